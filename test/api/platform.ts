@@ -128,11 +128,29 @@ export class Platform implements AsyncDisposable {
     await this.#start();
   }
 
+  /** Another API on the same database and node, as a second process of a cluster. */
+  async replica(): Promise<{ socketPath: string } & AsyncDisposable> {
+    const socketPath = join(this.directory, `replica-${randomName(6)}.sock`);
+    const store = await openStore(this.#location);
+    const api = await this.#startOn(socketPath, store);
+    return {
+      socketPath,
+      async [Symbol.asyncDispose]() {
+        await api.stop();
+        await store[Symbol.asyncDispose]();
+      },
+    };
+  }
+
   async #start(): Promise<void> {
     this.#store = await openStore(this.#location);
-    this.api = await startApi({
-      socketPath: this.socketPath,
-      store: this.#store,
+    this.api = await this.#startOn(this.socketPath, this.#store);
+  }
+
+  async #startOn(socketPath: string, store: Store): Promise<Api> {
+    return await startApi({
+      socketPath,
+      store,
       node: wiredInMemory(nodeTable, this.node as NodeProtocol, 'api').remote,
       seed: new Uint8Array(32).fill(7),
       log: createLog('warn', line => this.logged.push(line)),

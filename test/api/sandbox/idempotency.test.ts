@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { reconcileKeys } from '../../../src/api/sandbox/reconcilers/idempotency.ts';
 import { idempotencyBounds } from '../../../src/protocol/api/sandbox.ts';
 import { onEachDatabase } from '../databases.ts';
-import { Platform } from '../platform.ts';
+import { call, Platform } from '../platform.ts';
 
 const body = { templateID: 'base', timeout: 60, network: { allowPublicTraffic: false } };
 
@@ -46,6 +46,41 @@ onEachDatabase(database => {
     await reconcileKeys({ db: parts.db, clock: later(idempotencyBounds.keptHours + 1) });
     expect((await create('once')).body).not.toEqual(first.body);
   });
+
+  test('a crash before a create was answered leaves one sandbox: that of the request that is tried again', async () => {
+    await using platform = await Platform.start({ database });
+    const create = () => platform.call('POST', '/v2/sandboxes', body, { 'idempotency-key': 'once' });
+    const { sandboxID } = (await create()).body as { sandboxID: string };
+    const { db } = platform.store;
+    // As the process left it that had started the sandbox, and told nobody: both rows are of its transaction.
+    await platform.api.stop();
+    await db.updateTable('sandboxes').set({ state: 'starting' }).where('sandbox_id', '=', sandboxID).execute();
+    await db.updateTable('idempotency_keys').set({ answered: 0 }).execute();
+    await platform.restart();
+    const again = await create();
+    expect(again.status).toBe(201);
+    expect(again.body).not.toMatchObject({ sandboxID });
+    expect((await create()).body).toEqual(again.body);
+    const running = (await platform.call('GET', '/v2/sandboxes')).body as { sandboxID: string }[];
+    expect(running.map(sandbox => sandbox.sandboxID)).toEqual([(again.body as { sandboxID: string }).sandboxID]);
+    expect(platform.node.executions()).toHaveLength(1);
+  });
+
+  if (database.name === 'PostgreSQL')
+    test('two api processes that are asked with one key at the same time make one sandbox', async () => {
+      await using platform = await Platform.start({ database });
+      await using replica = await platform.replica();
+      const headers = { 'x-api-key': platform.key, 'idempotency-key': 'once' };
+      const answers = await Promise.all(
+        Array.from({ length: 8 }, (_, n) =>
+          call(n % 2 === 0 ? platform.socketPath : replica.socketPath, 'POST', '/v2/sandboxes', body, headers),
+        ),
+      );
+      for (const answer of answers) expect([answer.status, answer.body]).toEqual([201, answers[0]!.body]);
+      expect(platform.node.created).toHaveLength(1);
+      const other = await call(replica.socketPath, 'POST', '/v2/sandboxes', { ...body, timeout: 61 }, headers);
+      expect(other.body).toMatchObject({ error_code: 'idempotency_request_mismatch' });
+    });
 
   test('a create that failed leaves its key free, one that is under way is waited for', async () => {
     await using platform = await Platform.start({ database });

@@ -14,6 +14,15 @@ test('an address goes by its rules, a name by those that name it, and else by it
     [{ ...closed, allowOut: ['*.example.com'] }, 'example.com', 'denied'],
     [{ ...closed, allowOut: ['8.8.8.8'] }, 'example.com', 'depends'],
     [{ ...closed, allowOut: ['8.8.8.8'] }, '8.8.8.8', 'passes'],
+    [{ internetAccess: true }, '2606:4700::1111', 'passes'],
+    [{ internetAccess: true }, '::ffff:8.8.8.8', 'denied'],
+    [{ internetAccess: true }, '64:ff9b::808:808', 'denied'],
+    [{ internetAccess: true, allowOut: ['fd00::/8'] }, 'fd00:ec2::254', 'denied'],
+    [{ internetAccess: true, denyOut: ['2606:4700::/32'] }, '2606:4700::1111', 'denied'],
+    [closed, '2606:4700::1111', 'denied'],
+    [{ ...closed, allowOut: ['2606:4700::/32'] }, '2606:4700::1111', 'passes'],
+    [{ internetAccess: true, egressProxy: { address: 'proxy.test:1080' } }, '2606:4700::1111', 'denied'],
+    [{ internetAccess: true, headerRules: { 'a.test': {} } }, '2606:4700::1111', 'depends'],
   ] as const;
   for (const [policy, host, verdict] of cases)
     expect({ host, ...verdictOnHost(structuredClone(policy) as never, host) }).toMatchObject({ host, verdict });

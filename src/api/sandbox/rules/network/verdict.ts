@@ -14,6 +14,11 @@ export function verdictOnHost(policy: EgressPolicy, host: string): NetworkVerdic
   const octets = parseAddress(host);
   if (octets) {
     const { allowed, rule } = compiled.byAddress(octets);
+    // The egress proxy has no IPv6: what would go by it is refused.
+    const isV6 = allowed && octets.length === 16;
+    if (isV6 && policy.egressProxy) return { verdict: 'denied', rule: 'egressProxy, which is reached by IPv4 alone' };
+    if (isV6 && Object.keys(policy.headerRules ?? {}).length > 0)
+      return { verdict: 'depends', rule: 'the port: rules refuse 80 and 443 by IPv6, which headers do not go by' };
     return { verdict: allowed ? 'passes' : 'denied', rule };
   }
   const name = normalName(host);
