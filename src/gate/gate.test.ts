@@ -38,6 +38,7 @@ function scene({ refusesPauses = false } = {}) {
           return { ...target, kept: memory ? 'memory' : 'filesystem', pausedAtMs: 0 };
         },
       },
+      cpuOvercommit: 4,
       bootId: 'boot',
       release: '1',
       log: silentLog,

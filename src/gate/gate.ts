@@ -23,7 +23,7 @@ type GateOptions = {
   /** Labels that its operator has given the machine. */
   labels?: Record<string, string>;
   /** How often its CPUs may be promised. */
-  cpuOvercommit?: number;
+  cpuOvercommit: number;
   /** A clock that nobody can set, that the next process of the gate has too, ms. */
   nowMs: () => number;
 };
@@ -83,7 +83,7 @@ export class Gate {
       nowMs: this.#nowMs(),
       bootId: this.#options.bootId,
       release: this.#options.release,
-      info: { ...info, ...(labels && { labels }), ...(cpuOvercommit !== undefined && { cpuOvercommit }) },
+      info: { ...info, ...(labels && { labels }), cpuOvercommit },
       isPausing: this.#pausing !== null,
     };
   }

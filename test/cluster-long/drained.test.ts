@@ -16,8 +16,8 @@ const programs = postgresPrograms();
 const clusterTest = testUnless(
   programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
 );
-const count = Number(process.env['DRAINED_SANDBOXES'] ?? 60);
-/** Two machines of two processors have room for all of them. */
+const count = Number(process.env['DRAINED_SANDBOXES'] ?? 16);
+/** Two machines of two processors have room for 64. */
 const cpuOvercommit = 16;
 /** Sandboxes that are made, or looked at, at a time. */
 const atOnce = 6;

@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, setDefaultTimeout } from 'bun:test';
 import { Sandbox } from 'e2b';
+import type { NodeInfo } from '../../src/protocol/node.ts';
 import { postgresPrograms } from '../api/postgres.ts';
 import { testUnless } from '../support/skip.ts';
 import {
@@ -29,7 +30,8 @@ const clusterTest = testUnless(
 let cluster: Cluster;
 
 beforeAll(async () => {
-  if (programs) cluster = await startCluster(programs, { controls: 2, nodes: 2 }, { ATOLL_ISOLATION_SECONDS: '600' });
+  const env = { ATOLL_ISOLATION_SECONDS: '600', ATOLL_CPU_OVERCOMMIT: '8' };
+  if (programs) cluster = await startCluster(programs, { controls: 2, nodes: 2 }, env);
 });
 afterAll(async () => cluster?.[Symbol.asyncDispose]());
 
@@ -40,6 +42,8 @@ clusterTest('machines that joined by a token are ready at both control processes
   expect((await nodeViews(cluster)).map(({ id }) => id).toSorted()).toEqual(
     cluster.nodes.map(({ nodeId }) => nodeId).toSorted(),
   );
+  const said = await cluster.query<{ info: string }>('select info_json as info from cluster_nodes');
+  expect(said.map(({ info }) => (JSON.parse(info) as NodeInfo).cpuOvercommit)).toEqual([8, 8]);
 });
 
 clusterTest('sandboxes are made on both machines, and the SDK works through either control process', async () => {

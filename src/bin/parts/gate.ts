@@ -31,14 +31,16 @@ export type GateSettings = {
   cpuOvercommit: number;
 };
 
-runPart<GateSettings>(async ({ installation, runDir, logLevel, host, port, identity, labels }, control) => {
+runPart<GateSettings>(async (settings, control) => {
+  const { installation, runDir, logLevel, host, port, identity, labels, cpuOvercommit } = settings;
   const log = createLog(logLevel, text => void process.stderr.write(text)).with({ part: 'gate' });
   const sockets = socketsIn(runDir);
   const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   const [services, dialing] = [nodeAt(sockets.nodeForApi), nodeAt(sockets.nodeForEdge)];
   const { node, builds, shipped } = services;
   const memory = openGateMemory(join(runDir, 'gate-heard.json'));
-  const gate = new Gate({ node, bootId, release: platformVersion, log, memory, labels, nowMs: hostUptimeMs });
+  const said = { bootId, release: platformVersion, labels, cpuOvercommit };
+  const gate = new Gate({ node, log, memory, nowMs: hostUptimeMs, ...said });
   const leased =
     <Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) =>
     async (...args: Args) => {

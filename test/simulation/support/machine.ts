@@ -74,7 +74,8 @@ export class SimMachine {
     const { node } = this.service;
     const nowMs = () => this.#world.nowMs;
     const memory: GateMemory = { recall: () => this.#heard, keep: heard => void (this.#heard = heard) };
-    const gate = new Gate({ node, bootId: 'b', release: platformVersion, log: silentLog, memory, nowMs });
+    const said = { bootId: 'b', release: platformVersion, cpuOvercommit: 4 };
+    const gate = new Gate({ node, log: silentLog, memory, nowMs, ...said });
     void this.#world.as(this.process, async () => {
       for (;;) {
         await this.#world.sleep(tickMs);
