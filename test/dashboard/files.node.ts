@@ -142,6 +142,11 @@ describe('files in the dashboard', { skip: noBrowser ?? false }, () => {
       'project/src/from-inside',
       'project/src/full.txt',
     ]);
+    await page.getByLabel('Go to a path').fill('/home/user/pro');
+    await page.locator('datalist option[value="/home/user/project"]').waitFor({ state: 'attached' });
+    await page.getByLabel('Go to a path').fill('/home/user/project/');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Folder src', exact: true }).waitFor();
     await sandbox.files.write('/home/user/people.csv', `name,says\n"Zoë, B.","${hostile.replaceAll('"', '""')}"\n`);
     await page.goto(`/dashboard/sandboxes/${sandbox.sandboxId}/files?file=/home/user/people.csv`);
     const table = page.getByRole('region', { name: 'Table of /home/user/people.csv' });

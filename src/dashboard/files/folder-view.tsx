@@ -11,6 +11,7 @@ import { Crumbs } from './crumbs.tsx';
 import { droppedFiles } from './dropped.ts';
 import { Entries } from './entries.tsx';
 import { octalMode } from './mode.ts';
+import { PathBar } from './path-bar.tsx';
 import { joinPath } from './paths.ts';
 import { fileOrders } from './search.ts';
 import type { FileOrder, FilesSearch } from './search.ts';
@@ -85,6 +86,7 @@ export function FolderView({ store, search, onGo, mayChange }: FolderViewProps) 
       <div className="row">
         <Crumbs path={path} onOpen={path => onGo({ ...search, path })} />
         <span className="grow" />
+        <PathBar store={store} onGo={path => onGo({ ...search, path })} />
         <Arrangement search={search} onGo={onGo} />
       </div>
       <div className="row">
