@@ -84,7 +84,7 @@ describe('the dashboard beside many sandboxes', { skip: noBrowser ?? false }, ()
     await page.mouse.move(700, 500);
     let deepest = 0;
     const frames = await framesDuring(page, async () => {
-      for (let turn = 0; turn < 150; turn++) {
+      for (let turn = 0; turn < 150 || (deepest <= 10_000 && turn < 1_500); turn++) {
         await page.mouse.wheel(0, 400);
         deepest = Math.max(deepest, await page.evaluate<number>('scrollY'));
       }

@@ -86,8 +86,7 @@ export function FolderView({ store, search, onGo, mayChange }: FolderViewProps) 
       <div className="row">
         <Crumbs path={path} onOpen={path => onGo({ ...search, path })} />
         <span className="grow" />
-        <PathBar store={store} onGo={path => onGo({ ...search, path })} />
-        <Arrangement search={search} onGo={onGo} />
+        <Arrangement store={store} search={search} onGo={onGo} />
       </div>
       <div className="row">
         {mayChange && (
@@ -133,11 +132,12 @@ export function FolderView({ store, search, onGo, mayChange }: FolderViewProps) 
   );
 }
 
-/** Chooses the order of a folder, and whether it shows what is hidden. */
-function Arrangement({ search, onGo }: { search: FilesSearch; onGo: (search: FilesSearch) => void }) {
+/** Chooses a folder by its path, its order, and whether it shows what is hidden. */
+function Arrangement({ store, search, onGo }: Pick<FolderViewProps, 'store' | 'search' | 'onGo'>) {
   const { order = 'name', hidden = true } = search;
   return (
     <>
+      <PathBar store={store} onGo={path => onGo({ ...search, path })} />
       <label className="check small muted">
         <input
           type="checkbox"

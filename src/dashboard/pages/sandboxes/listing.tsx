@@ -69,7 +69,11 @@ export function Listing({ search, onFilter }: ListingProps) {
           {running !== null && running !== undefined && `, ${formatCount(running)} running in all`}
         </span>
         {pages.hasNextPage && (
-          <More isComing={pages.isFetchingNextPage} onMore={() => void pages.fetchNextPage({ cancelRefetch: false })} />
+          <More
+            isComing={pages.isFetchingNextPage}
+            isBusy={pages.isFetching}
+            onMore={() => void pages.fetchNextPage({ cancelRefetch: false })}
+          />
         )}
       </div>
       {selected.length > 0 && <BulkBar selected={selected} onDone={() => setChosen(new Set())} />}
@@ -77,20 +81,25 @@ export function Listing({ search, onFilter }: ListingProps) {
   );
 }
 
-type MoreProps = { isComing: boolean; onMore: () => void };
+type MoreProps = {
+  isComing: boolean;
+  /** Rows are asked for anew: what is asked for meanwhile would not come. */
+  isBusy: boolean;
+  onMore: () => void;
+};
 
 /** Asks for more as soon as one scrolls near it, or clicks it. */
-function More({ isComing, onMore }: MoreProps) {
+function More({ isComing, isBusy, onMore }: MoreProps) {
   const button = useRef<HTMLButtonElement>(null);
   const more = useEffectEvent(onMore);
   useEffect(() => {
-    if (isComing || !button.current) return;
+    if (isBusy || !button.current) return;
     const observer = new IntersectionObserver(([entry]) => void (entry?.isIntersecting && more()), {
       rootMargin: `${nearPx}px`,
     });
     observer.observe(button.current);
     return () => observer.disconnect();
-  }, [isComing]);
+  }, [isBusy]);
   return (
     <button ref={button} type="button" className="button tiny" disabled={isComing} onClick={onMore}>
       Show more
