@@ -3,7 +3,8 @@ import type { SimMachine } from './support/machine.ts';
 import { simulateSeeds } from './support/seeds.ts';
 import { Violation } from './support/simulate.ts';
 
-// What decides where sandboxes are, against machines, a network and a clock that are simulated: the seed decides all.
+// What decides where sandboxes are, against machines, a network, a clock and faults of the database that are
+// simulated: the seed decides all.
 
 setDefaultTimeout(20 * 60_000);
 const seeds = Number(process.env['SIMULATION_SEEDS'] ?? 40);
@@ -11,10 +12,11 @@ const first = Number(process.env['SIMULATION_SEED'] ?? 1);
 
 test(`${seeds} clusters lose nothing, run nothing twice, and come to rest (SIMULATION_SEED repeats one)`, async () => {
   const outcomes = await simulateSeeds(first, seeds);
-  const sum = (of: 'answered' | 'moves') => outcomes.reduce((all, outcome) => all + outcome[of], 0);
+  const sum = (of: 'answered' | 'moves' | 'databaseFaults') => outcomes.reduce((all, outcome) => all + outcome[of], 0);
   // Runs in which little was done would show little.
   expect(sum('answered')).toBeGreaterThan(5 * seeds);
   expect(sum('moves')).toBeGreaterThan(seeds / 2);
+  expect(sum('databaseFaults')).toBeGreaterThan(seeds);
 });
 
 test('a seed comes to the same again', async () => {

@@ -1,7 +1,19 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Kysely, PostgresAdapter, type SelectModifierNode, SqliteQueryCompiler } from 'kysely';
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  Kysely,
+  PostgresAdapter,
+  type QueryResult,
+  type SelectModifierNode,
+  SqliteQueryCompiler,
+  type TransactionSettings,
+} from 'kysely';
+import { AtollError } from '../../../src/base/error.ts';
+import { outcomeUnknown } from '../../../src/api/database/postgres/driver.ts';
 import { connectSqlite } from '../../../src/api/database/sqlite.ts';
 import type { Tables } from '../../../src/api/database/schema.ts';
 import { openStore } from '../../../src/api/database/database.ts';
@@ -20,8 +32,91 @@ class OneConnection extends PostgresAdapter {
   }
 }
 
-/** A database that several control processes share, in this process alone and without waiting for anything. */
-export type SharedDatabase = AsyncDisposable & { db: Kysely<Tables>; empty(): Promise<void> };
+/** A step of whoever uses the database: it takes a connection, commits, or changes something without a transaction. */
+export type DatabaseStep = 'connect' | 'commit' | 'change';
+/** What fails of it: nothing, all of it, or its answer alone. */
+export type DatabaseFault = 'none' | 'refused' | 'unanswered';
+
+/** What fails now, for the process whose turn it is. */
+type Decide = (step: DatabaseStep) => DatabaseFault;
+
+const lost = (mayHaveChanged: boolean) =>
+  new AtollError('unavailable', 'the database does not answer', {
+    detail: mayHaveChanged ? outcomeUnknown : 'database_unavailable',
+  });
+
+/** Fails as the driver of PostgreSQL does where its server goes away: src/api/database/postgres/driver.ts. */
+async function faulty<T>(fault: DatabaseFault, mayStay: boolean, work: () => Promise<T>): Promise<T> {
+  if (fault === 'refused') throw lost(mayStay);
+  const result = await work();
+  if (fault === 'unanswered') throw lost(true);
+  return result;
+}
+
+class FaultyConnection implements DatabaseConnection {
+  readonly #inner: DatabaseConnection;
+  readonly #decide: Decide;
+  readonly #isRefused: boolean;
+  inTransaction = false;
+
+  constructor(inner: DatabaseConnection, decide: Decide, isRefused: boolean) {
+    this.#inner = inner;
+    this.#decide = decide;
+    this.#isRefused = isRefused;
+  }
+
+  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    if (this.#isRefused) throw lost(false);
+    const isChange = !this.inTransaction && /^(insert|update|delete)/.test(query.sql);
+    return faulty(isChange ? this.#decide('change') : 'none', true, () => this.#inner.executeQuery<R>(query));
+  }
+
+  async *streamQuery(): AsyncIterableIterator<never> {
+    throw new Error('results are not streamed');
+  }
+}
+
+class FaultyDriver implements Driver {
+  readonly #inner: Driver;
+  readonly #decide: Decide;
+
+  constructor(inner: Driver, decide: Decide) {
+    this.#inner = inner;
+    this.#decide = decide;
+  }
+
+  init = () => this.#inner.init();
+  destroy = () => this.#inner.destroy();
+
+  /** One that is refused fails at its first use: Kysely would keep its lock for one that is not had. */
+  async acquireConnection(): Promise<DatabaseConnection> {
+    const isRefused = this.#decide('connect') !== 'none';
+    return new FaultyConnection(await this.#inner.acquireConnection(), this.#decide, isRefused);
+  }
+
+  async beginTransaction(connection: DatabaseConnection, settings: TransactionSettings): Promise<void> {
+    await this.#inner.beginTransaction(connection, settings);
+    if (connection instanceof FaultyConnection) connection.inTransaction = true;
+  }
+
+  async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    // It asks about a commit that was not answered: only where that is in vain, too, nobody knows.
+    await faulty(this.#decide('commit'), false, () => this.#inner.commitTransaction(connection));
+  }
+
+  rollbackTransaction = (connection: DatabaseConnection) => this.#inner.rollbackTransaction(connection);
+  releaseConnection = (connection: DatabaseConnection) => this.#inner.releaseConnection(connection);
+}
+
+/**
+ * A database that several control processes share, in this process alone and without waiting for anything. `decide`
+ * says what fails of it; nothing where it is not set.
+ */
+export type SharedDatabase = AsyncDisposable & {
+  db: Kysely<Tables>;
+  decide?: Decide | undefined;
+  empty(): Promise<void>;
+};
 
 /** Makes one. */
 export async function sharedDatabase(): Promise<SharedDatabase> {
@@ -30,7 +125,12 @@ export async function sharedDatabase(): Promise<SharedDatabase> {
   await (await openStore({ kind: 'sqlite', path }))[Symbol.asyncDispose]();
   const { dialect } = connectSqlite(path);
   const db = new Kysely<Tables>({
-    dialect: { ...dialect, createAdapter: () => new OneConnection(), createQueryCompiler: () => new Lockless() },
+    dialect: {
+      ...dialect,
+      createAdapter: () => new OneConnection(),
+      createQueryCompiler: () => new Lockless(),
+      createDriver: () => new FaultyDriver(dialect.createDriver(), step => shared.decide?.(step) ?? 'none'),
+    },
   });
   const tables = [
     'blob_refs',
@@ -42,9 +142,10 @@ export async function sharedDatabase(): Promise<SharedDatabase> {
     'cluster_nodes',
     'nodes',
   ] as const;
-  return {
+  const shared: SharedDatabase = {
     db,
     async empty() {
+      shared.decide = undefined;
       for (const table of [...tables, 'replicas'] as const) await db.deleteFrom(table).execute();
     },
     async [Symbol.asyncDispose]() {
@@ -52,4 +153,5 @@ export async function sharedDatabase(): Promise<SharedDatabase> {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+  return shared;
 }

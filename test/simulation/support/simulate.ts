@@ -14,7 +14,7 @@ import { resumeTeamsSandbox } from '../../../src/api/sandbox/workflows/resume.ts
 import type { TeamRecord } from '../../../src/api/team/record.ts';
 import { sandboxStates } from '../../../src/protocol/state.ts';
 import { type Control, startControl } from './control.ts';
-import type { SharedDatabase } from './database.ts';
+import type { DatabaseFault, DatabaseStep, SharedDatabase } from './database.ts';
 import { SimMachine } from './machine.ts';
 import { type Chance, Plan, Process, World } from './world.ts';
 
@@ -31,6 +31,10 @@ const resumedMs = 20_000;
 /** What clients ask for, as often as they ask for it. */
 const requests = ['create', 'create', 'pause', 'store', 'resume', 'resume', 'move', 'move', 'kill'] as const;
 
+const faultKinds = ['cut', 'cut one way', 'kill', 'stop', 'restart', 'drain', 'destroy', 'database'] as const;
+/** Of a change that was made, without any fault of the database's that lasts. */
+const unansweredChance = 0.002;
+
 /** What clients of a run were answered. */
 type Answers = {
   /** Created, and not known to have ended. */
@@ -45,7 +49,7 @@ type Answers = {
 };
 
 /** What a run came to. */
-export type Outcome = { seed: number; moves: number; answered: number; events: string };
+export type Outcome = { seed: number; moves: number; answered: number; databaseFaults: number; events: string };
 
 /** A run is like others of its seed, but for this. */
 export type Variation = {
@@ -85,9 +89,11 @@ export async function simulate(
     spyOn(Math, 'random').mockImplementation(() => world.random()),
   ];
   const run = new Run(seed, world, database, team, variation);
+  database.decide = step => run.databaseFault(step);
   try {
     return await run.whole();
   } finally {
+    database.decide = undefined;
     run.end();
     for (const spy of spies) spy.mockRestore();
   }
@@ -112,7 +118,10 @@ class Run {
   };
   readonly #trace: string[] = [];
   readonly #outside = new Process('outside');
+  /** Control processes for which the database is away. */
+  readonly #withoutDatabase = new Set<string>();
   #moves = 0;
+  #databaseFaults = 0;
   #answered = 0;
   #isHealed = false;
 
@@ -145,7 +154,19 @@ class Run {
     await this.#world.run(faultyMs + healedMs, () => this.#check());
     await this.#checkAll();
     await this.#resumeStored();
-    return { seed: this.#seed, moves: this.#moves, answered: this.#answered, events: this.#trace.join('\n') };
+    const counts = { moves: this.#moves, answered: this.#answered, databaseFaults: this.#databaseFaults };
+    return { seed: this.#seed, ...counts, events: this.#trace.join('\n') };
+  }
+
+  /** What fails of the database, for the process whose turn it is: where it is away, and now and then an answer. */
+  databaseFault(step: DatabaseStep): DatabaseFault {
+    const { name } = this.#world.turn ?? this.#outside;
+    if (name === this.#outside.name || this.#world.nowMs === 0 || this.#isHealed) return 'none';
+    const isAway = this.#withoutDatabase.has(name);
+    const isUnanswered = step !== 'connect' && this.#world.chance(isAway ? 0.5 : unansweredChance);
+    if (isAway || isUnanswered) this.#databaseFaults++;
+    if (isUnanswered) return 'unanswered';
+    return isAway ? 'refused' : 'none';
   }
 
   /** What is left of this run must not wake up in the next one. */
@@ -247,7 +268,7 @@ class Run {
       if (this.#isHealed) return;
       const machine = chance.pick(this.#machines.filter(({ isDestroyed }) => !isDestroyed));
       const control = chance.pick(this.#controls.filter(({ process }) => !process.ended));
-      const fault = chance.pick(['cut', 'cut one way', 'kill', 'stop', 'restart', 'drain', 'destroy'] as const);
+      const fault = chance.pick(faultKinds);
       const scale = chance.random();
       if (!this.#plan.next() || !machine || !control) continue;
       this.#note(`${fault} ${machine.nodeId} ${control.process.name}`);
@@ -258,6 +279,8 @@ class Run {
       if (fault === 'kill') void this.#kill(control, lasting(500, 20_000));
       if (fault === 'stop') control.process.stoppedUntilMs = world.nowMs + lasting(1000, stoppedMsMax);
       if (fault === 'restart') machine.restart();
+      if (fault === 'database')
+        void this.#loseDatabase(scale < 0.5 ? all : [control.process.name], lasting(500, 25_000));
       if (fault === 'drain') void this.#drain(machine, lasting(3000, 20_000));
       if (fault === 'destroy' && this.#machines.every(({ isDestroyed }) => !isDestroyed) && scale < 0.4)
         machine.destroy();
@@ -270,10 +293,17 @@ class Run {
     for (const name of from) machine.cut.delete(name);
   }
 
+  async #loseDatabase(names: string[], ms: number): Promise<void> {
+    for (const name of names) this.#withoutDatabase.add(name);
+    await this.#world.sleep(ms);
+    for (const name of names) this.#withoutDatabase.delete(name);
+  }
+
   async #kill({ process }: Control, ms: number): Promise<void> {
     process.end();
     await this.#world.sleep(ms);
-    if (!this.#isHealed) await this.#begin(process.name);
+    // Without its database it does not start, and is started again.
+    while (!this.#isHealed && !(await this.#begin(process.name).then(isDone, isRefusal))) await this.#world.sleep(1000);
   }
 
   async #drain({ nodeId }: SimMachine, ms: number): Promise<void> {
@@ -380,6 +410,14 @@ class Run {
     const resumed = stored.filter(sandboxId => there.has(sandboxId)).length;
     if (resumed + refused.length < stored.length) this.#fail(`I3: ${resumed} of ${stored.length} are resumed`);
   }
+}
+
+const isDone = () => true;
+
+/** Fails with what is no refusal of the product's. */
+function isRefusal(error: unknown): false {
+  if (!(error instanceof AtollError)) throw error;
+  return false;
 }
 
 const withCause = (error: unknown) =>

@@ -81,8 +81,13 @@ export class World extends Chance {
     return this.#current.run(process, work);
   }
 
+  /** Undefined outside of all processes. */
+  get turn(): Process | undefined {
+    return this.#current.getStore();
+  }
+
   get current(): Process {
-    const process = this.#current.getStore();
+    const process = this.turn;
     if (!process) throw new Error('nobody’s turn');
     return process;
   }
