@@ -1,12 +1,12 @@
 import { afterAll, expect, test } from 'bun:test';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkManifest, writeManifest } from './manifest.ts';
-import { sandboxDirectory, sandboxFiles } from './places.ts';
+import { sandboxDirectory, sandboxFiles, volumeImage } from './places.ts';
 import { restoreSandboxes } from './sandboxes.ts';
 import { pack, unpackInto } from './tar.ts';
-import { restoreVolumes } from './volumes.ts';
+import { packVolumes, restoreVolumes } from './volumes.ts';
 
 // Backups whose sums are right, of one who made them so.
 
@@ -43,6 +43,14 @@ test('a paused sandbox comes back without memory, and without processes of its f
 test('the name of a volume leads nowhere else', async () => {
   writeFileSync(join(directory('unpacked/volumes'), '...tar'), '');
   await expect(restoreVolumes(join(folder, 'unpacked'), directory('data'))).rejects.toThrow('is no volume');
+});
+
+test('a volume that is being made is not in a backup, which could not be restored with it', async () => {
+  const volumeId = crypto.randomUUID();
+  for (const name of ['making-QV6NtQ', volumeId])
+    writeFileSync(join(directory('in-use/node/volumes', name), volumeImage), 'content');
+  expect(await packVolumes(join(folder, 'in-use'), directory('staging'))).toEqual([]);
+  expect(readdirSync(join(folder, 'staging/volumes'))).toEqual([`${volumeId}.tar`]);
 });
 
 test('a link is not restored', async () => {

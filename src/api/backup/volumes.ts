@@ -1,9 +1,11 @@
-import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import { volumeImage } from './places.ts';
 import { pack, unpackInto } from './tar.ts';
 
+/** What is being made has another name until it is whole. */
+const volumeName = /^[0-9a-f-]{36}$/;
 /** Tries to copy a volume that is being written to, in the hope for a quiet moment. */
 const triesMax = 3;
 
@@ -16,10 +18,15 @@ export async function packVolumes(dataDir: string, staging: string): Promise<str
   const restless: string[] = [];
   if (!existsSync(from)) return restless;
   mkdirSync(join(staging, 'volumes'));
-  for (const volumeId of readdirSync(from)) {
-    const image = join(from, volumeId, volumeImage);
-    if (existsSync(image) && !(await packQuiet(from, volumeId, join(staging, 'volumes', `${volumeId}.tar`))))
-      restless.push(volumeId);
+  for (const volumeId of readdirSync(from).filter(name => volumeName.test(name))) {
+    const [image, file] = [join(from, volumeId, volumeImage), join(staging, 'volumes', `${volumeId}.tar`)];
+    try {
+      if (existsSync(image) && !(await packQuiet(from, volumeId, file))) restless.push(volumeId);
+    } catch (error) {
+      // A volume that was deleted meanwhile is in no backup.
+      if (existsSync(image)) throw error;
+      rmSync(file, { force: true });
+    }
   }
   return restless;
 }
@@ -43,8 +50,8 @@ export async function restoreVolumes(unpacked: string, dataDir: string): Promise
   const from = join(unpacked, 'volumes');
   if (!existsSync(from)) return;
   for (const name of readdirSync(from)) {
-    const [, volumeId] = /^([0-9a-f-]{36})\.tar$/.exec(name) ?? [];
-    if (volumeId === undefined)
+    const volumeId = name.replace(/\.tar$/, '');
+    if (!volumeName.test(volumeId) || volumeId === name)
       throw new AtollError('invalid', `The backup is damaged: ${name} is no volume. Nothing was restored.`);
     const directory = join(dataDir, 'node/volumes', volumeId);
     mkdirSync(directory, { recursive: true, mode: 0o700 });
