@@ -13,6 +13,7 @@ import {
 } from '../egress/support/addresses.ts';
 import { startLab, type Lab } from '../egress/support/lab.ts';
 import { links } from './support/network/links.ts';
+import { noteVisitors } from './support/network/visitors.ts';
 import { ipv6Attempts, policiesV6, type AttemptV6 } from './support/network/ipv6.ts';
 import { attackWall } from './support/wall.ts';
 
@@ -32,22 +33,7 @@ const sandboxes = new Map<AttemptV6['policy'], string>();
 beforeAll(async () => {
   lab = await startLab({ ipv6: true });
   neighbour = await lab.create({ internetAccess: true });
-  await lab.python(
-    neighbour,
-    `
-import os, socket, threading
-if os.fork(): os._exit(0)
-os.setsid()
-os.dup2(os.open('/dev/null', os.O_RDWR), 1); os.dup2(1, 2)
-def note(text): open('/tmp/visited', 'a').write(text + '\\n')
-def datagrams():
-    s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM); s.bind(('::', 7000))
-    while True: note(f'datagram {s.recvfrom(100)}')
-threading.Thread(target=datagrams).start()
-l = socket.socket(socket.AF_INET6); l.bind(('::', 7000)); l.listen()
-while True: note(f'connection {l.accept()[1]}')
-`,
-  );
+  await lab.python(neighbour, noteVisitors('AF_INET6', '::'));
 }, 120_000);
 afterAll(() => lab.dispose(), 120_000);
 

@@ -14,6 +14,7 @@ import { names } from './support/network/names.ts';
 import { packets } from './support/network/packets.ts';
 import { tls } from './support/network/tls.ts';
 import { tunnels } from './support/network/tunnels.ts';
+import { noteVisitors } from './support/network/visitors.ts';
 import { attackWall } from './support/wall.ts';
 
 // Attempts to get around a policy, to reach the host or to stop what sandboxes share, made by root inside of a sandbox.
@@ -37,22 +38,7 @@ beforeAll(async () => {
   // Slots are given out one after the other, and shared out among the proxies in turn.
   witnesses = [];
   for (let i = 0; i < proxyCount(); i++) witnesses.push(await lab.create(policies.names.policy));
-  await lab.python(
-    neighbour,
-    `
-import os, socket, threading
-if os.fork(): os._exit(0)
-os.setsid()
-os.dup2(os.open('/dev/null', os.O_RDWR), 1); os.dup2(1, 2)
-def note(text): open('/tmp/visited', 'a').write(text + '\\n')
-def datagrams():
-    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('0.0.0.0', 7000))
-    while True: note(f'datagram {s.recvfrom(100)}')
-threading.Thread(target=datagrams).start()
-l = socket.socket(); l.bind(('0.0.0.0', 7000)); l.listen()
-while True: note(f'connection {l.accept()[1]}')
-`,
-  );
+  await lab.python(neighbour, noteVisitors('AF_INET', '0.0.0.0'));
 }, 120_000);
 afterAll(() => lab.dispose(), 120_000);
 

@@ -10,6 +10,7 @@ import {
   createOn,
   layersEverywhere,
   startCluster,
+  twoMachines,
   until,
 } from './support/cluster.ts';
 import { testMemory } from './support/memory-tests.ts';
@@ -42,8 +43,7 @@ afterAll(async () => {
 
 clusterTest('sandboxes of a drained machine go on at another one while they write, and none is lost', async () => {
   await layersEverywhere(cluster);
-  const [one, two] = cluster.nodes;
-  if (!one || !two) throw new Error('two machines were started');
+  const [one, two] = twoMachines(cluster);
   const made: Sandbox[] = [];
   for (let number = 0; number < count; number++) made.push(await createOn(cluster, one, { timeoutMs: 3_600_000 }));
   const before = new Map<string, { pid: string; count: number }>();
@@ -89,8 +89,7 @@ clusterTest(
   'a volume that no sandbox has leaves a drained machine with all that is in it, and comes back',
   async () => {
     await layersEverywhere(cluster);
-    const [one, two] = cluster.nodes;
-    if (!one || !two) throw new Error('two machines were started');
+    const [one, two] = twoMachines(cluster);
     const volume = await volumeOn(cluster, one, 'travels');
     const large = Buffer.alloc(9_000_001, 'content that travels ');
     expect((await content(cluster, volume, 'PUT', 'file?path=/deep/large&force=true', { body: large })).status).toBe(

@@ -13,6 +13,7 @@ import {
   layersEverywhere,
   nodeView,
   startCluster,
+  twoMachines,
   until,
 } from './support/cluster.ts';
 import { testBuilds } from './support/build-tests.ts';
@@ -109,8 +110,7 @@ for (const kind of [s3, directory])
 
     storeTest('what a drained machine has paused goes on elsewhere, and comes back the same way', async () => {
       await allReady(cluster);
-      const [one, two] = cluster.nodes;
-      if (!one || !two) throw new Error('there are no two machines');
+      const [one, two] = twoMachines(cluster);
       const sandbox = await createOn(cluster, one, { timeoutMs: 3_600_000 });
       const before = await startCounter(sandbox);
       for (const [from, to] of [

@@ -1,5 +1,15 @@
 import { afterAll, expect, test } from 'bun:test';
-import { chownSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Database } from 'bun:sqlite';
@@ -177,6 +187,14 @@ function pathsIn(directory: string): string[] {
   }
 }
 
+/** Data directories that have a number on this machine; other suites start and end theirs meanwhile. */
+function installations(): string[] {
+  return pathsIn('/run/atoll').flatMap(path => {
+    const owner = join('/run/atoll', path);
+    return /^\d+\/owner$/.test(path) && existsSync(owner) ? [readFileSync(owner, 'utf8')] : [];
+  });
+}
+
 for (const [index, { name, make, env, argv, says, exits = [1] }] of rows.entries()) {
   test(`refused in one sentence, and nothing is changed: ${name}`, async () => {
     const dataDir = join(folder, `data-${index}`);
@@ -191,6 +209,7 @@ for (const [index, { name, make, env, argv, says, exits = [1] }] of rows.entries
     expect(exits).toContain(exitCode ?? -1);
     expect(stdout).toBe('');
     expect(pathsIn(dataDir)).toEqual(before);
+    expect(installations().filter(owner => owner.startsWith(folder))).toEqual([]);
   });
 }
 

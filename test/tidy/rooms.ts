@@ -90,7 +90,7 @@ export const rooms: Record<string, Record<string, string[]>> = {
       'space',
       'volumes',
     ],
-    doctor: ['agent-client', 'drivers', 'host-limits', 'layout', 'network', 'snapshot', 'start'],
+    doctor: ['agent-client', 'drivers', 'host-limits', 'installation', 'layout', 'network', 'snapshot', 'start'],
   },
   'src/agent': {
     'after-answer': [],

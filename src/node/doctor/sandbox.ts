@@ -5,6 +5,7 @@ import { newSandboxId, newUuid } from '../../base/id.ts';
 import { silentLog } from '../../base/telemetry/log.ts';
 import { agentPort } from '../../protocol/agent.ts';
 import type { CreateSandbox } from '../../protocol/node.ts';
+import { claimInstallation } from '../installation.ts';
 import { runByAgent } from '../agent-client/process.ts';
 import type { Node } from '../start/options.ts';
 import { startNode } from '../start/start.ts';
@@ -46,9 +47,10 @@ async function lookAtSandbox(
   }
   const lost = Promise.withResolvers<never>();
   lost.promise.catch(() => {});
-  const node = await startNode({
+  const dataDir = join(scratch, 'data');
+  const options = {
     nodeId: 'doctor',
-    dataDir: join(scratch, 'data'),
+    dataDir,
     helperBinary,
     agentDir,
     builderDir,
@@ -57,6 +59,12 @@ async function lookAtSandbox(
     builds: { filesDir: join(scratch, 'files') },
     log: silentLog,
     onHelperLost: () => lost.reject(new AtollError('internal', 'the native helper has ended')),
+  };
+  const installation = claimInstallation(dataDir);
+  const node = await startNode(options, installation).catch((error: unknown) => {
+    // A start that fails leaves its installation to the next one, and here there is none.
+    installation.release();
+    throw error;
   });
   const startedAt = performance.now();
   let failure: unknown;

@@ -117,6 +117,12 @@ export async function layersEverywhere(cluster: Cluster): Promise<void> {
     });
 }
 
+/** The first two machines of a cluster that was started with two or more. */
+export function twoMachines({ nodes: [one, two] }: Pick<Cluster, 'nodes'>): [Node, Node] {
+  if (!one || !two) throw new Error('there are no two machines');
+  return [one, two];
+}
+
 /** Makes a sandbox on one machine: the others are taken out for that time. */
 export async function createOn(
   cluster: Cluster,

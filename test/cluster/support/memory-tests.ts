@@ -9,6 +9,7 @@ import {
   createOn,
   layersEverywhere,
   nodeView,
+  twoMachines,
   until,
 } from './cluster.ts';
 import { counted, startCounter } from './counter.ts';
@@ -34,8 +35,7 @@ export function testMemory(clusterTest: ReturnType<typeof testUnless>, cluster: 
 
   clusterTest('a snapshot begins on another machine when its own takes no sandboxes', async () => {
     await layersEverywhere(cluster());
-    const [one, two] = cluster().nodes;
-    if (!one || !two) throw new Error('there are no two machines');
+    const [one, two] = twoMachines(cluster());
     const sandbox = await createOn(cluster(), one);
     const before = await startCounter(sandbox);
     const snapshot = await sandbox.createSnapshot();
@@ -59,8 +59,7 @@ export function testMemory(clusterTest: ReturnType<typeof testUnless>, cluster: 
 
   clusterTest('memory that fits no machine is refused with the reason for each', async () => {
     await allReady(cluster());
-    const [one, two] = cluster().nodes;
-    if (!one || !two) throw new Error('there are no two machines');
+    const [one, two] = twoMachines(cluster());
     const sandbox = await createOn(cluster(), one);
     const snapshot = await sandbox.createSnapshot();
     await allStored();
@@ -81,8 +80,7 @@ export function testMemory(clusterTest: ReturnType<typeof testUnless>, cluster: 
 
   clusterTest('forks for which their machine has no room begin on another one, as their source is now', async () => {
     await allReady(cluster());
-    const [one, two] = cluster().nodes;
-    if (!one || !two) throw new Error('there are no two machines');
+    const [one, two] = twoMachines(cluster());
     const source = await createOn(cluster(), one);
     const before = await startCounter(source);
     // All that the machine may promise is promised to another sandbox.
@@ -132,8 +130,7 @@ export function testMemory(clusterTest: ReturnType<typeof testUnless>, cluster: 
 
   clusterTest('the log of a sandbox that has moved is that of both machines', async () => {
     await allReady(cluster());
-    const [one, two] = cluster().nodes;
-    if (!one || !two) throw new Error('there are no two machines');
+    const [one, two] = twoMachines(cluster());
     const sandbox = await createOn(cluster(), one, { timeoutMs: 600_000 });
     expect((await cluster().atoll(0, 'node', 'drain', one.nodeId, '--mode', 'move')).code).toBe(0);
     expect(await cluster().homeOf(sandbox.sandboxId)).toBe(two);
@@ -153,8 +150,7 @@ export function testMemory(clusterTest: ReturnType<typeof testUnless>, cluster: 
 
   clusterTest('memory and logs in the store outlive their machine', async () => {
     await allReady(cluster());
-    const [one, two] = cluster().nodes;
-    if (!one || !two) throw new Error('there are no two machines');
+    const [one, two] = twoMachines(cluster());
     const sandbox = await createOn(cluster(), one);
     const before = await startCounter(sandbox);
     const snapshot = await sandbox.createSnapshot();
