@@ -145,7 +145,8 @@ const input = inputOf(() => process.stdin, process.stdout);
 process.exitCode = await runCommandLine(process.argv.slice(2), commands, {
   out: (text, taken) => void process.stdout.write(text, taken),
   err: text => void process.stderr.write(text),
-  ...(process.stdout.isTTY && { columns: process.stdout.columns }),
+  // A terminal that nobody has told its size says 0.
+  ...(process.stdout.isTTY && process.stdout.columns > 0 && { columns: process.stdout.columns }),
   isInteractive: process.stderr.isTTY === true,
   input,
 });

@@ -6,22 +6,34 @@ import type { PlatformList } from './connection/platform-request.ts';
 /** What the shell asks for each time: the words so far, the last one unfinished. */
 const completeWord = '__complete';
 
+/** What ends in a colon goes on with a path; where nothing is known, files are meant. */
 const scripts: Record<string, string> = {
   bash: `_atoll() {
   local IFS=$'\\n'
   COMPREPLY=($(atoll ${completeWord} -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+  [[ \${COMPREPLY[0]} == *: ]] && compopt -o nospace
 }
 complete -o default -F _atoll atoll
 `,
   zsh: `#compdef atoll
 _atoll() {
-  local -a candidates
-  candidates=(\${(f)"$(atoll ${completeWord} -- "\${(@)words[2,CURRENT]}" 2>/dev/null)"})
-  compadd -a candidates || _files
+  local -a found
+  found=(\${(f)"$(atoll ${completeWord} -- "\${(@)words[2,CURRENT]}" 2>/dev/null)"})
+  if (( ! $#found )); then _files; return; fi
+  compadd -S '' -- \${(M)found:#*:}
+  compadd -- \${found:#*:}
 }
 compdef _atoll atoll
 `,
-  fish: `complete -c atoll -f -a '(atoll ${completeWord} -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+  fish: `function __atoll_complete
+  set -l found (atoll ${completeWord} -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)
+  if set -q found[1]
+    printf '%s\\n' $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
+end
+complete -c atoll -f -a '(__atoll_complete)'
 `,
 };
 
@@ -65,13 +77,21 @@ async function candidates(
 ): Promise<string[]> {
   const before = words.slice(0, -1);
   const current = words.at(-1) ?? '';
-  const command = commands.find(({ name }) => {
-    const own = name.split(' ');
-    return own.length <= before.length && own.every((word, index) => before[index] === word);
-  });
-  const found = command ? await ofCommand(command, before, current, names) : ofNames(commands, before);
-  return found.filter(candidate => candidate.startsWith(current)).toSorted();
+  const [first, ...behind] = before;
+  if (first === 'help') return chosen(ofNames(commands, behind), current);
+  // `atoll node` runs one, and `atoll node list` lists them.
+  const command = commands
+    .filter(({ name }) => name.split(' ').every((word, index) => before[index] === word))
+    .toSorted((a, b) => b.name.length - a.name.length)[0];
+  const found = [
+    ...ofNames(commands, before),
+    ...(first === undefined ? ['help'] : []),
+    ...(command ? await ofCommand(command, before, current, names) : []),
+  ];
+  return chosen(found, current);
 }
+
+const chosen = (found: string[], current: string) => found.filter(word => word.startsWith(current)).toSorted();
 
 function ofNames(commands: Command[], before: string[]): string[] {
   const next = commands
@@ -87,19 +107,31 @@ async function ofCommand(
   current: string,
   names: (operand: string) => Promise<string[]>,
 ): Promise<string[]> {
+  const values = valuesOf(usage);
+  const given = before.slice(name.split(' ').length);
+  const value = values.get(given.at(-1) ?? '');
+  if (value !== undefined) return names(value);
   if (current.startsWith('-')) return usage.match(/--[a-z-]+/g) ?? [];
-  const operands = operandsOf(usage);
-  const given = before.slice(name.split(' ').length).filter(word => !word.startsWith('-'));
-  return names(operands[given.length] ?? '');
+  const operands = given.filter((word, index) => !word.startsWith('-') && !values.has(given[index - 1] ?? ''));
+  return names(operandsOf(usage)[operands.length] ?? '');
+}
+
+/** The options of a usage that take a value, with its name: `[--mode wait|move] [--json]` has `--mode`. */
+function valuesOf(usage: string): Map<string, string> {
+  const found = usage.matchAll(/(--[a-z-]+) ([A-Za-z][\w|=]*)/g);
+  return new Map([...found].map(([, option = '', value = '']) => [option, value]));
 }
 
 /** The operands of a usage, without brackets: `[--json] [TEMPLATE]` has `TEMPLATE`. */
 function operandsOf(usage: string): string[] {
-  let isInOption = false;
+  const values = valuesOf(usage);
+  let before = '';
   return usage.split(' ').flatMap(word => {
-    const isOption = isInOption || word.startsWith('[-');
-    isInOption = isOption && !word.includes(']');
-    return isOption ? [] : (word.match(/[A-Z_]+/) ?? []).slice(0, 1);
+    const plain = word.replace(/[[\]().]/g, '');
+    const isOfOption = plain.startsWith('-') || values.has(before);
+    before = plain;
+    if (isOfOption || plain === '|') return [];
+    return plain.includes('|') ? [plain] : (plain.match(/[A-Z_]+/) ?? []);
   });
 }
 
@@ -117,6 +149,7 @@ const places: Record<string, { path: string; names: (item: Named) => string[] }>
 type Named = { sandboxID?: string; aliases?: string[]; name?: string; id?: string };
 
 async function namesOf(operand: string, list: PlatformList): Promise<string[]> {
+  if (operand.includes('|')) return operand.split('|');
   const place = places[operand];
   return place ? ((await list(place.path)) as Named[]).flatMap(place.names) : [];
 }

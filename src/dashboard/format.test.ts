@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { formatAgo, formatBytes, formatClock, formatCount, formatDuration, formatMoment } from './format.ts';
+import { formatBytes, formatClock, formatCount, formatMoment } from './format.ts';
 
 test('sizes have at most four digits', () => {
   expect([0, 1023, 1024, 1536, 200 * 1024, 5 * 1024 ** 3].map(formatBytes)).toEqual([
@@ -10,23 +10,6 @@ test('sizes have at most four digits', () => {
     '200 KiB',
     '5.0 GiB',
   ]);
-});
-
-test('lengths of time have at most two parts', () => {
-  const seconds = [0, 59, 60, 61, 600, 661, 3600, 5400, 86_400, 90_000];
-  expect(seconds.map(value => formatDuration(value * 1000))).toEqual([
-    '0s',
-    '59s',
-    '1m',
-    '1m 1s',
-    '10m',
-    '11m',
-    '1h',
-    '1h 30m',
-    '1d',
-    '1d 1h',
-  ]);
-  expect([500, 90_000, -90_000].map(formatAgo)).toEqual(['now', '1m 30s ago', 'in 1m 30s']);
 });
 
 test('moments and counts read the same, whoever formats them', () => {

@@ -220,10 +220,36 @@ test('the manual is a page that man can show', async () => {
 test('shells complete commands, options, and what is there', async () => {
   const complete = async (...words: string[]) => (await ok('__complete', '--', ...words)).split('\n');
   assert.ok((await complete('sandbox', '')).includes('exec'));
+  assert.deepEqual(await complete('help', 'sandb'), ['sandbox']);
   assert.deepEqual(await complete('sandbox', 'create', '--au'), ['--auto-pause']);
   assert.ok((await complete('sandbox', 'pause', '')).includes(sandboxId));
   assert.deepEqual(await complete('sandbox', 'create', 'ba'), ['base']);
+  // The value of an option is no operand.
+  assert.deepEqual(await complete('sandbox', 'create', '--timeout', '60', 'ba'), ['base']);
+  assert.deepEqual(await complete('sandbox', 'create', '--timeout', ''), ['']);
+  assert.deepEqual(await complete('node', 'drain', 'ID', '--mode', ''), ['move', 'pause', 'wait']);
+  assert.ok((await complete('node', 'dr')).includes('drain'));
+  assert.deepEqual(await complete('completion', 'z'), ['zsh']);
+});
+
+const bashWords =
+  'COMP_WORDS=(atoll sandbox cp i); COMP_CWORD=3; compopt() { echo "$2"; }; _atoll; echo "${COMPREPLY[*]}"';
+
+test('bash and fish complete as their completions say, and go on behind a colon', async () => {
+  const path = `${join(repository, 'bin')}:${env['PATH'] ?? ''}`;
   for (const shell of ['bash', 'zsh', 'fish']) assert.match(await ok('completion', shell), /__complete/);
-  const bash = await runToEnd(['bash', '-n'], { input: await ok('completion', 'bash') });
-  assert.equal(bash.exitCode, 0, bash.stderr);
+  const inShell = async (argv: string[]) => {
+    const { exitCode, stdout, stderr } = await runToEnd(argv, { env: { ...env, PATH: path }, cwd: home });
+    assert.equal(exitCode, 0, stderr);
+    return stdout.trim();
+  };
+  const bash = `complete() { :; }; source <(atoll completion bash); ${bashWords}`;
+  assert.equal(await inShell(['bash', '-c', bash]), `nospace\n${sandboxId}:`);
+  // Wherever there is one: the shells that a machine has are its own.
+  const has = async (shell: string) => (await runToEnd(['sh', '-c', `command -v ${shell}`])).exitCode === 0;
+  if (await has('zsh')) await inShell(['zsh', '-n', '-c', await ok('completion', 'zsh')]);
+  if (!(await has('fish'))) return;
+  const fish = (line: string) => inShell(['fish', '-c', `atoll completion fish | source; complete -C '${line}'`]);
+  assert.equal(await fish('atoll sandbox cp i'), `${sandboxId}:`);
+  assert.match(await fish('atoll template build /et'), /^\/etc\//);
 });

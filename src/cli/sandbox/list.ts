@@ -1,7 +1,7 @@
 import { parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
 import type { PlatformList, PlatformRequest } from '../connection/platform-request.ts';
-import { show } from '../terminal/table.ts';
+import { momentText, show } from '../terminal/table.ts';
 
 /** The part of a listed sandbox that the table shows. */
 type Listed = {
@@ -29,8 +29,8 @@ export function sandboxCommands(request: PlatformRequest, list: PlatformList): C
           item.sandboxID,
           item.alias ?? item.templateID,
           item.state,
-          item.startedAt,
-          item.endAt,
+          momentText(terminal, item.startedAt),
+          item.state === 'paused' ? '-' : momentText(terminal, item.endAt),
           `${item.cpuCount} CPU, ${item.memoryMB} MiB`,
         ]);
         show(terminal, values.json, sandboxes, [['ID', 'TEMPLATE', 'STATE', 'STARTED', 'ENDS', 'SIZE'], ...rows]);

@@ -17,9 +17,13 @@ export async function withSandbox<T>(
   const { url, apiKey, domain } = connect();
   const client = await import('e2b');
   try {
-    return await use(
-      await client.Sandbox.connect(sandboxId, { apiKey, apiUrl: url, sandboxUrl: url, domain, requestTimeoutMs }),
-    );
+    const options = { apiKey, apiUrl: url, sandboxUrl: url, domain, requestTimeoutMs };
+    const connected = client.Sandbox.connect(sandboxId, options).catch((error: unknown) => {
+      // The client speaks of a paused one, whatever was named.
+      if (!(error instanceof client.NotFoundError)) throw error;
+      throw new AtollError('not_found', `Sandbox "${sandboxId}" was not found`, { cause: error });
+    });
+    return await use(await connected);
   } catch (error) {
     if (error instanceof client.NotFoundError) throw new AtollError('not_found', messageOf(error), { cause: error });
     if (error instanceof client.SandboxError || error instanceof client.AuthenticationError)

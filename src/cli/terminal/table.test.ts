@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { tableText } from './table.ts';
+import { momentText, tableText } from './table.ts';
 
 const rows = [
   ['ID', 'NAME', 'WHAT'],
@@ -22,4 +22,11 @@ test('a table fits the terminal: long cells are cut, what other commands take is
   // As narrow as it gets, each column still says something.
   expect(tableText(rows, 10)).toContain('i0123456789012345678  short  a long …');
   expect(tableText(rows)).toContain('about nothing\n');
+});
+
+test('a moment is told as it is, and to a person by how far away it is', () => {
+  const at = new Date(Date.now() + 3_600_000).toISOString();
+  const terminal = { out() {}, err() {}, isInteractive: false };
+  expect(momentText(terminal, at)).toBe(at);
+  expect(momentText({ ...terminal, columns: 80 }, at)).toMatch(/^in (1h|59m)/);
 });

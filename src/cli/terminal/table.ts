@@ -1,3 +1,4 @@
+import { formatAgo } from '../../base/duration.ts';
 import type { Terminal } from './command.ts';
 
 /** What a column keeps where a table is too wide. */
@@ -40,6 +41,11 @@ function cut(text: string, width: number): string {
 /** What `--json` prints. */
 export function jsonText(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+/** A moment of the API: to a person, who has little room, how far away it is. */
+export function momentText({ columns }: Terminal, timestamp: string): string {
+  return columns === undefined ? timestamp : formatAgo(Date.now() - Date.parse(timestamp));
 }
 
 /** Prints the API's own answer, or a table of it that fits the terminal. */

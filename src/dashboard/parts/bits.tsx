@@ -1,7 +1,8 @@
 import { Check, CircleAlert, Copy as CopyIcon, LoaderCircle } from 'lucide-react';
 import { createContext, useContext, useEffect, useState } from 'react';
 import type { ReactNode } from 'react';
-import { formatAgo, formatMoment } from '../format.ts';
+import { formatAgo } from '../../base/duration.ts';
+import { formatMoment } from '../format.ts';
 import { useZone } from './zone.tsx';
 
 /** The present time, renewed so often. */

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import type { LifecycleEvent } from '../../../protocol/api/event.ts';
 import { useRead } from '../../api/hooks.ts';
-import { formatDuration } from '../../format.ts';
+import { formatDuration } from '../../../base/duration.ts';
 import { Ago, Badge } from '../../parts/bits.tsx';
 import type { Tone } from '../../parts/bits.tsx';
 import { Loaded } from '../../parts/loaded.tsx';

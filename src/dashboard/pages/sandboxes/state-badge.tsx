@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
-import { formatDuration } from '../../format.ts';
+import { formatDuration } from '../../../base/duration.ts';
 import { Badge, useNow } from '../../parts/bits.tsx';
 
 /** A change that takes longer needs somebody to look: most take well under a second. */

@@ -1,5 +1,6 @@
 import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
-import { formatDuration, formatMoment } from '../../format.ts';
+import { formatDuration } from '../../../base/duration.ts';
+import { formatMoment } from '../../format.ts';
 import { useZone } from '../../parts/zone.tsx';
 import { Meter, useNow } from '../../parts/bits.tsx';
 

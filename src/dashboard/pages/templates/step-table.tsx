@@ -3,7 +3,7 @@ import type { BuildLogEntry } from '../../../protocol/api/template-build.ts';
 import type { TemplateWithBuilds } from '../../../protocol/api/template.ts';
 import { useRead } from '../../api/hooks.ts';
 import { useLogStream } from '../../api/log-stream.ts';
-import { formatDuration } from '../../format.ts';
+import { formatDuration } from '../../../base/duration.ts';
 import { Badge, Problem } from '../../parts/bits.tsx';
 import { Card } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
