@@ -185,9 +185,10 @@ export type NodeProtocol = {
   /**
    * Pauses a sandbox and answers when its state survives a crash of the platform and of the host. A failed pause leaves
    * it running. Another call for the same execution answers the same. Errors: `not_found`, `precondition` (its memory
-   * can't be kept, with the reason), `no_space`, `internal`.
+   * can't be kept, with the reason), `no_space`, `internal`; `unavailable` where the agent is required and does not
+   * answer.
    */
-  pause(target: ExecutionRef, options: { memory: boolean }): Promise<PausedSandbox>;
+  pause(target: ExecutionRef, options: { memory: boolean; requireAgent?: boolean }): Promise<PausedSandbox>;
 
   /**
    * Lets a paused sandbox run again, as another execution, and answers when its agent accepts requests. A failed resume

@@ -45,6 +45,8 @@ export class FakeNode implements NodeProtocol {
   after: (call: FakeCall, target: ExecutionRef | null, signal?: AbortSignal) => Promise<void> = async () => {};
   /** What it says of itself, and keeps to. */
   memory: MemoryAbility = { kept: true };
+  /** Whether a pause that requires the agent inside finds it. */
+  agentAnswers = true;
   readonly volumes: FakeVolumes;
   readonly #directory: string;
   readonly #incidents = createIncidents();
@@ -126,8 +128,12 @@ export class FakeNode implements NodeProtocol {
     return this.memory;
   }
 
-  async pause(target: ExecutionRef, { memory }: { memory: boolean }): Promise<PausedSandbox> {
+  async pause(
+    target: ExecutionRef,
+    { memory, requireAgent }: { memory: boolean; requireAgent?: boolean },
+  ): Promise<PausedSandbox> {
     await this.before('pause', target);
+    if (requireAgent && !this.agentAnswers) throw new AtollError('unavailable', 'its agent does not answer');
     const known = this.paused().find(paused => paused.executionId === target.executionId);
     if (!known) {
       this.#runs(target);

@@ -28,6 +28,21 @@ describeDrivers(subject => {
   const kept = (sandboxId: string) => join(it.dataDir, 'node/sandboxes', sandboxId, 'kept');
   const pauseFiles = (sandbox: NodeSandbox) => protocol().pause(sandbox, { memory: false });
 
+  test('a pause that requires the agent is refused while that does not answer, and the sandbox runs on', async () => {
+    const sandbox = await protocol().create(it.request());
+    const pause = () => protocol().pause(sandbox, { memory: false, requireAgent: true });
+    // Without a file to open it can't accept a connection; gVisor has no limits of other processes.
+    if (subject.driver === 'crun') {
+      await run(sandbox.sandboxId, 'prlimit --nofile=0: --pid "$(pgrep -o agent)"');
+      await expect(pause()).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining('runs on') });
+      expect(await protocol().list()).toHaveLength(1);
+      await protocol().kill(sandbox);
+      return;
+    }
+    expect(await pause()).toMatchObject({ kept: 'filesystem' });
+    await protocol().kill(sandbox);
+  });
+
   test('a sandbox paused with its files alone has them after it was booted again, and nothing else', async () => {
     const sandbox = await protocol().create(it.request({ envVars: { COLOUR: 'blue' } }));
     const { sandboxId } = sandbox;

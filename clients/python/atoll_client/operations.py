@@ -921,8 +921,8 @@ class SandboxPause(TypedDict):
     memory: NotRequired[bool]
     # cluster: answer when it outlives its machine, too. Absent: as the team has it. Atoll only
     durability: NotRequired[Literal["node", "cluster"]]
-    # True is refused: a pause does not ask the agent first
-    requireHealthyGuest: NotRequired[Literal[False]]
+    # True: 503, and it runs on, where the agent inside does not answer within a few seconds
+    requireHealthyGuest: NotRequired[bool]
 
 
 class SandboxRefresh(TypedDict):

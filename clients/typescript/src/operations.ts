@@ -874,8 +874,8 @@ export interface Schemas {
     memory?: boolean | undefined;
     /** cluster: answer when it outlives its machine, too. Absent: as the team has it. Atoll only */
     durability?: 'node' | 'cluster' | undefined;
-    /** True is refused: a pause does not ask the agent first */
-    requireHealthyGuest?: false | undefined;
+    /** True: 503, and it runs on, where the agent inside does not answer within a few seconds; default false */
+    requireHealthyGuest?: boolean | undefined;
   };
   SandboxRefresh: {
     /** at least 0, at most 3600, default 15 */

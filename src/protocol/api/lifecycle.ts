@@ -15,7 +15,10 @@ export const SandboxPause = Type.Object(
       durability('cluster: answer when it outlives its machine, too. Absent: as the team has it. Atoll only'),
     ),
     requireHealthyGuest: Type.Optional(
-      Type.Literal(false, { description: 'True is refused: a pause does not ask the agent first' }),
+      Type.Boolean({
+        default: false,
+        description: 'True: 503, and it runs on, where the agent inside does not answer within a few seconds',
+      }),
     ),
   },
   { $id: 'SandboxPause' },

@@ -61,7 +61,11 @@ export const nodeTable = {
   kill: method([Execution, optional(oneOf('asked', 'timed_out'))], nothing(), { deadlineMs: longMs }),
   withdraw: method([Execution], Type.Boolean(), { deadlineMs: longMs }),
   list: method([], Type.Array(Running)),
-  pause: method([Execution, Type.Object({ memory: Type.Boolean() })], Paused, { deadlineMs: longMs }),
+  pause: method(
+    [Execution, Type.Object({ memory: Type.Boolean(), requireAgent: Type.Optional(Type.Boolean()) })],
+    Paused,
+    { deadlineMs: longMs },
+  ),
   resume: method([Resume], Resumed, { deadlineMs: longMs }),
   memoryAbility: method([Execution], Ability),
   listPaused: method([], Type.Array(Paused)),

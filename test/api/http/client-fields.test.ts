@@ -61,9 +61,20 @@ test('what has no effect is refused by name', async () => {
     network: { egressProxy: { ...egressProxy, tls: { enabled: false } }, dnsServers: [] },
   });
   expect(platform.node.networks.get(sandboxID)).toEqual({ internetAccess: true, egressProxy });
-  expect(await refused(`/sandboxes/${sandboxID}/pause`, { requireHealthyGuest: true })).toMatch(
-    /^400 .*requireHealthyGuest/,
-  );
+});
+
+test('a pause that requires a healthy guest leaves a sandbox running whose agent does not answer', async () => {
+  await using platform = await Platform.start();
+  const { sandboxID } = await platform.createSandbox();
+  const pause = (body: object) => platform.call('POST', `/sandboxes/${sandboxID}/pause`, body);
+  const state = async () => (await platform.call('GET', `/sandboxes/${sandboxID}`)).body;
+  platform.node.agentAnswers = false;
+  const refused = await pause({ requireHealthyGuest: true });
+  expect(refused).toMatchObject({ status: 503, body: { message: expect.stringContaining('agent') } });
+  expect(await state()).toMatchObject({ state: 'running' });
+  platform.node.agentAnswers = true;
+  expect((await pause({ requireHealthyGuest: true })).status).toBe(204);
+  expect(await state()).toMatchObject({ state: 'paused' });
 });
 
 test('a snapshot keeps memory unless it is told not to', async () => {

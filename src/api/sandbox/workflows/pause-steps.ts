@@ -19,6 +19,8 @@ type PauseContext = {
   kept?: Kept;
   /** Puts what is kept into the store. Null: it stays on its machine. */
   durable: DurablePauses | null;
+  /** Only where the agent inside answers. */
+  requireAgent: boolean;
 };
 
 /**
@@ -28,9 +30,9 @@ type PauseContext = {
 export async function pauseSandboxWorkflow(
   deps: SandboxWork,
   sandbox: SandboxRecord,
-  durable: DurablePauses | null = null,
+  { durable, requireAgent }: Pick<PauseContext, 'durable' | 'requireAgent'>,
 ): Promise<SandboxRecord> {
-  const context: PauseContext = { deps, sandbox, durable };
+  const context: PauseContext = { deps, sandbox, durable, requireAgent };
   await deps.busy.while(sandbox.executionId, () =>
     runWorkflow('pause-sandbox', pauseSandboxSteps, context, {
       log: deps.log.with({ sandboxId: sandbox.sandboxId }),
@@ -74,9 +76,10 @@ export const pauseSandboxSteps: readonly Step<PauseContext>[] = [
   {
     name: 'keep',
     async run(context) {
-      const { deps, sandbox } = context;
+      const { deps, sandbox, requireAgent } = context;
       const target = { sandboxId: sandbox.sandboxId, executionId: sandbox.executionId };
-      const paused = await deps.nodes.get(sandbox.nodeId).pause(target, { memory: sandbox.kept === 'memory' });
+      const options = { memory: sandbox.kept === 'memory', ...(requireAgent && { requireAgent }) };
+      const paused = await deps.nodes.get(sandbox.nodeId).pause(target, options);
       context.kept = paused.kept;
     },
   },

@@ -25,6 +25,8 @@ type PauseOptions = {
   memory: boolean;
   /** Null: as the team has it, where that can be had. */
   durability: Durability | null;
+  /** Only where the agent inside answers. */
+  requireAgent?: boolean;
 };
 
 /** How often a sandbox may be found in a transition before the caller is told to ask again. */
@@ -34,14 +36,16 @@ const attemptsMax = 3;
  * Pauses a team's sandbox, with its memory or with its files alone. Answers when its state survives a crash, and with
  * the durability `cluster` the loss of its machine. Errors: `not_found`; `conflict`, also for one that is paused, but
  * for one that is to be stored; `precondition` where memory can't be kept, with the reason, and `no_space`: then it
- * runs on; `unavailable` where it could not be stored: then it is paused on its machine.
+ * runs on; `unavailable` where it could not be stored: then it is paused on its machine; or where its agent is
+ * required and does not answer: then it runs on.
  */
 export async function pauseSandbox(
   deps: PauseDeps,
   team: TeamRecord,
   sandboxId: string,
-  { memory, durability }: PauseOptions,
+  options: PauseOptions,
 ): Promise<SandboxRecord> {
+  const { memory, durability } = options;
   if (durability === 'cluster') {
     const paused = await findSandbox(deps.db, team.teamId, parseSandboxId(sandboxId));
     if (paused?.state === 'paused') return storePaused(deps, paused);
@@ -51,7 +55,7 @@ export async function pauseSandbox(
     if (sandbox.state === 'running') {
       if (memory)
         await requireMemory(deps.nodes.get(sandbox.nodeId), sandbox, 'pause', 'memory: false keeps the files');
-      const paused = await pauseAs(deps, team, sandbox, { memory, durability });
+      const paused = await pauseAs(deps, team, sandbox, options);
       if (paused) return paused;
     }
     if (attempt === attemptsMax) throw sandboxMoved(sandbox.sandboxId);
@@ -64,17 +68,17 @@ async function pauseAs(
   deps: PauseDeps,
   team: TeamRecord,
   sandbox: SandboxRecord,
-  { memory, durability }: PauseOptions,
+  { memory, durability, requireAgent = false }: PauseOptions,
 ): Promise<SandboxRecord | null> {
   const { db, durablePauses } = deps;
   if (durability !== null) {
     const durable = requireDurability(durablePauses, durability, { ...sandbox, member: 'durability' });
-    return pauseRunning(deps, sandbox, { memory, durable });
+    return pauseRunning(deps, sandbox, { memory, durable, requireAgent });
   }
   const usual = usualDurability(durablePauses, team, sandbox.volumeMounts);
   const durable = usual === 'cluster' && durablePauses?.isUsable ? durablePauses : null;
   try {
-    return await pauseRunning(deps, sandbox, { memory, durable });
+    return await pauseRunning(deps, sandbox, { memory, durable, requireAgent });
   } catch (error) {
     if (!(error instanceof AtollError) || error.detail !== pauseNotStored) throw error;
     return findExecution(db, sandbox);
@@ -95,14 +99,15 @@ async function storePaused(deps: PauseDeps, paused: SandboxRecord): Promise<Sand
 export async function pauseRunning(
   deps: SandboxWork,
   sandbox: SandboxRecord,
-  { memory, durable = null }: { memory: boolean; durable?: DurablePauses | null },
+  options: { memory: boolean; durable?: DurablePauses | null; requireAgent?: boolean },
   dueByUs?: number,
 ): Promise<SandboxRecord | null> {
   return deps.busy.while(sandbox.executionId, async () => {
+    const { memory, durable = null, requireAgent = false } = options;
     const pausing = await beginPause(deps.db, sandbox, memory ? 'memory' : 'filesystem', deps.busy.replicaId, dueByUs);
     if (!pausing) return null;
     try {
-      return await pauseSandboxWorkflow(deps, pausing, durable);
+      return await pauseSandboxWorkflow(deps, pausing, { durable, requireAgent });
     } catch (error) {
       throw explain(error);
     }

@@ -1,4 +1,5 @@
 import type { ExecutionRef, PausedSandbox } from '../../../protocol/node.ts';
+import { agentAnswers } from '../../agent-client/answers.ts';
 import type { SandboxLogs } from '../../logs/sandbox-logs.ts';
 import type { KeepSource } from '../keep/keep-sandbox.ts';
 import type { PausedRecord } from '../records/record.ts';
@@ -19,7 +20,7 @@ export type PauseParts = FrozenParts & {
 export async function pauseSandbox(
   parts: PauseParts,
   target: ExecutionRef,
-  { memory }: { memory: boolean },
+  { memory, requireAgent = false }: { memory: boolean; requireAgent?: boolean },
 ): Promise<PausedSandbox> {
   const { sandboxes } = parts;
   const known = sandboxes.findPaused(target);
@@ -27,7 +28,10 @@ export async function pauseSandbox(
   sandboxes.requireProcesses(target);
   return sandboxes.inTurn(target.sandboxId, async () => {
     const paused = sandboxes.findPaused(target);
-    return pausedSummaryOf(paused?.record ?? (await pause(parts, sandboxes.requireRunning(target), memory)));
+    if (paused) return pausedSummaryOf(paused.record);
+    const running = sandboxes.requireRunning(target);
+    if (requireAgent) await agentAnswers(running.processes.namespace);
+    return pausedSummaryOf(await pause(parts, running, memory));
   });
 }
 
