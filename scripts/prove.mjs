@@ -1,6 +1,7 @@
-// `npm run prove [-- storm|power|disk|neighbours|load|mutation] [--operations N] [--clients N] [--per-strike N] [--cuts N]
-// [--rounds N] [--seconds N] [--sandboxes N] [--minutes N] [--mutants N] [--seed N] [--write]`: prepares the checkout and
-// runs the proofs that are too long for `npm test`, all or the named ones. `--write` puts the figures into docs/proof.md.
+// `npm run prove [-- storm|power|disk|neighbours|load|mutation|simulation] [--operations N] [--clients N] [--per-strike N]
+// [--cuts N] [--rounds N] [--seconds N] [--sandboxes N] [--minutes N] [--mutants N] [--seeds N] [--seed N] [--write]`:
+// prepares the checkout and runs the proofs that are too long for `npm test`, all or the named ones. `--write` puts the
+// figures into docs/proof.md.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,15 +17,16 @@ const proofs = {
   neighbours: 'neighbours.proof.ts',
   load: 'load.proof.ts',
   mutation: 'mutation.proof.ts',
+  simulation: 'simulation.proof.ts',
 };
 const usage =
-  'usage: npm run prove [-- storm|power|disk|neighbours|load|mutation] [--operations N] [--clients N] [--per-strike N] [--cuts N] ' +
-  '[--rounds N] [--seconds N] [--sandboxes N] [--minutes N] [--mutants N] [--seed N] [--write]';
+  'usage: npm run prove [-- storm|power|disk|neighbours|load|mutation|simulation] [--operations N] [--clients N] ' +
+  '[--per-strike N] [--cuts N] [--rounds N] [--seconds N] [--sandboxes N] [--minutes N] [--mutants N] [--seeds N] [--seed N] [--write]';
 const [settings, named] = [{}, []];
 for (const words = process.argv.slice(2); words.length > 0;) {
   const word = words.shift();
   const [, name] =
-    /^--(operations|clients|per-strike|cuts|rounds|seconds|sandboxes|minutes|mutants|seed)$/.exec(word) ?? [];
+    /^--(operations|clients|per-strike|cuts|rounds|seconds|sandboxes|minutes|mutants|seeds|seed)$/.exec(word) ?? [];
   if (word === '--write') settings.PROOF_WRITE = '1';
   else if (name && /^\d+$/.test(words[0] ?? ''))
     settings[`PROOF_${name.toUpperCase().replace('-', '_')}`] = words.shift();
