@@ -40,7 +40,8 @@ export function listOf(target: Target): PlatformList {
   return async path => {
     const items: unknown[] = [];
     for (let token: string | null = null; ;) {
-      const page = token === null ? path : `${path}?nextToken=${encodeURIComponent(token)}`;
+      const page: string =
+        token === null ? path : `${path}${path.includes('?') ? '&' : '?'}nextToken=${encodeURIComponent(token)}`;
       const response = await ask(await target(), 'GET', page);
       items.push(...((await response.json()) as unknown[]));
       token = response.headers.get('X-Next-Token');

@@ -113,7 +113,9 @@ async function ofCommand(
   if (value !== undefined) return names(value);
   if (current.startsWith('-')) return usage.match(/--[a-z-]+/g) ?? [];
   const operands = given.filter((word, index) => !word.startsWith('-') && !values.has(given[index - 1] ?? ''));
-  return names(operandsOf(usage)[operands.length] ?? '');
+  const named = operandsOf(usage);
+  const repeated = /\.\.\.\]?$/.test(usage) ? (named.at(-1) ?? '') : '';
+  return names(named[operands.length] ?? repeated);
 }
 
 /** The options of a usage that take a value, with its name: `[--mode wait|move] [--json]` has `--mode`. */

@@ -142,12 +142,13 @@ function partsOf(options: EdgeOptions): { taking: Taking; ways: ApiWay & Sandbox
 
 function statsOf(
   table: ClientTable,
-  { teams, apiPool, traffic }: Pick<ApiWay & SandboxWay, 'teams' | 'apiPool' | 'traffic'>,
+  { limits, teams, apiPool, traffic }: Pick<ApiWay & SandboxWay, 'limits' | 'teams' | 'apiPool' | 'traffic'>,
 ): EdgeStats {
   let upstreamConnections = apiPool.size;
   for (const { connections } of traffic.values()) upstreamConnections += connections;
   return {
     clientConnections: table.size,
+    clientConnectionsMax: limits.clientConnectionsMax,
     evictedClients: table.evicted,
     refusedClients: table.refused,
     inSandboxes: teams.inFlight,

@@ -50,6 +50,8 @@ export type RoutesPage = {
 export type EdgeStats = {
   /** Clients' connections. */
   readonly clientConnections: number;
+  /** How many of these there can be. */
+  readonly clientConnectionsMax: number;
   /** Counted since the start: connections that gave way to a newcomer while idle, and newcomers without a place. */
   readonly evictedClients: number;
   readonly refusedClients: number;

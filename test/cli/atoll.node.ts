@@ -120,6 +120,34 @@ test('a sandbox is paused, resumed, extended, forked and made a template of', as
   );
 });
 
+test('a folder without a definition is told what makes one', async () => {
+  mkdirSync(join(home, 'image'));
+  writeFileSync(join(home, 'image/Dockerfile'), 'FROM debian:12');
+  const { exitCode, stderr } = await run(['template', 'build', 'image']);
+  assert.equal(exitCode, 1);
+  assert.match(stderr, /^atoll template build: There is no template\.json in .*`atoll template init .*\n$/);
+});
+
+test('several sandboxes are ended by their IDs, and those that run by their metadata', async () => {
+  const [first, second, third] = await Promise.all(
+    ['a', 'a', 'b'].map(job => ok('sandbox', 'create', '--metadata', `job=${job}`)),
+  );
+  const both = await run(['sandbox', 'kill', 'nosuch', first!]);
+  assert.equal(both.exitCode, 1);
+  assert.match(both.stderr, /"nosuch" was not found\nEnded 1 of 2\./);
+  for (const wrong of [[], ['--all', second!], ['--metadata', 'job=a', second!]])
+    assert.equal((await run(['sandbox', 'kill', ...wrong])).exitCode, 2);
+  const offered = await ok('__complete', '--', 'sandbox', 'kill', first!, '');
+  assert.ok(offered.split('\n').includes(second!));
+  await ok('sandbox', 'pause', third!);
+  await ok('sandbox', 'kill', '--all', '--metadata', 'job=a');
+  await ok('sandbox', 'kill', '--all', '--metadata', 'job=b');
+  assert.match((await run(['sandbox', 'info', second!])).stderr, /was not found/);
+  // A paused one is not one that runs.
+  assert.match(await ok('sandbox', 'info', third!), /paused/);
+  await ok('sandbox', 'kill', third!);
+});
+
 test('a log is followed to the end of its sandbox', async () => {
   const id = await ok('sandbox', 'create');
   const child = start([atoll, 'sandbox', 'logs', '--follow', id], { env, cwd: home });

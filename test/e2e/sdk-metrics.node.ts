@@ -159,6 +159,8 @@ test('operators see the platform at work, and each request is a trace of its own
   assert.ok(value('atoll_sandbox_operations_total{operation="create-sandbox",result="ok"}') >= 1, text);
   assert.ok(Number(/^atoll_node_egress_denied_total\{.*\} (\d+)$/m.exec(text)?.[1]) >= traffic.denied);
   assert.ok(value('atoll_edge_connections{side="client"}') >= 1);
+  assert.ok(value('atoll_edge_client_connections_max') > value('atoll_edge_connections{side="client"}'));
+  assert.ok(value('process_open_fds') > 2);
   const [node] = (await (await operator('/nodes')).json()) as {
     machineInfo: { cpuArchitecture: string };
     metrics: { memoryUsedBytes: number; memoryTotalBytes: number; disks: { totalBytes: number }[] };

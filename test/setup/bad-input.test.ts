@@ -224,4 +224,14 @@ test('a first start that was killed is gone on with by the next one', async () =
   const usual = process.umask(0o077);
   await using platform = await startPlatform({ ATOLL_DATA_DIR: dataDir }).finally(() => process.umask(usual));
   expect((await platform.api('GET', '/health')).status).toBe(200);
+
+  // A second one on the same directory, at the port that the first one has.
+  const before = pathsIn(dataDir).filter(path => !path.startsWith('node/'));
+  const second = { ...env, ATOLL_PORT: new URL(platform.ready.url).port };
+  const { exitCode, stderr } = await runToEnd([atoll, 'up', '--json'], { env: second });
+  expect({ exitCode, stderr }).toEqual({
+    exitCode: 1,
+    stderr: expect.stringMatching(/^atoll up: The platform of \S+ runs already \(process \d+, at http.*\n$/),
+  });
+  expect(pathsIn(dataDir).filter(path => !path.startsWith('node/'))).toEqual(before);
 }, 240_000);

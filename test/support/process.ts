@@ -11,7 +11,8 @@ export async function runToEnd(
   const child = start(argv, options);
   const stdout = textOf(child, 'stdout');
   const stderr = textOf(child, 'stderr');
-  child.stdin?.end(options.input ?? '');
+  // A program may end without having read it.
+  child.stdin?.on('error', () => {}).end(options.input ?? '');
   const timer = setTimeout(() => killGroup(child, 'SIGKILL'), options.timeoutMs ?? 120_000);
   await once(child, 'close').finally(() => clearTimeout(timer));
   return { exitCode: child.exitCode, signal: child.signalCode, stdout: stdout(), stderr: stderr() };

@@ -33,7 +33,7 @@ export async function pack(
 
 /**
  * Unpacks into an existing directory. Errors: `invalid` for a file that is no archive or half of one, and for entries
- * that are neither files nor directories.
+ * that are neither files nor directories; `no_space`.
  */
 export async function unpackInto(directory: string, file: string): Promise<void> {
   await run(
@@ -50,7 +50,15 @@ export async function unpackInto(directory: string, file: string): Promise<void>
       directory,
     ],
     [0],
-  );
+  ).catch((error: unknown) => {
+    if (!(error instanceof AtollError)) throw error;
+    const [reason = ''] = error.message.replace(/^tar failed: (tar: )?/, '').split('\n');
+    if (error.message.includes('No space left on device'))
+      throw new AtollError('no_space', `There is no room for the backup: ${reason}. Nothing was restored.`, {
+        cause: error,
+      });
+    throw new AtollError('invalid', `The backup is damaged: ${reason}. Nothing was restored.`, { cause: error });
+  });
   const other = readdirSync(directory, { recursive: true, withFileTypes: true }).find(
     entry => !entry.isFile() && !entry.isDirectory(),
   );

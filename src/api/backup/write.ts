@@ -26,7 +26,8 @@ type BackupReport = {
 
 /**
  * Writes everything that an installation needs to exist again into one file, while it may be running. The file appears
- * whole or not at all. Errors: `not_found` where there is no installation, `conflict` where the file exists.
+ * whole or not at all. Errors: `not_found` where there is no installation or no directory for the file, `conflict`
+ * where the file exists.
  */
 export async function writeBackup(
   place: Place,
@@ -42,6 +43,12 @@ export async function writeBackup(
     );
   await requirePair(place);
   if (existsSync(file)) throw new AtollError('conflict', `${file} is there already`);
+  // A disk that was to be mounted there is not; the backup would lie on this one.
+  if (!existsSync(dirname(file)))
+    throw new AtollError(
+      'not_found',
+      `There is no directory ${dirname(file)}: make it, or name another. Nothing was written.`,
+    );
   // On the file system of the installation, so that layers can be linked.
   removeLeftovers(dataDir);
   const scratch = mkdtempSync(join(dataDir, `backup-${process.pid}-`));
@@ -59,7 +66,6 @@ export async function writeBackup(
         await pack(join(dataDir, 'node', name), join(staging, `${name}.tar`), { live: true });
     const restlessVolumes = await packVolumes(dataDir, staging);
     await writeManifest(staging, sandboxes.packed);
-    mkdirSync(dirname(file), { recursive: true });
     // Others may link and unlink layers meanwhile, which tar calls a change. Their bytes are checked by their digests.
     await pack(staging, partial, { live: true });
     await syncPath(partial);

@@ -4,6 +4,7 @@ import type { EdgeStats } from '../../protocol/directory.ts';
 /** What is open at the edge, for the operator's metrics. */
 export function edgeMetrics({
   clientConnections,
+  clientConnectionsMax,
   evictedClients,
   refusedClients,
   inSandboxes,
@@ -18,6 +19,12 @@ export function edgeMetrics({
         { labels: { side: 'client' }, value: clientConnections },
         { labels: { side: 'upstream' }, value: upstreamConnections },
       ],
+    },
+    {
+      name: 'atoll_edge_client_connections_max',
+      help: 'How many connections of clients there can be, by the limit of open files',
+      kind: 'gauge',
+      samples: [{ value: clientConnectionsMax }],
     },
     {
       name: 'atoll_edge_full_total',

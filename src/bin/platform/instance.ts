@@ -27,6 +27,19 @@ export function forgetInstance(dataDir: string): void {
   if (runningInstance(dataDir)?.pid === process.pid) rmSync(fileOf(dataDir), { force: true });
 }
 
+/** Refuses a second platform on the data directory, before its taken port is all that is said. Throws `conflict`. */
+export function requireNoInstance(dataDir: string): void {
+  const instance = runningInstance(dataDir);
+  if (!instance) return;
+  const where = instance.url === undefined ? '' : `, at ${instance.url}`;
+  throw new AtollError(
+    'conflict',
+    `The platform of ${dataDir} runs already (process ${instance.pid}${where}). End it with \`atoll stop\`; its ` +
+      'sandboxes run on, and the next start takes them over. For a second one, set ATOLL_DATA_DIR to another ' +
+      'directory.',
+  );
+}
+
 /** Ends the platform that runs on the data directory, if one does, and answers when it is gone. */
 export async function endInstance(dataDir: string): Promise<boolean> {
   const instance = runningInstance(dataDir);

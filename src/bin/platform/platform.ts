@@ -20,7 +20,7 @@ import { readOidcFile } from '../settings/oidc-file.ts';
 import { openCertificate, requireCertificate } from './certificate.ts';
 import { beginWith } from './begin-parts.ts';
 import { readIdentity } from './identity.ts';
-import { forgetInstance, recordInstance } from './instance.ts';
+import { forgetInstance, recordInstance, requireNoInstance } from './instance.ts';
 import type { ApiAbout } from '../parts/about.ts';
 import type { ApiUpdate } from '../parts/api.ts';
 import type { EdgeUpdate } from '../parts/edge.ts';
@@ -74,6 +74,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       'ATOLL_STORE is for the control processes of a cluster (`atoll control`): one machine keeps all on its own disk.',
     );
   requireUsableHost(settings, hostFacts(environment['PATH'] ?? ''), isFirst);
+  requireNoInstance(dataDir);
   requirePortsFree(settings);
   assertDriversThere(settings);
   requireCertificate(settings, log);

@@ -2,6 +2,7 @@ import { parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
 import type { PlatformList, PlatformRequest } from '../connection/platform-request.ts';
 import { momentText, show } from '../terminal/table.ts';
+import { killCommand } from './kill.ts';
 
 /** The part of a listed sandbox that the table shows. */
 type Listed = {
@@ -37,16 +38,6 @@ export function sandboxCommands(request: PlatformRequest, list: PlatformList): C
         return 0;
       },
     },
-    {
-      name: 'sandbox kill',
-      usage: 'SANDBOX_ID',
-      summary: 'Ends a sandbox',
-      async run(args, terminal) {
-        const { positionals } = parseArguments(args, {}, ['SANDBOX_ID']);
-        await request('DELETE', `/sandboxes/${encodeURIComponent(positionals[0] ?? '')}`);
-        terminal.err('Ended.\n');
-        return 0;
-      },
-    },
+    killCommand(request, list),
   ];
 }

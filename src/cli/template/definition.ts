@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError, messageOf } from '../../base/error.ts';
 
@@ -28,9 +28,15 @@ type TemplateDefinition = {
 /** The name of the file that makes a folder a template's definition. */
 export const definitionFile = 'template.json';
 
-/** Reads a folder's definition. Throws `invalid`. */
+/** Reads a folder's definition. Throws `not_found`, `invalid`. */
 export function readDefinition(folder: string): TemplateDefinition {
   const path = join(folder, definitionFile);
+  if (!existsSync(path))
+    throw new AtollError(
+      'not_found',
+      `There is no ${definitionFile} in ${folder}: \`atoll template init ${folder}\` begins one. A Dockerfile is ` +
+        'built by `e2b template create NAME` or `fromDockerfile` of the SDKs.',
+    );
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as TemplateDefinition;
   } catch (error) {

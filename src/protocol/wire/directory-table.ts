@@ -55,6 +55,7 @@ const NodeWaySchema = schemaOf<NodeWay>()(
 const Stats = schemaOf<EdgeStats>()(
   Type.Object({
     clientConnections: count(),
+    clientConnectionsMax: count(),
     evictedClients: count(),
     refusedClients: count(),
     inSandboxes: count(),

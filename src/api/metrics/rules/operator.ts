@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { gauge, total, writeMetrics } from '../../../base/telemetry/meter.ts';
 import type { Metric } from '../../../base/telemetry/meter.ts';
 import { platformVersion } from '../../../base/version.ts';
@@ -58,6 +59,7 @@ function processMetrics(): Metric[] {
   return [
     total('process_cpu_seconds_total', "Processor time of the platform's process", (user + system) / 1e6),
     gauge('process_resident_memory_bytes', "Memory of the platform's process", process.memoryUsage.rss()),
+    gauge('process_open_fds', "Open files of the platform's process", readdirSync('/proc/self/fd').length - 1),
     gauge('process_start_time_seconds', 'When it started, Unix time', performance.timeOrigin / 1000),
   ];
 }

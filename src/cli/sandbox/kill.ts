@@ -1,0 +1,61 @@
+import { AtollError } from '../../base/error.ts';
+import { commandLineDetail, parseArguments } from '../terminal/arguments.ts';
+import type { Command } from '../terminal/command.ts';
+import { pairsOf } from '../terminal/pairs.ts';
+import { isSure } from '../terminal/sure.ts';
+import type { PlatformList, PlatformRequest } from '../connection/platform-request.ts';
+
+/** `atoll sandbox kill`: ends sandboxes by their IDs, or those that run. */
+export function killCommand(request: PlatformRequest, list: PlatformList): Command {
+  return {
+    name: 'sandbox kill',
+    usage: '[--all [--metadata NAME=VALUE]... [--yes]] [SANDBOX_ID...]',
+    summary: 'Ends sandboxes; --all: every one of the team that runs, or those of them with this metadata',
+    async run(args, terminal) {
+      const { values, positionals } = parseArguments(
+        args,
+        { all: { type: 'boolean' }, metadata: { type: 'string', multiple: true }, yes: { type: 'boolean' } },
+        ['[SANDBOX_ID...]'],
+      );
+      const isAll = values.all ?? false;
+      if (isAll === positionals.length > 0 || (values.metadata && !isAll))
+        throw new AtollError('invalid', 'give either the IDs of sandboxes or --all, and --metadata with --all alone', {
+          detail: commandLineDetail,
+        });
+      const ids = isAll ? await running(list, pairsOf('--metadata', values.metadata)) : positionals;
+      const question = `This ends ${ids.length} sandboxes. Go on?`;
+      if (isAll && ids.length > 0 && !values.yes && !(await isSure(terminal, question))) {
+        terminal.err('Nothing was changed.\n');
+        return 1;
+      }
+      let ended = 0;
+      for (const id of ids) {
+        const failure = await killed(request, id);
+        // One that has ended meanwhile is what was asked for.
+        if (failure === undefined || (isAll && failure.code === 'not_found')) ended++;
+        else terminal.err(`atoll sandbox kill: ${failure.message}\n`);
+      }
+      terminal.err(ids.length === 1 && ended === 1 ? 'Ended.\n' : `Ended ${ended} of ${ids.length}.\n`);
+      return ended === ids.length ? 0 : 1;
+    },
+  };
+}
+
+/** Why a sandbox could not be ended; undefined when it was. */
+async function killed(request: PlatformRequest, id: string): Promise<AtollError | undefined> {
+  try {
+    await request('DELETE', `/sandboxes/${encodeURIComponent(id)}`);
+    return undefined;
+  } catch (error) {
+    if (error instanceof AtollError) return error;
+    throw error;
+  }
+}
+
+/** IDs of those that run and have this metadata. */
+async function running(list: PlatformList, metadata: Record<string, string>): Promise<string[]> {
+  const wanted = new URLSearchParams(metadata).toString();
+  const query = new URLSearchParams({ state: 'running', ...(wanted !== '' && { metadata: wanted }) });
+  const sandboxes = (await list(`/v2/sandboxes?${query}`)) as { sandboxID: string }[];
+  return sandboxes.map(({ sandboxID }) => sandboxID);
+}
