@@ -1,7 +1,5 @@
-// `npm run prove [-- storm|power|disk|neighbours|load|mutation|simulation] [--operations N] [--clients N] [--per-strike N]
-// [--cuts N] [--rounds N] [--seconds N] [--sandboxes N] [--minutes N] [--mutants N] [--seeds N] [--seed N] [--write]`:
-// prepares the checkout and runs the proofs that are too long for `npm test`, all or the named ones. `--write` puts the
-// figures into docs/proof.md.
+// `npm run prove [-- NAME …] [--FIGURE N] [--write]`: prepares the checkout and runs the proofs that are too long for
+// `npm test`, all or the named ones. `--write` puts what they showed into docs/proof.md.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,6 +10,7 @@ import { Problem } from './setup/problem.mjs';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const proofs = {
   storm: 'storm.proof.ts',
+  linearizability: 'linearizability.proof.ts',
   power: 'power-loss.proof.ts',
   disk: 'failing-disk.proof.ts',
   neighbours: 'neighbours.proof.ts',
@@ -19,14 +18,13 @@ const proofs = {
   mutation: 'mutation.proof.ts',
   simulation: 'simulation.proof.ts',
 };
-const usage =
-  'usage: npm run prove [-- storm|power|disk|neighbours|load|mutation|simulation] [--operations N] [--clients N] ' +
-  '[--per-strike N] [--cuts N] [--rounds N] [--seconds N] [--sandboxes N] [--minutes N] [--mutants N] [--seeds N] [--seed N] [--write]';
+/** What proofs can be given. */
+const figures = 'operations clients per-strike cuts rounds seconds sandboxes minutes mutants seeds seed'.split(' ');
+const usage = `usage: npm run prove [-- ${Object.keys(proofs).join('|')}] ${figures.map(name => `[--${name} N]`).join(' ')} [--write]`;
 const [settings, named] = [{}, []];
 for (const words = process.argv.slice(2); words.length > 0;) {
   const word = words.shift();
-  const [, name] =
-    /^--(operations|clients|per-strike|cuts|rounds|seconds|sandboxes|minutes|mutants|seeds|seed)$/.exec(word) ?? [];
+  const name = figures.find(figure => word === `--${figure}`);
   if (word === '--write') settings.PROOF_WRITE = '1';
   else if (name && /^\d+$/.test(words[0] ?? ''))
     settings[`PROOF_${name.toUpperCase().replace('-', '_')}`] = words.shift();

@@ -11,12 +11,12 @@ import { workOnce } from './power/clients.ts';
 import { Ledger, lookerOf } from './power/ledger.ts';
 import { type Faults, LossyDisks } from './power/lossy-disk.ts';
 import { circumstances, writeSection } from './support/report.ts';
+import { numberOf } from './support/settings.ts';
 
 // The data directory is on a disk that fails for some seconds, again and again, while clients work: it refuses writes,
 // or flushes, or takes its time. Everybody hears a clear error or an answer that holds; when the disk is well again,
 // so is the platform: by itself, or, where the kernel has given the file system up, after a repair and a start.
 
-const numberOf = (name: string, fallback: number) => Number(process.env[name] ?? fallback);
 const rounds = numberOf('PROOF_ROUNDS', 30);
 const seed = numberOf('PROOF_SEED', Math.floor(Math.random() * 2 ** 31));
 /** Facts of a round that are looked into: those take a resume or a create. */

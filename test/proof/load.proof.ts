@@ -13,12 +13,12 @@ import { holdingsNow, type Holdings } from './load/holdings.ts';
 import { runLong } from './support/long-process.ts';
 import { atPace } from './support/pace.ts';
 import { circumstances, writeSection } from './support/report.ts';
+import { numberOf } from './support/settings.ts';
 
 // `npm run prove -- load`: as many sandboxes as an installation has room for, most of them idle, a hundred busy, with
 // terminals, thousands of connections and builds, for an hour. It fails where anything goes unanswered, or where what
 // the platform holds grows; how long answers take is reported, not judged.
 
-const numberOf = (name: string, fallback: number) => Number(process.env[name] ?? fallback);
 const sandboxCount = numberOf('PROOF_SANDBOXES', 1_000);
 const minutes = numberOf('PROOF_MINUTES', 60);
 const connectionCount = numberOf('PROOF_CONNECTIONS', 10_000);

@@ -9,11 +9,11 @@ import { nearestTests, suitesFor } from './mutation/checks.ts';
 import { copyOfCheckout } from './mutation/copy.ts';
 import { type Mutant, mutantsOf } from './mutation/mutants.ts';
 import { circumstances, writeSection } from './support/report.ts';
+import { numberOf } from './support/settings.ts';
 
 // `npm run prove -- mutation`: small faults are put into a copy of this checkout, one at a time, and the tests are asked
 // whether they see them. What they do not see is listed: a test that is missing, or a line that changes nothing.
 
-const numberOf = (name: string, fallback: number) => Number(process.env[name] ?? fallback);
 const seed = numberOf('PROOF_SEED', Math.floor(Math.random() * 2 ** 31));
 const wanted = numberOf('PROOF_MUTANTS', 300);
 /** No further fault is begun after that many minutes. */

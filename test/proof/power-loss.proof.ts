@@ -8,13 +8,13 @@ import { work } from './power/clients.ts';
 import { type Fact, Ledger, lookerOf } from './power/ledger.ts';
 import { type Cut, LossyDisks } from './power/lossy-disk.ts';
 import { circumstances, writeSection } from './support/report.ts';
+import { numberOf } from './support/settings.ts';
 
 // The data directory is on a disk of which a loss of power takes what was not flushed, in any order and by halves. The
 // platform works on it once, from its first start on, while everything that reaches the disk is logged. Then the power
 // goes at many moments of that log: a platform starts on what such a disk has, and everything that clients had been
 // told by then must hold.
 
-const numberOf = (name: string, fallback: number) => Number(process.env[name] ?? fallback);
 const cuts = numberOf('PROOF_CUTS', 500);
 const rounds = numberOf('PROOF_ROUNDS', 3);
 const seed = numberOf('PROOF_SEED', Math.floor(Math.random() * 2 ** 31));

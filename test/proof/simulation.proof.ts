@@ -2,12 +2,13 @@ import { expect, test } from 'bun:test';
 import { simulateSeeds } from '../simulation/support/seeds.ts';
 import type { Outcome } from '../simulation/support/simulate.ts';
 import { circumstances, writeSection } from './support/report.ts';
+import { numberOf } from './support/settings.ts';
 
 // `npm run prove -- simulation`: clusters that are simulated, of so many seeds. It fails at the first one in which
 // something that must hold did not, and tells the shortest history of it that was found.
 
-const seeds = Number(process.env['PROOF_SEEDS'] ?? 10_000);
-const first = Number(process.env['PROOF_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const seeds = numberOf('PROOF_SEEDS', 10_000);
+const first = numberOf('PROOF_SEED', Math.floor(Math.random() * 2 ** 31));
 /** Seeds that share a database. */
 const atOnce = 100;
 

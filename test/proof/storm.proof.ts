@@ -3,11 +3,11 @@ import { runStorm, type StormResult } from '../lifecycle/support/storm.ts';
 import { victims } from '../lifecycle/support/victims.ts';
 import { startPlatform } from '../support/platform.ts';
 import { circumstances, writeSection } from './support/report.ts';
+import { numberOf } from './support/settings.ts';
 
 // `npm run prove`: the storm at its full size, with every process of the platform as a victim. It fails at the first
 // difference between what clients were told and what there is.
 
-const numberOf = (name: string, fallback: number) => Number(process.env[name] ?? fallback);
 const chosen = process.env['PROOF_VICTIMS']?.split(',');
 const options = {
   operations: numberOf('PROOF_OPERATIONS', 10_000),

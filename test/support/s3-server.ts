@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { goProgram } from './go.ts';
 
 /** A real S3 server, which checks signatures: Apache-2.0, from its own source. */
 const server = { module: 'github.com/versity/versitygw/cmd/versitygw', version: '1.8.0' } as const;
@@ -21,10 +22,6 @@ export function withoutS3(): string | undefined {
     return `its S3 server (versitygw ${server.version}) is not built yet; npm run test:cluster does that`;
   if (goProgram() !== null) return undefined;
   return `its S3 server (versitygw ${server.version}) is built with Go, which is not installed (https://go.dev/dl)`;
-}
-
-function goProgram(): string | null {
-  return Bun.which('go') ?? (existsSync('/usr/local/go/bin/go') ? '/usr/local/go/bin/go' : null);
 }
 
 /** An S3 server with one bucket, and its root key. */

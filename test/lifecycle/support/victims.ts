@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { partOf, partsOf } from '../../parts/support/parts-of.ts';
+import { partsOf, type PartName } from '../../parts/support/parts-of.ts';
 import { holdingsOf } from '../../support/leaks.ts';
 import type { TestPlatform } from '../../support/platform.ts';
 import { waitFor } from '../../support/process.ts';
@@ -24,10 +24,14 @@ export async function strike(platform: TestPlatform, victim: Victim): Promise<()
     await waitFor('CRIU', () => criuOf(platform).length > 0, criuWaitMs).catch(() => undefined);
     killAll(criuOf(platform));
   } else if (victim === 'agent') killAll(agentsOf(platform));
-  else if (victim === 'helper' || victim === 'egress') killAll(below(partOf(pid, 'node')).filter(isA(victim)));
-  else killAll([partOf(pid, victim)]);
+  else if (victim === 'helper' || victim === 'egress') killAll(below(await running(pid, 'node')).filter(isA(victim)));
+  else killAll([await running(pid, victim)]);
   return () => serves(platform);
 }
+
+/** The process of a part, as soon as there is one: what was killed before may have taken it along a moment later. */
+const running = (supervisor: number, name: PartName) =>
+  waitFor(`the ${name} to run`, () => partsOf(supervisor)[name], recoveryMs);
 
 /** Every part runs, and the platform answers what needs all of them. */
 async function serves(platform: TestPlatform): Promise<void> {
