@@ -9,9 +9,9 @@ import { numberOf } from './support/settings.ts';
 // `npm run prove`: what clients were told of sandboxes that they change at once, checked by a checker of linearizability.
 
 const options = {
-  operations: numberOf('PROOF_OPERATIONS', 10_000),
+  operations: numberOf('PROOF_OPERATIONS', 5_000),
   clients: numberOf('PROOF_CLIENTS', 8),
-  perStrike: numberOf('PROOF_PER_STRIKE', 100),
+  perStrike: numberOf('PROOF_PER_STRIKE', 50),
   seed: numberOf('PROOF_SEED', Math.floor(Math.random() * 2 ** 31)),
 };
 

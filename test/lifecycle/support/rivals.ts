@@ -76,14 +76,14 @@ class Rivals {
     if (told !== '') this.#note({ client, sandbox, kind: 'look', called, told });
   }
 
-  /** What a list says of each sandbox that was known before it was asked for, and of those that it shows. */
+  /** What a list says of the sandboxes that are shared when it is asked for, and of all that it shows. */
   async #list(client: number): Promise<void> {
     const called = now();
-    const known = [...this.#known];
+    const shared = [...this.#shared];
     const answer = await this.#ask('GET', '/v2/sandboxes?state=running,paused&limit=100');
     if (answer?.status !== 200) return;
     const listed = new Map((answer.body as Listed[]).map(one => [one.sandboxID, one]));
-    for (const sandbox of new Set([...known, ...listed.keys()])) {
+    for (const sandbox of new Set([...shared, ...listed.keys()])) {
       const one = listed.get(sandbox);
       this.#note({ client, sandbox, kind: 'look', called, told: one ? seen(one) : 'missing' });
     }
