@@ -41,7 +41,7 @@ ${options.clients} clients pause, resume, kill, look at and list the same five s
 platform is killed (SIGKILL), ${options.perStrike} operations apart on average. For each sandbox the checker
 [porcupine](https://github.com/anishathalye/porcupine) looks for an order of everything that clients asked and heard of it, in which each
 operation took effect at one moment between its call and its answer, and the sandbox is what its state machine makes of that order. What
-was answered by an error or not at all may have taken effect at any later moment, or never. A list counts as a look at each sandbox.
+was answered by an error or not at all may have taken effect at any later moment, or not at all. A list counts as a look at each sandbox.
 
 | | |
 |---|---|
@@ -67,5 +67,5 @@ const meaningOf: Record<Operation['told'], string> = {
   changing: 'something is under way',
   missing: 'there is none',
   conflict: 'not in its state',
-  '': 'nothing',
+  '': 'no answer to rely on',
 };
