@@ -27,6 +27,7 @@ export type MachineService = {
   shipped: ShippedProtocol;
   layers: LayerProtocol;
   pauses: PauseExchange;
+  drafts: DraftExchange;
   snapshots: SnapshotExchange;
   uploads: UploadExchange;
   volumeCopies: VolumeExchange;
@@ -181,6 +182,30 @@ export type MemoryCarrier<Target, Kept> = {
 export type PauseExchange = MemoryExchange<ExecutionRef, PausedSandbox>;
 /** The same with streams. */
 export type PauseCarrier = MemoryCarrier<ExecutionRef, PausedSandbox>;
+
+/** A draft of a sandbox: each try to move it has one of its own. */
+export type DraftRef = ExecutionRef & { draftId: string };
+
+/**
+ * Drafts of running sandboxes that are to be moved: what they are while they run on, for the machine that is to have
+ * them. What their pause keeps then is sent as what differs from that. `describe` takes one, for which the sandbox
+ * stands still as long as its memory is written. Errors: `conflict` where somebody else is moving it, `unavailable` and
+ * others where there can be none; all is sent then.
+ */
+export type DraftExchange = MemoryExchange<DraftRef, void> & {
+  /**
+   * What the paused sandbox has kept, as `PauseExchange.openRead` has it, for a machine that has its draft. Errors:
+   * `not_found` where there is none.
+   */
+  openRest(draft: DraftRef, key: string): Promise<{ sizeBytes: number; descriptor: number }>;
+  /** Drops one, on either machine. What is not here is dropped already. */
+  drop(draft: DraftRef): Promise<void>;
+};
+/** The same with streams. */
+export type DraftCarrier = MemoryCarrier<DraftRef, void> & {
+  sendRest(draft: DraftRef, key: string): Promise<{ sizeBytes: number; bytes: AsyncIterable<Uint8Array> }>;
+  drop(draft: DraftRef): Promise<void>;
+};
 
 /** The memory of snapshots, by their IDs. */
 export type SnapshotExchange = MemoryExchange<string, void>;

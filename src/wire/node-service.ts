@@ -1,6 +1,7 @@
 import type { Log } from '../base/telemetry/log.ts';
 import type { NodeBuildProtocol } from '../protocol/build.ts';
 import type {
+  DraftExchange,
   LayerProtocol,
   Machine,
   MachineService,
@@ -14,6 +15,7 @@ import type { ShippedProtocol } from '../protocol/shipped.ts';
 import type { UploadExchange } from '../protocol/upload.ts';
 import type { Caller } from '../protocol/wire/method.ts';
 import {
+  draftTable,
   gateTable,
   layerTable,
   pauseTable,
@@ -39,6 +41,7 @@ type NodeService = {
   shipped: ShippedProtocol;
   layers: LayerProtocol;
   pauses: PauseExchange;
+  drafts: DraftExchange;
   snapshots: SnapshotExchange;
   uploads: UploadExchange;
   volumeCopies: VolumeExchange;
@@ -50,12 +53,14 @@ const table = {
   shipped: shippedTable,
   layers: layerTable,
   pauses: pauseTable,
+  drafts: draftTable,
   snapshots: snapshotTable,
   uploads: uploadTable,
   volumeCopies: volumeCopyTable,
 };
 
-const machineTable = { ...table, gate: gateTable, transfers: transferTable };
+/** All that control may ask of a machine. */
+export const machineTable = { ...table, gate: gateTable, transfers: transferTable };
 
 /** Serves a node at a unix socket to the process that runs as `uid`. */
 export function serveNode(

@@ -1,12 +1,29 @@
 import { AtollError } from '../base/error.ts';
 import { newUuid } from '../base/id.ts';
-import type { Arrival, MemoryCarrier, MemoryExchange, VolumeCarrier, VolumeExchange } from '../protocol/cluster.ts';
+import type {
+  Arrival,
+  DraftCarrier,
+  DraftExchange,
+  MemoryCarrier,
+  MemoryExchange,
+  VolumeCarrier,
+  VolumeExchange,
+} from '../protocol/cluster.ts';
 import { streamPair } from './files.ts';
 import { pump, socketSink, socketSource } from './pump.ts';
 
 /** What carries sandboxes in streams, with connections in their place: those can be passed on. */
 export function memoryOverWire<Target, Kept>(carrier: MemoryCarrier<Target, Kept>): MemoryExchange<Target, Kept> {
   return { describe: target => carrier.describe(target), ...streamsOverWire(carrier) };
+}
+
+/** The same for what carries drafts. */
+export function draftsOverWire(carrier: DraftCarrier): DraftExchange {
+  return {
+    ...memoryOverWire(carrier),
+    openRest: async (target, key) => sent(await carrier.sendRest(target, key)),
+    drop: target => carrier.drop(target),
+  };
 }
 
 /** The same for what carries volumes. */
@@ -26,14 +43,7 @@ function streamsOverWire<Target, Kept>(
     return found;
   };
   return {
-    async openRead(target, key) {
-      const { sizeBytes, bytes } = await carrier.send(target, key);
-      const [own, given] = streamPair();
-      void socketSink(own)
-        .then(sink => pump(bytes, sink))
-        .catch(() => {}); // who reads sees that it is too short
-      return { sizeBytes, descriptor: given };
-    },
+    openRead: async (target, key) => sent(await carrier.send(target, key)),
     async openWrite(target, key, sizeBytes) {
       const arrival = await carrier.receive(target, key, sizeBytes);
       const [own, given] = streamPair();
@@ -55,4 +65,16 @@ function streamsOverWire<Target, Kept>(
     },
     dropWrite: writeId => take(writeId).arrival.drop(),
   };
+}
+
+/** A stream as a connection to read it from. */
+function sent({ sizeBytes, bytes }: { sizeBytes: number; bytes: AsyncIterable<Uint8Array> }): {
+  sizeBytes: number;
+  descriptor: number;
+} {
+  const [own, given] = streamPair();
+  void socketSink(own)
+    .then(sink => pump(bytes, sink))
+    .catch(() => {}); // who reads sees that it is too short
+  return { sizeBytes, descriptor: given };
 }

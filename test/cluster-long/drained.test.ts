@@ -19,6 +19,8 @@ const clusterTest = testUnless(
 const count = Number(process.env['DRAINED_SANDBOXES'] ?? 16);
 /** Two machines of two processors have room for 64. */
 const cpuOvercommit = 16;
+/** Between two files of a sandbox: together they write about 150 a second. */
+const pauseSeconds = Math.max(0.1, count / 150);
 /** Sandboxes that are made, or looked at, at a time. */
 const atOnce = 6;
 
@@ -56,7 +58,7 @@ clusterTest(`${count} sandboxes write on while their machines are emptied in tur
   const made = await each(numbers, number =>
     Sandbox.create('base', { ...connectionTo(cluster, number % 2), timeoutMs: 3_600_000 }),
   );
-  let before = await each(made, sandbox => startWriter(sandbox));
+  let before = await each(made, sandbox => startWriter(sandbox, pauseSeconds));
   for (const node of cluster.nodes) {
     const homes = await each(made, sandbox => cluster.homeOf(sandbox.sandboxId));
     expect(homes.filter(home => home === node).length).toBeGreaterThan(0);

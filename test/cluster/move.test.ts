@@ -32,7 +32,8 @@ const count = Number(process.env['DRAINED_SANDBOXES'] ?? 4);
 let cluster: Cluster;
 
 beforeAll(async () => {
-  const env = { ATOLL_ISOLATION_SECONDS: '600' };
+  // What was moved is in the log from this level on.
+  const env = { ATOLL_ISOLATION_SECONDS: '600', ATOLL_LOG_LEVEL: 'info' };
   if (!kind.skipped && programs)
     cluster = await startCluster(programs, { controls: 2, nodes: 2 }, env, address => kind.start(address));
 });
@@ -76,6 +77,15 @@ clusterTest('sandboxes of a drained machine go on at another one while they writ
     expect(await cluster.atoll(0, 'node', 'uncordon', from.nodeId)).toMatchObject({ code: 0 });
     await allReady(cluster);
   }
+  // Most of each has come while it still ran.
+  const moves = [0, 1].flatMap(
+    control =>
+      controlOf(cluster, control)
+        .log()
+        .match(/a sandbox was moved.*/g) ?? [],
+  );
+  expect(moves.length).toBeGreaterThanOrEqual(2 * count);
+  for (const line of moves) expect(line).toMatch(/draft\W+true/);
   // What has stayed behind is removed, and not set aside.
   const orphans = JSON.parse((await cluster.atoll(0, 'sandbox', 'orphans', '--json')).out) as { sandboxes: unknown[] };
   expect(orphans.sandboxes).toEqual([]);

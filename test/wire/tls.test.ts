@@ -4,14 +4,11 @@ import { controlName, nodeName } from '../../src/base/crypto/cluster-names.ts';
 import { silentLog } from '../../src/base/telemetry/log.ts';
 import { closeFile, streamPair } from '../../src/wire/files.ts';
 import { socketSource } from '../../src/wire/pump.ts';
-import { machineAt, serveMachine } from '../../src/wire/node-service.ts';
+import { machineAt, machineTable, serveMachine } from '../../src/wire/node-service.ts';
 import type { ControlIdentity, MachineService } from '../../src/protocol/cluster.ts';
 import { listenTls } from '../../src/wire/tls/listen-tls.ts';
 import { FarEnds } from '../../src/wire/tls/far-ends.ts';
 import { openTls } from '../../src/wire/tls/connect-tls.ts';
-import { gateTable, layerTable, pauseTable, transferTable } from '../../src/protocol/wire/cluster-table.ts';
-import { buildTable, nodeTable } from '../../src/protocol/wire/node-table.ts';
-import { shippedTable } from '../../src/protocol/wire/shipped-table.ts';
 import { methodsOf } from '../../src/protocol/wire/method.ts';
 import { callsOn } from '../../src/wire/call.ts';
 import { checkedMethods } from '../../src/wire/checked.ts';
@@ -21,17 +18,8 @@ import { sampleOf } from './support/samples.ts';
 // What a node of a cluster serves over TLS: whom it lets in, whom control believes, and connections that are carried.
 
 const nodeId = '11111111-2222-4333-8444-555555555555';
-const table = {
-  node: nodeTable,
-  builds: buildTable,
-  shipped: shippedTable,
-  layers: layerTable,
-  pauses: pauseTable,
-  transfers: transferTable,
-  gate: gateTable,
-};
-const all = methodsOf(table);
-const methods = checkedMethods(table);
+const all = methodsOf(machineTable);
+const methods = checkedMethods(machineTable);
 
 /** A node that writes down what it was called for. */
 function countingNode(authority = newAuthority()) {

@@ -64,6 +64,7 @@ runPart<GateSettings>(async (settings, control) => {
     uploads: { ...services.uploads, ...overNetwork(services.uploads) },
     snapshots: { ...services.snapshots, openWrite: leased(services.snapshots.openWrite) },
     pauses: { ...services.pauses, openWrite: leased(services.pauses.openWrite) },
+    drafts: { ...services.drafts, openWrite: leased(services.drafts.openWrite) },
     volumeCopies: { ...services.volumeCopies, openWrite: leased(services.volumeCopies.openWrite) },
     transfers: {
       ...transfers,

@@ -4,7 +4,7 @@ import { userIdOf } from '../../base/process/part-users.ts';
 import { AtollError } from '../../base/error.ts';
 import { createLog } from '../../base/telemetry/log.ts';
 import { runPart } from '../../supervisor/inside.ts';
-import { memoryOverWire, volumesOverWire } from '../../wire/pause-copy.ts';
+import { draftsOverWire, memoryOverWire, volumesOverWire } from '../../wire/pause-copy.ts';
 import type { Settings } from '../settings/settings.ts';
 import { type InstallationPlace, makeSocketFolder, socketsIn } from './sockets.ts';
 
@@ -53,6 +53,7 @@ runPart<NodeSettings>(async ({ settings, nodeId, environment, isForGate }, contr
         shipped,
         layers: layerExchange(node.layers, settings.dataDir, cache),
         pauses: memoryOverWire(node.pauses),
+        drafts: draftsOverWire(node.drafts),
         snapshots: memoryOverWire(node.snapshots),
         volumeCopies: volumesOverWire(node.volumeCopies),
         // On a machine alone the folder is the api's, and root writes nothing there.

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, renameSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { release } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -103,6 +103,20 @@ export async function checkpointAndRun(
     await finish(host, source, options, { memory: true, disk: options.diskCopy === undefined, mounts });
   };
   await work().catch(error => discard(partial, error));
+}
+
+/**
+ * Writes the memory of a sandbox that runs on into a directory, as it is at one moment: to be compared with later, and
+ * nothing that could be restored. It stands still meanwhile. Errors: `unavailable`, `no_space`.
+ */
+export async function draftMemory(host: CriuHost, source: CheckpointSource, options: CheckpointOptions): Promise<void> {
+  const partial = partialOf(options.directory);
+  try {
+    await dump(host, source, options, { end: false, final: false, commit: async () => {} });
+    renameSync(partial, options.directory);
+  } catch (error) {
+    await discard(partial, error);
+  }
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Log } from '../../base/telemetry/log.ts';
 import type { NodeBuildProtocol } from '../../protocol/build.ts';
-import type { PauseCarrier, SnapshotCarrier, VolumeCarrier } from '../../protocol/cluster.ts';
+import type { DraftCarrier, PauseCarrier, SnapshotCarrier, VolumeCarrier } from '../../protocol/cluster.ts';
 import type { ExecutionRef, NodeProtocol, SandboxResources } from '../../protocol/node.ts';
 import type { DriverName } from '../../protocol/driver.ts';
 import type { BuildSettings } from '../builds/compose.ts';
@@ -55,6 +55,8 @@ export type Node = {
   builds: NodeBuildProtocol;
   /** Paused sandboxes, for other machines. */
   pauses: PauseCarrier;
+  /** Drafts of sandboxes that are moved, for other machines. */
+  drafts: DraftCarrier;
   /** The memory of snapshots, for other machines. */
   snapshots: SnapshotCarrier;
   /** The content of volumes, for other machines and the store. */

@@ -12,6 +12,8 @@ import { openRooms } from './open-rooms.ts';
 import { protocolOf } from '../protocol.ts';
 import { adoptSandboxes, releaseLeftover } from '../sandbox/adopt.ts';
 import { createCarrier } from '../sandbox/carry/carrier.ts';
+import { createDraftCarrier } from '../sandbox/carry/draft-carrier.ts';
+import { Drafts } from '../sandbox/carry/drafts.ts';
 import { createSnapshotCarrier } from '../sandbox/carry/snapshot-carrier.ts';
 import { createVolumeCarrier } from '../sandbox/carry/volume-carrier.ts';
 import { knownAgentDigest, memoryFactsOf } from '../sandbox/carry/memory-facts.ts';
@@ -80,6 +82,7 @@ export async function startNode(
     protocol: protocolOf({ ...lifecycle, nodeId: options.nodeId, history, machine, ...carried }),
     builds,
     pauses: carried.pauses,
+    drafts: carried.drafts,
     snapshots: carried.snapshots,
     volumeCopies: createVolumeCarrier(rooms),
     installation: layout.installation,
@@ -121,9 +124,12 @@ async function carriage(rooms: Rooms, checkpoints: CheckpointSupport) {
     checkpoints,
     await knownAgentDigest(rooms.agentDir, join(rooms.layout.data, 'agent-digest')),
   );
+  const parts = { ...rooms, memoryFacts, checkpoints, drafts: new Drafts(join(rooms.layout.data, 'drafts')) };
+  const pauses = createCarrier(parts);
   return {
     memoryFacts,
-    pauses: createCarrier({ ...rooms, memoryFacts }),
+    pauses,
+    drafts: createDraftCarrier(parts, pauses),
     snapshots: createSnapshotCarrier({ ...rooms, memoryFacts }),
   };
 }

@@ -3,6 +3,8 @@ import type {
   Beat,
   BeatAnswer,
   ComingEnd,
+  DraftExchange,
+  DraftRef,
   GateProtocol,
   LayerProtocol,
   PauseExchange,
@@ -103,6 +105,21 @@ export const pauseTable = {
   keepWrite: method([identifier()], Paused, { deadlineMs: layerMs }),
   dropWrite: method([identifier()], nothing()),
 } satisfies MethodTable<PauseExchange>;
+
+const Draft = schemaOf<DraftRef>()(
+  Type.Object({ sandboxId: identifier(), executionId: identifier(), draftId: identifier() }),
+);
+
+/** The methods of a node for drafts of sandboxes that are moved. */
+export const draftTable = {
+  describe: method([Draft], Facts, { deadlineMs: layerMs }),
+  openRead: method([Draft, key()], Read, { passes: 'member', deadlineMs: layerMs }),
+  openRest: method([Draft, key()], Read, { passes: 'member', deadlineMs: layerMs }),
+  openWrite: method([Draft, key(), count()], Write, { passes: 'member' }),
+  keepWrite: method([identifier()], nothing(), { deadlineMs: layerMs }),
+  dropWrite: method([identifier()], nothing()),
+  drop: method([Draft], nothing()),
+} satisfies MethodTable<DraftExchange>;
 
 /** The methods of a node for the memory of its snapshots. */
 export const snapshotTable = {

@@ -1,7 +1,7 @@
 import type { Sandbox } from 'e2b';
 
 /** Writes files whose names are digests of what is in them, one after the other, and counts in its memory alone. */
-const program = `
+const program = (pauseSeconds: number) => `
 import hashlib, os, random, time
 os.makedirs('/home/user/written', exist_ok=True)
 seen = hashlib.sha256()
@@ -19,15 +19,15 @@ while True:
     with open('/tmp/written.part', 'w') as file:
         file.write(f'{os.getpid()} {count} {seen.hexdigest()}')
     os.rename('/tmp/written.part', '/tmp/written')
-    time.sleep(0.1)
+    time.sleep(${pauseSeconds})
 `;
 
 /** What such a program says of itself. */
 type Written = { pid: string; count: number };
 
-/** Starts the program. */
-export async function startWriter(sandbox: Sandbox): Promise<Written> {
-  await sandbox.files.write('/tmp/write.py', program);
+/** Starts the program. `pauseSeconds`: between two files. */
+export async function startWriter(sandbox: Sandbox, pauseSeconds = 0.1): Promise<Written> {
+  await sandbox.files.write('/tmp/write.py', program(pauseSeconds));
   await sandbox.commands.run('python3 /tmp/write.py', { background: true, timeoutMs: 0 });
   return written(sandbox, 0);
 }
@@ -35,10 +35,12 @@ export async function startWriter(sandbox: Sandbox): Promise<Written> {
 /** Waits until it has written more than `count` files, and compares all of them with their names. */
 export async function written(sandbox: Sandbox, count: number): Promise<Written> {
   const wait = `until [ -f /tmp/written ] && [ "$(cut -d' ' -f2 /tmp/written)" -gt ${count} ]; do sleep 0.05; done`;
-  const said = (await sandbox.commands.run(`${wait}; cat /tmp/written`)).stdout.split(' ');
+  // Many of them on a small machine take their time.
+  const options = { timeoutMs: 600_000, requestTimeoutMs: 600_000 };
+  const said = (await sandbox.commands.run(`${wait}; cat /tmp/written`, options)).stdout.split(' ');
   const compare = `cd /home/user/written; for f in $(ls | grep -v part); do echo "$f  $f"; done | sha256sum --check --quiet`;
-  await sandbox.commands.run(compare);
-  const files = Number((await sandbox.commands.run('ls /home/user/written | grep -v part | wc -l')).stdout);
+  await sandbox.commands.run(compare, options);
+  const files = Number((await sandbox.commands.run('ls /home/user/written | grep -v part | wc -l', options)).stdout);
   const [pid = '', writes = ''] = said;
   if (files < Number(writes)) throw new Error(`${files} files are left of ${writes}`);
   return { pid, count: Number(writes) };

@@ -3,7 +3,7 @@ import { silentLog } from '../../../src/base/telemetry/log.ts';
 import { platformVersion } from '../../../src/base/version.ts';
 import { Gate } from '../../../src/gate/gate.ts';
 import type { GateMemory } from '../../../src/gate/gate-memory.ts';
-import type { Machine, PauseFacts } from '../../../src/protocol/cluster.ts';
+import type { DraftRef, Machine, PauseFacts } from '../../../src/protocol/cluster.ts';
 import type {
   CreateSandbox,
   ExecutionRef,
@@ -33,6 +33,8 @@ export class SimMachine {
   readonly paused = new Map<string, Held>();
   readonly setAsides = new Map<string, Held>();
   readonly withdrawn = new Set<string>();
+  /** IDs of the drafts that are here. */
+  readonly #drafts = new Set<string>();
   /** Those that are being paused: a real one stands still from the beginning of that. */
   readonly still = new Set<string>();
   /** Control processes that it can't hear, nor they it. */
@@ -60,6 +62,7 @@ export class SimMachine {
     this.process = new Process(this.nodeId);
     this.#turns.clear();
     this.#writes.clear();
+    this.#drafts.clear();
     this.still.clear();
     this.gate = this.#start();
   }
@@ -88,7 +91,7 @@ export class SimMachine {
   /** What it does when it is asked: a part of the real services, as the rest of control calls them. */
   readonly service = this.#service();
 
-  #service(): Pick<Machine, 'node' | 'pauses' | 'transfers' | 'gate'> {
+  #service(): Pick<Machine, 'node' | 'pauses' | 'drafts' | 'transfers' | 'gate'> {
     const node = {
       info: async () => this.#info(),
       create: async (request: CreateSandbox) => this.#leased(() => this.#create(request)),
@@ -110,13 +113,25 @@ export class SimMachine {
       dropWrite: async (writeId: string) => void this.#writes.delete(writeId),
       keepWrite: async (writeId: string) => this.#keepWrite(writeId),
     };
+    const drafts = {
+      describe: (draft: DraftRef) => this.#draft(draft),
+      openRead: async () => ({ sizeBytes: 1, descriptor: this.#world.between(1, 2 ** 31) }),
+      openRest: async (draft: DraftRef) => {
+        if (!this.#drafts.has(draft.draftId)) throw gone();
+        return this.#openRead(draft);
+      },
+      openWrite: pauses.openWrite as (draft: DraftRef) => Promise<unknown>,
+      dropWrite: pauses.dropWrite,
+      keepWrite: async (writeId: string) => void this.#drafts.add((this.#written(writeId) as DraftRef).draftId),
+      drop: async ({ draftId }: DraftRef) => void this.#drafts.delete(draftId),
+    };
     const transfers = {
       sendPause: (target: ExecutionRef, _key: string, urls: string[]) => this.#send(target, urls[0] ?? ''),
       receivePause: async (target: ExecutionRef, _key: string, _bytes: number, urls: string[]) =>
         this.#leased(() => this.#receive(target, urls[0] ?? '')),
     };
     const gate = { beat: async (beat: Parameters<Gate['beat']>[0]) => this.gate.beat(beat) };
-    return { node, pauses, transfers, gate } as never;
+    return { node, pauses, drafts, transfers, gate } as never;
   }
 
   #leased<T>(work: () => Promise<T>): Promise<T> {
@@ -245,9 +260,24 @@ export class SimMachine {
   }
 
   async #keepWrite(writeId: string): Promise<PausedSandbox> {
+    return this.#receive(this.#written(writeId), carriedKey(Number(writeId.split(' ')[1])));
+  }
+
+  #written(writeId: string): ExecutionRef {
     const target = this.#writes.get(writeId);
     if (!target || !this.#writes.delete(writeId)) throw gone();
-    return this.#receive(target, carriedKey(Number(writeId.split(' ')[1])));
+    return target;
+  }
+
+  /** It stands still for a moment, and goes on. */
+  #draft({ sandboxId, executionId, draftId }: DraftRef): Promise<PauseFacts> {
+    return this.#inTurn(sandboxId, async () => {
+      await this.#takes();
+      if (!this.running.has(executionId)) throw gone();
+      if (this.#world.chance(0.2)) throw new AtollError('unavailable', 'there is no room for a draft');
+      this.#drafts.add(draftId);
+      return this.#describe({ sandboxId, executionId });
+    });
   }
 
   /** The sandbox keeps its turn until all was sent. */
@@ -311,7 +341,7 @@ export class SimMachine {
           (...args: unknown[]) => call(() => (work as (...args: unknown[]) => Promise<unknown>)(...args)),
         ]),
       );
-    const { node, pauses, transfers, gate } = this.service;
+    const { node, pauses, drafts, transfers, gate } = this.service;
     const drop = () => {
       dropped.reject(lost());
       dropped = Promise.withResolvers<never>();
@@ -320,6 +350,7 @@ export class SimMachine {
     return {
       node: over(node),
       pauses: over(pauses),
+      drafts: over(drafts),
       transfers: over(transfers),
       gate: over(gate),
       layers: { missing: async () => [] },

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { decrypt, encrypt, encryptionKey } from '../../../base/crypto/encryption.ts';
 import { AtollError } from '../../../base/error.ts';
-import type { Machine, PauseFacts } from '../../../protocol/cluster.ts';
+import type { DraftRef, Machine, MemoryExchange, PauseFacts } from '../../../protocol/cluster.ts';
 import type { ExecutionRef } from '../../../protocol/node.ts';
 import type { Machines } from '../../cluster/rules/machines.ts';
 import { findBlob, onceStored } from '../store/blobs.ts';
@@ -80,30 +80,67 @@ export class DurablePauses {
   }
 
   /**
-   * Carries what a sandbox that is paused on its machine has kept to another one, through this process, encrypted. It
-   * is on both then. Errors: those of `MemoryExchange`.
+   * Carries a draft of a sandbox that runs to the machine that is to have it: what its pause keeps then is sent as what
+   * differs from that. Answers its bytes. Errors: those of `DraftExchange`.
    */
-  async carry({ sandboxId, executionId, nodeId }: Located, nextNodeId: string): Promise<void> {
+  async draft({ nodeId, ...draft }: Located & DraftRef, nextNodeId: string): Promise<number> {
+    const { machines } = this.#deps;
+    const from = machines.known(nodeId).machine.drafts;
+    const { sizeBytes } = await from.describe(draft);
+    await this.#carry(key => from.openRead(draft, key), machines.known(nextNodeId).machine.drafts, draft, sizeBytes);
+    return sizeBytes;
+  }
+
+  /** Drops a draft on both machines. What can't be dropped now runs out. */
+  async dropDraft({ nodeId, ...draft }: Located & DraftRef, nextNodeId: string): Promise<void> {
+    const drop = async (id: string) => this.#deps.machines.known(id).machine.drafts.drop(draft);
+    await Promise.allSettled([nodeId, nextNodeId].map(drop));
+  }
+
+  /**
+   * Carries what a sandbox that is paused on its machine has kept to another one, through this process, encrypted. It
+   * is on both then. `draft`: one that both machines have of it. Errors: those of `MemoryExchange`.
+   */
+  async carry(
+    { sandboxId, executionId, nodeId }: Located,
+    nextNodeId: string,
+    draft: { draftId: string; sizeBytes: number } | null = null,
+  ): Promise<void> {
     const { machines } = this.#deps;
     const target = { sandboxId, executionId };
     const { machine } = machines.known(nextNodeId);
     if (await this.#isThere(target, machine)) return;
-    const from = machines.known(nodeId).machine.pauses;
-    const { sizeBytes } = await from.describe(target);
+    const { pauses, drafts } = machines.known(nodeId).machine;
+    if (draft) {
+      const { draftId, sizeBytes } = draft;
+      const open = (key: string) => drafts.openRest({ ...target, draftId }, key);
+      if (await this.#carry(open, machine.pauses, target, sizeBytes).then(isDone, isWithoutDraft)) return;
+    }
+    const { sizeBytes } = await pauses.describe(target);
+    await this.#carry(key => pauses.openRead(target, key), machine.pauses, target, sizeBytes);
+  }
+
+  /** Brings a stream to a machine, which keeps it. `sizeBytes`: what it takes there. */
+  async #carry<Target>(
+    open: (key: string) => Promise<{ descriptor: number }>,
+    to: Omit<MemoryExchange<Target, unknown>, 'describe' | 'openRead'>,
+    target: Target,
+    sizeBytes: number,
+  ): Promise<void> {
     const key = newKey();
-    const { carried } = machines;
+    const { carried } = this.#deps.machines;
     async function* sent() {
-      const { descriptor } = await from.openRead(target, key);
+      const { descriptor } = await open(key);
       yield* carried.read(descriptor);
     }
-    const { writeId, descriptor } = await machine.pauses.openWrite(target, key, sizeBytes);
+    const { writeId, descriptor } = await to.openWrite(target, key, sizeBytes);
     try {
       await carried.write(descriptor, sent());
     } catch (error) {
-      await machine.pauses.dropWrite(writeId).catch(() => {}); // it runs out
+      await to.dropWrite(writeId).catch(() => {}); // it runs out
       throw error;
     }
-    await machine.pauses.keepWrite(writeId);
+    await to.keepWrite(writeId);
   }
 
   /** What a stored pause needs of a machine. Errors: `not_found`. */
@@ -153,6 +190,14 @@ export class DurablePauses {
     for (const stale of known) await node.kill({ sandboxId, executionId: stale });
     return false;
   }
+}
+
+const isDone = () => true;
+
+/** Whether what is wrong is that one of the machines has its draft no more: then all is to be sent. */
+function isWithoutDraft(error: unknown): false {
+  if (error instanceof AtollError && ['not_found', 'invalid'].includes(error.code)) return false;
+  throw error;
 }
 
 const newKey = () => randomBytes(keyBytes).toString('base64url');

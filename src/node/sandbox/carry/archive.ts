@@ -1,8 +1,9 @@
 import { closeSync, constants, fstatSync, openSync, readdirSync } from 'node:fs';
-import { mkdir, open, type FileHandle } from 'node:fs/promises';
+import { mkdir, open, rename, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
 import { extentsOf } from './extents.ts';
+import type { Copy } from './known-pages.ts';
 import { parseJson } from '../../../base/json-text.ts';
 
 /** A record and files in one stream: the length of the header (4 bytes), the header, and what of the files is data. */
@@ -12,14 +13,25 @@ export type ArchiveHeader<Content> = {
   /** Digest of the agent that it was started with. */
   agent: string;
   files: ArchivedFile[];
+  /** The draft that the receiver has: its ID, and files of it, which `copies` name by their number. */
+  draft?: { draftId: string; files: string[] };
 };
 
-type ArchivedFile = {
+/** Where the files of a draft are; undefined for one that is not here. */
+export type FindDraft = (draftId: string) => string | undefined;
+
+/** A file of an archive. */
+export type ArchivedFile = {
   /** Relative, as `memory/core-1.img`. */
   path: string;
   sizeBytes: number;
   mode: number;
+  /** What of it the stream has. */
   extents: [at: number, bytes: number][];
+  /** It begins as the file of this path in the draft. */
+  isDrafted?: boolean;
+  /** What of it is in files of the draft. */
+  copies?: Copy[];
 };
 
 const lengthBytes = 4;
@@ -81,31 +93,40 @@ async function* readExtent(file: FileHandle, path: string, at: number, bytes: nu
   }
 }
 
-/** Writes an archive into a folder, which is empty, and answers its header. Errors: `invalid` for what is none. */
+/**
+ * Writes an archive into a folder, which is empty, and answers its header. A draft that it refers to is used up by it.
+ * Errors: `invalid` for what is none.
+ */
 export async function writeArchive<Content>(
   source: AsyncIterable<Uint8Array>,
   folder: string,
+  findDraft: FindDraft = () => undefined,
 ): Promise<ArchiveHeader<Content>> {
   const bytes = new Reader(source);
   try {
     // Only `readArchive` writes them.
-    return (await writeFiles(bytes, folder)) as ArchiveHeader<Content>;
+    return (await writeFiles(bytes, folder, findDraft)) as ArchiveHeader<Content>;
   } finally {
     await bytes.close();
   }
 }
 
-async function writeFiles(bytes: Reader, folder: string): Promise<ArchiveHeader<unknown>> {
+async function writeFiles(bytes: Reader, folder: string, findDraft: FindDraft): Promise<ArchiveHeader<unknown>> {
   const length = (await bytes.take(lengthBytes)).readUInt32BE(0);
   if (length > headerBytesMax) throw wrong('its header is too long');
   const header = headerOf((await bytes.take(length)).toString('utf8'));
-  for (const { path, sizeBytes, mode, extents } of header.files) {
+  const draft = header.draft && findDraft(header.draft.draftId);
+  if (header.draft && draft === undefined) throw wrong('the draft that it refers to is not here');
+  await using known = await openAll(header.draft?.files.map(path => join(draft ?? '', path)) ?? []);
+  for (const { path, sizeBytes, mode, extents, isDrafted, copies = [] } of header.files) {
     const to = join(folder, path);
     await mkdir(dirname(to), { recursive: true, mode: 0o700 });
-    const file = await open(to, 'wx', mode & modeBits);
+    if (isDrafted && draft !== undefined) await rename(join(draft, path), to);
+    const file = await open(to, isDrafted ? 'r+' : 'wx', mode & modeBits);
     try {
       await file.truncate(sizeBytes);
       for (const [at, count] of extents) await writeExtent(bytes, file, at, count);
+      for (const copy of copies) await writeCopy(known.files, file, copy);
     } finally {
       await file.close();
     }
@@ -117,10 +138,39 @@ async function writeFiles(bytes: Reader, folder: string): Promise<ArchiveHeader<
 async function writeExtent(bytes: Reader, file: FileHandle, at: number, count: number): Promise<void> {
   for (let done = 0; done < count;) {
     const piece = await bytes.some(count - done);
-    for (let written = 0; written < piece.length;)
-      written += (await file.write(piece, written, piece.length - written, at + done + written)).bytesWritten;
+    await writeAll(file, piece, at + done);
     done += piece.length;
   }
+}
+
+/** Opens files to read, all of which are closed together. */
+async function openAll(paths: readonly string[]): Promise<AsyncDisposable & { files: FileHandle[] }> {
+  await using opened = new AsyncDisposableStack();
+  const files: FileHandle[] = [];
+  for (const path of paths) {
+    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+    opened.defer(() => file.close());
+    files.push(file);
+  }
+  const disposal = opened.move();
+  return { files, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
+}
+
+async function writeCopy(known: FileHandle[], file: FileHandle, [at, bytes, number, from]: Copy): Promise<void> {
+  const source = known[number];
+  if (!source) throw wrong('it refers to a file that it does not name');
+  for (let done = 0; done < bytes;) {
+    const wanted = Math.min(pieceBytes, bytes - done);
+    const { bytesRead, buffer } = await source.read(Buffer.allocUnsafe(wanted), 0, wanted, from + done);
+    if (bytesRead === 0) throw wrong('the draft that it refers to is another one');
+    await writeAll(file, buffer.subarray(0, bytesRead), at + done);
+    done += bytesRead;
+  }
+}
+
+async function writeAll(file: FileHandle, piece: Uint8Array, at: number): Promise<void> {
+  for (let written = 0; written < piece.length;)
+    written += (await file.write(piece, written, piece.length - written, at + written)).bytesWritten;
 }
 
 /** Whoever has the key has written it; what it says of places is looked at all the same. */
@@ -129,16 +179,27 @@ function headerOf(text: string): ArchiveHeader<unknown> {
   if (!header) throw wrong('its header is no JSON');
   if (header.version !== 1 || !Array.isArray(header.files) || header.files.length > filesMax)
     throw wrong('it is of another version of Atoll');
-  for (const { path, sizeBytes, extents } of header.files) {
+  const drafted: unknown = header.draft ? header.draft.files : [];
+  if (!Array.isArray(drafted) || drafted.length > filesMax || !drafted.every(path => pathForm.test(`${path}`)))
+    throw wrong('a file of its draft has no proper name');
+  if (!header.draft && header.files.some(({ isDrafted }) => isDrafted)) throw wrong('it names no draft');
+  for (const { path, sizeBytes, extents, copies = [] } of header.files) {
     if (!pathForm.test(path)) throw wrong('a file of it has no proper name');
-    let end = 0;
-    for (const [at, bytes] of extents) {
-      if (!Number.isSafeInteger(at) || !(bytes > 0) || at < end || at + bytes > sizeBytes)
-        throw wrong(`${path} does not fit together`);
-      end = at + bytes;
-    }
+    for (const places of [extents, copies]) requireOrder(path, places, sizeBytes);
+    if (!copies.every(([, , , from]) => Number.isSafeInteger(from) && from >= 0))
+      throw wrong(`${path} does not fit together`);
   }
   return header;
+}
+
+/** Stretches of a file follow one another, and end in it. */
+function requireOrder(path: string, places: readonly (readonly number[])[], sizeBytes: number): void {
+  let end = 0;
+  for (const [at = -1, bytes = 0] of places) {
+    if (!Number.isSafeInteger(at) || !(bytes > 0) || at < end || at + bytes > sizeBytes)
+      throw wrong(`${path} does not fit together`);
+    end = at + bytes;
+  }
 }
 
 const wrong = (why: string) => new AtollError('invalid', `what came is not what was sent: ${why}`);

@@ -5,7 +5,7 @@ import { openFrames } from '../../../base/crypto/frames.ts';
 import { AtollError } from '../../../base/error.ts';
 import { newUuid } from '../../../base/id.ts';
 import type { Arrival } from '../../../protocol/cluster.ts';
-import { type ArchiveHeader, writeArchive } from './archive.ts';
+import { type ArchiveHeader, type FindDraft, writeArchive } from './archive.ts';
 
 /** Things of one kind that come at a time. */
 const arrivalsMax = 4;
@@ -14,12 +14,14 @@ const diskReserveBytes = 1 << 30;
 /** For how long one that came waits to be kept. Milliseconds. */
 const heldMs = 60 * 60_000;
 
-type Carried = 'sandbox' | 'snapshot' | 'volume';
+type Carried = 'sandbox' | 'draft' | 'snapshot' | 'volume';
 
 /** Something that is to come: sealed with `key` (base64url), of so many bytes. */
 type Coming<Content, Kept> = {
   key: string;
   sizeBytes: number;
+  /** For what may refer to a draft. */
+  findDraft?: FindDraft;
   /** All of it is in the folder, which goes afterwards where it is still there. */
   keep(header: ArchiveHeader<Content>, folder: string): Promise<Kept>;
 };
@@ -36,7 +38,7 @@ export class Arrivals {
   }
 
   /** Errors: `unavailable` or `no_space` where no more of so many bytes is taken. */
-  async receive<Content, Kept>({ key, sizeBytes, keep }: Coming<Content, Kept>): Promise<Arrival<Kept>> {
+  async receive<Content, Kept>({ key, sizeBytes, findDraft, keep }: Coming<Content, Kept>): Promise<Arrival<Kept>> {
     await this.#admit(sizeBytes);
     const id = newUuid();
     const folder = join(this.#place, id);
@@ -52,7 +54,8 @@ export class Arrivals {
     timer.unref();
     return {
       async take(bytes) {
-        header = await writeArchive<Content>(openFrames(Buffer.from(key, 'base64url'), bytes), folder).catch(explain);
+        const opened = openFrames(Buffer.from(key, 'base64url'), bytes);
+        header = await writeArchive<Content>(opened, folder, findDraft).catch(explain);
       },
       keep: async () => {
         try {

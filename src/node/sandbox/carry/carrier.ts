@@ -2,7 +2,7 @@ import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { sealedBytes, sealFrames } from '../../../base/crypto/frames.ts';
 import { AtollError } from '../../../base/error.ts';
-import type { PauseCarrier, PauseFacts } from '../../../protocol/cluster.ts';
+import type { DraftCarrier, PauseCarrier, PauseFacts } from '../../../protocol/cluster.ts';
 import type { ExecutionRef, MemoryFacts, PausedSandbox } from '../../../protocol/node.ts';
 import type { Drivers } from '../../drivers/drivers.ts';
 import type { Layout } from '../../layout.ts';
@@ -18,15 +18,17 @@ import type { Records } from '../records/record-store.ts';
 import type { Paused } from '../state/sandbox-state.ts';
 import { archiveBytes, type ArchiveHeader, planFiles, readArchive } from './archive.ts';
 import { Arrivals } from './arrivals.ts';
+import type { Drafts } from './drafts.ts';
 import { agentDigest } from './memory-facts.ts';
+import { sinceDraft } from './since-draft.ts';
 
 /** For how long one that is sent may be held. Milliseconds. */
 const heldMs = 30 * 60_000;
 
 type PauseHeader = ArchiveHeader<PausedRecord>;
 
-/** What paused sandboxes are carried with. */
-type CarryParts = FrozenParts & {
+/** What sandboxes are carried with. */
+export type CarryParts = FrozenParts & {
   layout: Layout;
   records: Records;
   kept: KeptFiles;
@@ -36,10 +38,11 @@ type CarryParts = FrozenParts & {
   agentDir: string;
   /** What memory that comes has to fit. */
   memoryFacts: MemoryFacts;
+  drafts: Drafts;
 };
 
-/** Carries paused sandboxes from machine to machine. */
-export function createCarrier(parts: CarryParts): PauseCarrier {
+/** Carries paused sandboxes from machine to machine; `sendRest`: to one that has a draft. */
+export function createCarrier(parts: CarryParts): PauseCarrier & Pick<DraftCarrier, 'sendRest'> {
   const arrivals = new Arrivals(join(parts.layout.data, 'arriving'), 'sandbox');
   const digests = new Map<string, Promise<string>>([[parts.agentDir, Promise.resolve(parts.memoryFacts.agent)]]);
   const digestOf = (directory: string) => {
@@ -51,13 +54,21 @@ export function createCarrier(parts: CarryParts): PauseCarrier {
     describe: target =>
       describeRunning(parts, target, digestOf) ??
       parts.sandboxes.inTurn(target.sandboxId, async () => describe(parts, await still(parts, target), digestOf)),
-    send: (target, key) => send(parts, target, Buffer.from(key, 'base64url'), digestOf),
+    send: (target, key) => send(parts, target, key, record => headerOf(parts, record, digestOf)),
+    async sendRest(target, key) {
+      const draft = parts.drafts.require(target);
+      return send(parts, target, key, async record =>
+        sinceDraft(await headerOf(parts, record, digestOf), parts.records.keptOf(record.sandboxId), draft),
+      );
+    },
     receive: (target, key, sizeBytes) =>
       arrivals.receive<PausedRecord, PausedSandbox>({
         key,
         sizeBytes,
+        findDraft: draftId => parts.drafts.find({ ...target, draftId })?.folder,
         async keep(header, folder) {
           const record = arrivedRecord(parts, target, header);
+          if (header.draft) await parts.drafts.drop(header.draft);
           return parts.sandboxes.inTurn(target.sandboxId, () => keepArrived(parts, record, folder));
         },
       }),
@@ -75,7 +86,8 @@ async function still(parts: CarryParts, target: ExecutionRef): Promise<PausedRec
   return record;
 }
 
-function requireNoVolumes({ volumes }: SandboxRecord): void {
+/** Errors: `precondition`. */
+export function requireNoVolumes({ volumes }: SandboxRecord): void {
   if (volumes.length > 0)
     throw new AtollError('precondition', 'a sandbox with volumes stays on the machine that has them');
 }
@@ -127,8 +139,8 @@ async function describe(parts: CarryParts, record: PausedRecord, digestOf: Diges
 async function send(
   parts: CarryParts,
   target: ExecutionRef,
-  key: Uint8Array,
-  digestOf: DigestOf,
+  key: string,
+  headerFor: (record: PausedRecord) => Promise<PauseHeader>,
 ): Promise<{ sizeBytes: number; bytes: AsyncIterable<Uint8Array> }> {
   const ready = Promise.withResolvers<{ sizeBytes: number; bytes: AsyncIterable<Uint8Array> }>();
   const over = Promise.withResolvers<void>();
@@ -136,8 +148,9 @@ async function send(
   void parts.sandboxes
     .inTurn(target.sandboxId, async () => {
       const record = await still(parts, target);
-      const header = await headerOf(parts, record, digestOf);
-      const sealed = sealFrames(key, readArchive(parts.records.keptOf(target.sandboxId), header));
+      const header = await headerFor(record);
+      const archive = readArchive(parts.records.keptOf(target.sandboxId), header);
+      const sealed = sealFrames(Buffer.from(key, 'base64url'), archive);
       const timer = setTimeout(() => {
         aborted.abort();
         over.resolve();

@@ -23,6 +23,9 @@ type MoveContext = {
   nextNodeId: string;
   /** The incarnation that begins there (UUID). */
   nextExecutionId: string;
+  draftId: string;
+  /** How large the draft is that both machines have; null: there is none, and all is sent once it stands still. */
+  draftBytes: number | null;
   /** What its node was told of what may leave it. */
   policy?: EgressPolicy;
 };
@@ -36,7 +39,15 @@ export async function moveSandboxWorkflow(
   sandbox: SandboxRecord,
   { nextNodeId, durable }: { nextNodeId: string; durable: DurablePauses },
 ): Promise<SandboxRecord> {
-  const context: MoveContext = { deps, durable, sandbox, nextNodeId, nextExecutionId: newUuid() };
+  const context: MoveContext = {
+    deps,
+    durable,
+    sandbox,
+    nextNodeId,
+    nextExecutionId: newUuid(),
+    draftId: newUuid(),
+    draftBytes: null,
+  };
   await deps.busy.while(sandbox.executionId, () =>
     runWorkflow('move-sandbox', moveSandboxSteps, context, {
       log: deps.log.with({ sandboxId: sandbox.sandboxId }),
@@ -46,14 +57,31 @@ export async function moveSandboxWorkflow(
   return context.sandbox;
 }
 
+const draftOf = ({ draftId, sandbox }: MoveContext) => ({ ...executionOf(sandbox), nodeId: sandbox.nodeId, draftId });
+
 const executionOf = ({ sandboxId, executionId }: SandboxRecord) => ({ sandboxId, executionId });
 
 /**
- * The steps of a move: bring its layers, reserve its place, cut its connections, keep it, carry that to the other
- * machine, start it there, switch its row, remove what stayed behind.
+ * The steps of a move: bring its layers and what it is while it runs, reserve its place, cut its connections, keep it,
+ * carry to the other machine what has changed, start it there, switch its row, remove what stayed behind.
  */
 const moveSandboxSteps: readonly Step<MoveContext>[] = [
   { name: 'prepare', run: ({ durable, sandbox, nextNodeId }) => durable.prepare(sandbox, nextNodeId) },
+  {
+    name: 'draft',
+    async run(context) {
+      const { deps, durable, nextNodeId } = context;
+      try {
+        context.draftBytes = await durable.draft(draftOf(context), nextNodeId);
+      } catch (error) {
+        // Another process moves it.
+        if (error instanceof AtollError && error.code === 'conflict') throw error;
+        // A machine of the release before knows none, and there may be no room for one.
+        deps.log.debug('a sandbox is moved without a draft', { error: messageOf(error) });
+      }
+    },
+    undo: context => context.durable.dropDraft(draftOf(context), context.nextNodeId),
+  },
   {
     name: 'reserve',
     async run(context) {
@@ -88,7 +116,9 @@ const moveSandboxSteps: readonly Step<MoveContext>[] = [
   },
   {
     name: 'carry',
-    run: ({ durable, sandbox, nextNodeId }) => durable.carry(sandbox, nextNodeId),
+    async run({ durable, sandbox, nextNodeId, draftId, draftBytes }) {
+      await durable.carry(sandbox, nextNodeId, draftBytes === null ? null : { draftId, sizeBytes: draftBytes });
+    },
     async undo({ deps, sandbox, nextNodeId }) {
       // Where it can't be done now, adoption does it; but nobody would know it once the sandbox is killed.
       await deps.nodes
@@ -115,13 +145,21 @@ const moveSandboxSteps: readonly Step<MoveContext>[] = [
   {
     name: 'switch',
     async run(context) {
-      const { deps, sandbox, nextExecutionId, policy } = context;
+      const { deps, durable, sandbox, nextNodeId, nextExecutionId, policy } = context;
       if (sandbox.executionId === nextExecutionId) return;
+      const draft = draftOf(context);
       const moved = await finishMove(deps.db, sandbox, nextExecutionId, deps.clock());
       if (!moved) throw sandboxMoved(sandbox.sandboxId);
       context.sandbox = moved;
       deps.directory.apply(moved);
+      deps.log.info('a sandbox was moved', {
+        sandboxId: moved.sandboxId,
+        from: draft.nodeId,
+        to: nextNodeId,
+        draft: context.draftBytes !== null,
+      });
       await removeLeft(deps, sandbox);
+      await durable.dropDraft(draft, nextNodeId);
       if (policy) await holdSecrets(deps, moved, policy);
     },
   },

@@ -1,0 +1,98 @@
+import { basename, join } from 'node:path';
+import { sealedBytes, sealFrames } from '../../../base/crypto/frames.ts';
+import { AtollError } from '../../../base/error.ts';
+import { syncTree } from '../../../base/sync.ts';
+import type { DraftCarrier, DraftRef, PauseFacts } from '../../../protocol/cluster.ts';
+import { copyImage } from '../../disks/copy-image.ts';
+import type { Layers } from '../../layers/store.ts';
+import type { Helper } from '../../native/helper.ts';
+import { draftMemory } from '../../snapshot/checkpoint.ts';
+import { checkpointSource, requireCheckpoints, type CheckpointSupport } from '../keep/checkpoint-support.ts';
+import { slotMountPoint } from '../slot/slot-disk.ts';
+import { allocatedBytes } from '../snapshot/copy-disk.ts';
+import { archiveBytes, type ArchiveHeader, planFiles, readArchive } from './archive.ts';
+import { Arrivals, requireRoom } from './arrivals.ts';
+import { type CarryParts, requireNoVolumes } from './carrier.ts';
+import { KnownPages } from './known-pages.ts';
+import { isPages, memoryFolder, pagesIn } from './since-draft.ts';
+
+/** Memory of which a draft is made, at most: the places of its pages are in the memory of the node. */
+const memoryBytesMax = 2 * 2 ** 30;
+
+type DraftParts = CarryParts & { helper: Helper; layers: Layers; checkpoints: CheckpointSupport };
+type DraftHeader = ArchiveHeader<DraftRef>;
+
+/** Carries drafts of running sandboxes from machine to machine. `pauses`: sends what comes after one. */
+export function createDraftCarrier(parts: DraftParts, pauses: Pick<DraftCarrier, 'sendRest'>): DraftCarrier {
+  const { drafts, layout, memoryFacts } = parts;
+  const arrivals = new Arrivals(join(layout.data, 'arriving-drafts'), 'draft');
+  const headerOf = (target: DraftRef): DraftHeader => ({
+    version: 1,
+    record: target,
+    agent: memoryFacts.agent,
+    files: planFiles(drafts.require(target).folder, path => path !== basename(diskOf(parts, target)) && !isPages(path)),
+  });
+  return {
+    async describe(target) {
+      const { layers, driver } = await take(parts, target);
+      const sizeBytes = sealedBytes(archiveBytes(headerOf(target)));
+      return { kept: 'memory', sizeBytes, layers, driver, memory: memoryFacts };
+    },
+    async send(target, key) {
+      const header = headerOf(target);
+      const bytes = readArchive(drafts.require(target).folder, header);
+      return { sizeBytes: sealedBytes(archiveBytes(header)), bytes: sealFrames(Buffer.from(key, 'base64url'), bytes) };
+    },
+    receive: (target, key, sizeBytes) =>
+      arrivals.receive<DraftRef, void>({
+        key,
+        sizeBytes,
+        async keep({ record }, folder) {
+          if (record.draftId !== target.draftId) throw new AtollError('invalid', 'what came is another draft');
+          // What the pause leaves as it is need not be written out then.
+          await syncTree(folder);
+          await drafts.put(target, folder);
+        },
+      }),
+    sendRest: (target, key) => pauses.sendRest(target, key),
+    drop: target => drafts.drop(target),
+  };
+}
+
+const diskOf = ({ records }: DraftParts, { sandboxId }: DraftRef) => records.diskOf(sandboxId);
+
+/** Takes the draft of a running sandbox, and answers what the machine that gets it has to have. */
+async function take(parts: DraftParts, target: DraftRef): Promise<Pick<PauseFacts, 'layers' | 'driver'>> {
+  const { drafts, helper, layers, layout, sandboxes } = parts;
+  const { record, processes } = sandboxes.requireRunning(target);
+  requireNoVolumes(record);
+  const { driver, slot } = processes;
+  const host = requireCheckpoints(parts.checkpoints, driver);
+  const memoryBytes = driver.memoryUsed(slot);
+  if (memoryBytes > memoryBytesMax)
+    throw new AtollError('precondition', `of more than ${memoryBytesMax} bytes of memory no draft is made`);
+  const disk = diskOf(parts, target);
+  await requireRoom(layout.data, memoryBytes + allocatedBytes(disk), 'the draft of a sandbox');
+  const folder = drafts.begin(target);
+  try {
+    const source = checkpointSource(processes, {
+      disk,
+      diskMount: slotMountPoint(layout, slot),
+      layers: await Promise.all(record.image.layers.map(digest => layers.mount(digest))),
+      volumes: [],
+    });
+    await sandboxes.inTurn(target.sandboxId, async () => {
+      sandboxes.requireRunning(target);
+      const directory = join(folder, memoryFolder);
+      await draftMemory(host, source, { directory, name: `draft-${slot.name}`, facts: {} });
+    });
+    // It runs on meanwhile: what is half written by then is other than it is later, and is sent again.
+    await copyImage(helper, { from: disk, to: join(folder, basename(disk)), what: 'the disk of a draft' });
+    // While it runs on: nothing of that is left to do when it stands still.
+    drafts.finish(target, await KnownPages.of(pagesIn(folder).map(path => join(folder, path))));
+    return { layers: record.image.layers, driver: record.driver };
+  } catch (error) {
+    await drafts.drop(target);
+    throw error;
+  }
+}
