@@ -50,10 +50,21 @@ async function run(...argv: string[]): Promise<void> {
 }
 
 /** A file system with less room than a first start needs. */
-async function smallDisk(point: string): Promise<void> {
+async function smallDisk(point: string, MiB = 64): Promise<void> {
   mkdirSync(point);
-  await run('mount', '-t', 'tmpfs', '-o', 'size=64m', 'atoll-test', point);
+  await run('mount', '-t', 'tmpfs', '-o', `size=${MiB}m`, 'atoll-test', point);
   cleanUps.push(() => run('umount', point));
+}
+
+/** An installation whose disk something else has filled to the last byte. */
+async function fullDisk(point: string): Promise<void> {
+  await smallDisk(point, 8);
+  mkdirSync(join(point, 'api'));
+  writeFileSync(join(point, 'api-key'), 'x');
+  await (await openStore({ kind: 'sqlite', path: join(point, 'api/atoll.sqlite') }))[Symbol.asyncDispose]();
+  // SQLite's own, which a platform that was killed leaves.
+  for (const name of ['shm', 'wal']) writeFileSync(join(point, `api/atoll.sqlite-${name}`), '');
+  await runToEnd(['dd', 'if=/dev/zero', `of=${join(point, 'filler')}`, 'bs=4k']);
 }
 
 /** A file system in user space, as that of another machine would be. */
@@ -141,6 +152,7 @@ const rows: Row[] = [
     says: /is on FUSE, and sandboxes need a disk of this machine: set ATOLL_DATA_DIR to .* ext4, xfs or btrfs/,
   },
   { name: 'no space', make: smallDisk, says: /MiB are free for .*, and a first start needs 3072 MiB/ },
+  { name: 'a disk that is full', make: fullDisk, says: /The disk of .*atoll\.sqlite is full: make room on it\./ },
   {
     name: 'the port is taken',
     env: () => ({ ATOLL_PORT: String(taken.port) }),

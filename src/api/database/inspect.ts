@@ -9,6 +9,7 @@ import type { InstallationRecord } from './installation.ts';
 import { refuseUnknown, schemaVersion } from './migrate.ts';
 import { hostsOf } from './postgres/hosts.ts';
 import { connectToPrimary } from './postgres/primary.ts';
+import { failureOf } from './sqlite.ts';
 
 /** What a database holds, found out without changing it. */
 type StoreContents =
@@ -20,7 +21,7 @@ const sqliteMagic = 'SQLite format 3\0';
 
 /**
  * Looks whether a database can be used, and whose it is. Throws `internal` for one that is damaged, `unavailable` for
- * one that can't be reached, `precondition` for one of a version that this one does not take over.
+ * one that can't be reached, `no_space`, `precondition` for one of a version that this one does not take over.
  */
 export async function inspectStore(location: StoreLocation): Promise<StoreContents> {
   if (location.kind === 'postgres') await requireServer(location.url);
@@ -59,8 +60,12 @@ function requireWhole(path: string): void {
     found = database.query<{ quick_check: string }, []>('pragma quick_check(1)').get()?.quick_check ?? 'nothing';
   } catch (error) {
     // What is locked or can't be read at all is not damaged.
-    if (!/^SQLITE_(CORRUPT|NOTADB)/.test(systemCodeOf(error))) throw error;
-    throw damaged(path, messageOf(error));
+    if (/^SQLITE_(CORRUPT|NOTADB)/.test(systemCodeOf(error))) throw damaged(path, messageOf(error));
+    const failure = failureOf(error);
+    if (!(failure instanceof AtollError) || failure.code !== 'no_space') throw failure;
+    throw new AtollError('no_space', `The disk of ${path} is full: make room on it. Nothing was changed.`, {
+      cause: error,
+    });
   }
   if (found !== 'ok') throw damaged(path, found);
 }

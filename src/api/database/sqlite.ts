@@ -167,12 +167,17 @@ function withCodes<T>(work: () => T): T {
   }
 }
 
-/** Source: https://www.sqlite.org/rescode.html. What is not of the world is answered as it is. */
-function failureOf(error: unknown): unknown {
-  const [, name] = /^SQLITE_(FULL|CORRUPT|NOTADB|IOERR|BUSY|READONLY|CANTOPEN)/.exec(systemCodeOf(error)) ?? [];
+/**
+ * What a failure of SQLite means to whoever asked. Source: https://www.sqlite.org/rescode.html. What is not of the world
+ * is answered as it is.
+ */
+export function failureOf(error: unknown): unknown {
+  const [, name] =
+    /^SQLITE_(FULL|IOERR_SHMSIZE|CORRUPT|NOTADB|IOERR|BUSY|READONLY|CANTOPEN)/.exec(systemCodeOf(error)) ?? [];
   if (name === undefined) return error;
   const options = { cause: error, fields: { sqlite: systemCodeOf(error) } };
-  if (name === 'FULL')
+  // Its file of locks could not grow.
+  if (name === 'FULL' || name === 'IOERR_SHMSIZE')
     return new AtollError(
       'no_space',
       'The disk of the platform is full: nothing was changed. Delete what is not needed, or tell the operator.',
