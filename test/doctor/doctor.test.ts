@@ -43,12 +43,24 @@ const names = [
   'name servers',
 ];
 
-async function examine(env: Record<string, string>) {
-  const { stdout, exitCode } = await runToEnd([join(repository, 'bin/atoll'), 'doctor', '--json'], {
+async function examine(env: Record<string, string>, within: string[] = []) {
+  const { stdout, exitCode } = await runToEnd([...within, join(repository, 'bin/atoll'), 'doctor', '--json'], {
     env: { ...process.env, ...env },
   });
   return { exitCode, findings: JSON.parse(stdout) as HostFinding[] };
 }
+
+test('a host without the list of protocols, as bare ones and containers are, takes all rules', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'atoll-doctor-'));
+  try {
+    const bare = ['unshare', '--mount', 'sh', '-ec', 'mount --bind /dev/null /etc/protocols; exec "$@"', 'sh'];
+    const { findings } = await examine({ ATOLL_DATA_DIR: dir }, bare);
+    for (const name of ['nftables', 'transparent proxy', 'a sandbox'])
+      expect(findings.find(finding => finding.name === name)).toMatchObject({ status: 'ok' });
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}, 60_000);
 
 const loopFiles = () =>
   readdirSync('/sys/block').flatMap(name => {

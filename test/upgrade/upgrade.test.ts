@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { atoll, upOnce } from '../safety/support/directory.ts';
 import { repository, startPlatform, type TestPlatform } from '../support/platform.ts';
+import { waitFor } from '../support/process.ts';
 import { testUnless } from '../support/skip.ts';
 import { earlierVersions, setUp } from './earlier.ts';
 import { beginBuild, expectCutOff, expectKept, expectScene, makeKept, makeScene } from './scene.ts';
@@ -35,6 +36,35 @@ const onDataOf = ({ ready }: TestPlatform) => ({
 });
 const brings = 'brings' in found ? found.brings : [];
 const errorsIn = (log: string) => log.split('\n').filter(line => line.includes('"level":"error"'));
+
+/** An upgrade is a stop and a start: everything that takes longer came before. A busy machine is several times slower. */
+const awayMaxMs = 30_000;
+
+/** Asks a platform all the time; the answer tells, once it is there again, how long it was not. */
+function timeAway(url: string): () => Promise<number> {
+  const serves = () =>
+    fetch(`${url}/health`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  let [last, longest, isOver] = [performance.now(), 0, false];
+  const asking = (async () => {
+    while (!isOver) {
+      if (await serves()) {
+        longest = Math.max(longest, performance.now() - last);
+        last = performance.now();
+      }
+      await Bun.sleep(20);
+    }
+  })();
+  return async () => {
+    const since = performance.now();
+    await waitFor('the platform to serve', () => last > since);
+    isOver = true;
+    await asking;
+    return longest;
+  };
+}
 
 /** Has versions run on one data directory, one after the other, and removes what they leave. */
 async function onOneDirectory(
@@ -72,9 +102,12 @@ upgradeTest('an upgrade keeps what runs, is paused and is kept, and a build unde
     const [, backup = ''] = /^Backup: (.*)$/m.exec(upgrade.stdout) ?? [];
     expect(upgrade.stdout).toContain(`atoll restore ${backup}`);
     expect(await Bun.file(backup).exists()).toBe(true);
+    const away = timeAway(old.ready.url);
     expect((await atoll(old.env, 'stop')).exitCode).toBe(0);
-
     const platform = await start();
+    const awayMs = await away();
+    process.stderr.write(`the platform was away for ${(awayMs / 1000).toFixed(1)} s\n`);
+    expect(awayMs).toBeLessThan(awayMaxMs);
     await expectScene(platform, scene);
     await expectKept(platform, kept);
     await expectCutOff(platform, build);

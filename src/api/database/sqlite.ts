@@ -168,8 +168,8 @@ function withCodes<T>(work: () => T): T {
 }
 
 /**
- * What a failure of SQLite means to whoever asked. Source: https://www.sqlite.org/rescode.html. What is not of the world
- * is answered as it is.
+ * What a failure of SQLite means to whoever asked. Source: https://www.sqlite.org/rescode.html. What is not of the
+ * world is answered as it is.
  */
 export function failureOf(error: unknown): unknown {
   const [, name] =

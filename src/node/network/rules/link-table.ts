@@ -6,6 +6,12 @@ import { tableOf } from './table-name.ts';
  */
 export const fragments = { perSecond: 16, burst: 128 } as const;
 
+/**
+ * The fragment header of IPv6, by its number (RFC 8200 4.5): nft takes names that it does not know itself from
+ * /etc/protocols, which bare machines and images do not have.
+ */
+const fragmentHeader = 44;
+
 /** The chain that looks at what comes by a link; names of chains have no other signs. */
 export function chainOfLink(link: string): string {
   return `in_${link.replace('-', '_')}`;
@@ -38,9 +44,9 @@ table netdev ${table} {
   chain ipv6 {
     ip6 saddr != ${innerAddressV6} drop
     ip6 daddr { fe80::/10, ff00::/8 } drop
-    ip6 nexthdr != { tcp, udp, icmpv6, ipv6-frag } drop
+    ip6 nexthdr != { tcp, udp, icmpv6, ${fragmentHeader} } drop
     ip6 nexthdr icmpv6 icmpv6 type != echo-request drop
-    ip6 nexthdr ipv6-frag jump few_fragments
+    ip6 nexthdr ${fragmentHeader} jump few_fragments
   }
   chain ${ofSandboxes} {
 ${ipv6 ? '    meta protocol ip6 goto ipv6\n' : ''}    meta protocol != ip drop

@@ -30,7 +30,7 @@ export function outputChains(installation: number, links: string): string {
   }
   chain output {
     type filter hook output priority filter; policy accept;
-    oifname ${links} meta l4proto { icmp, ipv6-icmp } drop
+    oifname ${links} meta l4proto { icmp, icmpv6 } drop
     ip daddr ${innerAddress} drop
     ip6 daddr ${innerAddressV6} drop
     oifname ${links} ct state new drop
