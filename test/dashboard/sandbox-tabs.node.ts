@@ -83,6 +83,19 @@ describe('the tabs of a sandbox', { skip: noBrowser ?? false }, () => {
     assert.match(text, /process .*the first of 3\n/);
     assert.doesNotMatch(text, /second|created from/);
 
+    // What stands around a hit is shown beside it, and long lines are cut or wrapped.
+    await page.getByLabel('With what is around it').selectOption('3');
+    await log.locator('li.beside').getByText('the second of 3').first().waitFor();
+    await page.getByLabel('Wrap').uncheck();
+    await page.waitForURL(url => url.searchParams.get('wrap') === 'false' && url.searchParams.get('around') === '3');
+    await page.reload();
+    await log.locator('li.beside').getByText('the second of 3').first().waitFor();
+    assert.equal(await page.evaluate(`getComputedStyle(document.querySelector('.log .text')).whiteSpace`), 'pre');
+    assert.deepEqual(await seriousFindings(page), []);
+    await page.getByLabel('Wrap').check();
+    await page.getByLabel('With what is around it').selectOption('Hits alone');
+    await log.getByText('the second of 3').first().waitFor({ state: 'detached' });
+
     // A link to a line shows it with what was before and after, filters or not.
     await log.getByRole('listitem').first().hover();
     await log.getByRole('link', { name: 'Link to this line' }).first().click();

@@ -1789,6 +1789,7 @@ class Operations(Caller):
         team_id: Optional[str] = None,
         operation: Optional[str] = None,
         target: Optional[str] = None,
+        actor: Optional[str] = None,
         limit: Optional[int] = None,
         next_token: Optional[str] = None,
         timeout: Optional[float] = None,
@@ -1799,7 +1800,7 @@ class Operations(Caller):
             "adminGetAudit",
             "GET",
             "/admin/audit",
-            query={"teamID": team_id, "operation": operation, "target": target, "limit": limit, "nextToken": next_token},
+            query={"teamID": team_id, "operation": operation, "target": target, "actor": actor, "limit": limit, "nextToken": next_token},
             timeout=timeout,
             token=token,
         )
@@ -2620,6 +2621,7 @@ class Operations(Caller):
         *,
         operation: Optional[str] = None,
         target: Optional[str] = None,
+        actor: Optional[str] = None,
         limit: Optional[int] = None,
         next_token: Optional[str] = None,
         timeout: Optional[float] = None,
@@ -2630,7 +2632,7 @@ class Operations(Caller):
             "getAudit",
             "GET",
             "/audit",
-            query={"operation": operation, "target": target, "limit": limit, "nextToken": next_token},
+            query={"operation": operation, "target": target, "actor": actor, "limit": limit, "nextToken": next_token},
             timeout=timeout,
             token=token,
         )

@@ -1561,6 +1561,8 @@ export interface Operations {
       teamID?: string | undefined;
       operation?: string | undefined;
       target?: string | undefined;
+      /** ID of who changed it: an API key or a user */
+      actor?: string | undefined;
       /** at least 1, at most 100, default 100 */
       limit?: number | undefined;
       nextToken?: string | undefined;
@@ -1917,6 +1919,8 @@ export interface Operations {
     request: {
       operation?: string | undefined;
       target?: string | undefined;
+      /** ID of who changed it: an API key or a user */
+      actor?: string | undefined;
       /** at least 1, at most 100, default 100 */
       limit?: number | undefined;
       nextToken?: string | undefined;
@@ -2700,7 +2704,7 @@ export const wires: { readonly [Name in keyof Operations]: Wire } = {
   adminExamine: { method: 'GET', path: '/admin/doctor', answer: 'json' },
   adminForgetNode: { method: 'DELETE', path: '/admin/nodes/{nodeID}', answer: 'nothing' },
   adminForgetUnknown: { method: 'POST', path: '/admin/orphans/forget-unknown', answer: 'nothing' },
-  adminGetAudit: { method: 'GET', path: '/admin/audit', query: ['teamID', 'operation', 'target', 'limit', 'nextToken'], answer: 'json' },
+  adminGetAudit: { method: 'GET', path: '/admin/audit', query: ['teamID', 'operation', 'target', 'actor', 'limit', 'nextToken'], answer: 'json' },
   adminGetRunningCounts: { method: 'GET', path: '/admin/sandboxes/running-counts', answer: 'json' },
   adminInviteNode: { method: 'POST', path: '/admin/cluster/invites', answer: 'json' },
   adminKillTeamSandboxes: { method: 'POST', path: '/admin/teams/{teamID}/sandboxes/kill', answer: 'json' },
@@ -2748,7 +2752,7 @@ export const wires: { readonly [Name in keyof Operations]: Wire } = {
   deleteVolumePath: { method: 'DELETE', path: '/volumecontent/{volumeID}/path', query: ['path'], answer: 'nothing' },
   deleteWebhook: { method: 'DELETE', path: '/events/webhooks/{webhookID}', answer: 'nothing' },
   forkSandbox: { method: 'POST', path: '/sandboxes/{sandboxID}/fork', body: 'json', answer: 'json' },
-  getAudit: { method: 'GET', path: '/audit', query: ['operation', 'target', 'limit', 'nextToken'], answer: 'json' },
+  getAudit: { method: 'GET', path: '/audit', query: ['operation', 'target', 'actor', 'limit', 'nextToken'], answer: 'json' },
   getHealth: { method: 'GET', path: '/health', answer: 'json' },
   getIdentityConfiguration: { method: 'GET', path: '/.well-known/openid-configuration', answer: 'json' },
   getIdentityKeys: { method: 'GET', path: '/.well-known/jwks.json', answer: 'json' },

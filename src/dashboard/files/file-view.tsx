@@ -9,15 +9,23 @@ import { useToast } from '../parts/toasts.tsx';
 import { contentOf, hexLines } from './content.ts';
 import type { Content } from './content.ts';
 import { downloadFile } from './download.ts';
+import { CodeArea } from './editor/code-area.tsx';
 import { nameOf } from './paths.ts';
 import type { FileStore } from './store.ts';
 import { tableOf } from './table-of.ts';
 import { TextTable } from './text-table.tsx';
 
-type FileViewProps = { store: FileStore; path: string; mayChange: boolean; onClose: () => void };
+type FileViewProps = {
+  store: FileStore;
+  path: string;
+  /** The line that is looked for, from 1. */
+  line: number | undefined;
+  mayChange: boolean;
+  onClose: () => void;
+};
 
 /** A file: its text to edit, an image to see, anything to download. Nothing of it becomes a document of this origin. */
-export function FileView({ store, path, mayChange, onClose }: FileViewProps) {
+export function FileView({ store, path, line, mayChange, onClose }: FileViewProps) {
   const toast = useToast();
   const { file, draft, setDraft, save, isChangedThere, setChangedThere } = useDraft(store, path);
   const download = () =>
@@ -51,7 +59,9 @@ export function FileView({ store, path, mayChange, onClose }: FileViewProps) {
         )}
       </div>
       <Loaded of={file}>
-        {content => <Shown content={content} path={path} draft={draft} onDraft={mayChange ? setDraft : undefined} />}
+        {content => (
+          <Shown content={content} path={path} line={line} draft={draft} onDraft={mayChange ? setDraft : undefined} />
+        )}
       </Loaded>
       {isChangedThere && (
         <Confirm
@@ -100,13 +110,16 @@ function useDraft(store: FileStore, path: string) {
 type ShownProps = {
   content: Content;
   path: string;
+  line: number | undefined;
   draft: string | null;
   onDraft: ((text: string) => void) | undefined;
 };
 
-function Shown({ content, path, draft, onDraft }: ShownProps) {
+function Shown({ content, path, line, draft, onDraft }: ShownProps) {
   if (content.kind === 'text')
-    return <ShownText text={draft ?? content.text} path={path} isDraft={draft !== null} onDraft={onDraft} />;
+    return (
+      <ShownText text={draft ?? content.text} path={path} line={line} isDraft={draft !== null} onDraft={onDraft} />
+    );
   if (content.kind === 'image') return <img className="preview" src={content.url} alt={nameOf(path)} />;
   return (
     <>
@@ -122,11 +135,11 @@ function Shown({ content, path, draft, onDraft }: ShownProps) {
   );
 }
 
-type ShownTextProps = { text: string; path: string; isDraft: boolean; onDraft: ShownProps['onDraft'] };
+type ShownTextProps = Pick<ShownProps, 'path' | 'line' | 'onDraft'> & { text: string; isDraft: boolean };
 
 /** A text to edit; separated values first as a table. */
-function ShownText({ text, path, isDraft, onDraft }: ShownTextProps) {
-  const [asText, setAsText] = useState(false);
+function ShownText({ text, path, line, isDraft, onDraft }: ShownTextProps) {
+  const [asText, setAsText] = useState(line !== undefined);
   const table = useMemo(() => (isDraft ? null : tableOf(path, text)), [isDraft, path, text]);
   const isTable = table !== null && table.rows.length > 0;
   return (
@@ -144,15 +157,14 @@ function ShownText({ text, path, isDraft, onDraft }: ShownTextProps) {
       {isTable && !asText ? (
         <TextTable path={path} of={table} />
       ) : (
-        <textarea
-          className="editor"
-          aria-label={`Text of ${path}`}
-          spellCheck={false}
+        <CodeArea
+          path={path}
+          text={text}
+          line={line}
           readOnly={!onDraft}
-          value={text}
-          onChange={event => {
+          onChange={next => {
             setAsText(true);
-            onDraft?.(event.target.value);
+            onDraft?.(next);
           }}
         />
       )}

@@ -14,10 +14,10 @@ type FilesProps = {
 
 /** Files: folders, what is in them, upload, edit, download. */
 export function Files({ store, search, onGo, mayChange }: FilesProps) {
-  const { file, ...folder } = search;
+  const { file, line, ...folder } = search;
   return file === undefined ? (
     <FolderView store={store} search={search} onGo={onGo} mayChange={mayChange} />
   ) : (
-    <FileView key={file} store={store} path={file} mayChange={mayChange} onClose={() => onGo(folder)} />
+    <FileView key={file} store={store} path={file} line={line} mayChange={mayChange} onClose={() => onGo(folder)} />
   );
 }

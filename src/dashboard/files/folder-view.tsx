@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { FilePlus, FolderPlus } from 'lucide-react';
 import { useEffect, useState } from 'react';
+import type { ComponentProps, ReactNode } from 'react';
 import { gathered } from '../api/gathered.ts';
 import { Asked } from '../parts/asked.tsx';
 import { Confirm } from '../parts/dialog.tsx';
@@ -10,6 +11,7 @@ import { arrange } from './arrange.ts';
 import { Crumbs } from './crumbs.tsx';
 import { droppedFiles } from './dropped.ts';
 import { Entries } from './entries.tsx';
+import { FindField, Found } from './find/found.tsx';
 import { octalMode } from './mode.ts';
 import { PathBar } from './path-bar.tsx';
 import { joinPath } from './paths.ts';
@@ -62,7 +64,7 @@ type Asking =
 
 /** A folder: what is in it, and everything that can be done there. */
 export function FolderView({ store, search, onGo, mayChange }: FolderViewProps) {
-  const { path = store.home, order = 'name', hidden = true } = search;
+  const { path = store.home, order = 'name', hidden = true, find } = search;
   const [dragged, setDragged] = useState(false);
   const [asking, setAsking] = useState<Asking | null>(null);
   const { folder, change, renew } = useFolder(store, path);
@@ -88,36 +90,40 @@ export function FolderView({ store, search, onGo, mayChange }: FolderViewProps) 
         <span className="grow" />
         <Arrangement store={store} search={search} onGo={onGo} />
       </div>
-      <div className="row">
-        {mayChange && (
-          <>
-            <button type="button" className="button" onClick={() => setAsking({ what: 'file' })}>
-              <FilePlus size={14} /> New file
-            </button>
-            <button type="button" className="button" onClick={() => setAsking({ what: 'folder' })}>
-              <FolderPlus size={14} /> New folder
-            </button>
-            <UploadButtons disabled={progress !== null} onFiles={uploads => void upload(uploads)} />
-          </>
-        )}
-      </div>
+      <Tools
+        mayChange={mayChange}
+        isUploading={progress !== null}
+        onAsk={what => setAsking({ what })}
+        onFiles={uploads => void upload(uploads)}
+        find={store.find && <FindField find={find} onFind={text => onGo(foundAs(search, text))} />}
+      />
       {progress && <UploadProgress of={progress} onCancel={cancel} />}
-      <Loaded of={folder}>
-        {entries => (
-          <Entries
-            store={store}
-            path={path}
-            entries={arrange(entries, order, hidden)}
-            mayChange={mayChange}
-            onOpen={({ isFolder, path: to }) =>
-              onGo(isFolder ? { ...search, path: to } : { ...search, path, file: to })
-            }
-            onRename={entry => setAsking({ what: 'rename', entry })}
-            onMode={entry => setAsking({ what: 'mode', entry })}
-            onRemove={entry => setAsking({ what: 'remove', entry })}
-          />
-        )}
-      </Loaded>
+      {store.find && find !== undefined ? (
+        <Found
+          store={store}
+          path={path}
+          text={find}
+          onOpen={({ path: file, line }) => onGo({ ...search, path, file, line })}
+          onClose={() => onGo(foundAs(search, undefined))}
+        />
+      ) : (
+        <Loaded of={folder}>
+          {entries => (
+            <Entries
+              store={store}
+              path={path}
+              entries={arrange(entries, order, hidden)}
+              mayChange={mayChange}
+              onOpen={({ isFolder, path: to }) =>
+                onGo(isFolder ? { ...search, path: to } : { ...search, path, file: to })
+              }
+              onRename={entry => setAsking({ what: 'rename', entry })}
+              onMode={entry => setAsking({ what: 'mode', entry })}
+              onRemove={entry => setAsking({ what: 'remove', entry })}
+            />
+          )}
+        </Loaded>
+      )}
       {asking && (
         <Question
           of={asking}
@@ -130,6 +136,40 @@ export function FolderView({ store, search, onGo, mayChange }: FolderViewProps) 
       )}
     </div>
   );
+}
+
+type ToolsProps = {
+  mayChange: boolean;
+  isUploading: boolean;
+  onAsk: (what: 'file' | 'folder') => void;
+  onFiles: ComponentProps<typeof UploadButtons>['onFiles'];
+  find: ReactNode;
+};
+
+/** What can be done with a folder as a whole. */
+function Tools({ mayChange, isUploading, onAsk, onFiles, find }: ToolsProps) {
+  return (
+    <div className="row">
+      {mayChange && (
+        <>
+          <button type="button" className="button" onClick={() => onAsk('file')}>
+            <FilePlus size={14} /> New file
+          </button>
+          <button type="button" className="button" onClick={() => onAsk('folder')}>
+            <FolderPlus size={14} /> New folder
+          </button>
+          <UploadButtons disabled={isUploading} onFiles={onFiles} />
+        </>
+      )}
+      <span className="grow" />
+      {find}
+    </div>
+  );
+}
+
+/** The same with what is looked for, or without. */
+function foundAs({ find: _, ...others }: FilesSearch, text: string | undefined): FilesSearch {
+  return text === undefined ? others : { ...others, find: text };
 }
 
 /** Chooses a folder by its path, its order, and whether it shows what is hidden. */

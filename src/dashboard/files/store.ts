@@ -9,6 +9,11 @@ export type Entry = {
   mode: string;
 };
 
+/** A line that was found, from 1. */
+export type Hit = { path: string; line: number; text: string };
+/** What was found; `isMore`: there is more than is told. */
+export type Hits = { hits: Hit[]; isMore: boolean };
+
 /** Files that can be looked at and changed: a sandbox's or a volume's. Everything throws `ApiFailure`. */
 export type FileStore = {
   /** Names it among everything that pages keep. */
@@ -30,6 +35,8 @@ export type FileStore = {
   changeMode?: (path: string, mode: string) => Promise<unknown>;
   /** A folder whole, as a compressed tar. Absent where none can be had. */
   archive?: (path: string) => Promise<Blob>;
+  /** The lines of all files of a folder that have a text. Absent where nothing can look for them. */
+  find?: (path: string, text: string) => Promise<Hits>;
   /** Calls `onChange` when something in a folder changes, until `signal`. Absent where nothing tells. */
   watch?: (path: string, onChange: () => void, signal: AbortSignal) => Promise<void>;
 };

@@ -16,12 +16,14 @@ type LogBoxProps<T> = {
   log: LogStream<T>;
   /** The place of the entry that is looked at: it is shown instead of the end. */
   linked?: string | undefined;
+  /** It is shown because of another one that it stands beside. */
+  isBeside?: (entry: T) => boolean;
   /** What stands between time and message. */
   between: (entry: T) => ReactNode;
 };
 
 /** A log that grows: its end stays in view until one scrolls away from it. */
-export function LogBox<T extends Entry>({ label, className = '', log, linked, between }: LogBoxProps<T>) {
+export function LogBox<T extends Entry>({ label, className = '', log, linked, isBeside, between }: LogBoxProps<T>) {
   const { entries, error, dropped } = log;
   const box = useRef<HTMLDivElement>(null);
   /** How many entries there were when one scrolled away; null while one follows. */
@@ -62,6 +64,7 @@ export function LogBox<T extends Entry>({ label, className = '', log, linked, be
               {entries.map(entry => (
                 <li
                   key={entry.place}
+                  className={isBeside?.(entry) ? 'beside' : undefined}
                   ref={entry.place === linked ? target : undefined}
                   aria-current={entry.place === linked || undefined}
                 >

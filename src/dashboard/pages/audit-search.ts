@@ -1,8 +1,12 @@
-/** What the URL says of the audit page. */
-export type AuditSearch = { operation?: string };
+/** What the URL says of the audit page: entries of which operation, by whom, about what. */
+export type AuditSearch = { operation?: string; actor?: string; target?: string };
 
 /** Reads the search of a URL that anybody may have written. */
 export function readAuditSearch(raw: Record<string, unknown>): AuditSearch {
-  const { operation } = raw;
-  return typeof operation === 'string' && operation !== '' ? { operation } : {};
+  const { operation, actor, target } = raw;
+  return {
+    ...(typeof operation === 'string' && operation !== '' && { operation }),
+    ...(typeof actor === 'string' && actor !== '' && { actor }),
+    ...(typeof target === 'string' && target !== '' && { target }),
+  };
 }

@@ -1,12 +1,22 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { AuditEntry } from '../../protocol/api/audit.ts';
+import { X } from 'lucide-react';
 import { useRead } from '../api/hooks.ts';
 import { Ago } from '../parts/bits.tsx';
 import { formText } from '../parts/form-text.ts';
 import { Loaded } from '../parts/loaded.tsx';
 import { Page } from '../parts/page.tsx';
 import { Table } from '../parts/table.tsx';
+import { readAuditSearch } from './audit-search.ts';
 import type { AuditSearch } from './audit-search.ts';
+
+type AuditFilter = Partial<Record<keyof AuditSearch, string | undefined>>;
+
+/** What a list of entries is bound to, as a chip that takes it away. */
+const chips = [
+  { name: 'actor', word: 'by', all: 'By anybody' },
+  { name: 'target', word: 'about', all: 'About anything' },
+] as const;
 
 /** Who changed what in the whole installation. */
 export const Audit = () => <AuditOf path="/admin/audit" personal about="Every change of the last ninety days" />;
@@ -15,64 +25,79 @@ export const Audit = () => <AuditOf path="/admin/audit" personal about="Every ch
 export const TeamAudit = () => <AuditOf path="/audit" about="Every change of the team in the last ninety days" />;
 
 function AuditOf({ path, personal, about }: { path: string; personal?: boolean; about: string }) {
-  const { operation }: AuditSearch = useSearch({ strict: false });
+  const search: AuditSearch = useSearch({ strict: false });
+  const { operation, actor, target } = search;
   const navigate = useNavigate();
-  const entries = useRead<AuditEntry[]>(path, { personal: personal ?? false, query: { operation, limit: 100 } });
+  const show = (next: AuditFilter) =>
+    void navigate({ to: '.', search: readAuditSearch({ operation, actor, target, ...next }) });
+  const entries = useRead<AuditEntry[]>(path, {
+    personal: personal ?? false,
+    query: { operation, actor, target, limit: 100 },
+  });
   return (
     <Page title="Audit" about={`${about}, the newest hundred`}>
       <form
         className="row"
+        key={operation}
         onSubmit={event => {
           event.preventDefault();
-          const operation = formText(event.currentTarget, 'operation');
-          void navigate({ to: '.', search: operation === undefined ? {} : { operation } });
+          show({ operation: formText(event.currentTarget, 'operation') });
         }}
       >
         <input name="operation" aria-label="Operation" placeholder="Operation" defaultValue={operation} />
         <button className="button">Filter</button>
+        {chips.map(
+          ({ name, word, all }) =>
+            search[name] !== undefined && (
+              <button key={name} type="button" className="chip" title={all} onClick={() => show({ [name]: undefined })}>
+                {word} {search[name]} <X size={12} aria-hidden />
+              </button>
+            ),
+        )}
       </form>
       <Loaded of={entries}>
         {rows => (
           <Table
             label="Audit"
+            file="audit"
             rows={rows}
             keyOf={({ id }) => id}
             empty="Nothing was changed"
             columns={[
-              { name: 'When', of: ({ timestamp }) => <Ago at={timestamp} /> },
+              { name: 'When', text: ({ timestamp }) => timestamp, of: ({ timestamp }) => <Ago at={timestamp} /> },
               {
                 name: 'Operation',
+                text: ({ operation }) => operation,
                 of: ({ operation }) => (
-                  <button
-                    type="button"
-                    className="linklike"
-                    onClick={() => void navigate({ to: '.', search: { operation } })}
-                  >
+                  <button type="button" className="linklike" onClick={() => show({ operation })}>
                     {operation}
                   </button>
                 ),
               },
-              { name: 'What', of: ({ target }) => <span className="mono">{target}</span> },
+              {
+                name: 'What',
+                text: ({ target }) => target,
+                of: ({ target }) => <span className="mono">{target}</span>,
+              },
               {
                 name: 'Who',
-                of: ({ actor }) => (
-                  <span title={actor.id ?? ''} style={{ whiteSpace: 'nowrap' }}>
-                    {actor.kind} <span className="mono muted">{actor.id?.slice(0, 8)}</span>
-                  </span>
-                ),
+                text: ({ actor: { kind, id } }) => (id === null ? kind : `${kind} ${id}`),
+                of: ({ actor }) => <Who of={actor} onChoose={actor => show({ actor })} />,
               },
-              { name: 'From', of: ({ address }) => <span className="mono muted">{address}</span> },
-              { name: 'Answer', end: true, of: ({ status }) => status },
+              {
+                name: 'From',
+                text: ({ address }) => address,
+                of: ({ address }) => <span className="mono muted">{address}</span>,
+              },
+              { name: 'Answer', end: true, text: ({ status }) => status, of: ({ status }) => status },
               {
                 name: 'Change',
-                of: ({ before, after }) => {
-                  const text = [before, after].map(part => (part ? JSON.stringify(part) : '')).join(' → ');
-                  return (
-                    <span className="mono muted cut" style={{ display: 'block', maxWidth: 300 }} title={text}>
-                      {before || after ? text : ''}
-                    </span>
-                  );
-                },
+                text: changeOf,
+                of: entry => (
+                  <span className="mono muted cut" style={{ display: 'block', maxWidth: 300 }} title={changeOf(entry)}>
+                    {changeOf(entry)}
+                  </span>
+                ),
               },
             ]}
           />
@@ -81,3 +106,25 @@ function AuditOf({ path, personal, about }: { path: string; personal?: boolean; 
     </Page>
   );
 }
+
+type WhoProps = { of: AuditEntry['actor']; onChoose: (id: string) => void };
+
+/** Who changed something; a click shows what else. */
+function Who({ of: { kind, id }, onChoose }: WhoProps) {
+  if (id === null) return kind;
+  return (
+    <button
+      type="button"
+      className="linklike"
+      title={`All that ${id} changed`}
+      style={{ whiteSpace: 'nowrap' }}
+      onClick={() => onChoose(id)}
+    >
+      {kind} <span className="mono">{id.slice(0, 8)}</span>
+    </button>
+  );
+}
+
+/** What was there before and what after, as text. */
+const changeOf = ({ before, after }: AuditEntry): string =>
+  before || after ? [before, after].map(part => (part ? JSON.stringify(part) : '')).join(' → ') : '';

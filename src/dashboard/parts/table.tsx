@@ -1,8 +1,17 @@
+import { Download } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { Empty } from './bits.tsx';
+import { csvOf } from './csv.ts';
+import { keepText } from './keep-text.ts';
 
 /** A column: its name, and what it shows of a row. */
-type Column<T> = { name: string; end?: boolean; of: (row: T) => ReactNode };
+type Column<T> = {
+  name: string;
+  end?: boolean;
+  of: (row: T) => ReactNode;
+  /** What a file has of it; a column without is left out of files. */
+  text?: (row: T) => string | number | boolean | null | undefined;
+};
 
 type TableProps<T> = {
   /** Says to who can't see it what the table lists. */
@@ -12,36 +21,61 @@ type TableProps<T> = {
   keyOf: (row: T) => string;
   /** Shown instead where there are no rows. */
   empty: ReactNode;
+  /** The name of the file, without its ending, that the rows are kept as; without it, they can't be kept. */
+  file?: string;
 };
 
 /** A plain table. */
-export function Table<T>({ label, columns, rows, keyOf, empty }: TableProps<T>) {
+export function Table<T>({ label, columns, rows, keyOf, empty, file }: TableProps<T>) {
   if (rows.length === 0)
     return <div className="table-wrap">{typeof empty === 'string' ? <Empty title={empty} /> : empty}</div>;
+  const kept = columns.filter(({ text }) => text);
+  const csv = () =>
+    csvOf(
+      kept.map(({ name }) => name),
+      rows.map(row => kept.map(({ text }) => text?.(row))),
+    );
   return (
-    <div className="table-wrap" tabIndex={0} role="region" aria-label={label}>
-      <table>
-        <thead>
-          <tr>
-            {columns.map(({ name, end }) => (
-              <th key={name} scope="col" className={end ? 'end' : undefined}>
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(row => (
-            <tr key={keyOf(row)}>
-              {columns.map(({ name, end, of }) => (
-                <td key={name} className={end ? 'end num' : undefined}>
-                  {of(row)}
-                </td>
+    <>
+      <div className="table-wrap" tabIndex={0} role="region" aria-label={label}>
+        <table>
+          <thead>
+            <tr>
+              {columns.map(({ name, end }) => (
+                <th key={name} scope="col" className={end ? 'end' : undefined}>
+                  {name}
+                </th>
               ))}
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+          </thead>
+          <tbody>
+            {rows.map(row => (
+              <tr key={keyOf(row)}>
+                {columns.map(({ name, end, of }) => (
+                  <td key={name} className={end ? 'end num' : undefined}>
+                    {of(row)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {file !== undefined && <CsvButton name={file} of={csv} />}
+    </>
+  );
+}
+
+/** Has the browser keep what a list shows as a table of comma-separated values. */
+export function CsvButton({ name, of }: { name: string; of: () => string }) {
+  return (
+    <button
+      type="button"
+      className="button bare tiny keep"
+      title="Keep the rows that are shown, as comma-separated values"
+      onClick={() => keepText(`${name}.csv`, of())}
+    >
+      <Download size={13} /> CSV
+    </button>
   );
 }

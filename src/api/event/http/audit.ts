@@ -10,6 +10,7 @@ import type { Db } from '../../database/db.ts';
 const pageQuery = {
   operation: Type.Optional(Type.String()),
   target: Type.Optional(Type.String()),
+  actor: Type.Optional(Type.String({ description: 'ID of who changed it: an API key or a user' })),
   limit: Type.Optional(int32({ minimum: 1, maximum: auditPageMax, default: auditPageMax })),
   nextToken: Type.Optional(Type.String()),
 };
@@ -46,14 +47,15 @@ export const readTeamAuditRoute = route({
   handle: ({ db }: { db: Db }, { caller, query }) => pageOf(db, query, caller.team.teamId),
 });
 
-type PageQuery = { operation?: string; target?: string; limit?: number; nextToken?: string };
+type PageQuery = { operation?: string; target?: string; actor?: string; limit?: number; nextToken?: string };
 
 /** A page of the entries of a team; of all where none is named. */
-async function pageOf(db: Db, { operation, target, ...page }: PageQuery, teamId: string | undefined) {
+async function pageOf(db: Db, { operation, target, actor, ...page }: PageQuery, teamId: string | undefined) {
   const filter = {
     ...(teamId !== undefined && { teamId }),
     ...(operation !== undefined && { operation }),
     ...(target !== undefined && { target }),
+    ...(actor !== undefined && { actor }),
   };
   const { items, nextToken } = await readAudit(db, filter, page);
   const headers = { ...(nextToken !== null && { 'X-Next-Token': nextToken }) };

@@ -35,7 +35,7 @@ const insertEntry = prepared<StoredEntry>((db, parameter) =>
 );
 
 /** Which entries are asked for; all must match. */
-export type AuditFilter = { teamId?: string; operation?: string; target?: string };
+export type AuditFilter = { teamId?: string; operation?: string; target?: string; actor?: string };
 
 /** Entries behind `after`, newest first. */
 export async function listAudit(
@@ -47,6 +47,7 @@ export async function listAudit(
   if (filter.teamId !== undefined) query = query.where('team_id', '=', filter.teamId);
   if (filter.operation !== undefined) query = query.where('operation', '=', filter.operation);
   if (filter.target !== undefined) query = query.where('target', '=', filter.target);
+  if (filter.actor !== undefined) query = query.where('actor_id', '=', filter.actor);
   const { after } = page;
   if (after) query = query.where(behind(after, 'at_us', 'entry_id'));
   const rows = await query.orderBy('at_us', 'desc').orderBy('entry_id', 'desc').limit(page.limit).execute();

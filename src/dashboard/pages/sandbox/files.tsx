@@ -3,6 +3,7 @@ import { agentFile, callAgent, streamAgent } from '../../api/agent.ts';
 import type { Target } from '../../api/agent.ts';
 import { Files } from '../../files/files.tsx';
 import type { FilesSearch } from '../../files/search.ts';
+import { hitsMax, hitsOf } from '../../files/find/hits-of.ts';
 import type { Entry, FileStore } from '../../files/store.ts';
 import { folderOf, nameOf } from '../../files/paths.ts';
 import { NeedsRunning } from './needs-running.tsx';
@@ -19,6 +20,11 @@ type AgentEntry = {
   permissions?: string;
   owner?: string;
 };
+
+/** Looks for a text in the files of a folder: no binary ones, nothing behind links, no more lines than are shown. */
+const finding = `command -v grep >/dev/null || { echo 'There is no grep in this sandbox' >&2; exit 1; }
+timeout 60 grep -rnIHsZF -D skip --exclude-dir=.git --exclude-dir=/proc --exclude-dir=/sys -e "$1" -- "$2" |
+  cut -b1-4600 | head -n "$3"`;
 
 /** The files of a sandbox. */
 export function SandboxFiles() {
@@ -61,6 +67,10 @@ function sandboxStore(target: Target): FileStore {
     async archive(path) {
       const [folder, name] = [folderOf(path), nameOf(path)];
       return new Blob(await runProgram(target, 'tar', ['-czf', '-', '-C', folder, '--', name]));
+    },
+    async find(path, text) {
+      const parts = await runProgram(target, 'sh', ['-c', finding, 'sh', text, path, String(hitsMax + 1)]);
+      return hitsOf(await new Blob(parts).text());
     },
     async watch(path, onChange, signal) {
       for await (const message of streamAgent<{ filesystem?: object }>(

@@ -48,6 +48,7 @@ export function Overview() {
 }
 
 function About({ detail }: { detail: SandboxDetail }) {
+  const isAdmin = useMay('admin');
   return (
     <Card title="About">
       <dl className="facts body">
@@ -76,6 +77,16 @@ function About({ detail }: { detail: SandboxDetail }) {
           {detail.lifecycle.onTimeout === 'pause' ? 'it is paused' : 'it is killed'}
           {detail.lifecycle.autoResume && ', and resumes when something connects'}
         </dd>
+        {isAdmin && (
+          <>
+            <dt>Made by</dt>
+            <dd>
+              <Link to="/audit" search={{ target: `sandbox:${detail.sandboxID}` }}>
+                who made and changed it
+              </Link>
+            </dd>
+          </>
+        )}
         <dt>Access</dt>
         <dd>{detail.envdAccessToken === undefined ? 'anybody who knows its ID' : 'with its own token'}</dd>
         {detail.volumeMounts.length > 0 && (

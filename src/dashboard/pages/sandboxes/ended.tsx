@@ -36,12 +36,14 @@ export function EndedTable() {
         <>
           <Table
             label="Ended sandboxes"
+            file="ended-sandboxes"
             rows={events}
             keyOf={({ id }) => id}
             empty="Nothing has ended in the last seven days"
             columns={[
               {
                 name: 'Why',
+                text: event => killOf(event).kill_reason,
                 of: event => {
                   const { text, tone } = reasons[killOf(event).kill_reason ?? ''] ?? { text: 'ended', tone: 'idle' };
                   return <Badge tone={tone}>{text}</Badge>;
@@ -49,17 +51,23 @@ export function EndedTable() {
               },
               {
                 name: 'Sandbox',
+                text: ({ subject }) => subject.id,
                 of: ({ subject }) => (
                   <Link to="/sandboxes/$sandboxId" params={{ sandboxId: subject.id }} className="mono">
                     {subject.id}
                   </Link>
                 ),
               },
-              { name: 'Template', of: ({ sandboxTemplateId }) => <span className="mono">{sandboxTemplateId}</span> },
-              { name: 'Ended', of: ({ timestamp }) => <Ago at={timestamp} /> },
+              {
+                name: 'Template',
+                text: ({ sandboxTemplateId }) => sandboxTemplateId,
+                of: ({ sandboxTemplateId }) => <span className="mono">{sandboxTemplateId}</span>,
+              },
+              { name: 'Ended', text: ({ timestamp }) => timestamp, of: ({ timestamp }) => <Ago at={timestamp} /> },
               {
                 name: 'Last run took',
                 end: true,
+                text: event => killOf(event).execution?.execution_time,
                 of: event => {
                   const took = killOf(event).execution?.execution_time;
                   return took === undefined ? '–' : formatDuration(took);

@@ -5,9 +5,11 @@ import { ask } from '../../api/client.ts';
 import { useTeam } from '../../api/session.tsx';
 import { Loading, Problem } from '../../parts/bits.tsx';
 import { formatCount } from '../../format.ts';
+import { CsvButton } from '../../parts/table.tsx';
 import { BulkBar } from './bulk-bar.tsx';
 import { NoSandboxes } from './no-sandboxes.tsx';
 import { SandboxTable } from './sandbox-table.tsx';
+import { sandboxesCsv } from './sandboxes-csv.ts';
 import { isFiltered, sinceMs } from './search.ts';
 import type { SandboxesFilter, SandboxesSearch } from './search.ts';
 
@@ -68,6 +70,7 @@ export function Listing({ search, onFilter }: ListingProps) {
           {formatCount(rows.length)} shown
           {running !== null && running !== undefined && `, ${formatCount(running)} running in all`}
         </span>
+        {rows.length > 0 && <CsvButton name="sandboxes" of={() => sandboxesCsv(rows)} />}
         {pages.hasNextPage && (
           <More
             isComing={pages.isFetchingNextPage}

@@ -40,14 +40,16 @@ export function Events() {
         {rows => (
           <Table
             label="Events"
+            file="events"
             rows={rows}
             keyOf={({ id }) => id}
             empty="Nothing has happened yet"
             columns={[
-              { name: 'When', of: ({ timestamp }) => <Ago at={timestamp} /> },
-              { name: 'What', of: ({ type }) => type.replace('.lifecycle.', ' ') },
+              { name: 'When', text: ({ timestamp }) => timestamp, of: ({ timestamp }) => <Ago at={timestamp} /> },
+              { name: 'What', text: ({ type }) => type, of: ({ type }) => type.replace('.lifecycle.', ' ') },
               {
                 name: 'Which',
+                text: ({ subject }) => subject.id,
                 of: ({ subject }) =>
                   subject.kind === 'sandbox' ? (
                     <Link to="/sandboxes/$sandboxId" params={{ sandboxId: subject.id }} className="mono">
@@ -59,6 +61,7 @@ export function Events() {
               },
               {
                 name: 'More',
+                text: ({ event_data: data }) => data && JSON.stringify(data),
                 of: ({ event_data: data }) => (
                   <span
                     className="mono muted cut"

@@ -1,3 +1,4 @@
+import { Link } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
 import { useState } from 'react';
 import type { TeamAPIKey } from '../../../protocol/api/team.ts';
@@ -79,6 +80,14 @@ function KeyTable() {
             { name: 'Made by', of: ({ createdBy }) => createdBy?.email ?? <span className="muted">the platform</span> },
             { name: 'Made', of: ({ createdAt }) => <Ago at={createdAt} /> },
             { name: 'Last used', of: ({ lastUsed }) => <Ago at={lastUsed} /> },
+            {
+              name: 'Changed',
+              of: ({ id, name }) => (
+                <Link to="/audit" search={{ actor: id }} aria-label={`What ${name} changed`}>
+                  what it changed
+                </Link>
+              ),
+            },
             {
               name: ' ',
               end: true,

@@ -3,14 +3,16 @@ import { useState } from 'react';
 import { eventTypes } from '../../../protocol/api/event.ts';
 import type { Webhook } from '../../../protocol/api/webhook.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
+import { CodeTabs } from '../../code/code.tsx';
 import { Badge, Empty } from '../../parts/bits.tsx';
 import { DeleteButton } from '../../parts/delete-button.tsx';
 import { Dialog, DialogFooter } from '../../parts/dialog.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
-import { Page } from '../../parts/page.tsx';
+import { Card, Page } from '../../parts/page.tsx';
 import { ShownOnce } from '../../parts/shown-once.tsx';
 import { Table } from '../../parts/table.tsx';
 import { Deliveries } from './deliveries.tsx';
+import { verifyCode } from './verify-code.ts';
 import { RoleButton } from '../../parts/role-button.tsx';
 
 /** Where events of a team are sent. */
@@ -75,6 +77,14 @@ export function Webhooks() {
         )}
       </Loaded>
       {opened && <Deliveries of={opened} />}
+      <Card title="Is a delivery genuine?">
+        <div className="body stack">
+          <p className="muted">
+            Its headers sign it by the secret that was shown when the webhook was made. A receiver compares first:
+          </p>
+          <CodeTabs texts={verifyCode} />
+        </div>
+      </Card>
       {making && <NewWebhook onClose={() => setMaking(false)} onMade={setSecret} />}
       {secret !== null && (
         <ShownOnce title="What its deliveries are signed with" text={secret} onClose={() => setSecret(null)} />

@@ -42,52 +42,72 @@ export function Templates() {
         </Link>
       }
     >
-      <Loaded of={templates}>
-        {rows => (
-          <Table
-            label="Templates"
-            rows={rows}
-            keyOf={({ templateID }) => templateID}
-            empty={
-              <Empty title="No templates yet">
-                <p>Build one from a program; its builds and their logs show here.</p>
-                <Code text={example} />
-              </Empty>
-            }
-            columns={[
-              {
-                name: 'Name',
-                of: ({ templateID, names }) => (
-                  <Link to="/templates/$templateId" params={{ templateId: templateID }}>
-                    {names[0] ?? <span className="mono">{templateID}</span>}
-                  </Link>
-                ),
-              },
-              {
-                name: 'Last build',
-                of: ({ buildStatus }) => <Badge tone={buildTone[buildStatus]}>{buildStatus}</Badge>,
-              },
-              {
-                name: 'Size',
-                of: ({ cpuCount, memoryMB }) => (
-                  <span className="num">
-                    {cpuCount} CPU, {formatBytes(memoryMB * 1024 ** 2)}
-                  </span>
-                ),
-              },
-              { name: 'Builds', end: true, of: ({ buildCount }) => formatCount(buildCount) },
-              { name: 'Sandboxes made', end: true, of: ({ spawnCount }) => formatCount(spawnCount) },
-              { name: 'Last used', of: ({ lastSpawnedAt }) => <Ago at={lastSpawnedAt} /> },
-              { name: 'Seen by', of: ({ public: isPublic }) => (isPublic ? 'every team' : 'this team') },
-            ]}
-          />
-        )}
-      </Loaded>
+      <Loaded of={templates}>{rows => <TemplateTable rows={rows} />}</Loaded>
       {build !== undefined && forbidden === undefined && (
         <Suspense>
           <DockerfileSheet name={build} onClose={() => void navigate({ to: '/templates', replace: true })} />
         </Suspense>
       )}
     </Page>
+  );
+}
+
+function TemplateTable({ rows }: { rows: Template[] }) {
+  return (
+    <Table
+      label="Templates"
+      file="templates"
+      rows={rows}
+      keyOf={({ templateID }) => templateID}
+      empty={
+        <Empty title="No templates yet">
+          <p>Build one from a program; its builds and their logs show here.</p>
+          <Code text={example} />
+        </Empty>
+      }
+      columns={[
+        {
+          name: 'Name',
+          text: ({ templateID, names }) => names[0] ?? templateID,
+          of: ({ templateID, names }) => (
+            <Link to="/templates/$templateId" params={{ templateId: templateID }}>
+              {names[0] ?? <span className="mono">{templateID}</span>}
+            </Link>
+          ),
+        },
+        {
+          name: 'Last build',
+          text: ({ buildStatus }) => buildStatus,
+          of: ({ buildStatus }) => <Badge tone={buildTone[buildStatus]}>{buildStatus}</Badge>,
+        },
+        {
+          name: 'Size',
+          text: ({ cpuCount, memoryMB }) => `${cpuCount} CPU, ${memoryMB} MiB`,
+          of: ({ cpuCount, memoryMB }) => (
+            <span className="num">
+              {cpuCount} CPU, {formatBytes(memoryMB * 1024 ** 2)}
+            </span>
+          ),
+        },
+        {
+          name: 'Builds',
+          end: true,
+          text: ({ buildCount }) => buildCount,
+          of: ({ buildCount }) => formatCount(buildCount),
+        },
+        {
+          name: 'Sandboxes made',
+          end: true,
+          text: ({ spawnCount }) => spawnCount,
+          of: ({ spawnCount }) => formatCount(spawnCount),
+        },
+        {
+          name: 'Last used',
+          text: ({ lastSpawnedAt }) => lastSpawnedAt,
+          of: ({ lastSpawnedAt }) => <Ago at={lastSpawnedAt} />,
+        },
+        { name: 'Seen by', of: ({ public: isPublic }) => (isPublic ? 'every team' : 'this team') },
+      ]}
+    />
   );
 }

@@ -10,7 +10,8 @@ import { keepText } from '../../../parts/keep-text.ts';
 import { LogBox } from '../../../log/log-box.tsx';
 import { useToast } from '../../../parts/toasts.tsx';
 import { useSandbox } from '../sandbox.tsx';
-import { patternOf } from './logs-search.ts';
+import { around } from './around.ts';
+import { arounds, patternOf } from './logs-search.ts';
 import type { LogsSearch } from './logs-search.ts';
 import { wholeLog } from './whole-log.ts';
 
@@ -19,34 +20,38 @@ const tail = 1_000;
 /** What is shown before the entry that is linked to, ms. */
 const beforeMs = 60_000;
 
-type Change = (next: Partial<Record<keyof LogsSearch, string | number | true | undefined>>) => void;
+type Change = (next: Partial<Record<keyof LogsSearch, string | number | boolean | undefined>>) => void;
 
 /** What happened in a sandbox, as it happens; also after its end. */
 export function Logs() {
   const { sandboxId } = useSandbox();
   const search: LogsSearch = useSearch({ strict: false });
-  const { level, logger, find, regex, at } = search;
+  const { level, logger, find, regex, around: count, at } = search;
   const navigate = useNavigate();
   const change: Change = next =>
     void navigate({ to: '.', search: { ...search, ...next } as LogsSearch, replace: true });
-  const filter = { level, logger, search: regex ? undefined : find };
+  // What is around a hit must come too: then it is looked for here.
+  const isHere = find !== undefined && (regex || count !== undefined);
+  const filter = { level, logger, search: isHere ? undefined : find };
   const log = useLogStream<SandboxLogEntry>(
     `/sandboxes/${encodeURIComponent(sandboxId)}/logs/stream`,
     at === undefined ? { tail, ...filter } : { after: String(Math.max(0, at - beforeMs)), ...filter },
     at === undefined ? 'newest' : 'oldest',
   );
   // Expressions are tried here: one that takes for ever takes the time of whoever wrote it.
-  const pattern = useMemo(() => (regex && find !== undefined ? patternOf(find) : null), [regex, find]);
+  const pattern = useMemo(() => (isHere ? patternOf(find, !regex) : null), [isHere, regex, find]);
   const matches = ({ message }: SandboxLogEntry) => pattern === null || pattern.test(message);
   const { entries: all } = log;
-  const entries = useMemo(
-    () => (pattern ? (all?.filter(({ message }) => pattern.test(message)) ?? null) : all),
-    [all, pattern],
+  const { shown: entries, hits } = useMemo(
+    () =>
+      pattern && all ? around(all, ({ message }) => pattern.test(message), count ?? 0) : { shown: all, hits: null },
+    [all, pattern, count],
   );
   return (
     <div className="stack" style={{ gap: 8 }}>
       <div className="row">
         <Filters key={`${find} ${regex}`} search={search} onChange={change} />
+        <Shown search={search} onChange={change} />
         <Badge tone={log.isLive ? 'ok' : 'idle'}>{log.isLive ? 'live' : log.end ? 'ended' : 'not connected'}</Badge>
         <span className="grow" />
         {at !== undefined && (
@@ -58,7 +63,9 @@ export function Logs() {
       </div>
       <LogBox
         label="Log"
+        className={search.wrap === false ? 'cut-lines' : ''}
         log={{ ...log, entries }}
+        isBeside={entry => hits !== null && !hits.has(entry)}
         linked={at === undefined ? undefined : String(at)}
         between={({ level, fields, place }) => (
           <>
@@ -133,6 +140,36 @@ function Filters({ search, onChange }: { search: LogsSearch; onChange: Change })
           Find
         </button>
       </form>
+    </>
+  );
+}
+
+/** How what was found is shown: with what is around it, and whether long messages wrap. */
+function Shown({ search, onChange }: { search: LogsSearch; onChange: Change }) {
+  return (
+    <>
+      {search.find !== undefined && (
+        <select
+          aria-label="With what is around it"
+          value={search.around ?? ''}
+          onChange={({ target: { value } }) => onChange({ around: value === '' ? undefined : Number(value) })}
+        >
+          <option value="">Hits alone</option>
+          {arounds.map(count => (
+            <option key={count} value={count}>
+              {count} around
+            </option>
+          ))}
+        </select>
+      )}
+      <label className="check">
+        <input
+          type="checkbox"
+          checked={search.wrap !== false}
+          onChange={event => onChange({ wrap: event.target.checked ? undefined : false })}
+        />
+        Wrap
+      </label>
     </>
   );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { csvOf } from './csv.ts';
+import { metricsCsv } from './csv.ts';
 import { moves, readMetricsSearch, spanOf } from './metrics-search.ts';
 
 test('a span is read where it is one, whoever wrote it', () => {
@@ -24,7 +24,7 @@ test('moves keep the length or change it by half', () => {
 
 test('samples are lines of a table, with the names of the API', () => {
   const sample = { cpuCount: 2, cpuUsedPct: 12.5, memUsed: 1, memTotal: 4, memCache: 2, diskUsed: 5, diskTotal: 9 };
-  const text = csvOf([{ timestamp: '2026-01-01T00:00:00Z', timestampUnix: 1_767_225_600, ...sample }]);
+  const text = metricsCsv([{ timestamp: '2026-01-01T00:00:00Z', timestampUnix: 1_767_225_600, ...sample }]);
   expect(text).toBe(
     'timestamp,cpuUsedPct,memUsed,memCache,memTotal,diskUsed,diskTotal\r\n2026-01-01T00:00:00Z,12.5,1,2,4,5,9\r\n',
   );

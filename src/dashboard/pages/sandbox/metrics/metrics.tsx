@@ -14,7 +14,7 @@ import { marksOf } from './marks.ts';
 import { MarkList } from './mark-list.tsx';
 import { moves, ranges, spanOf } from './metrics-search.ts';
 import type { MetricsSearch, Range, Span } from './metrics-search.ts';
-import { csvOf } from './csv.ts';
+import { metricsCsv } from './csv.ts';
 import { useSandbox } from '../sandbox.tsx';
 
 const everyMs = 5_000;
@@ -68,7 +68,7 @@ export function Metrics() {
           type="button"
           className="button"
           disabled={!metrics.data?.length}
-          onClick={() => keepText(`${sandboxId}-metrics.csv`, csvOf(metrics.data ?? []))}
+          onClick={() => keepText(`${sandboxId}-metrics.csv`, metricsCsv(metrics.data ?? []))}
         >
           <Download size={14} /> CSV
         </button>

@@ -1,0 +1,86 @@
+import { useQuery } from '@tanstack/react-query';
+import { X } from 'lucide-react';
+import { Empty } from '../../parts/bits.tsx';
+import { formText } from '../../parts/form-text.ts';
+import { Loaded } from '../../parts/loaded.tsx';
+import type { FileStore, Hit } from '../store.ts';
+
+type FoundProps = { store: FileStore; path: string; text: string; onOpen: (hit: Hit) => void; onClose: () => void };
+
+/** The lines of a folder's files that have a text. */
+export function Found({ store, path, text, onOpen, onClose }: FoundProps) {
+  const found = useQuery({
+    queryKey: ['found', store.key, path, text],
+    queryFn: async () => (await store.find?.(path, text)) ?? { hits: [], isMore: false },
+    refetchOnWindowFocus: false,
+  });
+  return (
+    <>
+      <div className="row">
+        <button type="button" className="chip" title="Show the folder again" onClick={onClose}>
+          {text} <X size={12} aria-hidden />
+        </button>
+        {found.data && (
+          <span className="small muted" aria-live="polite">
+            {found.data.isMore ? `The first ${found.data.hits.length} lines` : `${found.data.hits.length} lines`}
+          </span>
+        )}
+      </div>
+      <Loaded of={found}>
+        {({ hits }) =>
+          hits.length === 0 ? (
+            <div className="table-wrap">
+              <Empty title="No file here has that" />
+            </div>
+          ) : (
+            <div className="table-wrap found" tabIndex={0} role="region" aria-label="Found lines">
+              <ol>
+                {hits.map(hit => (
+                  <li key={`${hit.path} ${hit.line}`}>
+                    <button type="button" className="linklike mono" onClick={() => onOpen(hit)}>
+                      {within(path, hit.path)}:{hit.line}
+                    </button>
+                    <span className="mono cut" title={hit.text}>
+                      {hit.text}
+                    </span>
+                  </li>
+                ))}
+              </ol>
+            </div>
+          )
+        }
+      </Loaded>
+    </>
+  );
+}
+
+/** A path as it is called within a folder. */
+const within = (folder: string, path: string): string =>
+  path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : path;
+
+type FindFieldProps = { find: string | undefined; onFind: (text: string | undefined) => void };
+
+/** Asks what is looked for in all files of a folder. */
+export function FindField({ find, onFind }: FindFieldProps) {
+  return (
+    <form
+      key={find}
+      className="row"
+      onSubmit={event => {
+        event.preventDefault();
+        onFind(formText(event.currentTarget, 'find'));
+      }}
+    >
+      <input
+        name="find"
+        type="search"
+        aria-label="Find in files"
+        placeholder="Find in files"
+        size={16}
+        maxLength={256}
+        defaultValue={find}
+      />
+      <button className="button">Find</button>
+    </form>
+  );
+}

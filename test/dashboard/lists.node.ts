@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, describe, test } from 'node:test';
+import { Sandbox } from 'e2b';
+import type { Page } from 'playwright-core';
+import { noBrowser, seriousFindings } from './support/browser.ts';
+import { startSignedIn } from './support/signed-in.ts';
+import type { SignedIn } from './support/signed-in.ts';
+
+describe('lists of a team', { skip: noBrowser ?? false }, () => {
+  let signedIn: SignedIn;
+  let page: Page;
+  let sandbox: Sandbox;
+
+  const keptCsv = async () => {
+    const [kept] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'CSV' }).click(),
+    ]);
+    return { name: kept.suggestedFilename(), text: await readFile(await kept.path(), 'utf8') };
+  };
+
+  before(async () => {
+    signedIn = await startSignedIn();
+    page = signedIn.page;
+    sandbox = await Sandbox.create('base', { ...signedIn.options, metadata: { says: '=1+1,"x"' } });
+  });
+  after(() => signedIn?.[Symbol.asyncDispose]());
+
+  test('lists are kept as comma-separated values', async () => {
+    await page.goto('/dashboard/sandboxes');
+    await page.getByRole('link', { name: sandbox.sandboxId }).waitFor();
+    const sandboxes = await keptCsv();
+    assert.equal(sandboxes.name, 'sandboxes.csv');
+    const [head, row] = sandboxes.text.split('\r\n');
+    assert.match(head ?? '', /^sandboxID,state,templateID,/);
+    assert.match(row ?? '', new RegExp(`^${sandbox.sandboxId},running,.*,"{""says"":""=1\\+1,\\\\""x\\\\""""}"$`));
+    await page.goto('/dashboard/events');
+    await page.getByRole('link', { name: sandbox.sandboxId }).first().waitFor();
+    const events = await keptCsv();
+    assert.equal(events.name, 'events.csv');
+    assert.match(events.text, new RegExp(`^When,What,Which,More\r\n.*sandbox.lifecycle.created,${sandbox.sandboxId},`));
+    await page.goto('/dashboard/templates');
+    await page.getByRole('link', { name: 'base' }).waitFor();
+    assert.match((await keptCsv()).text, /\r\nbase,ready,/);
+  });
+
+  test('what a key made, and who made a sandbox, are in the audit', async () => {
+    await page.goto('/dashboard/keys');
+    await page
+      .getByRole('link', { name: /^What .* changed$/ })
+      .first()
+      .click();
+    await page.waitForURL(url => url.searchParams.has('actor'));
+    const audit = page.getByRole('region', { name: 'Audit' });
+    await audit.getByText(`sandbox:${sandbox.sandboxId}`).waitFor();
+    const { text } = await keptCsv();
+    const [, ...rows] = text.trim().split('\r\n');
+    assert.ok(rows.length > 0 && rows.every(row => row.includes(',apiKey ')), text);
+    assert.deepEqual(await seriousFindings(page), []);
+
+    await page.goto(`/dashboard/sandboxes/${sandbox.sandboxId}`);
+    await page.getByRole('link', { name: 'who made and changed it' }).click();
+    await audit.getByText(`sandbox:${sandbox.sandboxId}`).first().waitFor();
+    const targets = await audit.locator('tbody tr td:nth-child(3)').allTextContents();
+    assert.deepEqual([...new Set(targets)], [`sandbox:${sandbox.sandboxId}`]);
+    // The chip gives the whole list back.
+    await page.getByRole('button', { name: `about sandbox:${sandbox.sandboxId}` }).click();
+    await page.waitForURL(url => !url.searchParams.has('target'));
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
+
+  test('the page of webhooks has the code that tells genuine deliveries', async () => {
+    await page.goto('/dashboard/webhooks');
+    const card = page.getByRole('region', { name: 'Is a delivery genuine?' });
+    await card.getByText('timingSafeEqual(given, expected)').waitFor();
+    await card.getByRole('button', { name: 'Python' }).click();
+    await card.getByText('hmac.compare_digest').waitFor();
+    assert.deepEqual(await seriousFindings(page), []);
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
+});
