@@ -4,6 +4,8 @@ import { copyFileSync, mkdtempSync, mkdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { messageOf } from '../../../src/base/error.ts';
+import { readMachineIdentity } from '../../../src/bin/cluster/join.ts';
+import type { NodeIdentity } from '../../../src/wire/tls/listen-tls.ts';
 import { PostgresCluster } from '../../api/postgres.ts';
 import { makeLan, type LanMachine } from './network.ts';
 
@@ -32,6 +34,10 @@ type Control = {
 /** A machine that hosts sandboxes. */
 type Node = {
   nodeId: string;
+  /** `host:port` at which control reaches it. */
+  address: string;
+  /** What its disk has by which it proves who it is. */
+  identity(): NodeIdentity;
   cut(): Promise<void>;
   heal(): Promise<void>;
   kill9(): Promise<void>;
@@ -302,8 +308,15 @@ async function startNode(
     await down();
   });
   const { nodeId } = JSON.parse(await running.first) as { nodeId: string };
+  const dataDir = env['ATOLL_DATA_DIR'] ?? '';
   return {
     nodeId,
+    address: env['ATOLL_NODE_ADDRESS'] ?? '',
+    identity() {
+      const identity = readMachineIdentity(dataDir);
+      if (!identity) throw new Error('the machine has not joined');
+      return identity;
+    },
     cut: machine.cut,
     heal: machine.heal,
     kill9: () => killed(running),
@@ -311,7 +324,7 @@ async function startNode(
       await killed(running);
       isDestroyed = true;
       await down();
-      rmSync(env['ATOLL_DATA_DIR'] ?? '', { recursive: true, force: true });
+      rmSync(dataDir, { recursive: true, force: true });
     },
     async restart() {
       running = begin(command, env);

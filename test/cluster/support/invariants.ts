@@ -1,11 +1,20 @@
+import { createHash, X509Certificate } from 'node:crypto';
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { roomOf } from '../../../src/api/placement/room.ts';
+import type { TeamLimits } from '../../../src/api/team/record.ts';
+import { limitsFrom } from '../../../src/api/team/rules/limits.ts';
 import { partBytes, partsOf } from '../../../src/protocol/blob.ts';
 import { AtollError } from '../../../src/base/error.ts';
+import { silentLog } from '../../../src/base/telemetry/log.ts';
+import type { NodeInfo } from '../../../src/protocol/node.ts';
+import { machineAt } from '../../../src/wire/node-service.ts';
 import { type Cluster, controlOf } from './cluster.ts';
 
 /** By then a cluster whose faults are healed has come to rest (docs/cluster.md). */
 const restMs = 60_000;
+/** A sandbox ends so long after its time at most. */
+const lateSeconds = 2;
 
 /**
  * Waits until a cluster whose faults are healed has come to rest, and says what does not hold where it does not: rows,
@@ -15,8 +24,10 @@ const restMs = 60_000;
 export async function atRest(cluster: Cluster, folder?: string): Promise<void> {
   let wrong: string[] = [];
   for (const deadline = performance.now() + restMs; performance.now() < deadline; await Bun.sleep(1_000)) {
-    wrong = (await Promise.all([states(cluster), machines(cluster), claims(cluster), store(cluster, folder)])).flat();
+    const checks = [states, machines, claims, layers, limits, times].map(check => check(cluster));
+    wrong = (await Promise.all([...checks, store(cluster, folder)])).flat();
     if (wrong.length === 0) wrong = await routes(cluster);
+    if (wrong.length === 0) wrong = (await Promise.all([credentials(cluster), strangers(cluster)])).flat();
     if (wrong.length === 0) return;
   }
   throw new AtollError('internal', `the cluster has not come to rest:\n${wrong.join('\n')}`);
@@ -65,6 +76,100 @@ async function claims({ query }: Cluster): Promise<string[]> {
     found.push(...rows.map(row => `${table} ${row.id} is held by ${row.replica_id}, which is over`));
   }
   return found;
+}
+
+/** What is ready to be started has its layers in the store, where every machine gets them (I4). */
+async function layers({ query }: Cluster): Promise<string[]> {
+  if ((await query('select 1 from blob_store')).length === 0) return [];
+  const builds = await query<{ build_id: string; layers_json: string }>(
+    "select build_id, layers_json from builds where status = 'ready'",
+  );
+  const stored = await query<{ name: string }>("select name from blobs where kind = 'layer' and state = 'stored'");
+  const there = new Set(stored.map(({ name }) => name));
+  return builds.flatMap(({ build_id, layers_json }) =>
+    (JSON.parse(layers_json) as string[])
+      .filter(digest => !there.has(digest))
+      .map(digest => `the store lacks layer ${digest} of build ${build_id}, which is ready`),
+  );
+}
+
+/** No machine has promised more than it may, and no team has more than it may have (I6). */
+async function limits({ query }: Cluster): Promise<string[]> {
+  const rows = await query<{ node_id: string; info_json: string | null; cpus: string; mib: string; count: string }>(
+    `select node_id, info_json, coalesce(sum(cpu_count), 0) as cpus, coalesce(sum(memory_mib), 0) as mib,
+       count(sandbox_id) as count
+     from cluster_nodes left join sandboxes using (node_id) where state is null or state != 'paused'
+     group by node_id, info_json`,
+  );
+  const teams = await query<{ team_id: string; count: string; limits_json: string }>(
+    `select team_id, count(*) as count, limits_json from sandboxes join teams using (team_id)
+     where state != 'paused' group by team_id, limits_json`,
+  );
+  return [
+    ...rows.flatMap(({ node_id, info_json, cpus, mib, count }) => {
+      if (info_json === null || count === '0') return [];
+      const info = JSON.parse(info_json) as NodeInfo;
+      const promised = { cpuCount: Number(cpus), memoryMiB: Number(mib), sandboxes: Number(count), starting: 0 };
+      const { used } = roomOf(info, promised);
+      const isWithin = used.cpu <= 1 && used.memory <= 1 && promised.sandboxes <= info.sandboxesMax;
+      return isWithin ? [] : [`machine ${node_id} has promised more than it has: ${JSON.stringify(promised)}`];
+    }),
+    ...teams.flatMap(({ team_id, count, limits_json }) => {
+      const own = JSON.parse(limits_json) as Partial<TeamLimits>;
+      const { concurrentSandboxes } = limitsFrom({})({ limits: own });
+      return Number(count) <= concurrentSandboxes ? [] : [`team ${team_id} has ${count} sandboxes`];
+    }),
+  ];
+}
+
+/** Nothing runs whose time is over, and nothing has ended by time before its end (I7). */
+async function times({ query }: Cluster): Promise<string[]> {
+  const late = await query<{ sandbox_id: string; late: string }>(
+    `select sandbox_id, extract(epoch from clock_timestamp()) - end_at_us / 1e6 as late from sandboxes
+     where state = 'running' and end_at_us / 1e6 < extract(epoch from clock_timestamp()) - ${lateSeconds}`,
+  );
+  return late.map(({ sandbox_id, late: seconds }) => `the time of ${sandbox_id} was over ${seconds} seconds ago`);
+}
+
+/** A key that was revoked opens nothing at any control process, from the next request on (I8). */
+async function credentials(cluster: Cluster): Promise<string[]> {
+  const [team] = (await (await cluster.admin(0, 'GET', '/admin/teams')).json()) as { teamID: string }[];
+  const keys = `/admin/teams/${team?.teamID}/api-keys`;
+  const made = await cluster.admin(0, 'POST', keys, { name: 'of the invariants' });
+  const { id, key } = (await made.json()) as { id: string; key: string };
+  const statuses = (headers: Record<string, string>) =>
+    Promise.all(
+      cluster.controls.map(async control => (await control.call('GET', '/v2/sandboxes', undefined, headers)).status),
+    );
+  const before = await statuses({ 'X-API-Key': key });
+  const revoked = await cluster.admin(0, 'DELETE', `${keys}/${id}`);
+  const after = await statuses({ 'X-API-Key': key });
+  const isRight = before.every(status => status === 200) && after.every(status => status === 401);
+  return isRight ? [] : [`a key was answered ${before.join()}, and ${after.join()} once revoked (${revoked.status})`];
+}
+
+/** The certificate of a machine opens no machine, its own neither, and the port lets in nobody without one (I11). */
+async function strangers({ nodes }: Cluster): Promise<string[]> {
+  const all = await Promise.all(
+    nodes.flatMap(from =>
+      nodes.map(async to => {
+        const stolen = from.identity();
+        const [host = '', port] = to.address.split(':');
+        const certificates = [
+          createHash('sha256').update(new X509Certificate(to.identity().certificate).raw).digest('hex'),
+        ];
+        const place = { nodeId: to.nodeId, host, port: Number(port), certificates };
+        const machine = machineAt(to.nodeId, async () => ({ place, identity: stolen }), silentLog);
+        const opened = await machine.node.list().then(
+          () => true,
+          () => false,
+        );
+        machine.close();
+        return opened ? [`the certificate of machine ${from.nodeId} opens machine ${to.nodeId}`] : [];
+      }),
+    ),
+  );
+  return all.flat();
 }
 
 /** What is needed is in the store whole, and what is in the store has a row (I3, I9). */
