@@ -11,7 +11,7 @@ import { arrange } from './arrange.ts';
 import { Crumbs } from './crumbs.tsx';
 import { droppedFiles } from './dropped.ts';
 import { Entries } from './entries.tsx';
-import { FindField, Found } from './find/found.tsx';
+import { FindField, foundAs, Found } from './find/found.tsx';
 import { octalMode } from './mode.ts';
 import { PathBar } from './path-bar.tsx';
 import { joinPath } from './paths.ts';
@@ -99,13 +99,7 @@ export function FolderView({ store, search, onGo, mayChange }: FolderViewProps) 
       />
       {progress && <UploadProgress of={progress} onCancel={cancel} />}
       {store.find && find !== undefined ? (
-        <Found
-          store={store}
-          path={path}
-          text={find}
-          onOpen={({ path: file, line }) => onGo({ ...search, path, file, line })}
-          onClose={() => onGo(foundAs(search, undefined))}
-        />
+        <Found store={store} search={{ ...search, path, find }} onGo={onGo} />
       ) : (
         <Loaded of={folder}>
           {entries => (
@@ -114,9 +108,7 @@ export function FolderView({ store, search, onGo, mayChange }: FolderViewProps) 
               path={path}
               entries={arrange(entries, order, hidden)}
               mayChange={mayChange}
-              onOpen={({ isFolder, path: to }) =>
-                onGo(isFolder ? { ...search, path: to } : { ...search, path, file: to })
-              }
+              onOpen={entry => onGo(openedAs({ ...search, path }, entry))}
               onRename={entry => setAsking({ what: 'rename', entry })}
               onMode={entry => setAsking({ what: 'mode', entry })}
               onRemove={entry => setAsking({ what: 'remove', entry })}
@@ -167,10 +159,9 @@ function Tools({ mayChange, isUploading, onAsk, onFiles, find }: ToolsProps) {
   );
 }
 
-/** The same with what is looked for, or without. */
-function foundAs({ find: _, ...others }: FilesSearch, text: string | undefined): FilesSearch {
-  return text === undefined ? others : { ...others, find: text };
-}
+/** A folder or a file as it is opened from where one is. */
+const openedAs = (search: FilesSearch, { isFolder, path }: Entry): FilesSearch =>
+  isFolder ? { ...search, path } : { ...search, file: path };
 
 /** Chooses a folder by its path, its order, and whether it shows what is hidden. */
 function Arrangement({ store, search, onGo }: Pick<FolderViewProps, 'store' | 'search' | 'onGo'>) {

@@ -55,55 +55,55 @@ function AuditOf({ path, personal, about }: { path: string; personal?: boolean; 
             ),
         )}
       </form>
-      <Loaded of={entries}>
-        {rows => (
-          <Table
-            label="Audit"
-            file="audit"
-            rows={rows}
-            keyOf={({ id }) => id}
-            empty="Nothing was changed"
-            columns={[
-              { name: 'When', text: ({ timestamp }) => timestamp, of: ({ timestamp }) => <Ago at={timestamp} /> },
-              {
-                name: 'Operation',
-                text: ({ operation }) => operation,
-                of: ({ operation }) => (
-                  <button type="button" className="linklike" onClick={() => show({ operation })}>
-                    {operation}
-                  </button>
-                ),
-              },
-              {
-                name: 'What',
-                text: ({ target }) => target,
-                of: ({ target }) => <span className="mono">{target}</span>,
-              },
-              {
-                name: 'Who',
-                text: ({ actor: { kind, id } }) => (id === null ? kind : `${kind} ${id}`),
-                of: ({ actor }) => <Who of={actor} onChoose={actor => show({ actor })} />,
-              },
-              {
-                name: 'From',
-                text: ({ address }) => address,
-                of: ({ address }) => <span className="mono muted">{address}</span>,
-              },
-              { name: 'Answer', end: true, text: ({ status }) => status, of: ({ status }) => status },
-              {
-                name: 'Change',
-                text: changeOf,
-                of: entry => (
-                  <span className="mono muted cut" style={{ display: 'block', maxWidth: 300 }} title={changeOf(entry)}>
-                    {changeOf(entry)}
-                  </span>
-                ),
-              },
-            ]}
-          />
-        )}
-      </Loaded>
+      <Loaded of={entries}>{rows => <AuditTable rows={rows} onShow={show} />}</Loaded>
     </Page>
+  );
+}
+
+type AuditTableProps = { rows: AuditEntry[]; onShow: (next: AuditFilter) => void };
+
+function AuditTable({ rows, onShow }: AuditTableProps) {
+  return (
+    <Table
+      label="Audit"
+      file="audit"
+      rows={rows}
+      keyOf={({ id }) => id}
+      empty="Nothing was changed"
+      columns={[
+        { name: 'When', text: ({ timestamp }) => timestamp, of: ({ timestamp }) => <Ago at={timestamp} /> },
+        {
+          name: 'Operation',
+          text: ({ operation }) => operation,
+          of: ({ operation }) => (
+            <button type="button" className="linklike" onClick={() => onShow({ operation })}>
+              {operation}
+            </button>
+          ),
+        },
+        { name: 'What', text: ({ target }) => target, of: ({ target }) => <span className="mono">{target}</span> },
+        {
+          name: 'Who',
+          text: ({ actor: { kind, id } }) => (id === null ? kind : `${kind} ${id}`),
+          of: ({ actor }) => <Who of={actor} onChoose={actor => onShow({ actor })} />,
+        },
+        {
+          name: 'From',
+          text: ({ address }) => address,
+          of: ({ address }) => <span className="mono muted">{address}</span>,
+        },
+        { name: 'Answer', end: true, text: ({ status }) => status, of: ({ status }) => status },
+        {
+          name: 'Change',
+          text: changeOf,
+          of: entry => (
+            <span className="mono muted cut" style={{ display: 'block', maxWidth: 300 }} title={changeOf(entry)}>
+              {changeOf(entry)}
+            </span>
+          ),
+        },
+      ]}
+    />
   );
 }
 

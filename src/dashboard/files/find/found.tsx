@@ -3,12 +3,18 @@ import { X } from 'lucide-react';
 import { Empty } from '../../parts/bits.tsx';
 import { formText } from '../../parts/form-text.ts';
 import { Loaded } from '../../parts/loaded.tsx';
-import type { FileStore, Hit } from '../store.ts';
+import type { FilesSearch } from '../search.ts';
+import type { FileStore } from '../store.ts';
 
-type FoundProps = { store: FileStore; path: string; text: string; onOpen: (hit: Hit) => void; onClose: () => void };
+type FoundProps = {
+  store: FileStore;
+  search: FilesSearch & { path: string; find: string };
+  onGo: (search: FilesSearch) => void;
+};
 
 /** The lines of a folder's files that have a text. */
-export function Found({ store, path, text, onOpen, onClose }: FoundProps) {
+export function Found({ store, search, onGo }: FoundProps) {
+  const { path, find: text } = search;
   const found = useQuery({
     queryKey: ['found', store.key, path, text],
     queryFn: async () => (await store.find?.(path, text)) ?? { hits: [], isMore: false },
@@ -17,7 +23,12 @@ export function Found({ store, path, text, onOpen, onClose }: FoundProps) {
   return (
     <>
       <div className="row">
-        <button type="button" className="chip" title="Show the folder again" onClick={onClose}>
+        <button
+          type="button"
+          className="chip"
+          title="Show the folder again"
+          onClick={() => onGo(foundAs(search, undefined))}
+        >
           {text} <X size={12} aria-hidden />
         </button>
         {found.data && (
@@ -37,7 +48,11 @@ export function Found({ store, path, text, onOpen, onClose }: FoundProps) {
               <ol>
                 {hits.map(hit => (
                   <li key={`${hit.path} ${hit.line}`}>
-                    <button type="button" className="linklike mono" onClick={() => onOpen(hit)}>
+                    <button
+                      type="button"
+                      className="linklike mono"
+                      onClick={() => onGo({ ...search, file: hit.path, line: hit.line })}
+                    >
                       {within(path, hit.path)}:{hit.line}
                     </button>
                     <span className="mono cut" title={hit.text}>
@@ -52,6 +67,11 @@ export function Found({ store, path, text, onOpen, onClose }: FoundProps) {
       </Loaded>
     </>
   );
+}
+
+/** The same with what is looked for in all files, or without. */
+export function foundAs({ find: _, ...others }: FilesSearch, text: string | undefined): FilesSearch {
+  return text === undefined ? others : { ...others, find: text };
 }
 
 /** A path as it is called within a folder. */

@@ -47,8 +47,21 @@ export function Overview() {
   );
 }
 
+/** The way to who made and changed a sandbox, for whom the audit is. */
+function MadeBy({ sandboxID }: { sandboxID: string }) {
+  return useMay('admin') ? (
+    <>
+      <dt>Made by</dt>
+      <dd>
+        <Link to="/audit" search={{ target: `sandbox:${sandboxID}` }}>
+          who made and changed it
+        </Link>
+      </dd>
+    </>
+  ) : null;
+}
+
 function About({ detail }: { detail: SandboxDetail }) {
-  const isAdmin = useMay('admin');
   return (
     <Card title="About">
       <dl className="facts body">
@@ -77,16 +90,7 @@ function About({ detail }: { detail: SandboxDetail }) {
           {detail.lifecycle.onTimeout === 'pause' ? 'it is paused' : 'it is killed'}
           {detail.lifecycle.autoResume && ', and resumes when something connects'}
         </dd>
-        {isAdmin && (
-          <>
-            <dt>Made by</dt>
-            <dd>
-              <Link to="/audit" search={{ target: `sandbox:${detail.sandboxID}` }}>
-                who made and changed it
-              </Link>
-            </dd>
-          </>
-        )}
+        <MadeBy sandboxID={detail.sandboxID} />
         <dt>Access</dt>
         <dd>{detail.envdAccessToken === undefined ? 'anybody who knows its ID' : 'with its own token'}</dd>
         {detail.volumeMounts.length > 0 && (

@@ -77,19 +77,26 @@ export function Webhooks() {
         )}
       </Loaded>
       {opened && <Deliveries of={opened} />}
-      <Card title="Is a delivery genuine?">
-        <div className="body stack">
-          <p className="muted">
-            Its headers sign it by the secret that was shown when the webhook was made. A receiver compares first:
-          </p>
-          <CodeTabs texts={verifyCode} />
-        </div>
-      </Card>
+      <GenuineCard />
       {making && <NewWebhook onClose={() => setMaking(false)} onMade={setSecret} />}
       {secret !== null && (
         <ShownOnce title="What its deliveries are signed with" text={secret} onClose={() => setSecret(null)} />
       )}
     </Page>
+  );
+}
+
+/** How a receiver tells deliveries from what others send. */
+function GenuineCard() {
+  return (
+    <Card title="Is a delivery genuine?">
+      <div className="body stack">
+        <p className="muted">
+          Its headers sign it by the secret that was shown when the webhook was made. A receiver compares first:
+        </p>
+        <CodeTabs texts={verifyCode} />
+      </div>
+    </Card>
   );
 }
 
