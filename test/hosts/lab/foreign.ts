@@ -16,6 +16,8 @@ const lifetimeSeconds = 3600;
  */
 export async function mustRunForeign(argv: string[], options: { timeoutMs: number; log?: string }): Promise<void> {
   const holder = spawn('unshare', ['--user', 'sleep', String(lifetimeSeconds)], { stdio: 'ignore' });
+  const end = () => holder.kill('SIGKILL');
+  process.on('exit', end);
   try {
     await once(holder, 'spawn');
     const own = userNamespaceOf('self');
@@ -27,7 +29,8 @@ export async function mustRunForeign(argv: string[], options: { timeoutMs: numbe
     const inside = ['nsenter', `--user=/proc/${holder.pid}/ns/user`, 'unshare', '--mount'];
     await mustRun([...inside, 'sh', '-ec', script, format, ...argv], options);
   } finally {
-    holder.kill('SIGKILL');
+    end();
+    process.off('exit', end);
   }
 }
 

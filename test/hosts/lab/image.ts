@@ -20,6 +20,8 @@ import { mustRun } from './program.ts';
 const mirror = 'http://deb.debian.org/debian';
 const diskBytes = 24 * 2 ** 30;
 const debstrapTimeoutMs = 20 * 60_000;
+/** Packages of another type of machine are unpacked and set up by an emulator. */
+const foreignDebstrapTimeoutMs = 55 * 60_000;
 const debstrapTries = 4;
 const betweenDebstrapsMs = 20_000;
 const diskTimeoutMs = 10 * 60_000;
@@ -118,7 +120,7 @@ async function makeTree(host: Host, tree: string, log: string): Promise<void> {
     rmSync(tree, { recursive: true, force: true });
     try {
       // In a mount namespace of its own: what it mounts goes with it, however it ends.
-      if (isForeign(host)) await mustRunForeign(argv, { timeoutMs: debstrapTimeoutMs, log });
+      if (isForeign(host)) await mustRunForeign(argv, { timeoutMs: foreignDebstrapTimeoutMs, log });
       else await mustRun(['unshare', '--mount', ...argv], { timeoutMs: debstrapTimeoutMs, log });
       return;
     } catch (error) {

@@ -33,11 +33,23 @@ export async function run(
   }
   child.stdin.on('error', () => {}); // it ended without reading
   child.stdin.end(options.input ?? '');
+  const end = () => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    } catch {
+      // It has ended.
+    }
+  };
   const timer = setTimeout(() => {
     overdue = true;
-    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    end();
   }, options.timeoutMs);
-  await once(child, 'close').finally(() => clearTimeout(timer));
+  // It is in a group of its own, and would go on without its laboratory.
+  process.on('exit', end);
+  await once(child, 'close').finally(() => {
+    clearTimeout(timer);
+    process.off('exit', end);
+  });
   log?.end();
   return { exitCode: overdue ? 124 : (child.exitCode ?? 137), output };
 }
