@@ -30,24 +30,31 @@ test(`a storm of ${options.operations} operations by ${options.clients} clients 
     console.error(error);
     throw error;
   });
-  console.log(`${result.answered} operations, ${result.sandboxes} sandboxes, ${minutes().toFixed(1)} min`);
+  console.log(
+    `${result.answered} operations, ${result.sandboxes} sandboxes, ${result.templates} templates, ${result.volumes} volumes, ${minutes().toFixed(1)} min`,
+  );
   writeSection('Storm', report(result, startedAt, minutes()));
 });
 
-function report({ answered, strikes, sandboxes }: StormResult, startedAt: Date, took: number): string {
+function report(
+  { answered, strikes, sandboxes, templates, volumes }: StormResult,
+  startedAt: Date,
+  took: number,
+): string {
   const rows = Object.entries(strikes).map(([victim, count]) => `| ${victim} | ${count} |`);
   return `
-${options.clients} clients create, run commands, write files, pause with and without memory, resume, fork, snapshot, change networks and
-times, and kill, while a process of the platform is killed (SIGKILL) at a random moment, ${options.perStrike} operations apart on average. After
-each strike, what the platform has is compared with what the clients were told: states, files, networks, processes in memory. At the
-end everything is killed, and the machine is compared with what it was: processes, mounts, links, loop devices, control groups,
-network namespaces, packet rules, files.
+${options.clients} clients work while a process of the platform is killed (SIGKILL) at a random moment, ${options.perStrike} operations apart on average. Two thirds of them
+create sandboxes, run commands, write files, pause with and without memory, resume, fork, snapshot, change networks and times, and kill; one
+third builds templates, starts them, and writes to volumes by the API and from sandboxes. After each strike, what the platform has is
+compared with what the clients were told: states, files, networks, processes in memory, volumes with their files, templates. At the end
+everything is removed, and the machine is compared with what it was: processes, mounts, links, loop devices, control groups, network
+namespaces, packet rules, files.
 
 | | |
 |---|---|
 ${circumstances(startedAt, options.seed)}
 | Operations answered | ${answered} in ${took.toFixed(0)} min |
-| Sandboxes | ${sandboxes} |
+| Sandboxes · templates built · volumes | ${sandboxes} · ${templates} · ${volumes} |
 | Acknowledged things lost · ended ones back · things left | 0 · 0 · 0 |
 
 | Killed | Times |

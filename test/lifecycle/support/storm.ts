@@ -1,16 +1,17 @@
 import { expect } from 'bun:test';
 import { readFileSync } from 'node:fs';
-import { agentPort } from '../../../src/protocol/agent.ts';
 import { randomOf } from '../../api/random.ts';
 import { holdingsOf, restingCounts } from '../../support/leaks.ts';
 import type { TestPlatform } from '../../support/platform.ts';
 import { waitFor } from '../../support/process.ts';
+import { StormClient } from './storm-client.ts';
+import { Stores } from './storm-stores.ts';
 import { criuOf, storyOf, strike, type Victim } from './victims.ts';
 
 /** Of the platform's log, with a failure. */
 const logCharactersMax = 8_000;
-const conflictPauseMs = 200;
-const answerMs = 90_000;
+/** One client of so many builds templates and writes to volumes. */
+const storesEvery = 3;
 
 type Shown = 'running' | 'paused';
 type Known = {
@@ -32,93 +33,17 @@ type Known = {
 const startSleep =
   '(setsid sleep 86399 >/dev/null 2>&1 &); until pgrep -f "^sleep 86399" >/dev/null; do :; done; echo started';
 
-/** Whatever is killed: nobody waits longer for an answer or its failure. */
-async function answered<T>(what: string, answer: Promise<T>): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`no answer in ${answerMs} ms: ${what}`)), answerMs);
-  return Promise.race([answer, late]).finally(() => clearTimeout(timer));
-}
-
 type Listed = { sandboxID: string; state: Shown; transition?: string };
-
-/** What was asked of each sandbox, and answered. */
-class Histories {
-  readonly #lines: string[] = [];
-
-  note(id: string, what: string): void {
-    this.#lines.push(`${new Date().toISOString()} ${id} ${what}`);
-  }
-
-  of(id: string): string {
-    return this.#lines.filter(line => line.includes(id)).join('\n');
-  }
-}
 
 /** What the clients know, and what is asked of the platform. */
 class Storm {
-  readonly #platform: TestPlatform;
-  readonly #histories = new Histories();
+  readonly #client: StormClient;
   readonly known = new Map<string, Known>();
-  answered = 0;
-  /** Sandboxes that may exist without anybody knowing them: creates and forks whose answer a crash cut off. */
-  unknownMax = 0;
   /** Of the strike before: one that was starting is in no list until it runs. */
   #unknownLate = 0;
-  over = false;
 
-  constructor(platform: TestPlatform) {
-    this.#platform = platform;
-  }
-
-  /**
-   * One operation; undefined where a strike cut its answer off. Where the sandbox is still being put right after one,
-   * it is asked again.
-   */
-  async #ask(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown } | undefined> {
-    for (;;) {
-      const answer = await answered(
-        `${method} ${path}`,
-        this.#platform.api(method, path, body).then(
-          async response => ({ status: response.status, text: await response.text() }),
-          () => undefined,
-        ),
-      );
-      this.#histories.note(path, `${method} ${path} ${JSON.stringify(body)}: ${answer?.status} ${answer?.text}`);
-      // What is still there answers for what was killed: what was asked for may have been done all the same.
-      if (answer === undefined || (answer.status >= 400 && this.over)) return undefined;
-      if (answer.status === 409) {
-        // A window for whatever is under way.
-        await Bun.sleep(conflictPauseMs);
-        continue;
-      }
-      this.answered++;
-      return { status: answer.status, body: answer.text === '' ? undefined : JSON.parse(answer.text) };
-    }
-  }
-
-  #agent(id: string, path: string, init: RequestInit = {}): Promise<Response> {
-    const headers = { 'E2b-Sandbox-Id': id, 'E2b-Sandbox-Port': String(agentPort), ...init.headers };
-    return answered(`${path} of ${id}`, fetch(`${this.#platform.ready.url}${path}`, { ...init, headers }));
-  }
-
-  async #run(id: string, command: string): Promise<string> {
-    const message = Buffer.from(JSON.stringify({ process: { cmd: '/bin/sh', args: ['-c', command] }, stdin: false }));
-    const envelope = Buffer.concat([Buffer.alloc(5), message]);
-    envelope.writeUInt32BE(message.length, 1);
-    const answer = await this.#agent(id, '/process.Process/Start', {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/connect+json', 'Connect-Protocol-Version': '1' },
-      body: envelope,
-    });
-    const bytes = Buffer.from(await answer.arrayBuffer());
-    let output = '';
-    for (let at = 0; at + 5 <= bytes.length; at += 5 + bytes.readUInt32BE(at + 1)) {
-      const part = JSON.parse(bytes.subarray(at + 5, at + 5 + bytes.readUInt32BE(at + 1)).toString()) as {
-        event?: { data?: { stdout?: string } };
-      };
-      output += Buffer.from(part.event?.data?.stdout ?? '', 'base64').toString();
-    }
-    return output;
+  constructor(client: StormClient) {
+    this.#client = client;
   }
 
   #learn(id: string, process: boolean | undefined, notes: string[], denied = ['']): Known {
@@ -132,13 +57,13 @@ class Storm {
       isCutOff: false,
     };
     this.known.set(id, sandbox);
-    this.#histories.note(id, `begins, with its process: ${process}`);
+    this.#client.histories.note(id, `begins, with its process: ${process}`);
     return sandbox;
   }
 
   /** Operations of one client, one after the other, until the platform dies under it. */
   async work(random: () => number): Promise<void> {
-    while (!this.over) {
+    while (!this.#client.over) {
       const idle = [...this.known.values()].filter(
         ({ busy, states }) => !busy && states.size === 1 && !states.has('gone'),
       );
@@ -157,15 +82,15 @@ class Storm {
   }
 
   async #create(): Promise<boolean> {
-    this.unknownMax++;
-    const answer = await this.#ask('POST', '/sandboxes', { templateID: 'base', timeout: 3600 });
+    this.#client.unknownMax++;
+    const answer = await this.#client.ask('POST', '/sandboxes', { templateID: 'base', timeout: 3600 });
     if (!answer) return false;
-    this.unknownMax--;
+    this.#client.unknownMax--;
     expect(answer.status).toBe(201);
     const sandbox = this.#learn((answer.body as { sandboxID: string }).sandboxID, undefined, ['']);
     sandbox.busy = true;
     // Until it is told that it started, it may have started.
-    const started = await this.#run(sandbox.id, startSleep).catch(() => '');
+    const started = await this.#client.run(sandbox.id, startSleep).catch(() => '');
     if (started === 'started\n') sandbox.process = true;
     sandbox.busy = false;
     return true;
@@ -180,7 +105,7 @@ class Storm {
       const before = sandbox.process;
       // Of a resume that is cut off, some processes may have run already: then the files are kept, and not the memory.
       sandbox.process = undefined;
-      const answer = await this.#ask('POST', `${path}/connect`, { timeout: 3600 });
+      const answer = await this.#client.ask('POST', `${path}/connect`, { timeout: 3600 });
       if (!answer) return false;
       expect([200, 201]).toContain(answer.status);
       sandbox.process = before;
@@ -192,8 +117,8 @@ class Storm {
       const before = sandbox.process;
       states.add('paused');
       if (!memory) sandbox.process = undefined;
-      const answer = await this.#ask('POST', `${path}/pause`, { memory });
-      sandbox.isCutOff = this.over;
+      const answer = await this.#client.ask('POST', `${path}/pause`, { memory });
+      sandbox.isCutOff = this.#client.over;
       if (!answer) return false;
       expect({ id, status: answer.status, body: answer.body }).toMatchObject({ status: 204 });
       states.delete('running');
@@ -205,24 +130,26 @@ class Storm {
     if (dice < 0.7) {
       const note = `note ${Math.floor(random() * 1e9)}`;
       sandbox.notes.add(note);
-      const written = await this.#agent(id, '/files?path=note.txt', {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/octet-stream' },
-        body: note,
-      }).catch(() => undefined);
-      if (written?.status !== 200) return !this.over;
+      const written = await this.#client
+        .agent(id, '/files?path=note.txt', {
+          method: 'POST',
+          headers: { 'Content-Type': 'application/octet-stream' },
+          body: note,
+        })
+        .catch(() => undefined);
+      if (written?.status !== 200) return !this.#client.over;
       sandbox.notes = new Set([note]);
       return true;
     }
     if (dice < 0.75) return this.#snapshot(sandbox);
     if (dice < 0.85) {
-      this.unknownMax++;
-      const answer = await this.#ask('POST', `${path}/fork`, { count: 1, timeout: 3600 });
+      this.#client.unknownMax++;
+      const answer = await this.#client.ask('POST', `${path}/fork`, { count: 1, timeout: 3600 });
       // Each fork has an answer of its own: that of one may have been cut off where that of all was not.
       const [cutOff] = (answer?.body ?? []) as [{ error?: object }?];
-      sandbox.isCutOff = this.over;
-      if (!answer || (cutOff?.error && this.over)) return false;
-      this.unknownMax--;
+      sandbox.isCutOff = this.#client.over;
+      if (!answer || (cutOff?.error && this.#client.over)) return false;
+      this.#client.unknownMax--;
       expect({ id, ...answer }).toMatchObject({ status: 201, body: [{ sandbox: {} }] });
       const [result] = answer.body as [{ sandbox?: { sandboxID: string } }];
       if (result.sandbox)
@@ -236,22 +163,22 @@ class Storm {
   async #setTimeout(sandbox: Known, random: () => number): Promise<boolean> {
     const ends = random() < 0.3;
     if (ends) sandbox.states.add('gone');
-    const answer = await this.#ask('POST', `/sandboxes/${sandbox.id}/timeout`, { timeout: ends ? 0 : 3600 });
+    const answer = await this.#client.ask('POST', `/sandboxes/${sandbox.id}/timeout`, { timeout: ends ? 0 : 3600 });
     if (!answer) return false;
     expect(answer.status).toBe(204);
     if (!ends) return true;
     sandbox.states = new Set(['gone']);
     await waitFor(
       'the expired sandbox to be gone',
-      async () => this.over || (await this.#ask('GET', `/sandboxes/${sandbox.id}`))?.status !== 200,
+      async () => this.#client.over || (await this.#client.ask('GET', `/sandboxes/${sandbox.id}`))?.status !== 200,
     );
-    return !this.over;
+    return !this.#client.over;
   }
 
   async #setNetwork(sandbox: Known, random: () => number): Promise<boolean> {
     const denied = `198.51.100.${Math.floor(random() * 256)}/32`;
     sandbox.denied.add(denied);
-    const answer = await this.#ask('PUT', `/sandboxes/${sandbox.id}/network`, { denyOut: [denied] });
+    const answer = await this.#client.ask('PUT', `/sandboxes/${sandbox.id}/network`, { denyOut: [denied] });
     if (!answer) return false;
     expect(answer.status).toBe(204);
     sandbox.denied = new Set([denied]);
@@ -260,17 +187,17 @@ class Storm {
 
   /** A snapshot of it, and a sandbox that begins with that. */
   async #snapshot(sandbox: Known): Promise<boolean> {
-    const answer = await this.#ask('POST', `/sandboxes/${sandbox.id}/snapshots`, {});
-    sandbox.isCutOff = this.over;
+    const answer = await this.#client.ask('POST', `/sandboxes/${sandbox.id}/snapshots`, {});
+    sandbox.isCutOff = this.#client.over;
     if (!answer) return false;
     expect({ id: sandbox.id, ...answer }).toMatchObject({ status: 201 });
-    this.unknownMax++;
-    const made = await this.#ask('POST', '/sandboxes', {
+    this.#client.unknownMax++;
+    const made = await this.#client.ask('POST', '/sandboxes', {
       templateID: (answer.body as { snapshotID: string }).snapshotID,
       timeout: 3600,
     });
     if (!made) return false;
-    this.unknownMax--;
+    this.#client.unknownMax--;
     expect({ id: sandbox.id, ...made }).toMatchObject({ status: 201 });
     this.#learn((made.body as { sandboxID: string }).sandboxID, this.#processOf(sandbox), [...sandbox.notes]);
     return true;
@@ -283,7 +210,7 @@ class Storm {
 
   async #kill(sandbox: Known): Promise<boolean> {
     sandbox.states.add('gone');
-    const answer = await this.#ask('DELETE', `/sandboxes/${sandbox.id}`);
+    const answer = await this.#client.ask('DELETE', `/sandboxes/${sandbox.id}`);
     if (!answer) return false;
     expect(answer.status).toBe(204);
     sandbox.states = new Set(['gone']);
@@ -294,7 +221,7 @@ class Storm {
   async #list(): Promise<Listed[]> {
     let before = '';
     return waitFor('all that is under way to end', async () => {
-      const listed = (await (await this.#platform.api('GET', '/v2/sandboxes')).json()) as Listed[];
+      const listed = (await (await this.#client.platform.api('GET', '/v2/sandboxes')).json()) as Listed[];
       const isStill = JSON.stringify(listed) === before && listed.every(({ transition }) => transition === undefined);
       before = JSON.stringify(listed);
       return isStill ? listed : undefined;
@@ -312,15 +239,15 @@ class Storm {
     const listed = new Map((await this.#list()).map(item => [item.sandboxID, item.state]));
     const wrong = [...this.known.values()].filter(({ id, states }) => !states.has(listed.get(id) ?? 'gone'));
     const told = wrong.map(
-      ({ id, states }) => `${[...states]}, is ${listed.get(id) ?? 'gone'}: ${this.#histories.of(id)}`,
+      ({ id, states }) => `${[...states]}, is ${listed.get(id) ?? 'gone'}: ${this.#client.histories.of(id)}`,
     );
     expect(told).toEqual([]);
     const unknown = [...listed.keys()].filter(id => !this.known.has(id));
-    expect(unknown.length).toBeLessThanOrEqual(this.unknownMax + this.#unknownLate);
-    this.#unknownLate = this.unknownMax;
-    this.unknownMax = 0;
+    expect(unknown.length).toBeLessThanOrEqual(this.#client.unknownMax + this.#unknownLate);
+    this.#unknownLate = this.#client.unknownMax;
+    this.#client.unknownMax = 0;
     // Nobody was told of them: what is in them is not known.
-    for (const id of unknown) expect((await this.#platform.api('DELETE', `/sandboxes/${id}`)).status).toBe(204);
+    for (const id of unknown) expect((await this.#client.platform.api('DELETE', `/sandboxes/${id}`)).status).toBe(204);
     for (const sandbox of this.known.values()) {
       const state = listed.get(sandbox.id) ?? 'gone';
       sandbox.states = new Set([state]);
@@ -333,7 +260,9 @@ class Storm {
     let last = '';
     // Its agent may have been what was killed last.
     const answer = await waitFor('the agent to answer', async () => {
-      const answer = await this.#agent(sandbox.id, '/files?path=note.txt').catch((error: unknown) => String(error));
+      const answer = await this.#client
+        .agent(sandbox.id, '/files?path=note.txt')
+        .catch((error: unknown) => String(error));
       if (typeof answer !== 'string' && answer.status < 500) return answer;
       last = typeof answer === 'string' ? answer : `${answer.status} ${await answer.text()}`;
       return undefined;
@@ -345,7 +274,7 @@ class Storm {
       isKnown: true,
     });
     sandbox.notes = new Set([note]);
-    const detail = (await (await this.#platform.api('GET', `/sandboxes/${sandbox.id}`)).json()) as {
+    const detail = (await (await this.#client.platform.api('GET', `/sandboxes/${sandbox.id}`)).json()) as {
       network?: { denyOut?: string[] };
     };
     const denied = detail.network?.denyOut?.join(' ') ?? '';
@@ -353,26 +282,30 @@ class Storm {
       isKnown: true,
     });
     sandbox.denied = new Set([denied]);
-    const found = await this.#run(sandbox.id, 'pgrep -c -f "^sleep 86399" || ps -ef');
+    const found = await this.#client.run(sandbox.id, 'pgrep -c -f "^sleep 86399" || ps -ef');
     const alive = found.trim() === '1';
     if (alive !== (sandbox.process ?? alive))
-      throw new Error(`the process of ${sandbox.id}: ${alive}\n${found}\n${this.#histories.of(sandbox.id)}`);
+      throw new Error(`the process of ${sandbox.id}: ${alive}\n${found}\n${this.#client.histories.of(sandbox.id)}`);
     sandbox.process = alive;
-    this.#histories.note(sandbox.id, `looked at, its process: ${alive}`);
+    this.#client.histories.note(sandbox.id, `looked at, its process: ${alive}`);
   }
 
   /** What there is when something went wrong: sandboxes, their processes and those that work on them, the log. */
   async told(): Promise<string> {
-    const { ready } = this.#platform;
+    const { ready } = this.#client.platform;
     const ids = [...this.known.values()].flatMap(({ id, busy }) => (busy ? [`${id} is worked on`] : []));
-    const listed = await this.#ask('GET', '/v2/sandboxes?state=running,paused').catch((error: unknown) =>
-      String(error),
-    );
+    const listed = await this.#client
+      .ask('GET', '/v2/sandboxes?state=running,paused')
+      .catch((error: unknown) => String(error));
     const states = holdingsOf(ready.dataDir).processes.map(line => `${line} ${stateOf(line.split(' ')[0])}`);
-    const programs = criuOf(this.#platform).map(storyOf);
-    return [...ids, JSON.stringify(listed), ...states, ...programs, this.#platform.log().slice(-logCharactersMax)].join(
-      '\n',
-    );
+    const programs = criuOf(this.#client.platform).map(storyOf);
+    return [
+      ...ids,
+      JSON.stringify(listed),
+      ...states,
+      ...programs,
+      this.#client.platform.log().slice(-logCharactersMax),
+    ].join('\n');
   }
 
   /** Lets everything that is paused run, looks into it, and ends it. */
@@ -380,10 +313,10 @@ class Storm {
     for (const sandbox of this.known.values()) {
       if (sandbox.states.has('gone')) continue;
       expect([200, 201]).toContain(
-        (await this.#platform.api('POST', `/sandboxes/${sandbox.id}/connect`, { timeout: 3600 })).status,
+        (await this.#client.platform.api('POST', `/sandboxes/${sandbox.id}/connect`, { timeout: 3600 })).status,
       );
       await this.#look(sandbox);
-      expect((await this.#platform.api('DELETE', `/sandboxes/${sandbox.id}`)).status).toBe(204);
+      expect((await this.#client.platform.api('DELETE', `/sandboxes/${sandbox.id}`)).status).toBe(204);
     }
   }
 }
@@ -404,7 +337,13 @@ function readText(path: string): string {
 }
 
 /** What a storm was, in figures. */
-export type StormResult = { answered: number; strikes: Record<string, number>; sandboxes: number };
+export type StormResult = {
+  answered: number;
+  strikes: Record<string, number>;
+  sandboxes: number;
+  templates: number;
+  volumes: number;
+};
 
 /**
  * Clients work on sandboxes while one process of the platform after the other is killed at random moments. After each
@@ -426,36 +365,44 @@ export async function runStorm(
   const { seed, operations, perStrike, clients, victims, onStrike } = options;
   const before = await restingCounts(platform.ready.dataDir);
   const random = randomOf(seed);
-  const storm = new Storm(platform);
+  const client = new StormClient(platform);
+  const storm = new Storm(client);
+  const stores = new Stores(client);
   const strikes: Record<string, number> = {};
-  while (storm.answered < operations) {
-    storm.over = false;
+  while (client.answered < operations) {
+    client.over = false;
     let failure: unknown;
-    const working = Array.from({ length: clients }, () =>
-      storm.work(randomOf(Math.floor(random() * 2 ** 31))).catch(error => {
-        failure ??= error;
-      }),
+    const working = Array.from({ length: clients }, (_, index) =>
+      (index % storesEvery === storesEvery - 1 ? stores : storm)
+        .work(randomOf(Math.floor(random() * 2 ** 31)))
+        .catch((error: unknown) => {
+          failure ??= error;
+        }),
     );
-    const until = storm.answered + perStrike * (0.5 + random());
-    await waitFor('the operations', () => failure !== undefined || storm.answered >= until, 300_000);
+    const until = client.answered + perStrike * (0.5 + random());
+    await waitFor('the operations', () => failure !== undefined || client.answered >= until, 300_000);
     await Bun.sleep(random() * 300);
     const victim = victims[Math.floor(random() * victims.length)] ?? 'platform';
-    storm.over = true;
+    client.over = true;
     const recovered = await strike(platform, victim);
     await Promise.all(working);
     if (failure !== undefined) throw new Error(`${failure}\n${await storm.told()}`);
     await recovered();
     strikes[victim] = (strikes[victim] ?? 0) + 1;
-    onStrike?.(victim, storm.answered);
-    await storm.check(victim).catch(async (error: unknown) => {
-      throw new Error(`after ${victim} was killed: ${await storm.told()}`, { cause: error });
-    });
+    onStrike?.(victim, client.answered);
+    try {
+      await storm.check(victim);
+      await stores.check(random);
+    } catch (cause) {
+      throw new Error(`after ${victim} was killed: ${await storm.told()}`, { cause });
+    }
   }
   await storm.finish();
+  await stores.finish();
   const after = await restingCounts(platform.ready.dataDir);
   const left = Bun.deepEquals(after, before)
     ? ''
     : `${JSON.stringify(holdingsOf(platform.ready.dataDir))}\n${platform.log().slice(-logCharactersMax)}`;
   expect({ ...after, left }).toEqual({ ...before, left: '' });
-  return { answered: storm.answered, strikes, sandboxes: storm.known.size };
+  return { answered: client.answered, strikes, sandboxes: storm.known.size, ...stores.made };
 }

@@ -6,7 +6,7 @@ import type { TestPlatform } from '../../support/platform.ts';
 import { waitFor } from '../../support/process.ts';
 
 /** What a storm kills: the whole platform, one of its processes, or one that works for it. */
-export const victims = ['platform', 'node', 'api', 'edge', 'helper', 'egress', 'agent', 'criu'] as const;
+export const victims = ['platform', 'node', 'api', 'edge', 'helper', 'egress', 'builder', 'agent', 'criu'] as const;
 export type Victim = (typeof victims)[number];
 
 const recoveryMs = 120_000;
@@ -23,7 +23,8 @@ export async function strike(platform: TestPlatform, victim: Victim): Promise<()
   if (victim === 'criu') {
     await waitFor('CRIU', () => criuOf(platform).length > 0, criuWaitMs).catch(() => undefined);
     killAll(criuOf(platform));
-  } else if (victim === 'agent') killAll(agentsOf(platform));
+  } else if (victim === 'builder') killAll(buildersOf(platform));
+  else if (victim === 'agent') killAll(agentsOf(platform));
   else if (victim === 'helper' || victim === 'egress') killAll(below(await running(pid, 'node')).filter(isA(victim)));
   else killAll([await running(pid, victim)]);
   return () => serves(platform);
@@ -52,8 +53,8 @@ function isA(victim: 'helper' | 'egress'): (pid: number) => boolean {
 }
 
 /** The processes of CRIU that work for the installation. */
-export function criuOf({ ready }: TestPlatform): number[] {
-  const run = namesIn('/run/atoll').find(name => readOr(join('/run/atoll', name, 'owner')) === ready.dataDir);
+export function criuOf(platform: TestPlatform): number[] {
+  const run = installationOf(platform);
   return pids().filter(pid => {
     const argv = readOr(`/proc/${pid}/cmdline`).split('\0');
     return (
@@ -62,6 +63,15 @@ export function criuOf({ ready }: TestPlatform): number[] {
     );
   });
 }
+
+/** The processes that read what strangers have given to builds. */
+function buildersOf(platform: TestPlatform): number[] {
+  const group = `/atoll${installationOf(platform)}-builders`;
+  return pids().filter(pid => readOr(`/proc/${pid}/cgroup`).includes(group));
+}
+
+const installationOf = ({ ready }: TestPlatform) =>
+  namesIn('/run/atoll').find(name => readOr(join('/run/atoll', name, 'owner')) === ready.dataDir);
 
 /** What a CRIU is doing: its arguments, what its log says last, and all that it made or traces, by thread. */
 export function storyOf(criu: number): string {
