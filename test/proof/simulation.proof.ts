@@ -34,8 +34,8 @@ function report({ answered, moves, databaseFaults }: Sums, startedAt: Date, took
 What decides where sandboxes are (placement, leases, fencing, pauses into the store, moves, drains, adoption) runs as it is, on machines,
 a network, a clock and faults of the database that are simulated: two control processes, three machines, three clients that create,
 pause, store, resume, move and kill for 45 s. The seed decides what fails when: machines are cut off from one control process or from
-all, restarted, destroyed, drained; control processes are killed, and stand still; the database is away, or makes a change and does not
-say so. At every moment no sandbox may run twice, nor one that was killed; when all has healed, rows, sandboxes and routes must be the
+all, restarted, destroyed, drained, stand still with their clocks or without, have clocks of a wrong speed and full disks; control processes
+are killed, stand still, and are wrong about the database's time; the database is away, or makes a change and does not say so. At every moment no sandbox may run twice, nor one that was killed; when all has healed, rows, sandboxes and routes must be the
 same, and nothing that was answered may be lost.
 
 | | |

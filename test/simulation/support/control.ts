@@ -27,6 +27,8 @@ import { Process, type World } from './world.ts';
 export type Control = { process: Process; parts: Awaited<ReturnType<typeof partsOf>> };
 
 const epochUs = 1_800_000_000_000_000;
+/** By how much a control process may be wrong about the database's time. */
+const clockWrongMsMax = 200;
 /** For how long a machine serves without control, seconds. */
 const isolationSeconds = 5;
 
@@ -67,7 +69,9 @@ function linksOf(world: World, machines: readonly SimMachine[], objects: Objects
 }
 
 async function partsOf(world: World, name: string, db: Db, machines: readonly SimMachine[], objects: Objects) {
-  const clock = () => epochUs + world.nowMs * 1000;
+  // The database's time, as a process knows it that has asked for it.
+  const wrongMs = world.between(-clockWrongMsMax, clockWrongMsMax);
+  const clock = () => epochUs + (world.nowMs + wrongMs) * 1000;
   const log = silentLog;
   const seed = new Uint8Array(32).fill(7);
   const replica = await startReplica({ db, clock }, { place: name });

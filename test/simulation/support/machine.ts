@@ -22,6 +22,8 @@ const resources = { cpuCount: 1, memoryMiB: 512, diskMiB: 1024 };
 const restores: MemoryFacts = { architecture: 'x86_64', kernel: '6.1.0', criu: '4.2', cpuFlags: [], agent: 'a' };
 /** How often the gate looks whether control is there, ms: less often than a real one. */
 const tickMs = 1000;
+/** By how much the clock of a machine may be wrong, thousandths. */
+const driftMax = 10;
 
 /** What goes through a connection, by its descriptor. */
 export const carriedKey = (descriptor: number) => `connection ${descriptor}`;
@@ -39,6 +41,8 @@ export class SimMachine {
   readonly still = new Set<string>();
   /** Control processes that it can't hear, nor they it. */
   readonly cut = new Set<string>();
+  /** Its disk takes nothing more. */
+  isDiskFull = false;
   isDestroyed = false;
   process: Process;
   gate: Gate;
@@ -47,13 +51,27 @@ export class SimMachine {
   readonly #writes = new Map<string, ExecutionRef>();
   readonly #turns = new Map<string, Promise<unknown>>();
   #heard: ReturnType<GateMemory['recall']>;
+  /** Its clock began at another time than others, and is a little faster or slower. */
+  readonly #clock: { startMs: number; rate: number };
 
   constructor(world: World, nodeId: string, objects: Map<string, Held>) {
     this.#world = world;
     this.nodeId = nodeId;
     this.#objects = objects;
     this.process = new Process(nodeId);
+    this.#clock = { startMs: world.between(0, 1e9), rate: 1 + world.between(-driftMax, driftMax) / 1000 };
     this.gate = this.#start();
+  }
+
+  /** It stands still with all its sandboxes, as a virtual machine does, and maybe its clock with it. */
+  standStill(ms: number, withClock: boolean): void {
+    if (this.isStopped) return;
+    this.process.stoppedUntilMs = this.#world.nowMs + ms;
+    if (withClock) this.#clock.startMs -= ms;
+  }
+
+  get isStopped(): boolean {
+    return this.process.stoppedUntilMs > this.#world.nowMs;
   }
 
   /** Its platform ends and begins anew; its sandboxes run on, and what it was doing was not done. */
@@ -75,7 +93,7 @@ export class SimMachine {
 
   #start(): Gate {
     const { node } = this.service;
-    const nowMs = () => this.#world.nowMs;
+    const nowMs = () => this.#clock.startMs + this.#world.nowMs * this.#clock.rate;
     const memory: GateMemory = { recall: () => this.#heard, keep: heard => void (this.#heard = heard) };
     const said = { bootId: 'b', release: platformVersion, cpuOvercommit: 4 };
     const gate = new Gate({ node, log: silentLog, memory, nowMs, ...said });
@@ -150,6 +168,10 @@ export class SimMachine {
     return this.#world.sleep(this.#world.chance(0.05) ? this.#world.between(1000, 8000) : this.#world.between(20, 400));
   }
 
+  #requireSpace(): void {
+    if (this.isDiskFull) throw new AtollError('no_space', 'its disk is full');
+  }
+
   #info(): NodeInfo {
     return {
       nodeId: this.nodeId,
@@ -176,6 +198,7 @@ export class SimMachine {
     return this.#inTurn(sandboxId, async () => {
       await this.#takes();
       if (this.withdrawn.has(executionId)) throw tooLate();
+      this.#requireSpace();
       const held = this.running.get(executionId) ?? { sandboxId, executionId, version: 0 };
       this.running.set(executionId, held);
       return this.#view(held);
@@ -209,6 +232,7 @@ export class SimMachine {
       const running = this.running.get(executionId);
       if (!running) throw gone();
       // One that can't be paused at all is ended by a gate, which no test of losses can tell from a fault.
+      if (memory) this.#requireSpace();
       if (memory && this.#world.chance(0.05)) throw new AtollError('internal', 'its memory could not be kept');
       const held = { ...running, version: running.version + 1 };
       this.running.delete(executionId);
@@ -295,6 +319,7 @@ export class SimMachine {
     await this.#takes();
     const held = this.#objects.get(key);
     if (!held) throw new AtollError('not_found', 'It is not in the store');
+    this.#requireSpace();
     return this.#inTurn(sandboxId, async () => {
       const there = this.paused.get(executionId);
       if (there) return this.#pausedView(there);
@@ -322,7 +347,11 @@ export class SimMachine {
       }
       const process = this.process;
       const outcome = world
-        .as(process, async () => work())
+        .as(process, async () => {
+          // One that stands still takes it when it goes on.
+          await world.sleep(0);
+          return work();
+        })
         .then(
           result => ({ result }),
           (error: unknown) => ({ error }),

@@ -31,7 +31,18 @@ const resumedMs = 20_000;
 /** What clients ask for, as often as they ask for it. */
 const requests = ['create', 'create', 'pause', 'store', 'resume', 'resume', 'move', 'move', 'kill'] as const;
 
-const faultKinds = ['cut', 'cut one way', 'kill', 'stop', 'restart', 'drain', 'destroy', 'database'] as const;
+const faultKinds = [
+  'cut',
+  'cut one way',
+  'kill',
+  'stop',
+  'restart',
+  'drain',
+  'destroy',
+  'database',
+  'stand still',
+  'disk',
+] as const;
 /** Of a change that was made, without any fault of the database's that lasts. */
 const unansweredChance = 0.002;
 
@@ -281,6 +292,8 @@ class Run {
       if (fault === 'restart') machine.restart();
       if (fault === 'database')
         void this.#loseDatabase(scale < 0.5 ? all : [control.process.name], lasting(500, 25_000));
+      if (fault === 'stand still') machine.standStill(lasting(1000, stoppedMsMax), chance.chance(0.5));
+      if (fault === 'disk') void this.#fillDisk(machine, lasting(1000, 20_000));
       if (fault === 'drain') void this.#drain(machine, lasting(3000, 20_000));
       if (fault === 'destroy' && this.#machines.every(({ isDestroyed }) => !isDestroyed) && scale < 0.4)
         machine.destroy();
@@ -291,6 +304,12 @@ class Run {
     for (const name of from) machine.cut.add(name);
     await this.#world.sleep(ms);
     for (const name of from) machine.cut.delete(name);
+  }
+
+  async #fillDisk(machine: SimMachine, ms: number): Promise<void> {
+    machine.isDiskFull = true;
+    await this.#world.sleep(ms);
+    machine.isDiskFull = false;
   }
 
   async #loseDatabase(names: string[], ms: number): Promise<void> {
@@ -315,7 +334,11 @@ class Run {
   async #heal(): Promise<void> {
     this.#note('healed');
     for (const { process } of this.#controls) process.stoppedUntilMs = 0;
-    for (const machine of this.#machines) machine.cut.clear();
+    for (const machine of this.#machines) {
+      machine.cut.clear();
+      machine.isDiskFull = false;
+      machine.process.stoppedUntilMs = 0;
+    }
     for (let number = 1; number <= controlsMax; number++) {
       const there = this.#controls.find(({ process }) => process.name === `control-${number}`);
       if (!there || there.process.ended) await this.#begin(`control-${number}`);
@@ -343,7 +366,7 @@ class Run {
   /** What must hold at every moment. */
   #check(): void {
     const seen = new Map<string, string>();
-    for (const { nodeId, running, still } of this.#machines)
+    for (const { nodeId, running, still } of this.#machines.filter(({ isStopped }) => !isStopped))
       for (const { sandboxId, executionId, version } of running.values()) {
         if (still.has(executionId)) continue;
         const other = seen.get(sandboxId);
