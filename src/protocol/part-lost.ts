@@ -3,10 +3,13 @@ import { AtollError } from '../base/error.ts';
 /** Marks errors of calls whose answerer could not be asked, or ended before it answered: `detail` of the error. */
 const partLost = 'part_lost';
 
-/** The error for a call to a process that is not there: the supervisor starts it again within seconds. */
-export function lost(part: string, what: string): AtollError {
+/**
+ * The error for a call to a process that is not there: it is started again within seconds. `detail`: what more is to be
+ * told apart.
+ */
+export function lost(part: string, what: string, detail = partLost): AtollError {
   return new AtollError('unavailable', `The platform's ${part} ${what}; try again in a moment`, {
-    detail: partLost,
+    detail,
     retryAfterSeconds: 1,
   });
 }

@@ -139,10 +139,17 @@ while True:
       await sandbox.pause();
       const connect = platform.api('POST', `/sandboxes/${sandbox.sandboxId}/connect`, { timeout: 3600 });
       const killed = await killCriu(platform, 'restore', moment, connect);
-      const { status } = await connect;
+      const answer = await connect;
+      const { status } = answer;
       if (killed && status >= 300) {
         seen.restores++;
-        expect({ moment, state: await stateOf(platform, sandbox.sandboxId) }).toEqual({ moment, state: 'paused' });
+        const state = await stateOf(platform, sandbox.sandboxId);
+        expect({ moment, state, status, text: await answer.text() }).toEqual({
+          moment,
+          state: 'paused',
+          status: 503,
+          text: expect.stringContaining('CRIU was ended by signal 9'),
+        });
       }
       sandbox = await Sandbox.connect(sandbox.sandboxId, client);
       expect(await sandbox.files.read('/home/user/note')).toBe('kept');

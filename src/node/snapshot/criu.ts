@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync
 import { join } from 'node:path';
 import { failedWriteCode } from '../../base/disk-room.ts';
 import { AtollError } from '../../base/error.ts';
+import { lost } from '../../protocol/part-lost.ts';
 import type { Helper } from '../native/helper.ts';
 import { namespaceOwner } from '../native/namespace-owner.ts';
 import { listenForStages, type Stages } from './stages.ts';
@@ -97,16 +98,10 @@ export function forgetRun(host: Pick<CriuHost, 'runDir'>, name: string): void {
   rmSync(runFile(host, name), { force: true });
 }
 
-/** Something ended CRIU, as the kernel does for lack of memory. That says nothing of the sandbox. */
+/** Something ended CRIU, as the kernel does for lack of memory. That says nothing of the sandbox, nor of room. */
 function killed({ command }: CriuRun, signal: number): AtollError {
-  const what =
-    command === 'dump'
-      ? 'the memory of the sandbox could not be kept'
-      : 'the memory of the sandbox could not be put back';
-  return new AtollError('unavailable', `${what}: CRIU was ended by signal ${signal}. Try again.`, {
-    detail: command === 'dump' ? criuKilled : checkpointFailed,
-    retryAfterSeconds: 1,
-  });
+  const how = `was ended by signal ${signal} before the memory of the sandbox was`;
+  return command === 'dump' ? lost('CRIU', `${how} kept`, criuKilled) : lost('CRIU', `${how} put back`);
 }
 
 /** The detail of errors about what CRIU could not do. */

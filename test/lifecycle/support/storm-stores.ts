@@ -84,7 +84,7 @@ export class Stores {
     const { sandboxID } = answer.body as { sandboxID: string };
     tried(volume, file, text);
     const said = await this.#client
-      .run(sandboxID, `echo -n ${text} > /data${file} && sync /data${file} && echo synced`)
+      .run(sandboxID, `cd /data; echo -n ${text} > new && sync new && mv new .${file} && sync . && echo synced`)
       .catch(() => '');
     if (said === 'synced\n') volume.files.set(file, new Set([text]));
     const killed = await this.#client.ask('DELETE', `/sandboxes/${sandboxID}`);
