@@ -7,20 +7,31 @@ import { installTree } from './tree.mjs';
 /** Packages that a start needs; the others of set-up build what a release brings. */
 export const runtimePackages = [...needed.filter(({ builds }) => !builds).map(({ name }) => name), 'util-linux'];
 
-/** A package that was removed leaves no process, mount or rule; its data stay until it is purged. */
+/**
+ * A package that was removed leaves no process, mount or rule; its data stay until it is purged. A first start has a
+ * seed long before it has a key.
+ */
 const beforeRemoval = `#!/bin/sh
 set -e
 if [ "$1" = remove ]; then
   if [ -e /etc/systemd/system/atoll.service ] && [ -d /run/systemd/system ]; then atoll uninstall || true
-  elif [ -e /var/lib/atoll/api-key ]; then atoll down || true
+  elif [ -e /var/lib/atoll/seed ] || [ -e /var/lib/atoll/api-key ]; then atoll down || true
   fi
 fi
 `;
 
-/** Purging removes the data of the default directory too, as Debian's policy asks for (10.7.3, 6.8). */
+/**
+ * Purging removes the data of the default directory too, as Debian's policy asks for (10.7.3, 6.8). A disk that is
+ * mounted there stays, empty.
+ */
 const afterRemoval = `#!/bin/sh
 set -e
-if [ "$1" = purge ]; then rm -rf /var/lib/atoll /var/cache/atoll; fi
+if [ "$1" = purge ]; then
+  for directory in /var/lib/atoll /var/cache/atoll; do
+    if [ -d "$directory" ] && [ ! -L "$directory" ]; then find "$directory" -mindepth 1 -delete; fi
+    rmdir "$directory" 2>/dev/null || rm -f "$directory" 2>/dev/null || true
+  done
+fi
 `;
 
 /** A service that runs goes on with the new version; its sandboxes run on. */

@@ -20,6 +20,7 @@ import { writeNpmPackage } from '../../scripts/release/npm-package.mjs';
 import { settle } from '../../scripts/release/tree.mjs';
 import { buildExecutable, compileExecutable } from '../../scripts/setup/executable.mjs';
 import { repository } from '../support/platform.ts';
+import { runToEnd } from '../support/process.ts';
 
 // Two builds of one commit are equal, octet by octet, whoever makes them, where and when. Here the writers of a release
 // pack a small tree and the real executable; `npm run release` packs all of it, which takes minutes.
@@ -62,6 +63,24 @@ test('equal contents make equal packages, archives and digests, and others do no
   expect(await pack('a/place/of/another', '', true)).toBe(sums);
   const other = await pack('changed', '!', false);
   for (const line of other.trim().split('\n')) expect(sums).not.toContain(line);
+});
+
+test('a package is removed from under a first start, and purged where a disk is mounted for its data', async () => {
+  await pack('removed', '', false);
+  const [scripts, programs] = ['scripts', 'programs'].map(name => join(folder, 'removed', name));
+  const file = join(folder, 'removed/output/atoll_1.2.3_amd64.deb');
+  expect((await runToEnd(['dpkg-deb', '--control', file, scripts!])).exitCode).toBe(0);
+  mkdirSync(programs!);
+  writeFileSync(join(programs!, 'atoll'), '#!/bin/sh\necho "atoll $*"', { mode: 0o755 });
+  const script = [
+    ...['/var/lib', '/var/cache'].map(point => `mount -t tmpfs atoll-test ${point}; mkdir ${point}/atoll`),
+    'mount -t tmpfs atoll-test /var/lib/atoll',
+    'mkdir /var/lib/atoll/node; touch /var/lib/atoll/seed /var/cache/atoll/layer',
+    `PATH=${programs}:$PATH; sh ${scripts}/prerm remove; sh ${scripts}/postrm purge`,
+    'ls -A /var/lib/atoll; ls /var/cache; echo purged',
+  ].join('; ');
+  const purged = await runToEnd(['unshare', '--mount', '--propagation=private', 'sh', '-ec', script]);
+  expect(purged).toMatchObject({ exitCode: 0, stdout: 'atoll down\npurged\n', stderr: '' });
 });
 
 test('the executable is equal from whichever checkout, to wherever it is built', async () => {
