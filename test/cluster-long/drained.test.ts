@@ -19,8 +19,8 @@ const clusterTest = testUnless(
 const count = Number(process.env['DRAINED_SANDBOXES'] ?? 16);
 /** Two machines of two processors have room for 64. */
 const cpuOvercommit = 16;
-/** Between two files of a sandbox: together they write about 150 a second. */
-const pauseSeconds = Math.max(0.1, count / 150);
+/** Between two files of a sandbox: together they write 30 a second, and all of them are read after each move. */
+const pauseSeconds = Math.max(0.1, count / 30);
 /** Sandboxes that are made, or looked at, at a time. */
 const atOnce = 6;
 

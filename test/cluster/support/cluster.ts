@@ -63,6 +63,9 @@ export type Cluster = AsyncDisposable & {
   atoll(control: number, ...args: string[]): Promise<{ code: number; out: string; err: string }>;
 };
 
+/** A database that a test looks after itself. `present`: URL of the server that takes changes. */
+type OwnDatabase = { url: string; present(): string };
+
 /** Only for tests that would never end. */
 const untilMs = 240_000;
 
@@ -153,9 +156,10 @@ export async function startCluster(
   size: { controls: number; nodes: number },
   env: Record<string, string> = {},
   forControl: (hostAddress: string) => Promise<Record<string, string>> = async () => ({}),
+  database?: OwnDatabase,
 ): Promise<Cluster> {
   try {
-    return await start(programs, size, env, forControl);
+    return await start(programs, size, env, forControl, database);
   } catch (error) {
     if (!(error instanceof SuppressedError)) throw error;
     // Only the first one says why.
@@ -168,14 +172,22 @@ async function start(
   size: { controls: number; nodes: number },
   env: Record<string, string>,
   forControl: (hostAddress: string) => Promise<Record<string, string>>,
+  own: OwnDatabase | undefined,
 ): Promise<Cluster> {
   await using started = new AsyncDisposableStack();
   const folder = mkdtempSync(join(tmpdir(), 'atoll-cluster-'));
   started.defer(() => rmSync(folder, { recursive: true, force: true }));
   const postgres = started.use(await PostgresCluster.start(programs));
   const database = await postgres.newDatabase();
-  const sql = new SQL(database.kind === 'postgres' ? database.url : '', { max: 1 });
-  started.defer(() => sql.close());
+  const databaseUrl = own?.url ?? (database.kind === 'postgres' ? database.url : '');
+  const query = async <Row>(text: string) => {
+    const sql = new SQL(own?.present() ?? databaseUrl, { max: 1 });
+    try {
+      return (await sql.unsafe(text)) as Row[];
+    } finally {
+      await sql.close();
+    }
+  };
   const lan = started.use(await makeLan());
   const controlEnv = await forControl(lan.hostAddress);
   const environment = (dataDir: string, own: Record<string, string>) => ({
@@ -187,11 +199,7 @@ async function start(
     ...own,
   });
   const environments = Array.from({ length: size.controls }, (_, number) =>
-    environment(join(folder, `control${number}`), {
-      ...controlEnv,
-      ATOLL_PORT: '0',
-      ATOLL_DATABASE_URL: database.kind === 'postgres' ? database.url : '',
-    }),
+    environment(join(folder, `control${number}`), { ...controlEnv, ATOLL_PORT: '0', ATOLL_DATABASE_URL: databaseUrl }),
   );
   const [controlEnds, nodeEnds]: [Ends, Ends] = [[], []];
   started.defer(() => endAll(controlEnds));
@@ -238,9 +246,9 @@ async function start(
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
       }),
-    query: async <Row>(text: string) => (await sql.unsafe(text)) as Row[],
+    query,
     async homeOf(sandboxId) {
-      const [row] = (await sql`select node_id from sandboxes where sandbox_id = ${sandboxId}`) as { node_id: string }[];
+      const [row] = await query<{ node_id: string }>(`select node_id from sandboxes where sandbox_id = '${sandboxId}'`);
       const home = nodes.find(({ nodeId }) => nodeId === row?.node_id);
       if (!home) throw new Error(`no machine has ${sandboxId}`);
       return home;

@@ -34,7 +34,7 @@ export async function startWriter(sandbox: Sandbox, pauseSeconds = 0.1): Promise
 
 /** Waits until it has written more than `count` files, and compares all of them with their names. */
 export async function written(sandbox: Sandbox, count: number): Promise<Written> {
-  const wait = `until [ -f /tmp/written ] && [ "$(cut -d' ' -f2 /tmp/written)" -gt ${count} ]; do sleep 0.05; done`;
+  const wait = `until [ -f /tmp/written ] && [ "$(cut -d' ' -f2 /tmp/written)" -gt ${count} ]; do sleep 0.2; done`;
   // Many of them on a small machine take their time.
   const options = { timeoutMs: 600_000, requestTimeoutMs: 600_000 };
   const said = (await sandbox.commands.run(`${wait}; cat /tmp/written`, options)).stdout.split(' ');
