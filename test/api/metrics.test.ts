@@ -99,11 +99,18 @@ onEachDatabase(database => {
     const sandboxes = [await platform.createSandbox(), await platform.createSandbox(), await platform.createSandbox()];
     const watch = teamWatch(platform.api.parts);
     await watch();
-    type Point = { concurrentSandboxes: number; sandboxStartRate: number; timestampUnix: number };
+    type Point = {
+      concurrentSandboxes: number;
+      sandboxStartRate: number;
+      sandboxSeconds: number;
+      timestampUnix: number;
+    };
     const start = nowSeconds() - 300;
     const points = async () => (await platform.call('GET', `${path}?start=${start}`)).body as Point[];
     expect(Math.max(...(await points()).map(point => point.concurrentSandboxes))).toBe(3);
     expect((await points()).reduce((sum, point) => sum + point.sandboxStartRate * 60, 0)).toBeCloseTo(3);
+    // Three that ran at the end of one minute, or of two where the clock went on between.
+    expect([180, 360]).toContain((await points()).reduce((sum, point) => sum + point.sandboxSeconds, 0));
     // One that was started and killed between two looks was started all the same.
     const short = await platform.createSandbox();
     for (const { sandboxID } of [short, ...sandboxes]) await platform.call('DELETE', `/sandboxes/${sandboxID}`);

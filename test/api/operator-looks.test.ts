@@ -52,7 +52,7 @@ test('the operator is told how long creates take, how reconcilers do, and what n
   const { nodeHistory, nodes, clock } = platform.api.parts;
   await sampleNodes({ nodeHistory, nodes, clock });
   const { body } = await overview();
-  expect(body).toMatchObject({ creates: { succeeded: 1, failed: 0 } });
+  expect(body).toMatchObject({ creates: { succeeded: 1, failed: 0, causes: [] } });
   const { creates, reconcilers } = body as { creates: { p99Seconds: number }; reconcilers: { name: string }[] };
   expect(creates.p99Seconds).toBeGreaterThan(0);
   expect(reconcilers.map(({ name }) => name)).toContain('expiry');

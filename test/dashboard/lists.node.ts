@@ -48,7 +48,7 @@ describe('lists of a team', { skip: noBrowser ?? false }, () => {
   test('what a key made, and who made a sandbox, are in the audit', async () => {
     await page.goto('/dashboard/keys');
     await page
-      .getByRole('link', { name: /^What .* changed$/ })
+      .getByRole('link', { name: /^what it changed: / })
       .first()
       .click();
     await page.waitForURL(url => url.searchParams.has('actor'));
@@ -67,6 +67,24 @@ describe('lists of a team', { skip: noBrowser ?? false }, () => {
     // The chip gives the whole list back.
     await page.getByRole('button', { name: `about sandbox:${sandbox.sandboxId}` }).click();
     await page.waitForURL(url => !url.searchParams.has('target'));
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
+
+  test('usage of weeks is looked at, with hours in all and when a limit is near', async () => {
+    await page.goto('/dashboard/usage');
+    await page.getByText('sandbox-hours').waitFor({ timeout: 150_000 });
+    await page.getByRole('link', { name: '7d' }).click();
+    await page.waitForURL(/range=7d/);
+    await page.reload();
+    await page.getByRole('img', { name: 'Starts a minute' }).waitFor();
+    // A day is not enough to foresee anything.
+    await page.getByText('not foreseen').waitFor();
+    const { name, text } = await keptCsv();
+    assert.equal(name, 'usage.csv');
+    const [head, row] = text.split('\r\n');
+    assert.equal(head, 'timestamp,concurrentSandboxes,sandboxStartRate,sandboxSeconds');
+    assert.match(row ?? '', /^20\d\d-[^,]+,1,[\d.e-]+,\d+$/);
+    assert.deepEqual(await seriousFindings(page), []);
     assert.deepEqual(signedIn.window.complaints, []);
   });
 

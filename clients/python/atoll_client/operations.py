@@ -326,6 +326,14 @@ class InstallationOverviewCreates(TypedDict):
     failed: int
     p50Seconds: Optional[float]
     p99Seconds: Optional[float]
+    # Why those that failed did, the most frequent first
+    causes: List[InstallationOverviewCreatesCausesItem]
+
+
+class InstallationOverviewCreatesCausesItem(TypedDict):
+    # `error_code`, or the code
+    cause: str
+    count: int
 
 
 class InstallationOverviewReconcilersItem(TypedDict):
@@ -1132,6 +1140,8 @@ class TeamMetric(TypedDict):
     concurrentSandboxes: int
     # Sandboxes created a second
     sandboxStartRate: float
+    # For how long sandboxes ran, counted once a minute
+    sandboxSeconds: int
 
 
 class TeamUse(TypedDict):

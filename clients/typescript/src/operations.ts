@@ -293,6 +293,13 @@ export interface Schemas {
       failed: number;
       p50Seconds: number | null;
       p99Seconds: number | null;
+      /** Why those that failed did, the most frequent first */
+      causes: Array<{
+        /** `error_code`, or the code */
+        cause: string;
+        /** at least 1 */
+        count: number;
+      }>;
     };
     /** What keeps the standing truths: its last round */
     reconcilers: Array<{
@@ -1077,6 +1084,8 @@ export interface Schemas {
     concurrentSandboxes: number;
     /** Sandboxes created a second; at least 0 */
     sandboxStartRate: number;
+    /** For how long sandboxes ran, counted once a minute; at least 0 */
+    sandboxSeconds: number;
   };
   TeamUse: {
     limits: {

@@ -19,14 +19,18 @@ export function outcomeOf(error: unknown): Outcome {
   return error instanceof AtollError && error.status < 500 ? 'refused' : 'failed';
 }
 
+/** The code of an error, more exact where it has a detail. */
+export const causeOf = (error: unknown): string =>
+  error instanceof AtollError ? (error.detail ?? error.code) : 'internal';
+
 /** What this process counts of its own work, for the operator's metrics. */
 export type Measures = {
   /**
    * A request has come; the answer is to be called when it is answered. `route`: the path of its operation, or null.
    */
   request(method: string): (route: string | null, status: number) => void;
-  /** A workflow of the given name has ended. */
-  workflow(name: string, outcome: Outcome, seconds: number): void;
+  /** A workflow of the given name has ended; `cause`: the code of what it threw. */
+  workflow(name: string, outcome: Outcome, seconds: number, cause?: string): void;
   build(outcome: 'ready' | 'error', seconds: number): void;
   reconciled(reconciler: string, outcome: 'ok' | 'failed'): void;
   metrics(): Metric[];
@@ -83,10 +87,10 @@ export function createMeasures(): Measures {
         latencies.observe([known, route ?? 'none'], (performance.now() - startMs) / 1000);
       };
     },
-    workflow(name, outcome, seconds) {
+    workflow(name, outcome, seconds, cause) {
       workflows.add([name, outcome]);
       if (outcome === 'ok') durations.observe([name], seconds);
-      if (name === createWorkflow) recent.created(outcome, seconds, Date.now());
+      if (name === createWorkflow) recent.created(outcome, seconds, Date.now(), cause);
     },
     build(outcome, seconds) {
       builds.add([outcome]);

@@ -6,10 +6,15 @@ test('percentiles are those of the creates that succeeded within the hour', () =
   recent.created('ok', 100, 0);
   const nowMs = recentSeconds * 1_000 + 1;
   for (let index = 1; index <= 200; index++) recent.created('ok', index / 100, nowMs);
-  recent.created('failed', 9, nowMs);
+  for (const cause of ['unavailable', 'no_space', 'unavailable']) recent.created('failed', 9, nowMs, cause);
   recent.created('refused', 9, nowMs);
-  expect(recent.creates(nowMs)).toEqual({ succeeded: 200, failed: 1, p50Seconds: 1, p99Seconds: 1.98 });
-  expect(recent.creates(nowMs * 3)).toEqual({ succeeded: 0, failed: 0, p50Seconds: null, p99Seconds: null });
+  const causes = [
+    { cause: 'unavailable', count: 2 },
+    { cause: 'no_space', count: 1 },
+  ];
+  expect(recent.creates(nowMs)).toEqual({ succeeded: 200, failed: 3, p50Seconds: 1, p99Seconds: 1.98, causes });
+  const none = { succeeded: 0, failed: 0, p50Seconds: null, p99Seconds: null, causes: [] };
+  expect(recent.creates(nowMs * 3)).toEqual(none);
 });
 
 test('a reconciler has its last round, and when it failed last', () => {

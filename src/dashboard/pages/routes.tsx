@@ -9,6 +9,7 @@ import { readTerminalSearch } from './sandbox/terminal/terminal-search.ts';
 import { readMetricsSearch } from './sandbox/metrics/metrics-search.ts';
 import { SandboxPage } from './sandbox/sandbox.tsx';
 import { readEventsSearch } from './team/events.tsx';
+import { readUsageSearch } from './team/usage-search.ts';
 import { readBuildSearch } from './templates/build-search.ts';
 import { readTemplatesSearch } from './templates/templates-search.ts';
 
@@ -41,7 +42,7 @@ export function pageRoutes(shell: AnyRoute): AnyRoute[] {
     page('/volumes/$volumeId', () => import('./team/volume-content.tsx'), 'VolumeContent', readFilesSearch),
     page('/secrets', () => import('./team/secrets.tsx'), 'Secrets'),
     page('/events', () => import('./team/events.tsx'), 'Events', readEventsSearch),
-    page('/usage', () => import('./team/usage.tsx'), 'Usage'),
+    page('/usage', () => import('./team/usage.tsx'), 'Usage', readUsageSearch),
     page('/keys', () => import('./team/keys.tsx'), 'Keys'),
     page('/members', () => import('./team/members.tsx'), 'Members'),
     page('/audit', () => import('./audit.tsx'), 'TeamAudit', readAuditSearch),

@@ -49,6 +49,7 @@ export const TeamMetric = Type.Object(
     timestampUnix: int64({ minimum: 0, description: 'Seconds' }),
     concurrentSandboxes: int32({ minimum: 0, description: 'The most that ran at a time' }),
     sandboxStartRate: Type.Number({ minimum: 0, description: 'Sandboxes created a second' }),
+    sandboxSeconds: int64({ minimum: 0, description: 'For how long sandboxes ran, counted once a minute' }),
   },
   { $id: 'TeamMetric' },
 );

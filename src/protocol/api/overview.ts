@@ -30,6 +30,13 @@ export const InstallationOverview = Type.Object(
         failed: int64({ minimum: 0, description: "Through no fault of the caller's" }),
         p50Seconds: seconds('Half of those that succeeded took no longer'),
         p99Seconds: seconds('99 of 100 took no longer'),
+        causes: Type.Array(
+          Type.Object({
+            cause: Type.String({ description: '`error_code`, or the code' }),
+            count: int64({ minimum: 1 }),
+          }),
+          { description: 'Why those that failed did, the most frequent first' },
+        ),
       },
       { description: 'Creates of sandboxes in the last hour' },
     ),

@@ -120,8 +120,8 @@ onEachDatabase(database => {
     await see(660, 1, 4);
     await see(780, 4, 0);
     expect(await teamSpans(db, teamId, { startSeconds: 600, endSeconds: 780 }, 120)).toEqual([
-      { startSeconds: 600, concurrent: 5, starts: 6, latest: 1 },
-      { startSeconds: 720, concurrent: 4, starts: 0, latest: 4 },
+      { startSeconds: 600, concurrent: 5, starts: 6, latest: 1, sandboxSeconds: 240 },
+      { startSeconds: 720, concurrent: 4, starts: 0, latest: 4, sandboxSeconds: 240 },
     ]);
     expect(await teamSpans(db, theirs.teamId, { startSeconds: 600, endSeconds: 780 }, 60)).toEqual([]);
     const range = { startSeconds: 600, endSeconds: 780 };

@@ -6,6 +6,7 @@ const span = (startSeconds: number, concurrent: number, latest: number) => ({
   concurrent,
   starts: 0,
   latest,
+  sandboxSeconds: latest * 60,
 });
 const range = { startSeconds: 600, endSeconds: 1199 };
 const values = (spans: ReturnType<typeof fillIdle>) =>

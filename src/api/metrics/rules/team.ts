@@ -13,8 +13,8 @@ import type { Db } from '../../database/db.ts';
 const teamPointsMax = 1_000;
 const defaultRangeSeconds = 7 * 24 * 3600;
 
-/** What a team ran in a span of time: at most at a time, and starts a second. */
-type TeamPoint = { atSeconds: number; concurrentSandboxes: number; sandboxStartRate: number };
+/** What a team ran in a span of time: at most at a time, starts a second, and for how long in all. */
+type TeamPoint = { atSeconds: number; concurrentSandboxes: number; sandboxStartRate: number; sandboxSeconds: number };
 
 /**
  * How many sandboxes a team ran at a time and started a second, oldest first, of the last week unless asked otherwise.
@@ -37,6 +37,7 @@ export async function readTeamMetrics(
     atSeconds: span.startSeconds,
     concurrentSandboxes: span.concurrent,
     sandboxStartRate: span.starts / stepSeconds,
+    sandboxSeconds: span.sandboxSeconds,
   }));
 }
 
@@ -68,7 +69,8 @@ export function fillIdle(
   let latest = before;
   for (let at = startSeconds; at <= endSeconds; at += stepSeconds) {
     const span =
-      known.get(at) ?? (latest === 0 ? { startSeconds: at, concurrent: 0, starts: 0, latest: 0 } : undefined);
+      known.get(at) ??
+      (latest === 0 ? { startSeconds: at, concurrent: 0, starts: 0, latest: 0, sandboxSeconds: 0 } : undefined);
     if (!span) continue;
     filled.push(span);
     latest = span.latest;

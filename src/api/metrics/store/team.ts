@@ -38,7 +38,14 @@ export async function recordTeams(db: Db, atSeconds: number, sightings: readonly
 }
 
 /** A span of time. */
-export type TeamSpan = { startSeconds: number; concurrent: number; starts: number; latest: number };
+export type TeamSpan = {
+  startSeconds: number;
+  concurrent: number;
+  starts: number;
+  latest: number;
+  /** What was seen running at the end of each minute, for that minute. */
+  sandboxSeconds: number;
+};
 
 /** A range of time, Unix seconds, both ends included. */
 export type TeamRange = { startSeconds: number; endSeconds: number };
@@ -61,6 +68,7 @@ export async function teamSpans(
       span.as('span'),
       fn.max<number>('concurrent').as('concurrent'),
       fn.sum<number>('starts').as('starts'),
+      fn.sum<number>('latest').as('minutes'),
       // The count of the last minute, in the same pass.
       sql<number>`max(at_seconds * ${sql.lit(packed)} + latest)`.as('latest'),
     ])
@@ -76,6 +84,7 @@ export async function teamSpans(
     concurrent: Number(row.concurrent),
     starts: Number(row.starts),
     latest: Number(row.latest) % packed,
+    sandboxSeconds: Number(row.minutes) * teamMetricSeconds,
   }));
 }
 

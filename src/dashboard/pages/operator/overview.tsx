@@ -11,6 +11,7 @@ import { Card, Page } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
 import { DiskCard } from './disk-card.tsx';
 import { NodeTable } from './nodes.tsx';
+import { FailureCard } from './failure-card.tsx';
 import { ReconcilerCard } from './reconciler-card.tsx';
 
 const everyMs = 5_000;
@@ -55,6 +56,7 @@ export function OperatorOverview() {
           </Link>
         </div>
       )}
+      {seen.data && <FailureCard creates={seen.data.creates} />}
       {stuck.error && <Problem error={stuck.error} onRetry={() => void stuck.refetch()} />}
       {stuck.data && stuck.data.length > 0 && (
         <Card title="Stuck">

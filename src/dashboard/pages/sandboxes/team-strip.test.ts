@@ -6,6 +6,7 @@ const sample = (timestampUnix: number, perMinute: number) => ({
   timestampUnix,
   concurrentSandboxes: 0,
   sandboxStartRate: perMinute / 60,
+  sandboxSeconds: 0,
 });
 
 test('the rate is that of the last five whole minutes', () => {

@@ -83,7 +83,7 @@ function KeyTable() {
             {
               name: 'Changed',
               of: ({ id, name }) => (
-                <Link to="/audit" search={{ actor: id }} aria-label={`What ${name} changed`}>
+                <Link to="/audit" search={{ actor: id }} aria-label={`what it changed: ${name}`}>
                   what it changed
                 </Link>
               ),
