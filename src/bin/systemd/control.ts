@@ -11,7 +11,7 @@ import { program } from '../repository.ts';
 import { mergedSettings, settingsFileOf } from '../settings/file.ts';
 import { readSettings, type Settings, settingsTable } from '../settings/settings.ts';
 import { isActive, requireSystemd, systemctl, unitFileOf } from './systemctl.ts';
-import { unitText } from './unit.ts';
+import { isUnitOf, unitText } from './unit.ts';
 
 const ownerOnly = { directory: 0o700, file: 0o600 } as const;
 /** Everybody may read a unit; there is no secret in it. */
@@ -87,8 +87,7 @@ async function started(name: string, say: (text: string) => void): Promise<void>
 /** A unit of another installation, or of somebody else, is not ours to replace. */
 function requireOwnUnit(file: string, dataDir: string): void {
   if (!existsSync(file)) return;
-  const [first = ''] = readFileSync(file, 'utf8').split('\n');
-  if (first.endsWith(` Settings: ${settingsFileOf(dataDir)}`)) return;
+  if (isUnitOf(readFileSync(file, 'utf8'), settingsFileOf(dataDir))) return;
   throw new AtollError(
     'conflict',
     `${file} is not the service of ${dataDir}. Set ATOLL_DATA_DIR to the directory that it is for, or choose ` +

@@ -32,6 +32,12 @@ const droppedCapabilities = [
   'CAP_WAKE_ALARM',
 ];
 
+/** Says whether the text of a unit is that of the installation with this settings file, which its head names. */
+export function isUnitOf(text: string, settingsFile: string): boolean {
+  const [head = ''] = text.split('\n[Unit]');
+  return head.split('\n').some(line => line.endsWith(` Settings: ${settingsFile}`));
+}
+
 /** The text of the unit that runs an installation under systemd (systemd.service(5), systemd.exec(5)). */
 export function unitText({ program, dataDir, namesDataDir }: UnitFacts): string {
   const environment = namesDataDir ? `Environment=${quoted(`ATOLL_DATA_DIR=${dataDir}`)}\n` : '';
