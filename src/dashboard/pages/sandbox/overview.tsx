@@ -51,7 +51,7 @@ export function Overview() {
 function MadeBy({ sandboxID }: { sandboxID: string }) {
   return useMay('admin') ? (
     <>
-      <dt>Made by</dt>
+      <dt>Audit</dt>
       <dd>
         <Link to="/audit" search={{ target: `sandbox:${sandboxID}` }}>
           who made and changed it

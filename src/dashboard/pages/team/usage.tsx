@@ -83,7 +83,7 @@ function Used({ samples }: { samples: TeamMetric[] }) {
         </div>
         <div title="By a line through the days of this range">
           <strong>{days === null ? 'not foreseen' : days === 0 ? 'about now' : `in about ${days} days`}</strong>{' '}
-          <span className="muted">the limit is reached, if it goes on like this</span>
+          <span className="muted">when the limit is reached, if it goes on like this</span>
         </div>
       </div>
       <div className="columns">

@@ -4,9 +4,11 @@ export const verifyCode: Record<string, string> = {
 
 // body: the bytes as they came, before anything has parsed them.
 function isGenuine(secret, headers, body) {
-  const key = secret.startsWith('whsec_') ? Buffer.from(secret.slice(6), 'base64') : Buffer.from(secret);
+  const isEncoded = secret.startsWith('whsec_');
+  const key = isEncoded ? Buffer.from(secret.slice(6), 'base64') : Buffer.from(secret);
   const signed = \`\${headers['webhook-id']}.\${headers['webhook-timestamp']}.\${body}\`;
-  const expected = Buffer.from(\`v1,\${createHmac('sha256', key).update(signed).digest('base64')}\`);
+  const digest = createHmac('sha256', key).update(signed).digest('base64');
+  const expected = Buffer.from(\`v1,\${digest}\`);
   const given = Buffer.from(headers['webhook-signature'] ?? '');
   const isFresh = Math.abs(Date.now() / 1000 - Number(headers['webhook-timestamp'])) < 300;
   return isFresh && given.length === expected.length && timingSafeEqual(given, expected);

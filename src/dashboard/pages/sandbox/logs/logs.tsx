@@ -52,14 +52,15 @@ export function Logs() {
       <div className="row">
         <Filters key={`${find} ${regex}`} search={search} onChange={change} />
         <Shown search={search} onChange={change} />
-        <Badge tone={log.isLive ? 'ok' : 'idle'}>{log.isLive ? 'live' : log.end ? 'ended' : 'not connected'}</Badge>
-        <span className="grow" />
-        {at !== undefined && (
-          <button type="button" className="button" onClick={() => change({ at: undefined })}>
-            To what is logged now
-          </button>
-        )}
-        <DownloadButton sandboxId={sandboxId} filter={filter} matches={matches} />
+        <span className="row" style={{ marginInlineStart: 'auto', flexWrap: 'nowrap' }}>
+          <Badge tone={log.isLive ? 'ok' : 'idle'}>{log.isLive ? 'live' : log.end ? 'ended' : 'not connected'}</Badge>
+          {at !== undefined && (
+            <button type="button" className="button" onClick={() => change({ at: undefined })}>
+              To what is logged now
+            </button>
+          )}
+          <DownloadButton sandboxId={sandboxId} filter={filter} matches={matches} />
+        </span>
       </div>
       <LogBox
         label="Log"
