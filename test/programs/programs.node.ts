@@ -39,6 +39,10 @@ program('strace, gdb and tmux, from the mirror', async () => {
   assert.match(await run('strace -c -f true 2>&1'), /execve/);
   await run(`printf 'int main(void) { return 42; }' > crash.c && cc -g -o crash crash.c`);
   assert.match(await run('gdb -batch -ex run ./crash 2>&1'), /exited with code 052/);
+  await run(`printf '#include <stdlib.h>\\nint main(void) { abort(); }' > abort.c && cc -g -o abort abort.c`);
+  // The kernel writes no core files; the debugger does.
+  await run("gdb -batch -ex run -ex 'generate-core-file core' ./abort 2>&1");
+  assert.match(await run('gdb -batch -ex backtrace ./abort core 2>&1'), /SIGABRT[^]*main \(\) at abort\.c:2/);
   assert.match(await run("tmux new-session -d -s one 'sleep 1000' && tmux list-sessions && tmux kill-server"), /^one:/);
 });
 
