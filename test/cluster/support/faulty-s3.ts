@@ -1,14 +1,8 @@
 import { type S3Server, startS3 } from '../../support/s3-server.ts';
 
-/**
- * What a store can do wrong. `down`: it ends connections without an answer; `cut`: an answer is too short; `slow`: it
- * takes and gives ten kilobytes a second.
- */
-const faults = ['down', 'error', 'refused', 'full', 'not-found', 'other-bytes', 'cut', 'slow'] as const;
+/** What a store can do wrong. `down`: it ends connections without an answer; `cut`: an answer is too short. */
+const faults = ['down', 'error', 'refused', 'full', 'not-found', 'other-bytes', 'cut'] as const;
 type Fault = (typeof faults)[number];
-
-/** Bytes that a slow one takes and gives in a second. */
-const slowBytes = 10_000;
 
 const answers: Partial<Record<Fault, [status: number, code: string]>> = {
   error: [500, 'InternalError'],
@@ -37,11 +31,10 @@ export async function startFaultyS3(hostname: string): Promise<FaultyS3> {
     maxRequestBodySize: 64 << 20,
     async fetch(request, server) {
       const url = new URL(request.url);
+      const body = request.body === null ? undefined : await request.bytes();
       // What looks after the store goes on: it is about blobs.
       const isWrong = present?.method === request.method && url.pathname.includes('/blobs/');
       const fault = isWrong ? present?.fault : undefined;
-      if (fault === 'slow') server.timeout(request, 0);
-      const body = request.body === null ? undefined : await bodyOf(request.body, () => present?.fault === 'slow');
       if (fault === 'down') {
         server.timeout(request, 1);
         await new Promise(() => {});
@@ -84,15 +77,4 @@ export async function startFaultyS3(hostname: string): Promise<FaultyS3> {
       await real[Symbol.asyncDispose]();
     },
   };
-}
-
-/** All bytes of a stream; as long as it is slow, a few at a time. */
-async function bodyOf(stream: AsyncIterable<Uint8Array>, isSlow: () => boolean): Promise<Uint8Array> {
-  const parts: Uint8Array[] = [];
-  for await (const part of stream) {
-    parts.push(part);
-    // A window: nothing more is taken meanwhile. It ends with the fault.
-    for (let left = part.length; left > 0 && isSlow(); left -= slowBytes) await Bun.sleep(1_000);
-  }
-  return Buffer.concat(parts);
 }
