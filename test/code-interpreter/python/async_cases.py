@@ -66,3 +66,19 @@ async def what_the_caller_has_wrong():
             raise AssertionError("an unknown language was taken")
         except SandboxException as error:
             assert "cobol is not supported" in str(error), error
+
+
+async def java():
+    async with await AsyncSandbox.create() as sandbox:
+        lines = []
+        execution = await sandbox.run_code(
+            "for (int i = 0; i < 3; i++) System.out.println(i);\n6 * 7", language="java", on_stdout=lambda message: lines.append(message.line)
+        )
+        assert (execution.text, "".join(lines)) == ("42", "0\n1\n2\n"), execution
+        assert (await sandbox.run_code("1 / 0", language="java")).error.name == "java.lang.ArithmeticException"
+
+
+async def r():
+    async with await AsyncSandbox.create() as sandbox:
+        assert (await sandbox.run_code("6 * 7", language="r")).results[0].text == "[1] 42"
+        assert (await sandbox.run_code("nowhere", language="r")).error.value.startswith("Error")

@@ -160,3 +160,30 @@ def figures_that_are_saved():
         saved = sandbox.run_code(f"{plot}plt.plot([1, 2])\nplt.savefig('/tmp/figure.png')\n")
         assert (saved.error, saved.results) == (None, []), saved
         assert len(sandbox.files.read("/tmp/figure.png", format="bytes")) > 1000
+
+
+def java():
+    with Sandbox.create() as sandbox:
+        assert sandbox.run_code("int sum(int a, int b) { return a + b; }\nsum(20, 22)", language="java").text == "42"
+        printed = sandbox.run_code('System.out.println("seen " + sum(1, 2));', language="java")
+        assert "".join(printed.logs.stdout) == "seen 3\n" and printed.error is None, printed
+        thrown = sandbox.run_code('throw new IllegalStateException("boom");', language="java").error
+        assert (thrown.name, thrown.value) == ("java.lang.IllegalStateException", "boom"), thrown
+        assert sandbox.run_code('int wrong = "text";', language="java").error.name == "CompilationException"
+        once = sandbox.run_code('System.getProperty("ONCE")', language="java", envs={"ONCE": "yes"})
+        assert once.text == "yes", once
+        context = sandbox.create_code_context(language="java", cwd="/tmp")
+        assert context.language == "java", context
+        assert sandbox.run_code('System.getProperty("user.dir")', context=context).text == "/tmp"
+        assert sandbox.run_code("sum(1, 1)", context=context).error.name == "CompilationException"
+
+
+def r():
+    with Sandbox.create() as sandbox:
+        assert sandbox.run_code("x <- c(1, 2, 3)\nmean(x)", language="r").results[0].text == "[1] 2"
+        assert "".join(sandbox.run_code('cat("seen", sum(x))', language="r").logs.stdout) == "seen 6"
+        assert "boom" in sandbox.run_code('stop("boom")', language="r").error.value
+        plotted = sandbox.run_code("plot(x)", language="r").results
+        assert any(result.png or result.svg for result in plotted), plotted
+        context = sandbox.create_code_context(language="r", cwd="/tmp")
+        assert sandbox.run_code("getwd()", context=context).results[0].text == '[1] "/tmp"'
