@@ -3,6 +3,7 @@ import { callAgent, streamAgent } from '../../../api/agent.ts';
 import type { Target } from '../../../api/agent.ts';
 import { ApiFailure } from '../../../api/client.ts';
 import { pacedOutput } from './paced-output.ts';
+import { isReport } from './reports.ts';
 import type { ShellSize } from './terminal-search.ts';
 import { forgetShell, keepShell, keptShell } from './shell-memory.ts';
 
@@ -98,7 +99,7 @@ export function openShell(target: Target, choice: ShellChoice, view: ShellView) 
   const stop = new AbortController();
   const place = 'number' in choice ? { sandboxId: target.sandboxId, number: choice.number } : null;
   let pid = 'watched' in choice ? choice.watched : place && keptShell(place);
-  /** Bytes of what is shown again that are to come. Programs asked the terminal then, and must get no answer now. */
+  /** Bytes of what is shown again that are to come. What programs asked the terminal then gets no answer now. */
   let toReplay = 0;
 
   const show = pacedOutput({
@@ -151,7 +152,7 @@ export function openShell(target: Target, choice: ShellChoice, view: ShellView) 
   void run();
   return {
     type(text: string) {
-      if (toReplay > 0 || !place) return;
+      if (!place || (toReplay > 0 && isReport(text))) return;
       keys.add(text);
       if (pid !== null) void keys.send();
     },
