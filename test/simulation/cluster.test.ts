@@ -26,6 +26,11 @@ test('a seed comes to the same again', async () => {
   expect(namesOut(two?.events ?? '')).toBe(namesOut(one?.events ?? ''));
 });
 
+test('seeds that something was lost with once', async () => {
+  // A machine that had stood still was asked to resume what control counted as paused and it still ran.
+  await simulateSeeds(20_129, 1);
+});
+
 test('of a failure the shortest history is told that was found', async () => {
   // A machine that answers kills and does not kill: a create and a kill show it.
   const liar = (machine: SimMachine) => void Object.assign(machine.service.node, { kill: async () => {} });

@@ -42,8 +42,9 @@ async function settle(
   const running = new Set((await node.list()).map(listed => listed.executionId));
   const paused = (await node.listPaused()).find(listed => listed.executionId === executionId);
   if (next) {
-    // What is in the store is there, whatever its machine has.
-    if (paused || sandbox.durability === 'cluster') return cancelResume(db, next);
+    // What is in the store is there, whatever its machine has. What a machine that stood still runs counts as paused
+    // before the machine has heard of that.
+    if (paused || running.has(executionId) || sandbox.durability === 'cluster') return cancelResume(db, next);
   } else {
     if (paused) return finishPause(db, sandbox, paused.kept, clock());
     if (running.has(executionId)) return returnToRunning(db, sandbox);
