@@ -1,13 +1,13 @@
 import { randomOf } from '../../api/random.ts';
 import type { TestPlatform } from '../../support/platform.ts';
 import type { Operation } from './history.ts';
+import { answered } from './storm-client.ts';
 import { strike, type Victim } from './victims.ts';
 
 /** So few that clients meet on them. */
 const sharedMax = 5;
 /** While a part is away, clients ask again that soon. */
 const awayMs = 30;
-const answerMs = 90_000;
 /** From the platform's log, with a failure. */
 const logCharactersMax = 8_000;
 
@@ -100,13 +100,13 @@ class Rivals {
 
   /** Undefined where there was no answer: what would have given it was killed. */
   async #ask(method: string, path: string, body?: unknown): Promise<Answer> {
-    const answer = await Promise.race([
+    const answer = await answered(
+      `${method} ${path}`,
       this.#platform.api(method, path, body).then(
         async response => ({ status: response.status, text: await response.text() }),
         () => undefined,
       ),
-      Bun.sleep(answerMs).then(() => Promise.reject(new Error(`no answer in ${answerMs} ms: ${method} ${path}`))),
-    ]);
+    );
     if (answer === undefined || answer.status >= 500) await this.#serves();
     if (answer === undefined) return undefined;
     return { status: answer.status, body: answer.text === '' ? undefined : JSON.parse(answer.text) };

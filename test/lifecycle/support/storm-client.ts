@@ -5,7 +5,7 @@ const conflictPauseMs = 200;
 const answerMs = 90_000;
 
 /** Whatever is killed: nobody waits longer for an answer or its failure. */
-async function answered<T>(what: string, answer: Promise<T>): Promise<T> {
+export async function answered<T>(what: string, answer: Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error(`no answer in ${answerMs} ms: ${what}`)), answerMs);
   return Promise.race([answer, late]).finally(() => clearTimeout(timer));
