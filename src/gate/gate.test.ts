@@ -81,6 +81,19 @@ test('a node that was cut off for long enough pauses all that runs, once', async
   expect(it.calls).toHaveLength(2);
 });
 
+test('what had begun before and runs only after all was paused is paused too', async () => {
+  const { it, gate, beat, leased, at } = scene();
+  await leased(10_000);
+  await at(71_000);
+  it.running = ['late'];
+  await at(71_250);
+  expect(it.calls).toContain('pause late');
+  it.running = ['later'];
+  await beat({ pauseFirst: true });
+  await gate.settled();
+  expect(it.calls).toContain('pause later');
+});
+
 test('a lease of another process of the gate counts for nothing', async () => {
   const { gate, beat } = scene();
   await beat({ lease: { epoch: 'another', untilMs: 1e9 } });

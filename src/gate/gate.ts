@@ -41,8 +41,6 @@ export class Gate {
   #isolationMs = firstIsolationSeconds * 1000;
   #ends: DueEnd[] = [];
   #pausing: Promise<void> | null = null;
-  /** All was paused since control was here last. */
-  #hasPaused = false;
 
   constructor(options: GateOptions) {
     this.#options = options;
@@ -69,15 +67,12 @@ export class Gate {
     const nowMs = this.#nowMs();
     this.#isolationMs = isolationSeconds * 1000;
     this.#ends = ends.map(end => ({ ...end, atMs: nowMs + end.inMs }));
-    if (lease?.epoch === this.#epoch) {
-      this.#leaseUntilMs = Math.max(this.#leaseUntilMs, lease.untilMs);
-      this.#hasPaused = false;
-    }
+    if (lease?.epoch === this.#epoch) this.#leaseUntilMs = Math.max(this.#leaseUntilMs, lease.untilMs);
     this.#remember();
-    // Asked for with each beat until it is done; without a lease nothing has begun since.
-    if (pauseFirst && !this.#hasPaused) this.#pauseAll();
     const { labels, cpuOvercommit } = this.#options;
     const info = await this.#options.node.info();
+    // Asked for with each beat until nothing runs: a start that began under the lease may come to its end only now.
+    if (pauseFirst && info.sandboxCount > 0) this.#pauseAll();
     return {
       epoch: this.#epoch,
       nowMs: this.#nowMs(),
@@ -96,7 +91,8 @@ export class Gate {
     this.#ends = this.#ends.filter(({ atMs }) => atMs > nowMs);
     if (due.length > 0) this.#remember();
     for (const end of due) void this.#carryOut(end);
-    if (nowMs >= this.#leaseUntilMs + this.#isolationMs && !this.#hasPaused) this.#pauseAll();
+    // Again and again: a start that began under the lease may come to its end after all others were paused.
+    if (nowMs >= this.#leaseUntilMs + this.#isolationMs) this.#pauseAll();
   }
 
   /** When nothing is being paused. */
@@ -134,7 +130,6 @@ export class Gate {
       const running = await node.list();
       if (running.length > 0) log.warn('control is away: all sandboxes are paused', { sandboxes: running.length });
       await forEachParallel(running, pausesAtOnce, sandbox => this.#pause(sandbox));
-      this.#hasPaused = (await node.list()).length === 0;
     };
     this.#pausing = work()
       .catch((error: unknown) => log.error('sandboxes could not be paused', { error: messageOf(error) }))

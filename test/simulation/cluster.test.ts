@@ -26,9 +26,11 @@ test('a seed comes to the same again', async () => {
   expect(namesOut(two?.events ?? '')).toBe(namesOut(one?.events ?? ''));
 });
 
-test('seeds that something was lost with once', async () => {
+test('seeds with which something did not hold once', async () => {
   // A machine that had stood still was asked to resume what control counted as paused and it still ran.
   await simulateSeeds(20_129, 1);
+  // A machine that was cut off had paused all that ran when a resume that had begun before came to its end.
+  await simulateSeeds(20_161, 1);
 });
 
 test('of a failure the shortest history is told that was found', async () => {
