@@ -1,4 +1,5 @@
 import { closeSync, openSync, readdirSync } from 'node:fs';
+import { failedWriteCode } from '../../base/disk-room.ts';
 import { AtollError } from '../../base/error.ts';
 
 /** GNU tar's exit code for files that changed while they were read, which volumes in use do. */
@@ -13,7 +14,7 @@ export async function pack(
   { paths = ['.'], live = false }: { paths?: string[]; live?: boolean } = {},
 ): Promise<void> {
   closeSync(openSync(file, 'w', 0o600));
-  await run(
+  const failure = await run(
     [
       'tar',
       '--create',
@@ -29,6 +30,7 @@ export async function pack(
     ],
     live ? [0, changedWhileRead] : [0],
   );
+  if (failure !== null) throw new AtollError('invalid', `tar failed: ${failure}`);
 }
 
 /**
@@ -36,7 +38,7 @@ export async function pack(
  * that are neither files nor directories; `no_space`.
  */
 export async function unpackInto(directory: string, file: string): Promise<void> {
-  await run(
+  const failure = await run(
     [
       'tar',
       '--extract',
@@ -50,15 +52,12 @@ export async function unpackInto(directory: string, file: string): Promise<void>
       directory,
     ],
     [0],
-  ).catch((error: unknown) => {
-    if (!(error instanceof AtollError)) throw error;
-    const [reason = ''] = error.message.replace(/^tar failed: (tar: )?/, '').split('\n');
-    if (error.message.includes('No space left on device'))
-      throw new AtollError('no_space', `There is no room for the backup: ${reason}. Nothing was restored.`, {
-        cause: error,
-      });
-    throw new AtollError('invalid', `The backup is damaged: ${reason}. Nothing was restored.`, { cause: error });
-  });
+  );
+  if (failure !== null) {
+    const isFull = failedWriteCode(directory) === 'no_space';
+    const what = isFull ? 'There is no room for the backup' : 'The backup is damaged';
+    throw new AtollError(isFull ? 'no_space' : 'invalid', `${what}: ${failure}. Nothing was restored.`);
+  }
   const other = readdirSync(directory, { recursive: true, withFileTypes: true }).find(
     entry => !entry.isFile() && !entry.isDirectory(),
   );
@@ -69,7 +68,8 @@ export async function unpackInto(directory: string, file: string): Promise<void>
     );
 }
 
-async function run(argv: string[], accepted: number[]): Promise<void> {
+/** Answers the first line of why tar failed; null where it did not. */
+async function run(argv: string[], accepted: number[]): Promise<string | null> {
   const child = Bun.spawn(argv, {
     stdin: 'ignore',
     stdout: 'ignore',
@@ -77,5 +77,7 @@ async function run(argv: string[], accepted: number[]): Promise<void> {
     env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' },
   });
   const [text, code] = await Promise.all([new Response(child.stderr).text(), child.exited]);
-  if (!accepted.includes(code)) throw new AtollError('invalid', `${argv[0]} failed: ${text.trim().slice(0, 1000)}`);
+  if (accepted.includes(code)) return null;
+  const [line = ''] = text.replace(/^tar: /, '').split('\n');
+  return line.slice(0, 1000) || `tar ended with status ${code}`;
 }
