@@ -94,6 +94,21 @@ describe('the list of sandboxes', { skip: noBrowser ?? false }, () => {
     assert.deepEqual(signedIn.window.complaints, []);
   });
 
+  test('who filters by keyboard goes on in the same field; what else sets a filter shows in it', async () => {
+    await page.goto('/dashboard/sandboxes');
+    const [text, metadata] = [page.getByLabel('ID or text'), page.getByLabel('Metadata, as key=value')];
+    await text.fill(marked);
+    await text.press('Enter');
+    await row(plain).waitFor({ state: 'detached' });
+    assert.ok(await text.evaluate(field => field.matches(':focus')));
+    await row(marked).getByRole('button', { name: 'job=night' }).click();
+    await page.waitForURL(url => url.searchParams.get('metadata') === 'job=night');
+    assert.deepEqual([await text.inputValue(), await metadata.inputValue()], [marked, 'job=night']);
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await row(plain).waitFor();
+    assert.deepEqual([await text.inputValue(), await metadata.inputValue()], ['', '']);
+  });
+
   test('times are told in the zone that was chosen, also after a reload', async () => {
     await page.goto('/dashboard/sandboxes');
     await page.getByRole('button', { name: 'Times: local' }).click();

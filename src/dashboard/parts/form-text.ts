@@ -1,3 +1,14 @@
+import { useEffect, useRef } from 'react';
+import type { RefObject } from 'react';
+
+/** A form whose fields show these values until something is typed, and again when one is another. The focus stays. */
+export function useFormOf(values: readonly (string | undefined)[]): RefObject<HTMLFormElement | null> {
+  const form = useRef<HTMLFormElement>(null);
+  const shown = values.join('\n');
+  useEffect(() => form.current?.reset(), [shown]);
+  return form;
+}
+
 /** What was typed into a field of a form, without spaces around it; undefined where nothing was. */
 export function formText(form: HTMLFormElement, name: string): string | undefined {
   const value = new FormData(form).get(name);

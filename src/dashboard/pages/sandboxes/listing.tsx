@@ -52,7 +52,7 @@ export function Listing({ search, onFilter }: ListingProps) {
       data?.pages.some(({ items }) => items.some(({ transition }) => transition)) ? transitionMs : false,
     placeholderData: (previous, before) => (before?.queryKey[1] === teamID ? previous : undefined),
   });
-  const { data, error, refetch } = pages;
+  const { data, error, refetch, isPlaceholderData } = pages;
   if (!data) return error ? <Problem error={error} onRetry={() => void refetch()} /> : <Loading />;
   const rows = data.pages.flatMap(({ items }) => items);
   const running = data.pages[0]?.running;
@@ -63,7 +63,13 @@ export function Listing({ search, onFilter }: ListingProps) {
       {rows.length === 0 ? (
         <NoSandboxes filtered={show !== undefined || isFiltered(search)} />
       ) : (
-        <SandboxTable rows={rows} chosen={chosen} onChoose={setChosen} onFilter={onFilter} />
+        <SandboxTable
+          rows={rows}
+          areLeaving={isPlaceholderData}
+          chosen={chosen}
+          onChoose={setChosen}
+          onFilter={onFilter}
+        />
       )}
       <div className="row small muted">
         <span aria-live="polite">

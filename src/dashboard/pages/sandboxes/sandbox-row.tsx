@@ -1,12 +1,13 @@
 import { memo } from 'react';
-import type { MouseEvent } from 'react';
+import type { MouseEvent, ReactNode } from 'react';
 import type { SandboxMetric } from '../../../protocol/api/metrics.ts';
 import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
 import { formatBytes } from '../../format.ts';
 import { Ago, Badge, CopyBeside } from '../../parts/bits.tsx';
 import type { SandboxesFilter } from './search.ts';
 import { StateBadge } from './state-badge.tsx';
-import { Sparkline, useRecent } from './sparkline.tsx';
+import type { Shared } from './sparkline.tsx';
+import { Sparkline, useRecent, useRests } from './sparkline.tsx';
 import { TimeLeft } from './time-left.tsx';
 
 type SandboxRowProps = {
@@ -80,19 +81,30 @@ export const SandboxRow = memo(function SandboxRow(props: SandboxRowProps) {
 
 type UseProps = { sandboxId: string; isRunning: boolean; numbers: SandboxMetric | undefined };
 
-/** What a sandbox uses of processor, memory and disk: now, and as lines of the last quarter of an hour. */
+/** What a sandbox uses of processor, memory and disk; where the row stays, the last quarter of an hour as lines too. */
 function Use({ sandboxId, isRunning, numbers }: UseProps) {
-  const recent = useRecent(sandboxId, isRunning);
-  const cell = (of: 'cpu' | 'memory' | 'disk', value: string | undefined, whole: string | undefined) => (
-    <td className="num" title={whole}>
-      {isRunning ? (
-        <span className="row" style={{ gap: 6, flexWrap: 'nowrap' }}>
-          <Sparkline of={of} recent={recent} />
-          {value ?? <Nothing />}
-        </span>
-      ) : (
-        <Nothing />
-      )}
+  const rests = useRests();
+  if (isRunning && rests) return <UseWithLines sandboxId={sandboxId} numbers={numbers} />;
+  return <Numbers of={numbers} isIndented={isRunning} line={() => null} />;
+}
+
+function UseWithLines({ sandboxId, numbers }: Omit<UseProps, 'isRunning'>) {
+  const recent = useRecent(sandboxId);
+  return <Numbers of={numbers} isIndented line={of => <Sparkline of={of} recent={recent} />} />;
+}
+
+type NumbersProps = {
+  of: SandboxMetric | undefined;
+  /** There is, or will be, a line before each. */
+  isIndented: boolean;
+  line: (of: Shared) => ReactNode;
+};
+
+function Numbers({ of: numbers, isIndented, line }: NumbersProps) {
+  const cell = (of: Shared, value: string | undefined, whole: string | undefined) => (
+    <td className={isIndented ? 'num with-line' : 'num'} title={whole}>
+      {line(of)}
+      {value ?? <Nothing />}
     </td>
   );
   const of = (used: number, total: number) => `${formatBytes(used)} of ${formatBytes(total)}`;

@@ -16,6 +16,8 @@ const columns = ['State', 'Sandbox', 'Template', 'Started', 'Time left', 'CPU', 
 
 type SandboxTableProps = {
   rows: ListedSandbox[];
+  /** They are those of the question before, shown until the answer is there. */
+  areLeaving: boolean;
   chosen: ReadonlySet<string>;
   onChoose: (change: (chosen: ReadonlySet<string>) => ReadonlySet<string>) => void;
   onFilter: (next: SandboxesFilter) => void;
@@ -24,10 +26,10 @@ type SandboxTableProps = {
 /**
  * Sandboxes as rows, with their latest numbers; rows can be chosen. However many there are, those in sight are drawn.
  */
-export function SandboxTable({ rows: latest, chosen, onChoose, onFilter }: SandboxTableProps) {
+export function SandboxTable({ rows: latest, areLeaving, chosen, onChoose, onFilter }: SandboxTableProps) {
   const { rows, waiting, hold } = useHeldRows(latest, idOf);
   const body = useRef<HTMLTableSectionElement>(null);
-  const { first, end } = useRowWindow(body, rows.length, rowPx);
+  const { first, end } = useRowWindow(body, rows.length, rowPx, areLeaving);
   const inSight = rows.slice(first, end);
   const running = inSight.filter(({ row: { state } }) => state === 'running');
   const metrics = useLatestMetrics(running.map(({ row: { sandboxID } }) => sandboxID));

@@ -2,7 +2,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { ArrowDownUp, Plus, X } from 'lucide-react';
 import { lazy, Suspense, useCallback } from 'react';
 import { useTeam } from '../../api/session.tsx';
-import { formText } from '../../parts/form-text.ts';
+import { formText, useFormOf } from '../../parts/form-text.ts';
 import { Page } from '../../parts/page.tsx';
 import { EndedTable } from './ended.tsx';
 import { Listing } from './listing.tsx';
@@ -86,11 +86,13 @@ type FiltersProps = {
 };
 
 function Filters({ search, onChange }: FiltersProps) {
+  const { text, template, metadata } = search;
+  const form = useFormOf([text, template, metadata]);
   return (
     <>
       <form
         className="row"
-        key={`${search.template} ${search.metadata} ${search.text}`}
+        ref={form}
         onSubmit={event => {
           event.preventDefault();
           onChange({
@@ -105,16 +107,16 @@ function Filters({ search, onChange }: FiltersProps) {
           type="search"
           aria-label="ID or text in the metadata"
           placeholder="ID or text"
-          defaultValue={search.text}
+          defaultValue={text}
           maxLength={100}
           size={14}
         />
-        <input name="template" aria-label="Template" placeholder="Template" defaultValue={search.template} size={14} />
+        <input name="template" aria-label="Template" placeholder="Template" defaultValue={template} size={14} />
         <input
           name="metadata"
           aria-label="Metadata, as key=value"
           placeholder="key=value"
-          defaultValue={search.metadata}
+          defaultValue={metadata}
           size={16}
         />
         <button className="button">Filter</button>

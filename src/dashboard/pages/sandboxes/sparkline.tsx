@@ -43,14 +43,19 @@ export function sparkPoints(samples: readonly Point[], now: number): string | nu
     .join(' ');
 }
 
-/** What a running sandbox has used in the last quarter of an hour, for the lines of its row. */
-export function useRecent(sandboxId: string, enabled: boolean): { samples: SandboxMetric[]; at: number } {
-  const { teamID } = useTeam();
+/** Whether a row has been there for a while. */
+export function useRests(): boolean {
   const [rests, setRests] = useState(false);
   useEffect(() => {
     const timer = setTimeout(() => setRests(true), restMs);
     return () => clearTimeout(timer);
   }, []);
+  return rests;
+}
+
+/** What a running sandbox has used in the last quarter of an hour, for the lines of its row. */
+export function useRecent(sandboxId: string): { samples: SandboxMetric[]; at: number } {
+  const { teamID } = useTeam();
   // Not by the path: events of sandboxes have nothing to do with it.
   const { data = [], dataUpdatedAt } = useQuery({
     queryKey: ['sparkline', teamID, sandboxId],
@@ -60,14 +65,16 @@ export function useRecent(sandboxId: string, enabled: boolean): { samples: Sandb
       return askJson<SandboxMetric[]>(path, { team: teamID, query: { start: end - shownSeconds, end }, signal });
     },
     refetchInterval: ({ state }) => ((state.data?.length ?? 0) < 2 ? firstMs : everyMs),
-    enabled: rests && enabled,
     retry: false,
     gcTime: keptMs,
   });
   return { samples: data, at: dataUpdatedAt / 1000 };
 }
 
-type SparklineProps = { of: keyof typeof shares; recent: ReturnType<typeof useRecent> };
+/** What there is a line of. */
+export type Shared = keyof typeof shares;
+
+type SparklineProps = { of: Shared; recent: ReturnType<typeof useRecent> };
 
 /** The last quarter of an hour of a sandbox as a line. */
 export function Sparkline({ of, recent: { samples, at } }: SparklineProps) {

@@ -1,6 +1,6 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { Download, Link2 } from 'lucide-react';
-import { useMemo, useState } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import type { SandboxLogEntry } from '../../../../protocol/api/sandbox-logs.ts';
 import { sandboxLogLevels, sandboxLoggers } from '../../../../protocol/logs.ts';
 import { useLogStream } from '../../../api/log-stream.ts';
@@ -50,7 +50,7 @@ export function Logs() {
   return (
     <div className="stack" style={{ gap: 8 }}>
       <div className="row">
-        <Filters key={`${find} ${regex}`} search={search} onChange={change} />
+        <Filters search={search} onChange={change} />
         <Shown search={search} onChange={change} />
         <span className="row" style={{ marginInlineStart: 'auto', flexWrap: 'nowrap' }}>
           <Badge tone={log.isLive ? 'ok' : 'idle'}>{log.isLive ? 'live' : log.end ? 'ended' : 'not connected'}</Badge>
@@ -91,6 +91,10 @@ export function Logs() {
 function Filters({ search, onChange }: { search: LogsSearch; onChange: Change }) {
   const [text, setText] = useState(search.find ?? '');
   const [isPattern, setPattern] = useState(search.regex ?? false);
+  useEffect(() => {
+    setText(search.find ?? '');
+    setPattern(search.regex ?? false);
+  }, [search.find, search.regex]);
   const wrong = isPattern && patternOf(text) === null;
   return (
     <>
