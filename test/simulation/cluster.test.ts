@@ -31,6 +31,8 @@ test('seeds with which something did not hold once', async () => {
   await simulateSeeds(20_129, 1);
   // A machine that was cut off had paused all that ran when a resume that had begun before came to its end.
   await simulateSeeds(20_161, 1);
+  // A machine that had stood still came to the end of a start of what was killed meanwhile, before it was heard of.
+  await simulateSeeds(21_238, 1);
 });
 
 test('of a failure the shortest history is told that was found', async () => {

@@ -22,6 +22,8 @@ const resources = { cpuCount: 1, memoryMiB: 512, diskMiB: 1024 };
 const restores: MemoryFacts = { architecture: 'x86_64', kernel: '6.1.0', criu: '4.2', cpuFlags: [], agent: 'a' };
 /** How often the gate looks whether control is there, ms: less often than a real one. */
 const tickMs = 1000;
+/** Control looks through a machine that it has heard of again within that, ms. */
+const lookedThroughMs = 15_000;
 /** By how much the clock of a machine may be wrong, thousandths. */
 const driftMax = 10;
 
@@ -44,6 +46,8 @@ export class SimMachine {
   /** Its disk takes nothing more. */
   isDiskFull = false;
   isDestroyed = false;
+  /** Until then it may go on with something that it does not know to be over. */
+  #isBehindUntilMs = 0;
   process: Process;
   gate: Gate;
   readonly #world: World;
@@ -68,6 +72,12 @@ export class SimMachine {
     if (this.isStopped) return;
     this.process.stoppedUntilMs = this.#world.nowMs + ms;
     if (withClock) this.#clock.startMs -= ms;
+    this.#isBehindUntilMs = Number.POSITIVE_INFINITY;
+  }
+
+  /** What was on its way to it when it stood still may come to its end when it goes on: docs/cluster.md says so. */
+  get isBehind(): boolean {
+    return this.#isBehindUntilMs > this.#world.nowMs;
   }
 
   get isStopped(): boolean {
@@ -148,7 +158,13 @@ export class SimMachine {
       receivePause: async (target: ExecutionRef, _key: string, _bytes: number, urls: string[]) =>
         this.#leased(() => this.#receive(target, urls[0] ?? '')),
     };
-    const gate = { beat: async (beat: Parameters<Gate['beat']>[0]) => this.gate.beat(beat) };
+    const gate = {
+      beat: async (beat: Parameters<Gate['beat']>[0]) => {
+        if (this.#isBehindUntilMs === Number.POSITIVE_INFINITY)
+          this.#isBehindUntilMs = this.#world.nowMs + lookedThroughMs;
+        return this.gate.beat(beat);
+      },
+    };
     return { node, pauses, drafts, transfers, gate } as never;
   }
 
