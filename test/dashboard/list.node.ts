@@ -109,6 +109,20 @@ describe('the list of sandboxes', { skip: noBrowser ?? false }, () => {
     assert.deepEqual([await text.inputValue(), await metadata.inputValue()], ['', '']);
   });
 
+  test('of the choices above a list, the one that is shown is marked, and no other', async () => {
+    for (const [path, group, chosen] of [
+      ['/sandboxes', 'State', 'All'],
+      ['/sandboxes?show=ended', 'State', 'Ended'],
+      ['/usage', 'Range', '24h'],
+      ['/usage?range=7d', 'Range', '7d'],
+    ] as const) {
+      await page.goto(`/dashboard${path}`);
+      const marked = page.getByRole('group', { name: group }).locator('[aria-current]');
+      await marked.filter({ hasText: chosen }).waitFor();
+      assert.deepEqual(await marked.allTextContents(), [chosen], path);
+    }
+  });
+
   test('times are told in the zone that was chosen, also after a reload', async () => {
     await page.goto('/dashboard/sandboxes');
     await page.getByRole('button', { name: 'Times: local' }).click();

@@ -1,7 +1,7 @@
 import 'uplot/dist/uPlot.min.css';
 import { useEffect, useRef } from 'react';
 import uPlot from 'uplot';
-import { zoneOption } from '../format.ts';
+import { formatMoment, zoneOption } from '../format.ts';
 import type { Zone } from '../format.ts';
 import { useScheme } from './scheme.ts';
 import { useZone } from './zone.tsx';
@@ -80,7 +80,7 @@ export function Plot({ title, times, series, max, binary, marks = [], onBrush }:
         width: element.clientWidth,
         height,
         series: [
-          {},
+          { label: 'Time', value: (_, at) => (at === null ? '–' : formatMoment(new Date(at * 1000), zone)) },
           ...series.map(({ name, format, limit }, index) => ({
             label: name,
             stroke: colours[index] ?? '',

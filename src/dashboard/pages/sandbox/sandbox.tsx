@@ -69,7 +69,7 @@ export function SandboxPage() {
         about={<StateLine known={known} />}
         actions={known.detail && <SandboxActions of={known.detail} />}
       >
-        <nav className="tabs" aria-label="Sandbox">
+        <nav className="tabs" aria-label="Sandbox" ref={showCurrent}>
           {tabs.map(({ to, name }) => (
             <Link key={to} to={to} params={{ sandboxId }} activeOptions={{ exact: true, includeSearch: false }}>
               {name}
@@ -80,6 +80,11 @@ export function SandboxPage() {
       </Page>
     </KnownContext>
   );
+}
+
+/** On a narrow screen the tab of the page may be out of sight. */
+function showCurrent(nav: HTMLElement | null): void {
+  nav?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
 }
 
 function StateLine({ known: { sandboxId, detail, events } }: { known: Known }) {

@@ -55,7 +55,7 @@ export function Sandboxes() {
               to="/sandboxes"
               search={{ ...search, show }}
               aria-current={search.show === show ? 'page' : undefined}
-              activeProps={{}}
+              activeOptions={{ exact: true }}
             >
               {name}
             </Link>

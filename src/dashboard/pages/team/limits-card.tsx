@@ -30,12 +30,14 @@ export function LimitsCard() {
               {counted.map(({ of, name }) => (
                 <div key={of} style={{ display: 'contents' }}>
                   <dt>{name}</dt>
-                  <dd className="row num" style={{ gap: 10, flexWrap: 'nowrap' }}>
+                  <dd className="row" style={{ gap: 10, flexWrap: 'nowrap' }}>
                     <Meter
                       share={taken[of] / Math.max(1, limits[of])}
                       label={`${name}: ${taken[of]} of ${limits[of]}`}
                     />
-                    {formatCount(taken[of])} of {formatCount(limits[of])}
+                    <span className="num">
+                      {formatCount(taken[of])} of {formatCount(limits[of])}
+                    </span>
                   </dd>
                 </div>
               ))}

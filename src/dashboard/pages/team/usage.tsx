@@ -39,7 +39,7 @@ export function Usage() {
               search={name === '24h' ? {} : { range: name }}
               replace
               aria-current={name === range ? 'page' : undefined}
-              activeProps={{}}
+              activeOptions={{ exact: true }}
             >
               {name}
             </Link>
