@@ -39,6 +39,7 @@ const api = await startApi({
   socketPath: options.socketPath,
   seed: new Uint8Array(32),
   log: silentLog,
+  features: { volumes: true },
   ...(options.leaseSeconds !== undefined && { replica: { leaseSeconds: options.leaseSeconds } }),
   ...(options.webhooks && { webhooks: options.webhooks }),
 });

@@ -103,7 +103,8 @@ test('a sandbox is paused, resumed, extended, forked and made a template of', as
     (JSON.parse(await ok('sandbox', 'info', '--json', id)) as { state: string }).state;
   await ok('sandbox', 'pause', sandboxId);
   assert.equal(await state(sandboxId), 'paused');
-  await ok('sandbox', 'resume', '--timeout', '300', sandboxId);
+  const resumed = JSON.parse(await ok('sandbox', 'resume', '--timeout', '300', '--json', sandboxId)) as object;
+  assert.equal('sandboxID' in resumed && resumed.sandboxID, sandboxId);
   assert.equal(await state(sandboxId), 'running');
   await ok('sandbox', 'extend', sandboxId, '900');
   const fork = await ok('sandbox', 'fork', sandboxId);

@@ -76,6 +76,9 @@ test('a port of a sandbox is a port of this machine, for any protocol', async ()
   }
   const closed = await run([atoll, 'forward', sandbox.sandboxId, '70000']);
   assert.equal(closed.exitCode, 2);
+  const datagrams = await run([atoll, 'forward', sandbox.sandboxId, '53/udp']);
+  assert.equal(datagrams.exitCode, 2);
+  assert.match(datagrams.stderr, /53\/udp: UDP does not pass/);
   const unknown = await run([atoll, 'forward', 'nosuchsandbox', '80']);
   assert.match(unknown.stderr, /^atoll forward: .*nosuchsandbox.*\n$/);
 });

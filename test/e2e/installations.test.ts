@@ -102,12 +102,17 @@ test('teams, users, keys and tokens are made, listed, renamed and revoked on the
   };
   const status = async (headers: Record<string, string>, path = '/sandboxes') =>
     (await fetch(`${platform.ready.url}${path}`, { headers })).status;
-  await done('team', 'create', 'blue', 'Blue');
+  const made = async (...args: string[]) => JSON.parse(await done(...args, '--json')) as Record<string, string>;
+  expect(await made('team', 'create', 'blue', 'Blue')).toEqual({
+    teamID: expect.any(String),
+    slug: 'blue',
+    name: 'Blue',
+  });
   await done('team', 'rename', 'blue', 'Azure');
   const key = await done('key', 'create', '--team', 'blue', '--name', 'one');
-  const userId = await done('user', 'create', 'Ann', '--email', 'ann@example.com');
+  const { userID: userId = '' } = await made('user', 'create', 'Ann', '--email', 'ann@example.com');
   await done('user', 'join', userId, 'blue');
-  const token = await done('token', 'create', userId, '--name', 'laptop');
+  const { id: tokenId = '', token } = await made('token', 'create', userId, '--name', 'laptop');
   expect(
     await (await fetch(`${platform.ready.url}/teams`, { headers: { Authorization: `Bearer ${token}` } })).json(),
   ).toMatchObject([{ name: 'Azure', isDefault: true }]);
@@ -118,9 +123,14 @@ test('teams, users, keys and tokens are made, listed, renamed and revoked on the
   await done('key', 'rename', keyId, 'two', '--team', 'blue');
   expect(await done('key', 'list', '--team', 'blue')).toContain('two');
   await done('key', 'revoke', keyId, '--team', 'blue');
+  const { id: otherId = '', key: otherKey = '' } = await made('key', 'create', '--team', 'blue');
+  expect(await status({ 'X-API-Key': otherKey })).toBe(200);
+  await done('key', 'revoke', otherId, '--team', 'blue');
+  expect(await status({ 'X-API-Key': otherKey })).toBe(401);
   expect(await status({ 'X-API-Key': key })).toBe(401);
   const tokens = JSON.parse(await done('token', 'list', userId, '--json')) as { id: string; name: string }[];
-  await done('token', 'revoke', userId, tokens[0]?.id ?? '');
+  expect(tokens.map(({ id, name }) => [id, name])).toEqual([[tokenId, 'laptop']]);
+  await done('token', 'revoke', userId, tokenId);
   expect(await status({ Authorization: `Bearer ${token}` }, '/teams')).toBe(401);
   await done('user', 'leave', userId, 'blue');
   expect(JSON.parse(await done('team', 'list', '--json'))).toContainEqual(

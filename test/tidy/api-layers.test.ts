@@ -35,7 +35,7 @@ const layers: Record<string, string[]> = {
 };
 
 const rooms = new Set(
-  'blob build cluster credential event identity metrics operator replica sandbox secret session snapshot team template volume webhook'.split(
+  'blob build cluster credential event identity metrics operator repeat replica sandbox secret session snapshot team template volume webhook'.split(
     ' ',
   ),
 );

@@ -2296,6 +2296,7 @@ class Operations(Caller):
         sandbox_id: str,
         *,
         body: Optional[NewSnapshot] = None,
+        idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
         token: Optional[str] = None,
     ) -> SnapshotInfo:
@@ -2305,6 +2306,7 @@ class Operations(Caller):
             "POST",
             "/sandboxes/{sandboxID}/snapshots",
             path_values={"sandboxID": sandbox_id},
+            headers={"idempotency-key": idempotency_key},
             body=body,
             timeout=timeout,
             token=token,
@@ -2348,6 +2350,7 @@ class Operations(Caller):
         self,
         *,
         body: TemplateBuildRequestV3,
+        idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
         token: Optional[str] = None,
     ) -> TemplateRequestResponseV3:
@@ -2356,6 +2359,7 @@ class Operations(Caller):
             "createTemplateV3",
             "POST",
             "/v3/templates",
+            headers={"idempotency-key": idempotency_key},
             body=body,
             timeout=timeout,
             token=token,
@@ -2365,6 +2369,7 @@ class Operations(Caller):
         self,
         *,
         body: NewVolume,
+        idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
         token: Optional[str] = None,
     ) -> VolumeAndToken:
@@ -2373,6 +2378,7 @@ class Operations(Caller):
             "createVolume",
             "POST",
             "/volumes",
+            headers={"idempotency-key": idempotency_key},
             body=body,
             timeout=timeout,
             token=token,
@@ -2612,6 +2618,7 @@ class Operations(Caller):
         sandbox_id: str,
         *,
         body: Optional[SandboxFork] = None,
+        idempotency_key: Optional[str] = None,
         timeout: Optional[float] = None,
         token: Optional[str] = None,
     ) -> List[SandboxForkResult]:
@@ -2621,6 +2628,7 @@ class Operations(Caller):
             "POST",
             "/sandboxes/{sandboxID}/fork",
             path_values={"sandboxID": sandbox_id},
+            headers={"idempotency-key": idempotency_key},
             body=body,
             timeout=timeout,
             token=token,

@@ -1779,6 +1779,8 @@ export interface Operations {
   createSnapshot: {
     request: {
       sandboxID: string;
+      /** The same request with the same key is carried out once, and all are answered alike for 24 hours; at most 255 characters */
+      idempotencyKey?: string | undefined;
       body?: Schemas['NewSnapshot'] | undefined;
     };
     answer: Schemas['SnapshotInfo'];
@@ -1800,6 +1802,8 @@ export interface Operations {
   /** Register a build; it waits until it is started */
   createTemplateV3: {
     request: {
+      /** The same request with the same key is carried out once, and all are answered alike for 24 hours; at most 255 characters */
+      idempotencyKey?: string | undefined;
       body: Schemas['TemplateBuildRequestV3'];
     };
     answer: Schemas['TemplateRequestResponseV3'];
@@ -1807,6 +1811,8 @@ export interface Operations {
   /** Create an empty volume */
   createVolume: {
     request: {
+      /** The same request with the same key is carried out once, and all are answered alike for 24 hours; at most 255 characters */
+      idempotencyKey?: string | undefined;
       body: Schemas['NewVolume'];
     };
     answer: Schemas['VolumeAndToken'];
@@ -1919,6 +1925,8 @@ export interface Operations {
   forkSandbox: {
     request: {
       sandboxID: string;
+      /** The same request with the same key is carried out once, and all are answered alike for 24 hours; at most 255 characters */
+      idempotencyKey?: string | undefined;
       body?: Schemas['SandboxFork'] | undefined;
     };
     answer: Array<Schemas['SandboxForkResult']>;
@@ -2742,11 +2750,11 @@ export const wires: { readonly [Name in keyof Operations]: Wire } = {
   createSandbox: { method: 'POST', path: '/sandboxes', headers: { idempotencyKey: 'idempotency-key' }, body: 'json', answer: 'json' },
   createSandboxV2: { method: 'POST', path: '/v2/sandboxes', headers: { idempotencyKey: 'idempotency-key' }, body: 'json', answer: 'json' },
   createSecret: { method: 'POST', path: '/secrets', body: 'json', answer: 'json' },
-  createSnapshot: { method: 'POST', path: '/sandboxes/{sandboxID}/snapshots', body: 'json', answer: 'json' },
+  createSnapshot: { method: 'POST', path: '/sandboxes/{sandboxID}/snapshots', headers: { idempotencyKey: 'idempotency-key' }, body: 'json', answer: 'json' },
   createTemplate: { method: 'POST', path: '/templates', body: 'json', answer: 'json' },
   createTemplateV2: { method: 'POST', path: '/v2/templates', body: 'json', answer: 'json' },
-  createTemplateV3: { method: 'POST', path: '/v3/templates', body: 'json', answer: 'json' },
-  createVolume: { method: 'POST', path: '/volumes', body: 'json', answer: 'json' },
+  createTemplateV3: { method: 'POST', path: '/v3/templates', headers: { idempotencyKey: 'idempotency-key' }, body: 'json', answer: 'json' },
+  createVolume: { method: 'POST', path: '/volumes', headers: { idempotencyKey: 'idempotency-key' }, body: 'json', answer: 'json' },
   createVolumeDirectory: { method: 'POST', path: '/volumecontent/{volumeID}/dir', query: ['path', 'uid', 'gid', 'mode', 'force'], answer: 'json' },
   createWebhook: { method: 'POST', path: '/events/webhooks', body: 'json', answer: 'json' },
   deleteAccessToken: { method: 'DELETE', path: '/access-tokens/{accessTokenID}', answer: 'nothing' },
@@ -2760,7 +2768,7 @@ export const wires: { readonly [Name in keyof Operations]: Wire } = {
   deleteVolume: { method: 'DELETE', path: '/volumes/{volumeID}', answer: 'nothing' },
   deleteVolumePath: { method: 'DELETE', path: '/volumecontent/{volumeID}/path', query: ['path'], answer: 'nothing' },
   deleteWebhook: { method: 'DELETE', path: '/events/webhooks/{webhookID}', answer: 'nothing' },
-  forkSandbox: { method: 'POST', path: '/sandboxes/{sandboxID}/fork', body: 'json', answer: 'json' },
+  forkSandbox: { method: 'POST', path: '/sandboxes/{sandboxID}/fork', headers: { idempotencyKey: 'idempotency-key' }, body: 'json', answer: 'json' },
   getAudit: { method: 'GET', path: '/audit', query: ['operation', 'target', 'actor', 'limit', 'nextToken'], answer: 'json' },
   getHealth: { method: 'GET', path: '/health', answer: 'json' },
   getIdentityConfiguration: { method: 'GET', path: '/.well-known/openid-configuration', answer: 'json' },

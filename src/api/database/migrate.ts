@@ -16,6 +16,7 @@ import { pauseDefault } from './migrations/0008-pause-default.ts';
 import { timeline } from './migrations/0009-timeline.ts';
 import { buildSteps } from './migrations/0010-build-steps.ts';
 import { volumeCopies } from './migrations/0011-volume-copies.ts';
+import { repeatedRequests } from './migrations/0012-repeated-requests.ts';
 import type { Db } from './db.ts';
 import type { Tables } from './schema.ts';
 
@@ -35,6 +36,7 @@ export const migrations: Record<string, Migration> = {
   '0009-timeline': timeline,
   '0010-build-steps': buildSteps,
   '0011-volume-copies': volumeCopies,
+  '0012-repeated-requests': repeatedRequests,
   ...addedColumns('sandboxes', sandboxColumns),
 };
 

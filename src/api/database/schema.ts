@@ -22,6 +22,7 @@ export type Tables = AccountTables &
     sandboxes: SandboxTable;
     sandbox_labels: SandboxLabelTable;
     idempotency_keys: IdempotencyKeyTable;
+    repeated_requests: RepeatedRequestTable;
     nodes: NodeTable;
     audit_log: AuditTable;
     secrets: SecretTable;
@@ -141,6 +142,20 @@ type IdempotencyKeyTable = {
   answer_json: Fixed<string>;
   /** The sandbox ran: this is the answer. Before, it is only where that sandbox still has a row. */
   answered: Flag;
+  created_at_us: Fixed<number>;
+};
+
+/** Another request that its client may repeat: the same key, the same answer. */
+type RepeatedRequestTable = {
+  team_id: Fixed<string>;
+  operation: Fixed<string>;
+  idempotency_key: Fixed<string>;
+  /** Digest of the request, by the installation's seed. */
+  request_digest: Fixed<string>;
+  /** The process that carries it out; empty where nobody does any more and it is not known what it did. */
+  replica_id: string;
+  /** Encrypted, since there are tokens in it; null while it is carried out, and where its process ended meanwhile. */
+  sealed_answer: string | null;
   created_at_us: Fixed<number>;
 };
 

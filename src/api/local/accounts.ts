@@ -66,7 +66,11 @@ function keysOf(reading: Db, change: Changer) {
       change('key.create', async accounts => {
         const team = await teamOf(accounts.db, slug);
         const { key, text } = await createApiKey(accounts, team, name);
-        return { teamId: team.teamId, change: { target: `apiKey:${key.keyId}`, after: { name } }, answer: text };
+        return {
+          teamId: team.teamId,
+          change: { target: `apiKey:${key.keyId}`, after: { name } },
+          answer: { id: key.keyId, text },
+        };
       }),
     listKeys: async (slug: string | undefined) =>
       (await listApiKeys(reading, (await teamOf(reading, slug)).teamId)).map(key => summaryOf('e2b_', key.keyId, key)),
@@ -147,7 +151,10 @@ function usersOf(reading: Db, change: Changer) {
     createToken: (userId: string, name: string) =>
       change('token.create', async accounts => {
         const { token, text } = await createAccessToken(accounts, await userOf(accounts.db, userId), name);
-        return { change: { target: `accessToken:${token.tokenId}`, after: { name, userId } }, answer: text };
+        return {
+          change: { target: `accessToken:${token.tokenId}`, after: { name, userId } },
+          answer: { id: token.tokenId, text },
+        };
       }),
     listTokens: async (userId: string) =>
       (await listAccessTokens(reading, (await userOf(reading, userId)).userId)).map(token =>

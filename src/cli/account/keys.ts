@@ -11,11 +11,13 @@ export function keyCommands(withAccounts: WithAccounts): Command[] {
   return [
     {
       name: 'key create',
-      usage: '[--name NAME] [--team SLUG]',
+      usage: '[--name NAME] [--team SLUG] [--json]',
       summary: 'Makes an API key and prints it, this once',
       async run(args, terminal) {
-        const { values } = parseArguments(args, { name: { type: 'string' }, ...team });
-        terminal.out(`${await withAccounts(accounts => accounts.createKey(values.team, values.name ?? 'unnamed'))}\n`);
+        const { values } = parseArguments(args, { name: { type: 'string' }, json: { type: 'boolean' }, ...team });
+        const { name = 'unnamed' } = values;
+        const { id, text: key } = await withAccounts(accounts => accounts.createKey(values.team, name));
+        terminal.out(values.json ? jsonText({ id, name, key }) : `${key}\n`);
         return 0;
       },
     },

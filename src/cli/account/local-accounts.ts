@@ -7,7 +7,7 @@ export type CredentialSummary = { id: string; name: string; masked: string; crea
  */
 type LocalAccounts = {
   /** Makes a key and answers it. It is not kept anywhere in this form. */
-  createKey(teamSlug: string | undefined, name: string): Promise<string>;
+  createKey(teamSlug: string | undefined, name: string): Promise<{ id: string; text: string }>;
   listKeys(teamSlug: string | undefined): Promise<CredentialSummary[]>;
   /** These fail with `not_found` for an unknown key. */
   renameKey(teamSlug: string | undefined, keyId: string, name: string): Promise<void>;
@@ -22,7 +22,7 @@ type LocalAccounts = {
   join(userId: string, teamSlug: string): Promise<void>;
   leave(userId: string, teamSlug: string): Promise<void>;
   /** Makes an access token and answers it. It is not kept anywhere in this form. */
-  createToken(userId: string, name: string): Promise<string>;
+  createToken(userId: string, name: string): Promise<{ id: string; text: string }>;
   listTokens(userId: string): Promise<CredentialSummary[]>;
   revokeToken(userId: string, tokenId: string): Promise<void>;
 };

@@ -1,19 +1,20 @@
 import { parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
 import type { WithAccounts } from './local-accounts.ts';
-import { show } from '../terminal/table.ts';
+import { jsonText, show } from '../terminal/table.ts';
 
 /** `atoll team …`. */
 export function teamCommands(withAccounts: WithAccounts): Command[] {
   return [
     {
       name: 'team create',
-      usage: 'SLUG NAME',
+      usage: '[--json] SLUG NAME',
       summary: 'Makes a team; its slug is the namespace of its templates',
       async run(args, terminal) {
-        const { positionals } = parseArguments(args, {}, ['SLUG', 'NAME']);
+        const { values, positionals } = parseArguments(args, { json: { type: 'boolean' } }, ['SLUG', 'NAME']);
         const [slug = '', name = ''] = positionals;
-        terminal.out(`${await withAccounts(accounts => accounts.createTeam({ name, slug }))}\n`);
+        const teamID = await withAccounts(accounts => accounts.createTeam({ name, slug }));
+        terminal.out(values.json ? jsonText({ teamID, slug, name }) : `${teamID}\n`);
         return 0;
       },
     },

@@ -9,12 +9,14 @@ export function userCommands(withAccounts: WithAccounts): Command[] {
   return [
     {
       name: 'user create',
-      usage: 'NAME [--email ADDRESS]',
+      usage: 'NAME [--email ADDRESS] [--json]',
       summary: 'Makes a user and prints the ID',
       async run(args, terminal) {
-        const { values, positionals } = parseArguments(args, { email: { type: 'string' } }, ['NAME']);
+        const options = { email: { type: 'string' }, json: { type: 'boolean' } } as const;
+        const { values, positionals } = parseArguments(args, options, ['NAME']);
         const user = { name: positionals[0] ?? '', email: values.email ?? null };
-        terminal.out(`${await withAccounts(accounts => accounts.createUser(user))}\n`);
+        const userID = await withAccounts(accounts => accounts.createUser(user));
+        terminal.out(values.json ? jsonText({ userID, ...user }) : `${userID}\n`);
         return 0;
       },
     },
@@ -64,13 +66,14 @@ function tokenCommands(withAccounts: WithAccounts): Command[] {
   return [
     {
       name: 'token create',
-      usage: 'USER_ID [--name NAME]',
+      usage: 'USER_ID [--name NAME] [--json]',
       summary: 'Makes an access token of a user and prints it, this once',
       async run(args, terminal) {
-        const { values, positionals } = parseArguments(args, { name: { type: 'string' } }, ['USER_ID']);
-        terminal.out(
-          `${await withAccounts(accounts => accounts.createToken(positionals[0] ?? '', values.name ?? 'unnamed'))}\n`,
-        );
+        const options = { name: { type: 'string' }, json: { type: 'boolean' } } as const;
+        const { values, positionals } = parseArguments(args, options, ['USER_ID']);
+        const { name = 'unnamed' } = values;
+        const { id, text: token } = await withAccounts(accounts => accounts.createToken(positionals[0] ?? '', name));
+        terminal.out(values.json ? jsonText({ id, name, token }) : `${token}\n`);
         return 0;
       },
     },

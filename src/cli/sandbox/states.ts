@@ -26,13 +26,15 @@ function changeCommands(request: PlatformRequest): Command[] {
     },
     {
       name: 'sandbox resume',
-      usage: '[--timeout SECONDS] SANDBOX_ID',
+      usage: '[--timeout SECONDS] [--json] SANDBOX_ID',
       summary: 'Resumes a paused sandbox',
       async run(args, terminal) {
-        const { values, positionals } = parseArguments(args, { timeout: { type: 'string' } }, ['SANDBOX_ID']);
+        const options = { timeout: { type: 'string' }, json: { type: 'boolean' } } as const;
+        const { values, positionals } = parseArguments(args, options, ['SANDBOX_ID']);
         const timeout = values.timeout === undefined ? {} : { timeout: numberOf('--timeout', values.timeout) };
-        await request('POST', `/v2${pathOf(positionals[0])}/connect`, timeout);
-        terminal.err('Running.\n');
+        const sandbox = await request('POST', `/v2${pathOf(positionals[0])}/connect`, timeout);
+        if (values.json) terminal.out(jsonText(sandbox));
+        else terminal.err('Running.\n');
         return 0;
       },
     },

@@ -50,6 +50,10 @@ export async function tunnelEndOf(
 }
 
 function forwardingOf(text: string, host: string): Forwarding {
+  if (/\/udp$/i.test(text))
+    throw new AtollError('invalid', `${text}: UDP does not pass into a sandbox, since the edge has TCP ports alone`, {
+      detail: commandLineDetail,
+    });
   const match = /^(?:(\d{1,5}):)?(\d{1,5})$/.exec(text);
   const port = Number(match?.[2]);
   const localPort = match?.[1] === undefined ? port : Number(match[1]);

@@ -135,18 +135,20 @@ export const idempotencyBounds = {
   perTeamMax: 200_000,
 } as const;
 
+const keyHeaders = (description: string) =>
+  Type.Object({
+    'idempotency-key': Type.Optional(
+      Type.String({ maxLength: idempotencyBounds.keyCharactersMax, pattern: '^[!-~]+$', description }),
+    ),
+  });
+
+const answeredAlike = `all are answered alike for ${idempotencyBounds.keptHours} hours`;
+
 /** Headers of POST /sandboxes and POST /v2/sandboxes. */
-export const CreateHeaders = Type.Object({
-  'idempotency-key': Type.Optional(
-    Type.String({
-      maxLength: idempotencyBounds.keyCharactersMax,
-      pattern: '^[!-~]+$',
-      description:
-        'The same request with the same key makes one sandbox, and all are answered alike for ' +
-        `${idempotencyBounds.keptHours} hours`,
-    }),
-  ),
-});
+export const CreateHeaders = keyHeaders(`The same request with the same key makes one sandbox, and ${answeredAlike}`);
+
+/** Headers of other requests that make something: forks, snapshots, volumes, builds. */
+export const OnceHeaders = keyHeaders(`The same request with the same key is carried out once, and ${answeredAlike}`);
 
 /** The default lifetimes, seconds, of `POST /sandboxes` and `POST /v2/sandboxes`. */
 export const defaultTimeoutSeconds = { v1: 15, v2: 300 } as const;

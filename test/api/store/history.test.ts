@@ -4,6 +4,8 @@ import { insertAudit, listAudit } from '../../../src/api/event/store/audit.ts';
 import { histories, pruneHistory } from '../../../src/api/event/store/history.ts';
 import { listEvents, pruneEvents } from '../../../src/api/event/store/list.ts';
 import { recordEvent } from '../../../src/api/event/store/write.ts';
+import { endRequest, findRequest, forgetRequest, takeRequest } from '../../../src/api/repeat/store/requests.ts';
+import { enterReplica } from '../../../src/api/replica/store/replicas.ts';
 import type { Db } from '../../../src/api/database/db.ts';
 import type { EventType } from '../../../src/protocol/api/event.ts';
 import {
@@ -131,5 +133,33 @@ onEachDatabase(database => {
     await pruneTeamMetrics(db, 661);
     expect(await latestBefore(db, teamId, 780)).toBeNull();
     expect(await latestBefore(db, teamId, 840)).toBe(4);
+  });
+
+  test('repeated requests: one process takes each, and what is known of it is told until it is forgotten', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine, theirs } = scene;
+    const request = { teamId: mine.teamId, operation: 'createVolume', key: 'once' };
+    const taken = { requestDigest: 'digest', replicaId: 'first', nowUs: startUs };
+    await enterReplica(db, { replicaId: 'first', name: 'host' }, startUs + 10);
+    expect(await findRequest(db, request, startUs)).toBeUndefined();
+    expect(await takeRequest(db, request, taken)).toBe(true);
+    expect(await takeRequest(db, request, { ...taken, replicaId: 'second' })).toBe(false);
+    const others = [
+      { ...request, teamId: theirs.teamId },
+      { ...request, operation: 'forkSandbox' },
+      { ...request, key: 'twice' },
+    ];
+    for (const other of others) expect(await takeRequest(db, other, taken)).toBe(true);
+
+    const known = { requestDigest: 'digest', replicaId: 'first', sealedAnswer: null, isAlive: true };
+    expect(await findRequest(db, request, startUs + 9)).toEqual(known);
+    expect(await findRequest(db, request, startUs + 10)).toEqual({ ...known, isAlive: false });
+    await endRequest(db, request, { sealedAnswer: 'sealed' });
+    expect(await findRequest(db, request, startUs)).toEqual({ ...known, sealedAnswer: 'sealed' });
+    await endRequest(db, others[2]!, 'unknown');
+    expect(await findRequest(db, others[2]!, startUs)).toEqual({ ...known, replicaId: '', isAlive: false });
+    await forgetRequest(db, request);
+    expect(await findRequest(db, request, startUs)).toBeUndefined();
+    for (const other of others.slice(0, 2)) expect(await findRequest(db, other, startUs)).toEqual(known);
   });
 });

@@ -6,11 +6,13 @@ import {
   RegisteredBuild,
 } from '../../../protocol/api/template-build.ts';
 import { Template } from '../../../protocol/api/template.ts';
+import { OnceHeaders } from '../../../protocol/api/sandbox.ts';
 import type {
   DockerfileBuild as DockerfileBody,
   RegisterBuild as RegisterBody,
   RegisteredBuild as RegisteredBody,
 } from '../../../protocol/api/template-build.ts';
+import { once, type OnceDeps } from '../../repeat/rules/once.ts';
 import { registerBuild } from '../rules/register.ts';
 import type { AskedBuild } from '../rules/register.ts';
 import { requireOwnTeam } from '../../team/rules/own-team.ts';
@@ -24,6 +26,7 @@ import type { Clock } from '../../../base/clock.ts';
 import type { BuildsAllowed } from '../../../protocol/build.ts';
 import type { AwaitDeps } from '../rules/awaited.ts';
 import type { StartDeps } from '../rules/start.ts';
+import type { TeamRecord } from '../../team/record.ts';
 import type { LimitsOf } from '../../team/rules/limits.ts';
 import type { Db } from '../../database/db.ts';
 import type { Change } from '../../event/record.ts';
@@ -36,29 +39,40 @@ export const registerBuildV3 = route({
   summary: 'Register a build; it waits until it is started',
   auth: 'team',
   body: RegisterBuild,
+  headers: OnceHeaders,
   responses: { 202: { description: 'The build waits', schema: RegisteredBuild } },
   errors: [404, 409, 429],
   async handle(
-    deps: { buildsAllowed: BuildsAllowed; clock: Clock; db: Db; limitsOf: LimitsOf },
-    { caller, body, audit },
+    deps: OnceDeps & { buildsAllowed: BuildsAllowed; limitsOf: LimitsOf },
+    { caller, headers, body, audit },
   ) {
     assertMayBuild(deps.buildsAllowed, caller);
-    requireOwnTeam(caller.team, body.teamID);
-    const { template, buildId, name, tags } = await registerBuild(deps, caller.team, askedOf(body));
-    audit({ target: `build:${buildId}`, after: { templateId: template.templateId } });
-    const { templateId, public: isPublic } = template;
-    const names = [`${caller.team.slug}/${name}`];
-    const registered: RegisteredBody = {
-      templateID: templateId,
-      buildID: buildId,
-      public: isPublic,
-      names,
-      tags,
-      aliases: [name],
-    };
+    const { team } = caller;
+    requireOwnTeam(team, body.teamID);
+    const asked = askedOf(body);
+    const key = headers['idempotency-key'];
+    const request = { teamId: team.teamId, operation: 'createTemplateV3', key, asked };
+    const registered = await once(deps, request, async () =>
+      registeredView(team, await registerBuild(deps, team, asked)),
+    );
+    audit({ target: `build:${registered.buildID}`, after: { templateId: registered.templateID } });
     return { status: 202, body: registered };
   },
 });
+
+function registeredView(
+  { slug }: TeamRecord,
+  { template, buildId, name, tags }: Awaited<ReturnType<typeof registerBuild>>,
+): RegisteredBody {
+  return {
+    templateID: template.templateId,
+    buildID: buildId,
+    public: template.public,
+    names: [`${slug}/${name}`],
+    tags,
+    aliases: [name],
+  };
+}
 
 const listed = { description: 'The build waits', schema: Template };
 

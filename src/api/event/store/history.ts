@@ -8,7 +8,7 @@ const removedAtOnce = 1_000;
 
 /** A table whose rows say what was: of a team each, with a time, and gone some day. */
 type History = {
-  table: 'audit_log' | 'idempotency_keys' | 'past_sandboxes';
+  table: 'audit_log' | 'idempotency_keys' | 'past_sandboxes' | 'repeated_requests';
   /** Tells rows of one team and time apart. */
   key: string;
   /** When a row came, microseconds since the epoch. */
@@ -19,6 +19,7 @@ type History = {
 export const histories = {
   audit: { table: 'audit_log', key: 'entry_id', at: 'at_us' },
   idempotencyKeys: { table: 'idempotency_keys', key: 'idempotency_key', at: 'created_at_us' },
+  repeatedRequests: { table: 'repeated_requests', key: 'idempotency_key', at: 'created_at_us' },
   pastSandboxes: { table: 'past_sandboxes', key: 'sandbox_id', at: 'ended_at_us' },
 } as const satisfies Record<string, History & { table: keyof Tables }>;
 

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { SandboxFork, SandboxForkResult } from '../../../protocol/api/lifecycle.ts';
-import { defaultTimeoutSeconds } from '../../../protocol/api/sandbox.ts';
+import { OnceHeaders, defaultTimeoutSeconds } from '../../../protocol/api/sandbox.ts';
+import { once, type OnceDeps } from '../../repeat/rules/once.ts';
 import { forkSandbox } from '../workflows/fork.ts';
 import type { ForkResult } from '../workflows/fork.ts';
 import { apiError } from '../../http/error.ts';
@@ -19,14 +20,23 @@ export const forkSandboxRoute = route({
   params: sandboxParams,
   body: SandboxFork,
   bodyOptional: true,
+  headers: OnceHeaders,
   responses: { 201: { description: 'What became of each fork', schema: Type.Array(SandboxForkResult) } },
   errors: [404, 409, 503, 507],
-  async handle(deps: ForkDeps, { caller, params, body, audit, signal }) {
-    audit({ target: `sandbox:${params.sandboxID}` });
+  async handle(deps: ForkDeps & OnceDeps, { caller: { team }, params: { sandboxID }, headers, body, audit, signal }) {
+    audit({ target: `sandbox:${sandboxID}` });
     const { timeout: seconds = defaultTimeoutSeconds.v1, count = 1 } = body;
-    const results = await forkSandbox(deps, caller.team, params.sandboxID, { seconds, count }, signal);
-    audit({ after: { forks: results.flatMap(result => ('sandbox' in result ? result.sandbox.sandboxId : [])) } });
-    return { status: 201, body: results.map(result => resultView(deps.seed, result)) };
+    const key = headers['idempotency-key'];
+    const asked = { sandboxID, seconds, count };
+    const request = { teamId: team.teamId, operation: 'forkSandbox', key, asked };
+    const results = await once(deps, request, async () => {
+      // Who asks again for what was begun finds it: it is not given up with the connection.
+      const until = key === undefined ? signal : new AbortController().signal;
+      const made = await forkSandbox(deps, team, sandboxID, { seconds, count }, until);
+      return made.map(result => resultView(deps.seed, result));
+    });
+    audit({ after: { forks: results.flatMap(({ sandbox }) => sandbox?.sandboxID ?? []) } });
+    return { status: 201, body: results };
   },
 });
 

@@ -7,13 +7,12 @@ import { histories, pruneHistory } from '../../event/store/history.ts';
 /** How often this runs, milliseconds. */
 export const keysIntervalMs = 10 * 60_000;
 
-/** Forgets the keys of creates that are old, and those beyond `perTeamMax` of a team. */
+/** Forgets the keys of creates and of other requests that are old, and those beyond `perTeamMax` of a team. */
 export async function reconcileKeys(
   { clock, db }: { clock: Clock; db: Db },
   perTeamMax: number = idempotencyBounds.perTeamMax,
 ): Promise<void> {
-  await pruneHistory(db, histories.idempotencyKeys, {
-    beforeUs: clock() - idempotencyBounds.keptHours * 3600 * microsPerSecond,
-    perTeamMax,
-  });
+  const beforeUs = clock() - idempotencyBounds.keptHours * 3600 * microsPerSecond;
+  await pruneHistory(db, histories.idempotencyKeys, { beforeUs, perTeamMax });
+  await pruneHistory(db, histories.repeatedRequests, { beforeUs, perTeamMax });
 }

@@ -1,18 +1,18 @@
 import { AtollError } from '../../../base/error.ts';
 
-/** What a client that repeats a create too early is told by, for programs. */
+/** What a client that repeats a request too early is told by, for programs. */
 const underWay = 'idempotency_in_progress';
 
-/** The error for a create whose key another create has, which has not come to its end. */
-export function createUnderWay(): AtollError {
-  return new AtollError('conflict', 'A create with this Idempotency-Key is under way: ask again', {
+/** The error for a request whose key another one has, which has not come to its end. */
+export function requestUnderWay(): AtollError {
+  return new AtollError('conflict', 'A request with this Idempotency-Key is under way: ask again', {
     detail: underWay,
     retryAfterSeconds: 1,
   });
 }
 
-/** Whether an error is that of `createUnderWay`. */
-export function isCreateUnderWay(error: unknown): boolean {
+/** Whether an error is that of `requestUnderWay`. */
+export function isUnderWay(error: unknown): boolean {
   return error instanceof AtollError && error.detail === underWay;
 }
 
@@ -22,5 +22,15 @@ export function requestMismatch(): AtollError {
     'conflict',
     'header idempotency-key: another request was sent with this key; use a new key for a new request',
     { detail: 'idempotency_request_mismatch' },
+  );
+}
+
+/** The error for a key whose request was cut off: it may have done what was asked, and is not done again. */
+export function requestOutcomeUnknown(): AtollError {
+  return new AtollError(
+    'conflict',
+    'It is not known what became of the request with this Idempotency-Key, which was cut off: look at what is there, ' +
+      'and use a new key to ask once more',
+    { detail: 'idempotency_outcome_unknown' },
   );
 }

@@ -1,6 +1,6 @@
 import { AtollError } from '../../../base/error.ts';
 import type { TeamRecord } from '../../team/record.ts';
-import { createUnderWay, isCreateUnderWay, requestMismatch } from '../rules/repeated.ts';
+import { requestUnderWay, isUnderWay, requestMismatch } from '../rules/repeated.ts';
 import { findKey } from '../store/idempotency.ts';
 import type { Repeatable } from '../store/idempotency.ts';
 import type { CreatedSandbox } from '../record.ts';
@@ -34,8 +34,8 @@ export async function createSandboxOnce(
       return await createSandbox(deps, team, asked, clientSignal, repeatable);
     } catch (error) {
       // Another request was faster between the two looks.
-      if (!isCreateUnderWay(error)) throw error;
+      if (!isUnderWay(error)) throw error;
     }
   }
-  throw createUnderWay();
+  throw requestUnderWay();
 }

@@ -4,7 +4,7 @@ import type { EgressPolicy } from '../../../protocol/network/network.ts';
 import type { NodeProtocol, TemplateImage } from '../../../protocol/node.ts';
 import { occupyingStates } from '../../../protocol/state.ts';
 import { microsPerSecond } from '../../../base/clock.ts';
-import { createUnderWay } from '../rules/repeated.ts';
+import { requestUnderWay } from '../rules/repeated.ts';
 import { holdSecrets } from './secrets.ts';
 import { hasRoom } from '../../placement/has-room.ts';
 import { noCompatibleNode } from '../../placement/nodes.ts';
@@ -76,7 +76,7 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
       const outcome = await insertSandbox(deps.db, row, limits, repeatable, db =>
         hasRoom(db, sandbox, demandsOf(sandbox)),
       );
-      if (outcome === 'key_taken') throw createUnderWay();
+      if (outcome === 'key_taken') throw requestUnderWay();
       if (outcome === 'volume_gone')
         throw new AtollError('invalid', 'volumeMounts: a volume was deleted at this moment');
       if (outcome === 'volume_moves')

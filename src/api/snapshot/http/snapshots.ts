@@ -1,6 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import { NewSnapshot, SnapshotInfo } from '../../../protocol/api/lifecycle.ts';
 import { int32 } from '../../../protocol/api/primitives.ts';
+import { OnceHeaders } from '../../../protocol/api/sandbox.ts';
+import { once, type OnceDeps } from '../../repeat/rules/once.ts';
 import { snapshotSandbox } from '../workflows/take.ts';
 import { listSnapshotsOf, snapshotPageMax } from '../rules/list.ts';
 import type { SnapshotName } from '../rules/list.ts';
@@ -19,13 +21,18 @@ export const createSnapshotRoute = route({
   params: sandboxParams,
   body: NewSnapshot,
   bodyOptional: true,
+  headers: OnceHeaders,
   responses: {
     201: { description: 'Sandboxes can be made from it, also when this one is gone', schema: SnapshotInfo },
   },
   errors: [404, 409, 503, 507],
-  async handle(deps: SnapshotDeps, { caller, params, body, audit }) {
-    audit({ target: `sandbox:${params.sandboxID}` });
-    const snapshot = snapshotView(await snapshotSandbox(deps, caller.team, params.sandboxID, body));
+  async handle(deps: SnapshotDeps & OnceDeps, { caller: { team }, params: { sandboxID }, headers, body, audit }) {
+    audit({ target: `sandbox:${sandboxID}` });
+    const asked = { sandboxID, body };
+    const request = { teamId: team.teamId, operation: 'createSnapshot', key: headers['idempotency-key'], asked };
+    const snapshot = await once(deps, request, async () =>
+      snapshotView(await snapshotSandbox(deps, team, sandboxID, body)),
+    );
     audit({ after: { snapshotID: snapshot.snapshotID } });
     return { status: 201, body: snapshot };
   },

@@ -1,5 +1,7 @@
 import { Type } from '@sinclair/typebox';
+import { OnceHeaders } from '../../../protocol/api/sandbox.ts';
 import { NewVolume, RestoredVolume, Volume, VolumeAndToken } from '../../../protocol/api/volume.ts';
+import { once, type OnceDeps } from '../../repeat/rules/once.ts';
 import { volumeToken } from '../rules/token.ts';
 import { createVolume, listTeamVolumes, readVolume, removeVolume } from '../rules/volumes.ts';
 import { formatTime } from '../../../base/time.ts';
@@ -39,15 +41,25 @@ export const createVolumeRoute = route({
   auth: 'team',
   noStore: true,
   body: NewVolume,
+  headers: OnceHeaders,
   responses: { 201: { description: 'The volume, with a token for its content', schema: VolumeAndToken } },
-  errors: [503, 507],
+  errors: [409, 503, 507],
   async handle(
-    deps: NewVolumeDeps & { domain: string; seed: Uint8Array; volumeTokenSeconds: number },
-    { caller, body, audit },
+    deps: NewVolumeDeps & OnceDeps & { domain: string; volumeTokenSeconds: number },
+    { caller: { team }, headers, body: { name }, audit },
   ) {
-    const volume = await createVolume(deps, caller.team, body.name);
-    audit({ target: `volume:${volume.volumeId}`, after: { name: volume.name, sizeMiB: volume.sizeMiB } });
-    return { status: 201, body: volumeView(deps, volume) };
+    const key = headers['idempotency-key'];
+    const made = await once(
+      deps,
+      { teamId: team.teamId, operation: 'createVolume', key, asked: { name } },
+      async () => {
+        const volume = await createVolume(deps, team, name);
+        audit({ after: { name, sizeMiB: volume.sizeMiB } });
+        return volumeView(deps, volume);
+      },
+    );
+    audit({ target: `volume:${made.volumeID}` });
+    return { status: 201, body: made };
   },
 });
 
