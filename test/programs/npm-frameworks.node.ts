@@ -6,7 +6,10 @@ import { after, before, it } from 'node:test';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { runToEnd } from '../support/process.ts';
 
-const packages = ['@mastra/e2b@0.8.0', '@mastra/core@1.71.0', '@computesdk/e2b@1.7.52', 'computesdk@4.1.4'];
+const packages = [
+  ...['@mastra/e2b@0.8.0', '@mastra/core@1.71.0', '@computesdk/e2b@1.7.52', 'computesdk@4.1.4'],
+  ...['ai@6.0.326', 'bash-tool@1.3.19', 'deepagents@1.14.1', 'e2b@2.51.0'],
+];
 const installMs = 5 * 60_000;
 /** One of them builds a template of its own first. */
 const programMs = 4 * 60_000;
@@ -72,4 +75,93 @@ say((await all.getById(sandbox.sandboxId))?.sandboxId === sandbox.sandboxId);
 await sandbox.destroy();
 say(await all.getById(sandbox.sandboxId));`);
   assert.deepEqual(lines, [['out yes\n', 'err\n', 3], ['hello', false], ['file.txt'], true, null]);
+});
+
+// npm has no package of E2B for the two below: what ties them to the published client is the few lines that they ask for.
+
+it(
+  'Vercel’s AI SDK: the tools of bash-tool, called by a model that is told what to say',
+  { timeout: programMs },
+  async () => {
+    const lines = await printed(`import { generateText, stepCountIs } from 'ai';
+import { MockLanguageModelV3 } from 'ai/test';
+import { createBashTool } from 'bash-tool';
+import { Sandbox } from 'e2b';
+const sandbox = await Sandbox.create();
+const { tools } = await createBashTool({
+  destination: '/home/user/work',
+  files: { 'main.py': 'print(6 * 7)' },
+  sandbox: {
+    executeCommand: command =>
+      sandbox.commands.run(command).catch(({ stdout, stderr, exitCode }) => ({ stdout, stderr, exitCode })),
+    readFile: path => sandbox.files.read(path),
+    writeFiles: files => sandbox.files.write(files.map(({ path, content }) => ({ path, data: content }))),
+  },
+});
+const calls = [
+  ['bash', { command: 'python3 main.py; pwd; echo err >&2; exit 3' }],
+  ['writeFile', { path: 'out.txt', content: 'hello' }],
+  ['readFile', { path: 'out.txt' }],
+];
+const usage = { inputTokens: { total: 1 }, outputTokens: { total: 1 } };
+const model = new MockLanguageModelV3({
+  doGenerate: async () => {
+    const [toolName, input] = calls.shift() ?? [];
+    const content = toolName
+      ? { type: 'tool-call', toolCallId: String(calls.length), toolName, input: JSON.stringify(input) }
+      : { type: 'text', text: 'done' };
+    return { content: [content], finishReason: { unified: toolName ? 'tool-calls' : 'stop' }, usage, warnings: [] };
+  },
+});
+const { steps, text } = await generateText({ model, tools, prompt: 'run it', stopWhen: stepCountIs(9) });
+say(steps.flatMap(({ toolResults }) => toolResults.map(({ output }) => output)));
+say(text);
+await sandbox.kill();`);
+    const ran = { stdout: '42\n/home/user/work\n', stderr: 'err\n', exitCode: 3 };
+    assert.deepEqual(lines, [[ran, { success: true }, { content: 'hello' }], 'done']);
+  },
+);
+
+it('LangChain’s Deep Agents: commands and files', { timeout: programMs }, async () => {
+  const lines = await printed(`import { BaseSandbox } from 'deepagents';
+import { Sandbox } from 'e2b';
+class Backend extends BaseSandbox {
+  constructor(sandbox) {
+    super();
+    this.sandbox = sandbox;
+  }
+  get id() {
+    return this.sandbox.sandboxId;
+  }
+  async execute(command) {
+    const { stdout, stderr, exitCode } = await this.sandbox.commands.run(command).catch(error => error);
+    return { output: stdout + stderr, exitCode, truncated: false };
+  }
+  async uploadFiles(files) {
+    await this.sandbox.files.write(files.map(([path, content]) => ({ path, data: new Blob([content]) })));
+    return files.map(([path]) => ({ path, error: null }));
+  }
+  async downloadFiles(paths) {
+    const read = path => this.sandbox.files.read(path, { format: 'bytes' });
+    return Promise.all(paths.map(async path => ({ path, content: await read(path), error: null })));
+  }
+}
+const backend = new Backend(await Sandbox.create());
+say(await backend.execute('echo out; exit 3'));
+say((await backend.write('/tmp/work/a.txt', 'one\\ntwo\\n')).path);
+say((await backend.edit('/tmp/work/a.txt', 'two', 'three')).occurrences);
+say((await backend.read('/tmp/work/a.txt')).content);
+say((await backend.ls('/tmp/work')).files.map(({ path, size }) => [path, size]));
+say((await backend.glob('*.txt', '/tmp/work')).files.map(({ path }) => path));
+say((await backend.grep('three', '/tmp/work')).matches);
+await backend.sandbox.kill();`);
+  assert.deepEqual(lines, [
+    { output: 'out\n', exitCode: 3, truncated: false },
+    '/tmp/work/a.txt',
+    1,
+    '     1\tone\n     2\tthree\n',
+    [['/tmp/work/a.txt', 10]],
+    ['a.txt'],
+    [{ path: '/tmp/work/a.txt', line: 2, text: 'three' }],
+  ]);
 });
