@@ -28,7 +28,9 @@ onEachDatabase(database =>
       expect(made).toMatchObject({ status: 201, body: { name: 'My-data_1' } });
       expect(made.headers.get('cache-control')).toBe('no-store');
       const { volumeID } = made.body as { volumeID: string };
-      expect((await platform.call('GET', '/volumes')).body).toEqual([{ volumeID, name: 'My-data_1' }]);
+      expect((await platform.call('GET', '/volumes')).body).toEqual([
+        { volumeID, name: 'My-data_1', sizeMB: 10_240, sandboxCount: 0 },
+      ]);
       expect(await platform.call('GET', `/volumes/${volumeID}`)).toMatchObject({
         status: 200,
         body: { volumeID, name: 'My-data_1' },
@@ -171,6 +173,8 @@ onEachDatabase(database =>
         { volumeId: volumeID, path: '/data' },
         { volumeId: volumeID, path: '/data/again' },
       ]);
+      const listed = (await platform.call('GET', '/volumes')).body;
+      expect(listed).toContainEqual(expect.objectContaining({ volumeID, sandboxCount: 1 }));
       const refused = await platform.call('DELETE', `/volumes/${volumeID}`);
       expect(refused).toMatchObject({ status: 409, body: { message: expect.stringContaining(sandboxID) } });
       await platform.call('POST', `/sandboxes/${sandboxID}/pause`);
@@ -287,7 +291,9 @@ onEachDatabase(database =>
         (await operator('POST', `/volumes/${orphan}/adopt/${platform.team.teamId}`, { name: 'found' })).status,
       ).toBe(204);
       expect((await operator('GET', '')).body).toMatchObject({ volumes: [] });
-      expect((await platform.call('GET', '/volumes')).body).toContainEqual({ volumeID: orphan, name: 'found' });
+      expect((await platform.call('GET', '/volumes')).body).toContainEqual(
+        expect.objectContaining({ volumeID: orphan, name: 'found' }),
+      );
     });
   }),
 );

@@ -62,6 +62,37 @@ describe('the tabs of a sandbox', { skip: noBrowser ?? false }, () => {
     );
   });
 
+  test('of commands that run is told whose they are, and what they use', async () => {
+    const [busy, idle] = await Promise.all([
+      sandbox.commands.run('while :; do :; done', { background: true, timeoutMs: 0 }),
+      sandbox.commands.run('sleep 600', { background: true, timeoutMs: 0, user: 'root' }),
+    ]);
+    await tab('');
+    const cells = (pid: number) => page.getByRole('row', { name: new RegExp(`^${pid} `) }).getByRole('cell');
+    // PID, command, user, processor, memory.
+    await cells(busy.pid).nth(2).getByText('user', { exact: true }).waitFor();
+    await cells(busy.pid)
+      .nth(3)
+      .getByText(/^[1-9]\d* %$/)
+      .waitFor();
+    await cells(busy.pid)
+      .nth(4)
+      .getByText(/[KM]iB$/)
+      .waitFor();
+    await cells(idle.pid).nth(2).getByText('root', { exact: true }).waitFor();
+    await cells(idle.pid).nth(3).getByText('0 %', { exact: true }).waitFor();
+    assert.deepEqual(await seriousFindings(page), []);
+    for (const { pid } of [busy, idle]) {
+      await page.getByRole('button', { name: `End process ${pid}` }).click();
+      await page.getByRole('row', { name: new RegExp(`^${pid} `) }).waitFor({ state: 'detached' });
+    }
+    // One of them may end between two questions.
+    assert.deepEqual(
+      signedIn.window.complaints.filter(text => !text.includes('404')),
+      [],
+    );
+  });
+
   test('logs are found by what they are about and by an expression, linked to, and downloaded', async () => {
     await tab('logs');
     const log = page.getByRole('log');

@@ -1410,6 +1410,10 @@ class UserChange(TypedDict):
 class Volume(TypedDict):
     volumeID: str
     name: str
+    # What it can hold, MiB. Atoll only
+    sizeMB: int
+    # Sandboxes, running or paused, that have it. Atoll only
+    sandboxCount: int
     # When its newest copy in the store of a cluster was begun; absent where there is none
     copiedAt: NotRequired[str]
 

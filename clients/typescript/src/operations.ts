@@ -1353,6 +1353,10 @@ export interface Schemas {
   Volume: {
     volumeID: string;
     name: string;
+    /** What it can hold, MiB. Atoll only; at least 1 */
+    sizeMB: number;
+    /** Sandboxes, running or paused, that have it. Atoll only; at least 0 */
+    sandboxCount: number;
     /** When its newest copy in the store of a cluster was begun; absent where there is none; a time as RFC 3339 has it */
     copiedAt?: string | undefined;
   };

@@ -62,6 +62,8 @@ async function request(target: Target, path: string, init: RequestInit): Promise
   const response = await fetch(path, {
     ...init,
     credentials: 'omit',
+    // A file has a time of change, from which a browser would guess for how long it stays as it is.
+    cache: 'no-store',
     headers: { ...headersOf(target), ...(init.headers as Record<string, string> | undefined) },
   }).catch((error: unknown) => {
     if (init.signal?.aborted) throw error;

@@ -19,7 +19,13 @@ const copiedAt = () =>
 
 /** A volume as lists show it. */
 export const Volume = Type.Object(
-  { volumeID: Type.String({ format: 'uuid' }), name: Type.String(), copiedAt: copiedAt() },
+  {
+    volumeID: Type.String({ format: 'uuid' }),
+    name: Type.String(),
+    sizeMB: int32({ minimum: 1, description: 'What it can hold, MiB. Atoll only' }),
+    sandboxCount: int32({ minimum: 0, description: 'Sandboxes, running or paused, that have it. Atoll only' }),
+    copiedAt: copiedAt(),
+  },
   { $id: 'Volume' },
 );
 export type Volume = Static<typeof Volume>;

@@ -27,7 +27,13 @@ export const listVolumesRoute = route({
     const volumes = await listTeamVolumes(db, caller.team);
     return {
       status: 200,
-      body: volumes.map(volume => ({ volumeID: volume.volumeId, name: volume.name, ...copyView(volume) })),
+      body: volumes.map(({ volume, sandboxCount }) => ({
+        volumeID: volume.volumeId,
+        name: volume.name,
+        sizeMB: volume.sizeMiB,
+        sandboxCount,
+        ...copyView(volume),
+      })),
     };
   },
 });

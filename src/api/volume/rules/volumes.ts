@@ -2,7 +2,7 @@ import { AtollError, messageOf } from '../../../base/error.ts';
 import { newUuid, isUuid } from '../../../base/id.ts';
 import { placeSandbox } from '../../placement/place.ts';
 import { forgetVolumeRemoval, recordVolumeRemoval } from '../store/removals.ts';
-import { deleteVolume, findVolume, insertVolume, listVolumes, volumeRefusal } from '../store/volumes.ts';
+import { deleteVolume, findVolume, insertVolume, listVolumes, volumeRefusal, volumeUsers } from '../store/volumes.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { NewVolume, VolumeRecord } from '../record.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
@@ -61,9 +61,13 @@ function refuse(refusal: 'taken' | 'full' | undefined, name: string, volumesMax:
 export const volumeMoves = (name: string) =>
   new AtollError('unavailable', `Volume "${name}" goes to another machine now; try again`, { retryAfterSeconds: 5 });
 
-/** A team's volumes, the oldest first. */
-export async function listTeamVolumes(db: Db, team: TeamRecord): Promise<VolumeRecord[]> {
-  return listVolumes(db, team.teamId);
+/** A team's volumes, the oldest first, with how many sandboxes have each. */
+export async function listTeamVolumes(
+  db: Db,
+  { teamId }: TeamRecord,
+): Promise<{ volume: VolumeRecord; sandboxCount: number }[]> {
+  const [volumes, users] = await Promise.all([listVolumes(db, teamId), volumeUsers(db, teamId)]);
+  return volumes.map(volume => ({ volume, sandboxCount: users.get(volume.volumeId) ?? 0 }));
 }
 
 /** Throws `invalid` for what is no ID, `not_found`. */

@@ -88,6 +88,18 @@ export async function listVolumes(db: Db, teamId: string): Promise<VolumeRecord[
   return rows.map(volumeOfRow);
 }
 
+/** How many sandboxes have each of a team's volumes; none has those that are not in it. */
+export async function volumeUsers(db: Db, teamId: string): Promise<ReadonlyMap<string, number>> {
+  const rows = await db
+    .selectFrom('sandbox_volumes')
+    .innerJoin('volumes', 'volumes.volume_id', 'sandbox_volumes.volume_id')
+    .select(({ fn }) => ['volumes.volume_id', fn.countAll().as('users')])
+    .where('volumes.team_id', '=', teamId)
+    .groupBy('volumes.volume_id')
+    .execute();
+  return new Map(rows.map(row => [row.volume_id, Number(row.users)]));
+}
+
 /** The IDs of all volumes whose content is on a node, or on its way there. */
 export async function volumesOnNode(db: Db, nodeId: string): Promise<string[]> {
   const rows = await db

@@ -1,16 +1,72 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { X } from 'lucide-react';
-import { callAgent } from '../../api/agent.ts';
+import { useRef } from 'react';
+import { agentFile, callAgent } from '../../api/agent.ts';
 import type { Target } from '../../api/agent.ts';
+import { formatBytes } from '../../format.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
 import { useToast } from '../../parts/toasts.tsx';
+import { cpuPercent, takenOf, userName } from './process-use.ts';
+import type { Taken } from './process-use.ts';
 import { useTarget } from './target.ts';
 
 const everyMs = 3_000;
 
 type Process = { pid: number; tag?: string; config?: { cmd?: string; args?: string[]; cwd?: string } };
+
+/** Of so many commands is told what they use: each is asked about by itself. */
+const measuredMax = 20;
+/** The commands `of` a sandbox, by their PIDs, and what they used at that moment. */
+type Look = { of: string; pids: readonly number[]; atMs: number; taken: ReadonlyMap<number, Taken>; passwd: string };
+type Looks = { now: Look; before: Look | null };
+
+/** What commands use now, and what they used at the look before. Of one that is new is not told: most end at once. */
+function useLooks(target: Target | null, pids: readonly number[]): Looks | null {
+  const last = useRef<Look>(undefined);
+  const { data = null } = useQuery({
+    queryKey: ['process use', target?.sandboxId],
+    async queryFn({ signal }): Promise<Looks | null> {
+      if (!target) return null;
+      const read = async (path: string) =>
+        (await agentFile(target, { path }, { signal }).catch(() => null))?.text() ?? '';
+      const takenBy = async (pid: number) =>
+        takenOf(...(await Promise.all([read(`/proc/${pid}/stat`), read(`/proc/${pid}/status`)])));
+      const of = target.sandboxId;
+      const before = last.current?.of === of ? last.current : null;
+      const asked = pids.filter(pid => before?.pids.includes(pid)).slice(0, measuredMax);
+      const found = await Promise.all(asked.map(async pid => [pid, await takenBy(pid)] as const));
+      const taken = new Map(found.flatMap(([pid, its]) => (its ? [[pid, its] as const] : [])));
+      const passwd = before?.passwd ?? (await read('/etc/passwd'));
+      last.current = { of, pids, atMs: performance.now(), taken, passwd };
+      return { now: last.current, before };
+    },
+    refetchInterval: everyMs,
+    enabled: target !== null && pids.length > 0,
+  });
+  return data;
+}
+
+type UseProps = { pid: number; looks: Looks | null };
+
+function User({ pid, looks }: UseProps) {
+  const taken = looks?.now.taken.get(pid);
+  return taken ? <span className="mono">{userName(looks?.now.passwd ?? '', taken.userId)}</span> : <Nothing />;
+}
+
+function Cpu({ pid, looks }: UseProps) {
+  const [before, now] = [looks?.before?.taken.get(pid), looks?.now.taken.get(pid)];
+  if (!before || !now || !looks?.before) return <Nothing />;
+  return <>{cpuPercent(before, now, looks.now.atMs - looks.before.atMs).toFixed(0)} %</>;
+}
+
+function Memory({ pid, looks }: UseProps) {
+  const taken = looks?.now.taken.get(pid);
+  return taken ? <>{formatBytes(taken.memoryBytes)}</> : <Nothing />;
+}
+
+const Nothing = () => <span className="muted">–</span>;
 
 /** The commands that clients have started in a sandbox. */
 export function Processes() {
@@ -24,6 +80,7 @@ export function Processes() {
     refetchInterval: everyMs,
     enabled: target !== null,
   });
+  const looks = useLooks(target, processes.data?.processes?.map(({ pid }) => pid) ?? []);
   const end = async (pid: number) => {
     await callAgent(target as Target, 'process.Process/SendSignal', {
       process: { pid },
@@ -49,11 +106,14 @@ export function Processes() {
               {
                 name: 'Command',
                 of: ({ config }) => (
-                  <span className="mono cut" style={{ display: 'block', maxWidth: 320 }}>
+                  <span className="mono cut" style={{ display: 'block', maxWidth: 260 }}>
                     {[config?.cmd, ...(config?.args ?? [])].join(' ')}
                   </span>
                 ),
               },
+              { name: 'User', of: ({ pid }) => <User pid={pid} looks={looks} /> },
+              { name: 'CPU', end: true, of: ({ pid }) => <Cpu pid={pid} looks={looks} /> },
+              { name: 'Memory', end: true, of: ({ pid }) => <Memory pid={pid} looks={looks} /> },
               {
                 name: '',
                 end: true,

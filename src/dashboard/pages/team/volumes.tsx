@@ -4,7 +4,8 @@ import { useState } from 'react';
 import type { Volume } from '../../../protocol/api/volume.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
 import { Asked } from '../../parts/asked.tsx';
-import { Copy, Empty } from '../../parts/bits.tsx';
+import { formatBytes, formatCount } from '../../format.ts';
+import { Ago, Copy, Empty } from '../../parts/bits.tsx';
 import { DeleteButton } from '../../parts/delete-button.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Page } from '../../parts/page.tsx';
@@ -30,6 +31,7 @@ export function Volumes() {
         {rows => (
           <Table
             label="Volumes"
+            file="volumes"
             rows={rows}
             keyOf={({ volumeID }) => volumeID}
             empty={
@@ -40,13 +42,32 @@ export function Volumes() {
             columns={[
               {
                 name: 'Name',
+                text: ({ name }) => name,
                 of: ({ name, volumeID }) => (
                   <Link to="/volumes/$volumeId" params={{ volumeId: volumeID }}>
                     {name}
                   </Link>
                 ),
               },
-              { name: 'ID', of: ({ volumeID }) => <Copy text={volumeID} /> },
+              {
+                name: 'Holds at most',
+                end: true,
+                text: ({ sizeMB }) => `${sizeMB} MiB`,
+                of: ({ sizeMB }) => formatBytes(sizeMB * 1024 ** 2),
+              },
+              {
+                name: 'Sandboxes that have it',
+                end: true,
+                text: ({ sandboxCount }) => sandboxCount,
+                of: ({ sandboxCount }) => formatCount(sandboxCount),
+              },
+              {
+                name: 'Copied',
+                text: ({ copiedAt }) => copiedAt,
+                of: ({ copiedAt }) =>
+                  copiedAt === undefined ? <span className="muted">–</span> : <Ago at={copiedAt} />,
+              },
+              { name: 'ID', text: ({ volumeID }) => volumeID, of: ({ volumeID }) => <Copy text={volumeID} /> },
               {
                 name: ' ',
                 end: true,
