@@ -12,9 +12,8 @@ export function takenOf(stat: string, status: string): Taken | null {
     .split(' ')
     .slice(11, 13)
     .map(Number);
-  const member = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? Number.NaN);
-  const [userId, kibibytes] = [member('Uid'), member('VmRSS')];
-  if (utime === undefined || stime === undefined || Number.isNaN(userId)) return null;
+  const [userId, kibibytes] = [/^Uid:\s+(\d+)/m, /^VmRSS:\s+(\d+)/m].map(each => Number(each.exec(status)?.[1]));
+  if (utime === undefined || stime === undefined || userId === undefined || Number.isNaN(userId)) return null;
   // A process that has ended and waits for its parent has no memory.
   return { ticks: utime + stime, memoryBytes: (kibibytes || 0) * 1024, userId };
 }

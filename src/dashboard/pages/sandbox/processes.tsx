@@ -16,13 +16,13 @@ const everyMs = 3_000;
 
 type Process = { pid: number; tag?: string; config?: { cmd?: string; args?: string[]; cwd?: string } };
 
-/** Of so many commands is told what they use: each is asked about by itself. */
+/** What so many commands use is shown: each is asked about by itself. */
 const measuredMax = 20;
 /** The commands `of` a sandbox, by their PIDs, and what they used at that moment. */
 type Look = { of: string; pids: readonly number[]; atMs: number; taken: ReadonlyMap<number, Taken>; passwd: string };
 type Looks = { now: Look; before: Look | null };
 
-/** What commands use now, and what they used at the look before. Of one that is new is not told: most end at once. */
+/** What commands use now, and what they used at the look before; nothing about new ones, most of which end at once. */
 function useLooks(target: Target | null, pids: readonly number[]): Looks | null {
   const last = useRef<Look>(undefined);
   const { data = null } = useQuery({

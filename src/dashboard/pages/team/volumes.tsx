@@ -27,60 +27,7 @@ export function Volumes() {
         </RoleButton>
       }
     >
-      <Loaded of={volumes}>
-        {rows => (
-          <Table
-            label="Volumes"
-            file="volumes"
-            rows={rows}
-            keyOf={({ volumeID }) => volumeID}
-            empty={
-              <Empty title="No volumes yet">
-                <p>A volume keeps files when sandboxes end, and several sandboxes can share one.</p>
-              </Empty>
-            }
-            columns={[
-              {
-                name: 'Name',
-                text: ({ name }) => name,
-                of: ({ name, volumeID }) => (
-                  <Link to="/volumes/$volumeId" params={{ volumeId: volumeID }}>
-                    {name}
-                  </Link>
-                ),
-              },
-              {
-                name: 'Holds at most',
-                end: true,
-                text: ({ sizeMB }) => `${sizeMB} MiB`,
-                of: ({ sizeMB }) => formatBytes(sizeMB * 1024 ** 2),
-              },
-              {
-                name: 'Sandboxes that have it',
-                end: true,
-                text: ({ sandboxCount }) => sandboxCount,
-                of: ({ sandboxCount }) => formatCount(sandboxCount),
-              },
-              {
-                name: 'Copied',
-                text: ({ copiedAt }) => copiedAt,
-                of: ({ copiedAt }) =>
-                  copiedAt === undefined ? <span className="muted">–</span> : <Ago at={copiedAt} />,
-              },
-              { name: 'ID', text: ({ volumeID }) => volumeID, of: ({ volumeID }) => <Copy text={volumeID} /> },
-              {
-                name: ' ',
-                end: true,
-                of: ({ name, volumeID }) => (
-                  <DeleteButton least="developer" what={name} path={`/volumes/${volumeID}`} stale={['/volumes']}>
-                    Everything in it goes. While a sandbox has it mounted, it is refused.
-                  </DeleteButton>
-                ),
-              },
-            ]}
-          />
-        )}
-      </Loaded>
+      <Loaded of={volumes}>{rows => <VolumeTable rows={rows} />}</Loaded>
       {naming && (
         <Asked
           title="New volume"
@@ -92,5 +39,59 @@ export function Volumes() {
         />
       )}
     </Page>
+  );
+}
+
+function VolumeTable({ rows }: { rows: readonly Volume[] }) {
+  return (
+    <Table
+      label="Volumes"
+      file="volumes"
+      rows={rows}
+      keyOf={({ volumeID }) => volumeID}
+      empty={
+        <Empty title="No volumes yet">
+          <p>A volume keeps files when sandboxes end, and several sandboxes can share one.</p>
+        </Empty>
+      }
+      columns={[
+        {
+          name: 'Name',
+          text: ({ name }) => name,
+          of: ({ name, volumeID }) => (
+            <Link to="/volumes/$volumeId" params={{ volumeId: volumeID }}>
+              {name}
+            </Link>
+          ),
+        },
+        {
+          name: 'Holds at most',
+          end: true,
+          text: ({ sizeMB }) => `${sizeMB} MiB`,
+          of: ({ sizeMB }) => formatBytes(sizeMB * 1024 ** 2),
+        },
+        {
+          name: 'Sandboxes that have it',
+          end: true,
+          text: ({ sandboxCount }) => sandboxCount,
+          of: ({ sandboxCount }) => formatCount(sandboxCount),
+        },
+        {
+          name: 'Copied',
+          text: ({ copiedAt }) => copiedAt,
+          of: ({ copiedAt }) => (copiedAt === undefined ? <span className="muted">–</span> : <Ago at={copiedAt} />),
+        },
+        { name: 'ID', text: ({ volumeID }) => volumeID, of: ({ volumeID }) => <Copy text={volumeID} /> },
+        {
+          name: ' ',
+          end: true,
+          of: ({ name, volumeID }) => (
+            <DeleteButton least="developer" what={name} path={`/volumes/${volumeID}`} stale={['/volumes']}>
+              Everything in it goes. While a sandbox has it mounted, it is refused.
+            </DeleteButton>
+          ),
+        },
+      ]}
+    />
   );
 }
