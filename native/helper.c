@@ -7,8 +7,9 @@
 // Answer:   id TAB "ok" TAB result ... LF              or  id TAB "err" TAB errno TAB text LF
 // Event:    "!" TAB "ready" TAB pid LF                 once: the process that shows the namespace to others
 //           "!" TAB "exit" TAB tag LF                  a watched process ended
+//           "!" TAB "closed" TAB tag LF                nobody holds the output of a program any more that `start` ran, or more came
 //
-// Requests are carried out one after the other; only `spawn` answers later, so that programs overlap.
+// Requests are carried out one after the other; only `spawn` and `start` answer later, so that programs overlap.
 // Arguments and answers of each operation are typed in src/node/native/operations.ts; a test holds the two lists together.
 #define _GNU_SOURCE
 #include "helper.h"
@@ -34,9 +35,13 @@ enum {
   outputBytesMax = 4096, // of a program's output, the last part is kept
 };
 
+enum { tagBytes = 40 };
+
 struct child {
-  pid_t pid;
+  int isUsed;
+  pid_t pid; // 0: it has ended, and others may hold its output yet
   char id[24];
+  char tag[tagBytes]; // of `start`; empty: nobody asks when its output is closed
   int output; // read end of stdout and stderr; -1 when closed
   int64_t deadlineMs;
   int length; // of text
@@ -45,7 +50,7 @@ struct child {
 
 struct watch {
   int pidfd; // -1: free
-  char tag[40];
+  char tag[tagBytes];
 };
 
 // Ctrl-C in the platform's terminal and the end of its service reach the helper too; the platform decides when it ends.
@@ -100,7 +105,7 @@ int fail(struct failure *failure, const char *what) {
 
 static struct child *freeChild(void) {
   for (int i = 0; i < childrenMax; i++)
-    if (!children[i].pid) return &children[i];
+    if (!children[i].isUsed) return &children[i];
   return NULL;
 }
 
@@ -132,15 +137,14 @@ static void execute(char **argument) {
   execvp(argument[0], argument);
 }
 
-// spawn timeoutMs stdin [NAME=value...] program argument...: runs a program in the helper's mount namespace.
-// Answers its wait status and the end of what it printed. The program's descendants may outlive it.
-static int opSpawn(struct request *r, struct failure *f) {
+// `argument`: timeoutMs stdin [NAME=value...] program argument...
+static int run(struct request *r, char **argument, const char *tag, struct failure *f) {
   struct child *c = freeChild();
   if (!c) return errno = EAGAIN, fail(f, "too many programs at once");
   int in[2], out[2];
   if (pipe2(in, O_CLOEXEC) < 0) return fail(f, "pipe");
   if (pipe2(out, O_CLOEXEC) < 0) return close(in[0]), close(in[1]), fail(f, "pipe");
-  const char *input = r->argument[1];
+  const char *input = argument[1];
   if (*input && (write(in[1], input, strlen(input)) < 0 || write(in[1], "\n", 1) < 0)) perror("stdin");
   close(in[1]);
   pid_t helper = getpid(), pid = fork();
@@ -154,17 +158,32 @@ static int opSpawn(struct request *r, struct failure *f) {
     sigprocmask(SIG_SETMASK, &none, NULL);
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) signal(ignored[i], SIG_DFL);
     dup2(in[0], 0), dup2(out[1], 1), dup2(out[1], 2);
-    execute(r->argument + 2);
-    dprintf(2, "%s: %s", r->argument[2], strerror(errno));
+    execute(argument + 2);
+    dprintf(2, "%s: %s", argument[2], strerror(errno));
     _exit(127);
   }
   int error = errno;
   close(in[0]), close(out[1]);
   if (pid < 0) return close(out[0]), errno = error, fail(f, "fork");
   fcntl(out[0], F_SETFL, O_NONBLOCK);
-  c->pid = pid, c->output = out[0], c->length = 0, c->deadlineMs = nowMs() + atoll(r->argument[0]);
+  c->isUsed = 1, c->pid = pid, c->output = out[0], c->length = 0, c->deadlineMs = nowMs() + atoll(argument[0]);
   snprintf(c->id, sizeof c->id, "%s", r->id);
+  snprintf(c->tag, sizeof c->tag, "%s", tag);
   return 1; // answered by reapChildren
+}
+
+// spawn timeoutMs stdin [NAME=value...] program argument...: runs a program in the helper's mount namespace.
+// Answers its wait status and the end of what it printed. The program's descendants may outlive it.
+static int opSpawn(struct request *r, struct failure *f) { return run(r, r->argument, "", f); }
+
+// start tag timeoutMs stdin [NAME=value...] program argument...: as `spawn`, and reports once when its descendants have
+// closed its output as well.
+static int opStart(struct request *r, struct failure *f) { return run(r, r->argument + 1, r->argument[0], f); }
+
+// The program has ended, and nobody holds its output.
+static void forget(struct child *c) {
+  c->isUsed = 0;
+  if (*c->tag) sendLine("!\tclosed\t%s", c->tag);
 }
 
 // Reads what the program has printed so far, keeping the last part. Its descendants may hold the pipe open for ever.
@@ -181,6 +200,15 @@ static void drain(struct child *c) {
   if (c->output >= 0 && n == 0) close(c->output), c->output = -1;
 }
 
+// Descendants of a program that has ended may be a sandbox's: whatever comes of them, it is looked at once.
+static void takeOutput(struct child *c) {
+  char part[outputBytesMax];
+  if (c->pid) return drain(c);
+  if (read(c->output, part, sizeof part) < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  close(c->output), c->output = -1;
+  forget(c);
+}
+
 static void reapChildren(void) {
   int status;
   for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
@@ -188,9 +216,10 @@ static void reapChildren(void) {
       struct child *c = &children[i];
       if (c->pid != pid) continue;
       drain(c);
-      if (c->output >= 0) close(c->output);
+      if (c->output >= 0 && !*c->tag) close(c->output), c->output = -1;
       sendLine("%s\tok\t%d\t%.*s", c->id, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), c->length, c->text);
       c->pid = 0;
+      if (c->output < 0) forget(c);
     }
   }
 }
@@ -238,7 +267,7 @@ static const struct {
   int argumentsMin;
   int (*run)(struct request *, struct failure *);
 } operations[] = {
-    {"spawn", 3, opSpawn},         {"watch", 2, opWatch},       {"kill", 1, opKill},
+    {"spawn", 3, opSpawn}, {"start", 4, opStart}, {"watch", 2, opWatch},       {"kill", 1, opKill},
     {"disk-create", 2, opDiskCreate}, {"disk-mount", 2, opDiskMount}, {"disk-used", 1, opDiskUsed}, {"layer-mount", 3, opLayerMount},
     {"show", 2, opShow},           {"unmount", 1, opUnmount},     {"adopt-root", 5, opAdoptRoot}, {"bind", 4, opBind}, {"size-shared-memory", 2, opSizeSharedMemory},
     {"link-up", 8, opLinkUp},      {"link-down", 1, opLinkDown}, {"view", 3, opView}, {"seal", 2, opSeal},
@@ -335,13 +364,13 @@ int main(int count, char **arguments) {
   for (;;) {
     polled[0] = (struct pollfd){.fd = channel, .events = POLLIN};
     polled[1] = (struct pollfd){.fd = signals, .events = POLLIN};
-    for (int i = 0; i < childrenMax; i++) polled[2 + i] = (struct pollfd){.fd = children[i].pid ? children[i].output : -1, .events = POLLIN};
+    for (int i = 0; i < childrenMax; i++) polled[2 + i] = (struct pollfd){.fd = children[i].isUsed ? children[i].output : -1, .events = POLLIN};
     struct pollfd *watched = polled + 2 + childrenMax;
     int watching = watchesUsed;
     for (int i = 0; i < watching; i++) watched[i] = (struct pollfd){.fd = watches[i].pidfd, .events = POLLIN};
     if (poll(polled, 2 + childrenMax + watching, killOverdue()) < 0 && errno != EINTR) return perror("poll"), 1;
     for (int i = 0; i < childrenMax; i++)
-      if (polled[2 + i].revents) drain(&children[i]);
+      if (polled[2 + i].revents) takeOutput(&children[i]);
     if (polled[1].revents) {
       struct signalfd_siginfo info;
       while (read(signals, &info, sizeof info) > 0) {

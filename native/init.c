@@ -112,6 +112,7 @@ struct serving {
   char **agentArguments;
   struct orphanEnds *ends;
   struct channel channel; // with this agent
+  int sign; // who started the sandbox sees when it is closed: by the agent, once it serves; -1: it has gone
   int64_t startedMs;
   int64_t restartAtMs; // 0: the agent runs
   int pauseMs;
@@ -160,11 +161,18 @@ static void holdPort(int port) {
 }
 
 // Any of them may have the number that another is to get.
-static void giveDescriptors(const int ends[2]) {
-  int requests = fcntl(ends[0], F_DUPFD, agentRepliesFd + 1), replies = fcntl(ends[1], F_DUPFD, agentRepliesFd + 1);
+static void giveDescriptors(const int ends[2], int sign) {
+  int requests = fcntl(ends[0], F_DUPFD, agentSignFd + 1), replies = fcntl(ends[1], F_DUPFD, agentSignFd + 1);
+  dup2(sign < 0 ? STDIN_FILENO : sign, agentSignFd);
+  if (sign == agentSignFd) fcntl(sign, F_SETFD, 0);
   dup2(requests, agentRequestsFd);
   dup2(replies, agentRepliesFd);
-  syscall(SYS_close_range, agentRepliesFd + 1, ~0U, 0);
+  syscall(SYS_close_range, agentSignFd + 1, ~0U, 0);
+}
+
+static void closeSign(struct serving *serving) {
+  if (serving->sign >= 0) close(serving->sign);
+  serving->sign = -1;
 }
 
 static void startAgent(struct serving *serving) {
@@ -176,7 +184,7 @@ static void startAgent(struct serving *serving) {
   if (pid == 0) {
     allSignalsDefault();
     setsid();
-    giveDescriptors(ends);
+    giveDescriptors(ends, serving->sign);
     // JavaScriptCore sizes its heap by the memory that it believes to have, and the host's is not ours. In its small
     // mode it keeps 0.8 MiB less while the agent is idle, for a tenth more of processor time when it is busy. What runs
     // a few hundred times at most is not worth compiling: most agents never do more, and a start would pay 1.5 ms and
@@ -197,6 +205,7 @@ static void startAgent(struct serving *serving) {
     return;
   }
   serving->agent = pid;
+  closeSign(serving);
 }
 
 // It holds nothing that must last: one that ended is started again.
@@ -206,6 +215,7 @@ static void startRelay(struct serving *serving) {
   signal(SIGPIPE, SIG_IGN);
   setsid();
   close(stateFd);
+  closeSign(serving);
   closeChannel(&serving->channel);
   prctl(PR_SET_NAME, "relay");
   _exit(serveRelay(serving->relayArguments[0], atoi(serving->relayArguments[1]), serving->relayArguments[2]));
@@ -267,14 +277,18 @@ static _Noreturn void endSandbox(struct serving *serving, int isProcessOne) {
   }
 }
 
-// As process 1, what the runtime left as output is a pipe that nobody reads any more, and a way out of the sandbox.
-static void closeOutside(int isProcessOne) {
+// As process 1, what the runtime left as output is a pipe that nobody reads any more, and a way out of the sandbox. Only
+// the first agent has it until it serves, when nothing of the sandbox's owner runs yet. Answers its descriptor, -1: none.
+static int closeOutside(int isProcessOne) {
+  syscall(SYS_close_range, 3, ~0U, 0);
+  int sign = isProcessOne ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, agentSignFd) : -1;
   int null = open("/dev/null", O_RDWR);
   for (int fd = 0; fd < (isProcessOne ? 3 : 1); fd++) {
     if (null >= 0) dup2(null, fd);
     else close(fd);
   }
-  syscall(SYS_close_range, 3, ~0U, 0);
+  if (null >= 3) close(null);
+  return sign;
 }
 
 // CRIU lets processes make system calls of its own: it sets their registers, and a breakpoint behind the call. One that
@@ -323,7 +337,7 @@ static int serve(int port, char **relayArguments, char **agentArguments) {
   size_t length = readToken(token);
   if (length == 0) { say("init: no control token on stdin\n"); return 1; }
   int isProcessOne = getpid() == 1;
-  closeOutside(isProcessOne);
+  serving.sign = closeOutside(isProcessOne);
   serving.ends = createState(token, length);
   if (!serving.ends) { say("init: no memory for the state: %s\n", strerror(errno)); return 1; }
   explicit_bzero(token, sizeof token);

@@ -41,8 +41,8 @@ struct channel {
   int replies;  // the write end of a pipe
 };
 
-// What the agent gets of a channel, at these descriptors.
-enum { agentRequestsFd = 4, agentRepliesFd = 5 };
+// What the agent gets of a channel, at these descriptors; and what it closes when it serves.
+enum { agentRequestsFd = 4, agentRepliesFd = 5, agentSignFd = 6 };
 
 // Makes a channel. `agentEnds`: requests and replies, for the agent. Answers 0, or -1 with errno.
 int openChannel(struct channel *channel, int agentEnds[2]);

@@ -24,11 +24,13 @@ type AgentOptions = {
   initPath: string;
   /** The memfd that init made. */
   stateFd: number;
+  /** Is told once it serves. */
+  serves(): void;
   log: Log;
 };
 
 /** Puts the agent together and serves. */
-export function runAgent({ port, initPath, stateFd, log }: AgentOptions): void {
+export function runAgent({ port, initPath, stateFd, serves, log }: AgentOptions): void {
   hideMemory();
   const state = openStateFile(stateFd);
   const store = openSettings(state);
@@ -59,6 +61,7 @@ export function runAgent({ port, initPath, stateFd, log }: AgentOptions): void {
   const routes = new Map([...sandboxRoutes(), ...fileRoutes()]);
   const methods = new Map([...processMethods(agent), ...filesystemMethods(agent)]);
   const server = serve({ agent, routes, methods }, port);
+  serves();
   log.info('listening', { port: server.port });
 }
 

@@ -1,10 +1,12 @@
-import { writeSync } from 'node:fs';
+import { closeSync, writeSync } from 'node:fs';
 import { createLog } from '../base/telemetry/log.ts';
 import { agentPort } from '../protocol/agent.ts';
 import { runAgent } from '../agent/main.ts';
 
 // Run by init of the sandbox, never by hand: the state comes as an open file.
 const stateFd = 3;
+/** Closing it tells whoever has started the sandbox that the agent serves (native/spawner.h). */
+const signFd = 6;
 
 function option(name: string): string | undefined {
   const at = process.argv.indexOf(name);
@@ -15,6 +17,7 @@ runAgent({
   port: Number(option('--port') ?? agentPort),
   initPath: option('--init') ?? '/.agent/init',
   stateFd,
+  serves: () => closeSync(signFd),
   // Not process.stderr, which every sandbox would pay for with 2 MiB.
   log: createLog('info', line => {
     try {

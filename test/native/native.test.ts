@@ -131,6 +131,32 @@ test('the helper starts programs, says how they ended, and watches and ends proc
   await expect(helper.call('kill', { tag: 'tag' })).rejects.toThrow('no such watched process');
 });
 
+test('it says when what a program left behind has closed its output, or writes to it', async () => {
+  const fifo = made('fifo');
+  expect(run(['mkfifo', fifo]).exitCode).toBe(0);
+  const starts = { closes: `cat ${fifo} > /dev/null`, writes: `cat ${fifo}`, ends: 'true' };
+  for (const [tag, left] of Object.entries(starts)) {
+    const output = tag === 'closes' ? '; exec > /dev/null 2>&1; sleep 0.5' : '; exec sleep 0.5';
+    const started = await helper.start(tag, ['sh', '-c', `(${left}${output}) & echo before; exit 3`], {
+      timeoutMs: 10_000,
+    });
+    expect(started).toMatchObject({ status: 3, output: 'before ' });
+    let closed = false;
+    const whenClosed = started.closed.then(() => (closed = true));
+    if (tag !== 'ends') {
+      await helper.call('watch', { tag: 'self', pid: globalThis.process.pid }); // it has looked at all since
+      expect(closed).toBe(false);
+      writeFileSync(fifo, 'sign');
+    }
+    await whenClosed;
+  }
+  const none = await helper.start('none', ['/nonexistent'], { timeoutMs: 10_000 });
+  expect(none.status).toBe(127);
+  await none.closed;
+  // None of them has kept a place for a program.
+  for (let time = 0; time < 70; time++) await (await helper.start('tag', ['true'], { timeoutMs: 10_000 })).closed;
+});
+
 test('what the helper can’t do is told and nothing else happens', async () => {
   await expect(process.request(['no-such'])).rejects.toThrow('unknown operation');
   await expect(process.request(['watch', 'tag'])).rejects.toThrow('too few arguments');

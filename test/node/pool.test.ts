@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { detectCgroups } from '../../src/node/cgroup/cgroup.ts';
@@ -55,6 +55,30 @@ async function createAndKill(layers: string[], times: number): Promise<void> {
     await kill(await create(layers));
   }
 }
+
+/** Pipes and sockets that a process holds; none where it has ended, or is none that this test may look at. */
+function channelsOf(pid: number): string[] {
+  try {
+    const targets = readdirSync(`/proc/${pid}/fd`).map(fd => readlinkSync(`/proc/${pid}/fd/${fd}`));
+    return targets.filter(target => /^(?:pipe|socket):/.test(target));
+  } catch {
+    return [];
+  }
+}
+
+test('a standby sandbox shares no pipe and no socket with the host: its sign that it serves was the last thing', async () => {
+  await poolIsFull();
+  const parent = `/atoll${it.node.installation}`;
+  const inside = cgroups.list(parent).flatMap(slot => cgroups.processes(`${parent}/${slot}`));
+  expect(inside.length).toBeGreaterThanOrEqual(poolSize * 2);
+  const own = new Set(inside.flatMap(channelsOf));
+  expect(own.size).toBeGreaterThan(poolSize);
+  const others = readdirSync('/proc').flatMap(name => {
+    const pid = Number(name);
+    return Number.isNaN(pid) || inside.includes(pid) ? [] : channelsOf(pid);
+  });
+  expect(others.filter(channel => own.has(channel))).toEqual([]);
+});
 
 test('the pool gets the usual root, but for one, and everybody gets the root asked for', async () => {
   await createAndKill([it.base], poolSize * 2);

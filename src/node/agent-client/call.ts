@@ -23,11 +23,12 @@ const pastSettings: AgentInit = {
 };
 
 /**
- * Has the agent of a standby sandbox pass over settings: what it runs for the first time takes it a millisecond longer,
- * which nobody waits for yet. Errors: `internal` where it does not answer.
+ * Has the agent of a standby sandbox pass over settings, on the connected socket `fd`, which is closed in the end: what
+ * it runs for the first time takes it a millisecond longer, which nobody waits for yet. Errors: `internal` where it does
+ * not answer.
  */
-export async function warmAgent(namespace: NetworkNamespace, controlToken: string): Promise<void> {
-  await sendInit(namespace, controlToken, Buffer.from(JSON.stringify(pastSettings)));
+export async function warmAgent(fd: number, controlToken: string): Promise<void> {
+  await sendInit(fd, controlToken, Buffer.from(JSON.stringify(pastSettings)));
 }
 
 /**
@@ -35,7 +36,8 @@ export async function warmAgent(namespace: NetworkNamespace, controlToken: strin
  * answer.
  */
 export async function initAgent(namespace: NetworkNamespace, controlToken: string, init: AgentInit): Promise<void> {
-  const { status, refusal } = await sendInit(namespace, controlToken, Buffer.from(JSON.stringify(init)));
+  const fd = await dial(namespace, agentPort, AbortSignal.timeout(timeoutMs));
+  const { status, refusal } = await sendInit(fd, controlToken, Buffer.from(JSON.stringify(init)));
   if (status === undefined) throw new AtollError('internal', 'the agent closed the connection without an answer');
   if (status !== 204)
     throw new AtollError(
@@ -44,8 +46,7 @@ export async function initAgent(namespace: NetworkNamespace, controlToken: strin
     );
 }
 
-async function sendInit(namespace: NetworkNamespace, controlToken: string, body: Uint8Array): Promise<AgentOutcome> {
-  const fd = await dial(namespace, agentPort, AbortSignal.timeout(timeoutMs));
+async function sendInit(fd: number, controlToken: string, body: Uint8Array): Promise<AgentOutcome> {
   const trace = traceparent();
   const fields = [
     { name: 'Connection', value: 'close' },

@@ -30,6 +30,23 @@ test('refusals and connections that nobody answers are tried again', async () =>
   expect(it).toEqual({ open: 4, closed: 4 });
 });
 
+test('nothing is asked of an agent before it has given its sign', async () => {
+  const { it, namespace } = namespaceOf([['connected']]);
+  const sign = Promise.withResolvers<void>();
+  const listens = agentListens(namespace, running, sign.promise);
+  await Bun.sleep(50);
+  expect(it.open).toBe(0);
+  sign.resolve();
+  await listens;
+  expect(it).toEqual({ open: 1, closed: 1 });
+});
+
+test('an agent whose sign was lost is found all the same', async () => {
+  const { it, namespace } = namespaceOf([['refused'], ['connected']]);
+  await agentListens(namespace, running, running);
+  expect(it).toEqual({ open: 2, closed: 2 });
+});
+
 test('a sandbox that ends is not waited for', async () => {
   const { it, namespace } = namespaceOf([['pending']]);
   await expect(agentListens(namespace, Promise.resolve())).rejects.toThrow('ended before its agent listened');

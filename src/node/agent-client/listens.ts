@@ -10,36 +10,56 @@ const startTimeoutMs = 45_000;
  */
 const answerTimeoutMs = 100;
 /**
- * Starting takes the agent some milliseconds: looking sooner and more often would take them from it. On a busy machine
- * it takes many, and looks come less and less often.
+ * Between two looks at an agent that has given its sign; where it ended and is started again, they come less and less
+ * often.
  */
-const pollMs = { first: 6, next: 2, growth: 1.5, max: 20 } as const;
+const pollMs = { first: 2, growth: 1.5, max: 20 } as const;
+/** Between two looks at an agent that has not: each takes processor time from it, and a sign can be lost. */
+const unannouncedMs = 500;
+
+/** As `connectToAgent`, for whoever has nothing to say to it yet. */
+export async function agentListens(...[namespace, ...rest]: Parameters<typeof connectToAgent>): Promise<void> {
+  namespace.closeSocket(await connectToAgent(namespace, ...rest));
+}
 
 /**
- * Waits until the agent in a standby sandbox accepts connections. `ended` settles when the sandbox dies first. Errors:
- * `internal` where it dies, or its agent does not listen in time.
+ * Waits until the agent in a standby sandbox accepts connections, and answers one, which is the caller's. `ended`
+ * settles when the sandbox dies first; `announced` when a look is worth while, which it is at once for an agent that
+ * served before. Errors: `internal` where it dies, or its agent does not listen in time.
  */
-export async function agentListens(namespace: NetworkNamespace, ended: Promise<void>): Promise<void> {
+export async function connectToAgent(
+  namespace: NetworkNamespace,
+  ended: Promise<void>,
+  announced: Promise<unknown> = Promise.resolve(),
+): Promise<number> {
   let dead = false;
+  let isAnnounced = false;
   void ended.then(() => (dead = true));
+  const sign = Promise.race([announced, ended]).then(() => (isAnnounced = true));
   const deadline = performance.now() + startTimeoutMs;
-  await Bun.sleep(pollMs.first);
-  for (let waitMs: number = pollMs.next; ; waitMs = Math.min(waitMs * pollMs.growth, pollMs.max)) {
-    if (await connects(namespace, () => dead)) return;
+  await within(unannouncedMs, sign);
+  for (let waitMs: number = pollMs.first; ; waitMs = Math.min(waitMs * pollMs.growth, pollMs.max)) {
+    const fd = await attempt(namespace, () => dead);
+    if (fd !== undefined) return fd;
     if (dead) throw new AtollError('internal', 'the sandbox ended before its agent listened');
     if (performance.now() > deadline)
       throw new AtollError('internal', 'the agent in the sandbox did not start in time');
-    await Bun.sleep(waitMs);
+    await (isAnnounced ? Bun.sleep(waitMs) : within(unannouncedMs, sign));
   }
 }
 
-async function connects(namespace: NetworkNamespace, isDead: () => boolean): Promise<boolean> {
+/** Waits for `sign`, but no longer than `timeoutMs`. */
+async function within(timeoutMs: number, sign: Promise<unknown>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, timeoutMs);
+  await Promise.race([sign, promise]).finally(() => clearTimeout(timer));
+}
+
+async function attempt(namespace: NetworkNamespace, isDead: () => boolean): Promise<number | undefined> {
   const { fd, progress } = namespace.connect(namespace.targets[0], agentPort);
-  try {
-    const late = performance.now() + answerTimeoutMs;
-    while (progress() === 'pending' && performance.now() < late && !isDead()) await Bun.sleep(1);
-    return progress() === 'connected';
-  } finally {
-    namespace.closeSocket(fd);
-  }
+  const late = performance.now() + answerTimeoutMs;
+  while (progress() === 'pending' && performance.now() < late && !isDead()) await Bun.sleep(1);
+  if (progress() === 'connected') return fd;
+  namespace.closeSocket(fd);
+  return undefined;
 }

@@ -8,6 +8,11 @@ import type { NetworkNamespace } from '../native/netns.ts';
 type StartedProcess = {
   /** The sandbox's first process, in the host's numbers. */
   pid: number;
+  /**
+   * Settles when its agent has closed what its init left to it, which it does once it serves, or when it has ended: a
+   * sign that a look is worth while, and no more.
+   */
+  announced: Promise<void>;
 };
 
 /** What a sandbox's root is made of: mounted layers, lowest first, and the sandbox's own mounted disk above them. */

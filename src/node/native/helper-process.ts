@@ -28,27 +28,33 @@ export type HelperProcess = {
   request(fields: readonly string[]): Promise<string[]>;
   /** Resolves when the watched process has ended. */
   exited(tag: string): Promise<void>;
+  /** Resolves when nobody holds the output of the program any more that was started by this tag. */
+  closed(tag: string): Promise<void>;
   alive(): boolean;
   stop(): Promise<void>;
 };
 
 type Pending = { resolve(fields: string[]): void; reject(error: Error): void };
 
-/** Requests under way, by their IDs, and watched processes, by their tags. */
+/** Requests under way, by their IDs, and events that are waited for, by their kinds and tags. */
 function createAnswers() {
   const pending = new Map<string, Pending>();
-  const watched = new Map<string, () => void>();
+  const awaited = { exit: new Map<string, () => void>(), closed: new Map<string, () => void>() };
   const ready = Promise.withResolvers<number>();
   let lastId = 0;
 
   const takeEvent = (kind: string | undefined, field = '') => {
     if (kind === 'ready') return ready.resolve(Number(field));
-    watched.get(field)?.();
-    watched.delete(field);
+    if (kind !== 'exit' && kind !== 'closed') return;
+    awaited[kind].get(field)?.();
+    awaited[kind].delete(field);
   };
+  const event = (kind: keyof typeof awaited) => (tag: string) =>
+    new Promise<void>(resolve => awaited[kind].set(tag, resolve));
   return {
     ready,
-    exited: (tag: string) => new Promise<void>(resolve => watched.set(tag, resolve)),
+    exited: event('exit'),
+    closed: event('closed'),
     /** A new request: its ID, and what it will be answered. */
     begin() {
       const id = String(++lastId);
@@ -158,6 +164,7 @@ export async function startHelperProcess({
     mountsPid,
     alive: () => alive,
     exited: answers.exited,
+    closed: answers.closed,
     async request(fields) {
       if (fields.some(field => field.includes('\0') || field.includes('\n')))
         throw new AtollError('invalid', 'a path or argument holds a line end or a NUL');

@@ -10,6 +10,15 @@ export type Helper = {
    * environment, `stdin` is one line.
    */
   spawn(argv: string[], options: { timeoutMs: number; stdin?: string }): Promise<SpawnResult>;
+  /**
+   * As `spawn`, for a program that leaves others behind. `closed` resolves when these have closed its output as well, or
+   * write to it.
+   */
+  start(
+    tag: string,
+    argv: string[],
+    options: { timeoutMs: number; stdin?: string },
+  ): Promise<SpawnResult & { closed: Promise<void> }>;
   /** Resolves when the watched process has ended. */
   exited(tag: string): Promise<void>;
   pid: number;
@@ -33,7 +42,7 @@ export async function startHelper(options: { binary: string; runDir: string; onL
 }
 
 /** The helper's operations over its process. */
-export function helperOf({ pid, mountsPid, alive, exited, stop, request }: HelperProcess): Helper {
+export function helperOf({ pid, mountsPid, alive, exited, closed, stop, request }: HelperProcess): Helper {
   const call: Helper['call'] = async (name, args) => {
     // The table says for each name what it takes and answers; the compiler does not follow it through a name that
     // varies.
@@ -51,6 +60,10 @@ export function helperOf({ pid, mountsPid, alive, exited, stop, request }: Helpe
     stop,
     call,
     spawn: (argv, { timeoutMs, stdin = '' }) => call('spawn', { timeoutMs, stdin, argv }),
+    async start(tag, argv, { timeoutMs, stdin = '' }) {
+      const whenClosed = closed(tag);
+      return { ...(await call('start', { tag, timeoutMs, stdin, argv })), closed: whenClosed };
+    },
   };
 }
 

@@ -37,6 +37,15 @@ export const operations = {
     ],
     ([status = '', output = '']): SpawnResult => ({ status: numberIn(status), output }),
   ),
+  start: operation(
+    ({ tag, timeoutMs, stdin, argv }: { tag: string; timeoutMs: number; stdin: string; argv: readonly string[] }) => [
+      tag,
+      timeoutMs,
+      stdin,
+      ...argv,
+    ],
+    ([status = '', output = '']): SpawnResult => ({ status: numberIn(status), output }),
+  ),
   watch: operation(({ tag, pid }: { tag: string; pid: number }) => [tag, pid]),
   kill: operation(({ tag }: { tag: string }) => [tag]),
   seal: operation(({ name, path }: { name: string; path: string }) => [name, path]),

@@ -175,12 +175,12 @@ export async function startMachine(): Promise<Machine> {
     async start(slotNumber) {
       const slot = slotOf(installation.number, slotNumber);
       const controlToken = randomHex(32);
-      const { pid } = await driver.start(slot, { controlToken, bootId, resources, root: null });
+      const { pid, announced } = await driver.start(slot, { controlToken, bootId, resources, root: null });
       const disk = join(layout.disks, `test-${randomHex(4)}.img`);
       await disks.create(disk, resources.diskMiB, mountOf(slot));
       await linkUp(slot, pid);
       const sandbox = await watched(slot, pid, disk, openNetworkNamespace(pid));
-      await agentListens(sandbox.namespace, sandbox.ended);
+      await agentListens(sandbox.namespace, sandbox.ended, announced);
       await driver.giveRoot(slot, pid, { layers: [layer], disk: mountOf(slot) });
       await initAgent(sandbox.namespace, controlToken, {
         envVars: {},

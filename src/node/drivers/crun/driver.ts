@@ -57,13 +57,14 @@ export function createCrunDriver(options: DriverHost): Driver {
       writeConfig(options, bundle, { slot, resources, ownFilesDir, cgroupPath: cgroupOf(slot), seccompFilter });
       await (sealed ??= sealProgram(helper));
       const run = [...crun, 'run', '--detach', '--pid-file', pidFile, '--bundle', bundle, slot.name];
-      const { status, output } = await helper.spawn(
+      const { status, output, closed } = await helper.start(
+        slot.name,
         [...namespaceOwner(options.helperBinary, slot.baseId), freshClock, ...run],
         { timeoutMs: runTimeoutMs, stdin: controlToken },
       );
       if (status === 0) {
         cgroups.pins.choose(cgroupOf(slot), resources.cpuCount);
-        return { pid: Number(readFileSync(pidFile, 'utf8')) };
+        return { pid: Number(readFileSync(pidFile, 'utf8')), announced: closed };
       }
       await this.remove(slot);
       throw new AtollError('internal', `crun could not start a sandbox: ${output.trim() || `status ${status}`}`);

@@ -60,13 +60,14 @@ function createGvisorDriver(options: DriverHost): Driver {
         writeFileSync(join(bundle, 'config.json'), JSON.stringify(config));
         const create = runscOf(slot, 'create', '--bundle', bundle, '--pid-file', pidFile, slot.name);
         // All that gVisor starts is born in the sandbox's group.
-        const { status, output } = await helper.spawn(
+        const { status, output, closed } = await helper.start(
+          slot.name,
           [options.helperBinary, 'launch-here', ...groupFiles, '--', ...create],
           { timeoutMs: createTimeoutMs, stdin: controlToken },
         );
         if (status !== 0)
           throw new AtollError('internal', `runsc could not create a sandbox: ${output.trim() || `status ${status}`}`);
-        return { pid: Number(readFileSync(pidFile, 'utf8')) };
+        return { pid: Number(readFileSync(pidFile, 'utf8')), announced: closed };
       } catch (error) {
         await this.remove(slot);
         throw error;

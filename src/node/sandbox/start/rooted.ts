@@ -40,13 +40,13 @@ async function start(parts: RootedParts, order: BeginOrder, points: string[]): P
     const volumes = await showVolumes(parts, slot, order.volumes);
     undo.defer(() => hideVolumes(helper, volumes));
     const root = { layers: points, disk, volumes, hostname };
-    const { pid } = await driver.start(slot, { controlToken, bootId, resources, root });
+    const { pid, announced } = await driver.start(slot, { controlToken, bootId, resources, root });
     processes = await processControl.watch(driver, slot, pid);
     await processControl.linkUp(driver, slot, pid);
     // Before any of the user's programs runs.
     await egress.apply({ sandboxId, slot, namespace: processes.namespace }, network);
     await driver.begin?.(slot, pid);
-    await agentListens(processes.namespace, processes.ended);
+    await agentListens(processes.namespace, processes.ended, announced);
     return { processes, controlToken, bootId };
   } catch (error) {
     if (processes) await processControl.release(processes);

@@ -4,7 +4,7 @@ import { randomHex } from '../../../base/crypto/secret.ts';
 import type { Semaphore } from '../../../base/concurrency/semaphore.ts';
 import type { SandboxResources } from '../../../protocol/node.ts';
 import { warmAgent } from '../../agent-client/call.ts';
-import { agentListens } from '../../agent-client/listens.ts';
+import { connectToAgent } from '../../agent-client/listens.ts';
 import type { Disks } from '../../disks/disks.ts';
 import type { Driver } from '../../drivers/driver.ts';
 import type { Layout, Slot } from '../../layout.ts';
@@ -95,12 +95,11 @@ async function startProcesses(
 ): Promise<Started> {
   const controlToken = randomHex(32);
   const bootId = newUuid();
-  const { pid } = await driver.start(slot, { controlToken, bootId, resources, root: null });
+  const { pid, announced } = await driver.start(slot, { controlToken, bootId, resources, root: null });
   const processes = await processControl.watch(driver, slot, pid);
   try {
     await processControl.linkUp(driver, slot, pid);
-    await agentListens(processes.namespace, processes.ended);
-    await warmAgent(processes.namespace, controlToken);
+    await warmAgent(await connectToAgent(processes.namespace, processes.ended, announced), controlToken);
     return { processes, controlToken, bootId };
   } catch (error) {
     processes.namespace.close();
