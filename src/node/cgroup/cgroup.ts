@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError, systemCodeOf } from '../../base/error.ts';
@@ -210,7 +210,12 @@ function processesBelow(path: string): number[] {
   return [...own, ...directories(path).flatMap(name => processesBelow(join(path, name)))];
 }
 
+/** Links of a directory without others in it: its name and its own `.`. The kernel's file systems count them so. */
+const linksOfEmpty = 2;
+
 function directories(path: string): string[] {
+  // A group lists fifty files of its own, and few have a group below them.
+  if (statSync(path, { throwIfNoEntry: false })?.nlink === linksOfEmpty) return [];
   const entries = ifThere(() => readdirSync(path, { withFileTypes: true }), []);
   return entries.filter(entry => entry.isDirectory()).map(entry => entry.name);
 }

@@ -97,6 +97,18 @@ const character = (major: number, minor?: number) => ({
   access: 'rwm',
 });
 
+/** What is the same in the configuration of every sandbox, for as long as the node runs. */
+type HostFacts = { openFiles: number; networkSettings: Record<string, string>; seccompFilter: string };
+
+/** Looks at the host once: a start would otherwise read and encode the same again. */
+export function hostFactsOf(seccompFilter: Uint8Array): HostFacts {
+  return {
+    openFiles: ownOpenFilesMax(),
+    networkSettings: networkSettings(),
+    seccompFilter: Buffer.from(seccompFilter).toString('base64'),
+  };
+}
+
 /** The OCI configuration (runtime-spec 1.0) of a standby sandbox: everything but its root file system. */
 export function standbyConfig(options: {
   slot: Slot;
@@ -108,15 +120,15 @@ export function standbyConfig(options: {
   sysDir: string;
   cgroupPath: string;
   hostname: string;
-  seccompFilter: Uint8Array;
+  host: HostFacts;
   resources: SandboxResources;
 }): unknown {
   const { slot, resources } = options;
-  const openFiles = ownOpenFilesMax();
+  const { openFiles, networkSettings, seccompFilter } = options.host;
   const ids = [{ containerID: 0, hostID: slot.baseId, size: idsPerSandbox }];
   return {
     ociVersion: '1.0.2',
-    annotations: { 'run.oci.seccomp_bpf_data': Buffer.from(options.seccompFilter).toString('base64') },
+    annotations: { 'run.oci.seccomp_bpf_data': seccompFilter },
     process: {
       user: { uid: 0, gid: 0 },
       args: ['/.agent/init'],
@@ -138,7 +150,7 @@ export function standbyConfig(options: {
       uidMappings: ids,
       gidMappings: ids,
       cgroupsPath: options.cgroupPath,
-      sysctl: networkSettings(),
+      sysctl: networkSettings,
       resources: {
         memory: { limit: resources.memoryMiB * 1024 * 1024 },
         cpu: { quota: resources.cpuCount * 100_000, period: 100_000 },

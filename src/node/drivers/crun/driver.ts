@@ -11,7 +11,7 @@ import type { Driver } from '../driver.ts';
 import type { DriverFactory, DriverHost } from '../factory.ts';
 import { endProcesses, groupOperations } from '../group-operations.ts';
 import { createOwnFiles } from '../../numbers/own-files.ts';
-import { sharedMemoryBytes, standbyConfig, shownOfSysfs } from './config.ts';
+import { hostFactsOf, sharedMemoryBytes, standbyConfig, shownOfSysfs } from './config.ts';
 
 /** The OCI runtime, as the distribution calls it. */
 export const crunProgram = 'crun';
@@ -35,7 +35,7 @@ export const crunFactory: DriverFactory = {
 /** Namespaces, control groups and seccomp by crun, an OCI runtime. The helper calls it, in its own mount namespace. */
 export function createCrunDriver(options: DriverHost): Driver {
   const { helper, cgroups, layout } = options;
-  const seccompFilter = readSeccompFilter(options.helperBinary);
+  const host = hostFactsOf(readSeccompFilter(options.helperBinary));
   const cgroupRoot = cgroupRootOf(layout);
   const cgroupOf = (slot: Slot) => `${cgroupRoot}/${slot.name}`;
   const crun = [crunProgram, '--root', layout.runtimeState, '--cgroup-manager=cgroupfs'];
@@ -54,7 +54,7 @@ export function createCrunDriver(options: DriverHost): Driver {
       const pidFile = join(bundle, 'pid');
       mkdirSync(bundle, { recursive: true });
       const ownFilesDir = this.makeOwnFiles(slot, { bootId, resources });
-      writeConfig(options, bundle, { slot, resources, ownFilesDir, cgroupPath: cgroupOf(slot), seccompFilter });
+      writeConfig(options, bundle, { slot, resources, ownFilesDir, cgroupPath: cgroupOf(slot), host });
       await (sealed ??= sealProgram(helper));
       const run = [...crun, 'run', '--detach', '--pid-file', pidFile, '--bundle', bundle, slot.name];
       const { status, output, closed } = await helper.start(
@@ -131,7 +131,7 @@ function makeDirectories(layout: Layout): void {
 function writeConfig(
   { layout, hostname }: DriverHost,
   bundle: string,
-  own: Pick<Parameters<typeof standbyConfig>[0], 'slot' | 'resources' | 'ownFilesDir' | 'cgroupPath' | 'seccompFilter'>,
+  own: Pick<Parameters<typeof standbyConfig>[0], 'slot' | 'resources' | 'ownFilesDir' | 'cgroupPath' | 'host'>,
 ): void {
   const { skeleton, agentMount: agentDir, sysTree: sysDir } = layout;
   const config = standbyConfig({ ...own, hostname, skeleton, agentDir, sysDir });
