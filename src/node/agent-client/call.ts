@@ -23,9 +23,9 @@ const pastSettings: AgentInit = {
 };
 
 /**
- * Has the agent of a standby sandbox pass over settings, on the connected socket `fd`, which is closed in the end: what
- * it runs for the first time takes it a millisecond longer, which nobody waits for yet. Errors: `internal` where it does
- * not answer.
+ * Has the agent of a standby sandbox pass over settings, on the connected socket `fd`, which is closed in the end.
+ * What it runs for the first time takes it a millisecond longer, which nobody waits for yet. Errors: `internal`
+ * where it does not answer.
  */
 export async function warmAgent(fd: number, controlToken: string): Promise<void> {
   await sendInit(fd, controlToken, Buffer.from(JSON.stringify(pastSettings)));

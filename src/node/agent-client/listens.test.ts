@@ -34,6 +34,7 @@ test('nothing is asked of an agent before it has given its sign', async () => {
   const { it, namespace } = namespaceOf([['connected']]);
   const sign = Promise.withResolvers<void>();
   const listens = agentListens(namespace, running, sign.promise);
+  // A window in which no look may come: without the sign, the first one would after half a second.
   await Bun.sleep(50);
   expect(it.open).toBe(0);
   sign.resolve();

@@ -11,8 +11,8 @@ export type Helper = {
    */
   spawn(argv: string[], options: { timeoutMs: number; stdin?: string }): Promise<SpawnResult>;
   /**
-   * As `spawn`, for a program that leaves others behind. `closed` resolves when these have closed its output as well, or
-   * write to it.
+   * As `spawn`, for a program that leaves others behind. `closed` resolves when these have closed its output as
+   * well, or write to it.
    */
   start(
     tag: string,

@@ -57,11 +57,9 @@ export function createCrunDriver(options: DriverHost): Driver {
       writeConfig(options, bundle, { slot, resources, ownFilesDir, cgroupPath: cgroupOf(slot), host });
       await (sealed ??= sealProgram(helper));
       const run = [...crun, 'run', '--detach', '--pid-file', pidFile, '--bundle', bundle, slot.name];
-      const { status, output, closed } = await helper.start(
-        slot.name,
-        [...namespaceOwner(options.helperBinary, slot.baseId), freshClock, ...run],
-        { timeoutMs: runTimeoutMs, stdin: controlToken },
-      );
+      const argv = [...namespaceOwner(options.helperBinary, slot.baseId), freshClock, ...run];
+      const started = await helper.start(slot.name, argv, { timeoutMs: runTimeoutMs, stdin: controlToken });
+      const { status, output, closed } = started;
       if (status === 0) {
         cgroups.pins.choose(cgroupOf(slot), resources.cpuCount);
         return { pid: Number(readFileSync(pidFile, 'utf8')), announced: closed };
