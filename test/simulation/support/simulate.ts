@@ -127,6 +127,8 @@ class Run {
     kept: new Map(),
     durable: new Set(),
   };
+  /** What was last asked for of each sandbox. */
+  readonly #lastAsked = new Map<string, object>();
   readonly #trace: string[] = [];
   readonly #outside = new Process('outside');
   /** Control processes for which the database is away. */
@@ -235,6 +237,8 @@ class Run {
     if (what === 'create' || !sandboxId) return this.#create(parts);
     this.#note(`${what} ${sandboxId}`);
     this.#answers.durable.delete(sandboxId);
+    const asked = {};
+    this.#lastAsked.set(sandboxId, asked);
     if (what === 'kill') {
       this.#answers.condemned.add(sandboxId);
       await killSandbox(parts, this.#team, sandboxId);
@@ -246,7 +250,8 @@ class Run {
       const held = this.#machines.flatMap(({ paused: there }) => there.get(paused.executionId) ?? [])[0];
       if (paused.durability === 'cluster' && held) {
         this.#answers.kept.set(sandboxId, held.version);
-        this.#answers.durable.add(sandboxId);
+        // The answer may come late, when something else was asked for and done.
+        if (this.#lastAsked.get(sandboxId) === asked) this.#answers.durable.add(sandboxId);
       }
     } else if (what === 'resume') {
       await resumeTeamsSandbox(parts, this.#team, sandboxId, { seconds: 3600, memory: true });
