@@ -93,6 +93,29 @@ describe('the tabs of a sandbox', { skip: noBrowser ?? false }, () => {
     );
   });
 
+  test('the overview says what is used now, sets the time, and tells of a pause what it kept', async () => {
+    const other = await Sandbox.create('base', { ...signedIn.options, timeoutMs: 900_000 });
+    await page.goto(`/dashboard/sandboxes/${other.sandboxId}`);
+    const now = page.getByRole('group', { name: 'What it uses now' });
+    for (const text of [/^\d+ % of \d CPU$/, /^[\d.]+ [KM]iB of [\d.]+ [MG]iB$/])
+      await now.getByText(text).first().waitFor();
+    await page.getByRole('button', { name: 'Set time' }).click();
+    await page.getByLabel('Minutes from now').fill('120');
+    await page.getByRole('button', { name: 'Set', exact: true }).click();
+    await page.getByText('Time set').waitFor();
+    const { endAt } = await other.getInfo();
+    assert.ok(Math.abs(endAt.getTime() - Date.now() - 120 * 60_000) < 60_000, endAt.toISOString());
+    await page.getByRole('button', { name: 'Pause files' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Pause files' }).click();
+    await page.getByText(/^Paused with its files alone, after \d+s$/).waitFor();
+    assert.deepEqual(await seriousFindings(page), []);
+    await other.kill();
+    assert.deepEqual(
+      signedIn.window.complaints.filter(text => !/404|502/.test(text)),
+      [],
+    );
+  });
+
   test('logs are found by what they are about and by an expression, linked to, and downloaded', async () => {
     await tab('logs');
     const log = page.getByRole('log');

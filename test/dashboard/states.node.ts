@@ -109,11 +109,11 @@ describe('every page, when all is not well and without a mouse', { skip: noBrows
       const alert = page.getByRole('alert').filter({ hasText: message });
       await alert.first().waitFor();
       assert.deepEqual(await seriousFindings(page), [], path);
+      const isByHand = again === 'by hand';
+      // While it still fails: some pages ask again after a while as well.
+      if (isByHand) await alert.first().getByRole('button', { name: 'Try again' }).focus();
       await page.unroute(matches);
-      if (again === 'by hand') {
-        await alert.first().getByRole('button', { name: 'Try again' }).focus();
-        await page.keyboard.press('Enter');
-      }
+      if (isByHand) await page.keyboard.press('Enter');
       await alert.first().waitFor({ state: 'detached' });
       await loaded();
     }

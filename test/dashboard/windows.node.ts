@@ -105,11 +105,11 @@ describe('several windows, the keyboard, and addresses', { skip: noBrowser ?? fa
     await show(`/sandboxes/${sandbox.sandboxId}`, 'base', guest.page);
     const row = page.getByRole('row').filter({ hasText: sandbox.sandboxId });
     await row.getByText('running', { exact: true }).waitFor();
-    await guest.page.getByRole('button', { name: 'Pause' }).click();
+    await guest.page.getByRole('button', { name: 'Pause', exact: true }).click();
     await row.getByText('paused', { exact: true }).waitFor();
     await row.getByRole('checkbox').check();
     await page.getByRole('button', { name: 'Resume 1' }).click();
-    await guest.page.getByRole('button', { name: 'Pause' }).waitFor();
+    await guest.page.getByRole('button', { name: 'Pause', exact: true }).waitFor();
     await guest.page.getByText('Resumed', { exact: true }).waitFor();
     assert.deepEqual(guest.complaints, []);
     await guest.context.close();

@@ -41,6 +41,7 @@ export const SandboxTraffic = Type.Object(
   },
   { $id: 'SandboxTraffic' },
 );
+export type SandboxTraffic = Static<typeof SandboxTraffic>;
 
 /** Use of a team within one interval. */
 export const TeamMetric = Type.Object(

@@ -1,4 +1,4 @@
-import { Camera, Clock, GitFork, Pause, Play, Trash2 } from 'lucide-react';
+import { Camera, Clock, GitFork, HardDrive, Pause, Play, Timer, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import type { SandboxDetail } from '../../../protocol/api/sandbox.ts';
 import { verdictOn } from '../../../protocol/state.ts';
@@ -12,12 +12,16 @@ const stale = ['/v2/sandboxes', '/sandboxes', '/events', '/snapshots'];
 const resumeSeconds = 300;
 const addedSeconds = 900;
 
+/** What is asked before it is done. */
+type Asking = 'kill' | 'fork' | 'snapshot' | 'time' | 'pause';
+
 /** What can be done with a sandbox. What its state forbids is disabled and says so. */
 export function SandboxActions({ of: { sandboxID, state, endAt } }: { of: SandboxDetail }) {
-  const [asking, setAsking] = useState<'kill' | 'fork' | 'snapshot' | null>(null);
+  const [asking, setAsking] = useState<Asking | null>(null);
   const change = useChange('Done', stale);
   const post = (what: string, body?: unknown) =>
     change.mutate({ method: 'POST', path: `/sandboxes/${sandboxID}/${what}`, body });
+  const kill = () => change.mutate({ method: 'DELETE', path: `/sandboxes/${sandboxID}` });
   const why = (operation: SandboxOperation) =>
     verdictOn(operation, state) === 'allowed' ? undefined : `Not while it is ${state}`;
   const button = (name: string, icon: React.ReactNode, operation: SandboxOperation, onClick: () => void) => (
@@ -38,45 +42,89 @@ export function SandboxActions({ of: { sandboxID, state, endAt } }: { of: Sandbo
   return (
     <>
       {state === 'running' && button('+15 min', <Clock size={14} />, 'setTimeout', extend)}
+      {state === 'running' && button('Set time', <Timer size={14} />, 'setTimeout', () => setAsking('time'))}
       {state === 'running'
         ? button('Pause', <Pause size={14} />, 'pause', () => post('pause'))
         : button('Resume', <Play size={14} />, 'resume', () => post('resume', { timeout: resumeSeconds }))}
+      {state === 'running' && button('Pause files', <HardDrive size={14} />, 'pause', () => setAsking('pause'))}
       {button('Fork', <GitFork size={14} />, 'fork', () => setAsking('fork'))}
       {button('Snapshot', <Camera size={14} />, 'snapshot', () => setAsking('snapshot'))}
       {button('Kill', <Trash2 size={14} />, 'kill', () => setAsking('kill'))}
-      {asking === 'kill' && (
-        <Confirm
-          title="Kill this sandbox?"
-          action="Kill"
-          onClose={() => setAsking(null)}
-          onConfirm={() => {
-            setAsking(null);
-            change.mutate({ method: 'DELETE', path: `/sandboxes/${sandboxID}` });
-          }}
-        >
-          <p className="muted">Its processes end and its disk is deleted. Snapshots and volumes stay.</p>
-        </Confirm>
-      )}
-      {asking === 'fork' && (
-        <Asked
-          title="Fork this sandbox"
-          label="How many"
-          type="number"
-          action="Fork"
-          onClose={() => setAsking(null)}
-          onDone={text => post('fork', { count: Number(text), timeout: resumeSeconds })}
-        />
-      )}
-      {asking === 'snapshot' && (
-        <Asked
-          title="Take a snapshot"
-          label="Name (may be left out)"
-          type="text"
-          action="Take"
-          onClose={() => setAsking(null)}
-          onDone={text => post('snapshots', text === '' ? {} : { name: text })}
-        />
-      )}
+      {asking !== null && <Question asking={asking} onClose={() => setAsking(null)} post={post} kill={kill} />}
     </>
+  );
+}
+
+type QuestionProps = {
+  asking: Asking;
+  onClose: () => void;
+  post: (what: string, body: unknown) => void;
+  kill: () => void;
+};
+
+/** Asks for what an action needs, or whether it is meant. */
+function Question({ asking, onClose, post, kill }: QuestionProps) {
+  if (asking === 'kill')
+    return (
+      <Confirm
+        title="Kill this sandbox?"
+        action="Kill"
+        onClose={onClose}
+        onConfirm={() => {
+          onClose();
+          kill();
+        }}
+      >
+        <p className="muted">Its processes end and its disk is deleted. Snapshots and volumes stay.</p>
+      </Confirm>
+    );
+  if (asking === 'pause')
+    return (
+      <Confirm
+        title="Pause with its files alone?"
+        action="Pause files"
+        onClose={onClose}
+        onConfirm={() => {
+          onClose();
+          post('pause', { memory: false });
+        }}
+      >
+        <p className="muted">Its processes end. When it is resumed, it boots from its files.</p>
+      </Confirm>
+    );
+  if (asking === 'time')
+    return (
+      <Asked
+        title="Set when its time is over"
+        label="Minutes from now"
+        type="text"
+        pattern="[1-9][0-9]{0,4}"
+        required
+        initial="60"
+        action="Set"
+        onClose={onClose}
+        onDone={text => post('timeout', { timeout: Number(text) * 60 })}
+      />
+    );
+  if (asking === 'fork')
+    return (
+      <Asked
+        title="Fork this sandbox"
+        label="How many"
+        type="number"
+        action="Fork"
+        onClose={onClose}
+        onDone={text => post('fork', { count: Number(text), timeout: resumeSeconds })}
+      />
+    );
+  return (
+    <Asked
+      title="Take a snapshot"
+      label="Name (may be left out)"
+      type="text"
+      action="Take"
+      onClose={onClose}
+      onDone={text => post('snapshots', text === '' ? {} : { name: text })}
+    />
   );
 }

@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import type { SandboxTraffic } from '../../../protocol/api/metrics.ts';
 import type { SandboxDetail } from '../../../protocol/api/sandbox.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
 import { formatBytes, formatCount } from '../../format.ts';
@@ -13,12 +14,10 @@ import { useForbidden } from '../../parts/role-button.tsx';
 
 const everyMs = 3_000;
 
-type Traffic = { bytesOut: number; bytesIn: number; denied: number };
-
 /** What may leave a sandbox, and what has. */
 export function Network() {
   const { sandboxId, detail } = useSandbox();
-  const traffic = useRead<Traffic>(`/sandboxes/${encodeURIComponent(sandboxId)}/traffic`, {
+  const traffic = useRead<SandboxTraffic>(`/sandboxes/${encodeURIComponent(sandboxId)}/traffic`, {
     every: everyMs,
     enabled: detail?.state === 'running',
   });

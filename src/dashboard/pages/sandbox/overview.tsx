@@ -2,48 +2,52 @@ import { Link } from '@tanstack/react-router';
 import type { LifecycleEvent } from '../../../protocol/api/event.ts';
 import type { SandboxDetail } from '../../../protocol/api/sandbox.ts';
 import { useMay } from '../../api/session.tsx';
-import { formatBytes } from '../../format.ts';
+import { formatBytes, formatClock } from '../../format.ts';
 import { Ago, Copy } from '../../parts/bits.tsx';
 import { CodeTabs } from '../../code/code.tsx';
 import { Card } from '../../parts/page.tsx';
-import { killOf, reasons } from '../sandboxes/ended.tsx';
 import { Family } from './family.tsx';
+import { momentOf } from './moments.ts';
+import { NowStrip } from './now-strip.tsx';
 import { Ports } from './ports.tsx';
 import { Processes } from './processes.tsx';
 import { useSandbox } from './sandbox.tsx';
-import { ExactTime } from '../../parts/zone.tsx';
+import { ExactTime, useZone } from '../../parts/zone.tsx';
 
 /** What a sandbox is, what it went through, what runs in it. */
 export function Overview() {
   const { sandboxId, detail, events } = useSandbox();
   const may = useMay('developer');
   return (
-    <div className="columns">
-      <div className="stack">
-        {detail && <About detail={detail} />}
-        {detail?.state === 'running' && may && <Processes />}
-        {detail?.state === 'running' && may && <Ports />}
-        <Family />
-      </div>
-      <div className="stack">
-        <Card title="Timeline">
-          <div className="body">
-            <ol className="timeline">
-              {events.map(event => (
-                <Moment key={event.id} event={event} />
-              ))}
-            </ol>
-          </div>
-        </Card>
-        {detail && (
-          <Card title="From a program">
+    <>
+      {detail?.state === 'running' && <NowStrip sandboxId={sandboxId} />}
+      <div className="columns">
+        <div className="stack">
+          {detail && <About detail={detail} />}
+          {detail?.state === 'running' && may && <Processes />}
+          {detail?.state === 'running' && may && <Ports />}
+          <Family />
+        </div>
+        <div className="stack">
+          <Card title="Timeline">
             <div className="body">
-              <CodeTabs texts={connectCode(sandboxId)} />
+              <ol className="timeline">
+                {events.map(event => (
+                  <Moment key={event.id} event={event} />
+                ))}
+              </ol>
             </div>
           </Card>
-        )}
+          {detail && (
+            <Card title="From a program">
+              <div className="body">
+                <CodeTabs texts={connectCode(sandboxId)} />
+              </div>
+            </Card>
+          )}
+        </div>
       </div>
-    </div>
+    </>
   );
 }
 
@@ -124,24 +128,14 @@ function About({ detail }: { detail: SandboxDetail }) {
   );
 }
 
-const words: Record<string, [text: string, tone: string]> = {
-  created: ['Created', 'ok'],
-  resumed: ['Resumed', 'ok'],
-  paused: ['Paused', 'warn'],
-  updated: ['Changed', ''],
-  checkpointed: ['Snapshot taken', ''],
-  forked: ['Forked', ''],
-  killed: ['Ended', 'danger'],
-};
-
 function Moment({ event }: { event: LifecycleEvent }) {
-  const [text, tone] = words[event.type.split('.').at(-1) ?? ''] ?? [event.type, ''];
-  const reason = killOf(event).kill_reason;
+  const zone = useZone();
+  const { text, tone, more } = momentOf(event, at => formatClock(at, zone));
   return (
     <li className={tone}>
       <span>
         {text}
-        {reason !== undefined && <span className="muted">: {reasons[reason]?.text ?? reason}</span>}
+        {more.length > 0 && <span className="muted"> {more.join(', ')}</span>}
       </span>
       <span className="muted small">
         <Ago at={event.timestamp} />
