@@ -33,6 +33,8 @@ test('seeds with which something did not hold once', async () => {
   await simulateSeeds(20_161, 1);
   // A machine that had stood still came to the end of a start of what was killed meanwhile, before it was heard of.
   await simulateSeeds(21_238, 1);
+  // The same of a resume that control had undone on another machine.
+  await simulateSeeds(204_395, 1);
 });
 
 test('of a failure the shortest history is told that was found', async () => {

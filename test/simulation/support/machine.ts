@@ -48,6 +48,8 @@ export class SimMachine {
   isDestroyed = false;
   /** Until then it may go on with something that it does not know to be over. */
   #isBehindUntilMs = 0;
+  /** Executions that began meanwhile. */
+  readonly #late = new Set<string>();
   process: Process;
   gate: Gate;
   readonly #world: World;
@@ -75,9 +77,12 @@ export class SimMachine {
     this.#isBehindUntilMs = Number.POSITIVE_INFINITY;
   }
 
-  /** What was on its way to it when it stood still may come to its end when it goes on: docs/cluster.md says so. */
-  get isBehind(): boolean {
-    return this.#isBehindUntilMs > this.#world.nowMs;
+  /**
+   * What was on its way to a machine that stood still may come to its end when that goes on, until control has looked
+   * through it: docs/cluster.md says so.
+   */
+  isLate(executionId: string): boolean {
+    return this.#late.has(executionId) && this.#isBehindUntilMs > this.#world.nowMs;
   }
 
   get isStopped(): boolean {
@@ -216,9 +221,14 @@ export class SimMachine {
       if (this.withdrawn.has(executionId)) throw tooLate();
       this.#requireSpace();
       const held = this.running.get(executionId) ?? { sandboxId, executionId, version: 0 };
-      this.running.set(executionId, held);
+      this.#begin(held);
       return this.#view(held);
     });
+  }
+
+  #begin(held: Held): void {
+    this.running.set(held.executionId, held);
+    if (this.#isBehindUntilMs > this.#world.nowMs) this.#late.add(held.executionId);
   }
 
   #kill({ sandboxId, executionId }: ExecutionRef): Promise<void> {
@@ -269,7 +279,7 @@ export class SimMachine {
       if (!paused) throw gone();
       const held = { ...paused, executionId: nextExecutionId };
       this.paused.delete(executionId);
-      this.running.set(nextExecutionId, held);
+      this.#begin(held);
       return { ...this.#view(held), from: 'memory' };
     });
   }

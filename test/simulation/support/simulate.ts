@@ -371,13 +371,13 @@ class Run {
   /** What must hold at every moment. */
   #check(): void {
     const seen = new Map<string, string>();
-    for (const { nodeId, running, still, isBehind } of this.#machines.filter(({ isStopped }) => !isStopped))
-      for (const { sandboxId, executionId, version } of running.values()) {
-        if (still.has(executionId)) continue;
+    for (const machine of this.#machines.filter(({ isStopped }) => !isStopped))
+      for (const { sandboxId, executionId, version } of machine.running.values()) {
+        const { nodeId, still } = machine;
+        if (still.has(executionId) || machine.isLate(executionId)) continue;
         const other = seen.get(sandboxId);
         if (other !== undefined) this.#fail(`I1: ${sandboxId} runs on ${other} and ${nodeId}`);
-        if (this.#answers.killed.has(sandboxId) && !isBehind)
-          this.#fail(`I2: ${sandboxId} was killed and runs on ${nodeId}`);
+        if (this.#answers.killed.has(sandboxId)) this.#fail(`I2: ${sandboxId} was killed and runs on ${nodeId}`);
         if (version < (this.#answers.kept.get(sandboxId) ?? 0)) this.#fail(`I3: ${sandboxId} runs as it once was`);
         seen.set(sandboxId, nodeId);
       }
