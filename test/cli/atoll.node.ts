@@ -199,7 +199,7 @@ test('templates, volumes, secrets and webhooks are managed', async () => {
   assert.match((await run(['template', 'add', '../base'])).stderr, /No template \.\.\/base comes with Atoll/);
 
   const volumeID = await ok('volume', 'create', 'notes');
-  assert.deepEqual(await json('volume', 'list'), [{ volumeID, name: 'notes' }]);
+  assert.deepEqual(await json('volume', 'list'), [{ volumeID, name: 'notes', sizeMB: 10_240, sandboxCount: 0 }]);
   assert.deepEqual(await json('volume', 'info', 'notes'), { volumeID, name: 'notes' });
   await ok('volume', 'delete', 'notes');
   assert.deepEqual(await json('volume', 'list'), []);
