@@ -1,5 +1,5 @@
 import { formatDuration } from '../../../base/duration.ts';
-import type { LifecycleEvent } from '../../../protocol/api/event.ts';
+import type { EventType, LifecycleEvent } from '../../../protocol/api/event.ts';
 import { reasons } from '../sandboxes/ended.tsx';
 
 /** What a timeline says of an event; `tone` colours it, `more` stands behind it. */
@@ -16,21 +16,25 @@ type Data = {
   execution?: { execution_time?: number };
 };
 
-const words: Record<string, [text: string, tone: Moment['tone']]> = {
-  created: ['Created', 'ok'],
-  resumed: ['Resumed', 'ok'],
-  paused: ['Paused', 'warn'],
-  updated: ['Changed', ''],
-  checkpointed: ['Snapshot taken', ''],
-  forked: ['Forked', ''],
-  disk_failed: ['Its disk failed', 'danger'],
-  killed: ['Ended', 'danger'],
+/** What happened to a sandbox, by the type of the event, and the colour of that. */
+const words: Partial<Record<EventType, { text: string; tone: Moment['tone'] }>> = {
+  'sandbox.lifecycle.created': { text: 'Created', tone: 'ok' },
+  'sandbox.lifecycle.resumed': { text: 'Resumed', tone: 'ok' },
+  'sandbox.lifecycle.paused': { text: 'Paused', tone: 'warn' },
+  'sandbox.lifecycle.updated': { text: 'Changed', tone: '' },
+  'sandbox.lifecycle.checkpointed': { text: 'Snapshot taken', tone: '' },
+  'sandbox.lifecycle.forked': { text: 'Forked', tone: '' },
+  'sandbox.lifecycle.disk_failed': { text: 'Its disk failed', tone: 'danger' },
+  'sandbox.lifecycle.killed': { text: 'Ended', tone: 'danger' },
 };
+
+/** The name of an event of a sandbox, and its colour; an event that is not known yet is named by its type. */
+export const wordsOf = (type: EventType): Pick<Moment, 'text' | 'tone'> => words[type] ?? { text: type, tone: '' };
 
 /** An event of a sandbox in words. `clock` tells a moment as the page does. */
 export function momentOf({ type, eventData }: LifecycleEvent, clock: (at: Date) => string): Moment {
   const data = (eventData ?? {}) as Data;
-  const [text, tone] = words[type.split('.').at(-1) ?? ''] ?? [type, ''];
+  const { text, tone } = wordsOf(type);
   if (data.moved) return { text: 'Moved to another machine', tone, more: [] };
   if (data.set_network) return { text: 'Network changed', tone, more: [] };
   if (data.set_timeout !== undefined)
