@@ -52,12 +52,13 @@ const stateOf = async (volumeId: string) =>
 
 test('a copy of a volume that a sandbox writes to is whole, and the writer goes on', async () => {
   const volumeId = newUuid();
-  await protocol().volumes.create(volumeId, 64);
+  // A disk of 64 MiB holds 4,096 files, which a fast writer makes before it is stopped.
+  await protocol().volumes.create(volumeId, 512);
   const sandbox = await create(volumeId);
   // Each line is a file and the name of it in a log that is written after it: in a state of one moment no name is early.
   await inside(
     sandbox,
-    '(n=0; while [ ! -e /tmp/stop ]; do n=$((n+1)); echo $n > /data/f$n; echo $n >> /data/log; done) >/dev/null 2>&1 &',
+    '(n=0; while [ ! -e /tmp/stop ]; do n=$((n+1)); echo $n > /data/f$n && echo $n >> /data/log; done) >/dev/null 2>&1 &',
   );
   const lines = async () => Number(await inside(sandbox, 'cat /data/log 2>/dev/null | wc -l'));
   while ((await lines()) < 50);
