@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
+import { Sandbox } from 'e2b';
 import type { Page } from 'playwright-core';
 import { noBrowser, seriousFindings } from './support/browser.ts';
 import { startSignedIn } from './support/signed-in.ts';
@@ -59,9 +60,27 @@ describe('the list of sandboxes', { skip: noBrowser ?? false }, () => {
       .getByText(/^pausing \d+s$/)
       .waitFor();
     assert.deepEqual(await seriousFindings(page), []);
-    // It is asked again by itself.
     await page.unroute(isList);
-    await row(marked).getByText('running', { exact: true }).waitFor();
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
+
+  test('what another does shows while it is under way, without a question that was not caused by it', async () => {
+    const sandbox = await Sandbox.connect(plain, signedIn.options);
+    // So much memory takes longer to be written than a change takes to be told.
+    await sandbox.commands.run('head -c 300M /dev/urandom > /dev/shm/state');
+    await page.goto('/dashboard/sandboxes');
+    await row(plain).getByText('running', { exact: true }).waitFor();
+    const asked: string[] = [];
+    page.on('request', request => void asked.push(new URL(request.url()).pathname));
+    const paused = sandbox.pause();
+    await row(plain).getByText('pausing', { exact: true }).waitFor();
+    await paused;
+    await row(plain).getByText('paused', { exact: true }).waitFor();
+    const lists = asked.filter(path => path === '/v2/sandboxes').length;
+    // For its beginning, its end, and the event of its end.
+    assert.ok(lists >= 2 && lists <= 4, `${lists} lists were asked for`);
+    await Sandbox.connect(plain, signedIn.options);
+    await row(plain).getByText('running', { exact: true }).waitFor();
     assert.deepEqual(signedIn.window.complaints, []);
   });
 

@@ -26,6 +26,8 @@ export type News<T> = {
   items: { place: number; item: T }[];
   /** There is more already. */
   isMore: boolean;
+  /** How something stands now that has no place among the items: who reads on later is told how it stands then. */
+  standing?: { event: string; data: unknown };
   /** Nothing will follow these items, and this is how it ended. */
   end?: object;
 };

@@ -104,9 +104,11 @@ async function* messages<T>(
   yield `event: ready\nid: ${source.begin}\ndata: {"after":${source.begin}}\n\n`;
   let spokenMs = performance.now();
   while (!signal.aborted && performance.now() < endMs && (await isStillLetIn())) {
-    const { items, isMore, end } = await source.next();
-    if (items.length > 0) {
-      yield items.map(({ place, item }) => `id: ${place}\ndata: ${textOf(item)}\n\n`).join('');
+    const { items, isMore, standing, end } = await source.next();
+    const told = items.map(({ place, item }) => `id: ${place}\ndata: ${textOf(item)}\n\n`);
+    if (standing) told.push(`event: ${standing.event}\ndata: ${JSON.stringify(standing.data)}\n\n`);
+    if (told.length > 0) {
+      yield told.join('');
       spokenMs = performance.now();
     } else if (performance.now() - spokenMs > streamBounds.heartbeatMs) {
       yield ':\n\n';

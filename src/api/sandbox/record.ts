@@ -2,7 +2,7 @@ import type { SandboxNetworkConfig } from '../../protocol/api/network.ts';
 import type { NewSandbox, VolumeMount } from '../../protocol/api/sandbox.ts';
 import type { Durability } from '../../protocol/durability.ts';
 import type { Kept } from '../../protocol/node.ts';
-import type { SandboxState } from '../../protocol/state.ts';
+import type { SandboxState, Transition } from '../../protocol/state.ts';
 import { type RecordOf, changing, column } from '../record/column.ts';
 
 /** A volume that a sandbox has, by the name that it had when it was mounted. */
@@ -59,6 +59,9 @@ export const sandboxColumns = {
 
 /** A sandbox as the platform knows it. */
 export type SandboxRecord = RecordOf<typeof sandboxColumns>;
+
+/** A sandbox between two states. */
+export type SandboxInTransition = { sandboxId: string; transition: Transition };
 
 /** What the answer to a create tells, and what that needs. */
 export type CreatedSandbox = Pick<SandboxRecord, 'sandboxId' | 'templateId' | 'agentVersion' | 'alias' | 'secure'> & {

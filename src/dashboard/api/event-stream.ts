@@ -1,6 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { followed } from '../../base/followed.ts';
+import type { ServerSent } from '../../base/server-sent.ts';
 import type { EventSubject } from '../../protocol/api/event.ts';
 import { ApiFailure, ask } from './client.ts';
 import { gathered } from './gathered.ts';
@@ -13,6 +14,9 @@ const staleAfter: Record<EventSubject, string[]> = {
   volume: ['/volumes', '/events'],
 };
 
+/** What is asked again when other sandboxes are between two states than were. */
+const staleInTransition = ['/v2/sandboxes', '/sandboxes'];
+
 /** Follows what happens in a team and has pages ask again for what changed. Answers whether it hears anything now. */
 export function useEventStream(team: string | undefined): boolean {
   const client = useQueryClient();
@@ -24,13 +28,20 @@ export function useEventStream(team: string | undefined): boolean {
       stale => client.invalidateQueries({ predicate: ({ queryKey }) => isStale(queryKey[0], stale) }),
       stop.signal,
     );
-    const onEvent = (data: string) => {
+    let underWay = '[]';
+    const onMessage = ({ event, data }: ServerSent) => {
+      if (event === 'ready') return setLive(true);
+      if (event === 'transitions') {
+        if (data !== underWay) renew(staleInTransition);
+        underWay = data;
+        return;
+      }
       const { subject } = JSON.parse(data) as { subject?: { kind: EventSubject } };
       if (subject) renew(staleAfter[subject.kind]);
     };
     // The frame asks who is signed in and finds nobody.
     const onSignedOut = () => void client.invalidateQueries({ queryKey: ['/session'] });
-    void follow(team, stop.signal, onEvent, setLive, onSignedOut);
+    void follow(team, stop.signal, onMessage, setLive, onSignedOut);
     return () => stop.abort();
   }, [team, client]);
   return live;
@@ -40,17 +51,15 @@ export function useEventStream(team: string | undefined): boolean {
 async function follow(
   team: string,
   signal: AbortSignal,
-  onEvent: (data: string) => void,
+  onMessage: (message: ServerSent) => void,
   setLive: (live: boolean) => void,
   onSignedOut: () => void,
 ): Promise<void> {
-  const open = (after: string | undefined) => ask('/events/stream', { team, query: { after }, signal });
+  const open = (after: string | undefined) =>
+    ask('/events/stream', { team, query: { after, transitions: true }, signal });
   const onFailure = (error: unknown) => {
     setLive(false);
     if (error instanceof ApiFailure && error.status === 401) onSignedOut();
   };
-  for await (const { event, data } of followed({ open, signal, onFailure })) {
-    if (event === 'ready') setLive(true);
-    else onEvent(data);
-  }
+  for await (const message of followed({ open, signal, onFailure })) onMessage(message);
 }

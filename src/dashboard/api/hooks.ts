@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import type { Query as KeptAnswer, UseQueryResult } from '@tanstack/react-query';
+import type { UseQueryResult } from '@tanstack/react-query';
 import { useCalls } from '../code/calls.tsx';
 import { useProof } from '../parts/proof.tsx';
 import { useToast } from '../parts/toasts.tsx';
@@ -9,10 +9,10 @@ import { useViewer } from './session.tsx';
 import { isStale } from './stale.ts';
 import { tellWindows } from './windows.ts';
 
-type ReadOptions<T> = {
+type ReadOptions = {
   query?: Query;
   /** Ask again after so long, ms, where no event tells of a change. */
-  every?: number | false | ((data: T | undefined) => number | false);
+  every?: number | false;
   enabled?: boolean;
   /** What was answered stays until it is asked for again: asking is work. */
   keep?: boolean;
@@ -21,7 +21,7 @@ type ReadOptions<T> = {
 };
 
 /** What a GET answers, kept and shared by path and query; events of the team have it asked again. */
-export function useRead<T>(path: string, options: ReadOptions<T> = {}): UseQueryResult<T> {
+export function useRead<T>(path: string, options: ReadOptions = {}): UseQueryResult<T> {
   const { team } = useViewer();
   const teamID = options.personal ? undefined : team?.teamID;
   const { query, every, enabled, keep } = options;
@@ -31,16 +31,11 @@ export function useRead<T>(path: string, options: ReadOptions<T> = {}): UseQuery
     // From another query of the same thing; what is known of another thing does not belong here.
     placeholderData: (previous, before) =>
       before?.queryKey[0] === path && before.queryKey[1] === teamID ? previous : undefined,
-    ...(every !== undefined && {
-      refetchInterval: typeof every === 'function' ? (of: KeptAnswer<T>) => every(of.state.data) : every,
-    }),
+    ...(every !== undefined && { refetchInterval: every }),
     ...(enabled !== undefined && { enabled }),
     ...(keep && { staleTime: Number.POSITIVE_INFINITY }),
   });
 }
-
-/** A change that takes longer has pages ask what is being done meanwhile, ms. */
-const slowMs = 250;
 
 type Change<T> = {
   method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -66,8 +61,7 @@ export function useChange<T = unknown>(done: string | null, stale: string[], per
   };
   const mutation = useMutation({
     async mutationFn({ method, path, body }: Change<T>) {
-      const slow = setTimeout(() => void renew(), slowMs);
-      return withProof(() => askJson<T>(path, { method, team: teamID, body })).finally(() => clearTimeout(slow));
+      return withProof(() => askJson<T>(path, { method, team: teamID, body }));
     },
     onSuccess: (answer, { then }) => {
       if (done !== null) toast({ kind: 'ok', text: done });

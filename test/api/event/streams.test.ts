@@ -87,3 +87,30 @@ test('a team follows so many streams at a time, and each that ends makes room', 
     await Bun.sleep(50);
   }
 });
+
+test('who asks for it is told which sandboxes are between two states, and who comes back how it stands', async () => {
+  await using platform = await Platform.start();
+  const { sandboxID } = await platform.createSandbox();
+  const path = '/events/stream?transitions=true';
+  const stream = await follow(platform, path);
+  expect(await stream.next()).toMatchObject({ event: 'ready' });
+  expect(await stream.next()).toMatchObject({ event: 'transitions', data: [] });
+
+  const gate = Promise.withResolvers<void>();
+  platform.node.before = async call => (call === 'pause' ? gate.promise : undefined);
+  const paused = platform.call('POST', `/sandboxes/${sandboxID}/pause`);
+  const underWay = { event: 'transitions', id: undefined, data: [{ sandboxID, transition: 'pausing' }] };
+  expect(await stream.next()).toEqual(underWay);
+  const another = await follow(platform, path);
+  expect(await another.next()).toMatchObject({ event: 'ready' });
+  expect(await another.next()).toEqual(underWay);
+  const plain = await follow(platform, '/events/stream');
+  expect(await plain.next()).toMatchObject({ event: 'ready' });
+
+  gate.resolve();
+  expect((await paused).status).toBe(204);
+  const told = [await stream.next(), await stream.next()];
+  expect(told).toContainEqual({ event: 'transitions', id: undefined, data: [] });
+  expect(told).toContainEqual(expect.objectContaining({ event: 'message' }));
+  expect(await plain.next()).toMatchObject({ event: 'message' });
+});

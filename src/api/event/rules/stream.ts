@@ -2,6 +2,8 @@ import type { Db } from '../../database/db.ts';
 import type { StreamSource } from '../record.ts';
 import { eventsAfter, newestSequence } from '../store/after.ts';
 import type { EventRow } from '../store/after.ts';
+import { sandboxesInTransition } from '../../sandbox/store/list.ts';
+import type { SandboxInTransition } from '../../sandbox/record.ts';
 
 /** Bounds of streams of events. */
 export const eventStreamBounds = {
@@ -11,12 +13,30 @@ export const eventStreamBounds = {
   pageMax: 100,
   /** On PostgreSQL a transaction may become visible after one with a higher sequence; so long it is looked for, ms. */
   lateMs: 5_000,
+  /** Sandboxes in transition that are told of at once. */
+  transitionsMax: 1_000,
 } as const;
 
-/** The events of a team behind `after`, or from now on, as JSON texts. */
-export async function eventSource(db: Db, teamId: string, after: number | null): Promise<StreamSource<string>> {
+/**
+ * The events of a team behind `after`, or from now on, as JSON texts. `viewOf`: also which sandboxes are between two
+ * states, so told, at the beginning and each time that this has changed.
+ */
+export async function eventSource(
+  db: Db,
+  teamId: string,
+  { after, viewOf }: { after: number | null; viewOf?: ((all: SandboxInTransition[]) => unknown) | undefined },
+): Promise<StreamSource<string>> {
   const begin = after ?? (await newestSequence(db, teamId));
   const reader = lateReader(begin);
+  let told: string | null = null;
+  const standing = async () => {
+    if (!viewOf) return {};
+    const data = viewOf(await sandboxesInTransition(db, teamId, eventStreamBounds.transitionsMax));
+    const text = JSON.stringify(data);
+    if (text === told) return {};
+    told = text;
+    return { standing: { event: 'transitions', data } };
+  };
   return {
     begin,
     async next() {
@@ -25,7 +45,8 @@ export async function eventSource(db: Db, teamId: string, after: number | null):
       const isMore = rows.length === eventStreamBounds.pageMax;
       // A full page of what is known already must not hide what is behind it.
       if (isMore) reader.pass();
-      return { items: fresh.map(({ sequence, body }) => ({ place: sequence, item: body })), isMore };
+      const items = fresh.map(({ sequence, body }) => ({ place: sequence, item: body }));
+      return { items, isMore, ...(await standing()) };
     },
   };
 }

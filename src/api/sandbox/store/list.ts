@@ -1,13 +1,13 @@
 import { sql } from 'kysely';
 import type { SelectQueryBuilder } from 'kysely';
-import { statesShownAs } from '../../../protocol/state.ts';
+import { statesShownAs, transitionOf, transitions } from '../../../protocol/state.ts';
 import type { ShownState } from '../../../protocol/state.ts';
 import { kindOf } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import { pairDigest } from './labels.ts';
 import { sandboxOfRow } from './row.ts';
 import type { Tables } from '../../database/schema.ts';
-import type { SandboxRecord } from '../record.ts';
+import type { SandboxInTransition, SandboxRecord } from '../record.ts';
 
 /** Which sandboxes are asked for; all must match. */
 export type SandboxFilter = {
@@ -56,6 +56,22 @@ export async function countSandboxes(db: Db, filter: SandboxFilter): Promise<num
     .select(count => count.fn.countAll<number>().as('count'))
     .executeTakeFirstOrThrow();
   return Number(count);
+}
+
+/** At most `limit` sandboxes of a team that are between two states, by their IDs. */
+export async function sandboxesInTransition(db: Db, teamId: string, limit: number): Promise<SandboxInTransition[]> {
+  const rows = await db
+    .selectFrom('sandboxes')
+    .select(['sandbox_id', 'state'])
+    .where('team_id', '=', teamId)
+    .where('state', 'in', transitions)
+    .orderBy('sandbox_id')
+    .limit(limit)
+    .execute();
+  return rows.flatMap(row => {
+    const transition = transitionOf(row.state);
+    return transition ? [{ sandboxId: row.sandbox_id, transition }] : [];
+  });
 }
 
 function filtered(db: Db, filter: SandboxFilter): SelectQueryBuilder<Tables, 'sandboxes', object> {

@@ -14,9 +14,6 @@ import { SandboxActions } from './actions.tsx';
 /** A sandbox as its pages see it: `detail` is null once it has ended. */
 type Known = { sandboxId: string; detail: SandboxDetail | null; events: LifecycleEvent[] };
 
-/** How often is asked while something is being done with it: no event tells of that. */
-const transitionMs = 1_000;
-
 const KnownContext = createContext<Known | null>(null);
 
 /** The sandbox that is looked at. Only below its page. */
@@ -39,7 +36,7 @@ const tabs = [
 export function SandboxPage() {
   const { sandboxId = '' } = useParams({ strict: false });
   const id = encodeURIComponent(sandboxId);
-  const detail = useRead<SandboxDetail>(`/sandboxes/${id}`, { every: of => (of?.transition ? transitionMs : false) });
+  const detail = useRead<SandboxDetail>(`/sandboxes/${id}`);
   const events = useRead<LifecycleEvent[]>(`/events/sandboxes/${id}`, { query: { limit: 100 } });
   const isGone = detail.error instanceof ApiFailure && detail.error.status === 404;
   const wrong = (isGone ? null : detail.error) ?? events.error;

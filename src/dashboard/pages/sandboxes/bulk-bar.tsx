@@ -15,8 +15,6 @@ import { RoleButton } from '../../parts/role-button.tsx';
 const atOnce = 4;
 const resumeSeconds = 300;
 const addedSeconds = 900;
-/** What takes longer is shown while it is under way, ms. */
-const slowMs = 250;
 
 type Action = {
   name: string;
@@ -84,12 +82,8 @@ export function BulkBar({ selected, onDone }: { selected: ListedSandbox[]; onDon
   const { isShowing, show } = useCalls();
   const run = async (action: Action) => {
     setBusy(true);
-    const renew = () =>
-      client.invalidateQueries({ predicate: ({ queryKey }) => isStale(queryKey[0], ['/v2/sandboxes']) });
-    const slow = setTimeout(() => void renew(), slowMs);
     const { done, failures } = await askAll(action, fits(action), teamID);
-    clearTimeout(slow);
-    await renew();
+    await client.invalidateQueries({ predicate: ({ queryKey }) => isStale(queryKey[0], ['/v2/sandboxes']) });
     if (done > 0) toast({ kind: 'ok', text: `${done} ${action.past}` });
     if (failures.length > 0) toast({ kind: 'danger', text: `${failures.length} failed: ${failures[0]}` });
     setBusy(false);

@@ -18,8 +18,6 @@ type Page = { items: ListedSandbox[]; next: string | null; running: number | nul
 /** So near to the end of the rows that there are, more are asked for. */
 const nearPx = 800;
 const minuteMs = 60_000;
-/** How often is asked while something is being done with a sandbox: no event tells of it. */
-const transitionMs = 1_000;
 
 type ListingProps = { search: SandboxesSearch; onFilter: (next: SandboxesFilter) => void };
 
@@ -48,8 +46,6 @@ export function Listing({ search, onFilter }: ListingProps) {
       };
     },
     getNextPageParam: ({ next }) => next,
-    refetchInterval: ({ state: { data } }) =>
-      data?.pages.some(({ items }) => items.some(({ transition }) => transition)) ? transitionMs : false,
     placeholderData: (previous, before) => (before?.queryKey[1] === teamID ? previous : undefined),
   });
   const { data, error, refetch, isPlaceholderData } = pages;
