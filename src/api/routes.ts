@@ -81,7 +81,7 @@ import {
 import { beginAtProviderRoute, readProviderRoute } from './session/http/provider.ts';
 import { createSignInLinkRoute, readSessionRoute, signInRoute, signOutRoute } from './session/http/sign-in.ts';
 import { streamEventsRoute } from './event/http/stream.ts';
-import { readHighestTeamMetricRoute, readTeamMetricsRoute } from './metrics/http/team.ts';
+import { readHighestTeamMetricRoute, readTeamMetricsRoute, readTemplateUseRoute } from './metrics/http/team.ts';
 import { createInvitationRoute, deleteInvitationRoute, listInvitationsRoute } from './team/http/invitations.ts';
 import { changeMemberRoute, listMembersRoute, removeMemberRoute } from './team/http/members.ts';
 import { listTeams } from './team/http/teams.ts';
@@ -208,6 +208,7 @@ export const routes: readonly Route<ApiParts>[] = [
   listTeams,
   readTeamMetricsRoute,
   readHighestTeamMetricRoute,
+  readTemplateUseRoute,
   listApiKeysRoute,
   createApiKeyRoute,
   renameApiKeyRoute,

@@ -203,6 +203,11 @@ export const authorizationRows: Record<string, Row> = {
     success: 200,
     foreign: 403,
   },
+  getTeamTemplateUse: {
+    request: async ({ team }) => ({ path: `/teams/${team.teamId}/metrics/templates`, ids: [team.teamId] }),
+    success: 200,
+    foreign: 403,
+  },
   listApiKeys: own(200, '/api-keys'),
   createApiKey: own(201, '/api-keys', () => ({ name: 'new' })),
   renameApiKey: thing(

@@ -1385,6 +1385,14 @@ class TemplateUpdateResponse(TypedDict):
     names: List[str]
 
 
+class TemplateUse(TypedDict):
+    templateID: str
+    # Those that it has now; none where it is gone
+    names: List[str]
+    # Counted once a minute
+    sandboxSeconds: int
+
+
 class TemplateWithBuilds(TypedDict):
     templateID: str
     public: bool
@@ -3006,6 +3014,26 @@ class Operations(Caller):
             token=token,
         )
 
+    def get_team_template_use(
+        self,
+        team_id: str,
+        *,
+        start: Optional[int] = None,
+        end: Optional[int] = None,
+        timeout: Optional[float] = None,
+        token: Optional[str] = None,
+    ) -> List[TemplateUse]:
+        """Get for how long sandboxes of each template ran, in the last 7 days by default"""
+        return self.ask_json(
+            "getTeamTemplateUse",
+            "GET",
+            "/teams/{teamID}/metrics/templates",
+            path_values={"teamID": team_id},
+            query={"start": start, "end": end},
+            timeout=timeout,
+            token=token,
+        )
+
     def get_template(
         self,
         template_id: str,
@@ -3955,6 +3983,7 @@ class Operations(Caller):
         *,
         after: Optional[int] = None,
         seconds: Optional[int] = None,
+        transitions: Optional[bool] = None,
         last_event_id: Optional[str] = None,
         timeout: Optional[float] = None,
         token: Optional[str] = None,
@@ -3964,7 +3993,7 @@ class Operations(Caller):
             "streamEvents",
             "GET",
             "/events/stream",
-            query={"after": after, "seconds": seconds},
+            query={"after": after, "seconds": seconds, "transitions": transitions},
             headers={"last-event-id": last_event_id},
             timeout=timeout,
             token=token,

@@ -1327,6 +1327,13 @@ export interface Schemas {
   TemplateUpdateResponse: {
     names: Array<string>;
   };
+  TemplateUse: {
+    templateID: string;
+    /** Those that it has now; none where it is gone */
+    names: Array<string>;
+    /** Counted once a minute; at least 0 */
+    sandboxSeconds: number;
+  };
   TemplateWithBuilds: {
     templateID: string;
     public: boolean;
@@ -2106,6 +2113,17 @@ export interface Operations {
     };
     answer: Schemas['MaxTeamMetric'];
   };
+  /** Get for how long sandboxes of each template ran, in the last 7 days by default */
+  getTeamTemplateUse: {
+    request: {
+      teamID: string;
+      /** Unix seconds, inclusive; at least 0 */
+      start?: number | undefined;
+      /** Unix seconds, inclusive; at least 0 */
+      end?: number | undefined;
+    };
+    answer: Array<Schemas['TemplateUse']>;
+  };
   /** Get a template of the team with a page of its builds, newest first */
   getTemplate: {
     request: {
@@ -2574,6 +2592,8 @@ export interface Operations {
       after?: number | undefined;
       /** When it ends; at least 0, at most 60, default 60 */
       seconds?: number | undefined;
+      /** Also tell which sandboxes are between two states: a message `transitions` with a list of `sandboxID` and `transition`, at the beginning and whenever it has changed; default false */
+      transitions?: boolean | undefined;
       /** The same as `after`; the greater one counts */
       lastEventId?: string | undefined;
     };
@@ -2794,6 +2814,7 @@ export const wires: { readonly [Name in keyof Operations]: Wire } = {
   getSignInProvider: { method: 'GET', path: '/session/provider', answer: 'json' },
   getTeamMetrics: { method: 'GET', path: '/teams/{teamID}/metrics', query: ['start', 'end'], answer: 'json' },
   getTeamMetricsMax: { method: 'GET', path: '/teams/{teamID}/metrics/max', query: ['metric', 'start', 'end'], answer: 'json' },
+  getTeamTemplateUse: { method: 'GET', path: '/teams/{teamID}/metrics/templates', query: ['start', 'end'], answer: 'json' },
   getTemplate: { method: 'GET', path: '/templates/{templateID}', query: ['limit', 'nextToken'], answer: 'json' },
   getTemplateAlias: { method: 'GET', path: '/templates/aliases/{alias}', answer: 'json' },
   getTemplateBuildLogs: { method: 'GET', path: '/templates/{templateID}/builds/{buildID}/logs', query: ['cursor', 'limit', 'direction', 'level', 'source'], answer: 'json' },
@@ -2845,7 +2866,7 @@ export const wires: { readonly [Name in keyof Operations]: Wire } = {
   signOut: { method: 'DELETE', path: '/session', answer: 'nothing' },
   startTemplateBuild: { method: 'POST', path: '/templates/{templateID}/builds/{buildID}', answer: 'nothing' },
   startTemplateBuildV2: { method: 'POST', path: '/v2/templates/{templateID}/builds/{buildID}', body: 'json', answer: 'nothing' },
-  streamEvents: { method: 'GET', path: '/events/stream', query: ['after', 'seconds'], headers: { lastEventId: 'last-event-id' }, answer: 'events' },
+  streamEvents: { method: 'GET', path: '/events/stream', query: ['after', 'seconds', 'transitions'], headers: { lastEventId: 'last-event-id' }, answer: 'events' },
   streamSandboxLogs: { method: 'GET', path: '/sandboxes/{sandboxID}/logs/stream', query: ['after', 'seconds', 'tail', 'level', 'logger', 'search'], headers: { lastEventId: 'last-event-id' }, answer: 'events' },
   streamTemplateBuildLogs: { method: 'GET', path: '/templates/{templateID}/builds/{buildID}/logs/stream', query: ['after', 'seconds', 'level'], headers: { lastEventId: 'last-event-id' }, answer: 'events' },
   templateTagExists: { method: 'GET', path: '/templates/{templateID}/tags/exists', query: ['tag'], answer: 'json' },

@@ -17,6 +17,7 @@ import { timeline } from './migrations/0009-timeline.ts';
 import { buildSteps } from './migrations/0010-build-steps.ts';
 import { volumeCopies } from './migrations/0011-volume-copies.ts';
 import { repeatedRequests } from './migrations/0012-repeated-requests.ts';
+import { templateHours } from './migrations/0013-template-hours.ts';
 import type { Db } from './db.ts';
 import type { Tables } from './schema.ts';
 
@@ -37,6 +38,7 @@ export const migrations: Record<string, Migration> = {
   '0010-build-steps': buildSteps,
   '0011-volume-copies': volumeCopies,
   '0012-repeated-requests': repeatedRequests,
+  '0013-template-hours': templateHours,
   ...addedColumns('sandboxes', sandboxColumns),
 };
 

@@ -27,6 +27,7 @@ export type Tables = AccountTables &
     audit_log: AuditTable;
     secrets: SecretTable;
     team_metrics: TeamMetricTable;
+    template_hours: TemplateHourTable;
     past_sandboxes: PastSandboxTable;
     events: EventTable;
     webhooks: WebhookTable;
@@ -196,6 +197,18 @@ export type SecretTable = {
   metadata_json: string;
   created_at_us: Fixed<number>;
   updated_at_us: number;
+};
+
+/** An hour in which sandboxes of a template ran for a team. */
+type TemplateHourTable = {
+  team_id: Fixed<string>;
+  /** When the hour began, epoch seconds. */
+  hour_seconds: Fixed<number>;
+  template_id: Fixed<string>;
+  /** The sum of what ran at each of its minutes. */
+  sandbox_minutes: number;
+  /** The last minute that is in the sum, epoch seconds: each counts once, however many processes look. */
+  counted_seconds: number;
 };
 
 /** A minute in which sandboxes of a team ran or were started. */

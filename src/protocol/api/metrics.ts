@@ -56,6 +56,17 @@ export const TeamMetric = Type.Object(
 );
 export type TeamMetric = Static<typeof TeamMetric>;
 
+/** For how long sandboxes of one template ran for a team (Atoll's own interface). */
+export const TemplateUse = Type.Object(
+  {
+    templateID: Type.String(),
+    names: Type.Array(Type.String(), { description: 'Those that it has now; none where it is gone' }),
+    sandboxSeconds: int64({ minimum: 0, description: 'Counted once a minute' }),
+  },
+  { $id: 'TemplateUse' },
+);
+export type TemplateUse = Static<typeof TemplateUse>;
+
 /** Metrics of a team that have a maximum. */
 export const teamMetricNames = ['concurrent_sandboxes', 'sandbox_start_rate'] as const;
 /** A metric of a team whose maximum can be asked for. */

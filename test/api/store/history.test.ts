@@ -15,8 +15,10 @@ import {
   recordTeams,
   teamSpans,
 } from '../../../src/api/metrics/store/team.ts';
+import { countTemplates, mostUsedTemplates, pruneTemplateHours } from '../../../src/api/metrics/store/template.ts';
+import { insertSandbox } from '../../../src/api/sandbox/store/create.ts';
 import { onEachDatabase } from '../databases.ts';
-import { startUs, storeScene } from './scene.ts';
+import { manySandboxes, sandboxRecord, startUs, storeScene } from './scene.ts';
 
 // What statements about what was answer, on both databases: events, the audit log, metrics of teams.
 
@@ -133,6 +135,40 @@ onEachDatabase(database => {
     await pruneTeamMetrics(db, 661);
     expect(await latestBefore(db, teamId, 780)).toBeNull();
     expect(await latestBefore(db, teamId, 840)).toBe(4);
+  });
+
+  test('hours of templates: each minute counts once, whoever looks, and what ran the longest is told first', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine, theirs } = scene;
+    const run = async (
+      teamId: string,
+      sandboxId: string,
+      templateId: string,
+      state: 'running' | 'paused' = 'running',
+    ) =>
+      expect(await insertSandbox(db, sandboxRecord(teamId, sandboxId, { templateId, state }), manySandboxes)).toBe(
+        'inserted',
+      );
+    await run(mine.teamId, 'a', 'often');
+    await run(mine.teamId, 'b', 'often');
+    await run(mine.teamId, 'c', 'rare');
+    await run(mine.teamId, 'd', 'rare', 'paused');
+    await run(theirs.teamId, 'e', 'rare');
+    for (const minute of [7_200, 7_200, 7_260, 7_200, 10_800]) await countTemplates(db, minute);
+    const used = (teamId: string, startSeconds: number, endSeconds: number, limit = 9) =>
+      mostUsedTemplates(db, teamId, { startSeconds, endSeconds }, limit);
+    expect(await used(mine.teamId, 7_200, 10_800)).toEqual([
+      { templateId: 'often', sandboxSeconds: 360 },
+      { templateId: 'rare', sandboxSeconds: 180 },
+    ]);
+    expect(await used(mine.teamId, 7_300, 10_799, 1)).toEqual([{ templateId: 'often', sandboxSeconds: 240 }]);
+    expect(await used(mine.teamId, 3_600, 7_199)).toEqual([]);
+    expect(await used(theirs.teamId, 10_800, 10_800)).toEqual([{ templateId: 'rare', sandboxSeconds: 60 }]);
+    await pruneTemplateHours(db, 7_201);
+    expect(await used(mine.teamId, 0, 20_000)).toEqual([
+      { templateId: 'often', sandboxSeconds: 120 },
+      { templateId: 'rare', sandboxSeconds: 60 },
+    ]);
   });
 
   test('repeated requests: one process takes each, and what is known of it is told until it is forgotten', async () => {

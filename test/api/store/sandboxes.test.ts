@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import type { Db } from '../../../src/api/database/db.ts';
-import { defaultOptions, type SandboxRecord } from '../../../src/api/sandbox/record.ts';
+import type { SandboxRecord } from '../../../src/api/sandbox/record.ts';
 import { putPausedSandbox } from '../../../src/api/sandbox/store/adopt.ts';
 import { shiftRuns } from '../../../src/api/sandbox/store/clock.ts';
 import { runningCounts, stateCounts } from '../../../src/api/sandbox/store/counts.ts';
@@ -8,7 +8,7 @@ import { countOccupied, insertSandbox } from '../../../src/api/sandbox/store/cre
 import { recordDiskFailed } from '../../../src/api/sandbox/store/disk-failed.ts';
 import { comingEnds } from '../../../src/api/sandbox/store/ends.ts';
 import { findKey } from '../../../src/api/sandbox/store/idempotency.ts';
-import { countSandboxes, listSandboxes } from '../../../src/api/sandbox/store/list.ts';
+import { countSandboxes, listSandboxes, sandboxesInTransition } from '../../../src/api/sandbox/store/list.ts';
 import { setSandboxNetwork } from '../../../src/api/sandbox/store/network.ts';
 import { placesOf } from '../../../src/api/sandbox/store/past.ts';
 import { beginResume } from '../../../src/api/sandbox/store/resume.ts';
@@ -23,41 +23,9 @@ import { deleteSandbox, publishSandbox, setSandboxEnd } from '../../../src/api/s
 import { enterReplica } from '../../../src/api/replica/store/replicas.ts';
 import { deleteVolume, insertVolume } from '../../../src/api/volume/store/volumes.ts';
 import { onEachDatabase } from '../databases.ts';
-import { atOnce, startUs, storeScene } from './scene.ts';
+import { atOnce, manySandboxes as many, sandboxRecord as record, startUs, storeScene } from './scene.ts';
 
 // What statements about sandboxes answer, on both databases. Which state may follow which: `sandbox/states.test.ts`.
-
-const many = { concurrentSandboxes: 100, sandboxes: 100 };
-
-function record(teamId: string, sandboxId: string, change: Partial<SandboxRecord> = {}): SandboxRecord {
-  return {
-    ...defaultOptions,
-    sandboxId,
-    executionId: `execution of ${sandboxId}`,
-    teamId,
-    nodeId: 'node-1',
-    state: 'running',
-    templateId: 'template-of-mine',
-    buildId: 'b',
-    alias: null,
-    agentVersion: '1',
-    cpuCount: 1,
-    memoryMiB: 512,
-    diskMiB: 512,
-    createdAtUs: startUs,
-    startedAtUs: startUs,
-    endAtUs: startUs + 1_000,
-    timeoutSeconds: 1,
-    secure: true,
-    volumeMounts: [],
-    kept: null,
-    durability: null,
-    nextExecutionId: null,
-    nextNodeId: null,
-    replicaId: null,
-    ...change,
-  };
-}
 
 async function put(db: Db, sandbox: SandboxRecord): Promise<SandboxRecord> {
   expect(await insertSandbox(db, sandbox, many)).toBe('inserted');
@@ -94,6 +62,23 @@ onEachDatabase(database => {
     expect(await beginResume(db, record(mine.teamId, 'paused'), next, 1)).toBe('full');
     expect(await beginResume(db, record(mine.teamId, 'paused'), next, 2, async () => false)).toBe('node_full');
     expect(await beginResume(db, record(mine.teamId, 'paused'), next, 2)).toMatchObject({ state: 'resuming' });
+  });
+
+  test('a team is told which of its sandboxes are between two states, so many at most', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine, theirs } = scene;
+    await put(db, record(mine.teamId, 'c', { state: 'pausing' }));
+    await put(db, record(mine.teamId, 'a', { state: 'moving' }));
+    await put(db, record(theirs.teamId, 'b', { state: 'resuming' }));
+    // Neither is one of those that clients see on the way.
+    await put(db, record(mine.teamId, 'd'));
+    await put(db, record(mine.teamId, 'e', { state: 'starting' }));
+    const inTransition = [
+      { sandboxId: 'a', transition: 'moving' as const },
+      { sandboxId: 'c', transition: 'pausing' as const },
+    ];
+    expect(await sandboxesInTransition(db, mine.teamId, 9)).toEqual(inTransition);
+    expect(await sandboxesInTransition(db, mine.teamId, 1)).toEqual(inTransition.slice(0, 1));
   });
 
   test('a sandbox holds its volumes: none is deleted under it, and none that is gone is mounted', async () => {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openStore } from '../../../src/api/database/database.ts';
 import type { Store } from '../../../src/api/database/database.ts';
+import { defaultOptions, type SandboxRecord } from '../../../src/api/sandbox/record.ts';
 import { createTeam } from '../../../src/api/team/rules/provision-team.ts';
 import { insertTemplate } from '../../../src/api/template/store/write.ts';
 import { newUuid } from '../../../src/base/id.ts';
@@ -46,3 +47,37 @@ export async function storeScene(database: Database): Promise<StoreScene> {
 /** Two calls at the same time, as two requests make them. */
 export const atOnce = <T>(call: (id: string) => Promise<T>): Promise<T[]> =>
   Promise.all([newUuid(), newUuid()].map(call));
+
+/** Limits that nothing here reaches. */
+export const manySandboxes = { concurrentSandboxes: 100, sandboxes: 100 };
+
+/** A running sandbox of a team; `change` says what else it is. */
+export function sandboxRecord(teamId: string, sandboxId: string, change: Partial<SandboxRecord> = {}): SandboxRecord {
+  return {
+    ...defaultOptions,
+    sandboxId,
+    executionId: `execution of ${sandboxId}`,
+    teamId,
+    nodeId: 'node-1',
+    state: 'running',
+    templateId: 'template-of-mine',
+    buildId: 'b',
+    alias: null,
+    agentVersion: '1',
+    cpuCount: 1,
+    memoryMiB: 512,
+    diskMiB: 512,
+    createdAtUs: startUs,
+    startedAtUs: startUs,
+    endAtUs: startUs + 1_000,
+    timeoutSeconds: 1,
+    secure: true,
+    volumeMounts: [],
+    kept: null,
+    durability: null,
+    nextExecutionId: null,
+    nextNodeId: null,
+    replicaId: null,
+    ...change,
+  };
+}

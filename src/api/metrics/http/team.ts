@@ -1,9 +1,10 @@
 import { Type } from '@sinclair/typebox';
-import { MaxTeamMetric, TeamMetric, teamMetricNames } from '../../../protocol/api/metrics.ts';
+import { MaxTeamMetric, TeamMetric, teamMetricNames, TemplateUse } from '../../../protocol/api/metrics.ts';
 import { oneOf } from '../../../protocol/api/primitives.ts';
 import { formatTime } from '../../../base/time.ts';
 import { microsPerSecond } from '../../../base/clock.ts';
-import { readHighestTeamMetric, readTeamMetrics } from '../rules/team.ts';
+import { readHighestTeamMetric, readTeamMetrics, readTemplateUse } from '../rules/team.ts';
+import { shownNames } from '../../template/http/view.ts';
 import { route } from '../../http/route.ts';
 import { rangeQuery } from './sandbox.ts';
 import type { Clock } from '../../../base/clock.ts';
@@ -43,6 +44,34 @@ export const readHighestTeamMetricRoute = route({
     const { metric, ...range } = query;
     const { atSeconds, value } = await readHighestTeamMetric(deps, caller.team, params.teamID, metric, range);
     return { status: 200, body: { ...timeView(atSeconds), value } };
+  },
+});
+
+/** `GET /teams/{teamID}/metrics/templates` */
+export const readTemplateUseRoute = route({
+  operationId: 'getTeamTemplateUse',
+  method: 'GET',
+  path: '/teams/{teamID}/metrics/templates',
+  summary: 'Get for how long sandboxes of each template ran, in the last 7 days by default',
+  auth: 'team',
+  params: teamParams,
+  query: Type.Object(rangeQuery),
+  responses: {
+    200: {
+      description: 'The 100 most used templates, the most first, in the hours that the range has a part of',
+      schema: Type.Array(TemplateUse),
+    },
+  },
+  async handle(deps: { clock: Clock; db: Db }, { caller, params, query }) {
+    const used = await readTemplateUse(deps, caller.team, params.teamID, query);
+    return {
+      status: 200,
+      body: used.map(({ templateId, names, sandboxSeconds }) => ({
+        templateID: templateId,
+        names: shownNames(names),
+        sandboxSeconds,
+      })),
+    };
   },
 });
 

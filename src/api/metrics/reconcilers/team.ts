@@ -4,6 +4,7 @@ import { histories, pruneHistory } from '../../event/store/history.ts';
 import { runningCounts } from '../../sandbox/store/counts.ts';
 import { recordTeams, pruneTeamMetrics, teamMetricSeconds } from '../store/team.ts';
 import type { TeamSighting } from '../store/team.ts';
+import { countTemplates, pruneTemplateHours } from '../store/template.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Db } from '../../database/db.ts';
 import type { StartCounts } from '../start-counts.ts';
@@ -19,7 +20,8 @@ const pastSandboxesPerTeamMax = 100_000;
 export type MetricsRetention = { teamDays: number; pastSandboxHours: number };
 
 /**
- * Records how many sandboxes each team runs and has started. A team is written down when there is something new of it.
+ * Records how many sandboxes each team runs and has started, and once a minute of which templates. A team is written
+ * down when there is something new of it.
  */
 export function teamWatch({
   clock,
@@ -54,6 +56,7 @@ export function teamWatch({
       for (const [teamId, count] of starts) startCounts.count(teamId, count);
       throw error;
     }
+    if (minute !== atSeconds) await countTemplates(db, minute);
     atSeconds = minute;
     seen = new Map(sightings.filter(sighting => sighting.running > 0).map(sighting => [sighting.teamId, sighting]));
   };
@@ -66,7 +69,9 @@ export async function pruneMetrics(
   perTeamMax: number = pastSandboxesPerTeamMax,
 ): Promise<void> {
   const nowUs = clock();
-  await pruneTeamMetrics(db, Math.floor(nowUs / microsPerSecond) - teamDays * 24 * 3600);
+  const oldestSeconds = Math.floor(nowUs / microsPerSecond) - teamDays * 24 * 3600;
+  await pruneTeamMetrics(db, oldestSeconds);
+  await pruneTemplateHours(db, oldestSeconds);
   await pruneHistory(db, histories.pastSandboxes, {
     beforeUs: nowUs - pastSandboxHours * 3600 * microsPerSecond,
     perTeamMax,

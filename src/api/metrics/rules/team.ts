@@ -2,6 +2,10 @@ import { AtollError } from '../../../base/error.ts';
 import type { TeamMetricName } from '../../../protocol/api/metrics.ts';
 import { highestOfTeam, latestBefore, teamMetricSeconds, teamSpans } from '../store/team.ts';
 import type { TeamRange, TeamSpan } from '../store/team.ts';
+import { mostUsedTemplates } from '../store/template.ts';
+import type { TemplateUse } from '../store/template.ts';
+import { namesOf } from '../../template/store/list.ts';
+import type { TemplateName } from '../../template/record.ts';
 import { microsPerSecond } from '../../../base/clock.ts';
 import { checkRange } from './sandbox.ts';
 import type { TimeRange } from './sandbox.ts';
@@ -12,6 +16,8 @@ import type { Db } from '../../database/db.ts';
 /** The most points of a range; its spans are as long as it takes. */
 const teamPointsMax = 1_000;
 const defaultRangeSeconds = 7 * 24 * 3600;
+/** Templates that are told of, from the most used on. */
+const templatesMax = 100;
 
 /** What a team ran in a span of time: at most at a time, starts a second, and for how long in all. */
 type TeamPoint = { atSeconds: number; concurrentSandboxes: number; sandboxStartRate: number; sandboxSeconds: number };
@@ -55,6 +61,22 @@ export async function readHighestTeamMetric(
   const atSeconds = Math.max(highest?.atSeconds ?? 0, range.startSeconds);
   const value = highest?.value ?? 0;
   return { atSeconds, value: metric === 'concurrent_sandboxes' ? value : value / teamMetricSeconds };
+}
+
+/** For how long sandboxes of each template ran for a team, the most first. Throws as `readTeamMetrics`. */
+export async function readTemplateUse(
+  { clock, db }: { clock: Clock; db: Db },
+  team: TeamRecord,
+  teamId: string,
+  asked: TimeRange,
+): Promise<(TemplateUse & { names: TemplateName[] })[]> {
+  checkOwn(team, teamId);
+  const used = await mostUsedTemplates(db, teamId, rangeOf(clock, asked), templatesMax);
+  const names = await namesOf(
+    db,
+    used.map(({ templateId }) => templateId),
+  );
+  return used.map(use => ({ ...use, names: names.get(use.templateId) ?? [] }));
 }
 
 /** Idle minutes have no rows: where the last that was seen is nothing, there was nothing until the next row. */

@@ -56,11 +56,12 @@ function buildView(build: BuildRecord): TemplateBuild {
 }
 
 function namesView(names: TemplateName[]): { aliases: string[]; names: string[] } {
-  return {
-    aliases: [...new Set(names.map(({ alias }) => alias))],
-    names: names.map(({ namespace, alias }) => (namespace === '' ? alias : `${namespace}/${alias}`)),
-  };
+  return { aliases: [...new Set(names.map(({ alias }) => alias))], names: shownNames(names) };
 }
+
+/** Names as clients say them. */
+export const shownNames = (names: readonly TemplateName[]): string[] =>
+  names.map(({ namespace, alias }) => (namespace === '' ? alias : `${namespace}/${alias}`));
 
 function useView(template: TemplateRecord): Pick<Template, 'createdAt' | 'updatedAt' | 'lastSpawnedAt' | 'spawnCount'> {
   return {

@@ -1,15 +1,15 @@
 import { Link, useSearch } from '@tanstack/react-router';
-import type { TeamMetric } from '../../../protocol/api/metrics.ts';
+import type { TeamMetric, TemplateUse } from '../../../protocol/api/metrics.ts';
 import type { TeamUse } from '../../../protocol/api/team.ts';
 import { useRead } from '../../api/hooks.ts';
 import { useTeam } from '../../api/session.tsx';
 import { formatCount } from '../../format.ts';
-import { Empty } from '../../parts/bits.tsx';
+import { Copy, Empty, Meter } from '../../parts/bits.tsx';
 import { csvOf } from '../../parts/csv.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card, Page } from '../../parts/page.tsx';
 import { Plot } from '../../parts/plot.tsx';
-import { CsvButton } from '../../parts/table.tsx';
+import { CsvButton, Table } from '../../parts/table.tsx';
 import { LimitsCard } from './limits-card.tsx';
 import { daysUntil } from './trend.ts';
 import { usageRanges } from './usage-search.ts';
@@ -23,10 +23,9 @@ export function Usage() {
   const { teamID } = useTeam();
   const { range = '24h' }: UsageSearch = useSearch({ strict: false });
   const minute = Math.floor(Date.now() / 60_000) * 60;
-  const metrics = useRead<TeamMetric[]>(`/teams/${teamID}/metrics`, {
-    query: { start: minute - usageRanges[range], end: minute + 60 },
-    every: everyMs,
-  });
+  const span = { query: { start: minute - usageRanges[range], end: minute + 60 }, every: everyMs };
+  const metrics = useRead<TeamMetric[]>(`/teams/${teamID}/metrics`, span);
+  const templates = useRead<TemplateUse[]>(`/teams/${teamID}/metrics/templates`, span);
   return (
     <Page title="Usage" about="What the team may, and what it did">
       <LimitsCard />
@@ -49,6 +48,7 @@ export function Usage() {
         {metrics.data && metrics.data.length > 0 && <CsvButton name="usage" of={() => usageCsv(metrics.data)} />}
       </div>
       <Loaded of={metrics}>{samples => (samples.length === 0 ? <Nothing /> : <Used samples={samples} />)}</Loaded>
+      <Loaded of={templates}>{used => used.length > 0 && <TemplateHours used={used} />}</Loaded>
     </Page>
   );
 }
@@ -66,7 +66,7 @@ function Nothing() {
 function Used({ samples }: { samples: TeamMetric[] }) {
   const use = useRead<TeamUse>('/limits');
   const times = samples.map(({ timestampUnix }) => timestampUnix);
-  const hours = samples.reduce((sum, { sandboxSeconds }) => sum + sandboxSeconds, 0) / hourSeconds;
+  const hours = hoursOf(samples);
   const most = Math.max(...samples.map(({ concurrentSandboxes }) => concurrentSandboxes));
   const limit = use.data?.limits.concurrentSandboxes;
   const days = limit === undefined ? null : daysUntil(samples, limit);
@@ -74,8 +74,7 @@ function Used({ samples }: { samples: TeamMetric[] }) {
     <>
       <div className="stats">
         <div title="Counted once a minute">
-          <strong>{hours < 100 ? hours.toFixed(1) : formatCount(Math.round(hours))}</strong>{' '}
-          <span className="muted">sandbox-hours</span>
+          <strong>{formatHours(hours)}</strong> <span className="muted">sandbox-hours</span>
         </div>
         <div>
           <strong>{formatCount(most)}</strong>{' '}
@@ -105,6 +104,46 @@ function Used({ samples }: { samples: TeamMetric[] }) {
     </>
   );
 }
+
+const hoursOf = (parts: readonly { sandboxSeconds: number }[]): number =>
+  parts.reduce((sum, { sandboxSeconds }) => sum + sandboxSeconds, 0) / hourSeconds;
+
+const formatHours = (hours: number): string => (hours < 100 ? hours.toFixed(1) : formatCount(Math.round(hours)));
+
+/** For how long sandboxes of each template ran, as parts of all. */
+function TemplateHours({ used }: { used: TemplateUse[] }) {
+  const all = hoursOf(used);
+  const shareOf = (use: TemplateUse) => (all === 0 ? 0 : hoursOf([use]) / all);
+  return (
+    <Card title="Sandbox-hours by template">
+      <Table
+        label="Sandbox-hours by template"
+        columns={[
+          { name: 'Template', of: templateLink, text: ({ names, templateID }) => names[0] ?? templateID },
+          { name: 'Hours', end: true, of: use => formatHours(hoursOf([use])), text: use => hoursOf([use]) },
+          {
+            name: 'Part of all',
+            of: use => <Meter share={shareOf(use)} label={`${Math.round(shareOf(use) * 100)} %`} wide plain />,
+          },
+        ]}
+        rows={used}
+        keyOf={({ templateID }) => templateID}
+        empty="Nothing was counted yet"
+        file="template-hours"
+      />
+    </Card>
+  );
+}
+
+/** What has no name any more is gone, or was a snapshot. */
+const templateLink = ({ names: [name], templateID }: TemplateUse) =>
+  name === undefined ? (
+    <Copy text={templateID} />
+  ) : (
+    <Link to="/templates/$templateId" params={{ templateId: templateID }}>
+      {name}
+    </Link>
+  );
 
 type PlotCardProps = {
   title: string;
