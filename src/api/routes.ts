@@ -123,6 +123,7 @@ import {
   createVolumeRoute,
   deleteVolumeRoute,
   listVolumesRoute,
+  readVolumesUseRoute,
   readVolumeRoute,
   restoreVolumeRoute,
 } from './volume/http/volumes.ts';
@@ -270,6 +271,7 @@ export const routes: readonly Route<ApiParts>[] = [
   listDeliveriesRoute,
   redeliverRoute,
   listVolumesRoute,
+  readVolumesUseRoute,
   createVolumeRoute,
   readVolumeRoute,
   deleteVolumeRoute,

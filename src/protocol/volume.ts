@@ -61,6 +61,9 @@ export type VolumeProtocol = {
 
   list(): Promise<NodeVolume[]>;
 
+  /** The bytes that each of the volumes takes on its machine now, by ID; those that are not here are left out. */
+  taken(volumeIds: string[]): Promise<Record<string, number>>;
+
   /** The entry at `path`; a symlink itself is described. Errors: `not_found`. */
   stat(volumeId: string, path: string): Promise<VolumeEntry>;
 

@@ -285,6 +285,7 @@ export const authorizationRows: Record<string, Row> = {
     foreign: 404,
   },
   listVolumes: own(200, '/volumes'),
+  getVolumesUse: own(200, '/volumes/use'),
   createVolume: own(201, '/volumes', () => ({ name: `v${randomName(12)}` })),
   getVolume: thing(
     200,

@@ -28,6 +28,11 @@ export class FakeVolumes implements VolumeProtocol {
     rmSync(join(this.#directory, volumeId), { recursive: true, force: true });
   }
 
+  async taken(volumeIds: string[]): Promise<Record<string, number>> {
+    const here = volumeIds.filter(volumeId => existsSync(join(this.#directory, volumeId)));
+    return Object.fromEntries(here.map(volumeId => [volumeId, 4096]));
+  }
+
   async list(): Promise<NodeVolume[]> {
     return readdirSync(this.#directory).map(volumeId => ({
       volumeId,

@@ -31,6 +31,9 @@ onEachDatabase(database =>
       expect((await platform.call('GET', '/volumes')).body).toEqual([
         { volumeID, name: 'My-data_1', sizeMB: 10_240, sandboxCount: 0 },
       ]);
+      expect((await platform.call('GET', '/volumes/use')).body).toEqual({
+        volumes: { [volumeID]: { usedBytes: expect.any(Number) } },
+      });
       expect(await platform.call('GET', `/volumes/${volumeID}`)).toMatchObject({
         status: 200,
         body: { volumeID, name: 'My-data_1' },
@@ -38,6 +41,7 @@ onEachDatabase(database =>
       const other = await platform.otherTeam('blue');
       const asOther = { 'x-api-key': other.key };
       expect((await platform.call('GET', '/volumes', undefined, asOther)).body).toEqual([]);
+      expect((await platform.call('GET', '/volumes/use', undefined, asOther)).body).toEqual({ volumes: {} });
       for (const method of ['GET', 'DELETE'])
         expect((await platform.call(method, `/volumes/${volumeID}`, undefined, asOther)).status).toBe(404);
       // Names are a team's own.

@@ -186,6 +186,10 @@ describe('files in the dashboard', { skip: noBrowser ?? false }, () => {
     process.env['E2B_VOLUME_API_URL'] = signedIn.platform.ready.url;
     const volume = await Volume.create('shared', signedIn.options);
     await page.goto('/dashboard/volumes');
+    await page
+      .getByRole('row', { name: 'shared' })
+      .getByText(/^[\d.]+ [KM]iB of [\d.]+ GiB/)
+      .waitFor();
     await page.getByRole('link', { name: 'shared' }).click();
     await page.getByText('This folder is empty').waitFor();
     await goThrough({

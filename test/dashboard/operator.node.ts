@@ -137,16 +137,31 @@ describe('pages for operators, and what pages show when all is not well', { skip
     assert.deepEqual(await seriousFindings(page), []);
     // One that fails takes a fault: what the platform would say of it.
     const real = await page.evaluate(
-      async () => (await (await fetch('/admin/overview')).json()) as { reconcilers: object[] },
+      async () => (await (await fetch('/admin/overview')).json()) as { reconcilers: object[]; creates: object },
     );
     const [first, ...others] = real.reconcilers;
-    const failed = { ...real, reconcilers: [{ ...first, lastResult: 'failed' }, ...others] };
+    const causes = [
+      { cause: 'no_space', count: 3 },
+      { cause: 'internal', count: 1 },
+    ];
+    const failed = {
+      ...real,
+      reconcilers: [{ ...first, lastResult: 'failed' }, ...others],
+      creates: { ...real.creates, succeeded: 6, failed: 4, causes },
+    };
     await page.route('**/admin/overview', route => route.fulfill({ json: failed }));
     await page.reload();
     await page.getByText('1 failed').waitFor();
+    await page.getByText('4 of 10 creates failed in the last hour').waitFor();
+    await page.getByRole('img', { name: 'no_space: 3 of 4' }).waitFor();
+    assert.deepEqual(await seriousFindings(page), []);
     await page.unroute('**/admin/overview');
     await show('/operator/nodes', 'Nodes');
     await page.getByRole('img', { name: 'Processor of the node' }).waitFor();
+    await page.getByText('with memory', { exact: true }).waitFor();
+    await page.getByText(/^\d+ of \d+ started sandboxes wait; /).waitFor();
+    await page.getByRole('link', { name: 'those of this team' }).click();
+    await page.waitForURL(/\/sandboxes\?node=/);
     assert.deepEqual(window.complaints, []);
   });
 

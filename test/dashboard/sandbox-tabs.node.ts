@@ -93,6 +93,33 @@ describe('the tabs of a sandbox', { skip: noBrowser ?? false }, () => {
     );
   });
 
+  test('what a command prints is watched from the list of commands, and nothing goes to it', async () => {
+    const { pid } = await sandbox.commands.run(
+      'n=0; while sleep 0.2; do n=$((n+1)); echo "line $n"; echo "to the right of nothing"; done',
+      { background: true, timeoutMs: 0 },
+    );
+    await tab('');
+    await page.getByRole('link', { name: `Watch process ${pid}` }).click();
+    await page.waitForURL(url => url.searchParams.get('watch') === String(pid));
+    await page.getByText('You watch a process').waitFor();
+    const rows = page.locator('.xterm-rows > div');
+    await rows
+      .filter({ hasText: /^line \d+\s*$/ })
+      .first()
+      .waitFor();
+    await rows
+      .filter({ hasText: /^to the right of nothing/ })
+      .first()
+      .waitFor();
+    await sandbox.commands.kill(pid);
+    await page
+      .getByText(/signal|killed|ended/i)
+      .first()
+      .waitFor();
+    assert.deepEqual(await seriousFindings(page), []);
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
+
   test('the overview says what is used now, sets the time, and tells of a pause what it kept', async () => {
     const other = await Sandbox.create('base', { ...signedIn.options, timeoutMs: 900_000 });
     await page.goto(`/dashboard/sandboxes/${other.sandboxId}`);

@@ -110,6 +110,18 @@ test('a sandbox that boots from its files has its volumes', async () => {
   await protocol().kill(resumed);
 }, 60_000);
 
+test('what a volume takes grows with what is in it, and shrinks again', async () => {
+  const takes = async () => (await protocol().volumes.taken([other, newUuid(), 'nonsense']))[other] ?? 0;
+  const sandbox = await create({ volumes: [{ volumeId: other, path: '/data' }] });
+  const before = await takes();
+  await inside(sandbox, 'head -c 20000000 /dev/urandom > /data/much && sync');
+  expect(await takes()).toBeGreaterThan(before + 19_000_000);
+  await inside(sandbox, 'rm /data/much && sync');
+  expect(await takes()).toBeLessThan(before + 10_000_000);
+  expect(Object.keys(await protocol().volumes.taken([newUuid(), 'nonsense']))).toEqual([]);
+  await protocol().kill(sandbox);
+}, 60_000);
+
 test('forks have the volumes of their source, and one more where that is asked for', async () => {
   const source = await create({ volumes: [{ volumeId: shared, path: '/data' }] });
   await furnish(source);

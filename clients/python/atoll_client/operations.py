@@ -651,6 +651,12 @@ class Node(TypedDict):
     commit: str
     machineInfo: NodeMachineInfo
     metrics: NodeMetrics
+    # Whether pauses keep memory, by its default driver. Absent while it does not answer. Atoll only
+    keepsMemory: NotRequired[NodeKeepsMemory]
+    # Its pool of started sandboxes. Absent where it keeps none. Atoll only
+    pool: NotRequired[NodePool]
+    # What its operator says of it (`ATOLL_NODE_LABELS`). Atoll only
+    labels: NotRequired[Dict[str, str]]
     sandboxStartingCount: int
 
 
@@ -659,6 +665,23 @@ class NodeMachineInfo(TypedDict):
     cpuModel: str
     cpuModelName: str
     cpuArchitecture: str
+
+
+class NodeKeepsMemory(TypedDict):
+    kept: bool
+    # Why it is not
+    reason: NotRequired[str]
+
+
+class NodePool(TypedDict):
+    # Started ones that it keeps
+    size: int
+    # Those that wait now
+    ready: int
+    # Creates that found one, since the node started
+    hits: int
+    # Creates that found none
+    misses: int
 
 
 class NodeDetail(TypedDict):
@@ -676,6 +699,12 @@ class NodeDetail(TypedDict):
     commit: str
     machineInfo: NodeDetailMachineInfo
     metrics: NodeMetrics
+    # Whether pauses keep memory, by its default driver. Absent while it does not answer. Atoll only
+    keepsMemory: NotRequired[NodeDetailKeepsMemory]
+    # Its pool of started sandboxes. Absent where it keeps none. Atoll only
+    pool: NotRequired[NodeDetailPool]
+    # What its operator says of it (`ATOLL_NODE_LABELS`). Atoll only
+    labels: NotRequired[Dict[str, str]]
 
 
 class NodeDetailMachineInfo(TypedDict):
@@ -683,6 +712,23 @@ class NodeDetailMachineInfo(TypedDict):
     cpuModel: str
     cpuModelName: str
     cpuArchitecture: str
+
+
+class NodeDetailKeepsMemory(TypedDict):
+    kept: bool
+    # Why it is not
+    reason: NotRequired[str]
+
+
+class NodeDetailPool(TypedDict):
+    # Started ones that it keeps
+    size: int
+    # Those that wait now
+    ready: int
+    # Creates that found one, since the node started
+    hits: int
+    # Creates that found none
+    misses: int
 
 
 class NodeDrain(TypedDict):
@@ -1465,6 +1511,18 @@ class VolumeMount(TypedDict):
     name: str
     # Mount path in the sandbox
     path: str
+
+
+class VolumesUse(TypedDict):
+    # By the ID of the volume
+    volumes: Dict[str, VolumesUseVolumesValue]
+    # The machine of some of them is out of reach now: those are left out
+    partial: NotRequired[bool]
+
+
+class VolumesUseVolumesValue(TypedDict):
+    # What it takes on its machine, file system included
+    usedBytes: int
 
 
 class Webhook(TypedDict):
@@ -3186,6 +3244,21 @@ class Operations(Caller):
             "/volumecontent/{volumeID}/path",
             path_values={"volumeID": volume_id},
             query={"path": path},
+            timeout=timeout,
+            token=token,
+        )
+
+    def get_volumes_use(
+        self,
+        *,
+        timeout: Optional[float] = None,
+        token: Optional[str] = None,
+    ) -> VolumesUse:
+        """Get how much room each volume of the team takes"""
+        return self.ask_json(
+            "getVolumesUse",
+            "GET",
+            "/volumes/use",
             timeout=timeout,
             token=token,
         )

@@ -618,6 +618,25 @@ export interface Schemas {
       cpuArchitecture: string;
     };
     metrics: Schemas['NodeMetrics'];
+    /** Whether pauses keep memory, by its default driver. Absent while it does not answer. Atoll only */
+    keepsMemory?: {
+      kept: boolean;
+      /** Why it is not */
+      reason?: string | undefined;
+    } | undefined;
+    /** Its pool of started sandboxes. Absent where it keeps none. Atoll only */
+    pool?: {
+      /** Started ones that it keeps; at least 0 */
+      size: number;
+      /** Those that wait now; at least 0 */
+      ready: number;
+      /** Creates that found one, since the node started; at least 0 */
+      hits: number;
+      /** Creates that found none; at least 0 */
+      misses: number;
+    } | undefined;
+    /** What its operator says of it (`ATOLL_NODE_LABELS`). Atoll only */
+    labels?: Record<string, string> | undefined;
     /** at least 0 */
     sandboxStartingCount: number;
   };
@@ -643,6 +662,25 @@ export interface Schemas {
       cpuArchitecture: string;
     };
     metrics: Schemas['NodeMetrics'];
+    /** Whether pauses keep memory, by its default driver. Absent while it does not answer. Atoll only */
+    keepsMemory?: {
+      kept: boolean;
+      /** Why it is not */
+      reason?: string | undefined;
+    } | undefined;
+    /** Its pool of started sandboxes. Absent where it keeps none. Atoll only */
+    pool?: {
+      /** Started ones that it keeps; at least 0 */
+      size: number;
+      /** Those that wait now; at least 0 */
+      ready: number;
+      /** Creates that found one, since the node started; at least 0 */
+      hits: number;
+      /** Creates that found none; at least 0 */
+      misses: number;
+    } | undefined;
+    /** What its operator says of it (`ATOLL_NODE_LABELS`). Atoll only */
+    labels?: Record<string, string> | undefined;
   };
   NodeDrain: {
     nodeID: string;
@@ -1411,6 +1449,15 @@ export interface Schemas {
     name: string;
     /** Mount path in the sandbox */
     path: string;
+  };
+  VolumesUse: {
+    /** By the ID of the volume */
+    volumes: Record<string, {
+      /** What it takes on its machine, file system included; at least 0 */
+      usedBytes: number;
+    }>;
+    /** The machine of some of them is out of reach now: those are left out */
+    partial?: boolean | undefined;
   };
   Webhook: {
     id: string;
@@ -2202,6 +2249,11 @@ export interface Operations {
     };
     answer: Schemas['VolumeEntryStat'];
   };
+  /** Get how much room each volume of the team takes */
+  getVolumesUse: {
+    request: Record<never, never>;
+    answer: Schemas['VolumesUse'];
+  };
   /** Get a webhook */
   getWebhook: {
     request: {
@@ -2823,6 +2875,7 @@ export const wires: { readonly [Name in keyof Operations]: Wire } = {
   getVolume: { method: 'GET', path: '/volumes/{volumeID}', answer: 'json' },
   getVolumeFile: { method: 'GET', path: '/volumecontent/{volumeID}/file', query: ['path'], answer: 'bytes' },
   getVolumePath: { method: 'GET', path: '/volumecontent/{volumeID}/path', query: ['path'], answer: 'json' },
+  getVolumesUse: { method: 'GET', path: '/volumes/use', answer: 'json' },
   getWebhook: { method: 'GET', path: '/events/webhooks/{webhookID}', answer: 'json' },
   joinCluster: { method: 'POST', path: '/cluster/join', body: 'json', answer: 'json' },
   joinClusterAsPod: { method: 'POST', path: '/cluster/join-pod', body: 'json', answer: 'json' },

@@ -46,6 +46,7 @@ export function volumeProtocolOf(parts: VolumeParts): VolumeProtocol {
       await volumes.remove(volumeId);
     },
     list: async () => volumes.list(),
+    taken: volumeIds => volumes.taken(volumeIds),
     stat: (volumeId, path) => within(volumeId, root => statEntry(root, cleanPath(path))),
     listDirectory: (volumeId, path, depth) => within(volumeId, root => listDirectory(root, cleanPath(path), depth)),
     makeDirectory: (volumeId, path, entry) => changing(volumeId, root => makeDirectory(root, cleanPath(path), entry)),

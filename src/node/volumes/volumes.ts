@@ -10,7 +10,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import { KeyedMutex } from '../../base/concurrency/keyed-mutex.ts';
@@ -28,6 +28,8 @@ import { MountedVolumes, type VolumeUse } from './mounted-volumes.ts';
 const volumeImage = 'disk.img';
 /** Its time says when the volume was last written to, or was about to be. */
 const changedMark = 'changed';
+/** What `st_blocks` counts, whatever the file system's own are. Source: stat(2). */
+const blockBytes = 512;
 const syncTimeoutMs = 5 * 60_000;
 /** The root of a new volume: every user of every sandbox may write there. */
 const rootOwner = 9090;
@@ -51,6 +53,8 @@ export type Volumes = {
   /** Deletes a volume that no sandbox has. What reads or writes it still has an orphan in its hands. */
   remove(volumeId: string): Promise<void>;
   list(): NodeVolume[];
+  /** The bytes that images take on the host's disk, by volume; what was deleted in them has been given back. */
+  taken(volumeIds: readonly string[]): Promise<Record<string, number>>;
   /** Records that a volume is written to. */
   touch(volumeId: string): void;
   states(): VolumeState[];
@@ -108,6 +112,7 @@ export function createVolumes(options: { helper: Helper; dir: string; mounts: st
       readdirSync(dir).flatMap(name =>
         isVolumeId(name) ? [{ volumeId: name, createdAtMs: statSync(join(dir, name)).mtimeMs }] : [],
       ),
+    taken: volumeIds => takenBytes(volumeIds.filter(isVolumeId).map(volumeId => [volumeId, imageOf(volumeId)])),
     touch,
     states() {
       const inSandboxes = held.all();
@@ -134,6 +139,17 @@ export function createVolumes(options: { helper: Helper; dir: string; mounts: st
     },
     stop: () => mounted.stop(),
   };
+}
+
+/** The bytes that images take, by the names they are asked for with; those that are not there are left out. */
+async function takenBytes(images: readonly [name: string, path: string][]): Promise<Record<string, number>> {
+  const found = await Promise.all(
+    images.map(async ([name, path]) => {
+      const image = await stat(path).catch(() => null);
+      return image ? [[name, image.blocks * blockBytes] as const] : [];
+    }),
+  );
+  return Object.fromEntries(found.flat());
 }
 
 /** Records that the volume in a folder is written to. */

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
-import { dateTime, int32, int64, oneOf } from './primitives.ts';
+import { dateTime, int32, int64, mapOf, oneOf } from './primitives.ts';
 
 /** `ready`, `draining` and `standby` are what an operator wants of a machine; the others show themselves. */
 const nodeStatuses = ['ready', 'draining', 'connecting', 'unhealthy', 'standby'] as const;
@@ -56,6 +56,24 @@ const detail = {
     cpuArchitecture: Type.String(),
   }),
   metrics: NodeMetrics,
+  keepsMemory: Type.Optional(
+    Type.Object(
+      { kept: Type.Boolean(), reason: Type.Optional(Type.String({ description: 'Why it is not' })) },
+      { description: 'Whether pauses keep memory, by its default driver. Absent while it does not answer. Atoll only' },
+    ),
+  ),
+  pool: Type.Optional(
+    Type.Object(
+      {
+        size: int32({ minimum: 0, description: 'Started ones that it keeps' }),
+        ready: int32({ minimum: 0, description: 'Those that wait now' }),
+        hits: int64({ minimum: 0, description: 'Creates that found one, since the node started' }),
+        misses: int64({ minimum: 0, description: 'Creates that found none' }),
+      },
+      { description: 'Its pool of started sandboxes. Absent where it keeps none. Atoll only' },
+    ),
+  ),
+  labels: Type.Optional(mapOf(Type.String(), 'What its operator says of it (`ATOLL_NODE_LABELS`). Atoll only')),
 };
 
 /** Answer of GET /nodes/{nodeID}, for operators. */

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
 import { volumeEntryTypes } from '../volume.ts';
-import { dateTime, int32, int64, oneOf } from './primitives.ts';
+import { dateTime, int32, int64, mapOf, oneOf } from './primitives.ts';
 
 /** Bounds of what clients say about volumes and what is in them. */
 const volumeBounds = {
@@ -29,6 +29,23 @@ export const Volume = Type.Object(
   { $id: 'Volume' },
 );
 export type Volume = Static<typeof Volume>;
+
+/** Answer of GET /volumes/use (Atoll's own interface). */
+export const VolumesUse = Type.Object(
+  {
+    volumes: mapOf(
+      Type.Object({
+        usedBytes: int64({ minimum: 0, description: 'What it takes on its machine, file system included' }),
+      }),
+      'By the ID of the volume',
+    ),
+    partial: Type.Optional(
+      Type.Boolean({ description: 'The machine of some of them is out of reach now: those are left out' }),
+    ),
+  },
+  { $id: 'VolumesUse' },
+);
+export type VolumesUse = Static<typeof VolumesUse>;
 
 /** A volume with a token for its content. */
 export const VolumeAndToken = Type.Object(

@@ -40,6 +40,7 @@ const volumes = {
   create: method([id(), Type.Number()], nothing()),
   remove: method([id()], nothing(), { deadlineMs: longMs }),
   list: method([], Type.Array(Volume)),
+  taken: method([Type.Array(id())], mapOf(count())),
   stat: method([id(), path()], Entry),
   listDirectory: method([id(), path(), Type.Number()], Type.Array(Entry)),
   makeDirectory: method([id(), path(), NewEntry], Entry),

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { platformVersion } from '../../../base/version.ts';
 import { Node, NodeDetail, NodeStatusChange } from '../../../protocol/api/node.ts';
 import { changeNodeStatus, clusterId, listNodes, readNode } from '../rules/nodes.ts';
+import type { PoolCounts } from '../../../protocol/node-usage.ts';
 import type { NodeReport } from '../rules/nodes.ts';
 import { formatTime } from '../../../base/time.ts';
 import { route } from '../../http/route.ts';
@@ -96,5 +97,10 @@ function nodeView(
       hugePageSizeBytes: hugePages?.pageSizeBytes ?? 0,
       disks: usage?.disks ?? [],
     },
+    ...(info && { keepsMemory: info.memory }),
+    ...(usage?.pool && { pool: poolView(usage.pool) }),
+    ...(info?.labels && { labels: info.labels }),
   };
 }
+
+const poolView = ({ size, ready, hits, misses }: PoolCounts) => ({ size, ready, hits, misses });

@@ -1,14 +1,15 @@
 import { Type } from '@sinclair/typebox';
 import { OnceHeaders } from '../../../protocol/api/sandbox.ts';
-import { NewVolume, RestoredVolume, Volume, VolumeAndToken } from '../../../protocol/api/volume.ts';
+import { NewVolume, RestoredVolume, Volume, VolumeAndToken, VolumesUse } from '../../../protocol/api/volume.ts';
 import { once, type OnceDeps } from '../../repeat/rules/once.ts';
 import { volumeToken } from '../rules/token.ts';
-import { createVolume, listTeamVolumes, readVolume, removeVolume } from '../rules/volumes.ts';
+import { createVolume, listTeamVolumes, readVolume, readVolumesUse, removeVolume } from '../rules/volumes.ts';
 import { formatTime } from '../../../base/time.ts';
 import { type RestoreDeps, restoreVolume } from '../rules/restore.ts';
 import { route } from '../../http/route.ts';
 import type { VolumeRecord } from '../record.ts';
 import type { Db } from '../../database/db.ts';
+import type { Nodes } from '../../placement/nodes.ts';
 import type { RemoveVolumeDeps } from '../rules/volumes.ts';
 import type { NewVolumeDeps } from '../rules/volumes.ts';
 import type { VolumeTokenDeps } from '../rules/token.ts';
@@ -35,6 +36,21 @@ export const listVolumesRoute = route({
         ...copyView(volume),
       })),
     };
+  },
+});
+
+/** `GET /volumes/use` */
+export const readVolumesUseRoute = route({
+  operationId: 'getVolumesUse',
+  method: 'GET',
+  path: '/volumes/use',
+  summary: 'Get how much room each volume of the team takes',
+  auth: 'team',
+  responses: { 200: { description: 'The room of those whose machine answers', schema: VolumesUse } },
+  async handle(deps: { db: Db; nodes: Nodes }, { caller }) {
+    const { takenBytes, isPartial } = await readVolumesUse(deps, caller.team);
+    const volumes = Object.fromEntries([...takenBytes].map(([id, usedBytes]) => [id, { usedBytes }]));
+    return { status: 200, body: { volumes, ...(isPartial && { partial: true }) } };
   },
 });
 

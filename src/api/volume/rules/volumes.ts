@@ -3,6 +3,7 @@ import { newUuid, isUuid } from '../../../base/id.ts';
 import { placeSandbox } from '../../placement/place.ts';
 import { forgetVolumeRemoval, recordVolumeRemoval } from '../store/removals.ts';
 import { deleteVolume, findVolume, insertVolume, listVolumes, volumeRefusal, volumeUsers } from '../store/volumes.ts';
+import { unlessAway } from '../../sandbox/rules/logs.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { NewVolume, VolumeRecord } from '../record.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
@@ -68,6 +69,25 @@ export async function listTeamVolumes(
 ): Promise<{ volume: VolumeRecord; sandboxCount: number }[]> {
   const [volumes, users] = await Promise.all([listVolumes(db, teamId), volumeUsers(db, teamId)]);
   return volumes.map(volume => ({ volume, sandboxCount: users.get(volume.volumeId) ?? 0 }));
+}
+
+/**
+ * The room that each of a team's volumes takes, by ID. `isPartial`: a machine is away, and its volumes are left out.
+ */
+export async function readVolumesUse(
+  { db, nodes }: { db: Db; nodes: Nodes },
+  { teamId }: TeamRecord,
+): Promise<{ takenBytes: Map<string, number>; isPartial: boolean }> {
+  const byNode = Map.groupBy(await listVolumes(db, teamId), ({ nodeId }) => nodeId);
+  const answers = await Promise.all(
+    [...byNode].map(([nodeId, on]) =>
+      unlessAway(nodes, async () => nodes.get(nodeId).volumes.taken(on.map(({ volumeId }) => volumeId))),
+    ),
+  );
+  return {
+    takenBytes: new Map(answers.flatMap(taken => Object.entries(taken ?? {}))),
+    isPartial: answers.includes(null),
+  };
 }
 
 /** Throws `invalid` for what is no ID, `not_found`. */

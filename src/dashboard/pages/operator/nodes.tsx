@@ -1,3 +1,4 @@
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Node, NodeStatus } from '../../../protocol/api/node.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
@@ -112,7 +113,8 @@ function StatusButton({ of: { id, status } }: { of: Node }) {
   );
 }
 
-function NodeCard({ of: { id, version, commit, machineInfo, metrics } }: { of: Node }) {
+function NodeCard({ of }: { of: Node }) {
+  const { id, version, commit, machineInfo, metrics, keepsMemory, pool, labels } = of;
   return (
     <Card title={id}>
       <div className="body stack">
@@ -130,6 +132,39 @@ function NodeCard({ of: { id, version, commit, machineInfo, metrics } }: { of: N
             {metrics.allocatedCPU} of {metrics.cpuCount} CPUs, {formatBytes(metrics.allocatedMemoryBytes)} of{' '}
             {formatBytes(metrics.memoryTotalBytes)} memory
           </dd>
+          <dt>Sandboxes</dt>
+          <dd>
+            {formatCount(of.sandboxCount)},{' '}
+            <Link to="/sandboxes" search={{ node: id }}>
+              those of this team
+            </Link>
+          </dd>
+          {keepsMemory && (
+            <>
+              <dt>Pauses</dt>
+              <dd>
+                {keepsMemory.kept ? 'with memory' : `with files alone: ${keepsMemory.reason ?? 'no reason given'}`}
+              </dd>
+            </>
+          )}
+          {pool && (
+            <>
+              <dt>Pool</dt>
+              <dd>
+                {formatCount(pool.ready)} of {formatCount(pool.size)} started sandboxes wait; {poolWords(pool)}
+              </dd>
+            </>
+          )}
+          {labels && Object.keys(labels).length > 0 && (
+            <>
+              <dt>Labels</dt>
+              <dd className="mono">
+                {Object.entries(labels)
+                  .map(([name, value]) => `${name}=${value}`)
+                  .join(', ')}
+              </dd>
+            </>
+          )}
           {metrics.disks.map(({ mountPoint, device, usedBytes, totalBytes }) => (
             <Disk key={mountPoint} name={mountPoint} device={device} used={usedBytes} total={totalBytes} />
           ))}
@@ -138,6 +173,13 @@ function NodeCard({ of: { id, version, commit, machineInfo, metrics } }: { of: N
       </div>
     </Card>
   );
+}
+
+/** How often a create found one waiting. */
+function poolWords({ hits, misses }: NonNullable<Node['pool']>): string {
+  const asked = hits + misses;
+  if (asked === 0) return 'none was asked for yet';
+  return `${formatCount(hits)} of ${formatCount(asked)} creates found one (${Math.round((hits / asked) * 100)} %)`;
 }
 
 function Disk({ name, device, used, total }: { name: string; device: string; used: number; total: number }) {

@@ -1,5 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { X } from 'lucide-react';
+import { Link } from '@tanstack/react-router';
+import { Eye, X } from 'lucide-react';
 import { useRef } from 'react';
 import { agentFile, callAgent } from '../../api/agent.ts';
 import type { Target } from '../../api/agent.ts';
@@ -10,6 +11,7 @@ import { Table } from '../../parts/table.tsx';
 import { useToast } from '../../parts/toasts.tsx';
 import { cpuPercent, takenOf, userName } from './process-use.ts';
 import type { Taken } from './process-use.ts';
+import { useSandbox } from './sandbox.tsx';
 import { useTarget } from './target.ts';
 
 const everyMs = 3_000;
@@ -70,6 +72,7 @@ const Nothing = () => <span className="muted">–</span>;
 
 /** The commands that clients have started in a sandbox. */
 export function Processes() {
+  const { sandboxId } = useSandbox();
   const target = useTarget();
   const client = useQueryClient();
   const toast = useToast();
@@ -118,14 +121,25 @@ export function Processes() {
                 name: '',
                 end: true,
                 of: ({ pid }) => (
-                  <button
-                    type="button"
-                    className="button bare tiny danger"
-                    aria-label={`End process ${pid}`}
-                    onClick={() => void end(pid)}
-                  >
-                    <X size={14} /> End
-                  </button>
+                  <>
+                    <Link
+                      className="button bare tiny"
+                      to="/sandboxes/$sandboxId/terminal"
+                      params={{ sandboxId }}
+                      search={{ watch: pid }}
+                      aria-label={`Watch process ${pid}`}
+                    >
+                      <Eye size={14} /> Watch
+                    </Link>
+                    <button
+                      type="button"
+                      className="button bare tiny danger"
+                      aria-label={`End process ${pid}`}
+                      onClick={() => void end(pid)}
+                    >
+                      <X size={14} /> End
+                    </button>
+                  </>
                 ),
               },
             ]}

@@ -1,16 +1,18 @@
 import { Link } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
 import { useState } from 'react';
-import type { Volume } from '../../../protocol/api/volume.ts';
+import type { Volume, VolumesUse } from '../../../protocol/api/volume.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
 import { Asked } from '../../parts/asked.tsx';
 import { formatBytes, formatCount } from '../../format.ts';
-import { Ago, Copy, Empty } from '../../parts/bits.tsx';
+import { Ago, Copy, Empty, Meter } from '../../parts/bits.tsx';
 import { DeleteButton } from '../../parts/delete-button.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
+
+const everyMs = 30_000;
 
 /** The volumes of a team, and what is in them. */
 export function Volumes() {
@@ -43,6 +45,8 @@ export function Volumes() {
 }
 
 function VolumeTable({ rows }: { rows: readonly Volume[] }) {
+  const { data: use } = useRead<VolumesUse>('/volumes/use', { every: everyMs });
+  const usedOf = (id: string): number | undefined => use?.volumes[id]?.usedBytes;
   return (
     <Table
       label="Volumes"
@@ -65,10 +69,10 @@ function VolumeTable({ rows }: { rows: readonly Volume[] }) {
           ),
         },
         {
-          name: 'Holds at most',
+          name: 'Takes, of at most',
           end: true,
-          text: ({ sizeMB }) => `${sizeMB} MiB`,
-          of: ({ sizeMB }) => formatBytes(sizeMB * 1024 ** 2),
+          text: ({ volumeID }) => usedOf(volumeID),
+          of: ({ volumeID, sizeMB }) => <Taken used={usedOf(volumeID)} max={sizeMB * 1024 ** 2} />,
         },
         {
           name: 'Sandboxes that have it',
@@ -93,5 +97,17 @@ function VolumeTable({ rows }: { rows: readonly Volume[] }) {
         },
       ]}
     />
+  );
+}
+
+/** The room that a volume takes; unknown while its machine is away. */
+function Taken({ used, max }: { used: number | undefined; max: number }) {
+  const most = formatBytes(max);
+  if (used === undefined) return <span className="muted">{most}</span>;
+  const label = `${formatBytes(used)} of ${most}`;
+  return (
+    <>
+      {label} <Meter share={used / max} label={label} />
+    </>
   );
 }

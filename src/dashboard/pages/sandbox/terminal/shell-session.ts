@@ -23,7 +23,7 @@ type ShellView = {
 type ProcessEvent = {
   event?: {
     start?: { pid: number; replayed?: number };
-    data?: { pty?: string };
+    data?: { pty?: string; stdout?: string; stderr?: string };
     end?: { exitCode?: number; status?: string };
   };
 };
@@ -88,7 +88,15 @@ const killShell = (target: Target, pid: number) =>
     () => undefined,
   );
 
-/** Which shell: one of this window's own, by its number, or one that is looked at, by its process. */
+/** What a process has written. Without a terminal of its own, nobody has put the returns before its new lines. */
+function shownBytes({ pty, stdout, stderr }: { pty?: string; stdout?: string; stderr?: string }): Uint8Array {
+  if (pty !== undefined) return bytesOf(pty);
+  return Uint8Array.from(
+    [...bytesOf(stdout ?? ''), ...bytesOf(stderr ?? '')].flatMap(byte => (byte === 10 ? [13, 10] : [byte])),
+  );
+}
+
+/** Which shell: one of this window's own, by its number, or a process that is looked at. */
 export type ShellChoice = { number: number } | { watched: number };
 
 /**
@@ -121,7 +129,7 @@ export function openShell(target: Target, choice: ShellChoice, view: ShellView) 
         view.onState('open', `process ${pid}`);
         void resize(view.size());
       }
-      if (event?.data?.pty !== undefined) await show(bytesOf(event.data.pty));
+      if (event?.data) await show(shownBytes(event.data));
       if (event?.end) {
         view.onState('ended', event.end.status ?? '');
         return 'ended';
@@ -137,7 +145,7 @@ export function openShell(target: Target, choice: ShellChoice, view: ShellView) 
         if (stop.signal.aborted) return;
         // The sandbox was started anew since, and its processes are gone.
         if (error instanceof ApiFailure && error.status === 404) {
-          if (!place) return view.onState('ended', 'This shell is not there any more');
+          if (!place) return view.onState('ended', 'This process is not there any more');
           pid = null;
         }
         view.onState('lost', error instanceof Error ? error.message : '');

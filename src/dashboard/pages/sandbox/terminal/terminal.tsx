@@ -23,7 +23,9 @@ export function Terminal() {
   const size = cols !== undefined && rows !== undefined ? { cols, rows } : null;
   return (
     <div className="stack" style={{ gap: 10 }}>
-      <p className="muted">You watch a shell that somebody shares; what you type does not go there.</p>
+      <p className="muted">
+        You watch a process: its shell, or what it prints from now on. What you type does not go there.
+      </p>
       <ShellView key={watch} target={target} watched={watch} size={size} isShown isFirst font={font} onFont={onFont} />
     </div>
   );
