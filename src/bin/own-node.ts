@@ -22,6 +22,8 @@ type OwnNodeOptions = {
   onLost: (error: Error) => void;
   /** The claim of the data directory; absent: the node claims it. */
   installation?: Installation;
+  /** As `NodeOptions` has it. */
+  requireLease?: () => void;
 };
 
 /** Starts the node of this installation in this process, which has to be root's. */
@@ -54,6 +56,7 @@ export async function startOwnNode(options: OwnNodeOptions): Promise<Node> {
     frozenMs: settings.frozenSeconds * 1000,
     metricsHours: settings.metricsHours,
     logs: { bytesMax: settings.sandboxLogsMiB * 1024 ** 2, output: settings.sandboxLogOutput },
+    ...(options.requireLease && { requireLease: options.requireLease }),
     log,
     onHelperLost: () =>
       onLost(

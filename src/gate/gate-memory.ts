@@ -1,4 +1,5 @@
-import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { AtollError } from '../base/error.ts';
 import type { ComingEnd } from '../protocol/cluster.ts';
 
 /** What is to become of a sandbox, and when, by the gate's clock. */
@@ -19,11 +20,7 @@ export function openGateMemory(path: string): GateMemory & Disposable {
   closeSync(file);
   const descriptor = openSync(path, 'r+');
   return {
-    recall() {
-      // What a process was killed over has an end without a line of its own.
-      const [line, rest] = readFileSync(path, 'utf8').split('\n', 2);
-      return line && rest !== undefined ? (JSON.parse(line) as Heard) : undefined;
-    },
+    recall: () => heardIn(readFileSync(path, 'utf8')),
     keep(heard) {
       const bytes = Buffer.from(`${JSON.stringify(heard)}\n`);
       writeSync(descriptor, bytes, 0, bytes.length, 0);
@@ -32,6 +29,38 @@ export function openGateMemory(path: string): GateMemory & Disposable {
     [Symbol.dispose]: () => closeSync(descriptor),
   };
 }
+
+function heardIn(text: string): Heard | undefined {
+  // What a process was killed over has an end without a line of its own.
+  const [line, rest] = text.split('\n', 2);
+  return line && rest !== undefined ? (JSON.parse(line) as Heard) : undefined;
+}
+
+/**
+ * Whether a node may let processes run, for the node itself: it asks again right before they do, as a start may take
+ * longer than a lease. `path`: the memory of its gate.
+ */
+export function gateLease(path: string): { require(): void } {
+  const memory = { recall: () => heardIn(settledText(path)) };
+  return { require: () => requireLease(memory, hostUptimeMs()) };
+}
+
+/** What the gate is writing just now may be half of the one and half of the other. */
+function settledText(path: string): string {
+  const read = () => (existsSync(path) ? readFileSync(path, 'utf8') : '');
+  for (let [last, next] = [read(), read()]; ; [last, next] = [next, read()]) if (last === next) return next;
+}
+
+/** Throws `unavailable` where what a gate has heard of control says no more that what was asked for is still wanted. */
+export function requireLease(memory: Pick<GateMemory, 'recall'>, nowMs: number): void {
+  if (nowMs >= (memory.recall()?.leaseUntilMs ?? 0)) throw outOfTouch();
+}
+
+/** What a node without a lease answers. */
+export const outOfTouch = () =>
+  new AtollError('unavailable', 'The node is out of touch with control and takes no new work', {
+    retryAfterSeconds: 2,
+  });
 
 /** Time since the host started, ms, also that in which it was suspended. */
 export function hostUptimeMs(): number {

@@ -7,7 +7,7 @@ import { silentLog } from '../base/telemetry/log.ts';
 import type { Beat } from '../protocol/cluster.ts';
 import type { ExecutionRef, NodeInfo } from '../protocol/node.ts';
 import { Gate } from './gate.ts';
-import { openGateMemory, type GateMemory } from './gate-memory.ts';
+import { gateLease, hostUptimeMs, openGateMemory, type GateMemory } from './gate-memory.ts';
 
 type Heard = ReturnType<GateMemory['recall']>;
 
@@ -132,6 +132,16 @@ test('what control counts as paused is paused before anything else', async () =>
   expect(await beat({ pauseFirst: true })).toMatchObject({ isPausing: false, info: { sandboxCount: 0 } });
 });
 
+test('what control counts as paused has no lease by a clock that stood still with the machine', async () => {
+  const { gate, beat, leased } = scene();
+  await leased(10_000);
+  await beat({ pauseFirst: true });
+  await gate.settled();
+  expect(() => gate.requireLease()).toThrow('out of touch');
+  await leased(10_000);
+  expect(() => gate.requireLease()).not.toThrow();
+});
+
 test('what can not be paused at all does not run on', async () => {
   const { it, leased, at } = scene({ refusesPauses: true });
   await leased(10_000);
@@ -164,6 +174,23 @@ test('a process that comes anew takes no work on the lease of the one before', a
   expect(requireLease).toThrow('out of touch');
   await leased(10_000);
   expect(requireLease).not.toThrow();
+});
+
+test('a node reads in the file of its gate whether it has a lease', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-gate-'));
+  try {
+    const path = join(folder, 'heard.json');
+    const lease = gateLease(path);
+    expect(lease.require).toThrow('out of touch');
+    using memory = openGateMemory(path);
+    expect(lease.require).toThrow('out of touch');
+    memory.keep({ leaseUntilMs: hostUptimeMs() + 60_000, isolationMs: 2, ends: [] });
+    expect(lease.require).not.toThrow();
+    memory.keep({ leaseUntilMs: hostUptimeMs() - 10, isolationMs: 2, ends: [] });
+    expect(lease.require).toThrow('out of touch');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('what a gate has heard is in its file for the next one, also where it becomes less', () => {

@@ -1,10 +1,10 @@
 import { forEachParallel } from '../base/concurrency/parallel.ts';
-import { AtollError, messageOf } from '../base/error.ts';
+import { messageOf } from '../base/error.ts';
 import { newUuid } from '../base/id.ts';
 import type { Log } from '../base/telemetry/log.ts';
 import type { Beat, BeatAnswer, ComingEnd } from '../protocol/cluster.ts';
 import type { NodeProtocol, NodeSandbox } from '../protocol/node.ts';
-import type { DueEnd, GateMemory } from './gate-memory.ts';
+import { type DueEnd, type GateMemory, outOfTouch } from './gate-memory.ts';
 
 /** How often it looks whether control is there, ms. */
 export const tickMs = 250;
@@ -57,9 +57,7 @@ export class Gate {
   /** Throws `unavailable` while the node can't know whether control still wants what was asked for. */
   requireLease(): void {
     if (this.#hasLease && !this.#pausing) return;
-    throw new AtollError('unavailable', 'The node is out of touch with control and takes no new work', {
-      retryAfterSeconds: 2,
-    });
+    throw outOfTouch();
   }
 
   /** Takes what control says. */
@@ -68,6 +66,8 @@ export class Gate {
     this.#isolationMs = isolationSeconds * 1000;
     this.#ends = ends.map(end => ({ ...end, atMs: nowMs + end.inMs }));
     if (lease?.epoch === this.#epoch) this.#leaseUntilMs = Math.max(this.#leaseUntilMs, lease.untilMs);
+    // Its clock may have stood still with the machine, and then the lease is not over by it.
+    if (pauseFirst) this.#leaseUntilMs = Math.min(this.#leaseUntilMs, nowMs);
     this.#remember();
     const { labels, cpuOvercommit } = this.#options;
     const info = await this.#options.node.info();

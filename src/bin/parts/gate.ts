@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { join } from 'node:path';
 import { createLog, type Level } from '../../base/telemetry/log.ts';
 import { userIdOf } from '../../base/process/part-users.ts';
 import { platformVersion } from '../../base/version.ts';
@@ -38,7 +37,7 @@ runPart<GateSettings>(async (settings, control) => {
   const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   const [services, dialing] = [nodeAt(sockets.nodeForApi), nodeAt(sockets.nodeForEdge)];
   const { node, builds, shipped } = services;
-  const memory = openGateMemory(join(runDir, 'gate-heard.json'));
+  const memory = openGateMemory(sockets.heard);
   const said = { bootId, release: platformVersion, labels, cpuOvercommit };
   const gate = new Gate({ node, log, memory, nowMs: hostUptimeMs, ...said });
   const leased =

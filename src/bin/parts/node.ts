@@ -3,6 +3,7 @@ import { claimInstallation, type Installation } from '../../node/installation.ts
 import { userIdOf } from '../../base/process/part-users.ts';
 import { AtollError } from '../../base/error.ts';
 import { createLog } from '../../base/telemetry/log.ts';
+import { gateLease } from '../../gate/gate-memory.ts';
 import { runPart } from '../../supervisor/inside.ts';
 import { draftsOverWire, memoryOverWire, volumesOverWire } from '../../wire/pause-copy.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -41,8 +42,17 @@ runPart<NodeSettings>(async ({ settings, nodeId, environment, isForGate }, contr
       control.ask('others', place),
     ]);
   const { poolSize } = settings;
-  const node = await own.startOwnNode({ settings, log, nodeId, poolSize, onLost: control.fail, installation: claim });
   const sockets = socketsIn(claim.runDir);
+  const node = await own.startOwnNode({
+    settings,
+    log,
+    nodeId,
+    poolSize,
+    onLost: control.fail,
+    installation: claim,
+    // The gate asks when a call comes, which may be long before processes run.
+    ...(isForGate && { requireLease: gateLease(sockets.heard).require }),
+  });
   const cache = openLayerCache(settings.cacheDir, node.layers);
   const shipped = shippedOnNode({ layers: node.layers, cache, settings, environment, onPhase: control.phase });
   const served = [

@@ -11,6 +11,8 @@ export function socketsIn(runDir: string) {
   return {
     nodeForApi: join(runDir, 'node-for-api.sock'),
     nodeForEdge: join(runDir, 'node-for-edge.sock'),
+    /** No socket: what the gate of a machine has heard of control. */
+    heard: join(runDir, 'gate-heard.json'),
     /** Owned by the api: what it serves is in there. */
     folder,
     api: join(folder, 'http.sock'),

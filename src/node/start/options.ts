@@ -44,6 +44,11 @@ export type NodeOptions = {
   logs?: { bytesMax?: number; output?: boolean };
   /** What nobody but the platform itself may take of the disk. Default 2 GiB. */
   diskReserveBytes?: number;
+  /**
+   * Throws `unavailable` while the node can't know whether what was asked for is still wanted; asked right before
+   * processes of a sandbox run. Absent: it is.
+   */
+  requireLease?: () => void;
   log: Log;
   /** The native helper has died: nothing can be started or removed any more, and the platform must end. */
   onHelperLost(): void;

@@ -60,7 +60,7 @@ export async function startNode(
     size > 0 && driver.capabilities.adoptsRoot
       ? createPool(rooms, { ...rooms, size, resources, driver, awaited: () => sandboxes.awaited() })
       : undefined;
-  const started = { ...rooms, checkpoints, pool };
+  const started = { ...rooms, checkpoints, pool, requireLease: options.requireLease ?? (() => {}) };
   const lifecycle = {
     ...started,
     admit: () => admit({ space: rooms.space, freeMemory: () => dropAllFrozen(rooms) }),

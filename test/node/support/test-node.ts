@@ -37,6 +37,7 @@ export async function startTestNode(
     memory?: boolean;
     driver?: DriverName;
     builds?: Partial<BuildSettings>;
+    requireLease?: () => void;
   } = {},
 ): Promise<TestNode> {
   const dataDir = mkdtempSync(join(tmpdir(), 'atoll-node-'));
@@ -53,6 +54,7 @@ export async function startTestNode(
         builds: { filesDir: join(dataDir, 'files'), imagesFile: join(dataDir, 'images.json'), ...options.builds },
         runscDir: join(root, 'dist/runsc'),
         ...(options.driver && { driver: options.driver }),
+        ...(options.requireLease && { requireLease: options.requireLease }),
         ...(options.memory && { criuDir: join(root, 'dist/criu') }),
         log: silentLog,
         onHelperLost: () => {

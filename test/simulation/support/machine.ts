@@ -2,7 +2,7 @@ import { AtollError } from '../../../src/base/error.ts';
 import { silentLog } from '../../../src/base/telemetry/log.ts';
 import { platformVersion } from '../../../src/base/version.ts';
 import { Gate } from '../../../src/gate/gate.ts';
-import type { GateMemory } from '../../../src/gate/gate-memory.ts';
+import { type GateMemory, requireLease } from '../../../src/gate/gate-memory.ts';
 import type { DraftRef, Machine, PauseFacts } from '../../../src/protocol/cluster.ts';
 import type {
   CreateSandbox,
@@ -59,6 +59,7 @@ export class SimMachine {
   #heard: ReturnType<GateMemory['recall']>;
   /** Its clock began at another time than others, and is a little faster or slower. */
   readonly #clock: { startMs: number; rate: number };
+  readonly #memory: GateMemory = { recall: () => this.#heard, keep: heard => void (this.#heard = heard) };
 
   constructor(world: World, nodeId: string, objects: Map<string, Held>) {
     this.#world = world;
@@ -73,13 +74,14 @@ export class SimMachine {
   standStill(ms: number, withClock: boolean): void {
     if (this.isStopped) return;
     this.process.stoppedUntilMs = this.#world.nowMs + ms;
-    if (withClock) this.#clock.startMs -= ms;
+    if (!withClock) return;
+    this.#clock.startMs -= ms;
     this.#isBehindUntilMs = Number.POSITIVE_INFINITY;
   }
 
   /**
-   * What was on its way to a machine that stood still may come to its end when that goes on, until control has looked
-   * through it: docs/cluster.md says so.
+   * What was on its way to a machine that stood still with its clock may begin when that goes on, until control is
+   * heard, and run until control has looked through the machine: docs/cluster.md says so.
    */
   isLate(executionId: string): boolean {
     return this.#late.has(executionId) && this.#isBehindUntilMs > this.#world.nowMs;
@@ -106,12 +108,14 @@ export class SimMachine {
     for (const held of [this.running, this.paused, this.setAsides]) held.clear();
   }
 
+  #uptimeMs(): number {
+    return this.#clock.startMs + this.#world.nowMs * this.#clock.rate;
+  }
+
   #start(): Gate {
     const { node } = this.service;
-    const nowMs = () => this.#clock.startMs + this.#world.nowMs * this.#clock.rate;
-    const memory: GateMemory = { recall: () => this.#heard, keep: heard => void (this.#heard = heard) };
     const said = { bootId: 'b', release: platformVersion, cpuOvercommit: 4 };
-    const gate = new Gate({ node, log: silentLog, memory, nowMs, ...said });
+    const gate = new Gate({ node, log: silentLog, memory: this.#memory, nowMs: () => this.#uptimeMs(), ...said });
     void this.#world.as(this.process, async () => {
       for (;;) {
         await this.#world.sleep(tickMs);
@@ -220,15 +224,21 @@ export class SimMachine {
       await this.#takes();
       if (this.withdrawn.has(executionId)) throw tooLate();
       this.#requireSpace();
+      this.#requireLease();
       const held = this.running.get(executionId) ?? { sandboxId, executionId, version: 0 };
       this.#begin(held);
       return this.#view(held);
     });
   }
 
+  /** As a real node asks right before processes run. */
+  #requireLease(): void {
+    requireLease(this.#memory, this.#uptimeMs());
+  }
+
   #begin(held: Held): void {
     this.running.set(held.executionId, held);
-    if (this.#isBehindUntilMs > this.#world.nowMs) this.#late.add(held.executionId);
+    if (this.#isBehindUntilMs === Number.POSITIVE_INFINITY) this.#late.add(held.executionId);
   }
 
   #kill({ sandboxId, executionId }: ExecutionRef): Promise<void> {
@@ -277,6 +287,7 @@ export class SimMachine {
       if (this.#world.chance(0.05)) throw new AtollError('unavailable', 'there is no slot left');
       const paused = this.paused.get(executionId);
       if (!paused) throw gone();
+      this.#requireLease();
       const held = { ...paused, executionId: nextExecutionId };
       this.paused.delete(executionId);
       this.#begin(held);

@@ -54,6 +54,8 @@ export type StartParts = BeginParts &
     pool: Pool | undefined;
     /** What processes write is put into the logs. */
     logOutput: boolean;
+    /** See `NodeOptions`. */
+    requireLease(): void;
   };
 
 /**
@@ -73,7 +75,11 @@ export async function startSandbox(parts: StartParts, order: StartOrder, origin:
       disks.give(slotDisk(layout, processes.slot), disk);
     }
     await step('init', () => configure(parts, order, origin, started));
-    if (origin.kind !== 'memory') await step('start-command', () => startServer(parts, order, processes));
+    if (origin.kind !== 'memory') {
+      // Nothing of the user's has run so far.
+      parts.requireLease();
+      await step('start-command', () => startServer(parts, order, processes));
+    }
     const record = recordOf(parts, order, origin, started);
     await step('record', () => records.write(record));
     return { record, processes };
@@ -98,7 +104,10 @@ async function bringUp(parts: StartParts, order: StartOrder, origin: Origin, dis
     ...origin,
     disk,
     points,
-    onRestored: processes => origin.beforeRun(recordOf(parts, order, origin, { ...origin, processes })),
+    async onRestored(processes) {
+      parts.requireLease();
+      await origin.beforeRun(recordOf(parts, order, origin, { ...origin, processes }));
+    },
   });
 }
 

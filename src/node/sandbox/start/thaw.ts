@@ -10,7 +10,7 @@ import { configureAgent } from './agent-settings.ts';
 import type { StartedSandbox } from './start-sandbox.ts';
 
 /** What frozen sandboxes are thawed with. */
-type ThawParts = { records: Records; egress: Egress; logOutput: boolean; log: Log };
+type ThawParts = { records: Records; egress: Egress; logOutput: boolean; log: Log; requireLease(): void };
 
 /**
  * Lets the frozen processes of a paused sandbox go on, as another execution. Where that fails, none of them has run and
@@ -25,6 +25,7 @@ export async function thaw(parts: ThawParts, frozen: Frozen, request: ResumeSand
   try {
     await records.write(record);
     if (!Bun.deepEquals(paused.network, network)) await egress.update({ sandboxId, slot, namespace }, network);
+    parts.requireLease();
   } catch (error) {
     await records.write({ ...paused, frozen: null });
     throw error;
