@@ -72,7 +72,6 @@ const Nothing = () => <span className="muted">–</span>;
 
 /** The commands that clients have started in a sandbox. */
 export function Processes() {
-  const { sandboxId } = useSandbox();
   const target = useTarget();
   const client = useQueryClient();
   const toast = useToast();
@@ -117,35 +116,31 @@ export function Processes() {
               { name: 'User', of: ({ pid }) => <User pid={pid} looks={looks} /> },
               { name: 'CPU', end: true, of: ({ pid }) => <Cpu pid={pid} looks={looks} /> },
               { name: 'Memory', end: true, of: ({ pid }) => <Memory pid={pid} looks={looks} /> },
-              {
-                name: '',
-                end: true,
-                of: ({ pid }) => (
-                  <>
-                    <Link
-                      className="button bare tiny"
-                      to="/sandboxes/$sandboxId/terminal"
-                      params={{ sandboxId }}
-                      search={{ watch: pid }}
-                      aria-label={`Watch process ${pid}`}
-                    >
-                      <Eye size={14} /> Watch
-                    </Link>
-                    <button
-                      type="button"
-                      className="button bare tiny danger"
-                      aria-label={`End process ${pid}`}
-                      onClick={() => void end(pid)}
-                    >
-                      <X size={14} /> End
-                    </button>
-                  </>
-                ),
-              },
+              { name: '', end: true, of: ({ pid }) => <ProcessActions pid={pid} onEnd={() => void end(pid)} /> },
             ]}
           />
         )}
       </Loaded>
     </Card>
+  );
+}
+
+function ProcessActions({ pid, onEnd }: { pid: number; onEnd: () => void }) {
+  const { sandboxId } = useSandbox();
+  return (
+    <>
+      <Link
+        className="button bare tiny"
+        to="/sandboxes/$sandboxId/terminal"
+        params={{ sandboxId }}
+        search={{ watch: pid }}
+        aria-label={`Watch process ${pid}`}
+      >
+        <Eye size={14} /> Watch
+      </Link>
+      <button type="button" className="button bare tiny danger" aria-label={`End process ${pid}`} onClick={onEnd}>
+        <X size={14} /> End
+      </button>
+    </>
   );
 }
