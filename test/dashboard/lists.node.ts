@@ -73,7 +73,7 @@ describe('lists of a team', { skip: noBrowser ?? false }, () => {
   test('usage of weeks is looked at, with hours in all and when a limit is near', async () => {
     await page.goto('/dashboard/usage');
     await page.getByText('sandbox-hours').waitFor({ timeout: 150_000 });
-    await page.getByRole('link', { name: '7d' }).click();
+    await page.getByRole('link', { name: '7d', exact: true }).click();
     await page.waitForURL(/range=7d/);
     await page.reload();
     await page.getByRole('img', { name: 'Starts a minute' }).waitFor();
