@@ -104,6 +104,15 @@ export function Meter({ share, label, wide, left, plain }: MeterProps) {
   );
 }
 
+/** How much of something is taken, as a bar beside its words. */
+export function Taken({ share, text }: { share: number; text: string }) {
+  return (
+    <span className="row num" style={{ gap: 6, flexWrap: 'nowrap', whiteSpace: 'nowrap' }}>
+      <Meter share={share} label={text} /> {text}
+    </span>
+  );
+}
+
 /** What there is to see where nothing is. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
   return (

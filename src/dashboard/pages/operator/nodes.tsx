@@ -3,7 +3,7 @@ import { useState } from 'react';
 import type { Node, NodeStatus } from '../../../protocol/api/node.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
 import { formatBytes, formatCount } from '../../format.ts';
-import { Ago, Badge, Copy, Meter } from '../../parts/bits.tsx';
+import { Ago, Badge, Copy, Meter, Taken } from '../../parts/bits.tsx';
 import type { Tone } from '../../parts/bits.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card, Page } from '../../parts/page.tsx';
@@ -77,14 +77,6 @@ export function NodeTable({ rows }: { rows: Node[] }) {
         { name: ' ', end: true, of: node => <StatusButton of={node} /> },
       ]}
     />
-  );
-}
-
-function Taken({ share, text }: { share: number; text: string }) {
-  return (
-    <span className="row num" style={{ gap: 6, flexWrap: 'nowrap', whiteSpace: 'nowrap' }}>
-      <Meter share={share} label={text} /> {text}
-    </span>
   );
 }
 

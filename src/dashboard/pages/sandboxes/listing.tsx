@@ -1,23 +1,19 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
-import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
-import { ask } from '../../api/client.ts';
 import { useTeam } from '../../api/session.tsx';
 import { Loading, Problem } from '../../parts/bits.tsx';
 import { formatCount } from '../../format.ts';
 import { CsvButton } from '../../parts/table.tsx';
 import { BulkBar } from './bulk-bar.tsx';
+import { listingOf } from './listing-query.ts';
 import { NoSandboxes } from './no-sandboxes.tsx';
 import { SandboxTable } from './sandbox-table.tsx';
 import { sandboxesCsv } from './sandboxes-csv.ts';
-import { isFiltered, sinceMs } from './search.ts';
+import { isFiltered } from './search.ts';
 import type { SandboxesFilter, SandboxesSearch } from './search.ts';
-
-type Page = { items: ListedSandbox[]; next: string | null; running: number | null };
 
 /** So near to the end of the rows that there are, more are asked for. */
 const nearPx = 800;
-const minuteMs = 60_000;
 
 type ListingProps = { search: SandboxesSearch; onFilter: (next: SandboxesFilter) => void };
 
@@ -25,27 +21,8 @@ type ListingProps = { search: SandboxesSearch; onFilter: (next: SandboxesFilter)
 export function Listing({ search, onFilter }: ListingProps) {
   const { teamID } = useTeam();
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const { show, template, text, node, since, metadata, order } = search;
-  // To the minute, so that it is the same question for a while.
-  const startedAfter = since && new Date(Math.floor(Date.now() / minuteMs) * minuteMs - sinceMs[since]).toISOString();
-  const query = { state: show ?? 'running,paused', template, text, nodeID: node, startedAfter, metadata, order };
   const pages = useInfiniteQuery({
-    queryKey: ['/v2/sandboxes', teamID, query],
-    initialPageParam: null as string | null,
-    queryFn: async ({ pageParam, signal }): Promise<Page> => {
-      const response = await ask('/v2/sandboxes', {
-        team: teamID,
-        query: { ...query, nextToken: pageParam ?? undefined },
-        signal,
-      });
-      const running = response.headers.get('X-Total-Running');
-      return {
-        items: (await response.json()) as ListedSandbox[],
-        next: response.headers.get('X-Next-Token'),
-        running: running === null ? null : Number(running),
-      };
-    },
-    getNextPageParam: ({ next }) => next,
+    ...listingOf(teamID, search),
     placeholderData: (previous, before) => (before?.queryKey[1] === teamID ? previous : undefined),
   });
   const { data, error, refetch, isPlaceholderData } = pages;
@@ -57,7 +34,7 @@ export function Listing({ search, onFilter }: ListingProps) {
     <>
       {error && <Problem error={error} onRetry={() => void refetch()} />}
       {rows.length === 0 ? (
-        <NoSandboxes filtered={show !== undefined || isFiltered(search)} />
+        <NoSandboxes filtered={search.show !== undefined || isFiltered(search)} />
       ) : (
         <SandboxTable
           rows={rows}

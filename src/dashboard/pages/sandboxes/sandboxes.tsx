@@ -1,3 +1,4 @@
+import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { ArrowDownUp, Plus, X } from 'lucide-react';
 import { lazy, Suspense, useCallback } from 'react';
@@ -6,6 +7,7 @@ import { formText, useFormOf } from '../../parts/form-text.ts';
 import { Page } from '../../parts/page.tsx';
 import { EndedTable } from './ended.tsx';
 import { Listing } from './listing.tsx';
+import { listingOf } from './listing-query.ts';
 import { isFiltered, sinceMs } from './search.ts';
 import type { SandboxesSearch } from './search.ts';
 import { TeamStrip } from './team-strip.tsx';
@@ -28,14 +30,20 @@ export function Sandboxes() {
   const { teamID } = useTeam();
   const search: SandboxesSearch = useSearch({ strict: false });
   const navigate = useNavigate();
+  const client = useQueryClient();
   const change = useCallback(
     (next: Partial<Record<keyof SandboxesSearch, string | undefined>>) =>
       void navigate({
         to: '/sandboxes',
-        search: (before: SandboxesSearch) => ({ ...before, ...next }) as SandboxesSearch,
+        search: (before: SandboxesSearch) => {
+          const changed = { ...before, ...next } as SandboxesSearch;
+          // Asked for at once: the answer comes while the page is drawn for the question.
+          void client.prefetchInfiniteQuery(listingOf(teamID, changed));
+          return changed;
+        },
         replace: true,
       }),
-    [navigate],
+    [client, navigate, teamID],
   );
   return (
     <Page

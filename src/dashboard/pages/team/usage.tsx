@@ -115,12 +115,12 @@ function TemplateHours({ used }: { used: TemplateUse[] }) {
   const all = hoursOf(used);
   const shareOf = (use: TemplateUse) => (all === 0 ? 0 : hoursOf([use]) / all);
   return (
-    <Card title="Sandbox-hours by template">
+    <Card title="Sandbox-hours by template" actions={<CsvButton name="template-hours" of={() => templatesCsv(used)} />}>
       <Table
         label="Sandbox-hours by template"
         columns={[
-          { name: 'Template', of: templateLink, text: ({ names, templateID }) => names[0] ?? templateID },
-          { name: 'Hours', end: true, of: use => formatHours(hoursOf([use])), text: use => hoursOf([use]) },
+          { name: 'Template', of: templateLink },
+          { name: 'Hours', end: true, of: use => formatHours(hoursOf([use])) },
           {
             name: 'Part of all',
             of: use => <Meter share={shareOf(use)} label={`${Math.round(shareOf(use) * 100)} %`} wide plain />,
@@ -129,7 +129,6 @@ function TemplateHours({ used }: { used: TemplateUse[] }) {
         rows={used}
         keyOf={({ templateID }) => templateID}
         empty="Nothing was counted yet"
-        file="template-hours"
       />
     </Card>
   );
@@ -169,4 +168,10 @@ const usageCsv = (samples: readonly TeamMetric[]): string =>
   csvOf(
     columns,
     samples.map(sample => columns.map(name => sample[name])),
+  );
+
+const templatesCsv = (used: readonly TemplateUse[]): string =>
+  csvOf(
+    ['templateID', 'name', 'sandboxSeconds'],
+    used.map(({ templateID, names, sandboxSeconds }) => [templateID, names[0], sandboxSeconds]),
   );

@@ -5,7 +5,7 @@ import type { Volume, VolumesUse } from '../../../protocol/api/volume.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
 import { Asked } from '../../parts/asked.tsx';
 import { formatBytes, formatCount } from '../../format.ts';
-import { Ago, Copy, Empty, Meter } from '../../parts/bits.tsx';
+import { Ago, Copy, Empty, Taken } from '../../parts/bits.tsx';
 import { DeleteButton } from '../../parts/delete-button.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Page } from '../../parts/page.tsx';
@@ -70,9 +70,8 @@ function VolumeTable({ rows }: { rows: readonly Volume[] }) {
         },
         {
           name: 'Takes, of at most',
-          end: true,
           text: ({ volumeID }) => usedOf(volumeID),
-          of: ({ volumeID, sizeMB }) => <Taken used={usedOf(volumeID)} max={sizeMB * 1024 ** 2} />,
+          of: ({ volumeID, sizeMB }) => <Room used={usedOf(volumeID)} max={sizeMB * 1024 ** 2} />,
         },
         {
           name: 'Sandboxes that have it',
@@ -101,13 +100,8 @@ function VolumeTable({ rows }: { rows: readonly Volume[] }) {
 }
 
 /** The room that a volume takes; unknown while its machine is away. */
-function Taken({ used, max }: { used: number | undefined; max: number }) {
+function Room({ used, max }: { used: number | undefined; max: number }) {
   const most = formatBytes(max);
   if (used === undefined) return <span className="muted">{most}</span>;
-  const label = `${formatBytes(used)} of ${most}`;
-  return (
-    <>
-      {label} <Meter share={used / max} label={label} />
-    </>
-  );
+  return <Taken share={used / max} text={`${formatBytes(used)} of ${most}`} />;
 }
