@@ -28,6 +28,8 @@ export function withoutS3(): string | undefined {
 export type S3Server = AsyncDisposable & {
   endpoint: string;
   bucket: string;
+  /** Where it keeps the objects of the bucket. */
+  folder: string;
   keyId: string;
   secret: string;
   /** Stops answering, and answers again. */
@@ -53,6 +55,7 @@ export async function startS3(hostname = '127.0.0.1'): Promise<S3Server> {
   const s3: S3Server = {
     endpoint,
     bucket,
+    folder: join(folder, bucket),
     keyId,
     secret,
     pause: () => child.kill('SIGSTOP'),

@@ -7,6 +7,7 @@ import { messageOf } from '../../../src/base/error.ts';
 import { readMachineIdentity } from '../../../src/bin/cluster/join.ts';
 import type { NodeIdentity } from '../../../src/wire/tls/listen-tls.ts';
 import { PostgresCluster } from '../../api/postgres.ts';
+import { mountDisk } from './disk.ts';
 import { makeLan, type LanMachine } from './network.ts';
 
 const atoll = join(import.meta.dir, '../../../bin/atoll');
@@ -24,7 +25,10 @@ type Control = {
   domain: string;
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
   kill9(): Promise<void>;
-  restart(): Promise<void>;
+  /** Ends it in order. */
+  end(): Promise<void>;
+  /** Starts it again, by the command line of another checkout if need be. */
+  restart(program?: string): Promise<void>;
   /** Lets its processes stand still, and go on. */
   freeze(): void;
   thaw(): void;
@@ -38,10 +42,18 @@ type Node = {
   address: string;
   /** What its disk has by which it proves who it is. */
   identity(): NodeIdentity;
+  /** Where it keeps its data. */
+  dataDir: string;
+  /** Lets the processes of its platform stand still, and go on. Its sandboxes run. */
+  freeze(): void;
+  thaw(): void;
   cut(): Promise<void>;
   heal(): Promise<void>;
   kill9(): Promise<void>;
-  restart(): Promise<void>;
+  /** Ends its platform in order: its sandboxes run. */
+  end(): Promise<void>;
+  /** Starts it again, by the command line of another checkout if need be. */
+  restart(program?: string): Promise<void>;
   /** Ends it with all that runs there, and removes its disk: it never comes back. */
   destroy(): Promise<void>;
   log(): string;
@@ -61,6 +73,18 @@ export type Cluster = AsyncDisposable & {
   /** The machine that the database says a sandbox is on. */
   homeOf(sandboxId: string): Promise<Node>;
   atoll(control: number, ...args: string[]): Promise<{ code: number; out: string; err: string }>;
+  /** The command line of another checkout. */
+  atollOf(program: string, control: number, ...args: string[]): Promise<{ code: number; out: string; err: string }>;
+};
+
+/** How large a cluster is, and what its processes run on. */
+type ClusterSize = {
+  controls: number;
+  nodes: number;
+  /** What the command line of a process begins with, by its name: `control0`, `node0`. */
+  enter?: (name: string) => string[];
+  /** Of the disk that each machine has of its own. Absent: they share this one's. */
+  nodeDiskMiB?: number;
 };
 
 /** A database that a test looks after itself. `present`: URL of the server that takes changes. */
@@ -153,7 +177,7 @@ export async function createOn(
  */
 export async function startCluster(
   programs: string,
-  size: { controls: number; nodes: number },
+  size: ClusterSize,
   env: Record<string, string> = {},
   forControl: (hostAddress: string) => Promise<Record<string, string>> = async () => ({}),
   database?: OwnDatabase,
@@ -169,7 +193,7 @@ export async function startCluster(
 
 async function start(
   programs: string,
-  size: { controls: number; nodes: number },
+  size: ClusterSize,
   env: Record<string, string>,
   forControl: (hostAddress: string) => Promise<Record<string, string>>,
   own: OwnDatabase | undefined,
@@ -201,6 +225,10 @@ async function start(
   const environments = Array.from({ length: size.controls }, (_, number) =>
     environment(join(folder, `control${number}`), { ...controlEnv, ATOLL_PORT: '0', ATOLL_DATABASE_URL: databaseUrl }),
   );
+  const nodeDir = (number: number) => join(folder, `node${number}`, size.nodeDiskMiB === undefined ? '' : 'data');
+  for (let number = 0; size.nodeDiskMiB !== undefined && number < size.nodes; number++)
+    started.use(await mountDisk(join(folder, `node${number}`), size.nodeDiskMiB));
+  const enter = size.enter ?? (() => []);
   const [controlEnds, nodeEnds]: [Ends, Ends] = [[], []];
   started.defer(() => endAll(controlEnds));
   started.defer(() => endAll(nodeEnds));
@@ -209,7 +237,7 @@ async function start(
     mkdirSync(dataDir, { mode: 0o700 });
     if (number > 0)
       for (const name of ['seed', 'admin-token']) copyFileSync(join(folder, 'control0', name), join(dataDir, name));
-    return startControl(environments[number] ?? {}, controlEnds);
+    return startControl(environments[number] ?? {}, enter(`control${number}`), controlEnds);
   };
   const first = await startControlNumber(0);
   const adminCall = async (...args: string[]) => runAtoll(environments[0] ?? {}, args);
@@ -222,8 +250,9 @@ async function start(
     Promise.all(Array.from({ length: size.controls - 1 }, (_, number) => startControlNumber(number + 1))),
     Promise.all(
       machines.map(async (machine, number) => {
-        const own = environment(join(folder, `node${number}`), { ATOLL_NODE_ADDRESS: `${machine.address}:3010` });
-        return startNode(own, machine, { control: url.href, token: await invite() }, nodeEnds);
+        const own = environment(nodeDir(number), { ATOLL_NODE_ADDRESS: `${machine.address}:3010` });
+        const inside = { ...machine, enter: [...machine.enter, ...enter(`node${number}`)] };
+        return startNode(own, inside, { control: url.href, token: await invite() }, nodeEnds);
       }),
     ),
   ] as const;
@@ -254,6 +283,7 @@ async function start(
       return home;
     },
     atoll: (control, ...args) => runAtoll(environments[control] ?? {}, args),
+    atollOf: (program, control, ...args) => runAtoll(environments[control] ?? {}, args, [], program),
     [Symbol.asyncDispose]: () => disposal.disposeAsync(),
   };
 }
@@ -267,8 +297,8 @@ async function endAll(ends: Ends): Promise<void> {
   for (const result of results) if (result.status === 'rejected') throw result.reason;
 }
 
-async function startControl(env: Record<string, string>, begun: Ends): Promise<Control> {
-  let running = begin([atoll, 'control', '--json'], { ...env, ATOLL_HOST: '0.0.0.0' });
+async function startControl(env: Record<string, string>, enter: string[], begun: Ends): Promise<Control> {
+  let running = begin([...enter, atoll, 'control', '--json'], { ...env, ATOLL_HOST: '0.0.0.0' });
   begun.push(() => stop(running));
   let ready = JSON.parse(await running.first) as { url: string; apiKey: string; domain: string };
   const port = new URL(ready.url).port;
@@ -289,8 +319,9 @@ async function startControl(env: Record<string, string>, begun: Ends): Promise<C
     kill9: () => killed(running),
     freeze: () => signalAll(running.child.pid, 'SIGSTOP'),
     thaw: () => signalAll(running.child.pid, 'SIGCONT'),
-    async restart() {
-      running = begin([atoll, 'control', '--json'], { ...env, ATOLL_HOST: '0.0.0.0', ATOLL_PORT: port });
+    end: () => stop(running),
+    async restart(program = atoll) {
+      running = begin([...enter, program, 'control', '--json'], { ...env, ATOLL_HOST: '0.0.0.0', ATOLL_PORT: port });
       ready = JSON.parse(await running.first) as typeof ready;
     },
     log: () => running.log(),
@@ -303,8 +334,8 @@ async function startNode(
   { control, token }: { control: string; token: string },
   begun: Ends,
 ): Promise<Node> {
-  const command = [...machine.enter, atoll, 'node', '--json'];
-  let running = begin([...command, '--control', control, '--token', token], env);
+  const command = (program: string) => [...machine.enter, program, 'node', '--json'];
+  let running = begin([...command(atoll), '--control', control, '--token', token], env);
   let isDestroyed = false;
   const down = async () => {
     const { code, err } = await runAtoll(env, ['down', '--all'], machine.enter);
@@ -325,6 +356,9 @@ async function startNode(
       if (!identity) throw new Error('the machine has not joined');
       return identity;
     },
+    dataDir,
+    freeze: () => signalAll(running.child.pid, 'SIGSTOP'),
+    thaw: () => signalAll(running.child.pid, 'SIGCONT'),
     cut: machine.cut,
     heal: machine.heal,
     kill9: () => killed(running),
@@ -334,8 +368,9 @@ async function startNode(
       await down();
       rmSync(dataDir, { recursive: true, force: true });
     },
-    async restart() {
-      running = begin(command, env);
+    end: () => stop(running),
+    async restart(program = atoll) {
+      running = begin(command(program), env);
       await running.first;
     },
     log: () => running.log(),
@@ -388,8 +423,9 @@ async function runAtoll(
   env: Record<string, string>,
   args: string[],
   enter: string[] = [],
+  program = atoll,
 ): Promise<{ code: number; out: string; err: string }> {
-  const child = Bun.spawn([...enter, atoll, ...args], { env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' });
+  const child = Bun.spawn([...enter, program, ...args], { env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' });
   const [out, err, code] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { AtollError } from '../../../src/base/error.ts';
 
 /** Runs a program to its end and answers what it printed. */
-async function run(...command: string[]): Promise<string> {
+export async function run(...command: string[]): Promise<string> {
   const child = Bun.spawn(command, { stdout: 'pipe', stderr: 'pipe', stdin: 'ignore' });
   const [out, err, code] = await Promise.all([
     new Response(child.stdout).text(),

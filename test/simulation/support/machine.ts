@@ -48,6 +48,8 @@ export class SimMachine {
   isDestroyed = false;
   /** Until then it may go on with something that it does not know to be over. */
   #isBehindUntilMs = 0;
+  /** When the call was made that it takes now. */
+  #takenSentMs = 0;
   /** Executions that began meanwhile. */
   readonly #late = new Set<string>();
   process: Process;
@@ -169,7 +171,9 @@ export class SimMachine {
     };
     const gate = {
       beat: async (beat: Parameters<Gate['beat']>[0]) => {
-        if (this.#isBehindUntilMs === Number.POSITIVE_INFINITY)
+        // One that was sent before tells it nothing, and it can't know that by a clock that stood still.
+        const isNews = this.#takenSentMs >= this.process.stoppedUntilMs;
+        if (isNews && this.#isBehindUntilMs === Number.POSITIVE_INFINITY)
           this.#isBehindUntilMs = this.#world.nowMs + lookedThroughMs;
         return this.gate.beat(beat);
       },
@@ -376,6 +380,7 @@ export class SimMachine {
     const lost = () => new AtollError('unavailable', 'the connection was lost');
     const call = async (work: () => Promise<unknown>): Promise<unknown> => {
       const world = this.#world;
+      const sentMs = world.nowMs;
       const over = dropped.promise;
       await world.sleep(world.between(1, 20));
       if (isCut()) {
@@ -387,6 +392,7 @@ export class SimMachine {
         .as(process, async () => {
           // One that stands still takes it when it goes on.
           await world.sleep(0);
+          this.#takenSentMs = sentMs;
           return work();
         })
         .then(
