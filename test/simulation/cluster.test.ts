@@ -35,6 +35,8 @@ test('seeds with which something did not hold once', async () => {
   await simulateSeeds(21_238, 1);
   // The same of a resume that control had undone on another machine.
   await simulateSeeds(204_395, 1);
+  // A machine that had stood still with its clock heard, when it went on, what had been sent to it before.
+  await simulateSeeds(40_750, 1);
 });
 
 test('of a failure the shortest history is told that was found', async () => {
