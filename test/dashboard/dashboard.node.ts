@@ -185,6 +185,20 @@ describe('the dashboard in a browser', { skip: noBrowser ?? false }, () => {
     await page.getByRole('button', { name: 'End this shell' }).and(page.locator(':visible')).click();
     await page.getByRole('button', { name: 'Shell 2' }).waitFor({ state: 'detached' });
     await visible.getByText('kept yes', { exact: true }).waitFor();
+
+    // One of another user begins where it is asked to, also after a reload.
+    await page.getByRole('button', { name: 'Shell as' }).click();
+    const asked = page.getByRole('dialog', { name: 'New shell' });
+    await asked.getByLabel('User', { exact: true }).fill('root');
+    await asked.getByLabel('Directory').fill('/var/log');
+    assert.deepEqual(await seriousFindings(page), []);
+    await asked.getByRole('button', { name: 'Open' }).click();
+    await page.getByRole('button', { name: 'Shell 2, root' }).waitFor();
+    await page.getByText('connected', { exact: true }).and(page.locator(':visible')).waitFor();
+    await page.keyboard.type('printf "%s in %s.\\n" "$(whoami)" "$PWD"\n');
+    await visible.getByText('root in /var/log.', { exact: true }).waitFor();
+    await page.reload();
+    await visible.getByText('root in /var/log.', { exact: true }).waitFor();
     assert.deepEqual(window.complaints, []);
   });
 

@@ -16,14 +16,15 @@ const addedSeconds = 900;
 type Asking = 'kill' | 'fork' | 'snapshot' | 'time' | 'pause';
 
 /** What can be done with a sandbox. What its state forbids is disabled and says so. */
-export function SandboxActions({ of: { sandboxID, state, endAt } }: { of: SandboxDetail }) {
+export function SandboxActions({ of: { sandboxID, state, transition, endAt } }: { of: SandboxDetail }) {
   const [asking, setAsking] = useState<Asking | null>(null);
   const change = useChange('Done', stale);
   const post = (what: string, body?: unknown) =>
     change.mutate({ method: 'POST', path: `/sandboxes/${sandboxID}/${what}`, body });
   const kill = () => change.mutate({ method: 'DELETE', path: `/sandboxes/${sandboxID}` });
+  const now = transition ?? state;
   const why = (operation: SandboxOperation) =>
-    verdictOn(operation, state) === 'allowed' ? undefined : `Not while it is ${state}`;
+    verdictOn(operation, now) === 'allowed' ? undefined : `Not while it is ${now}`;
   const button = (name: string, icon: React.ReactNode, operation: SandboxOperation, onClick: () => void) => (
     <RoleButton
       least="developer"

@@ -1,5 +1,5 @@
 /** A shell of this window: the sandbox that it is in, and its number among the shells there. */
-type ShellPlace = { sandboxId: string; number: number };
+export type ShellPlace = { sandboxId: string; number: number };
 
 const keyOf = ({ sandboxId, number }: ShellPlace) => `atoll.shell.${sandboxId}.${number}`;
 
@@ -13,7 +13,26 @@ export function keptShell(place: ShellPlace): number | null {
 export const keepShell = (place: ShellPlace, pid: number): void => sessionStorage.setItem(keyOf(place), String(pid));
 
 /** Forgets a shell. */
-export const forgetShell = (place: ShellPlace): void => sessionStorage.removeItem(keyOf(place));
+export const forgetShell = (place: ShellPlace): void => {
+  for (const key of [keyOf(place), startKey(place)]) sessionStorage.removeItem(key);
+};
+
+/** As whom, and where a shell begins; without a directory, at home. */
+export type ShellStart = { user: string; cwd?: string };
+
+const startKey = (place: ShellPlace) => `${keyOf(place)}.start`;
+const usual: ShellStart = { user: 'user' };
+
+/** How a shell of this window begins, also when it has to begin again. */
+export function shellStart(place: ShellPlace): ShellStart {
+  const kept = JSON.parse(sessionStorage.getItem(startKey(place)) ?? 'null') as Partial<ShellStart> | null;
+  if (typeof kept?.user !== 'string') return usual;
+  return { user: kept.user, ...(typeof kept.cwd === 'string' && { cwd: kept.cwd }) };
+}
+
+/** Keeps how a shell is to begin. */
+export const keepShellStart = (place: ShellPlace, start: ShellStart): void =>
+  sessionStorage.setItem(startKey(place), JSON.stringify(start));
 
 const listKey = (sandboxId: string) => `atoll.shells.${sandboxId}`;
 

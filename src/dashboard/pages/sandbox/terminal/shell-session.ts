@@ -5,7 +5,8 @@ import { ApiFailure } from '../../../api/client.ts';
 import { pacedOutput } from './paced-output.ts';
 import { isReport } from './reports.ts';
 import type { ShellSize } from './terminal-search.ts';
-import { forgetShell, keepShell, keptShell } from './shell-memory.ts';
+import { forgetShell, keepShell, keptShell, shellStart } from './shell-memory.ts';
+import type { ShellPlace } from './shell-memory.ts';
 
 /** `lost`: the connection is, and is tried again. `ended`: the shell has ended. */
 export type ShellState = 'connecting' | 'open' | 'lost' | 'ended';
@@ -30,14 +31,15 @@ type ProcessEvent = {
 
 const reconnectMs = 1_500;
 
-/** Starts a shell, or goes on with the one that has a process. */
-const messageOf = (pid: number | null, size: ShellSize) =>
-  pid === null
-    ? {
-        process: { cmd: '/bin/bash', args: ['-i', '-l'], envs: { TERM: 'xterm-256color', LANG: 'C.UTF-8' } },
-        pty: { size },
-      }
-    : { process: { pid }, replay: true };
+/** Asks for a shell of this window, or for the one that has a process. */
+function openingOf(target: Target, place: ShellPlace | null, pid: number | null, size: ShellSize) {
+  if (!place || pid !== null)
+    return { who: target, method: 'process.Process/Connect', message: { process: { pid }, replay: true } };
+  const { user, cwd } = shellStart(place);
+  const envs = { TERM: 'xterm-256color', LANG: 'C.UTF-8' };
+  const process = { cmd: '/bin/bash', args: ['-i', '-l'], envs, ...(cwd !== undefined && { cwd }) };
+  return { who: { ...target, user }, method: 'process.Process/Start', message: { process, pty: { size } } };
+}
 
 const base64Of = (text: string) =>
   btoa(Array.from(new TextEncoder().encode(text), byte => String.fromCharCode(byte)).join(''));
@@ -119,8 +121,8 @@ export function openShell(target: Target, choice: ShellChoice, view: ShellView) 
     onMuch: view.onMuch,
   });
   const follow = async (): Promise<'ended' | 'lost'> => {
-    const method = pid === null ? 'process.Process/Start' : 'process.Process/Connect';
-    for await (const { event } of streamAgent<ProcessEvent>(target, method, messageOf(pid, view.size()), stop.signal)) {
+    const { who, method, message } = openingOf(target, place, pid, view.size());
+    for await (const { event } of streamAgent<ProcessEvent>(who, method, message, stop.signal)) {
       if (event?.start) {
         pid = event.start.pid;
         if (place) keepShell(place, pid);

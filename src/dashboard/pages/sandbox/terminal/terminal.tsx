@@ -1,11 +1,13 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { Columns2, Plus, Square } from 'lucide-react';
+import { Columns2, Plus, Square, UserRound } from 'lucide-react';
 import { useState } from 'react';
 import type { Target } from '../../../api/agent.ts';
 import { NeedsRunning } from '../needs-running.tsx';
 import { useTarget } from '../target.ts';
 import { keepFontPixels, keptFontPixels } from './font-size.ts';
-import { keepShellNumbers, shellNumbers } from './shell-memory.ts';
+import { NewShellDialog } from './new-shell.tsx';
+import { keepShellNumbers, keepShellStart, shellNumbers, shellStart } from './shell-memory.ts';
+import type { ShellStart } from './shell-memory.ts';
 import { ShellView } from './shell-view.tsx';
 import type { TerminalSearch } from './terminal-search.ts';
 
@@ -46,6 +48,10 @@ function Shells({ target, font, onFont }: ShellsProps) {
   };
   const following = Math.max(...numbers) + 1;
   const isFull = numbers.length >= shellsMax;
+  const nameOf = (number: number) => {
+    const { user } = shellStart({ sandboxId: target.sandboxId, number });
+    return user === 'user' ? `Shell ${number}` : `Shell ${number}, ${user}`;
+  };
   const split = () => {
     const other = numbers.find(number => number !== shown);
     if (other === undefined) change([...numbers, following], shown, following);
@@ -68,18 +74,17 @@ function Shells({ target, font, onFont }: ShellsProps) {
               aria-pressed={number === shown || number === beside}
               onClick={() => change(numbers, number, number === beside ? shown : beside)}
             >
-              Shell {number}
+              {nameOf(number)}
             </button>
           ))}
         </div>
-        <button
-          type="button"
-          className="button"
-          disabled={isFull}
-          onClick={() => change([...numbers, following], following, beside)}
-        >
-          <Plus size={14} /> New shell
-        </button>
+        <NewShells
+          isFull={isFull}
+          onNew={start => {
+            if (start) keepShellStart({ sandboxId: target.sandboxId, number: following }, start);
+            change([...numbers, following], following, beside);
+          }}
+        />
         <SplitButton isSplit={beside !== undefined} onSplit={split} onJoin={() => change(numbers, shown)} />
       </div>
       <div className={`shells ${beside === undefined ? '' : 'split'}`}>
@@ -97,6 +102,27 @@ function Shells({ target, font, onFont }: ShellsProps) {
         ))}
       </div>
     </div>
+  );
+}
+
+type NewShellsProps = {
+  isFull: boolean;
+  /** `start`: as whom and where, if not as usual. */
+  onNew: (start?: ShellStart) => void;
+};
+
+function NewShells({ isFull, onNew }: NewShellsProps) {
+  const [asking, setAsking] = useState(false);
+  return (
+    <>
+      <button type="button" className="button" disabled={isFull} onClick={() => onNew()}>
+        <Plus size={14} /> New shell
+      </button>
+      <button type="button" className="button" disabled={isFull} onClick={() => setAsking(true)}>
+        <UserRound size={14} /> Shell as …
+      </button>
+      {asking && <NewShellDialog onClose={() => setAsking(false)} onDone={onNew} />}
+    </>
   );
 }
 
