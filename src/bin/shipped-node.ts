@@ -4,6 +4,7 @@ import { archiveOf, readDefinition, stepsOf } from '../cli/template/definition.t
 import { readAuthorities } from '../node/builds/authorities.ts';
 import { ensureBaseRootfs } from '../node/builds/base-rootfs/base-rootfs.ts';
 import { digestOfFolder } from '../node/builds/base-rootfs/definition.ts';
+import { provisioningScripts } from '../node/builds/provision.ts';
 import type { LayerCache } from '../node/layers/shared-cache.ts';
 import type { Layers } from '../node/layers/store.ts';
 import { AtollError } from '../base/error.ts';
@@ -102,6 +103,13 @@ async function contentKey(
   const { steps } = readDefinition(folderOf(name));
   const parts = templateParts.filter(part => steps?.some(step => step.part === part)).sort();
   return sha256Hex(
-    JSON.stringify([folders, parts, baseImage ?? null, readAuthorities(buildAuthorities) ?? null, process.arch]),
+    JSON.stringify([
+      folders,
+      parts,
+      baseImage ?? null,
+      readAuthorities(buildAuthorities) ?? null,
+      process.arch,
+      provisioningScripts(),
+    ]),
   );
 }

@@ -92,6 +92,49 @@ test('what says which sandbox this is', async () => {
   assert.match(await run('cat /proc/sys/kernel/random/boot_id'), /^[0-9a-f-]{36}$/);
 });
 
+test('a program that can’t work says so from when it is installed until it is removed', async () => {
+  const control =
+    'Package: fake\nVersion: 1\nArchitecture: all\nMaintainer: none\nDescription: stands for a real one\n';
+  await sandbox.files.write('/tmp/fake/DEBIAN/control', control);
+  for (const name of ['bwrap', 'podman', 'buildah', 'docker', 'systemd-run', 'sshfs', 'chromium', 'rclone'])
+    await sandbox.files.write(`/tmp/fake/usr/bin/${name}`, '#!/bin/sh\necho itself "$@"\n');
+  await run(
+    'chmod 755 /tmp/fake/usr/bin/*; dpkg-deb --build /tmp/fake /tmp/fake.deb && dpkg --install /tmp/fake.deb',
+    'root',
+  );
+  const said = (command: string) => run(`${command} 2>&1 || echo "exit code $?"`);
+  assert.match(await said('bwrap --bind / / true'), /^bwrap: the driver crun [^\n]* gvisor [^\n]*\nexit code 1$/);
+  assert.match(
+    await said('sh -c "podman run x"'),
+    /^podman: neither the driver crun nor gvisor [^\n]*\nexit code 125$/,
+  );
+  assert.match(
+    await said('buildah from scratch'),
+    /^buildah: not on the driver crun; [^\n]* gvisor [^\n]*\nexit code 125$/,
+  );
+  assert.match(await said('docker ps'), /^docker: no daemon [^\n]* crun [^\n]* gvisor; [^\n]*\nexit code 1$/);
+  assert.match(
+    await said('systemd-run true'),
+    /^systemd-run: systemd is not [^\n]*\(crun, gvisor\)[^\n]*\nexit code 1$/,
+  );
+  assert.match(
+    await said('sshfs host:/ /mnt'),
+    /^sshfs: no FUSE on the driver crun; [^\n]*gvisor [^\n]*\nexit code 1$/,
+  );
+  assert.match(await said('chromium --headless x'), /^chromium: its own sandbox [^\n]*gvisor\nexit code 1$/);
+  // What needs none of it is the program's own.
+  assert.equal(await said('chromium --headless --no-sandbox x'), 'itself --headless --no-sandbox x');
+  assert.equal(await said('DOCKER_HOST=tcp://elsewhere docker ps'), 'itself ps');
+  assert.equal(await said('rclone copy a b'), 'itself copy a b');
+  assert.match(await said('rclone mount a: /mnt'), /^rclone: no FUSE/);
+  for (const name of ['bwrap', 'podman', 'buildah', 'docker', 'systemd-run', 'sshfs'])
+    assert.equal(await said(`${name} --version`), 'itself --version');
+  await run('dpkg --remove fake', 'root');
+  assert.match(await said('bwrap --version'), /command not found\nexit code 127$/);
+  // Nobody who looks for an engine is told that there is one.
+  assert.equal(await said('command -v docker'), 'exit code 1');
+});
+
 test('it is a public template whose build can be looked at as any', async () => {
   const [base] = (await (await platform.api('GET', '/templates')).json()) as {
     names: string[];

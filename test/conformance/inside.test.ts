@@ -48,4 +48,25 @@ describeDrivers(({ driver }) => {
     expect(await run(names)).toMatch(new RegExp(`^${sandboxId}\n${sandboxId}\n127\\.0\\.1\\.1 .*\n1$`));
     await it.node.protocol.kill(sandbox);
   });
+
+  test('namespaces of one’s own are there or refused in one line that names the driver', async () => {
+    const sandbox = await it.node.protocol.create(it.request());
+    const run = (command: string) => runInSandbox(it.node.protocol, sandbox.sandboxId, command, 'user');
+    const mounts = 'unshare -Urm sh -c \'mount -t tmpfs own /mnt && grep -c " /mnt tmpfs" /proc/mounts\'';
+    expect(await run(mounts)).toMatchObject(
+      driver === 'gvisor'
+        ? { exitCode: 0, stdout: '1\n' }
+        : {
+            exitCode: 1,
+            stdout: '',
+            stderr: 'unshare: the driver crun lets sandboxes make no namespaces; the driver gvisor does\n',
+          },
+    );
+    expect(await run('unshare --version')).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining('util-linux'),
+      stderr: '',
+    });
+    await it.node.protocol.kill(sandbox);
+  });
 });

@@ -46,12 +46,15 @@ program('strace, gdb and tmux, from the mirror', async () => {
   assert.match(await run("tmux new-session -d -s one 'sleep 1000' && tmux list-sessions && tmux kill-server"), /^one:/);
 });
 
-program('what can’t be there says so in one line', async () => {
-  await install('systemd bubblewrap');
+program('what can’t be there says so in one line, and names the driver that can', async () => {
+  await install('systemd bubblewrap podman buildah bindfs');
   const said = (command: string) => run(`${command} 2>&1 || true`);
-  assert.match(await said('systemd-run true'), /not been booted with systemd as init system/);
-  assert.match(await said('bwrap --bind / / true'), /^bwrap: [^\n]*(namespace|not permitted)[^\n]*$/i);
-  assert.match(await said('unshare -Ur true'), /^unshare: [^\n]*Operation not permitted$/);
+  assert.match(await said('systemd-run true'), /^systemd-run: systemd is not process 1 [^\n]*$/);
+  assert.match(await said('bwrap --bind / / true'), /^bwrap: the driver crun [^\n]* gvisor [^\n]*$/);
+  assert.match(await said('unshare -Ur true'), /^unshare: the driver crun [^\n]* gvisor [^\n]*$/);
+  assert.match(await said('podman run debian true'), /^podman: neither the driver crun nor gvisor [^\n]*$/);
+  assert.match(await said('buildah from scratch'), /^buildah: not on the driver crun; [^\n]* gvisor [^\n]*$/);
+  assert.match(await said('bindfs /tmp /mnt'), /^bindfs: no FUSE on the driver crun; [^\n]* gvisor [^\n]*$/);
 });
 
 program('an image is built without Docker, and read', async () => {

@@ -1,6 +1,8 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { sha256Hex } from '../../src/base/crypto/secret.ts';
 import { digestOfFolder } from '../../src/node/builds/base-rootfs/definition.ts';
+import { provisioningScripts } from '../../src/node/builds/provision.ts';
 import { openLayerCache } from '../../src/node/layers/shared-cache.ts';
 import type { Layers } from '../../src/node/layers/store.ts';
 import { runToEnd } from './process.ts';
@@ -14,7 +16,8 @@ const cacheDir = '/var/cache/atoll';
  */
 export async function ensureBaseLayer(layers: Layers): Promise<string> {
   const cache = openLayerCache(cacheDir, layers);
-  const name = `test-base-${(await digestOfFolder(join(repository, 'templates/base'))).slice(0, 32)}`;
+  const definition = [await digestOfFolder(join(repository, 'templates/base')), ...provisioningScripts()];
+  const name = `test-base-${sha256Hex(JSON.stringify(definition)).slice(0, 32)}`;
   using _ = await cache.lock('test-base', () => {}, undefined);
   const [known] = (await cache.take(name))?.layers ?? [];
   if (known !== undefined) return known;

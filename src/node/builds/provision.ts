@@ -75,14 +75,14 @@ const applets = [
  */
 export async function provision(build: Build, state: BuildState): Promise<BuildState> {
   const withShell = await ensureShell(build, state);
-  const script = readScript('provision.sh');
+  const [script, refusals] = provisioningScripts();
   const provisioned = await cachedLayer(
     build,
     { ...withShell, env: {} },
-    { kind: 'provision', facts: script, label: { place: 'base', text: 'provisioning' } },
+    { kind: 'provision', facts: [script, refusals], label: { place: 'base', text: 'provisioning' } },
     () =>
       runForLayer(build, withShell, {
-        argv: ['/bin/sh', '-c', script],
+        argv: ['/bin/sh', '-c', script, 'provision', refusals],
         shown: 'provision',
         user: 'root',
         env: {},
@@ -90,6 +90,11 @@ export async function provision(build: Build, state: BuildState): Promise<BuildS
       }),
   );
   return ensureBash(build, { ...provisioned, env: state.env });
+}
+
+/** What provisioning runs, and what that is given to put into the image. */
+export function provisioningScripts(): [string, string] {
+  return [readScript('provision.sh'), readScript('refusals.sh')];
 }
 
 async function ensureShell(build: Build, state: BuildState): Promise<BuildState> {

@@ -1,5 +1,5 @@
 # Runs as root in a fresh image of any Linux, in whatever shell it has: adds what commands in sandboxes count on. What can
-# be installed is taken from the distribution; the rest is files. Running it again changes nothing.
+# be installed is taken from the distribution; the rest is files. Running it again changes nothing. `$1`: refusals.sh.
 set -u
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -86,6 +86,20 @@ chmod 777 /code
 # Only what is not so yet: a change of mode copies the file into this layer.
 find /usr/local '(' -type f -o -type d ')' '!' -perm -0666 -exec chmod a+rwX '{}' + 2>/dev/null
 chmod 777 /usr/local
+
+# --- programs that can't work here say so, also those that are installed later
+mkdir -p /usr/lib/sandbox
+printf '%s' "$1" >/usr/lib/sandbox/refusals
+chmod 755 /usr/lib/sandbox/refusals
+if have dpkg; then
+  mkdir -p /etc/dpkg/dpkg.cfg.d
+  echo 'post-invoke=/usr/lib/sandbox/refusals' >/etc/dpkg/dpkg.cfg.d/sandbox
+fi
+if have apk; then
+  mkdir -p /etc/apk/commit_hooks.d
+  ln -sf /usr/lib/sandbox/refusals /etc/apk/commit_hooks.d/refusals
+fi
+/usr/lib/sandbox/refusals
 
 # --- sudo asks for no password of members of the group of administrators
 if have sudo; then
