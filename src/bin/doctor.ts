@@ -1,7 +1,8 @@
 import { Resolver } from 'node:dns/promises';
 import { silentLog } from '../base/telemetry/log.ts';
-import { messageOf } from '../base/error.ts';
+import { messageOf, systemCodeOf } from '../base/error.ts';
 import { examineHost } from '../node/doctor/examine-host.ts';
+import { placeRemedy } from '../node/doctor/probe.ts';
 import { checkStore } from '../blob/check.ts';
 import { prepareStoreDirectory } from '../blob/directory.ts';
 import { openBlobStore } from '../blob/open.ts';
@@ -47,7 +48,7 @@ async function databaseFinding(settings: Settings): Promise<HostFinding> {
       needed: true,
       status: 'missing',
       detail: messageOf(error),
-      remedy: 'docs/safety.md says what each refusal means.',
+      remedy: systemCodeOf(error) === 'ENOTDIR' ? placeRemedy : 'docs/safety.md says what each refusal means.',
     };
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { HostFinding } from '../../src/protocol/doctor.ts';
@@ -97,3 +97,25 @@ test('a port in use, and a directory whose file system can’t shift owners, are
     await server.stop(true);
   }
 });
+
+test('where no data directory can be, every remedy is to choose another one', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'atoll-doctor-'));
+  try {
+    const file = join(dir, 'file');
+    writeFileSync(file, '');
+    for (const dataDir of [file, join(file, 'data')]) {
+      const { findings, exitCode } = await examine({ ATOLL_DATA_DIR: dataDir });
+      const of = (name: string) => findings.find(finding => finding.name === name);
+      for (const name of ['idmapped mounts', 'overlay over idmapped layers', 'EROFS', 'disk limit', 'a sandbox'])
+        expect(of(name)).toMatchObject({
+          status: 'missing',
+          detail: `${file} is a file: no directory can be there`,
+          remedy: expect.stringMatching(/^Set ATOLL_DATA_DIR to a directory/),
+        });
+      expect(of('database')).toMatchObject({ remedy: expect.stringMatching(/^Set ATOLL_DATA_DIR/) });
+      expect(exitCode).toBe(1);
+    }
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}, 60_000);

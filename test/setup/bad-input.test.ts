@@ -139,6 +139,12 @@ const rows: Row[] = [
     says: /which is a file: set it to a dir/,
   },
   {
+    name: 'the data directory is below a file',
+    make: dir => writeFileSync(`${dir}-file`, ''),
+    env: dir => ({ ATOLL_DATA_DIR: `${dir}-file/data` }),
+    says: /ATOLL_DATA_DIR is \S+-file\/data, and \S+-file is a file: set it to a directory/,
+  },
+  {
     name: 'the data directory is another user’s',
     make(dir) {
       mkdirSync(dir);

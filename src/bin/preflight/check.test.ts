@@ -46,6 +46,11 @@ const rows: [string, Partial<HostFacts>, RegExp][] = [
     { placeOf: () => ({ isDirectory: false, ownerId: 0 }) },
     /ATOLL_DATA_DIR is \/srv\/atoll, which is a file/,
   ],
+  [
+    'a place below a file',
+    { placeOf: path => (path === '/srv' ? { isDirectory: false, ownerId: 0 } : undefined) },
+    /ATOLL_DATA_DIR is \/srv\/atoll, and \/srv is a file: set it to a directory/,
+  ],
   ["another user's", { placeOf: () => ({ isDirectory: true, ownerId: 1000 }) }, /belongs to user 1000, .*chown root/],
   ['NFS', { fileSystemOf: () => 0x6969n }, /\/srv\/atoll is on NFS, .* ext4, xfs or btrfs/],
   ['CIFS', { fileSystemOf: () => 0xff534d42n }, /is on CIFS/],

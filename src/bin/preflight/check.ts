@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import { kernelMin } from '../../node/doctor/kernel.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { HostFacts } from './facts.ts';
+import { type HostFacts, nearest } from './facts.ts';
 
 /** Programs that every start needs, and the package of each in Debian and Ubuntu. */
 const programs: Record<string, string> = {
@@ -76,8 +76,13 @@ function requirePrograms({ hasProgram }: HostFacts): void {
 
 function requirePlace({ dataDir }: Settings, facts: HostFacts): void {
   const place = facts.placeOf(dataDir);
-  if (place && !place.isDirectory)
-    refuse(`ATOLL_DATA_DIR is ${dataDir}, which is a file: set it to a directory, or to one that is not there yet.`);
+  const there = nearest(dataDir, path => facts.placeOf(path));
+  if (facts.placeOf(there)?.isDirectory === false) {
+    const subject = there === dataDir ? 'which' : `and ${there}`;
+    refuse(
+      `ATOLL_DATA_DIR is ${dataDir}, ${subject} is a file: set it to a directory, or to one that is not there yet.`,
+    );
+  }
   if (!place && facts.placeOf('/proc') && /^\/(proc|sys|dev)(\/|$)/.test(dirname(dataDir)))
     refuse(`ATOLL_DATA_DIR is ${dataDir}, where nothing can be kept: set it to a directory on ext4, xfs or btrfs.`);
   if (place && place.ownerId !== 0)

@@ -1,6 +1,7 @@
 import { accessSync, constants, statSync, statfsSync } from 'node:fs';
 import { release } from 'node:os';
 import { dirname, join } from 'node:path';
+import { systemCodeOf } from '../../base/error.ts';
 
 /** Facts of a machine that a start depends on. Tests pretend other ones. */
 export type HostFacts = {
@@ -43,13 +44,18 @@ export function hostFacts(searchPath: string): HostFacts {
 }
 
 function placeOf(path: string): Place | undefined {
-  const stat = statSync(path, { throwIfNoEntry: false });
-  return stat && { isDirectory: stat.isDirectory(), ownerId: stat.uid };
+  try {
+    const stat = statSync(path, { throwIfNoEntry: false });
+    return stat && { isDirectory: stat.isDirectory(), ownerId: stat.uid };
+  } catch (error) {
+    if (systemCodeOf(error) === 'ENOTDIR') return undefined; // a file is above it
+    throw error;
+  }
 }
 
-/** `path`, or the nearest folder above it that is there already. */
-function nearest(path: string): string {
-  return path === '/' || placeOf(path) ? path : nearest(dirname(path));
+/** `path`, or the nearest of what is above it that is there already. */
+export function nearest(path: string, placeAt: HostFacts['placeOf'] = placeOf): string {
+  return path === '/' || placeAt(path) ? path : nearest(dirname(path), placeAt);
 }
 
 function isExecutable(path: string): boolean {

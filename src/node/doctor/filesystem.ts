@@ -2,7 +2,7 @@ import { closeSync, mkdirSync, openSync, readFileSync, statSync, truncateSync, w
 import { mkdtemp, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { tryCommand } from '../../base/process/command.ts';
-import { AtollError, messageOf } from '../../base/error.ts';
+import { AtollError, messageOf, systemCodeOf } from '../../base/error.ts';
 import { failedWriteCode, isNoSpace } from '../../base/disk-room.ts';
 import { kernelMin } from './kernel.ts';
 import { limited, missing, ok, placeUnusable, type Probe } from './probe.ts';
@@ -162,7 +162,19 @@ export async function inScratch<T>(dir: string, look: (scratch: string) => Promi
 
 /** `dir`, or the nearest folder above it that is there already: it will be on the same file system. */
 function existing(dir: string): string {
-  return statSync(dir, { throwIfNoEntry: false })?.isDirectory() ? dir : existing(join(dir, '..'));
+  const place = placeAt(dir);
+  if (!place) return existing(join(dir, '..'));
+  if (place.isDirectory()) return dir;
+  throw new AtollError('unavailable', `${dir} is a file: no directory can be there`, { detail: placeUnusable });
+}
+
+function placeAt(path: string) {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    if (systemCodeOf(error) === 'ENOTDIR') return undefined; // a file is above it
+    throw error;
+  }
 }
 
 /** Options of the mount that holds `dir`, of the file system's own part too. */

@@ -33,6 +33,9 @@ export const missing = (detail: string, remedy?: string): ProbeResult => ({
 /** `detail` of the error of a probe for which there was no place to try anything. */
 export const placeUnusable = 'place_unusable';
 
+/** What to do about it. */
+export const placeRemedy = 'Set ATOLL_DATA_DIR to a directory on ext4, xfs or btrfs where root can write.';
+
 /** Runs a probe. It never fails: what it throws is what it found. */
 export async function findingOf(probe: Probe): Promise<HostFinding> {
   const { name, needed } = probe;
@@ -54,7 +57,5 @@ export async function findingOf(probe: Probe): Promise<HostFinding> {
 function remedyFor(error: unknown): string | undefined {
   if (!(error instanceof AtollError)) return undefined;
   if (error.code === 'no_space') return 'Make room on that disk, or set ATOLL_DATA_DIR to another one.';
-  return error.detail === placeUnusable
-    ? 'Set ATOLL_DATA_DIR to a directory on ext4, xfs or btrfs where root can write.'
-    : undefined;
+  return error.detail === placeUnusable ? placeRemedy : undefined;
 }
