@@ -82,12 +82,13 @@ export function volumeCommands(request: PlatformRequest): Command[] {
 function restoreCommand(request: PlatformRequest, pathOf: (wanted?: string) => Promise<string>): Command {
   return {
     name: 'volume restore',
-    usage: 'VOLUME',
+    usage: '[--json] VOLUME',
     summary: 'Makes a volume whose machine of a cluster is lost of its newest copy again, by its name or ID',
     async run(args, terminal) {
-      const { positionals } = parseArguments(args, {}, ['VOLUME']);
-      const path = `${await pathOf(positionals[0])}/restore`;
-      const { copiedAt, ageSeconds } = (await request('POST', path)) as RestoredVolume;
+      const { values, positionals } = parseArguments(args, { json: { type: 'boolean' } }, ['VOLUME']);
+      const restored = (await request('POST', `${await pathOf(positionals[0])}/restore`)) as RestoredVolume;
+      if (values.json) terminal.out(jsonText(restored));
+      const { copiedAt, ageSeconds } = restored;
       terminal.err(`It is as it was at ${copiedAt}, ${ageSeconds} s ago. What was written later is lost.\n`);
       return 0;
     },

@@ -129,6 +129,32 @@ test('a folder without a definition is told what makes one', async () => {
   assert.match(stderr, /^atoll template build: There is no template\.json in .*`atoll template init .*\n$/);
 });
 
+test('what was made is told as the API says it, with --json', async () => {
+  const folder = join(home, 'told');
+  mkdirSync(folder);
+  const define = (command: string) =>
+    writeFileSync(
+      join(folder, 'template.json'),
+      JSON.stringify({ fromTemplate: 'base', steps: [{ type: 'RUN', args: [command] }] }),
+    );
+  define('true');
+  const built = JSON.parse(await ok('template', 'build', '--json', 'told')) as { templateID: string };
+  assert.deepEqual(
+    { ...built, templateID: '', buildID: '' },
+    { templateID: '', buildID: '', status: 'ready', logs: [], logEntries: [] },
+  );
+  const { names } = JSON.parse(await ok('template', 'publish', '--json', built.templateID)) as { names: string[] };
+  assert.match(names.join(' '), /told$/);
+  define('exit 3');
+  const failed = await run(['template', 'build', '--json', 'told']);
+  assert.equal(failed.exitCode, 1);
+  const { status, reason } = JSON.parse(failed.stdout) as { status: string; reason: { step: string } };
+  assert.deepEqual([status, reason.step], ['error', '1']);
+  await ok('template', 'delete', built.templateID);
+  const { url } = JSON.parse(await ok('sandbox', 'open', '--json', sandboxId, '8000')) as { url: string };
+  assert.equal(url, await ok('sandbox', 'open', sandboxId, '8000'));
+});
+
 test('several sandboxes are ended by their IDs, and those that run by their metadata', async () => {
   const [first, second, third] = await Promise.all(
     ['a', 'a', 'b'].map(job => ok('sandbox', 'create', '--metadata', `job=${job}`)),

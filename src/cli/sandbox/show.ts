@@ -3,7 +3,7 @@ import { commandLineDetail, parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
 import type { Connect } from '../connection/connection.ts';
 import type { PlatformRequest } from '../connection/platform-request.ts';
-import { show } from '../terminal/table.ts';
+import { jsonText, show } from '../terminal/table.ts';
 
 type Metric = {
   timestamp: string;
@@ -51,10 +51,10 @@ export function showCommands(request: PlatformRequest, connect: Connect): Comman
     },
     {
       name: 'sandbox open',
-      usage: 'SANDBOX_ID PORT',
+      usage: '[--json] SANDBOX_ID PORT',
       summary: 'Prints the address at which a port of a sandbox is reached',
       async run(args, terminal) {
-        const { positionals } = parseArguments(args, {}, ['SANDBOX_ID', 'PORT']);
+        const { values, positionals } = parseArguments(args, { json: { type: 'boolean' } }, ['SANDBOX_ID', 'PORT']);
         const [sandboxId = '', port = ''] = positionals;
         if (!/^\d{1,5}$/.test(port) || Number(port) < 1 || Number(port) > 65_535)
           throw new AtollError('invalid', `PORT must be a number from 1 to 65535, and ${port} is not`, {
@@ -62,7 +62,8 @@ export function showCommands(request: PlatformRequest, connect: Connect): Comman
           });
         await request('GET', `/sandboxes/${encodeURIComponent(sandboxId)}`);
         const { url, domain } = connect();
-        terminal.out(`${new URL(url).protocol}//${port}-${sandboxId}.${domain}\n`);
+        const address = `${new URL(url).protocol}//${port}-${sandboxId}.${domain}`;
+        terminal.out(values.json ? jsonText({ url: address }) : `${address}\n`);
         return 0;
       },
     },

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { basename, resolve } from 'node:path';
 import { AtollError } from '../../base/error.ts';
+import { jsonText } from '../terminal/table.ts';
 import { parseArguments } from '../terminal/arguments.ts';
 import type { Command, Terminal } from '../terminal/command.ts';
 import type { PlatformFollow, PlatformRequest } from '../connection/platform-request.ts';
@@ -11,7 +12,7 @@ type Template = { templateID: string; builds: { buildID: string }[] };
 type Registered = { templateID: string; buildID: string };
 type Platform = { request: PlatformRequest; follow: PlatformFollow };
 
-const options = { public: { type: 'boolean' }, 'no-cache': { type: 'boolean' } } as const;
+const options = { public: { type: 'boolean' }, 'no-cache': { type: 'boolean' }, json: { type: 'boolean' } } as const;
 
 /** `atoll template build` and `add`: builds a folder with a template.json, one's own or one that comes with Atoll. */
 export function templateBuildCommands(
@@ -22,7 +23,7 @@ export function templateBuildCommands(
   return [
     {
       name: 'template build',
-      usage: 'FOLDER [--public] [--no-cache]',
+      usage: 'FOLDER [--public] [--no-cache] [--json]',
       summary: 'Builds the template that a folder with template.json defines',
       async run(args, terminal) {
         const { values, positionals } = parseArguments(args, options, ['FOLDER']);
@@ -30,15 +31,17 @@ export function templateBuildCommands(
         return buildFolder({ request, follow }, terminal, folder, {
           isPublic: values.public,
           force: values['no-cache'],
+          json: values.json,
         });
       },
     },
     {
       name: 'template add',
-      usage: 'NAME [--no-cache]',
+      usage: 'NAME [--no-cache] [--json]',
       summary: 'Builds a template that comes with Atoll, and lets every team use it',
       async run(args, terminal) {
-        const { values, positionals } = parseArguments(args, { 'no-cache': options['no-cache'] }, ['NAME']);
+        const { 'no-cache': noCache, json } = options;
+        const { values, positionals } = parseArguments(args, { 'no-cache': noCache, json }, ['NAME']);
         const name = positionals[0] ?? '';
         const folder = shippedFolder(name);
         if (folder === undefined)
@@ -46,7 +49,11 @@ export function templateBuildCommands(
             'not_found',
             `No template ${name} comes with Atoll; \`template build\` builds one of yours.`,
           );
-        return buildFolder({ request, follow }, terminal, folder, { isPublic: true, force: values['no-cache'] });
+        return buildFolder({ request, follow }, terminal, folder, {
+          isPublic: true,
+          force: values['no-cache'],
+          json: values.json,
+        });
       },
     },
     {
@@ -73,7 +80,11 @@ async function buildFolder(
   { request, follow }: Platform,
   terminal: Terminal,
   folder: string,
-  { isPublic = false, force = false }: { isPublic?: boolean | undefined; force?: boolean | undefined },
+  {
+    isPublic = false,
+    force = false,
+    json,
+  }: { isPublic?: boolean | undefined; force?: boolean | undefined; json: boolean | undefined },
 ): Promise<number> {
   const definition = readDefinition(folder);
   if (definition.fromMachine)
@@ -88,10 +99,16 @@ async function buildFolder(
   const start = { fromTemplate, fromImage, steps, startCmd, readyCmd, force };
   await request('POST', `/v2/templates/${templateID}/builds/${buildID}`, start);
   const show = ({ message }: BuildLogEntry) => terminal.err(`${message}\n`);
-  if (!(await showToEnd({ request, follow }, terminal, { templateID, buildID }, show))) return 1;
-  if (isPublic) await request('PATCH', `/templates/${templateID}`, { public: true });
-  terminal.out(`${name}\n`);
-  return 0;
+  const ended = await showToEnd({ request, follow }, terminal, { templateID, buildID }, show);
+  if (ended && isPublic) await request('PATCH', `/templates/${templateID}`, { public: true });
+  if (json) terminal.out(jsonText(await request('GET', statusOf({ templateID, buildID }))));
+  else if (ended) terminal.out(`${name}\n`);
+  return ended ? 0 : 1;
+}
+
+/** Where the API says how a build went, without its log. */
+function statusOf({ templateID, buildID }: Registered): string {
+  return `/templates/${templateID}/builds/${buildID}/status?limit=0`;
 }
 
 /** Sends the files as one archive, unless the platform has it. The same files give the same archive. */
@@ -115,7 +132,7 @@ async function showToEnd(
 ): Promise<boolean> {
   const path = `/templates/${templateID}/builds/${buildID}`;
   for await (const entry of follow(`${path}/logs/stream`, {})) show(entry as BuildLogEntry);
-  const { status, reason } = (await request('GET', `${path}/status?limit=0`)) as BuildInfo;
+  const { status, reason } = (await request('GET', statusOf({ templateID, buildID }))) as BuildInfo;
   if (status === 'ready') return true;
   const place =
     reason?.step === undefined ? '' : /^\d+$/.test(reason.step) ? ` at step ${reason.step}` : ` (${reason.step})`;

@@ -4,7 +4,7 @@ import { AtollError } from '../../base/error.ts';
 import { parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
 import type { PlatformRequest } from '../connection/platform-request.ts';
-import { show } from '../terminal/table.ts';
+import { jsonText, show } from '../terminal/table.ts';
 import { definitionFile } from './definition.ts';
 
 type Tag = { tag: string; buildID: string; createdAt: string };
@@ -56,14 +56,15 @@ export function templateChangeCommands(request: PlatformRequest): Command[] {
     },
     {
       name: 'template publish',
-      usage: '[--private] TEMPLATE',
+      usage: '[--private] [--json] TEMPLATE',
       summary: 'Lets every team use a template; --private: its own team alone again',
       async run(args, terminal) {
-        const { values, positionals } = parseArguments(args, { private: { type: 'boolean' } }, ['TEMPLATE']);
-        const { names } = (await request('PATCH', `/v2${pathOf(positionals[0])}`, { public: !values.private })) as {
+        const options = { private: { type: 'boolean' }, json: { type: 'boolean' } } as const;
+        const { values, positionals } = parseArguments(args, options, ['TEMPLATE']);
+        const published = (await request('PATCH', `/v2${pathOf(positionals[0])}`, { public: !values.private })) as {
           names: string[];
         };
-        terminal.out(`${names.join('\n')}\n`);
+        terminal.out(values.json ? jsonText(published) : `${published.names.join('\n')}\n`);
         return 0;
       },
     },
