@@ -25,7 +25,12 @@ export async function reachableAddresses(
     throw new AtollError('forbidden', `${host} is not reached without TLS; the operator can allow it`);
   const name = hostNameOf(url);
   const found = isIP(name) ? [name] : (await lookup(name, { all: true }).catch(() => [])).map(({ address }) => address);
-  if (found.length === 0) throw new AtollError('unavailable', `${name} has no address`);
+  if (found.length === 0)
+    throw new AtollError(
+      'unavailable',
+      `${name}, where the image comes from, has no address that this machine finds; the operator's images.json can ` +
+        'name a mirror, or a file with the image',
+    );
   const allowed = isAllowed ? found : found.filter(address => forbiddenRange(address) === undefined);
   if (allowed.length === 0)
     throw new AtollError('forbidden', `${name} has an address that builds may not reach; the operator can allow it`);
