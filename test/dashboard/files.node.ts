@@ -188,7 +188,7 @@ describe('files in the dashboard', { skip: noBrowser ?? false }, () => {
     await page.goto('/dashboard/volumes');
     await page
       .getByRole('row', { name: 'shared' })
-      .getByText(/^[\d.]+ [KM]iB of [\d.]+ GiB/)
+      .getByText(/[\d.]+ [KM]iB of [\d.]+ GiB/)
       .waitFor();
     await page.getByRole('link', { name: 'shared' }).click();
     await page.getByText('This folder is empty').waitFor();
