@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, useNavigate, useRouter, useSearch } from '@tanstack/react-router';
 import { ArrowDownUp, Plus, X } from 'lucide-react';
 import { lazy, Suspense, useCallback } from 'react';
 import { useTeam } from '../../api/session.tsx';
@@ -25,25 +25,33 @@ const views = [
   { show: 'ended', name: 'Ended' },
 ] as const;
 
+/** What becomes different in the URL; undefined members leave it. */
+type SearchChange = Partial<Record<keyof SandboxesSearch, string | undefined>>;
+
 /** Everything that runs, is paused, or has ended in the last days. */
 export function Sandboxes() {
   const { teamID } = useTeam();
   const search: SandboxesSearch = useSearch({ strict: false });
   const navigate = useNavigate();
-  const client = useQueryClient();
   const change = useCallback(
-    (next: Partial<Record<keyof SandboxesSearch, string | undefined>>) =>
+    (next: SearchChange) =>
       void navigate({
         to: '/sandboxes',
-        search: (before: SandboxesSearch) => {
-          const changed = { ...before, ...next } as SandboxesSearch;
-          // Asked for at once: the answer comes while the page is drawn for the question.
-          void client.prefetchInfiniteQuery(listingOf(teamID, changed));
-          return changed;
-        },
+        search: (before: SandboxesSearch) => ({ ...before, ...next }) as SandboxesSearch,
         replace: true,
       }),
-    [client, navigate, teamID],
+    [navigate],
+  );
+  const client = useQueryClient();
+  const router = useRouter();
+  const filter = useCallback(
+    (next: SearchChange) => {
+      // Asked for at once: the answer comes while the page is drawn for the question.
+      const search = { ...router.latestLocation.search, ...next } as SandboxesSearch;
+      void client.prefetchInfiniteQuery(listingOf(teamID, search));
+      change(next);
+    },
+    [client, router, change, teamID],
   );
   return (
     <Page
@@ -69,7 +77,7 @@ export function Sandboxes() {
             </Link>
           ))}
         </div>
-        {search.show !== 'ended' && <Filters search={search} onChange={change} />}
+        {search.show !== 'ended' && <Filters search={search} onChange={filter} />}
         <ViewMenu
           key={teamID}
           search={search}
@@ -78,7 +86,7 @@ export function Sandboxes() {
           }
         />
       </div>
-      {search.show === 'ended' ? <EndedTable /> : <Listing search={search} onFilter={change} />}
+      {search.show === 'ended' ? <EndedTable /> : <Listing search={search} onFilter={filter} />}
       {search.create !== undefined && (
         <Suspense>
           <CreateSheet template={search.create} onClose={() => change({ create: undefined })} />
@@ -88,10 +96,7 @@ export function Sandboxes() {
   );
 }
 
-type FiltersProps = {
-  search: SandboxesSearch;
-  onChange: (next: Partial<Record<keyof SandboxesSearch, string | undefined>>) => void;
-};
+type FiltersProps = { search: SandboxesSearch; onChange: (next: SearchChange) => void };
 
 function Filters({ search, onChange }: FiltersProps) {
   const { text, template, metadata } = search;
