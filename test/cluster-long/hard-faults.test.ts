@@ -46,8 +46,7 @@ beforeAll(async () => {
   const name = /\/(\w+)\?/.exec(direct)?.[1];
   const url = `postgres://atoll@127.0.0.1:${lines.database.port}/${name}`;
   clocks = made.use(await startClocks(processes));
-  // Room for all: a resume at home takes it also where there is none.
-  const settings = { ATOLL_ISOLATION_SECONDS: '5', ATOLL_DISK_RESERVE_MIB: '400', ATOLL_CPU_OVERCOMMIT: '16' };
+  const settings = { ATOLL_ISOLATION_SECONDS: '5', ATOLL_DISK_RESERVE_MIB: '400' };
   const store = async (hostname: string) => {
     s3 = made.use(await startS3(hostname));
     lines.store = made.use(await startProxy({ host: hostname, port: Number(new URL(s3.endpoint).port) }, hostname));

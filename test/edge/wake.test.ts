@@ -140,3 +140,17 @@ test('a client that goes away ends the wait', async () => {
   if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve));
   expect(signal.aborted).toBe(true);
 });
+
+test('who would wake a sandbox for which there is no room is told that it is paused, and not how full machines are', async () => {
+  await using asleep = await startSleeping({}, () => {
+    const message = 'There is no room to resume sandbox "one" now; it stays paused (node 1: 8 of 8 CPUs are promised)';
+    throw new AtollError('unavailable', message, { detail: 'sandbox_capacity_unavailable', retryAfterSeconds: 5 });
+  });
+  const answer = await asleep.ask(80);
+  expect([answer.status, answer.headers.get('Retry-After')]).toEqual([503, '5']);
+  const message = 'The sandbox is paused, and there is no room to resume it now; try again later';
+  expect(await answer.json()).toEqual({ sandboxId: 'one', message, code: 503 });
+  const browser = { 'User-Agent': 'Mozilla/5.0 Firefox/140.0', Accept: 'text/html', 'Sec-Fetch-Mode': 'navigate' };
+  const page = await asleep.ask(80, browser);
+  expect(await page.text()).toContain('There is no room for this sandbox now');
+});

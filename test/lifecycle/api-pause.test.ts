@@ -143,6 +143,19 @@ onEachDatabase(database => {
       expect(await connect(platform, id)).toMatchObject({ status, body: { error_code: code } });
       expect(await detailOf(platform, id)).toEqual(before);
     }
+    platform.node.before = async call => {
+      const detail = 'sandbox_capacity_unavailable';
+      if (call === 'resume') throw new AtollError('unavailable', 'this node runs 9 sandboxes, its maximum', { detail });
+    };
+    // What the machine says of itself is told.
+    expect(await connect(platform, id)).toMatchObject({
+      status: 503,
+      body: {
+        error_code: 'sandbox_capacity_unavailable',
+        message: expect.stringMatching(/no room to resume .*stays paused \(this node runs 9 sandboxes, its maximum\)/),
+      },
+    });
+    expect(await detailOf(platform, id)).toEqual(before);
     platform.node.before = async () => {};
     platform.node.after = async call => {
       if (call === 'resume') throw new Error('connection lost');

@@ -19,14 +19,22 @@ export async function hasRoom(
   demands: Demands = noDemands,
 ): Promise<boolean> {
   if (kindOf(db) === 'sqlite') return true;
-  const machine = await db
-    .selectFrom('cluster_nodes')
-    .select(['info_json', 'given_up'])
-    .where('node_id', '=', nodeId)
-    .forUpdate()
-    .executeTakeFirst();
+  const machine = await machineRow(db, nodeId).forUpdate().executeTakeFirst();
   if (!machine) return true;
-  const info = machine.info_json === null ? null : (JSON.parse(machine.info_json) as NodeInfo);
   if ((await machinesApart(db, demands, sandboxId)).has(nodeId)) return false;
-  return machine.given_up === 0 && roomOf(info, await nodeAllocation(db, nodeId)).fits({ cpuCount, memoryMiB });
+  if (machine.given_up === 1) return false;
+  return roomOf(infoOf(machine), await nodeAllocation(db, nodeId)).fits({ cpuCount, memoryMiB });
 }
+
+/** What a machine that had no room has promised and may promise, for people. */
+export async function roomText(db: Db, nodeId: string): Promise<string> {
+  const machine = await machineRow(db, nodeId).executeTakeFirst();
+  if (!machine || machine.given_up === 1) return `node ${nodeId} is out of reach`;
+  return `node ${nodeId}: ${roomOf(infoOf(machine), await nodeAllocation(db, nodeId)).text}`;
+}
+
+const machineRow = (db: Db, nodeId: string) =>
+  db.selectFrom('cluster_nodes').select(['info_json', 'given_up']).where('node_id', '=', nodeId);
+
+const infoOf = ({ info_json: json }: { info_json: string | null }) =>
+  json === null ? null : (JSON.parse(json) as NodeInfo);

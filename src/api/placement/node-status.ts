@@ -72,7 +72,7 @@ export async function changeNodeStatusFrom(
 
 /**
  * What the sandboxes of a machine were promised, and how many there are and are starting. One that is moved counts for
- * the machine that is to have it.
+ * both machines: where the move fails it runs on where it was.
  */
 export type NodeAllocation = { cpuCount: number; memoryMiB: number; sandboxes: number; starting: number };
 
@@ -84,11 +84,24 @@ export async function nodeAllocation(db: Db, nodeId: string): Promise<NodeAlloca
 
 /** Allocations of every machine that has sandboxes, or of some. */
 export async function nodeAllocations(db: Db, nodeIds?: readonly string[]): Promise<Map<string, NodeAllocation>> {
-  const placeOf = sql<string>`coalesce(next_node_id, node_id)`;
-  let query = db
+  const sizes = ['cpu_count', 'memory_mib', 'state'] as const;
+  let there = db
     .selectFrom('sandboxes')
+    .select(['node_id', ...sizes])
+    .where('state', 'in', occupyingStates);
+  let coming = db
+    .selectFrom('sandboxes')
+    .select([sql<string>`next_node_id`.as('node_id'), ...sizes])
+    .where('state', '=', 'moving')
+    .whereRef('next_node_id', '!=', 'node_id');
+  if (nodeIds !== undefined) {
+    there = there.where('node_id', 'in', nodeIds);
+    coming = coming.where('next_node_id', 'in', nodeIds);
+  }
+  const query = db
+    .selectFrom(there.unionAll(coming).as('placed'))
     .select(({ fn, eb }) => [
-      placeOf.as('node_id'),
+      'node_id',
       fn.coalesce(fn.sum<number>('cpu_count'), eb.val(0)).as('cpus'),
       fn.coalesce(fn.sum<number>('memory_mib'), eb.val(0)).as('memory'),
       fn.countAll<number>().as('sandboxes'),
@@ -96,13 +109,7 @@ export async function nodeAllocations(db: Db, nodeIds?: readonly string[]): Prom
         .coalesce(fn.sum<number>(eb.case().when('state', '=', 'starting').then(1).else(0).end()), eb.val(0))
         .as('starting'),
     ])
-    .where('state', 'in', occupyingStates)
-    .groupBy(placeOf);
-  if (nodeIds !== undefined)
-    query = query.where(({ or, and, eb }) =>
-      // Each of both by an index.
-      or([eb('node_id', 'in', nodeIds), and([eb('state', '=', 'moving'), eb('next_node_id', 'in', nodeIds)])]),
-    );
+    .groupBy('node_id');
   const rows = await query.execute();
   return new Map(
     rows.map(row => [

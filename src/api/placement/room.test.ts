@@ -33,3 +33,9 @@ test('memory and the number of sandboxes bound it all the same', () => {
   expect(countOf(large, { cpuCount: 1, memoryMiB: 512 })).toBe(12);
   expect(countOf({ ...large, sandboxesMax: 5 })).toBe(5);
 });
+
+test('who is refused is told what is promised, and of how much', () => {
+  const held = { cpuCount: 7, memoryMiB: 900, sandboxes: 3, starting: 0 };
+  expect(roomOf(machine, held).text).toBe('7 of 8 CPUs and 900 of 6144 MiB are promised, to 3 sandboxes of 100');
+  expect(roomOf(null, held).fits(small)).toBe(false);
+});

@@ -13,18 +13,23 @@ type Room = {
   /** Shares, 1: all of it. */
   used: { cpu: number; memory: number };
   fits(size: { cpuCount: number; memoryMiB: number }): boolean;
+  /** What is promised and what may be, for people. */
+  text: string;
 };
 
 const nothing: NodeAllocation = { cpuCount: 0, memoryMiB: 0, sandboxes: 0, starting: 0 };
 
 /** What of a machine is promised, and what fits beside it. A machine that has said nothing of itself has no room. */
 export function roomOf(info: NodeInfo | null | undefined, { cpuCount, memoryMiB, sandboxes } = nothing): Room {
-  if (!info) return { used: { cpu: 1, memory: 1 }, fits: () => false };
+  if (!info) return { used: { cpu: 1, memory: 1 }, fits: () => false, text: 'it has not said what it has' };
   const cpus = info.cpuCount * (info.cpuOvercommit ?? overcommit.cpu);
   const memory = (info.memoryBytes / bytesPerMiB) * overcommit.memory;
   return {
     used: { cpu: cpuCount / cpus, memory: memoryMiB / memory },
     fits: size =>
       cpuCount + size.cpuCount <= cpus && memoryMiB + size.memoryMiB <= memory && sandboxes < info.sandboxesMax,
+    text:
+      `${cpuCount} of ${Math.floor(cpus)} CPUs and ${memoryMiB} of ${Math.floor(memory)} MiB are promised, ` +
+      `to ${sandboxes} sandboxes of ${info.sandboxesMax}`,
   };
 }

@@ -7,7 +7,7 @@ export type Answer = {
   readonly body: AnswerBody | null;
   readonly headers: Readonly<Record<string, string>>;
   /** What a page says to people beyond what clients may compare. */
-  readonly about?: 'paused';
+  readonly about?: 'paused' | 'full';
 };
 
 /** What clients get as JSON: a message for people, the status again, and facts of the case. */
@@ -77,6 +77,13 @@ export function apiCrowded(): Answer {
 }
 
 const retrySoon = { 'Retry-After': '1' };
+
+/** It is paused, and can't be woken before there is room. How much there is of a machine is no business of visitors. */
+export function noRoomToWake(to: SandboxPort, retryAfterSeconds = 1): Answer {
+  const text = 'The sandbox is paused, and there is no room to resume it now; try again later';
+  const answer = sandboxAnswer(503, text, to);
+  return { ...answer, headers: { ...answer.headers, 'Retry-After': `${retryAfterSeconds}` }, about: 'full' };
+}
 
 /** A part of the platform does not answer at the moment; it is started again within seconds. */
 export function unreachable(to: SandboxPort): Answer {

@@ -70,6 +70,13 @@ function wordsFor({ status, about }: Answer, body: AnswerBody): Words {
       hint: 'It does not wake up by itself when it is visited. Resume it, then reload.',
     };
   }
+  if (about === 'full') {
+    return {
+      title: 'There is no room for this sandbox now',
+      text: 'It is paused, and what it was doing is kept.',
+      hint: 'Others must end or pause before it can go on. Reload later.',
+    };
+  }
   switch (status) {
     case 502:
       return 'port' in body

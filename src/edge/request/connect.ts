@@ -1,10 +1,12 @@
 import { AtollError, messageOf } from '../../base/error.ts';
 import { agentPort } from '../../protocol/agent.ts';
+import { saysFull } from '../../protocol/no-room.ts';
 import { isPartLost } from '../../protocol/part-lost.ts';
 import { type Credentials, refusalOfTraffic, refusalOfTunnel, refusalOfWake } from './admit.ts';
 import {
   type Answer,
   crowded,
+  noRoomToWake,
   portNotOpen,
   type SandboxPort,
   sandboxAnswer,
@@ -154,6 +156,10 @@ export function giveUp(connected: Connected): void {
 
 /** What the client is told where no connection could be made. */
 export function answerToTrouble(log: Log, to: SandboxPort, error: unknown): Answer {
+  if (saysFull(error)) {
+    log.warn('no room to wake a sandbox', { sandboxId: to.sandboxId, port: to.port, error: error.message });
+    return noRoomToWake(to, error.retryAfterSeconds);
+  }
   const code = error instanceof AtollError ? error.code : 'internal';
   switch (code) {
     case 'not_found':

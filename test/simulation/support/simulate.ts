@@ -21,6 +21,8 @@ import { type Chance, Plan, Process, World } from './world.ts';
 const controlsMax = 2;
 const machinesMax = 3;
 const clients = 3;
+/** Sandboxes of the one size that there is, by the CPUs of a machine and how often they may be promised. */
+const roomOfEach = 4;
 /** Others take a control process that stands still for more than 15 s for dead, and it goes on afterwards. */
 const stoppedMsMax = 30_000;
 const faultyMs = 45_000;
@@ -402,6 +404,10 @@ class Run {
     for (const { nodeId, running, paused } of this.#machines)
       for (const held of [...running.values(), ...paused.values()])
         if (!executions.has(held.executionId)) this.#fail(`I12: ${held.sandboxId} on ${nodeId} is nobody's`);
+    for (const { nodeId } of this.#machines) {
+      const there = rows.filter(row => row.nodeId === nodeId && row.state === 'running').length;
+      if (there > roomOfEach) this.#fail(`I6: ${there} run on ${nodeId}, which has room for ${roomOfEach}`);
+    }
     await this.#checkAnswers(new Set(rows.map(({ sandboxId }) => sandboxId)));
   }
 

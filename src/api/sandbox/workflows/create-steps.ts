@@ -6,7 +6,8 @@ import { occupyingStates } from '../../../protocol/state.ts';
 import { microsPerSecond } from '../../../base/clock.ts';
 import { requestUnderWay } from '../rules/repeated.ts';
 import { holdSecrets } from './secrets.ts';
-import { hasRoom } from '../../placement/has-room.ts';
+import { nodeFull } from '../../../protocol/no-room.ts';
+import { hasRoom, roomText } from '../../placement/has-room.ts';
 import { noCompatibleNode } from '../../placement/nodes.ts';
 import { demandsOf } from '../rules/demands.ts';
 import { insertSandbox } from '../store/create.ts';
@@ -21,9 +22,6 @@ import type { SandboxWork } from './run.ts';
 import type { LimitsOf } from '../../team/rules/limits.ts';
 import type { StartCounts } from '../../metrics/start-counts.ts';
 import { createWorkflow } from '../../metrics/measures.ts';
-
-/** Marks the error of a create whose machine has given its last room to another one. */
-export const nodeFull = 'sandbox_capacity_unavailable';
 
 /** What starting a sandbox works on. */
 export type CreateWork = SandboxWork & {
@@ -85,7 +83,7 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
           retryAfterSeconds: 5,
         });
       if (outcome === 'node_full')
-        throw new AtollError('unavailable', 'The machine has no room for the sandbox any more', { detail: nodeFull });
+        throw new AtollError('unavailable', await roomText(deps.db, sandbox.nodeId), { detail: nodeFull });
       if (outcome === 'too_many')
         throw new AtollError(
           'rate_limited',

@@ -5,9 +5,10 @@ import { isPartLost } from '../../../protocol/part-lost.ts';
 import type { VolumeMount } from '../../../protocol/api/sandbox.ts';
 import type { TemplateImage } from '../../../protocol/node.ts';
 import type { DriverName } from '../../../protocol/driver.ts';
+import { nodeFull, saysFull } from '../../../protocol/no-room.ts';
 import { noCompatibleNode } from '../../placement/nodes.ts';
 import type { Placed } from '../../placement/place.ts';
-import { createSandboxWorkflow, nodeFull } from './create-steps.ts';
+import { createSandboxWorkflow } from './create-steps.ts';
 import { type AwaitDeps, resolveAwaitedBuild } from '../../build/rules/awaited.ts';
 import { checkRuleSecrets } from '../rules/network/egress-policy.ts';
 import type { DurablePauses } from '../../blob/rules/pauses.ts';
@@ -222,9 +223,9 @@ export function explainFailedStart(error: unknown, client: AbortSignal, deadline
   // It says itself that the node went away, which is no matter of room.
   if (isPartLost(error) || error.detail === noCompatibleNode) return error;
   if (error.code === 'unavailable' || error.code === 'no_space') {
-    const figures = error.detail === 'disk_reserve' ? ` (${error.message})` : '';
+    const figures = saysFull(error) ? ` (${error.message})` : '';
     return new AtollError('unavailable', `There is no room for another sandbox now; nothing was changed${figures}`, {
-      detail: error.detail ?? 'sandbox_capacity_unavailable',
+      detail: error.detail ?? nodeFull,
       fields: error.fields,
       cause: error,
     });

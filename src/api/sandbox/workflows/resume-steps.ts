@@ -7,9 +7,10 @@ import { sandboxMoved } from '../rules/find.ts';
 import { holdSecrets } from './secrets.ts';
 import { beginResume, cancelResume, finishResume } from '../store/resume.ts';
 import type { DurablePauses } from '../../blob/rules/pauses.ts';
-import { hasRoom } from '../../placement/has-room.ts';
+import { noDemands } from '../../placement/demands.ts';
+import { nodeFull } from '../../../protocol/no-room.ts';
+import { hasRoom, roomText } from '../../placement/has-room.ts';
 import { runWorkflow } from './run.ts';
-import type { Db } from '../../database/db.ts';
 import type { Step } from './run.ts';
 import { runFrom, settleSandbox } from './settle.ts';
 import { startSettings } from '../rules/start-settings.ts';
@@ -73,19 +74,16 @@ export const resumeSandboxSteps: readonly Step<ResumeContext>[] = [
       const claim = { nextExecutionId, replicaId: deps.busy.replicaId, nodeId };
       const { sandboxId, cpuCount, memoryMiB } = sandbox;
       const size = { nodeId, cpuCount, memoryMiB, sandboxId };
-      // Where it was it goes on, however much is promised there.
-      const room = nodeId !== sandbox.nodeId && ((db: Db) => hasRoom(db, size, demandsOf(sandbox)));
-      const resuming = await beginResume(deps.db, sandbox, claim, limit, room || undefined);
+      // What it demands of its machine it has at home already, and others that are there since keep it from no place.
+      const demands = nodeId === sandbox.nodeId ? noDemands : demandsOf(sandbox);
+      const resuming = await beginResume(deps.db, sandbox, claim, limit, db => hasRoom(db, size, demands));
       if (resuming === 'full')
         throw new AtollError(
           'rate_limited',
           `The team has ${limit} sandboxes running, which is its limit: end or pause one first`,
         );
       if (resuming === 'node_full')
-        throw new AtollError('unavailable', 'The machine that was chosen has no room any more', {
-          detail: 'sandbox_capacity_unavailable',
-          retryAfterSeconds: 1,
-        });
+        throw new AtollError('unavailable', await roomText(deps.db, nodeId), { detail: nodeFull });
       if (!resuming) throw sandboxMoved(sandbox.sandboxId);
       context.sandbox = resuming;
       deps.directory.apply(resuming);

@@ -7,6 +7,7 @@ import { resumeSandboxWorkflow } from './resume-steps.ts';
 import { sandboxFor, sandboxMoved } from '../rules/find.ts';
 import { checkTimeout } from '../rules/timeout.ts';
 import { awaitTransition } from './transition.ts';
+import { nodeFull, saysFull } from '../../../protocol/no-room.ts';
 import { placeOfResume } from '../rules/resume-place.ts';
 import type { SandboxRecord } from '../record.ts';
 import type { TeamRecord } from '../../team/record.ts';
@@ -61,16 +62,34 @@ export async function resumePaused(
   paused: SandboxRecord,
   options: ResumeOptions,
 ): Promise<Omit<Resumed, 'before'>> {
-  const nodeId = await placeOfResume(deps, paused, options.memory);
-  // Nothing may come between this and the next line.
   if (deps.resuming.underWay(paused.sandboxId)) throw sandboxMoved(paused.sandboxId);
-  return deps.resuming.run(paused.sandboxId, () =>
-    resumeSandboxWorkflow({ deps, team, sandbox: paused, nodeId, nextExecutionId: newUuid(), ...options }).catch(
-      error => {
-        throw explain(error, paused.sandboxId);
-      },
-    ),
-  );
+  return deps.resuming.run(paused.sandboxId, () => resumeWhereRoomIs(deps, team, paused, options));
+}
+
+/** Begins on the next machine where one says that it has no room, as long as there are others. */
+async function resumeWhereRoomIs(
+  deps: ResumeDeps,
+  team: TeamRecord,
+  paused: SandboxRecord,
+  options: ResumeOptions,
+): Promise<Omit<Resumed, 'before'>> {
+  const full = new Map<string, AtollError>();
+  for (;;) {
+    const nodeId = await placeOfResume(deps, paused, options.memory, full);
+    try {
+      return await resumeSandboxWorkflow({
+        deps,
+        team,
+        sandbox: paused,
+        nodeId,
+        nextExecutionId: newUuid(),
+        ...options,
+      });
+    } catch (error) {
+      if (!saysFull(error) || full.has(nodeId)) throw explain(error, paused.sandboxId);
+      full.set(nodeId, error);
+    }
+  }
 }
 
 /** Says what a resume that was undone means to the caller. */
@@ -88,7 +107,7 @@ function explain(error: unknown, sandboxId: string): unknown {
   }
   if (error.code === 'unavailable' || error.code === 'no_space') {
     return new AtollError('unavailable', `There is no room to resume sandbox "${sandboxId}" now; it stays paused`, {
-      detail: error.detail ?? 'sandbox_capacity_unavailable',
+      detail: error.detail ?? nodeFull,
       fields: error.fields,
       cause: error,
     });
