@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, setDefaultTimeout } from 'bun:test';
 import type { StoreLocation } from '../../src/api/database/db.ts';
 import { testUnless } from '../support/skip.ts';
-import { PostgresCluster, postgresPrograms } from './postgres.ts';
+import { PostgresCluster, postgresPrograms, withoutPostgres } from './postgres.ts';
 
 /** Against a test that hangs; on a busy machine, databases are slow. */
 const testTimeoutMs = 120_000;
@@ -22,7 +22,7 @@ export function onEachDatabase(define: (database: Database) => void): void {
 
   const programs = postgresPrograms();
   if (programs === null) {
-    testUnless('its server is not installed (Debian: apt-get install postgresql)')('on PostgreSQL', () => {});
+    testUnless(withoutPostgres())('on PostgreSQL', () => {});
     return;
   }
   describe('on PostgreSQL', () => {

@@ -16,6 +16,11 @@ export function postgresPrograms(): string | null {
   return programs !== null && existsSync(join(programs, 'initdb')) ? programs : null;
 }
 
+/** Why there is no PostgreSQL to test with; undefined where there is one. */
+export function withoutPostgres(): string | undefined {
+  return postgresPrograms() ? undefined : 'its server is not installed (Debian: apt-get install postgresql)';
+}
+
 /** The database with today's schema that every server has. */
 const seedName = 'seed';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout } from 'bun:test';
 import { Sandbox } from 'e2b';
-import { postgresPrograms } from '../api/postgres.ts';
+import { postgresPrograms, withoutPostgres } from '../api/postgres.ts';
 import {
   type Cluster,
   connectionTo,
@@ -17,9 +17,7 @@ import { testUnless } from '../support/skip.ts';
 
 setDefaultTimeout(600_000);
 const programs = postgresPrograms();
-const clusterTest = testUnless(
-  programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
-);
+const clusterTest = testUnless(withoutPostgres());
 
 let cluster: Cluster;
 

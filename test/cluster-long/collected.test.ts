@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, setDefaultTimeout } from 'bun:test';
 import { Sandbox } from 'e2b';
 import { postgresPrograms } from '../api/postgres.ts';
@@ -14,6 +11,7 @@ import {
   until,
 } from '../cluster/support/cluster.ts';
 import { atRest } from '../cluster/support/invariants.ts';
+import { inDirectory } from '../cluster/support/stores.ts';
 import { testUnless } from '../support/skip.ts';
 
 // Three control processes that collect what nobody needs from the store, which stand still now and then, while clients
@@ -21,9 +19,8 @@ import { testUnless } from '../support/skip.ts';
 
 setDefaultTimeout(38 * 60_000);
 const programs = postgresPrograms();
-const clusterTest = testUnless(
-  programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
-);
+const kind = inDirectory();
+const clusterTest = testUnless(kind.skipped);
 const operations = Number(process.env['OPERATIONS'] ?? 150);
 const seed = Number(process.env['COLLECTED_SEED'] ?? Date.now() % 1_000_000);
 const clients = 3;
@@ -31,7 +28,6 @@ const clients = 3;
 const graceSeconds = 20;
 
 let cluster: Cluster;
-const folder = mkdtempSync(join(tmpdir(), 'atoll-collected-'));
 
 beforeAll(async () => {
   if (programs)
@@ -39,12 +35,12 @@ beforeAll(async () => {
       programs,
       { controls: 3, nodes: 2 },
       { ATOLL_ISOLATION_SECONDS: '60', ATOLL_CPU_OVERCOMMIT: '16' },
-      async () => ({ ATOLL_STORE: folder }),
+      kind.start,
     );
 });
 afterAll(async () => {
   await cluster?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
+  await kind.stop();
 });
 
 /** Lets what has not been touched for the grace look older than any that there is. */
@@ -163,5 +159,5 @@ clusterTest(`nothing that is needed is collected in ${operations} operations (se
   // What is needed all the time is there still.
   const last = await Sandbox.create('base', connectionTo(cluster, 0));
   expect(await last.kill()).toBe(true);
-  await atRest(cluster, folder);
+  await atRest(cluster, kind.folder());
 });

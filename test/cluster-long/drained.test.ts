@@ -1,21 +1,18 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, setDefaultTimeout } from 'bun:test';
 import { Sandbox } from 'e2b';
 import { postgresPrograms } from '../api/postgres.ts';
 import { allReady, type Cluster, connectionTo, layersEverywhere, startCluster } from '../cluster/support/cluster.ts';
 import { atRest } from '../cluster/support/invariants.ts';
 import { startWriter, written } from '../cluster/support/writer.ts';
+import { inDirectory } from '../cluster/support/stores.ts';
 import { testUnless } from '../support/skip.ts';
 
 // Sandboxes that write files on three machines, each of which is emptied by moves in its turn.
 
 setDefaultTimeout(35 * 60_000);
 const programs = postgresPrograms();
-const clusterTest = testUnless(
-  programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
-);
+const kind = inDirectory();
+const clusterTest = testUnless(kind.skipped);
 const count = Number(process.env['DRAINED_SANDBOXES'] ?? 16);
 /** Two machines of two processors have room for 64. */
 const cpuOvercommit = 16;
@@ -25,7 +22,6 @@ const pauseSeconds = Math.max(0.1, count / 30);
 const atOnce = 6;
 
 let cluster: Cluster;
-const folder = mkdtempSync(join(tmpdir(), 'atoll-drained-'));
 
 beforeAll(async () => {
   if (programs)
@@ -33,12 +29,12 @@ beforeAll(async () => {
       programs,
       { controls: 2, nodes: 3 },
       { ATOLL_ISOLATION_SECONDS: '600', ATOLL_CPU_OVERCOMMIT: `${cpuOvercommit}` },
-      async () => ({ ATOLL_STORE: folder }),
+      kind.start,
     );
 });
 afterAll(async () => {
   await cluster?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
+  await kind.stop();
 });
 
 async function each<T, R>(things: readonly T[], work: (thing: T, index: number) => Promise<R>): Promise<R[]> {
@@ -73,7 +69,7 @@ clusterTest(`${count} sandboxes write on while their machines are emptied in tur
       return now;
     });
   }
-  await atRest(cluster, folder);
+  await atRest(cluster, kind.folder());
   expect(await each(made, sandbox => sandbox.kill())).toEqual(made.map(() => true));
-  await atRest(cluster, folder);
+  await atRest(cluster, kind.folder());
 });

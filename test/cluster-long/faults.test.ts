@@ -1,10 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, setDefaultTimeout } from 'bun:test';
 import { postgresPrograms } from '../api/postgres.ts';
 import { type Faults, workThrough } from '../cluster/support/clients.ts';
 import { type Cluster, controlOf, layersEverywhere, startCluster } from '../cluster/support/cluster.ts';
+import { inDirectory } from '../cluster/support/stores.ts';
 import { testUnless } from '../support/skip.ts';
 
 // Clients that know what they were answered, while one fault after the other befalls a real cluster and heals. FAULTS
@@ -12,24 +10,20 @@ import { testUnless } from '../support/skip.ts';
 
 setDefaultTimeout(38 * 60_000);
 const programs = postgresPrograms();
-const clusterTest = testUnless(
-  programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
-);
+const kind = inDirectory();
+const clusterTest = testUnless(kind.skipped);
 const faultsCount = Number(process.env['FAULTS'] ?? 12);
 const seed = Number(process.env['FAULT_SEED'] ?? Date.now() % 1_000_000);
 
 let cluster: Cluster;
-const folder = mkdtempSync(join(tmpdir(), 'atoll-faults-'));
 
 beforeAll(async () => {
   if (programs)
-    cluster = await startCluster(programs, { controls: 2, nodes: 2 }, { ATOLL_ISOLATION_SECONDS: '5' }, async () => ({
-      ATOLL_STORE: folder,
-    }));
+    cluster = await startCluster(programs, { controls: 2, nodes: 2 }, { ATOLL_ISOLATION_SECONDS: '5' }, kind.start);
 });
 afterAll(async () => {
   await cluster?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
+  await kind.stop();
 });
 
 /** The faults, each from its beginning to its end. */
@@ -74,5 +68,5 @@ async function cutFor(random: () => number, ms: number): Promise<void> {
 
 clusterTest(`nothing that was answered is undone by ${faultsCount} faults (seed ${seed})`, async () => {
   await layersEverywhere(cluster);
-  await workThrough(cluster, { seed, folder, count: faultsCount, faults });
+  await workThrough(cluster, { seed, folder: kind.folder(), count: faultsCount, faults });
 });

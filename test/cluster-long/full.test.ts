@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, setDefaultTimeout } from 'bun:test';
 import { Sandbox, type SandboxOpts } from 'e2b';
 import type { NodeInfo } from '../../src/protocol/node.ts';
@@ -16,29 +13,28 @@ import {
 } from '../cluster/support/cluster.ts';
 import { counted, startCounter } from '../cluster/support/counter.ts';
 import { atRest } from '../cluster/support/invariants.ts';
+import { inDirectory } from '../cluster/support/stores.ts';
 import { testUnless } from '../support/skip.ts';
 
 // Machines that have promised all they have, while sandboxes are paused there.
 
 setDefaultTimeout(10 * 60_000);
 const programs = postgresPrograms();
-const clusterTest = testUnless(
-  programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
-);
+const kind = inDirectory();
+const clusterTest = testUnless(kind.skipped);
 const port = 8000;
 
 let cluster: Cluster;
-const folder = mkdtempSync(join(tmpdir(), 'atoll-full-'));
 
 beforeAll(async () => {
   if (!programs) return;
   // A machine has room for one sandbox that takes all of its processors.
   const settings = { ATOLL_ISOLATION_SECONDS: '600', ATOLL_CPU_OVERCOMMIT: '1' };
-  cluster = await startCluster(programs, { controls: 2, nodes: 2 }, settings, async () => ({ ATOLL_STORE: folder }));
+  cluster = await startCluster(programs, { controls: 2, nodes: 2 }, settings, kind.start);
 });
 afterAll(async () => {
   await cluster?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
+  await kind.stop();
 });
 
 async function pause({ sandboxId }: Sandbox, durability: 'node' | 'cluster'): Promise<void> {
@@ -106,12 +102,12 @@ clusterTest(
     expect([refused.status, refused.body['error_code']]).toEqual([503, 'sandbox_capacity_unavailable']);
     expect(refused.body['message']).toContain(`node ${other.nodeId}: ${cpuCount} of ${cpuCount} CPUs`);
     expect(refused.body['message']).toContain('none of them has that much left');
-    await atRest(cluster, folder);
+    await atRest(cluster, kind.folder());
 
     expect(await taking.kill()).toBe(true);
     expect((await visit(kept, 1)).status).toBe(200);
     expect(await cluster.homeOf(kept.sandboxId)).toBe(home);
     expect(await Promise.all([kept, stored, last].map(sandbox => sandbox.kill()))).toEqual([true, true, true]);
-    await atRest(cluster, folder);
+    await atRest(cluster, kind.folder());
   },
 );

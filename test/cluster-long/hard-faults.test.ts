@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout } from 'bun:test';
 import { Sandbox } from 'e2b';
-import { PostgresCluster, postgresPrograms } from '../api/postgres.ts';
+import { PostgresCluster, postgresPrograms, withoutPostgres } from '../api/postgres.ts';
 import { type Faults, workThrough } from '../cluster/support/clients.ts';
 import { type Clocks, startClocks } from '../cluster/support/clocks.ts';
 import {
@@ -22,7 +22,7 @@ import { testUnless } from '../support/skip.ts';
 
 setDefaultTimeout(38 * 60_000);
 const programs = postgresPrograms();
-const skipped = programs ? withoutS3() : 'its server is not installed (Debian: apt-get install postgresql)';
+const skipped = withoutPostgres() ?? withoutS3();
 const clusterTest = testUnless(skipped);
 const seed = Number(process.env['FAULT_SEED'] ?? Date.now() % 1_000_000);
 const kinds = new RegExp(process.env['FAULT_KINDS'] ?? '');

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, setDefaultTimeout } from 'bun:test';
 import { Sandbox } from 'e2b';
 import { postgresPrograms } from '../api/postgres.ts';
@@ -16,30 +13,28 @@ import {
 } from '../cluster/support/cluster.ts';
 import { counted, startCounter } from '../cluster/support/counter.ts';
 import { atRest } from '../cluster/support/invariants.ts';
+import { inDirectory } from '../cluster/support/stores.ts';
 import { testUnless } from '../support/skip.ts';
 
 // What is lost with a control process, and with a machine that never comes back, by the times that operators get.
 
 setDefaultTimeout(15 * 60_000);
 const programs = postgresPrograms();
-const clusterTest = testUnless(
-  programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
-);
+const kind = inDirectory();
+const clusterTest = testUnless(kind.skipped);
 /** Ten seconds of lease, sixty of isolation, five that control waits longer. */
 const givenUpMs = 75_000;
 /** Rounds of the loops that look, on a machine that is busy. */
 const slackMs = 10_000;
 
 let cluster: Cluster;
-const folder = mkdtempSync(join(tmpdir(), 'atoll-lost-'));
 
 beforeAll(async () => {
-  if (programs)
-    cluster = await startCluster(programs, { controls: 2, nodes: 2 }, {}, async () => ({ ATOLL_STORE: folder }));
+  if (programs) cluster = await startCluster(programs, { controls: 2, nodes: 2 }, {}, kind.start);
 });
 afterAll(async () => {
   await cluster?.[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
+  await kind.stop();
 });
 
 clusterTest('of a control process that is killed no request fails but those that it had', async () => {
@@ -91,7 +86,7 @@ clusterTest('of a control process that is killed no request fails but those that
   expect(failures.length).toBeLessThanOrEqual(clients.length);
   process.stderr.write(`${answered} requests answered, ${failures.length} of ${clients.length} under way failed\n`);
   expect(await sandbox.kill()).toBe(true);
-  await atRest(cluster, folder);
+  await atRest(cluster, kind.folder());
 });
 
 clusterTest('of a machine that is destroyed control tells in time, and what is in the store goes on', async () => {
@@ -137,5 +132,5 @@ clusterTest('of a machine that is destroyed control tells in time, and what is i
   );
   expect(events).toHaveLength(1);
   expect(await again.kill()).toBe(true);
-  await atRest(cluster, folder);
+  await atRest(cluster, kind.folder());
 });

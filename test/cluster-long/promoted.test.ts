@@ -2,7 +2,7 @@ import { expect, setDefaultTimeout } from 'bun:test';
 import { Sandbox } from 'e2b';
 import { hostsOf } from '../../src/api/database/postgres/hosts.ts';
 import { type PostgresPair, startPair } from '../api/postgres-pair.ts';
-import { postgresPrograms } from '../api/postgres.ts';
+import { postgresPrograms, withoutPostgres } from '../api/postgres.ts';
 import {
   type Cluster,
   connectionTo,
@@ -19,9 +19,7 @@ import { testUnless } from '../support/skip.ts';
 
 setDefaultTimeout(10 * 60_000);
 const programs = postgresPrograms();
-const clusterTest = testUnless(
-  programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
-);
+const clusterTest = testUnless(withoutPostgres());
 
 async function withPair(isSync: boolean, work: (cluster: Cluster, pair: PostgresPair) => Promise<void>): Promise<void> {
   await using pair = await startPair(programs ?? '', { isSync });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, setDefaultTimeout } from 'bun:test';
 import { Sandbox } from 'e2b';
-import { postgresPrograms } from '../api/postgres.ts';
+import { postgresPrograms, withoutPostgres } from '../api/postgres.ts';
 import {
   type Cluster,
   connectionTo,
@@ -20,9 +20,7 @@ import { testUnless } from '../support/skip.ts';
 
 setDefaultTimeout(900_000);
 const programs = postgresPrograms();
-const clusterTest = testUnless(
-  programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
-);
+const clusterTest = testUnless(withoutPostgres());
 const root = join(import.meta.dir, '../..');
 const suites = ['commands', 'files', 'sandbox', 'modules', 'network'];
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout } from 'bun:test';
 import { Sandbox } from 'e2b';
-import { postgresPrograms } from '../api/postgres.ts';
+import { postgresPrograms, withoutPostgres } from '../api/postgres.ts';
 import {
   type Cluster,
   connectionTo,
@@ -21,7 +21,7 @@ import { testUnless } from '../support/skip.ts';
 
 setDefaultTimeout(20 * 60_000);
 const programs = postgresPrograms();
-const skipped = programs ? withoutS3() : 'its server is not installed (Debian: apt-get install postgresql)';
+const skipped = withoutPostgres() ?? withoutS3();
 const storeTest = testUnless(skipped);
 
 let cluster: Cluster;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, setDefaultTimeout } from 'bun:test';
 import { Sandbox } from 'e2b';
-import { postgresPrograms } from '../api/postgres.ts';
+import { postgresPrograms, withoutPostgres } from '../api/postgres.ts';
 import { allReady, type Cluster, connectionTo, layersEverywhere, startCluster } from '../cluster/support/cluster.ts';
 import { atRest } from '../cluster/support/invariants.ts';
 import { startWriter, written } from '../cluster/support/writer.ts';
@@ -14,9 +14,7 @@ import { testUnless } from '../support/skip.ts';
 
 setDefaultTimeout(30 * 60_000);
 const programs = postgresPrograms();
-const clusterTest = testUnless(
-  programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
-);
+const clusterTest = testUnless(withoutPostgres());
 const root = join(import.meta.dir, '../..');
 const folder = mkdtempSync(join(tmpdir(), 'atoll-upgraded-'));
 const store = join(folder, 'store');

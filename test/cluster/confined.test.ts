@@ -2,7 +2,7 @@ import { expect, setDefaultTimeout } from 'bun:test';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PostgresCluster, postgresPrograms } from '../api/postgres.ts';
+import { PostgresCluster, postgresPrograms, withoutPostgres } from '../api/postgres.ts';
 import { holdingsOf } from '../support/leaks.ts';
 import { repository } from '../support/platform.ts';
 import { testUnless } from '../support/skip.ts';
@@ -11,9 +11,7 @@ import { testUnless } from '../support/skip.ts';
 
 setDefaultTimeout(180_000);
 const programs = postgresPrograms();
-const postgresTest = testUnless(
-  programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
-);
+const postgresTest = testUnless(withoutPostgres());
 
 /** The rights that the chart's control container adds to none, as setpriv(1) names them. */
 function rights(): string {

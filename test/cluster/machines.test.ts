@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, setDefaultTimeout } from 'bun:test';
 import { Sandbox } from 'e2b';
 import type { NodeInfo } from '../../src/protocol/node.ts';
-import { postgresPrograms } from '../api/postgres.ts';
+import { postgresPrograms, withoutPostgres } from '../api/postgres.ts';
 import { testUnless } from '../support/skip.ts';
 import {
   allReady,
@@ -23,9 +23,7 @@ import { content, homeOfVolume, type Volume, volumeOn } from './support/volumes.
 
 setDefaultTimeout(300_000);
 const programs = postgresPrograms();
-const clusterTest = testUnless(
-  programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
-);
+const clusterTest = testUnless(withoutPostgres());
 
 let cluster: Cluster;
 

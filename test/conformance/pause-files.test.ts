@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { closeSync, openSync, readdirSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { newSandboxId, newUuid } from '../../src/base/id.ts';
-import type { ExecutionRef, NodeSandbox } from '../../src/protocol/node.ts';
+import type { NodeSandbox } from '../../src/protocol/node.ts';
 import { waitFor } from '../support/process.ts';
 import { runInSandbox } from '../node/support/run-in-sandbox.ts';
 import { startTestNode, type TestNode } from '../node/support/test-node.ts';
@@ -15,16 +15,6 @@ describeDrivers(subject => {
 
   const protocol = () => it.node.protocol;
   const run = async (sandboxId: string, command: string) => (await runInSandbox(protocol(), sandboxId, command)).stdout;
-  const resume = (paused: ExecutionRef, changes = {}) =>
-    protocol().resume({
-      ...paused,
-      nextExecutionId: newUuid(),
-      memory: true,
-      network: { internetAccess: true },
-      envVars: {},
-      accessToken: null,
-      ...changes,
-    });
   const kept = (sandboxId: string) => join(it.dataDir, 'node/sandboxes', sandboxId, 'kept');
   const pauseFiles = (sandbox: NodeSandbox) => protocol().pause(sandbox, { memory: false });
 
@@ -64,7 +54,7 @@ describeDrivers(subject => {
     await expect(protocol().dial(sandboxId, 49983)).rejects.toMatchObject({ code: 'not_found' });
 
     const nextExecutionId = newUuid();
-    const resumed = await resume(sandbox, { nextExecutionId, envVars: { COLOUR: 'red' } });
+    const resumed = await it.resume(sandbox, { nextExecutionId, envVars: { COLOUR: 'red' } });
     expect(resumed).toMatchObject({ sandboxId, executionId: nextExecutionId, from: 'filesystem' });
     expect(await protocol().listPaused()).toEqual([]);
     const after = (await run(sandboxId, look)).split('\n');
@@ -97,10 +87,10 @@ describeDrivers(subject => {
     const late = newUuid();
     expect(await protocol().withdraw({ sandboxId: sandbox.sandboxId, executionId: late })).toBe(true);
     await it.restart();
-    await expect(resume(sandbox, { nextExecutionId: late })).rejects.toMatchObject({ code: 'conflict' });
+    await expect(it.resume(sandbox, { nextExecutionId: late })).rejects.toMatchObject({ code: 'conflict' });
     const begun = newUuid();
     const [resumed, withdrawn] = await Promise.all([
-      resume(sandbox, { nextExecutionId: begun }),
+      it.resume(sandbox, { nextExecutionId: begun }),
       protocol().withdraw({ sandboxId: sandbox.sandboxId, executionId: begun }),
     ]);
     expect([resumed.executionId, withdrawn]).toEqual([begun, false]);
@@ -113,12 +103,15 @@ describeDrivers(subject => {
     expect(await pauseFiles(sandbox)).toEqual(pauses[0]);
     expect(pauses[0]).toEqual(pauses[1]);
     const nextExecutionId = newUuid();
-    const resumes = await Promise.all([resume(sandbox, { nextExecutionId }), resume(sandbox, { nextExecutionId })]);
-    expect(await resume(sandbox, { nextExecutionId })).toEqual(resumes[0]);
+    const resumes = await Promise.all([
+      it.resume(sandbox, { nextExecutionId }),
+      it.resume(sandbox, { nextExecutionId }),
+    ]);
+    expect(await it.resume(sandbox, { nextExecutionId })).toEqual(resumes[0]);
     expect(resumes[0]).toEqual(resumes[1]);
     expect(await protocol().list()).toHaveLength(1);
     // The first execution is over: what still names it changes nothing.
-    await expect(resume(sandbox)).rejects.toMatchObject({ code: 'not_found' });
+    await expect(it.resume(sandbox)).rejects.toMatchObject({ code: 'not_found' });
     await expect(pauseFiles(sandbox)).rejects.toMatchObject({ code: 'not_found' });
     await protocol().kill(sandbox);
     expect(await protocol().list()).toHaveLength(1);
@@ -132,7 +125,7 @@ describeDrivers(subject => {
     await Promise.all([pauseFiles(one), protocol().kill(one)]);
     await pauseFiles(two);
     const nextExecutionId = newUuid();
-    const resuming = resume(two, { nextExecutionId });
+    const resuming = it.resume(two, { nextExecutionId });
     await Promise.all([protocol().kill({ ...two, executionId: nextExecutionId }), protocol().kill(two), resuming]);
     expect([await protocol().list(), await protocol().listPaused()]).toEqual([[], []]);
     await waitFor('the files to be gone', () =>
@@ -147,7 +140,7 @@ describeDrivers(subject => {
     await it.restart();
     expect(it.node.found).toEqual({ adopted: 0, removed: 0, paused: 1 });
     expect(await protocol().listPaused()).toEqual([paused]);
-    const resumed = await resume(sandbox);
+    const resumed = await it.resume(sandbox);
     expect(await run(sandbox.sandboxId, 'cat /root/file')).toBe('kept\n');
     const again = await pauseFiles(resumed);
     await protocol().kill(again);
@@ -161,7 +154,7 @@ describeDrivers(subject => {
     const disk = openSync(join(kept(sandbox.sandboxId), 'disk.img'), 'r+');
     writeSync(disk, 'x', 1024 + 0x3a);
     closeSync(disk);
-    await expect(resume(sandbox)).rejects.toMatchObject({ code: 'internal', detail: 'sandbox_state_damaged' });
+    await expect(it.resume(sandbox)).rejects.toMatchObject({ code: 'internal', detail: 'sandbox_state_damaged' });
     expect(await protocol().listPaused()).toHaveLength(1);
     await protocol().kill(sandbox);
   });

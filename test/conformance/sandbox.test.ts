@@ -136,14 +136,7 @@ describeDrivers(subject => {
     expect(await look(two.sandboxId)).toBe('shared\nuser\n');
     await protocol().kill(two);
     const paused = await protocol().pause(one, { memory: false });
-    const again = {
-      nextExecutionId: newUuid(),
-      memory: false,
-      network: { internetAccess: true },
-      envVars: {},
-      accessToken: null,
-    };
-    const resumed = await protocol().resume({ ...paused, ...again });
+    const resumed = await it.resume(paused, { memory: false });
     expect(await look(one.sandboxId)).toBe('shared\nuser\n');
     await protocol().kill(resumed);
   });

@@ -21,16 +21,6 @@ const run = async (sandboxId: string, command: string) => {
   if (exitCode !== 0) throw new Error(`${command}: ${exitCode} ${stderr}`);
   return stdout;
 };
-const resume = (paused: ExecutionRef, changes = {}) =>
-  protocol().resume({
-    ...paused,
-    nextExecutionId: newUuid(),
-    memory: true,
-    network: { internetAccess: true },
-    envVars: {},
-    accessToken: null,
-    ...changes,
-  });
 const kept = (sandboxId: string) => join(it.dataDir, 'node/sandboxes', sandboxId, 'kept');
 
 /** Counts in memory alone; each request tells the next number. */
@@ -91,7 +81,7 @@ END
   expect(uptime).toBeLessThan(Number((await Bun.file('/proc/uptime').text()).split(' ')[0]) - 60);
   await protocol().pause(sandbox, { memory: true });
   await it.restart();
-  const resumed = await resume(sandbox);
+  const resumed = await it.resume(sandbox);
   const [processorsThen, totalThen, uptimeThen = 0] = await waitFor('the reader', ask);
   expect([processorsThen, totalThen]).toEqual([1, testResources.memoryMiB * 1024]);
   expect(uptimeThen).toBeGreaterThanOrEqual(uptime);
@@ -114,7 +104,7 @@ test('processes go on where they were: let go at once, after a restart of the pl
     expect(await protocol().list()).toEqual([]);
     await expect(protocol().dial(sandboxId, 49983)).rejects.toMatchObject({ code: 'not_found' });
     if (restarts) await it.restart();
-    execution = await resume(execution);
+    execution = await it.resume(execution);
     expect(execution).toMatchObject({ from: 'memory' });
     expect(await count(sandboxId)).toBe(before + cycle + 1);
     expect([await bootId(sandboxId), await run(sandboxId, 'ls /dev/shm; echo $COLOUR')]).toEqual([
@@ -131,7 +121,7 @@ test('with memory: false a sandbox that has its memory boots, and the memory is 
   const { sandboxId } = sandbox;
   const boot = await bootId(sandboxId);
   await protocol().pause(sandbox, { memory: true });
-  const booted = await resume(sandbox, { memory: false });
+  const booted = await it.resume(sandbox, { memory: false });
   expect(booted).toMatchObject({ from: 'filesystem' });
   expect(await count(sandboxId)).toBeUndefined();
   expect(await bootId(sandboxId)).not.toBe(boot);
@@ -149,12 +139,12 @@ test('damaged memory is refused, the sandbox stays paused, and can still be boot
   writeSync(pages, Buffer.from([byte[0]! ^ 1]), 0, 1, 5000);
   closeSync(pages);
   const damaged = { code: 'internal', detail: 'sandbox_state_damaged' };
-  await expect(resume(sandbox)).rejects.toMatchObject(damaged);
+  await expect(it.resume(sandbox)).rejects.toMatchObject(damaged);
   // CRIU fails with what is cut off before it was found to be.
   truncateSync(join(kept(sandbox.sandboxId), 'memory/pages-1.img'), 8192);
-  await expect(resume(sandbox)).rejects.toMatchObject(damaged);
+  await expect(it.resume(sandbox)).rejects.toMatchObject(damaged);
   expect(await protocol().listPaused()).toHaveLength(1);
-  const booted = await resume(sandbox, { memory: false });
+  const booted = await it.resume(sandbox, { memory: false });
   expect(await run(sandbox.sandboxId, 'ls /root/counter.py')).toBe('/root/counter.py\n');
   await protocol().kill(booted);
 });
@@ -166,10 +156,10 @@ test('a resume that fails leaves the memory as it is', async () => {
   // The record can't be written: the last moment at which a resume can fail.
   const inTheWay = join(kept(sandbox.sandboxId), '../record.json.new');
   await Bun.$`mkdir ${inTheWay}`;
-  await expect(resume(sandbox)).rejects.toThrow();
+  await expect(it.resume(sandbox)).rejects.toThrow();
   await Bun.$`rmdir ${inTheWay}`;
   expect([await protocol().list(), (await protocol().listPaused()).map(({ kept }) => kept)]).toEqual([[], ['memory']]);
-  const resumed = await resume(sandbox);
+  const resumed = await it.resume(sandbox);
   expect([resumed.from, await count(sandbox.sandboxId)]).toEqual(['memory', before + 1]);
   await protocol().kill(resumed);
 });
@@ -231,7 +221,7 @@ test('forks have the memory and the files of one moment, their own environment, 
   const [fork] = forks;
   await protocol().pause(fork!, { memory: true });
   await it.restart();
-  const resumed = await resume(fork!);
+  const resumed = await it.resume(fork!);
   expect([resumed.from, await count(resumed.sandboxId)]).toEqual(['memory', before + 2]);
   await Promise.all([sandbox, resumed, ...forks].map(one => protocol().kill(one)));
   await nothingHeld();
@@ -269,7 +259,7 @@ test('a database that is open at a snapshot is written on by the source and by e
   const [fork] = forks;
   await protocol().pause(fork!, { memory: true });
   await it.restart();
-  const resumed = await resume(fork!);
+  const resumed = await it.resume(fork!);
   expect(await count(resumed.sandboxId)).toBe(before + 3);
   await Promise.all([source, resumed, forks[1]!].map(sandbox => protocol().kill(sandbox)));
   await protocol().deleteSnapshot(snapshotId);

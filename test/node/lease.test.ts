@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { AtollError } from '../../src/base/error.ts';
 import { newUuid } from '../../src/base/id.ts';
-import type { ExecutionRef } from '../../src/protocol/node.ts';
 import { waitFor } from '../support/process.ts';
 import { runInSandbox } from './support/run-in-sandbox.ts';
 import { startTestNode, type TestNode } from './support/test-node.ts';
@@ -27,17 +26,6 @@ async function refused(work: () => Promise<unknown>): Promise<void> {
     hasLease = true;
   }
 }
-
-const resume = (paused: ExecutionRef, changes = {}) =>
-  it.node.protocol.resume({
-    ...paused,
-    nextExecutionId: newUuid(),
-    memory: true,
-    network: { internetAccess: true },
-    envVars: {},
-    accessToken: null,
-    ...changes,
-  });
 
 /** A sandbox with a program that appends to a file as long as it runs, and a number that is in memory alone. */
 async function writing() {
@@ -71,10 +59,10 @@ for (const [what, frozen] of [
     const sandbox = await writing();
     const paused = await it.node.protocol.pause(sandbox, { memory: true });
     if (!frozen) await it.restart();
-    await refused(() => resume(paused));
+    await refused(() => it.resume(paused));
     expect(await it.node.protocol.list()).toEqual([]);
     expect(await it.node.protocol.listPaused()).toMatchObject([{ executionId: paused.executionId, kept: 'memory' }]);
-    const again = await resume(paused);
+    const again = await it.resume(paused);
     expect(again.from).toBe('memory');
     const before = (await runs(again)).length;
     await waitFor('the program to go on', async () => (await runs(again)).length > before);
@@ -85,9 +73,9 @@ for (const [what, frozen] of [
 test('nothing boots from its files without a lease, and does later', async () => {
   const sandbox = await writing();
   const paused = await it.node.protocol.pause(sandbox, { memory: false });
-  await refused(() => resume(paused, { memory: false }));
+  await refused(() => it.resume(paused, { memory: false }));
   expect(await it.node.protocol.listPaused()).toMatchObject([{ executionId: paused.executionId, kept: 'filesystem' }]);
-  const again = await resume(paused, { memory: false });
+  const again = await it.resume(paused, { memory: false });
   expect((await runs(again)).length).toBeGreaterThan(0);
   await it.node.protocol.kill(again);
 });

@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Sandbox } from 'e2b';
-import { PostgresCluster, postgresPrograms } from '../api/postgres.ts';
+import { PostgresCluster, postgresPrograms, withoutPostgres } from '../api/postgres.ts';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { testUnless } from '../support/skip.ts';
 import { atoll, contentOf } from './support/directory.ts';
@@ -202,7 +202,7 @@ test(
 );
 
 const programs = postgresPrograms();
-testUnless(programs === null ? 'its server is not installed (Debian: apt-get install postgresql)' : undefined)(
+testUnless(withoutPostgres())(
   'on PostgreSQL: without its setting, with another database, and with its server away, a start refuses',
   async () => {
     await using cluster = await PostgresCluster.start(programs ?? '');

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { newSandboxId, newUuid } from '../../src/base/id.ts';
-import type { CreateSandbox, NodeSandbox, ResumeSandbox } from '../../src/protocol/node.ts';
+import type { CreateSandbox, NodeSandbox } from '../../src/protocol/node.ts';
 import { runInSandbox } from '../node/support/run-in-sandbox.ts';
 import { startTestNode, type TestNode } from '../node/support/test-node.ts';
 
@@ -27,16 +27,6 @@ const inside = async ({ sandboxId }: { sandboxId: string }, command: string, use
   if (exitCode !== 0) throw new Error(`${command}: ${stderr}`);
   return stdout.trim();
 };
-const resume = (paused: { sandboxId: string; executionId: string }, changes: Partial<ResumeSandbox> = {}) =>
-  protocol().resume({
-    ...paused,
-    nextExecutionId: newUuid(),
-    memory: true,
-    network: { internetAccess: true },
-    envVars: {},
-    accessToken: null,
-    ...changes,
-  });
 const volumeMounts = (sandbox: NodeSandbox) => inside(sandbox, "grep -c ' /dev/loop' /proc/self/mountinfo");
 const flags = (sandbox: NodeSandbox) => inside(sandbox, 'grep " /data " /proc/self/mountinfo | cut -d" " -f6');
 
@@ -73,7 +63,7 @@ test('processes with open files and their directory in a volume go on after a pa
   await inside(witness, 'echo from the witness >> /data/log');
   // After a restart nothing of it stands any more: it is brought back from the disk.
   await it.restart();
-  const resumed = await resume(paused);
+  const resumed = await it.resume(paused);
   expect(resumed.from).toBe('memory');
   await poke(resumed);
   expect(await inside(witness, 'cat /data/log')).toMatch(/^one\nfrom the witness\n.* \/data$/);
@@ -89,12 +79,12 @@ test('where an open file of a volume was deleted meanwhile, the resume says so a
   const paused = await protocol().pause(sandbox, { memory: true });
   await it.restart();
   await inside(witness, 'rm /data/log');
-  await expect(resume(paused)).rejects.toMatchObject({
+  await expect(it.resume(paused)).rejects.toMatchObject({
     code: 'unavailable',
     message: expect.stringContaining('data/log'),
   });
   expect(await protocol().listPaused()).toMatchObject([{ sandboxId: sandbox.sandboxId }]);
-  const booted = await resume(paused, { memory: false });
+  const booted = await it.resume(paused, { memory: false });
   expect(await volumeMounts(booted)).toBe('3');
   await Promise.all([booted, witness].map(each => protocol().kill(each)));
 }, 60_000);
@@ -103,7 +93,7 @@ test('a sandbox that boots from its files has its volumes', async () => {
   const sandbox = await create();
   await inside(sandbox, 'echo kept > /data/kept; echo own > /root/own');
   const paused = await protocol().pause(sandbox, { memory: false });
-  const resumed = await resume(paused);
+  const resumed = await it.resume(paused);
   expect(resumed.from).toBe('filesystem');
   expect(await inside(resumed, 'cat /data/kept /root/own')).toBe('kept\nown');
   expect(await volumeMounts(resumed)).toBe('3');

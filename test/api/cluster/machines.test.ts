@@ -16,15 +16,13 @@ import { silentLog } from '../../../src/base/telemetry/log.ts';
 import type { ClusterLinks, ReviewPod } from '../../../src/protocol/cluster.ts';
 import { testUnless } from '../../support/skip.ts';
 import { call } from '../platform.ts';
-import { PostgresCluster, postgresPrograms } from '../postgres.ts';
+import { PostgresCluster, postgresPrograms, withoutPostgres } from '../postgres.ts';
 
 // Joining a cluster by the API: who is let in, and what he gets. Machines that work are in test/cluster.
 
 setDefaultTimeout(180_000);
 const programs = postgresPrograms();
-const postgresTest = testUnless(
-  programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
-);
+const postgresTest = testUnless(withoutPostgres());
 const admin = { 'x-admin-token': 'a'.repeat(64) };
 
 /** A machine that is out of reach. */

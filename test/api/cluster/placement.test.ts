@@ -1,6 +1,6 @@
 import { expect, setDefaultTimeout } from 'bun:test';
 import { testUnless } from '../../support/skip.ts';
-import { postgresPrograms } from '../postgres.ts';
+import { postgresPrograms, withoutPostgres } from '../postgres.ts';
 import { hasRoom } from '../../../src/api/placement/has-room.ts';
 import { demandsOf } from '../../../src/api/sandbox/rules/demands.ts';
 import { type FakeCluster, startFakeCluster } from '../support/fake-cluster.ts';
@@ -9,9 +9,7 @@ import { type FakeCluster, startFakeCluster } from '../support/fake-cluster.ts';
 
 setDefaultTimeout(180_000);
 const programs = postgresPrograms();
-const postgresTest = testUnless(
-  programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
-);
+const postgresTest = testUnless(withoutPostgres());
 const size = { cpuCount: 8, memoryBytes: 64 * 2 ** 30 };
 const labelled = [
   { ...size, labels: { zone: 'a', disk: 'fast' } },

@@ -12,7 +12,7 @@ import { wiredInMemory } from '../../wire/support/pair.ts';
 import type { ChildOptions } from '../crash-child.ts';
 import { Platform, call, until } from '../platform.ts';
 import { Receiver } from '../webhook-receiver.ts';
-import { PostgresCluster, postgresPrograms } from '../postgres.ts';
+import { PostgresCluster, postgresPrograms, withoutPostgres } from '../postgres.ts';
 import { randomOf } from '../random.ts';
 
 // Several api processes on one database and one node: none of them takes what another works on for something that a
@@ -20,9 +20,7 @@ import { randomOf } from '../random.ts';
 
 setDefaultTimeout(120_000);
 const programs = postgresPrograms();
-const postgresTest = testUnless(
-  programs ? undefined : 'its server is not installed (Debian: apt-get install postgresql)',
-);
+const postgresTest = testUnless(withoutPostgres());
 const seed = Number(process.env['ATOLL_TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 
 /** Both look for deliveries all the time, and none waits for the other's. */

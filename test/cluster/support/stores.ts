@@ -1,10 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { postgresPrograms } from '../../api/postgres.ts';
+import { withoutPostgres } from '../../api/postgres.ts';
 import { type S3Server, startS3, withoutS3 } from '../../support/s3-server.ts';
-
-const noPostgres = postgresPrograms() ? undefined : 'its server is not installed (Debian: apt-get install postgresql)';
 
 /** What a cluster keeps in its store, and what of that can be seen from outside. */
 type StoreKind = {
@@ -20,7 +18,7 @@ export function inS3(): StoreKind {
   let s3: S3Server | undefined;
   return {
     name: 'in S3',
-    skipped: noPostgres ?? withoutS3(),
+    skipped: withoutPostgres() ?? withoutS3(),
     async start(hostAddress) {
       s3 = await startS3(hostAddress);
       return {
@@ -39,7 +37,7 @@ export function inDirectory(): StoreKind & { folder(): string } {
   let folder = '';
   return {
     name: 'in a directory',
-    skipped: noPostgres,
+    skipped: withoutPostgres(),
     folder: () => folder,
     async start() {
       folder = mkdtempSync(join(tmpdir(), 'atoll-store-'));

@@ -6,7 +6,7 @@ import { silentLog } from '../../../src/base/telemetry/log.ts';
 import type { BuildSettings } from '../../../src/node/builds/compose.ts';
 import type { Node } from '../../../src/node/start/options.ts';
 import { startNode } from '../../../src/node/start/start.ts';
-import type { CreateSandbox } from '../../../src/protocol/node.ts';
+import type { CreateSandbox, ExecutionRef, NodeProtocol, ResumeSandbox } from '../../../src/protocol/node.ts';
 import type { DriverName } from '../../../src/protocol/driver.ts';
 import { ensureBaseLayer } from '../../support/base-layer.ts';
 import { wiredNode } from '../../wire/support/wired-node.ts';
@@ -21,6 +21,8 @@ export type TestNode = {
   node: Node;
   /** A request for a sandbox made from the base layer. */
   request(changes?: Partial<CreateSandbox>): CreateSandbox;
+  /** Resumes a paused sandbox, with its memory if it is not said otherwise. */
+  resume(paused: ExecutionRef, changes?: Partial<ResumeSandbox>): ReturnType<NodeProtocol['resume']>;
   /** Stops the node, sandboxes running on, and starts another on the same data. */
   restart(): Promise<void>;
   dispose(): Promise<void>;
@@ -85,6 +87,17 @@ export async function startTestNode(
       accessToken: null,
       ...changes,
     }),
+    resume: ({ sandboxId, executionId }, changes) =>
+      test.node.protocol.resume({
+        sandboxId,
+        executionId,
+        nextExecutionId: newUuid(),
+        memory: true,
+        network: { internetAccess: true },
+        envVars: {},
+        accessToken: null,
+        ...changes,
+      }),
     async restart() {
       await test.node.stop();
       test.node = await start();

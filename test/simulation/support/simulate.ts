@@ -344,7 +344,8 @@ class Run {
     for (const machine of this.#machines) {
       machine.cut.clear();
       machine.isDiskFull = false;
-      machine.process.stoppedUntilMs = 0;
+      // Not before: what was sent to it until now is no news to it.
+      machine.process.stoppedUntilMs = Math.min(machine.process.stoppedUntilMs, this.#world.nowMs);
     }
     for (let number = 1; number <= controlsMax; number++) {
       const there = this.#controls.find(({ process }) => process.name === `control-${number}`);
