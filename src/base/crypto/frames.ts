@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto';
-import { inPieces } from '../pieces.ts';
+import { inLentPieces } from '../pieces.ts';
 
 /**
  * Authenticated encryption of streams: AES-256-GCM (NIST SP 800-38D), frame by frame. The nonce of a frame is its
@@ -17,9 +17,11 @@ export const sealedBytes = (bytes: number): number => bytes + tagBytes * Math.ma
 
 /** Encrypts a stream. `key`: 32 bytes, for this stream alone. */
 export async function* sealFrames(key: Uint8Array, source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  for await (const { piece, number, isLast } of numbered(inPieces(source, frameBytes))) {
+  for await (const { piece, number, isLast } of numbered(inLentPieces(source, frameBytes))) {
     const cipher = createCipheriv('aes-256-gcm', key, nonceOf(number)).setAAD(placeOf(isLast));
-    yield Buffer.concat([cipher.update(piece), cipher.final(), cipher.getAuthTag()]);
+    yield cipher.update(piece);
+    cipher.final(); // of a stream cipher, nothing
+    yield cipher.getAuthTag();
   }
 }
 
@@ -28,12 +30,14 @@ export async function* sealFrames(key: Uint8Array, source: AsyncIterable<Uint8Ar
  * sound.
  */
 export async function* openFrames(key: Uint8Array, source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  for await (const { piece, number, isLast } of numbered(inPieces(source, frameBytes + tagBytes))) {
+  for await (const { piece, number, isLast } of numbered(inLentPieces(source, frameBytes + tagBytes))) {
     if (piece.length < tagBytes) throw new Error('the encrypted stream was cut short');
     const decipher = createDecipheriv('aes-256-gcm', key, nonceOf(number))
       .setAAD(placeOf(isLast))
       .setAuthTag(piece.subarray(-tagBytes));
-    yield Buffer.concat([decipher.update(piece.subarray(0, -tagBytes)), decipher.final()]);
+    const opened = decipher.update(piece.subarray(0, -tagBytes));
+    decipher.final(); // throws where it was changed
+    yield opened;
   }
 }
 

@@ -65,13 +65,16 @@ export class Carried {
     });
   }
 
-  /** Bytes from the other side. False: more than it may send. */
+  /** Bytes from the other side, which hold until this is back. False: more than it may send. */
   receive(bytes: Buffer): boolean {
     if (this.#isOver || this.#isGoneHere) return true;
     if (this.#unsentBytes + bytes.length > windowBytes || this.#isEndWanted) return false;
-    this.#unsent.push(Buffer.from(bytes));
-    this.#unsentBytes += bytes.length;
-    this.#flush();
+    const written = this.#socket && this.#unsent.length === 0 ? Math.max(this.#socket.write(bytes), 0) : 0;
+    this.#taken += written;
+    // Whoever calls uses the bytes again.
+    if (written < bytes.length) this.#unsent.push(Buffer.from(bytes.subarray(written)));
+    this.#unsentBytes += bytes.length - written;
+    this.#giveCredit();
     return true;
   }
 
@@ -166,15 +169,18 @@ export class Carried {
       }
       this.#unsent.shift();
     }
-    if (this.#taken >= creditStepBytes && !this.#isEndWanted) {
-      this.#sink.credit(this.#taken);
-      this.#taken = 0;
-    }
+    this.#giveCredit();
     if (!this.#isEndWanted || this.#unsent.length > 0 || this.#isReceived) return;
     this.#isReceived = true;
     // Not closed before the local side has read all: the runtime gives up a socket whose other side is closed.
     socket.shutdown();
     this.#settle();
+  }
+
+  #giveCredit(): void {
+    if (this.#taken < creditStepBytes || this.#isEndWanted) return;
+    this.#sink.credit(this.#taken);
+    this.#taken = 0;
   }
 
   /** The local side is gone. What it had sent before that is brought to its end first. */

@@ -51,31 +51,57 @@ function isAllowed(kind: number, stream: number, length: number): boolean {
   return (kind === frameKinds.end || kind === frameKinds.reset) && length === 0;
 }
 
-/** Finds the frames in bytes that come in pieces. */
+/** Finds the frames in bytes that come in pieces. Memory is carried through it: what can be is read where it is. */
 export class TlsFrameReader {
+  /** Pieces of a frame that is not whole yet. */
   #pieces: Buffer[] = [];
   #length = 0;
   #wanted = headBytes;
 
-  /** Calls `take` for each frame that is complete now. False: the bytes are none, and no later ones can be. */
+  /**
+   * Calls `take` for each frame that is complete now; its body holds until `take` is back. False: the bytes are none,
+   * and no later ones can be.
+   */
   push(bytes: Uint8Array, take: (frame: TlsFrame) => void): boolean {
-    // The runtime uses its buffer again.
-    this.#pieces.push(Buffer.from(bytes));
-    this.#length += bytes.length;
-    if (this.#length < this.#wanted) return true;
-    let rest = this.#pieces.length === 1 && this.#pieces[0] ? this.#pieces[0] : Buffer.concat(this.#pieces);
-    for (;;) {
-      this.#wanted = headBytes;
-      if (rest.length < headBytes) break;
-      const [kind, stream, length] = [rest.readUInt8(0), rest.readUInt32LE(1), rest.readUInt32LE(5)];
-      if (!isAllowed(kind, stream, length)) return false;
-      this.#wanted = headBytes + length;
-      if (rest.length < this.#wanted) break;
-      take({ kind: kind as FrameKind, stream, body: rest.subarray(headBytes, this.#wanted) });
-      rest = rest.subarray(this.#wanted);
+    let rest = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    while (this.#length > 0) {
+      const missing = this.#wanted - this.#length;
+      if (rest.length < missing) return this.#wait(rest);
+      const begun = Buffer.concat([...this.#pieces, rest.subarray(0, missing)]);
+      rest = rest.subarray(missing);
+      this.#clear();
+      const read = this.#read(begun, take);
+      if (read === null) return false;
+      // Its head is whole, and says how long it is.
+      if (read < begun.length) this.#wait(begun);
     }
-    this.#pieces = rest.length === 0 ? [] : [rest];
-    this.#length = rest.length;
+    const read = this.#read(rest, take);
+    return read !== null && this.#wait(rest.subarray(read));
+  }
+
+  /** Takes the frames that are whole, and answers how many bytes these are; null: it is none. */
+  #read(bytes: Buffer, take: (frame: TlsFrame) => void): number | null {
+    for (let at = 0; ;) {
+      this.#wanted = headBytes;
+      if (bytes.length - at < headBytes) return at;
+      const [kind, stream, length] = [bytes.readUInt8(at), bytes.readUInt32LE(at + 1), bytes.readUInt32LE(at + 5)];
+      if (!isAllowed(kind, stream, length)) return null;
+      this.#wanted = headBytes + length;
+      if (bytes.length - at < this.#wanted) return at;
+      take({ kind: kind as FrameKind, stream, body: bytes.subarray(at + headBytes, at + this.#wanted) });
+      at += this.#wanted;
+    }
+  }
+
+  #wait(bytes: Buffer): true {
+    // The runtime uses its buffer again.
+    if (bytes.length > 0) this.#pieces.push(Buffer.from(bytes));
+    this.#length += bytes.length;
     return true;
+  }
+
+  #clear(): void {
+    this.#pieces = [];
+    this.#length = 0;
   }
 }

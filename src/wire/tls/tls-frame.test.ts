@@ -1,0 +1,35 @@
+import { expect, test } from 'bun:test';
+import { creditFrame, frameKinds, tlsFrame, TlsFrameReader } from './tls-frame.ts';
+
+const sent = [
+  tlsFrame(frameKinds.message, 0, 'a call'),
+  tlsFrame(frameKinds.ping, 0),
+  tlsFrame(frameKinds.data, 7, Buffer.alloc(60_000, 'x')),
+  creditFrame(7, 65_536),
+  tlsFrame(frameKinds.data, 7, 'y'),
+  tlsFrame(frameKinds.end, 7),
+];
+
+/** What a reader makes of bytes that come in pieces of a length, in a buffer that is used again for each. */
+function read(bytes: Buffer, pieceLength: number): Buffer[] | null {
+  const reader = new TlsFrameReader();
+  const found: Buffer[] = [];
+  for (let at = 0; at < bytes.length; at += pieceLength) {
+    const lent = Buffer.from(bytes.subarray(at, at + pieceLength));
+    const isSound = reader.push(lent, ({ kind, stream, body }) => void found.push(tlsFrame(kind, stream, body)));
+    lent.fill(0);
+    if (!isSound) return null;
+  }
+  return found;
+}
+
+test('frames are what they were, wherever the bytes are cut', () => {
+  const bytes = Buffer.concat(sent);
+  for (const length of [1, 2, 8, 9, 10, 15, 17, 1000, 60_009, 60_050, bytes.length])
+    expect(read(bytes, length)).toEqual(sent);
+});
+
+test('what is no frame is refused, also where its head comes in two pieces', () => {
+  const wrong = Buffer.concat([...sent, tlsFrame(frameKinds.ping, 1)]);
+  for (const length of [1, 5, wrong.length]) expect(read(wrong, length)).toBeNull();
+});
