@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { nextBudget, pacedOutput } from './paced-output.ts';
+import { bytesAt, nextRate, pacedOutput } from './paced-output.ts';
 
 /** Frames that come when told, each so many ms after the one before. */
 function frames() {
@@ -37,26 +37,38 @@ test('much output is divided among frames, is waited for, and is whole at the en
   const show = async (bytes: Uint8Array) => void (perFrame[perFrame.length - 1]! += bytes.length);
   const output = pacedOutput({ show, frame });
   let isRead = false;
-  const read = output(new Uint8Array(1_000_000)).then(() => (isRead = true));
+  const read = output(new Uint8Array(2_000_000)).then(() => (isRead = true));
   while (!isRead && perFrame.length < 500) {
     perFrame.push(0);
     await next(16);
   }
   await read;
   expect(perFrame.length).toBeGreaterThan(5);
-  while (perFrame.reduce((sum, bytes) => sum + bytes) < 1_000_000 && perFrame.length < 500) {
+  while (perFrame.reduce((sum, bytes) => sum + bytes) < 2_000_000 && perFrame.length < 500) {
     perFrame.push(0);
     await next(16);
   }
-  expect(perFrame.reduce((sum, bytes) => sum + bytes)).toBe(1_000_000);
+  expect(perFrame.reduce((sum, bytes) => sum + bytes)).toBe(2_000_000);
   expect(Math.max(...perFrame)).toBeLessThanOrEqual(512 * 1024);
 });
 
-test('late frames make the pieces smaller, frames in time larger, within bounds', () => {
-  expect(nextBudget(100_000, 33)).toBe(70_000);
-  expect(nextBudget(100_000, 16.7)).toBe(108_000);
-  expect(nextBudget(2048, 33)).toBe(2048);
-  expect(nextBudget(256 * 1024, 16.7)).toBe(256 * 1024);
+test('a frame shows as much as was possible of late, within bounds; what took long for once changes little', () => {
+  expect(nextRate(4_096, 32_768, 2)).toBe(16_384);
+  expect(nextRate(16_384, 32_768, 1_000)).toBeCloseTo(16_056.3, 1);
+  expect(nextRate(1_000, 32_768, 0)).toBe(32_768);
+  expect([1, 4_096, 1e9].map(bytesAt)).toEqual([16_384, 32_768, 262_144]);
+  let rate = 16_384;
+  for (let frame = 0; frame < 500; frame++) rate = nextRate(rate, bytesAt(rate), 20);
+  expect(bytesAt(rate)).toBe(16_384);
+});
+
+test('what came in many pieces and waits is shown as one', async () => {
+  const { frame, next } = frames();
+  const shown: number[][] = [];
+  const output = pacedOutput({ show: async bytes => void shown.push([...bytes]), frame });
+  for (let byte = 1; byte <= 5; byte++) await output(Uint8Array.of(byte));
+  await next(16);
+  expect(shown).toEqual([[1], [2, 3, 4, 5]]);
 });
 
 test('it is said when much waits, and when it is all shown', async () => {

@@ -1,24 +1,33 @@
-/** Bytes that are shown in a frame: the least, at first, and at most. */
-const [bytesMin, bytesFirst, bytesMax] = [2 * 1024, 32 * 1024, 256 * 1024];
-/** A longer frame was late: less is shown in the next ones, ms. */
-const lateMs = 20;
-/** How the bytes of a frame change after one that was late, and after one that was not. */
-const [lessBy, moreBy] = [0.7, 1.08];
+/** Bytes that are shown in a frame: the least, and at most. */
+const [bytesMin, bytesMax] = [16 * 1024, 256 * 1024];
+/** What is shown in a frame may take so long: half of it, so that as much is left to draw it, ms. */
+const showMs = 8;
+/** Bytes that are shown in a millisecond, as long as nothing is known … */
+const rateFirst = 4 * 1024;
+/** … and what is left of the best that was known, with each frame that was slower. */
+const rateKept = 0.98;
 /** Bytes that may wait to be shown before the next are read: enough to fill some frames, too few to fill memory. */
-const waitingBytesMax = 256 * 1024;
+const waitingBytesMax = 512 * 1024;
 /** So much at a time is more than anybody reads as it comes. */
 const muchBytes = 64 * 1024;
 
-/** Bytes for the next frame, where the last one took `frameMs` and showed as much as it might. */
-export function nextBudget(budget: number, frameMs: number): number {
-  return Math.min(bytesMax, Math.max(bytesMin, budget * (frameMs > lateMs ? lessBy : moreBy)));
-}
+/**
+ * How many bytes are shown in a millisecond where these took `tookMs`: the best of late, as much of the time is spent on
+ * other things of a busy machine, for which to show less would be no help.
+ */
+export const nextRate = (rate: number, bytes: number, tookMs: number): number =>
+  Math.max(rate * rateKept, bytes / Math.max(1, tookMs));
+
+/** How many bytes a frame shows at such a rate. */
+export const bytesAt = (rate: number): number => Math.round(Math.min(bytesMax, Math.max(bytesMin, rate * showMs)));
 
 type Pace = {
   /** Settles once the bytes are shown. */
   show: (bytes: Uint8Array) => Promise<void>;
-  /** Settles at the next frame with its time, ms. */
-  frame: () => Promise<number>;
+  /** Settles at the next frame. */
+  frame: () => Promise<unknown>;
+  /** The time, ms. */
+  now?: () => number;
   /** Much waits from now on, or no more. */
   onMuch?: (isMuch: boolean) => void;
 };
@@ -28,10 +37,15 @@ type Pace = {
  * many bytes in each frame as this machine can show in time. Settles at once while little waits, and later where it is
  * much.
  */
-export function pacedOutput({ show, frame, onMuch }: Pace): (bytes: Uint8Array) => Promise<void> {
+export function pacedOutput({
+  show,
+  frame,
+  now = () => performance.now(),
+  onMuch,
+}: Pace): (bytes: Uint8Array) => Promise<void> {
   const queue: Uint8Array[] = [];
   let waiting = 0;
-  let budget = bytesFirst;
+  let rate = rateFirst;
   let flow: Promise<void> | null = null;
   let isMuch = false;
   const setMuch = (next: boolean) => {
@@ -39,31 +53,27 @@ export function pacedOutput({ show, frame, onMuch }: Pace): (bytes: Uint8Array) 
     isMuch = next;
     onMuch?.(next);
   };
-  const take = () => {
-    const [head] = queue;
-    if (!head) return null;
-    const piece = head.subarray(0, budget);
-    if (piece.length < head.length) queue[0] = head.subarray(piece.length);
-    else queue.shift();
-    return piece;
-  };
-  /** As much as a frame may show. */
-  const showFrame = async () => {
-    for (let left = Math.round(budget); left > 0;) {
-      const piece = take();
-      if (!piece) return;
-      await show(piece);
-      waiting -= piece.length;
+  /** At most so many of the bytes that wait, as one piece: a terminal takes each when its timer comes round. */
+  const take = (most: number) => {
+    const pieces: Uint8Array[] = [];
+    let left = most;
+    while (left > 0 && queue[0]) {
+      const piece = queue[0].subarray(0, left);
+      if (piece.length < queue[0].length) queue[0] = queue[0].subarray(piece.length);
+      else queue.shift();
+      pieces.push(piece);
       left -= piece.length;
     }
+    return pieces.length === 1 && pieces[0] ? pieces[0] : joined(pieces, most - left);
   };
   const run = async () => {
-    let last: number | null = null;
-    while (queue.length > 0) {
-      await showFrame();
-      const now = await frame();
-      if (last !== null) budget = nextBudget(budget, now - last);
-      last = now;
+    while (waiting > 0) {
+      const piece = take(bytesAt(rate));
+      const begun = now();
+      await show(piece);
+      if (piece.length >= bytesMin) rate = nextRate(rate, piece.length, now() - begun);
+      waiting -= piece.length;
+      await frame();
     }
     flow = null;
     setMuch(false);
@@ -75,4 +85,14 @@ export function pacedOutput({ show, frame, onMuch }: Pace): (bytes: Uint8Array) 
     flow ??= run();
     while (waiting >= waitingBytesMax && flow) await frame();
   };
+}
+
+function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
 }

@@ -47,13 +47,13 @@ const base64Of = (text: string) =>
 /** A window that nobody sees has no frames: output goes on there by the clock, ms. */
 const hiddenFrameMs = 100;
 
-/** The time of the next frame, ms. */
+/** Settles at the next frame. */
 const nextFrame = () =>
-  new Promise<number>(resolve => {
-    const timer = setTimeout(() => resolve(performance.now()), hiddenFrameMs);
-    requestAnimationFrame(now => {
+  new Promise<void>(resolve => {
+    const timer = setTimeout(resolve, hiddenFrameMs);
+    requestAnimationFrame(() => {
       clearTimeout(timer);
-      resolve(now);
+      resolve();
     });
   });
 
