@@ -29,6 +29,7 @@ export const minutesLong = [
 /** Suites that take long, some also much from the internet: they run when they are named. `script`: what names them. */
 export const longSuites = [
   { name: 'cluster-long', script: 'test:cluster' },
+  { name: 'dashboard-long', script: 'test:dashboard' },
   { name: 'dashboard-scale', script: 'test:dashboard' },
   { name: 'image', script: 'test:image' },
   { name: 'kubernetes', script: 'test:kubernetes' },
@@ -41,7 +42,7 @@ const longTimeoutMs = 40 * 60_000;
  * Suites of Node.js that run so many of their files at a time: they wait for browsers and sandboxes more than they
  * compute, and no file sees another's platform.
  */
-const filesAtOnce = { 'dashboard (Node.js)': 3 };
+const filesAtOnce = { 'dashboard (Node.js)': 3, 'dashboard-long (Node.js)': 3 };
 const timeoutOf = name => (longSuites.some(long => long.name === name) ? longTimeoutMs : suiteTimeoutMs);
 
 /** Folder of the coverage of a suite with this report. */

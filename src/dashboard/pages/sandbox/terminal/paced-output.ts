@@ -12,8 +12,8 @@ const waitingBytesMax = 512 * 1024;
 const muchBytes = 64 * 1024;
 
 /**
- * How many bytes are shown in a millisecond where these took `tookMs`: the best of late, as much of the time is spent on
- * other things of a busy machine, for which to show less would be no help.
+ * How many bytes are shown in a millisecond where these took `tookMs`: the best of late. What else took the time on a
+ * busy machine would not go quicker if less was shown.
  */
 export const nextRate = (rate: number, bytes: number, tookMs: number): number =>
   Math.max(rate * rateKept, bytes / Math.max(1, tookMs));

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { Sandbox } from 'e2b';
 import type { Page, Route } from 'playwright-core';
-import { noBrowser, seriousFindings } from './support/browser.ts';
-import { startSignedIn } from './support/signed-in.ts';
-import type { SignedIn } from './support/signed-in.ts';
+import { noBrowser, seriousFindings } from '../dashboard/support/browser.ts';
+import { startSignedIn } from '../dashboard/support/signed-in.ts';
+import type { SignedIn } from '../dashboard/support/signed-in.ts';
 
 /** Pages of one thing, and what each stands on: it is held back and fails here. `{…}` are things that there are. */
 const pages: { path: string; name: string | RegExp; of: string; again: 'by hand' | 'by itself' }[] = [

@@ -1,8 +1,8 @@
 import { expect, setDefaultTimeout } from 'bun:test';
-import { concurrentTestUnless } from '../../support/skip.ts';
-import { adminToken, call, Platform, until } from '../platform.ts';
-import { startWire } from '../postgres-wire.ts';
-import { PostgresCluster, postgresPrograms } from '../postgres.ts';
+import { concurrentTestUnless } from '../support/skip.ts';
+import { adminToken, call, Platform, until } from '../api/platform.ts';
+import { startWire } from '../api/postgres-wire.ts';
+import { PostgresCluster, postgresPrograms } from '../api/postgres.ts';
 
 setDefaultTimeout(120_000);
 const programs = postgresPrograms();

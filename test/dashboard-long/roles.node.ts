@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { noBrowser, seriousFindings } from './support/browser.ts';
-import type { Window } from './support/browser.ts';
-import { joinAs } from './support/people.ts';
-import { startSignedIn } from './support/signed-in.ts';
-import type { SignedIn } from './support/signed-in.ts';
+import { noBrowser, seriousFindings } from '../dashboard/support/browser.ts';
+import type { Window } from '../dashboard/support/browser.ts';
+import { joinAs } from '../dashboard/support/people.ts';
+import { startSignedIn } from '../dashboard/support/signed-in.ts';
+import type { SignedIn } from '../dashboard/support/signed-in.ts';
 
 type Role = 'viewer' | 'developer' | 'admin' | 'operator';
 const order: Role[] = ['viewer', 'developer', 'admin', 'operator'];

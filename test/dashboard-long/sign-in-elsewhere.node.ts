@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { startPlatform } from '../support/platform.ts';
 import { startIdentityProvider } from '../support/identity-provider/identity-provider.ts';
-import { noBrowser, openWindow, startBrowser } from './support/browser.ts';
+import { noBrowser, openWindow, startBrowser } from '../dashboard/support/browser.ts';
 
 /** A port that is free now: the provider has to know where the dashboard is before that starts. */
 async function freePort(): Promise<number> {

@@ -3,7 +3,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { Sandbox } from 'e2b';
 import type { Browser, Page, Route } from 'playwright-core';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
-import { noBrowser, openWindow, seriousFindings, startBrowser, type Window } from './support/browser.ts';
+import { noBrowser, openWindow, seriousFindings, startBrowser, type Window } from '../dashboard/support/browser.ts';
 
 /** What must not be shown to anybody. */
 const secret = 'never-shown-to-anybody';
@@ -245,7 +245,7 @@ describe('pages for operators, and what pages show when all is not well', { skip
     await guest.context.close();
   });
 
-  test('a terminal is there again after a reload and after the platform was killed, with what it has shown', async () => {
+  test('a terminal is there again, with what it has shown, after a reload and when the platform was killed', async () => {
     const sandboxId = await create();
     await page.goto(`/dashboard/sandboxes/${sandboxId}/terminal`);
     const connected = page.getByText('connected', { exact: true });

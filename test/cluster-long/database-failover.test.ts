@@ -1,14 +1,14 @@
 import { expect, setDefaultTimeout, test } from 'bun:test';
 import { sql } from 'kysely';
-import { connectStore } from '../../../src/api/database/database.ts';
-import { hostsOf } from '../../../src/api/database/postgres/hosts.ts';
-import { reconcileNodes } from '../../../src/api/sandbox/reconcilers/adoption.ts';
-import { keepsUnknown } from '../../../src/api/build/reconcilers/layers.ts';
-import { noticeTimeline } from '../../../src/api/database/timeline.ts';
-import { testUnless } from '../../support/skip.ts';
-import { adminToken, call, Platform, until } from '../platform.ts';
-import { postgresPrograms } from '../postgres.ts';
-import { type PostgresPair, startPair } from '../postgres-pair.ts';
+import { connectStore } from '../../src/api/database/database.ts';
+import { hostsOf } from '../../src/api/database/postgres/hosts.ts';
+import { reconcileNodes } from '../../src/api/sandbox/reconcilers/adoption.ts';
+import { keepsUnknown } from '../../src/api/build/reconcilers/layers.ts';
+import { noticeTimeline } from '../../src/api/database/timeline.ts';
+import { testUnless } from '../support/skip.ts';
+import { adminToken, call, Platform, until } from '../api/platform.ts';
+import { postgresPrograms } from '../api/postgres.ts';
+import { type PostgresPair, startPair } from '../api/postgres-pair.ts';
 
 // A primary that dies and a standby that takes its place, both real: what was answered stays, and what the new one
 // lacks is not taken for dead.

@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { Sandbox } from 'e2b';
 import type { Page } from 'playwright-core';
-import { noBrowser, seriousFindings } from './support/browser.ts';
-import { startSignedIn } from './support/signed-in.ts';
-import type { SignedIn } from './support/signed-in.ts';
+import { noBrowser, seriousFindings } from '../dashboard/support/browser.ts';
+import { startSignedIn } from '../dashboard/support/signed-in.ts';
+import type { SignedIn } from '../dashboard/support/signed-in.ts';
 
 describe('lists of a team', { skip: noBrowser ?? false }, () => {
   let signedIn: SignedIn;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { noBrowser, seriousFindings } from './support/browser.ts';
-import { startSignedIn } from './support/signed-in.ts';
-import type { SignedIn } from './support/signed-in.ts';
+import { noBrowser, seriousFindings } from '../dashboard/support/browser.ts';
+import { startSignedIn } from '../dashboard/support/signed-in.ts';
+import type { SignedIn } from '../dashboard/support/signed-in.ts';
 
 describe('the life of a sandbox in the dashboard', { skip: noBrowser ?? false }, () => {
   let signedIn: SignedIn;
