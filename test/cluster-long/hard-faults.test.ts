@@ -1,3 +1,7 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SQL } from 'bun';
 import { afterAll, beforeAll, expect, setDefaultTimeout } from 'bun:test';
 import { Sandbox } from 'e2b';
 import { PostgresCluster, postgresPrograms, withoutPostgres } from '../api/postgres.ts';
@@ -11,8 +15,9 @@ import {
   startCluster,
   until,
 } from '../cluster/support/cluster.ts';
-import { fillDisk } from '../cluster/support/disk.ts';
+import { fillDisk, mountDisk } from '../cluster/support/disk.ts';
 import { atRest } from '../cluster/support/invariants.ts';
+import { run } from '../cluster/support/network.ts';
 import { type Proxy, startProxy } from '../cluster/support/proxy.ts';
 import { type S3Server, startS3, withoutS3 } from '../support/s3-server.ts';
 import { testUnless } from '../support/skip.ts';
@@ -31,20 +36,28 @@ const processes = ['control0', 'control1', 'control2', 'node0', 'node1'];
 const hourSeconds = 3600;
 const lifeMs = 25_000;
 
+/** Of the disk that has the database's tables; and what is left of it where it is full. */
+const tablesMiB = 512;
+const leftBytes = 128 << 10;
+
 let cluster: Cluster;
 let clocks: Clocks;
+let tables: string;
 let s3: S3Server;
 const lines = {} as { database: Proxy; store: Proxy };
 const made = new AsyncDisposableStack();
 
 beforeAll(async () => {
   if (skipped !== undefined || !programs) return;
+  tables = mkdtempSync(join(tmpdir(), 'atoll-tables-'));
+  made.defer(() => rmSync(tables, { recursive: true }));
+  made.use(await mountDisk(tablesDisk(), tablesMiB));
   const postgres = made.use(await PostgresCluster.start(programs));
   const location = await postgres.newDatabase();
   const direct = location.kind === 'postgres' ? location.url : '';
+  await moveTables(direct);
   lines.database = made.use(await startProxy({ path: postgres.socketPath }));
-  const name = /\/(\w+)\?/.exec(direct)?.[1];
-  const url = `postgres://atoll@127.0.0.1:${lines.database.port}/${name}`;
+  const url = `postgres://atoll@127.0.0.1:${lines.database.port}/${databaseOf(direct)}`;
   clocks = made.use(await startClocks(processes));
   const settings = { ATOLL_ISOLATION_SECONDS: '5', ATOLL_DISK_RESERVE_MIB: '400' };
   const store = async (hostname: string) => {
@@ -64,6 +77,20 @@ afterAll(async () => {
   await cluster?.[Symbol.asyncDispose]();
   await made.disposeAsync();
 });
+
+/** Has the tables of a database, which nobody uses yet, on a disk of their own. */
+async function moveTables(url: string): Promise<void> {
+  const place = join(tablesDisk(), 'postgres');
+  mkdirSync(place);
+  for (const folder of [tables, tablesDisk()]) chmodSync(folder, 0o755);
+  await run('chown', 'postgres:postgres', place);
+  const name = databaseOf(url);
+  await using sql = new SQL(url.replace(`/${name}?`, '/postgres?'), { max: 1 });
+  await sql.unsafe(`create tablespace small location '${place}'`);
+  await sql.unsafe(`alter database ${name} set tablespace small`);
+}
+
+const databaseOf = (url: string) => /\/(\w+)\?/.exec(url)?.[1] ?? '';
 
 /** Has something be so for a while. */
 async function during(ms: number, begin: () => void, end: () => void): Promise<void> {
@@ -87,6 +114,8 @@ const wrongClock = (name: string, seconds: number) =>
     () => clocks.set(name, 0),
   );
 
+const tablesDisk = () => join(tables, 'disk');
+
 const oneOf = <T>(things: readonly T[], random: () => number) => things[Math.floor(random() * things.length)] as T;
 
 const faults: Faults = {
@@ -99,6 +128,27 @@ const faults: Faults = {
     }
   },
   'the database is silent for a minute': () => troubled('database', { isDead: true }, 60_000),
+  'the database gives statements up after 20 ms': async () => {
+    const set = (change: string) =>
+      cluster.query(`do $$ begin execute format('alter database %I ${change}', current_database()); end $$`);
+    await set("set statement_timeout = ''20ms''");
+    lines.database.cut();
+    // A window: all work by that.
+    await Bun.sleep(20_000);
+    await set('reset statement_timeout');
+    lines.database.cut();
+  },
+  'what the database notifies of is lost again and again': async () => {
+    for (let times = 0; times < 40; times++) {
+      await cluster.query("select pg_terminate_backend(pid) from pg_stat_activity where query like 'listen %'");
+      // A window: who listens connects anew.
+      await Bun.sleep(500);
+    }
+  },
+  'the disk of the database is full': async () => {
+    const emptied = await fillDisk(tablesDisk(), leftBytes);
+    await during(20_000, () => {}, emptied);
+  },
   'the store takes 10 KB a second': () => troubled('store', { bytesPerSecond: 10_000 }, 30_000),
   'the store resets connections in the middle of parts': () => troubled('store', { resetAfterBytes: 65_536 }, 20_000),
   'the store is silent': () => troubled('store', { isDead: true }, 20_000),

@@ -73,7 +73,11 @@ clusterTest('of a control process that is killed no request fails but those that
     }
   });
   await until('clients are answered', () => answered > 50);
+  const { url } = controlOf(cluster, 0);
   await controlOf(cluster, 0).kill9();
+  // Its edge ends with it, a moment later: until then it takes connections.
+  const isRefused = (error: unknown) => String(error).includes('ECONNREFUSED');
+  await until('it takes no connection any more', () => fetch(`${url}/health`).then(() => false, isRefused));
   const killedMs = performance.now();
   const before = answered;
   await until('clients are answered by the other one', () => answered > before + 200);

@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from './network.ts';
 
-/** Room that a full disk has left. */
+/** Room that the full disk of a machine has left. */
 const leftBytes = 4 << 20;
 
 /** Mounts a disk of its own on a folder. */
@@ -20,10 +20,10 @@ export async function mountDisk(folder: string, sizeMiB: number): Promise<AsyncD
   };
 }
 
-/** Fills the disk that a folder is on; answers what makes it as it was. */
-export async function fillDisk(folder: string): Promise<() => void> {
+/** Fills the disk that a folder is on, but for so many bytes; answers what makes it as it was. */
+export async function fillDisk(folder: string, leaves = leftBytes): Promise<() => void> {
   const { bavail, bsize } = statfsSync(folder);
   const ballast = join(folder, 'ballast');
-  await run('fallocate', '-l', String(Math.max(1, bavail * bsize - leftBytes)), ballast);
+  await run('fallocate', '-l', String(Math.max(1, bavail * bsize - leaves)), ballast);
   return () => rmSync(ballast);
 }
