@@ -92,6 +92,7 @@ import {
   listDefaultTemplatesRoute,
   listTemplatesV1,
   listTemplatesV2,
+  readTemplateContentRoute,
   readTemplateRoute,
 } from './template/http/list.ts';
 import {
@@ -164,6 +165,7 @@ export const routes: readonly Route<ApiParts>[] = [
   listTemplatesV2,
   listDefaultTemplatesRoute,
   readTemplateRoute,
+  readTemplateContentRoute,
   readTemplateAlias,
   registerBuildV1,
   registerBuildV2,

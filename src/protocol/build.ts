@@ -167,6 +167,8 @@ export type BuildProtocol = {
     keep: string[],
     replaceable?: string[],
   ): Promise<{ layersDeleted: number; filesDeleted: number; bytesFreed: number }>;
+  /** How large these layers are, bytes by digest; of those that are here. */
+  layerBytes(digests: string[]): Promise<Record<string, number>>;
 };
 
 /** The same on a node of a cluster, which control helps. */

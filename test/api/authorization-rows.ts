@@ -128,6 +128,7 @@ export const authorizationRows: Record<string, Row> = {
   listTemplates: own(200, '/templates'),
   listTemplatesV2: own(200, '/v2/templates'),
   getTemplate: template(200, 404, ({ alias }) => `/templates/${alias}`),
+  getTemplateContent: template(200, 404, ({ alias }) => `/templates/${alias}/content`),
   // "Taken by another team" is what the route is for.
   getTemplateAlias: template(200, 403, ({ alias }) => `/templates/aliases/${alias}`),
   updateTemplate: template(200, 404, ({ alias }) => `/templates/${alias}`, {}),

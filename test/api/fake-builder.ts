@@ -21,5 +21,6 @@ export function endlessBuilder(): BuildProtocol {
     async collect() {
       return { layersDeleted: 0, filesDeleted: 0, bytesFreed: 0 };
     },
+    layerBytes: async () => ({}),
   };
 }

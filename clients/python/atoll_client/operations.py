@@ -1360,6 +1360,33 @@ class TemplateBuildStartV2(TypedDict):
     readyCmd: NotRequired[str]
 
 
+class TemplateContent(TypedDict):
+    # The newest build that is ready
+    buildID: str
+    user: str
+    # Absent: the home directory of the user
+    workdir: NotRequired[str]
+    startCommand: NotRequired[str]
+    readyCommand: NotRequired[str]
+    layers: List[TemplateContentLayersItem]
+
+
+class TemplateContentLayersItem(TypedDict):
+    digest: str
+    # Absent where no machine that has it answers
+    sizeBytes: NotRequired[int]
+    # Other templates that have it, of the team and those that every team may use
+    sharedBy: List[TemplateContentLayersItemSharedByItem]
+
+
+class TemplateContentLayersItemSharedByItem(TypedDict):
+    templateID: str
+    # Deprecated
+    aliases: List[str]
+    # namespace/alias, or the bare alias when it has no namespace
+    names: List[str]
+
+
 class TemplateRequestResponseV3(TypedDict):
     templateID: str
     buildID: str
@@ -3171,6 +3198,23 @@ class Operations(Caller):
             "/templates/{templateID}/builds/{buildID}/status",
             path_values={"templateID": template_id, "buildID": build_id},
             query={"logsOffset": logs_offset, "limit": limit, "level": level},
+            timeout=timeout,
+            token=token,
+        )
+
+    def get_template_content(
+        self,
+        template_id: str,
+        *,
+        timeout: Optional[float] = None,
+        token: Optional[str] = None,
+    ) -> TemplateContent:
+        """Get how sandboxes of a template of the team begin, and its layers with who shares them"""
+        return self.ask_json(
+            "getTemplateContent",
+            "GET",
+            "/templates/{templateID}/content",
+            path_values={"templateID": template_id},
             timeout=timeout,
             token=token,
         )

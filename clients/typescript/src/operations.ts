@@ -1300,6 +1300,28 @@ export interface Schemas {
     startCmd?: string | undefined;
     readyCmd?: string | undefined;
   };
+  TemplateContent: {
+    /** The newest build that is ready */
+    buildID: string;
+    user: string;
+    /** Absent: the home directory of the user */
+    workdir?: string | undefined;
+    startCommand?: string | undefined;
+    readyCommand?: string | undefined;
+    layers: Array<{
+      digest: string;
+      /** Absent where no machine that has it answers; at least 0 */
+      sizeBytes?: number | undefined;
+      /** Other templates that have it, of the team and those that every team may use */
+      sharedBy: Array<{
+        templateID: string;
+        /** Deprecated */
+        aliases: Array<string>;
+        /** namespace/alias, or the bare alias when it has no namespace */
+        names: Array<string>;
+      }>;
+    }>;
+  };
   TemplateRequestResponseV3: {
     templateID: string;
     buildID: string;
@@ -2216,6 +2238,13 @@ export interface Operations {
     };
     answer: Schemas['TemplateBuildInfo'];
   };
+  /** Get how sandboxes of a template of the team begin, and its layers with who shares them */
+  getTemplateContent: {
+    request: {
+      templateID: string;
+    };
+    answer: Schemas['TemplateContent'];
+  };
   /** Get the upload URL for the files of a COPY, and whether they are there already */
   getTemplateFileUpload: {
     request: {
@@ -2871,6 +2900,7 @@ export const wires: { readonly [Name in keyof Operations]: Wire } = {
   getTemplateAlias: { method: 'GET', path: '/templates/aliases/{alias}', answer: 'json' },
   getTemplateBuildLogs: { method: 'GET', path: '/templates/{templateID}/builds/{buildID}/logs', query: ['cursor', 'limit', 'direction', 'level', 'source'], answer: 'json' },
   getTemplateBuildStatus: { method: 'GET', path: '/templates/{templateID}/builds/{buildID}/status', query: ['logsOffset', 'limit', 'level'], answer: 'json' },
+  getTemplateContent: { method: 'GET', path: '/templates/{templateID}/content', answer: 'json' },
   getTemplateFileUpload: { method: 'GET', path: '/templates/{templateID}/files/{hash}', answer: 'json' },
   getVolume: { method: 'GET', path: '/volumes/{volumeID}', answer: 'json' },
   getVolumeFile: { method: 'GET', path: '/volumecontent/{volumeID}/file', query: ['path'], answer: 'bytes' },

@@ -104,6 +104,10 @@ export function createBuilds(options: BuildsOptions): NodeBuildProtocol & { stop
         files: options.cachedFiles(),
       });
     },
+    async layerBytes(digests) {
+      const here = digests.filter(digest => node.layers.has(digest));
+      return Object.fromEntries(here.map(digest => [digest, node.layers.bytes(digest)]));
+    },
     async stop() {
       for (const { abort } of builds.values()) abort.abort(new AtollError('canceled', 'the platform was stopped'));
       await Promise.all([...builds.values()].map(build => build.done));

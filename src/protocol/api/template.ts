@@ -64,6 +64,30 @@ export const TemplateWithBuilds = Type.Object(
 );
 export type TemplateWithBuilds = Static<typeof TemplateWithBuilds>;
 
+/** How sandboxes of a template begin, and the layers of their files, lowest first. */
+export const TemplateContent = Type.Object(
+  {
+    buildID: Type.String({ format: 'uuid', description: 'The newest build that is ready' }),
+    user: Type.String(),
+    workdir: Type.Optional(Type.String({ description: 'Absent: the home directory of the user' })),
+    startCommand: Type.Optional(Type.String()),
+    readyCommand: Type.Optional(Type.String()),
+    layers: Type.Array(
+      Type.Object({
+        digest: Type.String(),
+        sizeBytes: Type.Optional(
+          Type.Integer({ minimum: 0, description: 'Absent where no machine that has it answers' }),
+        ),
+        sharedBy: Type.Array(Type.Object({ templateID: Type.String(), ...names }), {
+          description: 'Other templates that have it, of the team and those that every team may use',
+        }),
+      }),
+    ),
+  },
+  { $id: 'TemplateContent' },
+);
+export type TemplateContent = Static<typeof TemplateContent>;
+
 /** Answer of GET /templates/aliases/{alias}. */
 export const TemplateAlias = Type.Object(
   { templateID: Type.String(), public: Type.Boolean() },

@@ -103,4 +103,5 @@ export const buildTable = {
     Type.Object({ layersDeleted: count(), filesDeleted: count(), bytesFreed: count() }),
     { deadlineMs: longMs },
   ),
+  layerBytes: method([Type.Array(Type.String())], mapOf(count())),
 } satisfies MethodTable<NodeBuildProtocol>;

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test';
 import { registerTemplate } from '../../../src/api/template/rules/provision.ts';
 import { onEachDatabase } from '../databases.ts';
 import { Platform, baseTemplate } from '../platform.ts';
+import { ScriptedBuilder } from '../scripted-builder.ts';
 
 type TemplateBody = Record<string, unknown> & { templateID: string };
 
@@ -51,6 +52,29 @@ onEachDatabase(database => {
       (await platform.call('GET', '/default-templates', undefined, headers)).body as TemplateBody[];
     expect(await listed()).toMatchObject([{ names: ['base'], spawnCount: 1, buildCount: 1, buildStatus: 'ready' }]);
     expect(await listed({ 'x-api-key': key })).toMatchObject([{ names: ['base'], spawnCount: 0, lastSpawnedAt: null }]);
+  });
+
+  test('a template tells how its sandboxes begin, and its layers with their size and who shares them', async () => {
+    const builder = new ScriptedBuilder();
+    await using platform = await Platform.start({ database, builder });
+    const { parts } = platform.api;
+    const layers = [...baseTemplate.layers, 'sha256:11'];
+    const own = { ...baseTemplate, alias: 'inner', public: false, layers };
+    await registerTemplate(parts, platform.team, own);
+    await registerTemplate(parts, platform.team, { ...own, alias: 'twin', layers: ['sha256:11'] });
+    const { status, body } = await platform.call('GET', '/templates/inner/content');
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      user: 'user',
+      layers: [
+        ...baseTemplate.layers.map(digest => ({ digest, sharedBy: [{ names: ['base'] }] })),
+        { digest: 'sha256:11', sizeBytes: 4096, sharedBy: [{ names: ['twin'] }] },
+      ],
+    });
+    const { key } = await platform.otherTeam();
+    const byOthers = async (name: string) =>
+      (await platform.call('GET', `/templates/${name}/content`, undefined, { 'x-api-key': key })).status;
+    expect([await byOthers('inner'), await byOthers('base'), await byOthers('nothing')]).toEqual([404, 403, 404]);
   });
 
   test('registering the same again changes nothing; another content is the next build', async () => {

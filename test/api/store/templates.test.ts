@@ -23,6 +23,7 @@ import {
   tagsOf,
   unnameTemplate,
 } from '../../../src/api/template/store/change.ts';
+import { layersByTemplate } from '../../../src/api/template/store/layers.ts';
 import { listBuilds, listDefaultTemplates, listTemplates, newestBuilds } from '../../../src/api/template/store/list.ts';
 import { putTags, tagNames } from '../../../src/api/template/store/put-tags.ts';
 import {
@@ -167,6 +168,8 @@ onEachDatabase(database => {
     const newest = await newestBuilds(db, ['second', 'third']);
     expect([newest.get('second')?.newest.buildId, newest.get('second')?.ready?.buildId]).toEqual(['w1', 'r1']);
     expect(newest.has('third')).toBe(false);
+    expect([...(await layersByTemplate(db, teamId))]).toEqual([['second', new Set(ready('second', 'r1').layers)]]);
+    expect((await layersByTemplate(db, theirs.teamId)).size).toBe(0);
     expect((await listBuilds(db, 'second', { limit: 9 })).map(({ buildId }) => buildId)).toEqual(['w1', 'r1']);
     expect(await readyBuild(db, 'second', 'w1')).toBeNull();
     expect(await readyBuild(db, 'third', 'r1')).toBeNull();

@@ -15,4 +15,5 @@ export const noBuilder: BuildProtocol = {
   cancel: async () => {},
   forget: async () => {},
   collect: async () => ({ layersDeleted: 0, filesDeleted: 0, bytesFreed: 0 }),
+  layerBytes: async () => ({}),
 };

@@ -88,6 +88,13 @@ export function clusterBuilder(deps: BuilderDeps): BuildProtocol {
         bytesFreed: sum(freed => freed.bytesFreed),
       };
     },
+    async layerBytes(digests) {
+      // What a machine that does not answer has, another one may have, too.
+      const all = await Promise.all(
+        machines.usable().map(({ machine }) => machine.builds.layerBytes(digests).catch(() => ({}))),
+      );
+      return Object.assign({}, ...all) as Record<string, number>;
+    },
   };
 }
 

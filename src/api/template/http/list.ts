@@ -1,10 +1,12 @@
 import { Type } from '@sinclair/typebox';
 import { int32 } from '../../../protocol/api/primitives.ts';
-import { Template, TemplateWithBuilds } from '../../../protocol/api/template.ts';
+import { Template, TemplateContent, TemplateWithBuilds } from '../../../protocol/api/template.ts';
 import { defaultTemplates, listTemplatesOf, readTemplate, templatePageMax } from '../rules/list.ts';
+import { readContent } from '../rules/content.ts';
 import { requireOwnTeam } from '../../team/rules/own-team.ts';
 import { route } from '../../http/route.ts';
-import { templateView, templateWithBuildsView } from './view.ts';
+import { templateContentView, templateView, templateWithBuildsView } from './view.ts';
+import type { BuildProtocol } from '../../../protocol/build.ts';
 import type { Db } from '../../database/db.ts';
 
 const teamID = Type.Optional(Type.String({ description: 'Deprecated; must be the team of the credential' }));
@@ -83,5 +85,20 @@ export const readTemplateRoute = route({
       body: templateWithBuildsView(template, names, builds),
       headers: { ...(nextToken !== null && { 'X-Next-Token': nextToken }) },
     };
+  },
+});
+
+/** `GET /templates/{templateID}/content` */
+export const readTemplateContentRoute = route({
+  operationId: 'getTemplateContent',
+  method: 'GET',
+  path: '/templates/{templateID}/content',
+  summary: 'Get how sandboxes of a template of the team begin, and its layers with who shares them',
+  auth: 'team',
+  params: Type.Object({ templateID: Type.String() }),
+  responses: { 200: { description: 'Of the newest build that is ready', schema: TemplateContent } },
+  errors: [404],
+  async handle(deps: { db: Db; builder: BuildProtocol }, { caller, params }) {
+    return { status: 200, body: templateContentView(await readContent(deps, caller.team, params.templateID)) };
   },
 });

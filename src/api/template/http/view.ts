@@ -1,7 +1,8 @@
-import type { Template, TemplateBuild, TemplateWithBuilds } from '../../../protocol/api/template.ts';
+import type { Template, TemplateBuild, TemplateContent, TemplateWithBuilds } from '../../../protocol/api/template.ts';
 import { agentVersion } from '../../../protocol/agent.ts';
 import { formatTime } from '../../../base/time.ts';
 import { defaultSize } from '../../../protocol/default-size.ts';
+import type { ContentOfTemplate } from '../rules/content.ts';
 import type { ListedTemplate } from '../rules/list.ts';
 import type { TemplateName, TemplateRecord } from '../record.ts';
 import type { BuildRecord } from '../../build/record.ts';
@@ -38,6 +39,23 @@ export function templateWithBuildsView(
     ...namesView(names),
     ...useView(template),
     builds: builds.map(buildView),
+  };
+}
+
+/** What sandboxes of a template begin with. */
+export function templateContentView({ build, layers }: ContentOfTemplate): TemplateContent {
+  const { defaultUser, defaultWorkdir, startCommand, readyCommand } = build.config;
+  return {
+    buildID: build.buildId,
+    user: defaultUser,
+    ...(defaultWorkdir !== '' && { workdir: defaultWorkdir }),
+    ...(startCommand !== undefined && { startCommand }),
+    ...(readyCommand !== undefined && { readyCommand }),
+    layers: layers.map(({ digest, sizeBytes, sharedBy }) => ({
+      digest,
+      ...(sizeBytes !== null && { sizeBytes }),
+      sharedBy: sharedBy.map(({ templateId, names }) => ({ templateID: templateId, ...namesView(names) })),
+    })),
   };
 }
 

@@ -91,9 +91,7 @@ export async function readTemplate(
   text: string,
   query: { limit?: number; nextToken?: string },
 ): Promise<{ template: TemplateRecord; names: TemplateName[]; builds: BuildRecord[]; nextToken: string | null }> {
-  const template = await ownTemplate(db, team, parseReference(text, 'templateID'));
-  if (!template) throw new AtollError('not_found', `Template "${text}" was not found`);
-  if (template.teamId !== team.teamId) throw new AtollError('forbidden', `Template "${text}" belongs to another team`);
+  const template = await readableTemplate(db, team, text);
   const limit = query.limit ?? templatePageMax;
   const after = query.nextToken === undefined ? undefined : parseCursor(query.nextToken);
   const found = await listBuilds(db, template.templateId, { limit: limit + 1, ...(after && { after }) });
@@ -104,6 +102,14 @@ export async function readTemplate(
     builds: items,
     nextToken,
   };
+}
+
+/** One of a team's own templates. Throws `not_found`, `forbidden` for a public one of another team, `invalid`. */
+export async function readableTemplate(db: Db, team: TeamRecord, text: string): Promise<TemplateRecord> {
+  const template = await ownTemplate(db, team, parseReference(text, 'templateID'));
+  if (!template) throw new AtollError('not_found', `Template "${text}" was not found`);
+  if (template.teamId !== team.teamId) throw new AtollError('forbidden', `Template "${text}" belongs to another team`);
+  return template;
 }
 
 /** For operations on one's own templates: the template that is meant, also by its ID, if this team may know of it. */

@@ -11,6 +11,7 @@ import { Loaded } from '../../parts/loaded.tsx';
 import { Card, Page } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
 import { buildTone } from './build-tone.ts';
+import { Content } from './content.tsx';
 import { Tags } from './tags.tsx';
 import { RoleButton, useForbidden } from '../../parts/role-button.tsx';
 
@@ -71,6 +72,7 @@ export function TemplatePage() {
                   <dd>{names.join(', ') || '–'}</dd>
                 </dl>
               </Card>
+              {builds.some(({ status }) => status === 'ready') && <Content templateId={templateId} />}
               <Tags templateId={templateId} builds={builds} />
             </div>
           </div>
