@@ -44,7 +44,8 @@ export function s3Store({ bucket, prefix, endpoint, region, keyId, secret }: S3P
   };
   return {
     place,
-    put: (key, bytes) => attempt(async () => void (await client.write(base + key, bytes))),
+    // Once: what came of a write that was broken off could take the place of one that was tried again.
+    put: (key, bytes) => attempt(async () => void (await client.write(base + key, bytes, { retry: 0 }))),
     get: key =>
       attempt(async () => {
         try {

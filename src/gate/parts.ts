@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { AtollError } from '../base/error.ts';
 import { inPieces } from '../base/pieces.ts';
 import { partBytes } from '../protocol/blob.ts';
@@ -46,8 +47,13 @@ export async function* receiveParts(urls: readonly string[]): AsyncGenerator<Uin
   }
 }
 
+/**
+ * A part that is tried again may still be on its way from before, and be cut off there: a store that takes what came of
+ * it must not put that in the place of the whole one, so it is told the digest (RFC 1864) and refuses it.
+ */
 async function put(url: string, bytes: Uint8Array): Promise<void> {
-  await attempt(url, { method: 'PUT', body: bytes as Uint8Array<ArrayBuffer> }, async () => {});
+  const headers = { 'Content-MD5': createHash('md5').update(bytes).digest('base64') };
+  await attempt(url, { method: 'PUT', headers, body: bytes as Uint8Array<ArrayBuffer> }, async () => {});
 }
 
 function get(url: string): Promise<Uint8Array> {

@@ -1,4 +1,5 @@
 import { chmodSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
@@ -183,4 +184,44 @@ s3Test('a machine sends and gets parts by signed URLs, and one of another signat
   const [read = ''] = urls('GET');
   expect((await fetch(read, { method: 'PUT', body: 'x' })).status).toBe(403);
   expect((await fetch(read.replace('00000?', '00001?'))).status).toBe(403);
+});
+
+/** A line that breaks the first connection in the middle, and lets the server know when it is told to. */
+async function lateLine(target: string): Promise<AsyncDisposable & { endpoint: string; letKnow(): void }> {
+  const server: Socket[] = [];
+  const line = createServer(client => {
+    const upstream = connect(Number(new URL(target).port), '127.0.0.1');
+    const isFirst = server.push(upstream) === 1;
+    for (const socket of [client, upstream]) socket.on('error', () => {});
+    upstream.pipe(client);
+    if (!isFirst) return void client.pipe(upstream);
+    client.once('data', bytes => {
+      upstream.write(bytes);
+      client.resetAndDestroy();
+    });
+  });
+  await new Promise<void>(resolve => void line.listen(0, '127.0.0.1', resolve));
+  const { port } = line.address() as AddressInfo;
+  return {
+    endpoint: `http://127.0.0.1:${port}`,
+    letKnow: () => void server[0]?.end(),
+    async [Symbol.asyncDispose]() {
+      for (const socket of server) socket.destroy();
+      line.close();
+    },
+  };
+}
+
+s3Test('what came of a part that was broken off takes the place of no whole one, however late', async () => {
+  await using line = await lateLine(s3.endpoint);
+  const store = bucket({ endpoint: line.endpoint });
+  const content = crypto.getRandomValues(new Uint8Array(1 << 20));
+  // It is broken off once, and sent again.
+  await sendParts(stream(content, 100_000), [store.presign?.('late', 'PUT', 60) ?? '']);
+  const sizes = async () => (await store.get('late')).length;
+  expect(await sizes()).toBe(content.length);
+  line.letKnow();
+  // A window: the server may take what it has for all.
+  await Bun.sleep(1_000);
+  expect(await sizes()).toBe(content.length);
 });
