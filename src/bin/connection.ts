@@ -7,6 +7,7 @@ import { readIfThere } from '../base/small-file.ts';
 import { runningUrl } from './platform/instance.ts';
 import type { Settings } from './settings/settings.ts';
 import { parseJson } from '../base/json-text.ts';
+import { advice } from '../base/process/set-up.ts';
 
 type Environment = Record<string, string>;
 
@@ -55,8 +56,7 @@ export function localConnection({ dataDir, domain }: Settings): Connection {
   if (url === undefined || apiKey === undefined)
     throw new AtollError(
       'unavailable',
-      `No platform runs on ${dataDir}. Start it with \`npm run up\`, set ATOLL_DATA_DIR, or \`atoll login\` to ` +
-        'another one.',
+      `No platform runs on ${dataDir}: ${advice.start}, set ATOLL_DATA_DIR, or \`atoll login\` to another one.`,
     );
   const { port } = new URL(url);
   return { url, apiKey: apiKey.trim(), domain: port === '' ? domain : `${domain}:${port}` };

@@ -12,6 +12,7 @@ import type { ExecutionRef } from '../protocol/node.ts';
 import { readIfThere } from '../base/small-file.ts';
 import { builtPrograms, criuDir, runscDir } from './repository.ts';
 import { isWildcard, type Settings } from './settings/settings.ts';
+import { advice } from '../base/process/set-up.ts';
 
 /** Settings and callbacks of the node of this installation. */
 type OwnNodeOptions = {
@@ -30,8 +31,7 @@ type OwnNodeOptions = {
 export async function startOwnNode(options: OwnNodeOptions): Promise<Node> {
   const { settings, log, nodeId, poolSize, onLost } = options;
   for (const path of Object.values(builtPrograms)) {
-    if (!existsSync(path))
-      throw new AtollError('unavailable', `${path} is not built yet. Run \`npm run up\`, which builds it.`);
+    if (!existsSync(path)) throw new AtollError('unavailable', `${path} is missing: ${advice.setUp}.`);
   }
   const nodeOptions: NodeOptions = {
     nodeId,

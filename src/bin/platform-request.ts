@@ -7,6 +7,7 @@ import { readIfThere } from '../base/small-file.ts';
 import { runningUrl } from './platform/instance.ts';
 import type { Connection } from '../cli/connection/connection.ts';
 import type { Settings } from './settings/settings.ts';
+import { advice } from '../base/process/set-up.ts';
 
 /** Where requests go, and as whom. */
 export type Target = () => Promise<{ url: string; credential: Credential }>;
@@ -128,7 +129,7 @@ async function ask(
 function noPlatform(dataDir: string): AtollError {
   return new AtollError(
     'unavailable',
-    `No platform runs on ${dataDir}. Start it with \`npm run up\`, or set ATOLL_DATA_DIR.`,
+    `No platform runs on ${dataDir}: ${advice.start}, set ATOLL_DATA_DIR, or \`atoll login\` for sandboxes elsewhere.`,
   );
 }
 

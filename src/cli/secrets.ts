@@ -4,7 +4,7 @@ import type { Command, Terminal } from './terminal/command.ts';
 import { readAll } from './terminal/input-text.ts';
 import { pairsOf } from './terminal/pairs.ts';
 import type { PlatformList, PlatformRequest } from './connection/platform-request.ts';
-import { jsonText, show } from './terminal/table.ts';
+import { confirm, jsonText, show } from './terminal/table.ts';
 
 type Secret = { secretID: string; name: string; currentVersion: number; updatedAt: string };
 
@@ -34,15 +34,15 @@ export function secretCommands(request: PlatformRequest, list: PlatformList): Co
     },
     {
       name: 'secret update',
-      usage: '[--metadata NAME=VALUE]... SECRET',
+      usage: '[--metadata NAME=VALUE]... [--json] SECRET',
       summary: 'Gives a secret the value that it reads from its input; running sandboxes use it from then on',
       async run(args, terminal) {
-        const { values, positionals } = parseArguments(args, { metadata: options.metadata }, ['SECRET']);
-        await request('POST', pathOf(positionals[0]), {
+        const { values, positionals } = parseArguments(args, options, ['SECRET']);
+        const secret = await request('POST', pathOf(positionals[0]), {
           value: await valueOf(terminal),
           ...(values.metadata && { metadata: pairsOf('--metadata', values.metadata) }),
         });
-        terminal.err('Updated.\n');
+        confirm(terminal, values.json, secret, 'Updated.');
         return 0;
       },
     },
@@ -65,12 +65,12 @@ export function secretCommands(request: PlatformRequest, list: PlatformList): Co
     },
     {
       name: 'secret delete',
-      usage: 'SECRET',
+      usage: '[--json] SECRET',
       summary: 'Deletes a secret, by its name or ID; running sandboxes lose it',
       async run(args, terminal) {
-        const { positionals } = parseArguments(args, {}, ['SECRET']);
+        const { values, positionals } = parseArguments(args, { json: options.json }, ['SECRET']);
         await request('DELETE', pathOf(positionals[0]));
-        terminal.err('Deleted.\n');
+        confirm(terminal, values.json, { secretID: positionals[0] }, 'Deleted.');
         return 0;
       },
     },

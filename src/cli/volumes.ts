@@ -1,9 +1,9 @@
 import { AtollError } from '../base/error.ts';
-import { parseArguments } from './terminal/arguments.ts';
+import { jsonOption, parseArguments } from './terminal/arguments.ts';
 import type { Command } from './terminal/command.ts';
 import type { PlatformRequest } from './connection/platform-request.ts';
 import type { RestoredVolume } from '../protocol/api/volume.ts';
-import { jsonText, show } from './terminal/table.ts';
+import { confirm, jsonText, show } from './terminal/table.ts';
 
 type Listed = { volumeID: string; name: string; copiedAt?: string };
 type Volume = Listed & { token: string };
@@ -13,7 +13,7 @@ type Volume = Listed & { token: string };
  */
 export function volumeCommands(request: PlatformRequest): Command[] {
   const list = async () => (await request('GET', '/volumes')) as Listed[];
-  const pathOf = async (wanted = '') => {
+  const idOf = async (wanted = '') => {
     const volumes = await list();
     const volume = volumes.find(({ name }) => name === wanted) ?? volumes.find(({ volumeID }) => volumeID === wanted);
     if (!volume)
@@ -21,8 +21,9 @@ export function volumeCommands(request: PlatformRequest): Command[] {
         'not_found',
         `There is no volume with the name or ID "${wanted}". \`atoll volume list\` shows those that there are.`,
       );
-    return `/volumes/${encodeURIComponent(volume.volumeID)}`;
+    return volume.volumeID;
   };
+  const pathOf = async (wanted?: string) => pathOfVolume(await idOf(wanted));
   return [
     {
       name: 'volume create',
@@ -65,18 +66,25 @@ export function volumeCommands(request: PlatformRequest): Command[] {
       },
     },
     restoreCommand(request, pathOf),
-    {
-      name: 'volume delete',
-      usage: 'VOLUME',
-      summary: 'Deletes a volume that no sandbox has, by its name or ID, with all that is in it',
-      async run(args, terminal) {
-        const { positionals } = parseArguments(args, {}, ['VOLUME']);
-        await request('DELETE', await pathOf(positionals[0]));
-        terminal.err('Deleted.\n');
-        return 0;
-      },
-    },
+    deleteCommand(request, idOf),
   ];
+}
+
+const pathOfVolume = (volumeID: string) => `/volumes/${encodeURIComponent(volumeID)}`;
+
+function deleteCommand(request: PlatformRequest, idOf: (wanted?: string) => Promise<string>): Command {
+  return {
+    name: 'volume delete',
+    usage: '[--json] VOLUME',
+    summary: 'Deletes a volume that no sandbox has, by its name or ID, with all that is in it',
+    async run(args, terminal) {
+      const { values, positionals } = parseArguments(args, jsonOption, ['VOLUME']);
+      const volumeID = await idOf(positionals[0]);
+      await request('DELETE', pathOfVolume(volumeID));
+      confirm(terminal, values.json, { volumeID }, 'Deleted.');
+      return 0;
+    },
+  };
 }
 
 function restoreCommand(request: PlatformRequest, pathOf: (wanted?: string) => Promise<string>): Command {

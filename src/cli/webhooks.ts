@@ -1,7 +1,7 @@
-import { parseArguments } from './terminal/arguments.ts';
+import { jsonOption, parseArguments } from './terminal/arguments.ts';
 import type { Command } from './terminal/command.ts';
 import type { PlatformRequest } from './connection/platform-request.ts';
-import { jsonText, show } from './terminal/table.ts';
+import { confirm, jsonText, show } from './terminal/table.ts';
 
 type Webhook = { id: string; name: string; url: string; enabled: boolean; failing: boolean; events: string[] };
 type Delivery = { eventId: string; state: string; attempts: number; lastStatus: number | null };
@@ -48,23 +48,23 @@ export function webhookCommands(request: PlatformRequest): Command[] {
     ...deliveryCommands(request),
     ...['enable', 'disable'].map((word): Command => ({
       name: `webhook ${word}`,
-      usage: 'WEBHOOK_ID',
+      usage: '[--json] WEBHOOK_ID',
       summary: word === 'enable' ? 'Sends events to a webhook again' : 'Sends a webhook no more events',
       async run(args, terminal) {
-        const { positionals } = parseArguments(args, {}, ['WEBHOOK_ID']);
-        await request('PATCH', pathOf(positionals[0]), { enabled: word === 'enable' });
-        terminal.err(word === 'enable' ? 'On.\n' : 'Off.\n');
+        const { values, positionals } = parseArguments(args, jsonOption, ['WEBHOOK_ID']);
+        const webhook = await request('PATCH', pathOf(positionals[0]), { enabled: word === 'enable' });
+        confirm(terminal, values.json, webhook, word === 'enable' ? 'On.' : 'Off.');
         return 0;
       },
     })),
     {
       name: 'webhook delete',
-      usage: 'WEBHOOK_ID',
+      usage: '[--json] WEBHOOK_ID',
       summary: 'Deletes a webhook',
       async run(args, terminal) {
-        const { positionals } = parseArguments(args, {}, ['WEBHOOK_ID']);
+        const { values, positionals } = parseArguments(args, jsonOption, ['WEBHOOK_ID']);
         await request('DELETE', pathOf(positionals[0]));
-        terminal.err('Deleted.\n');
+        confirm(terminal, values.json, { id: positionals[0] }, 'Deleted.');
         return 0;
       },
     },
@@ -92,13 +92,13 @@ function deliveryCommands(request: PlatformRequest): Command[] {
     },
     {
       name: 'webhook redeliver',
-      usage: 'WEBHOOK_ID EVENT_ID',
+      usage: '[--json] WEBHOOK_ID EVENT_ID',
       summary: 'Sends an event to a webhook once more',
       async run(args, terminal) {
-        const { positionals } = parseArguments(args, {}, ['WEBHOOK_ID', 'EVENT_ID']);
+        const { values, positionals } = parseArguments(args, jsonOption, ['WEBHOOK_ID', 'EVENT_ID']);
         const [id, event = ''] = positionals;
         await request('POST', `${pathOf(id)}/deliveries/${encodeURIComponent(event)}/redeliver`);
-        terminal.err('It is sent.\n');
+        confirm(terminal, values.json, { webhookID: id, eventID: event }, 'It is sent.');
         return 0;
       },
     },

@@ -70,6 +70,10 @@ test('the package for npm is all of it, without the checkout', { timeout: 300_00
   assert.equal(await elsewhere('sandbox', 'exec', sandboxId, '--', 'printenv', 'COLOUR'), 'blue');
   assert.match(await elsewhere('completion', 'bash'), /complete .*atoll/);
   assert.ok((await elsewhere('__complete', '--', 'sandbox', 'info', '')).split('\n').includes(sandboxId));
+  const stranger = { ...env, HOME: join(home, 'stranger') };
+  const refused = await runToEnd([join(prefix!, 'bin/atoll'), 'sandbox', 'list'], { env: stranger, cwd: home });
+  assert.equal(refused.exitCode, 1);
+  assert.match(refused.stderr, /start one where the whole release is installed, .*`atoll login`/);
 });
 
 test('exec has the output, input and exit code of the command', async () => {
@@ -153,6 +157,116 @@ test('what was made is told as the API says it, with --json', async () => {
   await ok('template', 'delete', built.templateID);
   const { url } = JSON.parse(await ok('sandbox', 'open', '--json', sandboxId, '8000')) as { url: string };
   assert.equal(url, await ok('sandbox', 'open', sandboxId, '8000'));
+});
+
+// Commands without --json, each with the reason.
+const withoutJson: Record<string, string> = {
+  'sandbox shell': 'a person types into it',
+  'sandbox exec': 'its output is that of the command inside',
+  ssh: 'its output is that of the shell or command inside',
+  'ssh-proxy': 'it carries bytes',
+  forward: 'it goes on until it is interrupted',
+  'sandbox forward': 'it goes on until it is interrupted',
+  'ssh-config': 'it prints lines for a file of OpenSSH',
+  completion: 'it prints a program for a shell',
+  man: 'it prints a page for man',
+};
+
+test('every command has --json, or a reason to have none; the manual and the completion know of it', async () => {
+  const lines = (await ok('help')).split('\n').filter(line => line.startsWith('  atoll '));
+  const usages = lines.map(line => line.trim().split(/ {2,}/)[0]?.replace('atoll ', '') ?? '');
+  assert.ok(usages.length > 70, String(usages.length));
+  const missing = usages.filter(usage => !usage.includes('--json'));
+  const nameOf = (usage: string) =>
+    usage
+      .split(' ')
+      .filter((word, index) => index < 2 && /^[a-z-]+$/.test(word))
+      .join(' ');
+  assert.deepEqual(
+    missing
+      .map(nameOf)
+      .map(name => name.replace(/^completion.*/, 'completion'))
+      .toSorted(),
+    Object.keys(withoutJson).toSorted(),
+  );
+  const having = usages.length - missing.length;
+  assert.equal((await ok('man')).match(/^\\fBatoll .*\\-\\-json/gm)?.length, having);
+  assert.deepEqual(await ok('__complete', '--', 'sandbox', 'pause', '--js'), '--json');
+});
+
+test('what was done is told by the names of the API, with --json', async () => {
+  const json = async (...args: string[]) => JSON.parse(await ok(...args, '--json')) as unknown;
+  const sandboxID = await ok('sandbox', 'create');
+  assert.deepEqual(await json('sandbox', 'extend', sandboxID, '60'), { sandboxID, timeout: 60 });
+  assert.deepEqual(await json('sandbox', 'pause', sandboxID), { sandboxID, state: 'paused' });
+  writeFileSync(join(home, 'told.txt'), 'told');
+  const inside = { name: 'told.txt', type: 'file', path: '/tmp/told.txt' };
+  assert.deepEqual(await json('sandbox', 'cp', 'told.txt', `${sandboxID}:/tmp/`), inside);
+  const outside = { name: 'back.txt', type: 'file', path: join(home, 'back.txt') };
+  assert.deepEqual(await json('sandbox', 'cp', `${sandboxID}:/tmp/told.txt`, 'back.txt'), outside);
+  const killed = await run(['sandbox', 'kill', '--json', 'nosuch', sandboxID]);
+  assert.deepEqual([killed.exitCode, JSON.parse(killed.stdout)], [1, [{ sandboxID }]]);
+
+  const [volumeID, secretID] = [
+    await ok('volume', 'create', 'told'),
+    (await run(['secret', 'create', 'told'], 'a')).stdout,
+  ];
+  assert.deepEqual(await json('volume', 'delete', 'told'), { volumeID });
+  const updated = JSON.parse((await run(['secret', 'update', '--json', 'told'], 'b')).stdout) as Record<
+    string,
+    unknown
+  >;
+  assert.deepEqual([updated['secretID'], updated['currentVersion']], [secretID.trim(), 2]);
+  assert.deepEqual(await json('secret', 'delete', 'told'), { secretID: 'told' });
+  const [id = ''] = (await ok('webhook', 'create', '--event', 'sandbox.lifecycle.killed', 'https://a.example')).split(
+    '\n',
+  );
+  for (const [word, enabled] of [
+    ['disable', false],
+    ['enable', true],
+  ] as const) {
+    const webhook = (await json('webhook', word, id)) as Record<string, unknown>;
+    assert.deepEqual([webhook['id'], webhook['enabled']], [id, enabled]);
+  }
+  assert.deepEqual(await json('webhook', 'delete', id), { id });
+  const tagged = (await json('template', 'tag', 'base', 'told')) as Record<string, unknown>;
+  assert.deepEqual([tagged['tags'], typeof tagged['buildID']], [['told'], 'string']);
+  assert.deepEqual(await json('template', 'tag', '--remove', 'base', 'told'), { name: 'base', tags: ['told'] });
+  assert.deepEqual(await json('template', 'init', 'begun'), { path: join(home, 'begun/template.json') });
+});
+
+test('what the operator did is told by the names of the API, with --json', async () => {
+  const json = async (...args: string[]) => {
+    const { exitCode, stdout, stderr } = await runToEnd([atoll, ...args, '--json'], { env: platform.env });
+    assert.equal(exitCode, 0, stderr);
+    return JSON.parse(stdout) as Record<string, unknown>;
+  };
+  const [node] = (await json('node', 'list')) as unknown as { id: string }[];
+  assert.ok(node);
+  const drained = await json('node', 'drain', node.id, '--dry-run');
+  assert.deepEqual([drained['nodeID'], drained['mode']], [node.id, 'none']);
+  assert.deepEqual(await json('node', 'cordon', node.id), { id: node.id, status: 'standby' });
+  assert.deepEqual(await json('node', 'uncordon', node.id), { id: node.id, status: 'ready' });
+  assert.match(String((await json('dashboard'))['url']), /^http.*\//);
+  const { id, key } = await json('key', 'create', '--name', 'one');
+  assert.match(String(key), /^e2b_/);
+  assert.deepEqual(await json('key', 'rename', String(id), 'two'), { id, name: 'two' });
+  assert.deepEqual(await json('key', 'revoke', String(id)), { id });
+  const { teamID } = await json('team', 'create', 'told', 'Told');
+  assert.deepEqual(await json('team', 'rename', 'told', 'Other'), { slug: 'told', name: 'Other' });
+  const teams = (await json('team', 'list')) as unknown as Record<string, unknown>[];
+  assert.deepEqual(
+    teams.filter(({ slug }) => slug === 'told'),
+    [{ teamID, slug: 'told', name: 'Other', banned: false, blocked: false }],
+  );
+  const { userID } = await json('user', 'create', 'Ada');
+  assert.deepEqual(await json('user', 'join', String(userID), 'told'), { userID, slug: 'told' });
+  assert.deepEqual(await json('user', 'leave', String(userID), 'told'), { userID, slug: 'told' });
+  const token = await json('token', 'create', String(userID));
+  assert.deepEqual(await json('token', 'revoke', String(userID), String(token['id'])), { id: token['id'] });
+  const file = join(home, 'told.backup');
+  const { bytes, leftOut, ...written } = await json('backup', file);
+  assert.deepEqual([written['file'], bytes, leftOut], [file, statSync(file).size, []]);
 });
 
 test('several sandboxes are ended by their IDs, and those that run by their metadata', async () => {

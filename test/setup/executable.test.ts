@@ -25,6 +25,9 @@ test('it says what it is, reads no .env, and refuses what it does not know', asy
   const run = (...args: string[]) => runToEnd([program, ...args], { cwd: folder });
   expect(await run('version')).toMatchObject({ exitCode: 0, stdout: `atoll ${platformVersion}\n` });
   expect((await run('config')).stdout).toMatch(/^ATOLL_PORT +3000 +default$/m);
+  const env = { ...process.env, ATOLL_DATA_DIR: join(folder, 'none') };
+  const alone = await runToEnd([program, 'node', 'list'], { cwd: folder, env });
+  expect(alone.stderr).toMatch(/: start it with `(atoll up|systemctl start atoll)`/);
   expect(await run('nonsense')).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('atoll help') });
 });
 

@@ -1,5 +1,6 @@
 import { startProgram, type ProgramEnd } from './child-process.ts';
 import { AtollError } from '../error.ts';
+import { advice } from './set-up.ts';
 
 /** The first use of something makes the kernel load its modules, which takes a slow machine a while. */
 const shortTimeoutMs = 60_000;
@@ -36,7 +37,7 @@ export async function runCommand(
   { by = [], onLine, ...rest }: CommandOptions,
 ): Promise<string> {
   const [name] = argv;
-  const program = pathOf(name, '; `npm run up` installs it.');
+  const program = pathOf(name, `; ${advice.install}.`);
   rest.signal?.throwIfAborted();
   const { stdout, stderr, ended } = startProgram([...by, program, ...argv.slice(1)], {
     ...rest,

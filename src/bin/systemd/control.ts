@@ -10,7 +10,8 @@ import { requireUsableHost } from '../preflight/check.ts';
 import { program } from '../repository.ts';
 import { mergedSettings, settingsFileOf } from '../settings/file.ts';
 import { readSettings, type Settings, settingsTable } from '../settings/settings.ts';
-import { isActive, requireSystemd, systemctl, unitFileOf } from './systemctl.ts';
+import { unitFileOf } from '../../base/process/set-up.ts';
+import { isActive, requireSystemd, systemctl } from './systemctl.ts';
 import { isUnitOf, unitText } from './unit.ts';
 
 const ownerOnly = { directory: 0o700, file: 0o600 } as const;

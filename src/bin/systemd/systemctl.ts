@@ -6,9 +6,6 @@ import { runCommand } from '../../base/process/command.ts';
 const commandTimeoutMs = 25 * 60_000;
 const unitName = /^[a-z][a-z0-9-]{0,30}$/;
 
-/** Where an administrator's units are (systemd.unit(5)). */
-export const unitFileOf = (name: string): string => `/etc/systemd/system/${name}.service`;
-
 /** Whether systemd manages this machine (sd_booted(3)). */
 export const isBooted = (): boolean => existsSync('/run/systemd/system');
 

@@ -1,7 +1,7 @@
-import { parseArguments } from '../terminal/arguments.ts';
+import { jsonOption, parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
 import type { WithAccounts } from './local-accounts.ts';
-import { jsonText, show } from '../terminal/table.ts';
+import { confirm, jsonText, show } from '../terminal/table.ts';
 
 /** `atoll team …`. */
 export function teamCommands(withAccounts: WithAccounts): Command[] {
@@ -42,12 +42,13 @@ export function teamCommands(withAccounts: WithAccounts): Command[] {
     },
     {
       name: 'team rename',
-      usage: 'SLUG NAME',
+      usage: '[--json] SLUG NAME',
       summary: 'Gives a team another name; its slug stays',
       async run(args, terminal) {
-        const { positionals } = parseArguments(args, {}, ['SLUG', 'NAME']);
-        await withAccounts(accounts => accounts.renameTeam(positionals[0] ?? '', positionals[1] ?? ''));
-        terminal.err('Renamed.\n');
+        const { values, positionals } = parseArguments(args, jsonOption, ['SLUG', 'NAME']);
+        const [slug = '', name = ''] = positionals;
+        await withAccounts(accounts => accounts.renameTeam(slug, name));
+        confirm(terminal, values.json, { slug, name }, 'Renamed.');
         return 0;
       },
     },

@@ -1,8 +1,8 @@
-import { parseArguments } from '../terminal/arguments.ts';
+import { jsonOption, parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
 import { credentialJson, credentialsText } from './credentials-text.ts';
 import type { WithAccounts } from './local-accounts.ts';
-import { jsonText, show } from '../terminal/table.ts';
+import { confirm, jsonText, show } from '../terminal/table.ts';
 
 /** `atoll user …` and `atoll token …`. */
 export function userCommands(withAccounts: WithAccounts): Command[] {
@@ -38,23 +38,25 @@ export function userCommands(withAccounts: WithAccounts): Command[] {
     },
     {
       name: 'user join',
-      usage: 'USER_ID TEAM_SLUG',
+      usage: '[--json] USER_ID TEAM_SLUG',
       summary: 'Makes a user a member of a team',
       async run(args, terminal) {
-        const { positionals } = parseArguments(args, {}, ['USER_ID', 'TEAM_SLUG']);
-        await withAccounts(accounts => accounts.join(positionals[0] ?? '', positionals[1] ?? ''));
-        terminal.err('Joined.\n');
+        const { values, positionals } = parseArguments(args, jsonOption, ['USER_ID', 'TEAM_SLUG']);
+        const [userID = '', slug = ''] = positionals;
+        await withAccounts(accounts => accounts.join(userID, slug));
+        confirm(terminal, values.json, { userID, slug }, 'Joined.');
         return 0;
       },
     },
     {
       name: 'user leave',
-      usage: 'USER_ID TEAM_SLUG',
+      usage: '[--json] USER_ID TEAM_SLUG',
       summary: 'Ends a membership',
       async run(args, terminal) {
-        const { positionals } = parseArguments(args, {}, ['USER_ID', 'TEAM_SLUG']);
-        await withAccounts(accounts => accounts.leave(positionals[0] ?? '', positionals[1] ?? ''));
-        terminal.err('Left.\n');
+        const { values, positionals } = parseArguments(args, jsonOption, ['USER_ID', 'TEAM_SLUG']);
+        const [userID = '', slug = ''] = positionals;
+        await withAccounts(accounts => accounts.leave(userID, slug));
+        confirm(terminal, values.json, { userID, slug }, 'Left.');
         return 0;
       },
     },
@@ -90,12 +92,13 @@ function tokenCommands(withAccounts: WithAccounts): Command[] {
     },
     {
       name: 'token revoke',
-      usage: 'USER_ID TOKEN_ID',
+      usage: '[--json] USER_ID TOKEN_ID',
       summary: 'Revokes an access token; it is refused from the next request on',
       async run(args, terminal) {
-        const { positionals } = parseArguments(args, {}, ['USER_ID', 'TOKEN_ID']);
-        await withAccounts(accounts => accounts.revokeToken(positionals[0] ?? '', positionals[1] ?? ''));
-        terminal.err('Revoked.\n');
+        const { values, positionals } = parseArguments(args, jsonOption, ['USER_ID', 'TOKEN_ID']);
+        const [userId = '', id = ''] = positionals;
+        await withAccounts(accounts => accounts.revokeToken(userId, id));
+        confirm(terminal, values.json, { id }, 'Revoked.');
         return 0;
       },
     },

@@ -1,6 +1,7 @@
 import { AtollError } from '../../base/error.ts';
-import { parseArguments } from '../terminal/arguments.ts';
+import { jsonOption, parseArguments } from '../terminal/arguments.ts';
 import type { Command, Input } from '../terminal/command.ts';
+import { confirm } from '../terminal/table.ts';
 import type { Connection, SavedLogin } from './connection.ts';
 
 /**
@@ -11,13 +12,12 @@ export function loginCommands(saved: SavedLogin, check: (connection: Connection)
   return [
     {
       name: 'login',
-      usage: 'URL [--key KEY] [--domain DOMAIN]',
+      usage: 'URL [--key KEY] [--domain DOMAIN] [--json]',
       summary:
         'Makes the commands for sandboxes speak to another installation; without --key, the key is read from the input',
       async run(args, terminal) {
-        const { values, positionals } = parseArguments(args, { key: { type: 'string' }, domain: { type: 'string' } }, [
-          'URL',
-        ]);
+        const options = { key: { type: 'string' }, domain: { type: 'string' }, ...jsonOption } as const;
+        const { values, positionals } = parseArguments(args, options, ['URL']);
         const url = urlOf(positionals[0] ?? '');
         if (values.key === undefined && terminal.input?.isTerminal) terminal.err('API key: ');
         const apiKey = (values.key ?? (await firstLine(terminal.input))).trim();
@@ -25,17 +25,20 @@ export function loginCommands(saved: SavedLogin, check: (connection: Connection)
           throw new AtollError('invalid', 'No API key was given: use --key, or write it to the input.');
         const connection = { url: url.origin, apiKey, domain: values.domain ?? url.host };
         await check(connection);
-        terminal.err(`Signed in; kept in ${saved.save(connection)}.\n`);
+        const file = saved.save(connection);
+        const { apiKey: _, ...shown } = connection;
+        confirm(terminal, values.json, shown, `Signed in; kept in ${file}.`);
         return 0;
       },
     },
     {
       name: 'logout',
-      usage: '',
+      usage: '[--json]',
       summary: 'Forgets the login, so that commands speak to the installation of this machine again',
       async run(args, terminal) {
-        parseArguments(args, {});
-        terminal.err(saved.forget() ? 'Forgotten.\n' : 'There was no login.\n');
+        const { values } = parseArguments(args, jsonOption);
+        const forgotten = saved.forget();
+        confirm(terminal, values.json, { forgotten }, forgotten ? 'Forgotten.' : 'There was no login.');
         return 0;
       },
     },

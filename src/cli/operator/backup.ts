@@ -1,21 +1,21 @@
 import { resolve } from 'node:path';
-import { parseArguments } from '../terminal/arguments.ts';
+import { jsonOption, parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
+import { jsonText } from '../terminal/table.ts';
+
+type Report = {
+  file: string;
+  bytes: number;
+  layers: number;
+  sandboxes: string[];
+  leftOut: { sandboxId: string; reason: string }[];
+  restlessVolumes: string[];
+};
 
 /** Backups of this machine's own installation. Files are given by absolute paths. */
 type Backups = {
   /** `restlessVolumes`: those that were written to while they were copied. */
-  write(
-    file: string,
-    options: { sandboxes: boolean },
-  ): Promise<{
-    file: string;
-    bytes: number;
-    layers: number;
-    sandboxes: string[];
-    leftOut: { sandboxId: string; reason: string }[];
-    restlessVolumes: string[];
-  }>;
+  write(file: string, options: { sandboxes: boolean }): Promise<Report>;
   /** Makes an installation in an empty data directory, which it answers. */
   restore(file: string): Promise<{ dataDir: string; createdAt: string; sandboxes: string[] }>;
 };
@@ -25,12 +25,14 @@ export function backupCommands(backups: Backups): Command[] {
   return [
     {
       name: 'backup',
-      usage: 'FILE [--sandboxes]',
+      usage: 'FILE [--sandboxes] [--json]',
       summary:
         'Writes state, keys, templates and volumes to a file, also while the platform runs; --sandboxes: and the ' +
         'disks of paused sandboxes',
       async run(args, terminal) {
-        const { values, positionals } = parseArguments(args, { sandboxes: { type: 'boolean' } }, ['FILE']);
+        const { values, positionals } = parseArguments(args, { sandboxes: { type: 'boolean' }, ...jsonOption }, [
+          'FILE',
+        ]);
         const report = await backups.write(resolve(positionals[0] ?? ''), { sandboxes: values.sandboxes ?? false });
         for (const { sandboxId, reason } of report.leftOut)
           terminal.err(`Sandbox ${sandboxId} is left out: ${reason}.\n`);
@@ -40,6 +42,10 @@ export function backupCommands(backups: Backups): Command[] {
               `backup.\n`,
           );
         const sandboxes = values.sandboxes ? `, ${report.sandboxes.length} paused sandboxes` : '';
+        if (values.json) {
+          terminal.out(jsonText(reportJson(report)));
+          return 0;
+        }
         terminal.out(
           `${report.file}: ${report.bytes} bytes, ${report.layers} layers${sandboxes}. It holds the keys of the ` +
             `installation: keep it where nobody else reads it.\n`,
@@ -49,11 +55,15 @@ export function backupCommands(backups: Backups): Command[] {
     },
     {
       name: 'restore',
-      usage: 'FILE',
+      usage: 'FILE [--json]',
       summary: 'Makes an installation of a backup, in an empty data directory',
       async run(args, terminal) {
-        const { positionals } = parseArguments(args, {}, ['FILE']);
+        const { values, positionals } = parseArguments(args, jsonOption, ['FILE']);
         const { dataDir, createdAt, sandboxes } = await backups.restore(resolve(positionals[0] ?? ''));
+        if (values.json) {
+          terminal.out(jsonText({ dataDir, createdAt, sandboxes }));
+          return 0;
+        }
         terminal.out(
           `${dataDir} is as it was at ` +
             `${createdAt}${sandboxes.length > 0 ? `, with ${sandboxes.length} paused sandboxes` : ''}. Start it ` +
@@ -63,4 +73,8 @@ export function backupCommands(backups: Backups): Command[] {
       },
     },
   ];
+}
+
+function reportJson({ leftOut, ...report }: Report): object {
+  return { ...report, leftOut: leftOut.map(({ sandboxId: sandboxID, reason }) => ({ sandboxID, reason })) };
 }

@@ -2,9 +2,9 @@ import { AtollError } from '../../base/error.ts';
 import { platformVersion } from '../../base/version.ts';
 import type { NodeDrain } from '../../protocol/api/drain.ts';
 import type { PlatformRequest } from '../connection/platform-request.ts';
-import { parseArguments } from '../terminal/arguments.ts';
-import type { Command, Terminal } from '../terminal/command.ts';
-import { tableText } from '../terminal/table.ts';
+import { jsonOption, parseArguments } from '../terminal/arguments.ts';
+import type { Command } from '../terminal/command.ts';
+import { confirm, jsonText, tableText, toPerson } from '../terminal/table.ts';
 
 type Node = { id: string; status: string; version: string };
 
@@ -21,21 +21,22 @@ type UpgradeDeps = {
 export function clusterUpgradeCommand({ request, run = runProgram, pollMs = 1_000 }: UpgradeDeps): Command {
   return {
     name: 'cluster upgrade',
-    usage: '[--run PROGRAM] [--force]',
+    usage: '[--run PROGRAM] [--force] [--json]',
     summary:
       'Brings the machines of the cluster to this release, one after the other: moves what a machine has, waits for ' +
       'its program to be replaced (by PROGRAM, which gets the NODE_ID), and lets sandboxes begin there again',
     async run(args, terminal) {
-      const { values } = parseArguments(args, { run: { type: 'string' }, force: { type: 'boolean' } });
+      const { values } = parseArguments(args, { run: { type: 'string' }, force: { type: 'boolean' }, ...jsonOption });
       const nodes = async () => (await request('GET', '/nodes')) as Node[];
       const older = (await nodes()).filter(({ version }) => version !== platformVersion);
       if (older.length === 0) {
-        terminal.err(`All machines are of release ${platformVersion}.\n`);
+        confirm(terminal, values.json, await nodes(), `All machines are of release ${platformVersion}.`);
         return 0;
       }
+      const print = toPerson(terminal, values.json);
       for (const [index, { id, version }] of older.entries()) {
         terminal.err(`${index + 1} of ${older.length}: node ${id}, of release ${version}\n`);
-        await empty(terminal, { request, pollMs }, { nodeId: id, force: values.force ?? false });
+        await empty(print, { request, pollMs }, { nodeId: id, force: values.force ?? false });
         if (values.run === undefined)
           terminal.err(`It is empty. Replace its program by release ${platformVersion} and start that; this waits.\n`);
         else {
@@ -54,6 +55,7 @@ export function clusterUpgradeCommand({ request, run = runProgram, pollMs = 1_00
         while (!(await nodes()).some(node => isThere(node) && node.status === 'ready')) await Bun.sleep(pollMs);
         terminal.err(`It is ready with release ${platformVersion}.\n`);
       }
+      if (values.json) terminal.out(jsonText(await nodes()));
       return 0;
     },
   };
@@ -61,7 +63,7 @@ export function clusterUpgradeCommand({ request, run = runProgram, pollMs = 1_00
 
 /** Moves all that a machine has to others. Throws `precondition`, and changes nothing, where something can't go. */
 async function empty(
-  terminal: Terminal,
+  print: (text: string) => void,
   { request, pollMs }: { request: PlatformRequest; pollMs: number },
   { nodeId, force }: { nodeId: string; force: boolean },
 ): Promise<void> {
@@ -70,7 +72,7 @@ async function empty(
   const stuck = (await left('?mode=move')).filter(({ reason }) => reason !== undefined);
   if (stuck.length > 0) {
     const rows = stuck.map(({ sandboxID, reason }) => [sandboxID, reason ?? '']);
-    terminal.out(tableText([["CAN'T BE MOVED", 'BECAUSE'], ...rows]));
+    print(tableText([["CAN'T BE MOVED", 'BECAUSE'], ...rows]));
     if (!force)
       throw new AtollError(
         'precondition',

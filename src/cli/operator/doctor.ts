@@ -1,6 +1,7 @@
 import type { HostFinding } from '../../protocol/doctor.ts';
 import { parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
+import { advice } from '../../base/process/set-up.ts';
 
 const marks = { ok: '✓ ok', limited: '~ limited', missing: '✗ missing' } as const;
 
@@ -37,5 +38,6 @@ function verdict(findings: HostFinding[], blocking: string[]): string {
   if (blocking.length > 0) return `Sandboxes can't run here before this is mended: ${blocking.join(', ')}.`;
   if (findings.some(({ name, status }) => name === 'a sandbox' && status === 'ok'))
     return 'Sandboxes can run here: one just did.';
-  return 'Nothing was found that speaks against sandboxes here, but none was run: `npm run up` sets up what runs them.';
+  const nothing = 'Nothing was found that speaks against sandboxes here, but none was run';
+  return `${nothing}: ${advice.setUp} to have one.`;
 }

@@ -1,5 +1,6 @@
-import { parseArguments } from '../terminal/arguments.ts';
+import { jsonOption, parseArguments } from '../terminal/arguments.ts';
 import type { Command, Terminal } from '../terminal/command.ts';
+import { confirm } from '../terminal/table.ts';
 import { isSure } from '../terminal/sure.ts';
 
 /** This machine's own installation, as far as it can be ended. */
@@ -22,13 +23,13 @@ const removalQuestion =
 export function stopCommand(own: OwnInstallation): Command {
   return {
     name: 'stop',
-    usage: '',
+    usage: '[--json]',
     summary: 'Ends the platform; its sandboxes run on, and the next start takes them over',
     async run(args, terminal) {
-      parseArguments(args, {});
-      terminal.err(
-        (await own.endPlatform()) ? 'The platform has ended. Its sandboxes run on.\n' : 'No platform runs.\n',
-      );
+      const { values } = parseArguments(args, jsonOption);
+      const ended = await own.endPlatform();
+      const sentence = ended ? 'The platform has ended. Its sandboxes run on.' : 'No platform runs.';
+      confirm(terminal, values.json, { ended }, sentence);
       return 0;
     },
   };
@@ -38,26 +39,30 @@ export function stopCommand(own: OwnInstallation): Command {
 export function downCommand(own: OwnInstallation): Command {
   return {
     name: 'down',
-    usage: '[--all [--yes]]',
+    usage: '[--all [--yes]] [--json]',
     summary:
       'Ends the platform and every sandbox that runs; paused ones stay, unless --all removes them too; templates, ' +
       'volumes, keys and state stay',
     async run(args, terminal) {
-      const { values } = parseArguments(args, { all: { type: 'boolean' }, yes: { type: 'boolean' } });
+      const { values } = parseArguments(args, { all: { type: 'boolean' }, yes: { type: 'boolean' }, ...jsonOption });
       own.require();
       const all = values.all ?? false;
       if (all && !values.yes && !(await isSure(terminal, removalQuestion))) {
         terminal.err('Nothing was changed.\n');
         return 1;
       }
-      if (await own.endPlatform()) terminal.err('The platform has ended.\n');
+      const ended = await own.endPlatform();
+      if (ended) terminal.err('The platform has ended.\n');
       const { unreported } = await own.endSandboxes({ all }, terminal);
       if (unreported !== undefined)
         terminal.err(`The database could not be reached; the next start finds those sandboxes gone: ${unreported}\n`);
-      terminal.err(
+      confirm(
+        terminal,
+        values.json,
+        { ended, removed: all ? 'all' : 'running' },
         all
-          ? 'Every sandbox is removed.\n'
-          : 'Every sandbox that ran has ended. Paused ones are kept; `atoll down --all` removes them too.\n',
+          ? 'Every sandbox is removed.'
+          : 'Every sandbox that ran has ended. Paused ones are kept; `atoll down --all` removes them too.',
       );
       return 0;
     },

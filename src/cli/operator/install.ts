@@ -1,5 +1,6 @@
-import { parseArguments } from '../terminal/arguments.ts';
+import { jsonOption, parseArguments } from '../terminal/arguments.ts';
 import type { Command, Terminal } from '../terminal/command.ts';
+import { jsonText } from '../terminal/table.ts';
 import { isSure } from '../terminal/sure.ts';
 
 /** How the installation of this machine becomes a service of systemd, and ceases to be one. */
@@ -22,13 +23,18 @@ export function serviceCommands(control: ServiceControl): Command[] {
   return [
     {
       name: 'install',
-      usage: '[--name NAME] [--no-start]',
+      usage: '[--name NAME] [--no-start] [--json]',
       summary: 'Makes a service of systemd of this installation, which starts with the machine; needs no terminal',
       async run(args, terminal) {
-        const { values } = parseArguments(args, { name: { type: 'string' }, 'no-start': { type: 'boolean' } });
+        const options = { name: { type: 'string' }, 'no-start': { type: 'boolean' }, ...jsonOption } as const;
+        const { values } = parseArguments(args, options);
         const name = values.name ?? defaultName;
         const start = !values['no-start'];
         const file = await control.install(name, { start }, terminal);
+        if (values.json) {
+          terminal.out(jsonText({ name, file, running: start }));
+          return 0;
+        }
         terminal.out(
           `${file} is ${start ? 'running' : 'enabled'}. \`systemctl status ${name}\` says how it is, \`journalctl ` +
             `-u ${name}\` what it has said, \`atoll uninstall\` removes it.\n`,
@@ -38,13 +44,14 @@ export function serviceCommands(control: ServiceControl): Command[] {
     },
     {
       name: 'uninstall',
-      usage: '[--name NAME] [--data [--yes]]',
+      usage: '[--name NAME] [--data [--yes]] [--json]',
       summary: 'Removes the service and ends its sandboxes; keeps all data, unless --data removes it too',
       async run(args, terminal) {
         const { values } = parseArguments(args, {
           name: { type: 'string' },
           data: { type: 'boolean' },
           yes: { type: 'boolean' },
+          ...jsonOption,
         });
         const data = values.data ?? false;
         const question = 'This removes every template, volume, paused sandbox and key of the installation. Go on?';
@@ -52,7 +59,12 @@ export function serviceCommands(control: ServiceControl): Command[] {
           terminal.err('Nothing was changed.\n');
           return 1;
         }
-        const dataDir = await control.uninstall(values.name ?? defaultName, { data }, terminal);
+        const { name = defaultName } = values;
+        const dataDir = await control.uninstall(name, { data }, terminal);
+        if (values.json) {
+          terminal.out(jsonText({ name, dataDir, removedData: data }));
+          return 0;
+        }
         terminal.out(
           data
             ? `The service and ${dataDir} are removed.\n`

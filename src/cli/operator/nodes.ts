@@ -1,9 +1,9 @@
 import { AtollError } from '../../base/error.ts';
 import type { NodeDrain } from '../../protocol/api/drain.ts';
-import { parseArguments } from '../terminal/arguments.ts';
-import type { Command, Terminal } from '../terminal/command.ts';
+import { jsonOption, parseArguments } from '../terminal/arguments.ts';
+import type { Command } from '../terminal/command.ts';
 import type { PlatformRequest } from '../connection/platform-request.ts';
-import { show, tableText } from '../terminal/table.ts';
+import { confirm, show, tableText, toPerson } from '../terminal/table.ts';
 
 type Node = {
   id: string;
@@ -50,12 +50,13 @@ export function nodeCommands(request: PlatformRequest): Command[] {
     drainCommand(request),
     ...Object.entries(changes).map(([word, { status, summary }]): Command => ({
       name: `node ${word}`,
-      usage: 'NODE_ID',
+      usage: '[--json] NODE_ID',
       summary,
       async run(args, terminal) {
-        const { positionals } = parseArguments(args, {}, ['NODE_ID']);
-        await request('POST', `/nodes/${encodeURIComponent(positionals[0] ?? '')}`, { status });
-        terminal.err(`It is ${status}.\n`);
+        const { values, positionals } = parseArguments(args, jsonOption, ['NODE_ID']);
+        const [id = ''] = positionals;
+        await request('POST', `/nodes/${encodeURIComponent(id)}`, { status });
+        confirm(terminal, values.json, { id, status }, `It is ${status}.`);
         return 0;
       },
     })),
@@ -74,13 +75,14 @@ const takes: Partial<Record<string, { verb: string; done: string }>> = {
 function drainCommand(request: PlatformRequest): Command {
   return {
     name: 'node drain',
-    usage: 'NODE_ID [--mode wait|pause|move] [--dry-run] [--force] [--no-wait]',
+    usage: 'NODE_ID [--mode wait|pause|move] [--dry-run] [--force] [--no-wait] [--json]',
     summary: 'Empties a node: lets its sandboxes end, or pauses them or moves them to other nodes with their memory',
     async run(args, terminal) {
       const flags = {
         force: { type: 'boolean' },
         'no-wait': { type: 'boolean' },
         'dry-run': { type: 'boolean' },
+        ...jsonOption,
       } as const;
       const { values, positionals } = parseArguments(args, { mode: { type: 'string' }, ...flags }, ['NODE_ID']);
       const mode = values.mode ?? 'wait';
@@ -88,9 +90,9 @@ function drainCommand(request: PlatformRequest): Command {
       const read = async (query = '') => (await request('GET', path + query)) as NodeDrain;
       if (values['dry-run'] || takes[mode]) {
         const there = await read(`?mode=${encodeURIComponent(mode)}`);
-        const stuck = listStuck(terminal, mode, there);
+        const stuck = listStuck(toPerson(terminal, values.json), mode, there);
         if (values['dry-run']) {
-          terminal.err(`Nothing was changed: ${canGo(there)} can go.\n`);
+          confirm(terminal, values.json, there, `Nothing was changed: ${canGo(there)} can go.`);
           return 0;
         }
         if (stuck > 0 && !values.force)
@@ -99,13 +101,16 @@ function drainCommand(request: PlatformRequest): Command {
             `Nothing was changed. --force ${takes[mode]?.verb} the others and waits until these have ended.`,
           );
       }
-      let left = leftText((await request('POST', path, { mode })) as NodeDrain);
+      let drain = (await request('POST', path, { mode })) as NodeDrain;
+      let left = leftText(drain);
       for (let reported = ''; left !== '' && !values['no-wait']; await Bun.sleep(pollMs)) {
         if (left !== reported) terminal.err(`${left} are left.\n`);
         reported = left;
-        left = leftText(await read());
+        drain = await read();
+        left = leftText(drain);
       }
-      terminal.err(left === '' ? 'It is empty, and takes no new ones.\n' : `It takes no new ones; ${left} are left.\n`);
+      const sentence = left === '' ? 'It is empty, and takes no new ones.' : `It takes no new ones; ${left} are left.`;
+      confirm(terminal, values.json, drain, sentence);
       return 0;
     },
   };
@@ -129,13 +134,13 @@ function canGo({ sandboxes, volumes }: NodeDrain): string {
 }
 
 /** Lists what can't go in this way, with the reason, and answers how much that is. */
-function listStuck(terminal: Terminal, mode: string, { sandboxes, volumes }: NodeDrain): number {
+function listStuck(print: (text: string) => void, mode: string, { sandboxes, volumes }: NodeDrain): number {
   const rows = [
     ...sandboxes.map(({ sandboxID, reason }) => [sandboxID, reason]),
     ...volumes.map(({ name, reason }) => [`volume ${name}`, reason]),
   ].flatMap(([what = '', reason]) => (reason === undefined ? [] : [[what, reason]]));
   if (rows.length > 0) {
-    terminal.out(tableText([[`CAN'T BE ${takes[mode]?.done ?? 'ENDED'}`, 'BECAUSE'], ...rows]));
+    print(tableText([[`CAN'T BE ${takes[mode]?.done ?? 'ENDED'}`, 'BECAUSE'], ...rows]));
   }
   return rows.length;
 }

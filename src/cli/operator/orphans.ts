@@ -1,8 +1,8 @@
 import { AtollError } from '../../base/error.ts';
-import { parseArguments } from '../terminal/arguments.ts';
+import { jsonOption, parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
 import type { PlatformRequest } from '../connection/platform-request.ts';
-import { show } from '../terminal/table.ts';
+import { confirm, show } from '../terminal/table.ts';
 
 type Orphans = {
   sandboxes: { sandboxID: string; setAsideAt: string; reason: string }[];
@@ -40,24 +40,28 @@ function sandboxCommands(request: PlatformRequest): Command[] {
     },
     {
       name: 'sandbox adopt',
-      usage: 'SANDBOX_ID [--team SLUG]',
+      usage: 'SANDBOX_ID [--team SLUG] [--json]',
       summary: 'Gives a sandbox that was set aside to a team (default: the first one), as a paused one',
       async run(args, terminal) {
-        const { values, positionals } = parseArguments(args, { team: { type: 'string' } }, ['SANDBOX_ID']);
-        await request('POST', `/admin/orphans/sandboxes/${encodeURIComponent(positionals[0] ?? '')}/adopt`, {
-          teamID: await teamId(request, values.team),
-        });
-        terminal.err('It is paused now; connect to it to let it run.\n');
+        const options = { team: { type: 'string' }, ...jsonOption } as const;
+        const { values, positionals } = parseArguments(args, options, ['SANDBOX_ID']);
+        const [sandboxID = ''] = positionals;
+        const teamID = await teamId(request, values.team);
+        await request('POST', `/admin/orphans/sandboxes/${encodeURIComponent(sandboxID)}/adopt`, { teamID });
+        const adopted = { sandboxID, teamID, state: 'paused' };
+        confirm(terminal, values.json, adopted, 'It is paused now; connect to it to let it run.');
         return 0;
       },
     },
     {
       name: 'sandbox discard',
-      usage: 'SANDBOX_ID',
+      usage: '[--json] SANDBOX_ID',
       summary: 'Removes a sandbox that was set aside, with all that it has kept',
       async run(args, terminal) {
-        await request('DELETE', `/admin/orphans/sandboxes/${one(args, 'SANDBOX_ID')}`);
-        terminal.err('Removed.\n');
+        const { values, positionals } = parseArguments(args, jsonOption, ['SANDBOX_ID']);
+        const [sandboxID = ''] = positionals;
+        await request('DELETE', `/admin/orphans/sandboxes/${encodeURIComponent(sandboxID)}`);
+        confirm(terminal, values.json, { sandboxID }, 'Removed.');
         return 0;
       },
     },
@@ -68,46 +72,43 @@ function volumeCommands(request: PlatformRequest): Command[] {
   return [
     {
       name: 'volume adopt',
-      usage: 'VOLUME_ID --name NAME [--team SLUG]',
+      usage: 'VOLUME_ID --name NAME [--team SLUG] [--json]',
       summary: 'Gives a volume that the database does not know to a team (default: the first one)',
       async run(args, terminal) {
-        const { values, positionals } = parseArguments(args, { name: { type: 'string' }, team: { type: 'string' } }, [
-          'VOLUME_ID',
-        ]);
-        const volume = encodeURIComponent(positionals[0] ?? '');
-        const team = await teamId(request, values.team);
-        await request('POST', `/admin/orphans/volumes/${volume}/adopt/${team}`, { name: values.name ?? '' });
-        terminal.err('Adopted.\n');
+        const options = { name: { type: 'string' }, team: { type: 'string' }, ...jsonOption } as const;
+        const { values, positionals } = parseArguments(args, options, ['VOLUME_ID']);
+        const { name = '' } = values;
+        const [volumeID = ''] = positionals;
+        const teamID = await teamId(request, values.team);
+        await request('POST', `/admin/orphans/volumes/${encodeURIComponent(volumeID)}/adopt/${teamID}`, { name });
+        confirm(terminal, values.json, { volumeID, name, teamID }, 'Adopted.');
         return 0;
       },
     },
     {
       name: 'volume discard',
-      usage: 'VOLUME_ID',
+      usage: '[--json] VOLUME_ID',
       summary: 'Removes a volume that the database does not know, with all that is in it',
       async run(args, terminal) {
-        await request('DELETE', `/admin/orphans/volumes/${one(args, 'VOLUME_ID')}`);
-        terminal.err('Removed.\n');
+        const { values, positionals } = parseArguments(args, jsonOption, ['VOLUME_ID']);
+        const [volumeID = ''] = positionals;
+        await request('DELETE', `/admin/orphans/volumes/${encodeURIComponent(volumeID)}`);
+        confirm(terminal, values.json, { volumeID }, 'Removed.');
         return 0;
       },
     },
     {
       name: 'forget-unknown',
-      usage: '',
+      usage: '[--json]',
       summary: 'After `up --accept-database`: lets go what templates and snapshots had that the database does not know',
       async run(args, terminal) {
-        parseArguments(args, {});
+        const { values } = parseArguments(args, jsonOption);
         await request('POST', '/admin/orphans/forget-unknown');
-        terminal.err('It is deleted soon.\n');
+        confirm(terminal, values.json, {}, 'It is deleted soon.');
         return 0;
       },
     },
   ];
-}
-
-/** The one ID that a command takes, for a path. */
-function one(args: string[], operand: string): string {
-  return encodeURIComponent(parseArguments(args, {}, [operand]).positionals[0] ?? '');
 }
 
 const firstTeamSlug = 'default';

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
-import { parseArguments } from '../terminal/arguments.ts';
+import { jsonOption, parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
+import { jsonText, toPerson } from '../terminal/table.ts';
 
 /** What changes the installation of this machine to this version. */
 type Upgrade = {
@@ -18,29 +19,36 @@ type Upgrade = {
 export function upgradeCommand(upgrade: Upgrade): Command {
   return {
     name: 'upgrade',
-    usage: '[--check] [--backup FILE]',
+    usage: '[--check] [--backup FILE] [--json]',
     summary:
       'Goes on with this version: tries its migrations on a copy, writes a backup, restarts the service; --check ' +
       'says what will happen',
     async run(args, terminal) {
-      const { values } = parseArguments(args, { check: { type: 'boolean' }, backup: { type: 'string' } });
+      const { values } = parseArguments(args, {
+        check: { type: 'boolean' },
+        backup: { type: 'string' },
+        ...jsonOption,
+      });
+      const tell = toPerson(terminal, values.json);
       const plan = await upgrade.plan();
-      terminal.out(planText(plan));
+      tell(planText(plan));
       await upgrade.tryOut();
-      terminal.out(plan.pending.length > 0 ? 'The migrations succeed on a copy of the state.\n' : '');
+      tell(plan.pending.length > 0 ? 'The migrations succeed on a copy of the state.\n' : '');
       if (values.check) {
-        terminal.out('Nothing was changed.\n');
+        tell('Nothing was changed.\n');
+        if (values.json) terminal.out(jsonText({ ...plan, backup: null, restarted: false }));
         return 0;
       }
       const file = resolve(values.backup ?? upgrade.backupFile());
       await upgrade.backup(file);
-      terminal.out(`Backup: ${file}\n`);
+      tell(`Backup: ${file}\n`);
       const data =
         plan.pending.length > 0 ? `\`atoll restore ${file}\` into an empty data directory` : 'the same data directory';
       const wayBack = `The way back: the version of before, and ${data}.`;
-      if (await upgrade.restart()) terminal.out(`The service runs with this version. ${wayBack}\n`);
-      else
-        terminal.out(`Start this version now: end the platform with \`atoll stop\`, then \`atoll up\`. ${wayBack}\n`);
+      const restarted = await upgrade.restart();
+      if (restarted) tell(`The service runs with this version. ${wayBack}\n`);
+      else tell(`Start this version now: end the platform with \`atoll stop\`, then \`atoll up\`. ${wayBack}\n`);
+      if (values.json) terminal.out(jsonText({ ...plan, backup: file, restarted }));
       return 0;
     },
   };

@@ -1,7 +1,8 @@
 import { AtollError } from '../../base/error.ts';
-import { commandLineDetail, parseArguments } from '../terminal/arguments.ts';
+import { commandLineDetail, jsonOption, parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
 import { pairsOf } from '../terminal/pairs.ts';
+import { confirm } from '../terminal/table.ts';
 import { isSure } from '../terminal/sure.ts';
 import type { PlatformList, PlatformRequest } from '../connection/platform-request.ts';
 
@@ -9,12 +10,17 @@ import type { PlatformList, PlatformRequest } from '../connection/platform-reque
 export function killCommand(request: PlatformRequest, list: PlatformList): Command {
   return {
     name: 'sandbox kill',
-    usage: '[--all [--metadata NAME=VALUE]... [--yes]] [SANDBOX_ID...]',
+    usage: '[--all [--metadata NAME=VALUE]... [--yes]] [--json] [SANDBOX_ID...]',
     summary: 'Ends sandboxes; --all: every one of the team that runs, or those of them with this metadata',
     async run(args, terminal) {
       const { values, positionals } = parseArguments(
         args,
-        { all: { type: 'boolean' }, metadata: { type: 'string', multiple: true }, yes: { type: 'boolean' } },
+        {
+          all: { type: 'boolean' },
+          metadata: { type: 'string', multiple: true },
+          yes: { type: 'boolean' },
+          ...jsonOption,
+        },
         ['[SANDBOX_ID...]'],
       );
       const isAll = values.all ?? false;
@@ -28,15 +34,17 @@ export function killCommand(request: PlatformRequest, list: PlatformList): Comma
         terminal.err('Nothing was changed.\n');
         return 1;
       }
-      let ended = 0;
+      const ended: string[] = [];
       for (const id of ids) {
         const failure = await killed(request, id);
         // One that has ended meanwhile is what was asked for.
-        if (failure === undefined || (isAll && failure.code === 'not_found')) ended++;
+        if (failure === undefined || (isAll && failure.code === 'not_found')) ended.push(id);
         else terminal.err(`atoll sandbox kill: ${failure.message}\n`);
       }
-      terminal.err(ids.length === 1 && ended === 1 ? 'Ended.\n' : `Ended ${ended} of ${ids.length}.\n`);
-      return ended === ids.length ? 0 : 1;
+      const sentence = ids.length === 1 && ended.length === 1 ? 'Ended.' : `Ended ${ended.length} of ${ids.length}.`;
+      const killedOnes = ended.map(sandboxID => ({ sandboxID }));
+      confirm(terminal, values.json, killedOnes, sentence);
+      return ended.length === ids.length ? 0 : 1;
     },
   };
 }

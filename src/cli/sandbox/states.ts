@@ -1,7 +1,7 @@
-import { parseArguments } from '../terminal/arguments.ts';
+import { jsonOption, parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
 import type { PlatformRequest } from '../connection/platform-request.ts';
-import { jsonText } from '../terminal/table.ts';
+import { confirm, jsonText } from '../terminal/table.ts';
 import { numberOf } from '../terminal/number.ts';
 
 const pathOf = (sandboxId: string | undefined) => `/sandboxes/${encodeURIComponent(sandboxId ?? '')}`;
@@ -15,12 +15,14 @@ function changeCommands(request: PlatformRequest): Command[] {
   return [
     {
       name: 'sandbox pause',
-      usage: '[--without-memory] SANDBOX_ID',
+      usage: '[--without-memory] [--json] SANDBOX_ID',
       summary: 'Pauses a sandbox: its memory is kept where this can be done, its files are always',
       async run(args, terminal) {
-        const { values, positionals } = parseArguments(args, { 'without-memory': { type: 'boolean' } }, ['SANDBOX_ID']);
-        await request('POST', `${pathOf(positionals[0])}/pause`, values['without-memory'] ? { memory: false } : {});
-        terminal.err('Paused.\n');
+        const options = { 'without-memory': { type: 'boolean' }, ...jsonOption } as const;
+        const { values, positionals } = parseArguments(args, options, ['SANDBOX_ID']);
+        const [sandboxID] = positionals;
+        await request('POST', `${pathOf(sandboxID)}/pause`, values['without-memory'] ? { memory: false } : {});
+        confirm(terminal, values.json, { sandboxID, state: 'paused' }, 'Paused.');
         return 0;
       },
     },
@@ -33,20 +35,20 @@ function changeCommands(request: PlatformRequest): Command[] {
         const { values, positionals } = parseArguments(args, options, ['SANDBOX_ID']);
         const timeout = values.timeout === undefined ? {} : { timeout: numberOf('--timeout', values.timeout) };
         const sandbox = await request('POST', `/v2${pathOf(positionals[0])}/connect`, timeout);
-        if (values.json) terminal.out(jsonText(sandbox));
-        else terminal.err('Running.\n');
+        confirm(terminal, values.json, sandbox, 'Running.');
         return 0;
       },
     },
     {
       name: 'sandbox extend',
-      usage: 'SANDBOX_ID SECONDS',
+      usage: '[--json] SANDBOX_ID SECONDS',
       summary: 'Lets a sandbox run this long from now',
       async run(args, terminal) {
-        const { positionals } = parseArguments(args, {}, ['SANDBOX_ID', 'SECONDS']);
-        const timeout = numberOf('SECONDS', positionals[1] ?? '');
-        await request('POST', `${pathOf(positionals[0])}/timeout`, { timeout });
-        terminal.err(`It ends in ${timeout} s.\n`);
+        const { values, positionals } = parseArguments(args, jsonOption, ['SANDBOX_ID', 'SECONDS']);
+        const [sandboxID, seconds = ''] = positionals;
+        const timeout = numberOf('SECONDS', seconds);
+        await request('POST', `${pathOf(sandboxID)}/timeout`, { timeout });
+        confirm(terminal, values.json, { sandboxID, timeout }, `It ends in ${timeout} s.`);
         return 0;
       },
     },

@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { AtollError } from '../../base/error.ts';
-import { parseArguments } from '../terminal/arguments.ts';
+import { jsonOption, parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
 import type { PlatformRequest } from '../connection/platform-request.ts';
-import { jsonText, show } from '../terminal/table.ts';
+import { confirm, jsonText, show } from '../terminal/table.ts';
 import { definitionFile } from './definition.ts';
 
 type Tag = { tag: string; buildID: string; createdAt: string };
@@ -16,44 +16,20 @@ export function templateChangeCommands(request: PlatformRequest): Command[] {
   return [
     {
       name: 'template init',
-      usage: '[FOLDER]',
+      usage: '[--json] [FOLDER]',
       summary: 'Begins a template: writes a template.json for `template build` into a folder',
       async run(args, terminal) {
-        const { positionals } = parseArguments(args, {}, ['[FOLDER]']);
+        const { values, positionals } = parseArguments(args, jsonOption, ['[FOLDER]']);
         const folder = resolve(positionals[0] ?? '.');
         const file = join(folder, definitionFile);
         if (existsSync(file)) throw new AtollError('conflict', `${file} is there already.`);
         mkdirSync(folder, { recursive: true });
-        writeFileSync(file, `${JSON.stringify(beginning(basename(folder)), null, 2)}\n`);
-        terminal.out(`${file}\n`);
+        writeFileSync(file, jsonText(beginning(basename(folder))));
+        terminal.out(values.json ? jsonText({ path: file }) : `${file}\n`);
         return 0;
       },
     },
-    {
-      name: 'template tags',
-      usage: '[--json] TEMPLATE',
-      summary: 'Lists the tags of a template and the builds that they select',
-      async run(args, terminal) {
-        const { values, positionals } = parseArguments(args, { json: { type: 'boolean' } }, ['TEMPLATE']);
-        const tags = (await request('GET', `${pathOf(positionals[0])}/tags`)) as Tag[];
-        const rows = tags.map(({ tag, buildID, createdAt }) => [tag, buildID, createdAt]);
-        show(terminal, values.json, tags, [['TAG', 'BUILD', 'ASSIGNED'], ...rows]);
-        return 0;
-      },
-    },
-    {
-      name: 'template tag',
-      usage: '[--remove] TEMPLATE TAG...',
-      summary: 'Gives the build that NAME or NAME:TAG selects further tags; --remove takes tags of a template away',
-      async run(args, terminal) {
-        const { values, positionals } = parseArguments(args, { remove: { type: 'boolean' } }, ['TEMPLATE', '<TAG...>']);
-        const [template = '', ...tags] = positionals;
-        if (values.remove) await request('DELETE', '/templates/tags', { name: template, tags });
-        else await request('POST', '/templates/tags', { target: template, tags });
-        terminal.err(values.remove ? 'Removed.\n' : 'Tagged.\n');
-        return 0;
-      },
-    },
+    ...tagCommands(request),
     {
       name: 'template publish',
       usage: '[--private] [--json] TEMPLATE',
@@ -70,12 +46,47 @@ export function templateChangeCommands(request: PlatformRequest): Command[] {
     },
     {
       name: 'template delete',
-      usage: 'TEMPLATE',
+      usage: '[--json] TEMPLATE',
       summary: 'Deletes a template with its builds, unless sandboxes come from it',
       async run(args, terminal) {
-        const { positionals } = parseArguments(args, {}, ['TEMPLATE']);
+        const { values, positionals } = parseArguments(args, jsonOption, ['TEMPLATE']);
         await request('DELETE', pathOf(positionals[0]));
-        terminal.err('Deleted.\n');
+        confirm(terminal, values.json, { templateID: positionals[0] }, 'Deleted.');
+        return 0;
+      },
+    },
+  ];
+}
+
+function tagCommands(request: PlatformRequest): Command[] {
+  return [
+    {
+      name: 'template tags',
+      usage: '[--json] TEMPLATE',
+      summary: 'Lists the tags of a template and the builds that they select',
+      async run(args, terminal) {
+        const { values, positionals } = parseArguments(args, { json: { type: 'boolean' } }, ['TEMPLATE']);
+        const tags = (await request('GET', `${pathOf(positionals[0])}/tags`)) as Tag[];
+        const rows = tags.map(({ tag, buildID, createdAt }) => [tag, buildID, createdAt]);
+        show(terminal, values.json, tags, [['TAG', 'BUILD', 'ASSIGNED'], ...rows]);
+        return 0;
+      },
+    },
+    {
+      name: 'template tag',
+      usage: '[--remove] [--json] TEMPLATE TAG...',
+      summary: 'Gives the build that NAME or NAME:TAG selects further tags; --remove takes tags of a template away',
+      async run(args, terminal) {
+        const options = { remove: { type: 'boolean' }, ...jsonOption } as const;
+        const { values, positionals } = parseArguments(args, options, ['TEMPLATE', '<TAG...>']);
+        const [name = '', ...tags] = positionals;
+        if (values.remove) {
+          await request('DELETE', '/templates/tags', { name, tags });
+          confirm(terminal, values.json, { name, tags }, 'Removed.');
+          return 0;
+        }
+        const assigned = await request('POST', '/templates/tags', { target: name, tags });
+        confirm(terminal, values.json, assigned, 'Tagged.');
         return 0;
       },
     },

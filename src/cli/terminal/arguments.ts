@@ -13,12 +13,15 @@ type ValueOf<T extends OptionType> = T extends { type: 'boolean' }
     ? string[]
     : string;
 
+/** The switch that every command has whose answer a program may read. */
+export const jsonOption = { json: { type: 'boolean' } } as const;
+
 /** What a command line says: options that were given, and operands in their order. */
 type ParsedArguments<O extends Options> = { values: { [Name in keyof O]?: ValueOf<O[Name]> }; positionals: string[] };
 
 /**
  * The options and operands of a command line. Operands are named as a usage has them: `SANDBOX_ID`, `[TEMPLATE]` where
- * it may be left out, `[COMMAND...]` for all that follow; what comes after the operand before such a one is its own,
+ * it may be left out, `<TAG...>` for all that follow; behind the operand before `COMMAND...` all is that command's own,
  * options included. Fails with `invalid` for unknown options, options without their value, and operands that are
  * missing or too many.
  */
@@ -31,7 +34,7 @@ export function parseArguments<const O extends Options>(
     .exitOverride()
     .helpOption(false)
     .configureOutput({ writeErr: () => {} })
-    .passThroughOptions(operands.some(name => name.includes('...')));
+    .passThroughOptions(operands.some(name => name.includes('COMMAND...')));
   for (const operand of operands) parser.argument(/^[[<]/.test(operand) ? operand : `<${operand}>`);
   for (const [name, option] of Object.entries(options)) parser.addOption(optionOf(name, option));
   try {

@@ -43,6 +43,17 @@ export function jsonText(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
+/** Says that something is done: to a person in a sentence, to a program what is so now, by the API's names. */
+export function confirm(terminal: Terminal, asJson: boolean | undefined, value: unknown, sentence: string): void {
+  if (asJson) terminal.out(jsonText(value));
+  else terminal.err(`${sentence}\n`);
+}
+
+/** Prints what a person reads: it is the result, unless that is JSON, where it goes beside it. */
+export function toPerson(terminal: Terminal, asJson: boolean | undefined): (text: string) => void {
+  return text => (asJson ? terminal.err(text) : terminal.out(text));
+}
+
 /** A moment of the API: to a person, who has little room, how far away it is. */
 export function momentText({ columns }: Terminal, timestamp: string): string {
   return columns === undefined ? timestamp : formatAgo(Date.now() - Date.parse(timestamp));

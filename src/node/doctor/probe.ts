@@ -1,6 +1,7 @@
 import { AtollError, messageOf } from '../../base/error.ts';
 import type { HostFinding } from '../../protocol/doctor.ts';
 import { notInstalled } from '../../base/process/command.ts';
+import { advice } from '../../base/process/set-up.ts';
 
 /** What a probe saw; the rest of a finding is known before it runs. */
 export type ProbeResult = { status: HostFinding['status']; detail: string; remedy?: string };
@@ -30,6 +31,9 @@ export const missing = (detail: string, remedy?: string): ProbeResult => ({
   ...(remedy === undefined ? {} : { remedy }),
 });
 
+/** A remedy of a few words as a sentence of its own. */
+export const sentence = (words: string): string => `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
+
 /** `detail` of the error of a probe for which there was no place to try anything. */
 export const placeUnusable = 'place_unusable';
 
@@ -44,11 +48,7 @@ export async function findingOf(probe: Probe): Promise<HostFinding> {
   } catch (error) {
     // Before set-up a machine lacks what set-up installs: that is no lack of the machine.
     if (error instanceof AtollError && error.detail === notInstalled)
-      return {
-        name,
-        needed,
-        ...limited(`not tried: ${error.message}`, 'Run `npm run up`: it installs what is missing.'),
-      };
+      return { name, needed, ...limited(`not tried: ${error.message}`, sentence(advice.install)) };
     return { name, needed, ...missing(messageOf(error).split('\n')[0] ?? '', remedyFor(error) ?? probe.remedy) };
   }
 }

@@ -11,7 +11,8 @@ import type { Node } from '../start/options.ts';
 import { startNode } from '../start/start.ts';
 import { notInstalled } from '../../base/process/command.ts';
 import { inScratch } from './filesystem.ts';
-import { limited, missing, ok, type Probe, type ProbeResult } from './probe.ts';
+import { limited, missing, ok, type Probe, type ProbeResult, sentence } from './probe.ts';
+import { advice } from '../../base/process/set-up.ts';
 
 const resources = { cpuCount: 1, memoryMiB: 256, diskMiB: 64 };
 const commandTimeoutMs = 30_000;
@@ -40,10 +41,7 @@ async function lookAtSandbox(
   { helperBinary, agentDir, builderDir }: BuiltPrograms,
 ): Promise<ProbeResult> {
   if (![helperBinary, agentDir, builderDir].every(path => existsSync(path))) {
-    return limited(
-      'not tried: set-up has not yet built what runs one',
-      'Run `npm run up`: it sets up what is missing and tries this first.',
-    );
+    return limited('not tried: what runs one is not there yet', sentence(advice.setUp));
   }
   const lost = Promise.withResolvers<never>();
   lost.promise.catch(() => {});

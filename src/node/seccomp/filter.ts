@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import { ifThere } from '../../base/if-there.ts';
+import { advice } from '../../base/process/set-up.ts';
 
 /** struct sock_filter (linux/filter.h). */
 const instructionBytes = 8;
@@ -15,9 +16,6 @@ export function readSeccompFilter(helperBinary: string, architecture: string = p
   const path = join(dirname(helperBinary), 'seccomp', `${architecture}.bpf`);
   const bytes = ifThere(() => readFileSync(path), undefined);
   if (bytes === undefined || bytes.length === 0 || bytes.length % instructionBytes !== 0)
-    throw new AtollError(
-      'unavailable',
-      `the filter of system calls is not at ${path}: run \`npm run up\`, which makes it`,
-    );
+    throw new AtollError('unavailable', `the filter of system calls is not at ${path}: ${advice.setUp}`);
   return bytes;
 }

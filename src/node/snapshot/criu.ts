@@ -6,6 +6,7 @@ import { lost } from '../../protocol/part-lost.ts';
 import type { Helper } from '../native/helper.ts';
 import { namespaceOwner } from '../native/namespace-owner.ts';
 import { listenForStages, type Stages } from './stages.ts';
+import { advice } from '../../base/process/set-up.ts';
 
 /** The CRIU that set-up found, or why there is none. Written by scripts/build-criu.mjs. */
 export type Criu = { argv: string[]; version: string; source: string };
@@ -18,7 +19,7 @@ const program = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 /** Reads what set-up left in `directory`. Fails with `unavailable` and the reason where there is no CRIU. */
 export function findCriu(directory: string): Criu {
   const file = join(directory, 'criu.json');
-  if (!existsSync(file)) throw new AtollError('unavailable', 'CRIU was not set up: run `npm run up`');
+  if (!existsSync(file)) throw new AtollError('unavailable', `CRIU was not set up: ${advice.setUp}`);
   const { argv, version, source, reason } = JSON.parse(readFileSync(file, 'utf8')) as Criu & { reason?: string };
   if (!argv) throw new AtollError('unavailable', reason ?? 'there is no CRIU for this system');
   return { argv: argv.map(part => part.replace('{}', directory)), version, source };

@@ -1,0 +1,46 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { isCompiled } from './own-program.ts';
+
+/** What this runs from: a checkout sets itself up, a release is set up, and the command line alone runs no platform. */
+type Origin = 'checkout' | 'release' | 'client';
+
+/** What somebody is told to do, as parts of sentences. */
+type Advice = {
+  /** Where no platform runs. */
+  start: string;
+  /** Where something is missing that set-up makes or brings. */
+  setUp: string;
+  /** Where a program of the distribution is missing. */
+  install: string;
+};
+
+/** Where `atoll install` puts a service. */
+export const unitFileOf = (name: string): string => `/etc/systemd/system/${name}.service`;
+
+const root = isCompiled ? join(dirname(process.execPath), '..') : join(import.meta.dir, '../../..');
+
+/** The words that fit what is installed on this machine. */
+export function adviceFor(origin: Origin, hasService: boolean): Advice {
+  if (origin === 'checkout')
+    return {
+      start: 'start it with `npm run up`',
+      setUp: 'run `npm run up`',
+      install: 'run `npm run up`, which installs it',
+    };
+  const starter = hasService ? '`systemctl start atoll`' : '`atoll up`';
+  return {
+    start: origin === 'client' ? 'start one where the whole release is installed' : `start it with ${starter}`,
+    setUp: 'install the whole release again',
+    install: 'install the package of the distribution that has it',
+  };
+}
+
+/** Which of them this is, by what is beside the program. */
+function originOf(folder: string): Origin {
+  if (existsSync(join(folder, 'scripts/prepare.mjs'))) return 'checkout';
+  return existsSync(join(folder, 'dist/agent')) ? 'release' : 'client';
+}
+
+/** What to do on this machine. */
+export const advice: Advice = adviceFor(originOf(root), existsSync(unitFileOf('atoll')));
