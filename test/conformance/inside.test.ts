@@ -3,6 +3,11 @@ import { runInSandbox } from '../node/support/run-in-sandbox.ts';
 import { startTestNode, type TestNode } from '../node/support/test-node.ts';
 import { describeDrivers } from './subjects.ts';
 
+/** What `ping` does: an echo request by a socket that needs no capability. */
+const pingOfLoopback = `import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP); s.settimeout(5)
+s.sendto(bytes([8, 0, 0, 0, 0, 1, 0, 1]), ("127.0.0.1", 0)); s.recv(100); print("answered")`;
+
 describeDrivers(({ driver }) => {
   let it: TestNode;
   beforeAll(async () => (it = await startTestNode({ driver })), 300_000);
@@ -27,7 +32,7 @@ describeDrivers(({ driver }) => {
     await it.node.protocol.kill(sandbox);
   });
 
-  test('text is UTF-8, anyone serves on any port, and shared memory is half of the memory', async () => {
+  test('text is UTF-8, anyone serves on any port and pings, and shared memory is half of the memory', async () => {
     const request = it.request();
     const resources = { ...request.resources, memoryMiB: 600 };
     const sandbox = await it.node.protocol.create({ ...request, resources });
@@ -37,6 +42,7 @@ describeDrivers(({ driver }) => {
     expect(await run(`python3 -c "import socket; socket.create_server(('0.0.0.0', 80)); print('serves')"`)).toBe(
       'serves',
     );
+    expect(await run(`python3 -c '${pingOfLoopback}'`)).toBe('answered');
     await it.node.protocol.kill(sandbox);
   });
 

@@ -82,6 +82,31 @@ def signed_urls_work_as_they_are():
         assert sandbox.get_mcp_url().startswith(f"https://50005-{sandbox.sandbox_id}.")
 
 
+def options_have_their_effect_or_are_refused_by_name():
+    once = [Sandbox.create(timeout=120, idempotency_key="python-once") for _ in range(2)]
+    assert once[0].sandbox_id == once[1].sandbox_id
+    source = once[0]
+    source.files.write("kept.txt", "kept")
+    source.commands.run("sleep 987", background=True, timeout=0)
+    running = "pgrep -cx sleep || true"
+    for mode, left in [("full", "1\n"), ("filesystem", "0\n")]:
+        with Sandbox.create(source.create_snapshot(mode=mode).snapshot_id, timeout=120) as child:
+            assert (child.files.read("kept.txt"), child.commands.run(running).stdout) == ("kept", left), mode
+    assert source.commands.run(running).stdout == "1\n"
+    assert source.pause(strict=True)
+    assert Sandbox.connect(source.sandbox_id).commands.run(running).stdout == "1\n"
+    source.kill()
+    for network, name in [
+        ({"dns_servers": ["9.9.9.9"]}, "network.dnsServers"),
+        ({"egress_proxy": {"address": "proxy.example:1080", "tls": True}}, "network.egressProxy.tls"),
+    ]:
+        try:
+            Sandbox.create(network=network)
+            raise AssertionError(f"{name} was taken")
+        except SandboxException as error:
+            assert name in str(error), error
+
+
 def connect_and_timeout():
     sandbox = Sandbox.create(timeout=60)
     sandbox.set_timeout(300)
