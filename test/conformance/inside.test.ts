@@ -46,6 +46,16 @@ describeDrivers(({ driver }) => {
     await it.node.protocol.kill(sandbox);
   });
 
+  test('anyone pings with the program that base brings', async () => {
+    const sandbox = await it.node.protocol.create(it.request());
+    for (const user of ['user', 'root'])
+      expect([
+        user,
+        await runInSandbox(it.node.protocol, sandbox.sandboxId, 'ping -c 1 127.0.0.1', user),
+      ]).toMatchObject([user, { exitCode: 0, stdout: expect.stringContaining('1 received') }]);
+    await it.node.protocol.kill(sandbox);
+  });
+
   test('a sandbox is named by its ID, which resolves', async () => {
     const sandbox = await it.node.protocol.create(it.request());
     const { sandboxId } = sandbox;

@@ -11,9 +11,10 @@ beforeAll(
 afterAll(() => lab.dispose(), 120_000);
 
 const open = { internetAccess: true };
+const ping = (address: string) => `ping -c 1 -W 2 ${address}`;
 const get = (address: string) => `curl -sS --max-time 4 http://${address}/`;
 
-test("an open policy reaches the internet by TCP and UDP, from the host's address", async () => {
+test("an open policy reaches the internet by TCP, UDP and ping, from the host's address", async () => {
   const sandbox = await lab.create(open);
   expect(await lab.run(sandbox, get(addresses.anycast))).toMatchObject({ exitCode: 0, stdout: 'page of anycast\n' });
   expect((await lab.run(sandbox, datagram(addresses.other))).stdout).toBe('ping\n');
@@ -21,6 +22,7 @@ test("an open policy reaches the internet by TCP and UDP, from the host's addres
     'http anycast 192.0.2.2',
     'datagram other 192.0.2.2',
   ]);
+  expect(await lab.run(sandbox, ping(addresses.other))).toMatchObject({ exitCode: 0 });
   await lab.kill(sandbox);
 });
 
@@ -30,6 +32,8 @@ test('without internet access nothing leaves, but what allowOut names', async ()
   expect((await lab.run(sandbox, get(addresses.anycast))).exitCode).toBe(0);
   expect((await lab.run(sandbox, get(addresses.other))).exitCode).not.toBe(0);
   expect((await lab.run(sandbox, datagram(addresses.other))).exitCode).not.toBe(0);
+  expect(await lab.run(sandbox, ping(addresses.allowed))).toMatchObject({ exitCode: 0 });
+  expect(await lab.run(sandbox, ping(addresses.other))).not.toMatchObject({ exitCode: 0 });
   expect((await lab.visits()).map(visit => visit.service)).toEqual(['http allowed', 'http anycast']);
   await lab.kill(sandbox);
 });
