@@ -5,18 +5,32 @@ import { repository } from '../../support/platform.ts';
 import { runToEnd } from '../../support/process.ts';
 import { pythonTimeoutMs, pythonWithSdk } from '../../support/python.ts';
 import { Platform } from '../platform.ts';
-import { type ClientOperations, operationsOfJavaScript, operationsOfPython } from '../support/client-operations.ts';
-import { operationsOfDocument } from '../support/document-operations.ts';
+import {
+  type ClientOperations,
+  membersOfPython,
+  operationsOfJavaScript,
+  operationsOfPython,
+} from '../support/client-operations.ts';
+import { membersOfDocument, operationsOfDocument } from '../support/document-operations.ts';
 
 // Every operation, and every field of a request, that the installed clients know, against the API's document: what a
 // newer client can send shows here, and has its effect, is refused by name, or is in the list below with the reason.
+// Likewise for what the newest of them reads in answers.
 
-const document = operationsOfDocument(JSON.parse(readFileSync(join(repository, 'docs/openapi.json'), 'utf8')));
+const written: unknown = JSON.parse(readFileSync(join(repository, 'docs/openapi.json'), 'utf8'));
+const document = operationsOfDocument(written as Parameters<typeof operationsOfDocument>[0]);
 
 /** Fields that the document does not name, and what happens. */
 const unnamed: Record<string, string> = {
   'POST /sandboxes body.mcp.*': 'passed on as it is: servers are named by their template',
   'POST /v2/sandboxes body.mcp.*': 'passed on as it is: servers are named by their template',
+};
+
+/** Members that the newest client reads in answers and none has, and why. */
+const unanswered: Record<string, string> = {
+  description: 'no request that a client has gives a template one',
+  envdUnresponsiveAtPause:
+    'left out as for an agent that answered: a pause does not ask the agent unless it must answer',
 };
 
 function missing(client: ClientOperations): string[] {
@@ -36,14 +50,31 @@ test(
   async () => {
     const python = await pythonWithSdk();
     if ('missing' in python) throw new Error(python.missing);
-    const { stdout } = await runToEnd([python.program, '-c', 'import e2b.api.client as c; print(c.__path__[0])']);
-    const client = operationsOfPython(stdout.trim());
+    const client = operationsOfPython(await folderOfPython(python.program));
     expect(client.size).toBeGreaterThan(200);
     expect(client).toContain('POST /v2/sandboxes body.network.egressProxy.tls.enabled');
     expect(missing(client)).toEqual([]);
   },
   pythonTimeoutMs,
 );
+
+test(
+  'the PyPI client reads no member of answers that is missing',
+  async () => {
+    const python = await pythonWithSdk();
+    if ('missing' in python) throw new Error(python.missing);
+    const read = membersOfPython(await folderOfPython(python.program));
+    expect(read.size).toBeGreaterThan(100);
+    expect(read).toContain('pauseMode');
+    const members = membersOfDocument(written);
+    expect([...read].filter(name => !members.has(name)).toSorted()).toEqual(Object.keys(unanswered));
+  },
+  pythonTimeoutMs,
+);
+
+async function folderOfPython(program: string): Promise<string> {
+  return (await runToEnd([program, '-c', 'import e2b.api.client as c; print(c.__path__[0])'])).stdout.trim();
+}
 
 test('what has no effect is refused by name', async () => {
   await using platform = await Platform.start({ features: { egressProxy: true } });

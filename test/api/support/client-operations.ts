@@ -85,3 +85,11 @@ function pythonFields(model: string, models: Map<string, string>, above: Set<str
       return [field, ...nested.map(each => `${field}.${each}`)];
     });
 }
+
+/** Every member of a body that the generated Python models read, by its name on the wire. */
+export function membersOfPython(folder: string): Set<string> {
+  const texts = readdirSync(join(folder, 'models'))
+    .filter(file => file.endsWith('.py'))
+    .map(file => readFileSync(join(folder, 'models', file), 'utf8'));
+  return new Set(texts.flatMap(text => [...text.matchAll(/\.pop\(\s*"([^"]+)"/g)].map(([, name = '']) => name)));
+}

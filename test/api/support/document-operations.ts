@@ -63,3 +63,11 @@ function fieldsOf(schema: Schema | undefined, schemas: Record<string, Schema>, a
     ),
   ];
 }
+
+/** Every member that a body of an OpenAPI document can have, of requests and of answers, by its name alone. */
+export function membersOfDocument(document: unknown): Set<string> {
+  if (typeof document !== 'object' || document === null) return new Set();
+  const within = Object.values(document).flatMap(each => [...membersOfDocument(each)]);
+  const { properties } = document as Schema;
+  return new Set([...Object.keys(properties ?? {}), ...within]);
+}
