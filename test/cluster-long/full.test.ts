@@ -69,6 +69,7 @@ clusterTest(
     // Both of these are paused at home, one after the other; then a third one takes the room.
     const kept = await createOn(cluster, home, woken);
     await kept.commands.run(`python3 -m http.server ${port}`, { background: true, timeoutMs: 0 });
+    await kept.commands.run(`until curl -s localhost:${port}; do sleep 0.05; done`);
     await pause(kept, 'node');
     const stored = await createOn(cluster, home, lasting);
     const before = await startCounter(stored);
