@@ -22,6 +22,7 @@ const pages: Record<string, string> = {
   metrics: '/sandboxes/{id}/metrics',
   network: '/sandboxes/{id}/network',
   templates: '/templates',
+  template: '/templates/base',
   snapshots: '/snapshots',
   volumes: '/volumes',
   secrets: '/secrets',
@@ -49,6 +50,10 @@ const shown = [
   { page: 'terminal', theme: 'light' },
 ] as const;
 const shownWidth = 1600;
+
+/** Those that are named on the command line; without a name, all. */
+const named = process.argv.slice(2).filter(word => !word.startsWith('--'));
+const wanted = Object.entries(pages).filter(([name]) => named.length === 0 || named.includes(name));
 
 /** Takes a picture of every page in both themes and three widths, and puts them on one sheet: for people to look at. */
 async function takeAll(): Promise<void> {
@@ -88,7 +93,7 @@ async function takePages(
   await window.page.getByText('Operator · live').waitFor();
   await typeOnce(window.page, id);
   const taken: string[] = [];
-  for (const [name, path] of Object.entries(pages)) {
+  for (const [name, path] of wanted) {
     await window.page.setViewportSize({ width: widths[0], height: 900 });
     await window.page.goto(`/dashboard${path.replace('{id}', id)}`);
     await whole(window.page);

@@ -25,11 +25,11 @@ export function Content({ templateId }: { templateId: string }) {
               <dt>User</dt>
               <dd className="mono">{user}</dd>
               <dt>Directory</dt>
-              <dd className="mono">{workdir ?? 'its home'}</dd>
+              <dd>{workdir ? <span className="mono">{workdir}</span> : 'the home of the user'}</dd>
               <dt>Start command</dt>
-              <dd className="mono">{startCommand || '–'}</dd>
+              <dd>{startCommand ? <span className="mono">{startCommand}</span> : '–'}</dd>
               <dt>Ready when</dt>
-              <dd className="mono">{readyCommand || '–'}</dd>
+              <dd>{readyCommand ? <span className="mono">{readyCommand}</span> : '–'}</dd>
             </dl>
             <Table
               label="Layers"
