@@ -37,7 +37,7 @@ export async function openStore(location: StoreLocation): Promise<Store> {
 /** Connects to a database whatever its schema is: for those who bring it up to date or copy it. */
 export function connectStore(location: StoreLocation): Store {
   if (location.kind === 'sqlite') {
-    const { dialect, changedElsewhere, flushed } = connectSqlite(location.path);
+    const { dialect, changedElsewhere, flushed, endCheckpoints } = connectSqlite(location.path);
     const db = new Kysely<Tables>({ dialect });
     return {
       kind: 'sqlite',
@@ -46,7 +46,9 @@ export function connectStore(location: StoreLocation): Store {
       flushed,
       onSandboxChanges: () => () => {},
       [Symbol.asyncDispose]: async () => {
-        await flushed().finally(() => db.destroy());
+        await flushed()
+          .finally(endCheckpoints)
+          .finally(() => db.destroy());
       },
     };
   }

@@ -4,6 +4,7 @@ import { chmodSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { LRUCache } from 'lru-cache';
 import { AtollError, messageOf, systemCodeOf } from '../../base/error.ts';
+import { checkpointsOf } from './checkpoints.ts';
 import { CompiledQuery, SqliteAdapter, SqliteDriver, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
 import type { DatabaseConnection, Dialect, SqliteDatabase, SqliteStatement } from 'kysely';
 
@@ -11,12 +12,19 @@ import type { DatabaseConnection, Dialect, SqliteDatabase, SqliteStatement } fro
 const statementsMax = 512;
 /** How long a write waits for another process (the command line, a backup) to finish its own. */
 const busyTimeoutMs = 5_000;
+/**
+ * Pages of the log after which whoever writes puts them into the database and waits for the disk, 40 MiB: long before,
+ * a thread has done most of it.
+ */
+const logPagesMax = 10_000;
 
 /** A connection to an SQLite database. */
 type SqliteConnection = {
   dialect: Dialect;
   /** True once after each change that another connection, of this or another process, made to the database. */
   changedElsewhere(): boolean;
+  /** To be called, and waited for, before the connection is closed. */
+  endCheckpoints(): Promise<void>;
   /** Resolves when everything that was committed before the call is on the disk. Callers share a write. */
   flushed(): Promise<void>;
 };
@@ -38,8 +46,10 @@ function connect(path: string): SqliteConnection {
   database.run('pragma journal_mode = wal');
   database.run('pragma synchronous = normal');
   database.run('pragma foreign_keys = on');
+  database.run(`pragma wal_autocheckpoint = ${logPagesMax}`);
 
-  const adapter = statementCache(database);
+  const checkpoints = path === ':memory:' ? undefined : checkpointsOf(path);
+  const adapter = statementCache(database, () => checkpoints?.written());
   const dataVersion = database.query<{ data_version: number }, []>('pragma data_version');
   let seenVersion = dataVersion.get()?.data_version;
   return {
@@ -55,6 +65,7 @@ function connect(path: string): SqliteConnection {
       seenVersion = version;
       return true;
     },
+    endCheckpoints: async () => checkpoints?.end(),
     flushed: path === ':memory:' ? async () => {} : shared(() => flushLog(`${path}-wal`)),
   };
 }
@@ -127,7 +138,7 @@ class TransactionalDdlAdapter extends SqliteAdapter {
   }
 }
 
-function statementCache(database: Database): SqliteDatabase {
+function statementCache(database: Database, onWrite: () => void): SqliteDatabase {
   const statements = new LRUCache<string, { statement: Statement; wrapped: SqliteStatement }>({
     max: statementsMax,
     dispose: ({ statement }) => statement.finalize(),
@@ -141,19 +152,23 @@ function statementCache(database: Database): SqliteDatabase {
       const known = statements.get(sql);
       if (known) return known.wrapped;
       const statement = database.prepare(sql);
-      const wrapped = wrap(statement);
+      const wrapped = wrap(statement, onWrite);
       statements.set(sql, { statement, wrapped });
       return wrapped;
     },
   };
 }
 
-function wrap(statement: Statement): SqliteStatement {
+function wrap(statement: Statement, onWrite: () => void): SqliteStatement {
   const bind = (parameters: ReadonlyArray<unknown>) => parameters as SQLQueryBindings[];
   return {
     reader: statement.columnNames.length > 0,
     all: parameters => withCodes(() => statement.all(...bind(parameters))),
-    run: parameters => withCodes(() => statement.run(...bind(parameters))),
+    run(parameters) {
+      const result = withCodes(() => statement.run(...bind(parameters)));
+      onWrite();
+      return result;
+    },
     iterate: parameters => withCodes(() => statement.iterate(...bind(parameters)) as IterableIterator<unknown>),
   };
 }
