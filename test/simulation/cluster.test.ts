@@ -37,6 +37,8 @@ test('seeds with which something did not hold once', async () => {
   await simulateSeeds(204_395, 1);
   // A machine that had stood still with its clock heard, when it went on, what had been sent to it before.
   await simulateSeeds(40_750, 1);
+  // A control process stood still while the machine of its resume was given up and came back, and asked it then.
+  await simulateSeeds(509_620, 1);
 });
 
 test('of a failure the shortest history is told that was found', async () => {

@@ -5,6 +5,7 @@ import type { Kept } from '../../../protocol/node.ts';
 import { demandsOf } from '../rules/demands.ts';
 import { sandboxMoved } from '../rules/find.ts';
 import { holdSecrets } from './secrets.ts';
+import { findExecution } from '../store/read.ts';
 import { beginResume, cancelResume, finishResume } from '../store/resume.ts';
 import type { DurablePauses } from '../../blob/rules/pauses.ts';
 import { noDemands } from '../../placement/demands.ts';
@@ -109,6 +110,9 @@ export const resumeSandboxSteps: readonly Step<ResumeContext>[] = [
       const { deps, sandbox, nextExecutionId, memory } = context;
       const settings = await startSettings(deps, sandbox);
       context.policy = settings.network;
+      // This process may have stood still while the machine was given up and came back: nobody withdrew this there.
+      const row = await findExecution(deps.db, sandbox);
+      if (row?.state !== 'resuming' || row.nextExecutionId !== nextExecutionId) throw sandboxMoved(sandbox.sandboxId);
       context.isAsked = true;
       const { from } = await deps.nodes.get(sandbox.nodeId).resume({ ...settings, nextExecutionId, memory });
       context.from = from;

@@ -2,6 +2,7 @@ import type { ExecutionRef, NodeProtocol, PausedSandbox } from '../../../protoco
 import { microsPerSecond } from '../../../base/clock.ts';
 import { finishPause, returnToRunning } from '../store/pause.ts';
 import { cancelResume, finishResume } from '../store/resume.ts';
+import { findExecution } from '../store/read.ts';
 import { deleteLost } from '../store/state.ts';
 import type { SandboxRecord } from '../record.ts';
 import type { Db } from '../../database/db.ts';
@@ -37,6 +38,9 @@ async function settle(
     const begun = await findBegun(node, { sandboxId, executionId: next.nextExecutionId });
     const resumed = begun && (await finishResume(db, next, runFrom(clock, sandbox.timeoutSeconds)));
     if (resumed) return begun === 'running' ? resumed : finishPause(db, resumed, begun.kept, clock());
+    // It was taken back before it began. What it was is in the store, and goes on from there as another one.
+    const late = { sandboxId, executionId: next.nextExecutionId };
+    if (begun && sandbox.durability === 'cluster' && !(await findExecution(db, late))) await node.kill(late);
   }
   // In this order: what is paused after it was not among the running ones is among the paused ones.
   const running = new Set((await node.list()).map(listed => listed.executionId));
