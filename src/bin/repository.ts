@@ -5,7 +5,7 @@ import { isCompiled } from '../base/process/own-program.ts';
 /**
  * The checkout or release that this runs from: what set-up has built and what templates are made of is found below it.
  */
-export const repository = isCompiled ? join(dirname(process.execPath), '..') : join(import.meta.dir, '../..');
+export const repository = isCompiled ? join(dirname(process.execPath), '..') : join(import.meta.dirname, '../..');
 
 /** Node.js, npm and yarn of the base template, where a release brings them. */
 export const nodePackagesDir = join(repository, 'dist/node-packages');

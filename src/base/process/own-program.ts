@@ -7,10 +7,10 @@ type OwnProgram = 'node' | 'api' | 'edge' | 'gate' | 'egress-proxy';
 export const programOption = '--program';
 
 /** Whether this runs from the compiled executable, which holds all of the source, and not from the files of it. */
-export const isCompiled: boolean = import.meta.dir.startsWith('/$bunfs/');
+export const isCompiled: boolean = import.meta.dirname.startsWith('/$bunfs/');
 
 /** Neither .env nor bunfig.toml of the working directory changes what runs. The executable looks for none. */
-const fromSource = ['--no-env-file', '--config=/dev/null', join(import.meta.dir, '../../bin/executable.ts')];
+const fromSource = ['--no-env-file', '--config=/dev/null', join(import.meta.dirname, '../../bin/executable.ts')];
 
 /** The command line of `atoll`, with the source of this process. */
 export const commandOfAtoll = (...args: string[]): string[] => [

@@ -18,7 +18,7 @@ type Advice = {
 /** Where `atoll install` puts a service. */
 export const unitFileOf = (name: string): string => `/etc/systemd/system/${name}.service`;
 
-const root = isCompiled ? join(dirname(process.execPath), '..') : join(import.meta.dir, '../../..');
+const root = isCompiled ? join(dirname(process.execPath), '..') : join(import.meta.dirname, '../../..');
 
 /** The words that fit what is installed on this machine. */
 export function adviceFor(origin: Origin, hasService: boolean): Advice {
