@@ -1,7 +1,7 @@
 /** Bytes that are shown in a frame: the least, and at most. */
 const [bytesMin, bytesMax] = [16 * 1024, 256 * 1024];
-/** What is shown in a frame may take so long: half of it, so that as much is left to draw it, ms. */
-const showMs = 8;
+/** What is shown in a frame may take so long, ms: with 8, one frame in ten was late; with 4, little was shown. */
+const showMs = 6;
 /** Bytes that are shown in a millisecond, as long as nothing is known … */
 const rateFirst = 4 * 1024;
 /** … and what is left of the best that was known, with each frame that was slower. */
