@@ -33,20 +33,23 @@ type Checkpoints = {
 
 /**
  * Checkpoints of the database at `path`. The thread is made when first so much was written: most of the command line's
- * processes write less.
+ * processes write less. Where it can't be made, or ends, writers do its work.
  */
 export function checkpointsOf(path: string): Checkpoints {
   let worker: Worker | undefined;
   let writes = 0;
   let isBusy = false;
-  let onEnd = () => {};
+  const ended = Promise.withResolvers<void>();
   const start = () => {
     const url = URL.createObjectURL(new Blob([program], { type: 'text/javascript' }));
     const made = new Worker(url, { smol: true });
     made.addEventListener('message', ({ data }) => {
+      if (data === 'ended') return ended.resolve();
       isBusy = false;
-      if (data === 'ended') onEnd();
+      URL.revokeObjectURL(url);
     });
+    // It stays busy then, and is asked nothing any more.
+    for (const name of ['error', 'close']) made.addEventListener(name, () => ended.resolve());
     // The process may end without it.
     made.unref();
     return made;
@@ -61,12 +64,10 @@ export function checkpointsOf(path: string): Checkpoints {
     },
     async end() {
       if (!worker) return;
-      const ended = new Promise<void>(resolve => (onEnd = resolve));
       worker.ref();
       worker.postMessage({ path, isEnd: true });
-      await ended;
+      await ended.promise;
       worker.terminate();
-      worker = undefined;
     },
   };
 }

@@ -4,9 +4,9 @@ import { chmodSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { LRUCache } from 'lru-cache';
 import { AtollError, messageOf, systemCodeOf } from '../../base/error.ts';
-import { checkpointsOf } from './checkpoints.ts';
 import { CompiledQuery, SqliteAdapter, SqliteDriver, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
 import type { DatabaseConnection, Dialect, SqliteDatabase, SqliteStatement } from 'kysely';
+import { checkpointsOf } from './checkpoints.ts';
 
 /** Prepared statements kept; the platform's own queries are far fewer. */
 const statementsMax = 512;

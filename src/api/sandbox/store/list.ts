@@ -50,9 +50,12 @@ export async function listSandboxes(
   return rows.map(sandboxOfRow);
 }
 
-/** How many sandboxes match. */
+/**
+ * How many sandboxes match. All of them are looked at, which are few beside the team's where they must have some
+ * metadata; a page ends after its first ones, whatever they must have.
+ */
 export async function countSandboxes(db: Db, filter: SandboxFilter): Promise<number> {
-  const { count } = await filtered(db, filter)
+  const { count } = await filtered(db, filter, { byLabel: true })
     .select(count => count.fn.countAll<number>().as('count'))
     .executeTakeFirstOrThrow();
   return Number(count);
@@ -74,35 +77,35 @@ export async function sandboxesInTransition(db: Db, teamId: string, limit: numbe
   });
 }
 
-function filtered(db: Db, filter: SandboxFilter): SelectQueryBuilder<Tables, 'sandboxes', object> {
-  let query = labelled(db, filter.metadata)
+function filtered(
+  db: Db,
+  { metadata, ...filter }: SandboxFilter,
+  { byLabel = false } = {},
+): SelectQueryBuilder<Tables, 'sandboxes', object> {
+  const digests = metadata.map(([key, value]) => pairDigest(key, value));
+  const first = byLabel ? digests.shift() : undefined;
+  let query = (first === undefined ? db.selectFrom('sandboxes') : labelled(db, first))
     .where('team_id', '=', filter.teamId)
     .where('state', 'in', filter.shown.flatMap(statesShownAs));
   if (filter.startedAfterUs !== undefined) query = query.where('started_at_us', '>=', filter.startedAfterUs);
   if (filter.templateId !== undefined) query = query.where('template_id', '=', filter.templateId);
   if (filter.nodeId !== undefined) query = query.where('node_id', '=', filter.nodeId);
   if (filter.text !== undefined) query = query.where(textMatch(db, filter.text));
-  return query;
-}
-
-/**
- * The sandboxes that have all of these pairs. SQLite takes a cross join in the order in which it is written: those that
- * have the first pair are few beside all of a team, which it would otherwise read one by one.
- */
-function labelled(db: Db, metadata: SandboxFilter['metadata']): SelectQueryBuilder<Tables, 'sandboxes', object> {
-  const [first, ...others] = metadata.map(([key, value]) => pairDigest(key, value));
-  if (first === undefined) return db.selectFrom('sandboxes');
-  let query = db
-    .selectFrom('sandbox_labels')
-    .crossJoin('sandboxes')
-    .whereRef('sandboxes.sandbox_id', '=', 'sandbox_labels.sandbox_id')
-    .where('pair_digest', '=', first);
-  for (const digest of others) {
+  for (const digest of digests) {
     query = query.where('sandboxes.sandbox_id', 'in', labels =>
       labels.selectFrom('sandbox_labels').select('sandbox_labels.sandbox_id').where('pair_digest', '=', digest),
     );
   }
   return query;
+}
+
+/** The sandboxes that have this pair, from it on: SQLite takes a cross join in the order in which it is written. */
+function labelled(db: Db, digest: string): SelectQueryBuilder<Tables, 'sandboxes', object> {
+  return db
+    .selectFrom('sandbox_labels')
+    .crossJoin('sandboxes')
+    .whereRef('sandboxes.sandbox_id', '=', 'sandbox_labels.sandbox_id')
+    .where('pair_digest', '=', digest);
 }
 
 /** Both databases give the pairs of an object as rows, by functions of different names. */

@@ -26,7 +26,9 @@ export async function readContent(
   const { templateId } = await readableTemplate(db, team, text);
   const build = (await newestBuilds(db, [templateId])).get(templateId)?.ready;
   if (!build) throw new AtollError('not_found', `Template "${text}" has no build that is ready`);
-  const [sizes, byTemplate] = await Promise.all([builder.layerBytes(build.layers), layersByTemplate(db, team.teamId)]);
+  // A machine that is away for a moment is no reason to say nothing of the rest.
+  const sizesOf = builder.layerBytes(build.layers).catch((): Record<string, number> => ({}));
+  const [sizes, byTemplate] = await Promise.all([sizesOf, layersByTemplate(db, team.teamId)]);
   byTemplate.delete(templateId);
   const others = [...byTemplate].filter(([, digests]) => build.layers.some(digest => digests.has(digest)));
   const names = await namesOf(
