@@ -20,9 +20,24 @@ test('people get a page that leads on, under the policy of the dashboard', async
   expect(await bare?.text()).not.toMatch(/\/dashboard|\/docs/);
 });
 
-test('programs, other paths and other methods get what they got before', () => {
-  expect(ask('/', {})).toBeNull();
+test('who takes anything gets the same in plain text', async () => {
+  for (const headers of [{}, { accept: '*/*' }, { accept: 'text/plain' }]) {
+    const answer = ask('/', headers);
+    expect(answer?.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    const text = (await answer?.text()) ?? '';
+    for (const path of ['/dashboard', '/docs/', '/openapi.json', '/health'])
+      expect(text).toContain(`http://atoll.example.org:3000${path}`);
+    expect(text).toContain('E2B_API_URL=http://atoll.example.org:3000 ');
+  }
+  const bare = landingPage(new Request('http://a/'), { dashboard: false, docs: false });
+  expect(await bare?.text()).not.toMatch(/\/dashboard|\/docs/);
+});
+
+test('programs that want JSON, other paths and other methods get the answer of the API', () => {
   expect(ask('/', { accept: 'application/json' })).toBeNull();
+  expect(ask('/', { accept: 'application/json, text/plain, */*' })).toBeNull();
+  expect(ask('/', { accept: 'image/png' })).toBeNull();
   expect(ask('/sandboxes', browser)).toBeNull();
+  expect(ask('/sandboxes', {})).toBeNull();
   expect(ask('/', browser, { method: 'POST' })).toBeNull();
 });

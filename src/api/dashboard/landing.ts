@@ -1,5 +1,5 @@
 import { randomHex } from '../../base/crypto/secret.ts';
-import { pageHeaders } from './headers.ts';
+import { docsHeaders, pageHeaders } from './headers.ts';
 
 const nonceBytes = 16;
 
@@ -9,18 +9,40 @@ const originMax = 300;
 /** What there is to lead to. */
 type Leads = { dashboard: boolean; docs: boolean };
 
-/** The page at `/` for people, who ask for HTML; null for every other request: programs get the API's own answer. */
+/**
+ * What is at `/`: a page for browsers, and the same in plain text for who takes anything, as curl does without being
+ * told; null for every other request, which gets the API's own answer.
+ */
 export function landingPage(request: Request, leads: Leads): Response | null {
   const { pathname, origin } = URL.parse(request.url) ?? { pathname: '', origin: '' };
   if (pathname !== '/' || (request.method !== 'GET' && request.method !== 'HEAD')) return null;
-  if (!(request.headers.get('accept') ?? '').includes('text/html')) return null;
-  const nonce = randomHex(nonceBytes);
   // The edge says how the client reaches it; it passes plain HTTP on.
-  const own = request.headers.get('x-forwarded-proto') === 'https' ? origin.replace(/^http:/, 'https:') : origin;
-  return new Response(page(nonce, own.length > originMax ? '' : escaped(own), leads), {
-    headers: { ...pageHeaders(nonce), Vary: 'Accept' },
+  const whole = request.headers.get('x-forwarded-proto') === 'https' ? origin.replace(/^http:/, 'https:') : origin;
+  const own = whole.length > originMax ? '' : whole;
+  const accepted = request.headers.get('accept') ?? '*/*';
+  if (accepted.includes('text/html')) {
+    const nonce = randomHex(nonceBytes);
+    return new Response(page(nonce, escaped(own), leads), { headers: { ...pageHeaders(nonce), Vary: 'Accept' } });
+  }
+  if (!/\*\/\*|text\/plain/.test(accepted) || accepted.includes('json')) return null;
+  return new Response(plainText(own, leads), {
+    headers: { ...docsHeaders(), 'Cache-Control': 'no-store', Vary: 'Accept' },
   });
 }
+
+const plainText = (origin: string, { dashboard, docs }: Leads) =>
+  [
+    'Atoll: sandboxes for code that nobody has reviewed. This is the address of an installation.',
+    '',
+    ...(dashboard ? [`Dashboard      ${origin}/dashboard (\`atoll dashboard\` prints a link that signs in)`] : []),
+    ...(docs ? [`Documentation  ${origin}/docs/`] : []),
+    `REST API       ${origin}/openapi.json`,
+    `Health         ${origin}/health`,
+    '',
+    'For the SDKs, with a key that `atoll key create` or the dashboard makes:',
+    `  export E2B_API_KEY=e2b_… E2B_API_URL=${origin} E2B_SANDBOX_URL=${origin}`,
+    '',
+  ].join('\n');
 
 const dashboardItem =
   '<a href="/dashboard">Dashboard</a>: <code>atoll dashboard</code> on the machine prints a link that signs in.';
