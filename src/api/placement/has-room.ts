@@ -1,6 +1,7 @@
 import type { NodeInfo } from '../../protocol/node.ts';
 import { kindOf } from '../database/db.ts';
 import type { Db } from '../database/db.ts';
+import { prepared } from '../database/prepared.ts';
 import { type Demands, machinesApart, noDemands } from './demands.ts';
 import { nodeAllocation } from './node-status.ts';
 import { roomOf } from './room.ts';
@@ -19,7 +20,7 @@ export async function hasRoom(
   demands: Demands = noDemands,
 ): Promise<boolean> {
   if (kindOf(db) === 'sqlite') return true;
-  const machine = await machineRow(db, nodeId).forUpdate().executeTakeFirst();
+  const [machine] = await machineRow(db, { nodeId }, ['locked']);
   if (!machine) return true;
   if ((await machinesApart(db, demands, sandboxId)).has(nodeId)) return false;
   if (machine.given_up === 1) return false;
@@ -28,13 +29,20 @@ export async function hasRoom(
 
 /** What a machine that had no room has promised and may promise, for people. */
 export async function roomText(db: Db, nodeId: string): Promise<string> {
-  const machine = await machineRow(db, nodeId).executeTakeFirst();
+  const [machine] = await machineRow(db, { nodeId });
   if (!machine || machine.given_up === 1) return `node ${nodeId} is out of reach`;
   return `node ${nodeId}: ${roomOf(infoOf(machine), await nodeAllocation(db, nodeId)).text}`;
 }
 
-const machineRow = (db: Db, nodeId: string) =>
-  db.selectFrom('cluster_nodes').select(['info_json', 'given_up']).where('node_id', '=', nodeId);
+type MachineRow = { info_json: string | null; given_up: number };
 
-const infoOf = ({ info_json: json }: { info_json: string | null }) =>
+const machineRow = prepared<{ nodeId: string }, MachineRow, 'locked'>((db, parameter, words) => {
+  const query = db
+    .selectFrom('cluster_nodes')
+    .select(['info_json', 'given_up'])
+    .where('node_id', '=', parameter('nodeId'));
+  return words.includes('locked') ? query.forUpdate() : query;
+});
+
+const infoOf = ({ info_json: json }: Pick<MachineRow, 'info_json'>) =>
   json === null ? null : (JSON.parse(json) as NodeInfo);

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { occupyingStates } from '../../protocol/state.ts';
 import type { Db } from '../database/db.ts';
+import { assert } from '../../base/error.ts';
 import { prepared } from '../database/prepared.ts';
 import type { WantedNodeStatus } from '../database/schema.ts';
 
@@ -82,35 +83,14 @@ export async function nodeAllocation(db: Db, nodeId: string): Promise<NodeAlloca
   return known.get(nodeId) ?? { cpuCount: 0, memoryMiB: 0, sandboxes: 0, starting: 0 };
 }
 
-/** Allocations of every machine that has sandboxes, or of some. */
+/** So many machines are asked about by name at most. */
+export const namedNodesMax = 3;
+
+/** Allocations of every machine that has sandboxes, or of some: `namedNodesMax` at most. */
 export async function nodeAllocations(db: Db, nodeIds?: readonly string[]): Promise<Map<string, NodeAllocation>> {
-  const sizes = ['cpu_count', 'memory_mib', 'state'] as const;
-  let there = db
-    .selectFrom('sandboxes')
-    .select(['node_id', ...sizes])
-    .where('state', 'in', occupyingStates);
-  let coming = db
-    .selectFrom('sandboxes')
-    .select([sql<string>`next_node_id`.as('node_id'), ...sizes])
-    .where('state', '=', 'moving')
-    .whereRef('next_node_id', '!=', 'node_id');
-  if (nodeIds !== undefined) {
-    there = there.where('node_id', 'in', nodeIds);
-    coming = coming.where('next_node_id', 'in', nodeIds);
-  }
-  const query = db
-    .selectFrom(there.unionAll(coming).as('placed'))
-    .select(({ fn, eb }) => [
-      'node_id',
-      fn.coalesce(fn.sum<number>('cpu_count'), eb.val(0)).as('cpus'),
-      fn.coalesce(fn.sum<number>('memory_mib'), eb.val(0)).as('memory'),
-      fn.countAll<number>().as('sandboxes'),
-      fn
-        .coalesce(fn.sum<number>(eb.case().when('state', '=', 'starting').then(1).else(0).end()), eb.val(0))
-        .as('starting'),
-    ])
-    .groupBy('node_id');
-  const rows = await query.execute();
+  const [first = '', second = first, third = first] = nodeIds ?? [];
+  assert((nodeIds?.length ?? 0) <= namedNodesMax, 'more machines are named than a query takes');
+  const rows = await allocations(db, { first, second, third }, nodeIds === undefined ? [] : ['named']);
   return new Map(
     rows.map(row => [
       row.node_id,
@@ -123,6 +103,37 @@ export async function nodeAllocations(db: Db, nodeIds?: readonly string[]): Prom
     ]),
   );
 }
+
+type AllocationRow = { node_id: string; cpus: number; memory: number; sandboxes: number; starting: number };
+type NamedNodes = { first: string; second: string; third: string };
+
+const allocations = prepared<NamedNodes, AllocationRow, 'named'>((db, parameter, words) => {
+  const sizes = ['cpu_count', 'memory_mib', 'state'] as const;
+  let there = db
+    .selectFrom('sandboxes')
+    .select(['node_id', ...sizes])
+    .where('state', 'in', occupyingStates);
+  let coming = db
+    .selectFrom('sandboxes')
+    .select([sql<string>`next_node_id`.as('node_id'), ...sizes])
+    .where('state', '=', 'moving')
+    .whereRef('next_node_id', '!=', 'node_id');
+  if (words.includes('named')) {
+    const ids = (['first', 'second', 'third'] as const).map(name => parameter(name));
+    there = there.where('node_id', 'in', ids);
+    coming = coming.where('next_node_id', 'in', ids);
+  }
+  return db
+    .selectFrom(there.unionAll(coming).as('placed'))
+    .select(({ fn }) => [
+      'node_id',
+      sql<number>`coalesce(sum(cpu_count), 0)`.as('cpus'),
+      sql<number>`coalesce(sum(memory_mib), 0)`.as('memory'),
+      fn.countAll<number>().as('sandboxes'),
+      sql<number>`coalesce(sum(case when state = 'starting' then 1 else 0 end), 0)`.as('starting'),
+    ])
+    .groupBy('node_id');
+});
 
 /** Whether a machine of a cluster was taken out for good: nobody speaks with it any more. */
 export async function isForgotten(db: Db, nodeId: string): Promise<boolean> {

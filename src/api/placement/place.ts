@@ -3,7 +3,7 @@ import type { NodeInfo, NodeProtocol } from '../../protocol/node.ts';
 import type { DriverName } from '../../protocol/driver.ts';
 import type { Db } from '../database/db.ts';
 import { type Demands, demandsText, hasLabels, machinesApart, noDemands } from './demands.ts';
-import { drainingNodes, nodeAllocations, type NodeAllocation } from './node-status.ts';
+import { drainingNodes, namedNodesMax, nodeAllocations, type NodeAllocation } from './node-status.ts';
 import { noCompatibleNode, type Nodes } from './nodes.ts';
 import { roomOf } from './room.ts';
 
@@ -31,7 +31,7 @@ const weights = { memory: 0.5, cpu: 0.3, starting: 0.2 } as const;
  * So many machines are compared, drawn by lot, where there are more than a few: that comes close to the best one, does
  * not send all who ask at the same moment to the same, and costs the same however many there are.
  */
-const compared = { count: 3, from: 8 } as const;
+const compared = { count: namedNodesMax, from: 8 } as const;
 /** So many starts at a time keep a machine busy. */
 const startsMax = 8;
 

@@ -1,7 +1,9 @@
 import { expect, setDefaultTimeout } from 'bun:test';
 import { sql } from 'kysely';
 import { openShared } from '../../../src/api/installation/control.ts';
+import { openStore } from '../../../src/api/database/database.ts';
 import { tablesInOrder } from '../../../src/api/database/table-order.ts';
+import { findSandbox } from '../../../src/api/sandbox/store/read.ts';
 import { testUnless } from '../../support/skip.ts';
 import { Platform } from '../platform.ts';
 import { PostgresCluster, postgresPrograms } from '../postgres.ts';
@@ -48,6 +50,23 @@ onPostgres(
   },
 );
 
+onPostgres(
+  'a query of every create is planned once for a connection, and goes on with a column that is added',
+  async () => {
+    await using cluster = await PostgresCluster.start(programs ?? '');
+    await using store = await openStore(await cluster.newStore());
+    await store.db.connection().execute(async db => {
+      const kept = async () =>
+        (await sql<{ statement: string }>`select statement from pg_prepared_statements`.execute(db)).rows;
+      for (const _ of [1, 2]) expect(await findSandbox(db, 'team', 'none')).toBe(null);
+      expect(await kept()).toEqual([{ statement: expect.stringContaining('from "sandboxes"') }]);
+      await sql`alter table sandboxes add column of_the_next text not null default 'next'`.execute(db);
+      expect(await findSandbox(db, 'team', 'none')).toBe(null);
+      expect(await kept()).toHaveLength(1);
+    });
+  },
+);
+
 onPostgres('this release works on while the next one has expanded the schema', async () => {
   await using cluster = await PostgresCluster.start(programs ?? '');
   await using platform = await Platform.start({
@@ -55,6 +74,11 @@ onPostgres('this release works on while the next one has expanded the schema', a
   });
   const { db } = platform.store;
   const running = await platform.createSandbox();
+  // Connections keep the plans of what was done before.
+  for (let times = 0; times < 3; times++) {
+    const { sandboxID } = await platform.createSandbox({ metadata: { a: 'b' } });
+    expect((await platform.call('DELETE', `/sandboxes/${sandboxID}`)).status).toBe(204);
+  }
   const tables = await tablesInOrder(db, 'postgres');
   expect(tables.length).toBeGreaterThan(20);
   for (const table of tables)

@@ -1,6 +1,7 @@
 import type { CompiledQuery, DatabaseConnection, Driver, QueryResult, TransactionSettings } from 'kysely';
 import pg from 'pg';
 import { AtollError, assert } from '../../../base/error.ts';
+import { statementOf } from '../prepared.ts';
 import type { Primary, Timeline } from './primary.ts';
 
 /**
@@ -135,11 +136,12 @@ class Connection implements DatabaseConnection {
     return this.#primary.timelineOf(this.#client);
   }
 
-  async executeQuery<R>({ sql, parameters, query }: CompiledQuery): Promise<QueryResult<R>> {
+  async executeQuery<R>(compiled: CompiledQuery): Promise<QueryResult<R>> {
+    const { sql, parameters, query } = compiled;
     // What is in a transaction is undone with its connection.
     const mayStay = this.transactionId === '' && query.kind !== 'SelectQueryNode';
     const { command, rowCount, rows } = await this.#do(mayStay, () =>
-      this.#client.query<R & pg.QueryResultRow>(sql, [...parameters]),
+      this.#client.query<R & pg.QueryResultRow>({ name: statementOf(compiled), text: sql, values: [...parameters] }),
     );
     const changes = command === 'INSERT' || command === 'UPDATE' || command === 'DELETE' || command === 'MERGE';
     return { ...(changes && { numAffectedRows: BigInt(rowCount ?? 0) }), rows };

@@ -8,8 +8,7 @@ import { lockTeam } from '../../team/store/lock.ts';
 import { takeKey } from './idempotency.ts';
 import type { Repeatable } from './idempotency.ts';
 import { pairDigest } from './labels.ts';
-import { rowOfSandbox } from './row.ts';
-import { sandboxColumns } from '../record.ts';
+import { rowOfSandbox, sandboxColumnNames } from './row.ts';
 import type { SandboxRecord } from '../record.ts';
 import type { TeamLimits } from '../../team/record.ts';
 
@@ -50,11 +49,11 @@ export async function insertSandbox(
   });
 }
 
-const columnNames = Object.values(sandboxColumns).map(({ name }) => name);
-
 const insertRow = prepared<Insertable<Tables['sandboxes']>>((db, parameter) =>
   // The names are those of the table's own columns.
-  db.insertInto('sandboxes').values(Object.fromEntries(columnNames.map(name => [name, parameter(name)])) as never),
+  db
+    .insertInto('sandboxes')
+    .values(Object.fromEntries(sandboxColumnNames.map(name => [name, parameter(name)])) as never),
 );
 
 /** Those of these volumes that there are, and where; on PostgreSQL that stays so until the transaction ends. */

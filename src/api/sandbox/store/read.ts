@@ -4,7 +4,7 @@ import type { Db } from '../../database/db.ts';
 import { prepared } from '../../database/prepared.ts';
 import type { Tables } from '../../database/schema.ts';
 import { isNobodyElses } from '../../replica/store/replicas.ts';
-import { sandboxOfRow } from './row.ts';
+import { sandboxColumnNames, sandboxOfRow } from './row.ts';
 import type { SandboxRecord } from '../record.ts';
 
 /** The sandbox of a team, in whatever state. */
@@ -16,7 +16,7 @@ export async function findSandbox(db: Db, teamId: string, sandboxId: string): Pr
 const ofTeam = prepared<{ sandboxId: string; teamId: string }, Selectable<Tables['sandboxes']>>((db, parameter) =>
   db
     .selectFrom('sandboxes')
-    .selectAll()
+    .select(sandboxColumnNames)
     .where('sandbox_id', '=', parameter('sandboxId'))
     .where('team_id', '=', parameter('teamId')),
 );
@@ -60,13 +60,22 @@ export async function sandboxesOn(db: Db, nodeId: string, states: readonly Sandb
 
 /** Those of some sandboxes that there are, in whatever state. */
 export async function sandboxesById(db: Db, sandboxIds: ReadonlySet<string>): Promise<SandboxRecord[]> {
-  const rows = await db
-    .selectFrom('sandboxes')
-    .selectAll()
-    .where('sandbox_id', 'in', [...sandboxIds])
-    .execute();
+  const [first = ''] = sandboxIds;
+  // Most often one alone has changed.
+  const rows =
+    sandboxIds.size === 1
+      ? await byId(db, { sandboxId: first })
+      : await db
+          .selectFrom('sandboxes')
+          .selectAll()
+          .where('sandbox_id', 'in', [...sandboxIds])
+          .execute();
   return rows.map(sandboxOfRow);
 }
+
+const byId = prepared<{ sandboxId: string }, Selectable<Tables['sandboxes']>>((db, parameter) =>
+  db.selectFrom('sandboxes').select(sandboxColumnNames).where('sandbox_id', '=', parameter('sandboxId')),
+);
 
 /** Sandboxes in one of `states` on which no other process works that is alive at `nowUs`. */
 export async function sandboxesLeftIn(
@@ -121,7 +130,7 @@ const due = prepared<{ nowUs: number; autoPause: 0 | 1; limit: number }, Selecta
   (db, parameter) =>
     db
       .selectFrom('sandboxes')
-      .selectAll()
+      .select(sandboxColumnNames)
       .where('state', '=', 'running')
       .where('end_at_us', '<=', parameter('nowUs'))
       .where('auto_pause', '=', parameter('autoPause'))

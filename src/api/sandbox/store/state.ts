@@ -10,7 +10,7 @@ import { settleKey } from './idempotency.ts';
 import { recordPastSandbox } from './past.ts';
 import { recordSandboxEvent } from './events.ts';
 import type { KillReason } from './events.ts';
-import { sandboxOfRow } from './row.ts';
+import { sandboxColumnNames, sandboxOfRow } from './row.ts';
 import type { SandboxRecord } from '../record.ts';
 
 /**
@@ -33,7 +33,6 @@ export async function publishSandbox(
     const { sandboxId, executionId } = execution;
     const [row] = await begin(db, { sandboxId, executionId, ...times });
     if (!row) return null;
-    await countUse(db, { templateId: row.template_id, atUs: times.startedAtUs });
     const sandbox = sandboxOfRow(row);
     if (key !== undefined) await settleKey(db, sandbox.teamId, key);
     const atUs = times.startedAtUs;
@@ -43,6 +42,8 @@ export async function publishSandbox(
       ...(forkOf && { data: { forked_from: forkOf.sandboxId } }),
     });
     if (forkOf) await recordSandboxEvent(db, forkOf, { type: 'forked', atUs, data: { fork_id: sandbox.sandboxId } });
+    // Last: all that begin by this template wait for each other from here on.
+    await countUse(db, { templateId: row.template_id, atUs });
     return sandbox;
   });
 }
@@ -62,7 +63,7 @@ const begin = prepared<Execution & { startedAtUs: number; endAtUs: number }, Row
     .where('sandbox_id', '=', parameter('sandboxId'))
     .where('execution_id', '=', parameter('executionId'))
     .where('state', '=', 'starting')
-    .returningAll(),
+    .returning(sandboxColumnNames),
 );
 
 const countUse = prepared<{ templateId: string; atUs: number }>((db, parameter) =>
@@ -92,7 +93,7 @@ const move = prepared<Execution & { to: SandboxState; replicaId: string }, Row, 
     .where('sandbox_id', '=', parameter('sandboxId'))
     .where('execution_id', '=', parameter('executionId'))
     .where('state', 'in', from)
-    .returningAll(),
+    .returning(sandboxColumnNames),
 );
 
 /** `running` → `killing`, if its time is over by `nowUs`: a timeout that was extended meanwhile wins. */
@@ -206,7 +207,7 @@ const remove = prepared<Execution, Row, SandboxState>((db, parameter, from) =>
     .where('sandbox_id', '=', parameter('sandboxId'))
     .where('execution_id', '=', parameter('executionId'))
     .where('state', 'in', from)
-    .returningAll(),
+    .returning(sandboxColumnNames),
 );
 
 async function writeKilled(

@@ -1,5 +1,6 @@
 import { kindOf } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
+import { prepared } from '../../database/prepared.ts';
 
 /**
  * Makes transactions that count what a team has, and then add to it, take turns. `db` must be a transaction. PostgreSQL
@@ -7,8 +8,12 @@ import type { Db } from '../../database/db.ts';
  */
 export async function lockTeam(db: Db, teamId: string): Promise<void> {
   if (kindOf(db) === 'sqlite') return;
-  await db.selectFrom('teams').select('team_id').where('team_id', '=', teamId).forUpdate().execute();
+  await lock(db, { teamId });
 }
+
+const lock = prepared<{ teamId: string }, { team_id: string }>((db, parameter) =>
+  db.selectFrom('teams').select('team_id').where('team_id', '=', parameter('teamId')).forUpdate(),
+);
 
 /** The same for what a user has. */
 export async function lockUser(db: Db, userId: string): Promise<void> {

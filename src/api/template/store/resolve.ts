@@ -1,8 +1,8 @@
 import type { Selectable } from 'kysely';
 import type { Db } from '../../database/db.ts';
 import { prepared } from '../../database/prepared.ts';
-import type { Tables } from '../../database/schema.ts';
-import { buildOfRow, templateOfRow } from './row.ts';
+import type { TemplateTable } from '../../database/schema.ts';
+import { buildColumnNames, buildOfRow, type StoredBuild, templateColumnNames, templateOfRow } from './row.ts';
 import type { BuildRecord } from '../../build/record.ts';
 import type { TemplateRecord } from '../record.ts';
 
@@ -12,11 +12,11 @@ export async function templateByName(db: Db, namespace: string, alias: string): 
   return row ? templateOfRow(row) : null;
 }
 
-const byName = prepared<{ namespace: string; alias: string }, Selectable<Tables['templates']>>((db, parameter) =>
+const byName = prepared<{ namespace: string; alias: string }, Selectable<TemplateTable>>((db, parameter) =>
   db
     .selectFrom('template_names')
     .innerJoin('templates', 'templates.template_id', 'template_names.template_id')
-    .selectAll('templates')
+    .select(templateColumnNames)
     .where('namespace', '=', parameter('namespace'))
     .where('alias', '=', parameter('alias')),
 );
@@ -33,11 +33,11 @@ export async function taggedBuild(db: Db, templateId: string, tag: string): Prom
   return row ? buildOfRow(row) : null;
 }
 
-const newestTagged = prepared<{ templateId: string; tag: string }, Selectable<Tables['builds']>>((db, parameter) =>
+const newestTagged = prepared<{ templateId: string; tag: string }, StoredBuild>((db, parameter) =>
   db
     .selectFrom('build_tags')
     .innerJoin('builds', 'builds.build_id', 'build_tags.build_id')
-    .selectAll('builds')
+    .select(buildColumnNames)
     .where('build_tags.template_id', '=', parameter('templateId'))
     .where('tag', '=', parameter('tag'))
     .where('status', '=', 'ready')

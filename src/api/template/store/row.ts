@@ -3,6 +3,25 @@ import type { BuildTable, TemplateTable } from '../../database/schema.ts';
 import type { TemplateRecord } from '../record.ts';
 import type { BuildConfig, BuildRecord } from '../../build/record.ts';
 
+/** The columns of a template's record, for queries that are kept. */
+export const templateColumnNames = [
+  ...(['templates.template_id', 'templates.team_id', 'templates.kind', 'templates.public'] as const),
+  ...(['templates.created_by', 'templates.created_at_us', 'templates.updated_at_us'] as const),
+  ...(['templates.last_spawned_at_us', 'templates.spawn_count', 'templates.build_count'] as const),
+] as const;
+
+/** The columns of a build's record, for queries that are kept. */
+export const buildColumnNames = [
+  ...(['builds.build_id', 'builds.template_id', 'builds.status', 'builds.cpu_count'] as const),
+  ...(['builds.memory_mib', 'builds.disk_mib', 'builds.agent_version', 'builds.layers_json'] as const),
+  ...(['builds.config_json', 'builds.created_at_us', 'builds.updated_at_us', 'builds.finished_at_us'] as const),
+] as const;
+
+type BuildColumn = (typeof buildColumnNames)[number] extends `builds.${infer Name}` ? Name : never;
+
+/** What the record of a build is read from. */
+export type StoredBuild = Pick<Selectable<BuildTable>, BuildColumn & keyof BuildTable>;
+
 /** The record of a row. */
 export function templateOfRow(row: Selectable<TemplateTable>): TemplateRecord {
   return {
@@ -20,7 +39,7 @@ export function templateOfRow(row: Selectable<TemplateTable>): TemplateRecord {
 }
 
 /** The record of a row. */
-export function buildOfRow(row: Selectable<BuildTable>): BuildRecord {
+export function buildOfRow(row: StoredBuild): BuildRecord {
   return {
     buildId: row.build_id,
     templateId: row.template_id,
