@@ -64,7 +64,7 @@ ${
   dashboard ? `  dashboard ${dashboard}   (signs in once, within 15 minutes; \`atoll dashboard\` prints another)\n` : ''
 }  API key   ${apiKey}   (kept in ${apiKeyFile}, for root only)
   data      ${dataDir}
-  previews  http://PORT-SANDBOX_ID.${domain}
+  previews  http://PORT-SANDBOX_ID.${domain}${tls ? ` and https://PORT-SANDBOX_ID.${tls.domain}` : ''}
 ${buildingLine(building)}${trustLine(tls?.authorityFile)}
 Paste into the shell of your program on this machine, for both SDKs:
 ${exportsOf(localVariables(about))}${
