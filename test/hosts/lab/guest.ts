@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { processorArguments } from './acceleration.ts';
 import type { Architecture } from './host-list.ts';
 import type { Image } from './image.ts';
 import type { Machine } from './machine.ts';
@@ -48,10 +49,9 @@ type GuestOptions = {
 };
 
 /** QEMU's program for each type of machine, the machine, and the console of that. */
-const emulators: Record<Architecture, { program: string; machine: string; cpu: string; console: string }> = {
-  x64: { program: 'qemu-system-x86_64', machine: 'q35', cpu: 'max', console: 'ttyS0' },
-  // What signs pointers costs an emulated processor a lot, and has no part in what is looked at.
-  arm64: { program: 'qemu-system-aarch64', machine: 'virt', cpu: 'neoverse-n1', console: 'ttyAMA0' },
+const emulators: Record<Architecture, { program: string; machine: string; console: string }> = {
+  x64: { program: 'qemu-system-x86_64', machine: 'q35', console: 'ttyS0' },
+  arm64: { program: 'qemu-system-aarch64', machine: 'virt', console: 'ttyAMA0' },
 };
 
 /** Starts a guest and waits until it lets the laboratory in. */
@@ -122,24 +122,8 @@ export async function startGuest(options: GuestOptions): Promise<Guest> {
 
   function qemuArguments({ overlay, archives, network, from }: GuestOptions, port: number): string[] {
     return [
-      // Its clock counts instructions, a nanosecond or two for each, and not the time that emulating them takes:
-      // programs with timeouts see a machine of ordinary speed, however busy its host is.
-      ...[
-        '-machine',
-        emulator.machine,
-        '-accel',
-        'tcg',
-        '-icount',
-        'shift=1',
-        '-rtc',
-        'clock=vm',
-        '-cpu',
-        emulator.cpu,
-        '-smp',
-        String(cores),
-        '-m',
-        String(memoryMiB),
-      ],
+      ...['-machine', emulator.machine, ...processorArguments(options.architecture)],
+      ...['-smp', String(cores), '-m', String(memoryMiB)],
       // Guards against speculation cost an emulated machine a lot, and change nothing that is looked at here.
       ...[
         '-kernel',
