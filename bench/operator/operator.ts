@@ -115,6 +115,7 @@ function sandboxOf(teamId: string, nowUs: number): SandboxRecord {
     metadata: { bench: 'operator' },
     volumeMounts: [],
     kept: null,
+    agentUnresponsive: false,
     durability: null,
     nextExecutionId: null,
     nextNodeId: null,

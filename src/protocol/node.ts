@@ -49,7 +49,22 @@ export type NodeSandbox = ExecutionRef & {
 export type Kept = 'memory' | 'filesystem';
 
 /** A paused sandbox on its node. */
-export type PausedSandbox = ExecutionRef & { kept: Kept; pausedAtMs: number };
+export type PausedSandbox = ExecutionRef & {
+  kept: Kept;
+  pausedAtMs: number;
+  /** Its memory was kept while its agent did not answer, as far as that was asked: a restore brings that back. */
+  agentUnresponsive?: true;
+};
+
+/** How a sandbox is paused. */
+export type PauseOptions = {
+  /** Its memory is kept with its files. */
+  memory: boolean;
+  /** Only where its agent answers. */
+  requireAgent?: boolean;
+  /** What is kept says whether its agent answered. Who is in a hurry does not ask: it may take seconds. */
+  noteAgent?: boolean;
+};
 
 /**
  * An orphan: the store did not know it, or its node can't read its record. It does not run (but see `reason`), and
@@ -188,7 +203,7 @@ export type NodeProtocol = {
    * can't be kept, with the reason), `no_space`, `internal`; `unavailable` where the agent is required and does not
    * answer.
    */
-  pause(target: ExecutionRef, options: { memory: boolean; requireAgent?: boolean }): Promise<PausedSandbox>;
+  pause(target: ExecutionRef, options: PauseOptions): Promise<PausedSandbox>;
 
   /**
    * Lets a paused sandbox run again, as another execution, and answers when its agent accepts requests. A failed resume

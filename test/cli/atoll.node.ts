@@ -110,6 +110,10 @@ test('a sandbox is paused, resumed, extended, forked and made a template of', as
   const resumed = JSON.parse(await ok('sandbox', 'resume', '--timeout', '300', '--json', sandboxId)) as object;
   assert.equal('sandboxID' in resumed && resumed.sandboxID, sandboxId);
   assert.equal(await state(sandboxId), 'running');
+  await ok('sandbox', 'exec', sandboxId, '--', 'touch', '/dev/shm/in-memory');
+  await ok('sandbox', 'pause', sandboxId);
+  await ok('sandbox', 'resume', '--without-memory', sandboxId);
+  assert.equal((await run(['sandbox', 'exec', sandboxId, '--', 'test', '-e', '/dev/shm/in-memory'])).exitCode, 1);
   await ok('sandbox', 'extend', sandboxId, '900');
   const fork = await ok('sandbox', 'fork', sandboxId);
   const template = await ok('sandbox', 'snapshot', '--without-memory', sandboxId);

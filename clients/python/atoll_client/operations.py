@@ -427,6 +427,8 @@ class ListedSandbox(TypedDict):
     volumeMounts: List[VolumeMount]
     # Of a paused sandbox: whether its memory was kept with its files, or its files alone
     pauseMode: NotRequired[Literal["full", "filesystem"]]
+    # Of a paused sandbox, true: its agent did not answer when its memory was kept. It is resumed with memory: false, without that memory; else 409, sandbox_snapshot_guest_agent_unresponsive
+    envdUnresponsiveAtPause: NotRequired[bool]
     # Of a paused sandbox: node: it is on its machine alone; cluster: it outlives that. Atoll only
     durability: NotRequired[Literal["node", "cluster"]]
 
@@ -866,6 +868,8 @@ class SandboxDetail(TypedDict):
     volumeMounts: List[VolumeMount]
     # Of a paused sandbox: whether its memory was kept with its files, or its files alone
     pauseMode: NotRequired[Literal["full", "filesystem"]]
+    # Of a paused sandbox, true: its agent did not answer when its memory was kept. It is resumed with memory: false, without that memory; else 409, sandbox_snapshot_guest_agent_unresponsive
+    envdUnresponsiveAtPause: NotRequired[bool]
     # Of a paused sandbox: node: it is on its machine alone; cluster: it outlives that. Atoll only
     durability: NotRequired[Literal["node", "cluster"]]
     envdAccessToken: NotRequired[str]
@@ -975,7 +979,7 @@ class SandboxPause(TypedDict):
     memory: NotRequired[bool]
     # cluster: answer when it outlives its machine, too. Absent: as the team has it. Atoll only
     durability: NotRequired[Literal["node", "cluster"]]
-    # True: 503, and it runs on, where the agent inside does not answer within a few seconds
+    # True: 503, and it runs on, where the agent inside does not answer within a few seconds; so it is with memory: false in any case. Else such a pause is marked: envdUnresponsiveAtPause
     requireHealthyGuest: NotRequired[bool]
 
 

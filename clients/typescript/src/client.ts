@@ -99,12 +99,7 @@ class Caller {
    * What a stream tells for as long as it is read, or until it says that it is over: where a connection ends, another
    * one goes on behind the last event, and a platform that starts anew is waited for.
    */
-  async *follow(
-    name: string,
-    wire: Wire,
-    request: Request,
-    options: RequestOptions,
-  ): AsyncGenerator<unknown, void> {
+  async *follow(name: string, wire: Wire, request: Request, options: RequestOptions): AsyncGenerator<unknown, void> {
     let { after } = request;
     let wasConnected = false;
     while (!options.signal?.aborted) {

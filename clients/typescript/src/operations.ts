@@ -401,6 +401,8 @@ export interface Schemas {
     volumeMounts: Array<Schemas['VolumeMount']>;
     /** Of a paused sandbox: whether its memory was kept with its files, or its files alone */
     pauseMode?: 'full' | 'filesystem' | undefined;
+    /** Of a paused sandbox, true: its agent did not answer when its memory was kept. It is resumed with memory: false, without that memory; else 409, sandbox_snapshot_guest_agent_unresponsive */
+    envdUnresponsiveAtPause?: boolean | undefined;
     /** Of a paused sandbox: node: it is on its machine alone; cluster: it outlives that. Atoll only */
     durability?: 'node' | 'cluster' | undefined;
   };
@@ -816,6 +818,8 @@ export interface Schemas {
     volumeMounts: Array<Schemas['VolumeMount']>;
     /** Of a paused sandbox: whether its memory was kept with its files, or its files alone */
     pauseMode?: 'full' | 'filesystem' | undefined;
+    /** Of a paused sandbox, true: its agent did not answer when its memory was kept. It is resumed with memory: false, without that memory; else 409, sandbox_snapshot_guest_agent_unresponsive */
+    envdUnresponsiveAtPause?: boolean | undefined;
     /** Of a paused sandbox: node: it is on its machine alone; cluster: it outlives that. Atoll only */
     durability?: 'node' | 'cluster' | undefined;
     envdAccessToken?: string | undefined;
@@ -919,7 +923,7 @@ export interface Schemas {
     memory?: boolean | undefined;
     /** cluster: answer when it outlives its machine, too. Absent: as the team has it. Atoll only */
     durability?: 'node' | 'cluster' | undefined;
-    /** True: 503, and it runs on, where the agent inside does not answer within a few seconds; default false */
+    /** True: 503, and it runs on, where the agent inside does not answer within a few seconds; so it is with memory: false in any case. Else such a pause is marked: envdUnresponsiveAtPause; default false */
     requireHealthyGuest?: boolean | undefined;
   };
   SandboxRefresh: {

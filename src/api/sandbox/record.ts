@@ -49,6 +49,10 @@ export const sandboxColumns = {
   kept: changing(column('kept').plain<Kept | null>()),
   /** What the pause of a sandbox outlives, while it is paused, resumed or moved. Else null. */
   durability: changing(column('durability').plain<Durability | null>()),
+  /** The memory that a paused sandbox has kept is that of an agent that did not answer. */
+  agentUnresponsive: changing(
+    column('agent_unresponsive', { migration: '0014-agent-unresponsive', type: 'integer', initial: 0 }).flag(),
+  ),
   /** While it is resumed: the incarnation that begins. While it is moved: the one that a machine was asked to begin. */
   nextExecutionId: changing(column('next_execution_id').plain<string | null>()),
   /** While it is moved: the machine that is to have it; its own again, where it goes back. Else null. */
@@ -72,7 +76,7 @@ export type CreatedSandbox = Pick<SandboxRecord, 'sandboxId' | 'templateId' | 'a
 type Assigned =
   | ('sandboxId' | 'executionId' | 'teamId' | 'nodeId' | 'state' | 'templateId' | 'buildId' | 'alias' | 'agentVersion')
   | ('cpuCount' | 'memoryMiB' | 'diskMiB' | 'createdAtUs' | 'startedAtUs' | 'endAtUs' | 'kept' | 'nextExecutionId')
-  | ('replicaId' | 'volumeMounts' | 'durability' | 'nextNodeId');
+  | ('replicaId' | 'volumeMounts' | 'durability' | 'nextNodeId' | 'agentUnresponsive');
 
 /** What whoever creates a sandbox may ask for, and the sandbox then is. */
 export type SandboxOptions = Omit<SandboxRecord, Assigned>;

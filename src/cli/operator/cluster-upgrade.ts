@@ -84,5 +84,5 @@ async function empty(
 }
 
 async function runProgram(program: string, nodeId: string): Promise<number> {
-  return Bun.spawn([program, nodeId], { stdin: 'ignore', stdout: 'inherit', stderr: 'inherit' }).exited;
+  return Bun.spawn([program, nodeId], { stdin: 'ignore', stdout: 2, stderr: 'inherit' }).exited;
 }

@@ -28,13 +28,16 @@ function changeCommands(request: PlatformRequest): Command[] {
     },
     {
       name: 'sandbox resume',
-      usage: '[--timeout SECONDS] [--json] SANDBOX_ID',
-      summary: 'Resumes a paused sandbox',
+      usage: '[--timeout SECONDS] [--without-memory] [--json] SANDBOX_ID',
+      summary: 'Resumes a paused sandbox, with its memory or from its files alone',
       async run(args, terminal) {
-        const options = { timeout: { type: 'string' }, json: { type: 'boolean' } } as const;
+        const options = { timeout: { type: 'string' }, 'without-memory': { type: 'boolean' }, ...jsonOption } as const;
         const { values, positionals } = parseArguments(args, options, ['SANDBOX_ID']);
-        const timeout = values.timeout === undefined ? {} : { timeout: numberOf('--timeout', values.timeout) };
-        const sandbox = await request('POST', `/v2${pathOf(positionals[0])}/connect`, timeout);
+        const body = {
+          ...(values.timeout !== undefined && { timeout: numberOf('--timeout', values.timeout) }),
+          ...(values['without-memory'] && { memory: false }),
+        };
+        const sandbox = await request('POST', `/v2${pathOf(positionals[0])}/connect`, body);
         confirm(terminal, values.json, sandbox, 'Running.');
         return 0;
       },

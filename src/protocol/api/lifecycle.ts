@@ -17,7 +17,9 @@ export const SandboxPause = Type.Object(
     requireHealthyGuest: Type.Optional(
       Type.Boolean({
         default: false,
-        description: 'True: 503, and it runs on, where the agent inside does not answer within a few seconds',
+        description:
+          'True: 503, and it runs on, where the agent inside does not answer within a few seconds; so it is with ' +
+          'memory: false in any case. Else such a pause is marked: envdUnresponsiveAtPause',
       }),
     ),
   },

@@ -76,6 +76,13 @@ const listed = {
       }),
     ),
   ),
+  envdUnresponsiveAtPause: Type.Optional(
+    Type.Boolean({
+      description:
+        'Of a paused sandbox, true: its agent did not answer when its memory was kept. It is resumed with ' +
+        'memory: false, without that memory; else 409, sandbox_snapshot_guest_agent_unresponsive',
+    }),
+  ),
   durability: Type.Optional(
     durability('Of a paused sandbox: node: it is on its machine alone; cluster: it outlives that. Atoll only'),
   ),

@@ -63,7 +63,14 @@ export const nodeTable = {
   withdraw: method([Execution], Type.Boolean(), { deadlineMs: longMs }),
   list: method([], Type.Array(Running)),
   pause: method(
-    [Execution, Type.Object({ memory: Type.Boolean(), requireAgent: Type.Optional(Type.Boolean()) })],
+    [
+      Execution,
+      Type.Object({
+        memory: Type.Boolean(),
+        requireAgent: Type.Optional(Type.Boolean()),
+        noteAgent: Type.Optional(Type.Boolean()),
+      }),
+    ],
     Paused,
     { deadlineMs: longMs },
   ),

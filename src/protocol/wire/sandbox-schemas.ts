@@ -39,7 +39,13 @@ const running = {
 };
 export const Running = schemaOf<NodeSandbox>()(Type.Object(running));
 export const Paused = schemaOf<PausedSandbox>()(
-  Type.Object({ sandboxId: identifier(), executionId: identifier(), kept: KeptWhat, pausedAtMs: Type.Number() }),
+  Type.Object({
+    sandboxId: identifier(),
+    executionId: identifier(),
+    kept: KeptWhat,
+    pausedAtMs: Type.Number(),
+    agentUnresponsive: Type.Optional(Type.Literal(true)),
+  }),
 );
 
 export const Resumed = schemaOf<ResumedSandbox>()(Type.Object({ ...running, from: KeptWhat }));

@@ -83,6 +83,7 @@ onEachDatabase(database => {
           secure: true,
           volumeMounts: [],
           kept: 'memory' as const,
+          agentUnresponsive: false,
           durability: 'cluster' as const,
           nextExecutionId: null,
           nextNodeId: null,

@@ -27,11 +27,7 @@ const unnamed: Record<string, string> = {
 };
 
 /** Members that the newest client reads in answers and none has, and why. */
-const unanswered: Record<string, string> = {
-  description: 'no request that a client has gives a template one',
-  envdUnresponsiveAtPause:
-    'left out as for an agent that answered: a pause does not ask the agent unless it must answer',
-};
+const unanswered: Record<string, string> = { description: 'no request that a client has gives a template one' };
 
 function missing(client: ClientOperations): string[] {
   return [...client].filter(line => !document.has(line) && !(line in unnamed));

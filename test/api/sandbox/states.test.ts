@@ -43,7 +43,7 @@ const changes: Record<string, Change> = {
   },
   // Its node says that it is paused, and knows better.
   'finish a pause': {
-    run: (db, sandbox) => finishPause(db, sandbox, 'memory', nowUs),
+    run: (db, sandbox) => finishPause(db, sandbox, { kept: 'memory' }, nowUs),
     becomes: { pausing: 'paused', running: 'paused', snapshotting: 'paused', moving: 'paused' },
   },
   'return to running': {
@@ -132,6 +132,7 @@ onEachDatabase(database => {
         secure: true,
         volumeMounts: [],
         kept: state === 'paused' || state === 'resuming' ? 'memory' : null,
+        agentUnresponsive: false,
         durability: null,
         nextExecutionId: state === 'resuming' || state === 'moving' ? nextExecutionId : null,
         nextNodeId: state === 'moving' ? 'next-node' : null,

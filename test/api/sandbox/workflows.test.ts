@@ -56,6 +56,7 @@ function createContext(platform: Platform): CreateContext {
       metadata: { a: 'b' },
       volumeMounts: [],
       kept: null,
+      agentUnresponsive: false,
       durability: null,
       nextExecutionId: null,
       nextNodeId: null,

@@ -74,6 +74,7 @@ export function sandboxRecord(teamId: string, sandboxId: string, change: Partial
     secure: true,
     volumeMounts: [],
     kept: null,
+    agentUnresponsive: false,
     durability: null,
     nextExecutionId: null,
     nextNodeId: null,

@@ -3,7 +3,7 @@ import type { CreateSandbox, ResumeSandbox } from '../../../src/protocol/node.ts
 import type { Driver } from '../../../src/node/drivers/driver.ts';
 import { slotOf } from '../../../src/node/layout.ts';
 import type { NetworkNamespace } from '../../../src/node/native/netns.ts';
-import type { KeepSource } from '../../../src/node/sandbox/keep/keep-sandbox.ts';
+import type { KeepSource, KeepWhat } from '../../../src/node/sandbox/keep/keep-sandbox.ts';
 import type { CreateParts } from '../../../src/node/sandbox/lifecycle/create.ts';
 import type { ResumeParts } from '../../../src/node/sandbox/lifecycle/resume.ts';
 import type { SetAsideParts } from '../../../src/node/sandbox/lifecycle/set-aside.ts';
@@ -128,7 +128,7 @@ export function createFaultyHost(next: (step: string) => Fault, ticks: () => num
         throw error;
       }
     },
-    async keep({ record, processes: wanted }: KeepSource, memory: boolean) {
+    async keep({ record, processes: wanted }: KeepSource, { memory }: KeepWhat) {
       const fake = fakeOf(wanted);
       await step('keep', fake);
       if (fake.state === 'ended') throw new Error('the processes have ended');

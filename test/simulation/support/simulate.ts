@@ -481,6 +481,7 @@ function newRow(teamId: string, nodeId: string, nowUs: number): SandboxRecord {
     secure: false,
     volumeMounts: [],
     kept: null,
+    agentUnresponsive: false,
     durability: null,
     nextExecutionId: null,
     nextNodeId: null,

@@ -22,7 +22,7 @@ export async function pauseRowsOf(
     const kept = node.info?.memory.kept ? 'memory' : 'filesystem';
     const running = (await sandboxesOn(db, nodeId, ['running'])).filter(sandbox => sandbox.nodeId === nodeId);
     const changed = [];
-    for (const sandbox of running) changed.push(await finishPause(db, sandbox, kept, clock()));
+    for (const sandbox of running) changed.push(await finishPause(db, sandbox, { kept }, clock()));
     // Nobody was told that it runs, and what it was before is in the store.
     for (const sandbox of await sandboxesOn(db, nodeId, ['resuming']))
       if (sandbox.nodeId === nodeId && sandbox.durability === 'cluster' && sandbox.nextExecutionId !== null)

@@ -100,6 +100,8 @@ export async function adoptSandbox(deps: AdoptDeps, team: TeamRecord, sandboxId:
     secure: true,
     volumeMounts,
     kept: known.kept,
+    // Its node says so with the next list of what is paused there.
+    agentUnresponsive: false,
     durability: null,
     nextExecutionId: null,
     nextNodeId: null,

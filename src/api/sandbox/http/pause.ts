@@ -23,8 +23,9 @@ export const pauseSandboxRoute = route({
   errors: [404, 409, 503, 507],
   async handle(deps: PauseDeps, { caller, params, body, audit }) {
     audit({ target: `sandbox:${params.sandboxID}` });
-    const { memory = true, durability = null, requireHealthyGuest: requireAgent = false } = body;
-    const options = { memory, durability, requireAgent };
+    const { memory = true, durability = null, requireHealthyGuest = false } = body;
+    // Clients count on a pause of files alone to be refused where the agent does not answer.
+    const options = { memory, durability, requireAgent: requireHealthyGuest || !memory };
     const paused = await pauseSandbox(deps, caller.team, params.sandboxID, options);
     audit({ after: { kept: paused.kept, durability: paused.durability } });
     return { status: 204, headers: { 'X-Pause-Durability': paused.durability ?? 'node' } };

@@ -38,6 +38,7 @@ export function listedSandboxView(sandbox: SandboxRecord): ListedSandbox {
     volumeMounts: sandbox.volumeMounts.map(({ name, path }) => ({ name, path })),
     ...(sandbox.state === 'paused' && {
       pauseMode: sandbox.kept === 'memory' ? 'full' : 'filesystem',
+      ...(sandbox.agentUnresponsive && { envdUnresponsiveAtPause: true }),
       durability: sandbox.durability ?? 'node',
     }),
   };

@@ -172,11 +172,13 @@ async function recordPaused(
   rows: SandboxRecord[],
   paused: PausedSandbox[],
 ): Promise<void> {
-  const keptOf = new Map(paused.map(sandbox => [sandbox.executionId, sandbox.kept]));
+  const keptOf = new Map(paused.map(sandbox => [sandbox.executionId, sandbox]));
   for (const row of rows) {
     const kept = keptOf.get(row.executionId);
     if (kept === undefined || busy.has(row.executionId)) continue;
-    if (row.state === 'paused' && row.kept !== kept) await correctKept(db, row, kept);
+    const { agentUnresponsive = false } = kept;
+    if (row.state === 'paused' && (row.kept !== kept.kept || row.agentUnresponsive !== agentUnresponsive))
+      await correctKept(db, row, kept);
     // Expiry ends one whose time is over too, and which is not to be kept then.
     if (row.state !== 'running' || (!row.autoPause && row.endAtUs <= clock())) continue;
     const recorded = await finishPause(db, row, kept, clock());

@@ -1,7 +1,7 @@
 import type { Kept } from '../../../protocol/node.ts';
 import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
-import { sandboxOfRow, rowOfSandbox } from './row.ts';
+import { columnsOf, rowOfSandbox, sandboxOfRow } from './row.ts';
 import type { SandboxRecord } from '../record.ts';
 
 /** Gives a sandbox that was set aside a row again, paused; one that it has, of another execution, becomes its own. */
@@ -13,6 +13,7 @@ export async function putPausedSandbox(db: Db, sandbox: SandboxRecord & { kept: 
         execution_id: sandbox.executionId,
         state: 'paused',
         kept: sandbox.kept,
+        ...columnsOf({ agentUnresponsive: sandbox.agentUnresponsive }),
         next_execution_id: null,
         next_node_id: null,
         replica_id: null,

@@ -1,12 +1,14 @@
 import type { Durability } from '../../../protocol/durability.ts';
-import type { Kept } from '../../../protocol/node.ts';
+import type { Kept, PausedSandbox } from '../../../protocol/node.ts';
 import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import { asItWas, type AsItWas } from './as-it-was.ts';
 import { recordSandboxEvent } from './events.ts';
-import { sandboxOfRow } from './row.ts';
+import { columnsOf, sandboxOfRow } from './row.ts';
 import type { SandboxRecord } from '../record.ts';
 
+/** What a pause has kept. */
+type Keeping = Pick<PausedSandbox, 'kept' | 'agentUnresponsive'>;
 type Execution = { sandboxId: string; executionId: string };
 
 /**
@@ -38,7 +40,7 @@ export async function beginPause(
 export async function finishPause(
   db: Db,
   sandbox: AsItWas,
-  kept: Kept,
+  { kept, agentUnresponsive }: Keeping,
   pausedAtUs: number,
   durability: Durability = 'node',
 ): Promise<SandboxRecord | null> {
@@ -48,6 +50,7 @@ export async function finishPause(
       .set({
         state: 'paused',
         kept,
+        ...columnsOf({ agentUnresponsive: agentUnresponsive ?? false }),
         durability,
         end_at_us: pausedAtUs,
         replica_id: null,
@@ -79,10 +82,10 @@ export async function recordPauseStored(db: Db, execution: Execution): Promise<S
 }
 
 /** Says of a paused sandbox what its node has kept of it. */
-export async function correctKept(db: Db, execution: Execution, kept: Kept): Promise<void> {
+export async function correctKept(db: Db, execution: Execution, { kept, agentUnresponsive }: Keeping): Promise<void> {
   await db
     .updateTable('sandboxes')
-    .set({ kept })
+    .set({ kept, ...columnsOf({ agentUnresponsive: agentUnresponsive ?? false }) })
     .where('sandbox_id', '=', execution.sandboxId)
     .where('execution_id', '=', execution.executionId)
     .where('state', '=', 'paused')
@@ -99,6 +102,7 @@ export async function returnToRunning(db: Db, sandbox: AsItWas): Promise<Sandbox
     .set({
       state: 'running',
       kept: null,
+      agent_unresponsive: 0,
       durability: null,
       replica_id: null,
       next_execution_id: null,

@@ -58,6 +58,7 @@ export async function finishResume(
         next_execution_id: null,
         replica_id: null,
         kept: null,
+        agent_unresponsive: 0,
         durability: null,
         started_at_us: run.startedAtUs,
         end_at_us: run.endAtUs,

@@ -1,6 +1,7 @@
 import { AtollError } from '../../../base/error.ts';
 import type { Kept } from '../../../protocol/node.ts';
 import { sandboxFor, sandboxMoved } from '../rules/find.ts';
+import { agentUnresponsive } from '../rules/agent.ts';
 import { resumePaused } from './resume.ts';
 import { checkTimeout, setEnd } from '../rules/timeout.ts';
 import { awaitTransition } from './transition.ts';
@@ -54,6 +55,8 @@ export async function connectSandbox(
       // It began to change after it was looked at, by the one whose resume this shares too: somebody else's resume,
       // pause or kill decides what is to be done.
       if (!(error instanceof AtollError) || error.code !== 'conflict' || attempt >= attemptsMax) throw error;
+      // That does not change by itself.
+      if (error.detail === agentUnresponsive) throw error;
     }
     if (attempt >= attemptsMax) throw sandboxMoved(before.sandboxId);
     await awaitTransition(deps, before);

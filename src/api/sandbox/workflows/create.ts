@@ -192,6 +192,7 @@ function newRecord(
     endAtUs: nowUs,
     volumeMounts,
     kept: null,
+    agentUnresponsive: false,
     durability: null,
     nextExecutionId: null,
     nextNodeId: null,

@@ -152,6 +152,7 @@ function childOf(clock: Clock, source: SandboxRecord, seconds: number): SandboxR
     endAtUs: nowUs,
     timeoutSeconds: seconds,
     kept: null,
+    agentUnresponsive: false,
     durability: null,
     nextExecutionId: null,
     nextNodeId: null,

@@ -1,7 +1,7 @@
 import { assert, AtollError, messageOf } from '../../../base/error.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
 import type { DurablePauses } from '../../blob/rules/pauses.ts';
-import type { Kept } from '../../../protocol/node.ts';
+import type { PausedSandbox } from '../../../protocol/node.ts';
 import { pauseNotStored } from '../rules/durability.ts';
 import { sandboxMoved } from '../rules/find.ts';
 import { finishPause } from '../store/pause.ts';
@@ -16,7 +16,7 @@ type PauseContext = {
   deps: SandboxWork;
   /** In state `pausing`; replaced by the paused one at the end. */
   sandbox: SandboxRecord;
-  kept?: Kept;
+  kept?: PausedSandbox;
   /** Puts what is kept into the store. Null: it stays on its machine. */
   durable: DurablePauses | null;
   /** Only where the agent inside answers. */
@@ -78,9 +78,9 @@ export const pauseSandboxSteps: readonly Step<PauseContext>[] = [
     async run(context) {
       const { deps, sandbox, requireAgent } = context;
       const target = { sandboxId: sandbox.sandboxId, executionId: sandbox.executionId };
-      const options = { memory: sandbox.kept === 'memory', ...(requireAgent && { requireAgent }) };
-      const paused = await deps.nodes.get(sandbox.nodeId).pause(target, options);
-      context.kept = paused.kept;
+      const memory = sandbox.kept === 'memory';
+      const options = { memory, ...(memory && { noteAgent: true }), ...(requireAgent && { requireAgent }) };
+      context.kept = await deps.nodes.get(sandbox.nodeId).pause(target, options);
     },
   },
   {

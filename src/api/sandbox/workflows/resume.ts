@@ -8,6 +8,7 @@ import { sandboxFor, sandboxMoved } from '../rules/find.ts';
 import { checkTimeout } from '../rules/timeout.ts';
 import { awaitTransition } from './transition.ts';
 import { nodeFull, saysFull } from '../../../protocol/no-room.ts';
+import { requireResponsiveAgent } from '../rules/agent.ts';
 import { placeOfResume } from '../rules/resume-place.ts';
 import type { SandboxRecord } from '../record.ts';
 import type { TeamRecord } from '../../team/record.ts';
@@ -62,6 +63,7 @@ export async function resumePaused(
   paused: SandboxRecord,
   options: ResumeOptions,
 ): Promise<Omit<Resumed, 'before'>> {
+  requireResponsiveAgent(paused, options.memory);
   if (deps.resuming.underWay(paused.sandboxId)) throw sandboxMoved(paused.sandboxId);
   return deps.resuming.run(paused.sandboxId, () => resumeWhereRoomIs(deps, team, paused, options));
 }

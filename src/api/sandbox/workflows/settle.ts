@@ -37,7 +37,7 @@ async function settle(
   if (next) {
     const begun = await findBegun(node, { sandboxId, executionId: next.nextExecutionId });
     const resumed = begun && (await finishResume(db, next, runFrom(clock, sandbox.timeoutSeconds)));
-    if (resumed) return begun === 'running' ? resumed : finishPause(db, resumed, begun.kept, clock());
+    if (resumed) return begun === 'running' ? resumed : finishPause(db, resumed, begun, clock());
     // It was taken back before it began. What it was is in the store, and goes on from there as another one.
     const late = { sandboxId, executionId: next.nextExecutionId };
     if (begun && sandbox.durability === 'cluster' && !(await findExecution(db, late))) await node.kill(late);
@@ -50,7 +50,7 @@ async function settle(
     // before the machine has heard of that.
     if (paused || running.has(executionId) || sandbox.durability === 'cluster') return cancelResume(db, next);
   } else {
-    if (paused) return finishPause(db, sandbox, paused.kept, clock());
+    if (paused) return finishPause(db, sandbox, paused, clock());
     if (running.has(executionId)) return returnToRunning(db, sandbox);
   }
   // One that its node has set aside is not gone: an operator decides.

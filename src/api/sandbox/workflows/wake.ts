@@ -23,7 +23,7 @@ export async function wakeSandbox(deps: ResumeDeps, sandboxId: string): Promise<
   if (!route?.ingress.autoResume) throw sandboxNotFound(sandboxId);
   const sandbox = await findSandboxOfAnyTeam(deps.db, sandboxId);
   const team = sandbox && (await findTeam(deps.db, { teamId: sandbox.teamId }));
-  if (!sandbox || !team || sandbox.kept === 'filesystem') throw sandboxNotFound(sandboxId);
+  if (!sandbox || !team || sandbox.kept === 'filesystem' || sandbox.agentUnresponsive) throw sandboxNotFound(sandboxId);
   if (team.banned || team.blocked)
     throw new AtollError('forbidden', 'The sandbox can’t be resumed: its team is blocked');
   const seconds = Math.min(Math.max(sandbox.timeoutSeconds, wokenSecondsMin), deps.limitsOf(team).lifetimeHours * 3600);

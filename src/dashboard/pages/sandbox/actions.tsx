@@ -7,6 +7,7 @@ import { useChange } from '../../api/hooks.ts';
 import { Asked } from '../../parts/asked.tsx';
 import { Confirm } from '../../parts/dialog.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
+import { resumeBody } from './resume-body.ts';
 
 const stale = ['/v2/sandboxes', '/sandboxes', '/events', '/snapshots'];
 const resumeSeconds = 300;
@@ -16,7 +17,8 @@ const addedSeconds = 900;
 type Asking = 'kill' | 'fork' | 'snapshot' | 'time' | 'pause';
 
 /** What can be done with a sandbox. What its state forbids is disabled and says so. */
-export function SandboxActions({ of: { sandboxID, state, transition, endAt } }: { of: SandboxDetail }) {
+export function SandboxActions({ of: detail }: { of: SandboxDetail }) {
+  const { sandboxID, state, transition, endAt } = detail;
   const [asking, setAsking] = useState<Asking | null>(null);
   const change = useChange('Done', stale);
   const post = (what: string, body?: unknown) =>
@@ -46,7 +48,7 @@ export function SandboxActions({ of: { sandboxID, state, transition, endAt } }: 
       {state === 'running' && button('Set time', <Timer size={14} />, 'setTimeout', () => setAsking('time'))}
       {state === 'running'
         ? button('Pause', <Pause size={14} />, 'pause', () => post('pause'))
-        : button('Resume', <Play size={14} />, 'resume', () => post('resume', { timeout: resumeSeconds }))}
+        : button('Resume', <Play size={14} />, 'resume', () => post('resume', resumeBody(detail)))}
       {state === 'running' && button('Pause files', <HardDrive size={14} />, 'pause', () => setAsking('pause'))}
       {button('Fork', <GitFork size={14} />, 'fork', () => setAsking('fork'))}
       {button('Snapshot', <Camera size={14} />, 'snapshot', () => setAsking('snapshot'))}

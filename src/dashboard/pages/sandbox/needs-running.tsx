@@ -2,9 +2,8 @@ import { Play } from 'lucide-react';
 import { useChange } from '../../api/hooks.ts';
 import { useMay } from '../../api/session.tsx';
 import { Empty } from '../../parts/bits.tsx';
+import { resumeBody } from './resume-body.ts';
 import { useSandbox } from './sandbox.tsx';
-
-const resumeSeconds = 300;
 
 /** Stands where something needs a sandbox that runs, and offers to resume one that is paused. */
 export function NeedsRunning({ what }: { what: string }) {
@@ -29,11 +28,7 @@ export function NeedsRunning({ what }: { what: string }) {
             className="button primary"
             disabled={resume.isPending}
             onClick={() =>
-              resume.mutate({
-                method: 'POST',
-                path: `/sandboxes/${sandboxId}/resume`,
-                body: { timeout: resumeSeconds },
-              })
+              resume.mutate({ method: 'POST', path: `/sandboxes/${sandboxId}/resume`, body: resumeBody(detail) })
             }
           >
             <Play size={14} /> Resume

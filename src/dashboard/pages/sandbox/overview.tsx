@@ -89,6 +89,12 @@ function About({ detail }: { detail: SandboxDetail }) {
           {detail.cpuCount} CPU, {formatBytes(detail.memoryMB * 1024 ** 2)} memory,{' '}
           {formatBytes(detail.diskSizeMB * 1024 ** 2)} disk
         </dd>
+        {detail.envdUnresponsiveAtPause && (
+          <>
+            <dt>Memory</dt>
+            <dd>its agent did not answer when it was paused: it boots from its files</dd>
+          </>
+        )}
         <dt>At its end</dt>
         <dd>
           {detail.lifecycle.onTimeout === 'pause' ? 'it is paused' : 'it is killed'}

@@ -43,16 +43,23 @@ type KeepParts = {
 /** A sandbox whose processes run. */
 export type KeepSource = { record: RunningRecord; processes: Processes };
 
+/** What is kept of it, and what is to be known of that. */
+export type KeepWhat = {
+  memory: boolean;
+  /** Its agent does not answer. */
+  agentUnresponsive: boolean;
+};
+
 /**
  * Keeps a sandbox that is paused: its files, and its memory where `memory` asks for it. Answers the record, which is
  * on the disk. From then on the sandbox is paused, whatever happens: its processes are frozen where it says so, and
  * else have ended or are to be ended. A failed keep leaves it running. Errors: `precondition` (its memory can't be
  * kept, and why), `no_space`, `internal`.
  */
-export async function keepSandbox(parts: KeepParts, source: KeepSource, memory: boolean): Promise<PausedRecord> {
+export async function keepSandbox(parts: KeepParts, source: KeepSource, what: KeepWhat): Promise<PausedRecord> {
   const { driver, slot } = source.processes;
-  requireRoom(parts.space, memory ? driver.memoryUsed(slot) : 0);
-  return memory ? keepMemory(parts, source) : keepFiles(parts, source);
+  requireRoom(parts.space, what.memory ? driver.memoryUsed(slot) : 0);
+  return what.memory ? keepMemory(parts, source, what) : keepFiles(parts, source);
 }
 
 /** A disk that fills up while a sandbox is paused hurts those that run. Errors: `no_space`. */
@@ -83,14 +90,21 @@ async function keepFiles(parts: KeepParts, { record, processes }: KeepSource): P
   }
 }
 
-async function keepMemory(parts: KeepParts, { record, processes }: KeepSource): Promise<PausedRecord> {
+async function keepMemory(
+  parts: KeepParts,
+  { record, processes }: KeepSource,
+  { agentUnresponsive }: KeepWhat,
+): Promise<PausedRecord> {
   const { layout, layers, volumes, records, frozenMs, log } = parts;
   const { sandboxId, executionId, pid, startTicks, image } = record;
   const { slot, driver } = processes;
   const host = requireCheckpoints(parts.checkpoints, driver);
   const disk = records.diskOf(sandboxId);
   const directory = memoryOf(records, sandboxId);
-  const paused = pausedRecord(record, 'memory', { slot: slot.number, pid, startTicks });
+  const paused = {
+    ...pausedRecord(record, 'memory', { slot: slot.number, pid, startTicks }),
+    ...(agentUnresponsive && { agentUnresponsive }),
+  };
   const source = checkpointSource(processes, {
     disk,
     diskMount: slotMountPoint(layout, slot),

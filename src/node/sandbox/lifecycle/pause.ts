@@ -1,7 +1,7 @@
-import type { ExecutionRef, PausedSandbox } from '../../../protocol/node.ts';
+import type { ExecutionRef, PausedSandbox, PauseOptions } from '../../../protocol/node.ts';
 import { agentAnswers } from '../../agent-client/answers.ts';
 import type { SandboxLogs } from '../../logs/sandbox-logs.ts';
-import type { KeepSource } from '../keep/keep-sandbox.ts';
+import type { KeepSource, KeepWhat } from '../keep/keep-sandbox.ts';
 import type { PausedRecord } from '../records/record.ts';
 import type { Running } from '../state/sandbox-state.ts';
 import { freeProcesses, freeze, type FrozenParts } from './frozen.ts';
@@ -9,7 +9,7 @@ import { freeProcesses, freeze, type FrozenParts } from './frozen.ts';
 /** What sandboxes are paused with. */
 export type PauseParts = FrozenParts & {
   /** See keep/keep-sandbox.ts. */
-  keep(source: KeepSource, memory: boolean): Promise<PausedRecord>;
+  keep(source: KeepSource, what: KeepWhat): Promise<PausedRecord>;
   logs: Pick<SandboxLogs, 'write' | 'catchUp' | 'leave'>;
 };
 
@@ -20,7 +20,7 @@ export type PauseParts = FrozenParts & {
 export async function pauseSandbox(
   parts: PauseParts,
   target: ExecutionRef,
-  { memory, requireAgent = false }: { memory: boolean; requireAgent?: boolean },
+  options: PauseOptions,
 ): Promise<PausedSandbox> {
   const { sandboxes } = parts;
   const known = sandboxes.findPaused(target);
@@ -30,24 +30,37 @@ export async function pauseSandbox(
     const paused = sandboxes.findPaused(target);
     if (paused) return pausedSummaryOf(paused.record);
     const running = sandboxes.requireRunning(target);
-    if (requireAgent) await agentAnswers(running.processes.namespace);
-    return pausedSummaryOf(await pause(parts, running, memory));
+    const agentUnresponsive = await isAgentSilent(running, options);
+    return pausedSummaryOf(await pause(parts, running, { memory: options.memory, agentUnresponsive }));
   });
 }
 
-/** What is reported of a paused sandbox. */
-export function pausedSummaryOf({ sandboxId, executionId, kept, pausedAtMs }: PausedRecord): PausedSandbox {
-  return { sandboxId, executionId, kept, pausedAtMs };
+/** Whether the agent does not answer; false where nobody wants to know. Errors: `unavailable` where it must answer. */
+async function isAgentSilent({ processes }: Running, { requireAgent, noteAgent }: PauseOptions): Promise<boolean> {
+  if (!requireAgent && !noteAgent) return false;
+  try {
+    await agentAnswers(processes.namespace);
+    return false;
+  } catch (error) {
+    if (requireAgent) throw error;
+    return true;
+  }
 }
 
-async function pause(parts: PauseParts, running: Running, memory: boolean): Promise<PausedRecord> {
+/** What is reported of a paused sandbox. */
+export function pausedSummaryOf(record: PausedRecord): PausedSandbox {
+  const { sandboxId, executionId, kept, pausedAtMs, agentUnresponsive } = record;
+  return { sandboxId, executionId, kept, pausedAtMs, ...(agentUnresponsive && { agentUnresponsive }) };
+}
+
+async function pause(parts: PauseParts, running: Running, what: KeepWhat): Promise<PausedRecord> {
   const { sandboxes, logs } = parts;
   const { sandboxId, record, processes } = running;
   const pausing = sandboxes.transition(running, { kind: 'pausing', sandboxId, record, processes });
   let kept: PausedRecord;
   try {
-    if (!memory) await logs.catchUp(sandboxId);
-    kept = await parts.keep(running, memory);
+    if (!what.memory) await logs.catchUp(sandboxId);
+    kept = await parts.keep(running, what);
   } catch (error) {
     sandboxes.transition(pausing, { ...running });
     throw error;
@@ -56,7 +69,8 @@ async function pause(parts: PauseParts, running: Running, memory: boolean): Prom
   if (kept.frozen) freeze(parts, pausing, kept, processes);
   else sandboxes.transition(pausing, { kind: 'paused', sandboxId, record: kept });
   await logs.leave(sandboxId);
-  const text = kept.kept === 'memory' ? 'paused with its memory' : 'paused with its files';
+  const silent = kept.agentUnresponsive ? ', while its agent did not answer' : '';
+  const text = kept.kept === 'memory' ? `paused with its memory${silent}` : 'paused with its files';
   logs.write(sandboxId, 'info', 'sandbox', text, { event: 'paused', kept: kept.kept });
   if (kept.frozen) return kept;
   processes.driver.killFrozen(processes.slot);

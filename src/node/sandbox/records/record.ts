@@ -43,6 +43,8 @@ export type PausedRecord = Known & {
   state: 'paused';
   kept: Kept;
   pausedAtMs: number;
+  /** Its memory was kept while its agent did not answer: a restore brings that agent back. */
+  agentUnresponsive?: true;
   /**
    * The processes that its memory was kept of, which may still be there. While they are frozen, none has run since. If
    * they run, a crash has undone the pause before anybody was told of it.
@@ -67,5 +69,6 @@ export function resumedRecord(
   next: ProcessPlace & { executionId: string; network: SandboxNetwork; resumedFrom: Kept },
 ): RunningRecord {
   const { kept: _kept, pausedAtMs: _pausedAtMs, frozen: _frozen, setAside: _setAside, ...known } = paused;
-  return { ...known, ...next, state: 'running', startedAtMs: Date.now() };
+  const { agentUnresponsive: _agentUnresponsive, ...still } = known;
+  return { ...still, ...next, state: 'running', startedAtMs: Date.now() };
 }

@@ -59,7 +59,7 @@ async function finishBegun(
   begun: 'running' | PausedSandbox,
 ): Promise<SandboxRecord | null> {
   const moved = await finishMove(db, sandbox, nextExecutionId, clock());
-  return moved && begun !== 'running' ? finishPause(db, moved, begun.kept, clock()) : moved;
+  return moved && begun !== 'running' ? finishPause(db, moved, begun, clock()) : moved;
 }
 
 /** Lets a sandbox that no other machine has run where it was. Null where it is gone, or somebody else's by now. */
@@ -68,7 +68,7 @@ async function goBack(deps: SettleMoveDeps, sandbox: SandboxRecord): Promise<San
   const { sandboxId, executionId, nodeId, nextNodeId, nextExecutionId } = sandbox;
   const isStored = sandbox.durability === 'cluster';
   // Its machine does not run it any more, and does not come back with it; what is in the store is there.
-  if (isStored && (await isGone(db, nodeId))) return finishPause(db, sandbox, 'memory', clock(), 'cluster');
+  if (isStored && (await isGone(db, nodeId))) return finishPause(db, sandbox, { kept: 'memory' }, clock(), 'cluster');
   const node = deps.nodes.get(nodeId);
   if (nextNodeId === nodeId && nextExecutionId !== null) {
     const begun = await findBegun(node, { sandboxId, executionId: nextExecutionId });
@@ -80,7 +80,7 @@ async function goBack(deps: SettleMoveDeps, sandbox: SandboxRecord): Promise<San
   if (paused) return runAgain(deps, sandbox, node, paused);
   // One that its node has set aside is not gone: an operator decides.
   if ((await node.listSetAside()).some(listed => listed.sandboxId === sandboxId)) return null;
-  if (isStored) return finishPause(db, sandbox, 'memory', clock(), 'cluster');
+  if (isStored) return finishPause(db, sandbox, { kept: 'memory' }, clock(), 'cluster');
   if (await deleteLost(db, sandbox, clock())) {
     log.error('a sandbox is gone from its node', { sandboxId, state: sandbox.state });
     directory.close(sandbox);
@@ -93,7 +93,7 @@ async function runAgain(
   deps: SettleMoveDeps,
   sandbox: SandboxRecord,
   node: NodeProtocol,
-  { kept }: PausedSandbox,
+  paused: PausedSandbox,
 ): Promise<SandboxRecord | null> {
   const { db, clock, log, busy } = deps;
   const { sandboxId, nodeId, durability } = sandbox;
@@ -110,7 +110,7 @@ async function runAgain(
       sandboxId,
       error: messageOf(error),
     });
-    return finishPause(db, recorded, kept, clock(), durability ?? 'node');
+    return finishPause(db, recorded, paused, clock(), durability ?? 'node');
   }
   const running = await finishMove(db, recorded, nextExecutionId, clock());
   if (running) await holdSecrets(deps, running, settings.network);
