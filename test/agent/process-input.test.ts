@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { writeFileSync } from 'node:fs';
 import { finish, outputUntil, start, startedPid, type ProcessEvent } from './support/process.ts';
 import { envelope, unary, unaryError, type RpcStream } from './support/rpc.ts';
 import { sharedAgent } from './support/shared-agent.ts';
@@ -24,11 +25,13 @@ async function streamInput(messages: Uint8Array<ArrayBuffer>[]): Promise<{ statu
 }
 
 test('input arrives in order and ends when it is closed, twice too', async () => {
-  const { events, pid } = await startShell('cat; echo ended');
+  // It must not be gone before it is closed for the second time.
+  const { events, pid } = await startShell('cat; echo ended; while [ ! -e /tmp/closed-twice ]; do sleep 0.01; done');
   for (const word of ['one ', 'two ', 'three\n'])
     expect((await unary(agent, 'process.Process/SendInput', input(pid, word))).body).toEqual({});
   for (let time = 0; time < 2; time++)
     expect(await unary(agent, 'process.Process/CloseStdin', { process: { pid } })).toEqual({ status: 200, body: {} });
+  writeFileSync(agent.path('/tmp/closed-twice'), '');
   expect((await finish(events)).stdout).toBe('one two three\nended\n');
 });
 

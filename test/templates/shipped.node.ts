@@ -25,7 +25,7 @@ describe('agents that write code', () => {
     it(`${name} runs for the user of the template, and says its version`, { timeout: buildMs }, async () => {
       const sandbox = await built(() => Sandbox.create(name));
       try {
-        const { stdout } = await sandbox.commands.run(command, { timeoutMs: 60_000 });
+        const { stdout } = await sandbox.commands.run(command, { timeoutMs: 240_000 });
         assert.match(stdout, /\d+\.\d+\.\d+/);
       } finally {
         await sandbox.kill();

@@ -36,7 +36,8 @@ ln -s /proc/self/fd "$root/dev/fd"
 ln -s /proc/self/fd/0 "$root/dev/stdin"
 ln -s /proc/self/fd/1 "$root/dev/stdout"
 ln -s /proc/self/fd/2 "$root/dev/stderr"
-mount -t tmpfs tmpfs "$root/dev/shm"
+# A test fills it: without a size it has half of the machine's memory.
+mount -t tmpfs -o size=64m tmpfs "$root/dev/shm"
 [ "$kind" = empty ] || { mkdir -p "$root/tmp"; mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"; }
 mount -t tmpfs tmpfs "$root/sys"
 mkdir -p "$root/sys/fs/cgroup/memory"
