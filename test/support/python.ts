@@ -7,7 +7,8 @@ import { runToEnd } from './process.ts';
 
 const clients = join(repository, 'test/support/python/requirements.txt');
 const cacheDir = '/var/cache/atoll';
-const installTimeoutMs = 300_000;
+/** A busy machine takes minutes for the frameworks of the programs. */
+const installTimeoutMs = 15 * 60_000;
 /** Tries of one download, with a pause between them that grows: a mirror may be out of reach for a minute. */
 const downloadTries = 8;
 
