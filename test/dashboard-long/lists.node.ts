@@ -72,7 +72,7 @@ describe('lists of a team', { skip: noBrowser ?? false }, () => {
 
   test('usage of weeks is looked at, with hours in all and when a limit is near', async () => {
     await page.goto('/dashboard/usage');
-    await page.getByText('sandbox-hours').waitFor({ timeout: 150_000 });
+    await page.getByText('sandbox-hours', { exact: true }).waitFor({ timeout: 150_000 });
     await page.getByRole('link', { name: '7d', exact: true }).click();
     await page.waitForURL(/range=7d/);
     await page.reload();
@@ -99,6 +99,36 @@ describe('lists of a team', { skip: noBrowser ?? false }, () => {
     await card.getByRole('button', { name: 'Python' }).click();
     await card.getByText('hmac.compare_digest').waitFor();
     assert.deepEqual(await seriousFindings(page), []);
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
+
+  test('a list goes on behind its first hundred rows', async () => {
+    const ended = 105;
+    for (let made = 0; made < ended; made += 15)
+      await Promise.all(
+        Array.from({ length: 15 }, async () => (await Sandbox.create('base', signedIn.options)).kill()),
+      );
+    const rows = (label: string) => page.getByRole('region', { name: label }).locator('tbody tr');
+    const scrollTo = async (label: string, row: number) => {
+      for (let shown = 100; shown <= row; shown += 100) {
+        await rows(label)
+          .nth(shown - 1)
+          .waitFor();
+        await page.mouse.wheel(0, 100_000);
+      }
+      await rows(label).nth(row).waitFor();
+    };
+    await page.goto('/dashboard/sandboxes?show=ended');
+    await scrollTo('Ended sandboxes', ended - 1);
+    assert.equal(await rows('Ended sandboxes').count(), ended);
+    await rows('Ended sandboxes').nth(0).getByRole('link', { name: 'base' }).waitFor();
+    for (const [path, label] of [
+      ['events', 'Events'],
+      ['audit', 'Audit'],
+    ] as const) {
+      await page.goto(`/dashboard/${path}`);
+      await scrollTo(label, 2 * ended);
+    }
     assert.deepEqual(signedIn.window.complaints, []);
   });
 });

@@ -1,11 +1,11 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { AuditEntry } from '../../protocol/api/audit.ts';
 import { X } from 'lucide-react';
-import { useRead } from '../api/hooks.ts';
+import { usePages } from '../api/pages.ts';
 import { Ago } from '../parts/bits.tsx';
 import { formText } from '../parts/form-text.ts';
-import { Loaded } from '../parts/loaded.tsx';
 import { Page } from '../parts/page.tsx';
+import { Paged } from '../parts/rows/paged.tsx';
 import { Table } from '../parts/table.tsx';
 import { readAuditSearch } from './audit-search.ts';
 import type { AuditSearch } from './audit-search.ts';
@@ -30,12 +30,9 @@ function AuditOf({ path, personal, about }: { path: string; personal?: boolean; 
   const navigate = useNavigate();
   const show = (next: AuditFilter) =>
     void navigate({ to: '.', search: readAuditSearch({ operation, actor, target, ...next }) });
-  const entries = useRead<AuditEntry[]>(path, {
-    personal: personal ?? false,
-    query: { operation, actor, target, limit: 100 },
-  });
+  const entries = usePages<AuditEntry>(path, { personal: personal ?? false, query: { operation, actor, target } });
   return (
-    <Page title="Audit" about={`${about}, the newest hundred`}>
+    <Page title="Audit" about={about}>
       <form
         className="row"
         key={operation}
@@ -55,7 +52,7 @@ function AuditOf({ path, personal, about }: { path: string; personal?: boolean; 
             ),
         )}
       </form>
-      <Loaded of={entries}>{rows => <AuditTable rows={rows} onShow={show} />}</Loaded>
+      <Paged of={entries}>{rows => <AuditTable rows={rows} onShow={show} />}</Paged>
     </Page>
   );
 }

@@ -1,10 +1,12 @@
 import { Link } from '@tanstack/react-router';
 import type { LifecycleEvent } from '../../../protocol/api/event.ts';
+import type { Template } from '../../../protocol/api/template.ts';
 import { useRead } from '../../api/hooks.ts';
+import { usePages } from '../../api/pages.ts';
 import { formatDuration } from '../../../base/duration.ts';
 import { Ago, Badge } from '../../parts/bits.tsx';
 import type { Tone } from '../../parts/bits.tsx';
-import { Loaded } from '../../parts/loaded.tsx';
+import { Paged } from '../../parts/rows/paged.tsx';
 import { Table } from '../../parts/table.tsx';
 
 /** Why a sandbox is no more, in words. */
@@ -27,11 +29,12 @@ export const killOf = (event: LifecycleEvent): KillData => (event.event_data ?? 
 
 /** The sandboxes that ended in the last week, and why. */
 export function EndedTable() {
-  const ended = useRead<LifecycleEvent[]>('/events/sandboxes', {
-    query: { types: 'sandbox.lifecycle.killed', limit: 100 },
+  const ended = usePages<LifecycleEvent>('/events/sandboxes', {
+    query: { types: 'sandbox.lifecycle.killed' },
+    byOffset: true,
   });
   return (
-    <Loaded of={ended}>
+    <Paged of={ended}>
       {events => (
         <>
           <Table
@@ -61,7 +64,7 @@ export function EndedTable() {
               {
                 name: 'Template',
                 text: ({ sandboxTemplateId }) => sandboxTemplateId,
-                of: ({ sandboxTemplateId }) => <span className="mono">{sandboxTemplateId}</span>,
+                of: ({ sandboxTemplateId }) => <TemplateName id={sandboxTemplateId} />,
               },
               { name: 'Ended', text: ({ timestamp }) => timestamp, of: ({ timestamp }) => <Ago at={timestamp} /> },
               {
@@ -75,9 +78,22 @@ export function EndedTable() {
               },
             ]}
           />
-          <p className="small muted">The last {events.length} that ended; events are kept for seven days.</p>
+          <p className="small muted">Kept for seven days.</p>
         </>
       )}
-    </Loaded>
+    </Paged>
+  );
+}
+
+/** The name of a template, which leads to it; its ID where it has none, or is gone. */
+function TemplateName({ id }: { id: string | undefined }) {
+  const { data: templates } = useRead<Template[]>('/templates');
+  if (!id) return null;
+  const name = templates?.find(({ templateID }) => templateID === id)?.names[0];
+  if (name === undefined) return <span className="mono">{id}</span>;
+  return (
+    <Link to="/templates/$templateId" params={{ templateId: id }}>
+      {name}
+    </Link>
   );
 }

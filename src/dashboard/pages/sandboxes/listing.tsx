@@ -1,8 +1,9 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useEffect, useEffectEvent, useRef, useState } from 'react';
+import { useState } from 'react';
 import { useTeam } from '../../api/session.tsx';
 import { Loading, Problem } from '../../parts/bits.tsx';
 import { formatCount } from '../../format.ts';
+import { More } from '../../parts/rows/more.tsx';
 import { CsvButton } from '../../parts/table.tsx';
 import { BulkBar } from './bulk-bar.tsx';
 import { listingOf } from './listing-query.ts';
@@ -11,9 +12,6 @@ import { SandboxTable } from './sandbox-table.tsx';
 import { sandboxesCsv } from './sandboxes-csv.ts';
 import { isFiltered } from './search.ts';
 import type { SandboxesFilter, SandboxesSearch } from './search.ts';
-
-/** So near to the end of the rows that there are, more are asked for. */
-const nearPx = 800;
 
 type ListingProps = { search: SandboxesSearch; onFilter: (next: SandboxesFilter) => void };
 
@@ -60,31 +58,5 @@ export function Listing({ search, onFilter }: ListingProps) {
       </div>
       {selected.length > 0 && <BulkBar selected={selected} onDone={() => setChosen(new Set())} />}
     </>
-  );
-}
-
-type MoreProps = {
-  isComing: boolean;
-  /** Rows are asked for anew: what is asked for meanwhile would not come. */
-  isBusy: boolean;
-  onMore: () => void;
-};
-
-/** Asks for more as soon as one scrolls near it, or clicks it. */
-function More({ isComing, isBusy, onMore }: MoreProps) {
-  const button = useRef<HTMLButtonElement>(null);
-  const more = useEffectEvent(onMore);
-  useEffect(() => {
-    if (isBusy || !button.current) return;
-    const observer = new IntersectionObserver(([entry]) => void (entry?.isIntersecting && more()), {
-      rootMargin: `${nearPx}px`,
-    });
-    observer.observe(button.current);
-    return () => observer.disconnect();
-  }, [isBusy]);
-  return (
-    <button ref={button} type="button" className="button tiny" disabled={isComing} onClick={onMore}>
-      Show more
-    </button>
   );
 }

@@ -1,5 +1,5 @@
-import { memo } from 'react';
-import type { MouseEvent, ReactNode } from 'react';
+import { memo, useLayoutEffect, useRef } from 'react';
+import type { MouseEvent, ReactNode, RefObject } from 'react';
 import type { SandboxMetric } from '../../../protocol/api/metrics.ts';
 import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
 import { formatBytes } from '../../format.ts';
@@ -31,9 +31,11 @@ const nodeCharacters = 8;
 export const SandboxRow = memo(function SandboxRow(props: SandboxRowProps) {
   const { row, isGone, place, numbers, isChosen, href, onOpen, onChoose, onFilter } = props;
   const { sandboxID, state, templateID, alias, nodeID, startedAt, metadata = {} } = row;
+  const element = useRef<HTMLTableRowElement>(null);
+  useLeaveFocus(element, sandboxID);
   return (
-    <tr aria-selected={isChosen} aria-rowindex={place} className={isGone ? 'gone' : undefined}>
-      <td>
+    <tr ref={element} role="row" aria-selected={isChosen} aria-rowindex={place} className={isGone ? 'gone' : undefined}>
+      <td role="cell">
         <input
           type="checkbox"
           aria-label={`Choose ${sandboxID}`}
@@ -42,27 +44,27 @@ export const SandboxRow = memo(function SandboxRow(props: SandboxRowProps) {
           onChange={event => onChoose(sandboxID, event.target.checked)}
         />
       </td>
-      <td>{isGone ? <Badge tone="idle">ended</Badge> : <StateBadge of={row} />}</td>
-      <td>
+      <td role="cell">{isGone ? <Badge tone="idle">ended</Badge> : <StateBadge key={sandboxID} of={row} />}</td>
+      <td role="cell">
         <span className="row copyable">
           {/* The router's own link looks at each change of the address, in every row. */}
           <a href={href} className="mono" onClick={event => follow(event, () => onOpen(sandboxID))}>
             {sandboxID}
           </a>
-          <CopyBeside text={sandboxID} />
+          <CopyBeside key={sandboxID} text={sandboxID} />
         </span>
       </td>
-      <td>
+      <td role="cell">
         <button type="button" className="linklike cut" onClick={() => onFilter({ template: templateID })}>
           {alias ?? templateID}
         </button>
       </td>
-      <td>
+      <td role="cell">
         <Ago at={startedAt} />
       </td>
-      <td>{!isGone && <TimeLeft of={row} />}</td>
+      <td role="cell">{!isGone && <TimeLeft of={row} />}</td>
       <Use sandboxId={sandboxID} isRunning={state === 'running' && !isGone} numbers={numbers} />
-      <td>
+      <td role="cell">
         <button
           type="button"
           className="linklike cut mono"
@@ -72,18 +74,29 @@ export const SandboxRow = memo(function SandboxRow(props: SandboxRowProps) {
           {nodeID.slice(0, nodeCharacters)}
         </button>
       </td>
-      <td>
+      <td role="cell">
         <Metadata of={metadata} onFilter={onFilter} />
       </td>
     </tr>
   );
 });
 
+/** Has a row that shows another sandbox from now on lose the focus: the next key would be meant for the one before. */
+function useLeaveFocus(row: RefObject<HTMLElement | null>, sandboxId: string): void {
+  const shown = useRef(sandboxId);
+  useLayoutEffect(() => {
+    if (shown.current === sandboxId) return;
+    shown.current = sandboxId;
+    const { activeElement } = document;
+    if (activeElement instanceof HTMLElement && row.current?.contains(activeElement)) activeElement.blur();
+  }, [row, sandboxId]);
+}
+
 type UseProps = { sandboxId: string; isRunning: boolean; numbers: SandboxMetric | undefined };
 
 /** What a sandbox uses of processor, memory and disk; where the row stays, the last quarter of an hour as lines too. */
 function Use({ sandboxId, isRunning, numbers }: UseProps) {
-  const rests = useRests();
+  const rests = useRests(sandboxId);
   if (isRunning && rests) return <UseWithLines sandboxId={sandboxId} numbers={numbers} />;
   return <Numbers of={numbers} isIndented={isRunning} line={() => null} />;
 }
@@ -102,7 +115,7 @@ type NumbersProps = {
 
 function Numbers({ of: numbers, isIndented, line }: NumbersProps) {
   const cell = (of: Shared, value: string | undefined, whole: string | undefined) => (
-    <td className={isIndented ? 'num with-line' : 'num'} title={whole}>
+    <td role="cell" className={isIndented ? 'num with-line' : 'num'} title={whole}>
       {line(of)}
       {value ?? <Nothing />}
     </td>
@@ -131,7 +144,7 @@ function Metadata({ of, onFilter }: MetadataProps) {
           title={`${key}=${value}`}
           onClick={() => onFilter({ metadata: `${encodeURIComponent(key)}=${encodeURIComponent(value)}` })}
         >
-          {key}={value}
+          {`${key}=${value}`}
         </button>
       ))}
     </span>

@@ -1,8 +1,9 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback, useRef } from 'react';
 import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
-import { useHeldRows } from '../../parts/held-rows.ts';
-import { useRowWindow } from '../../parts/row-window.ts';
+import { useHeldRows } from '../../parts/rows/held-rows.ts';
+import { useRecycledKeys } from '../../parts/rows/recycled-keys.ts';
+import { useRowWindow } from '../../parts/rows/row-window.ts';
 import { useLatestMetrics } from './latest-metrics.ts';
 import { SandboxRow } from './sandbox-row.tsx';
 import type { SandboxesFilter } from './search.ts';
@@ -25,12 +26,14 @@ type SandboxTableProps = {
 
 /**
  * Sandboxes as rows, with their latest numbers; rows can be chosen. However many there are, those in sight are drawn.
+ * Roles are named since the styles take the elements out of the layout of tables, and browsers their roles with it.
  */
 export function SandboxTable({ rows: latest, areLeaving, chosen, onChoose, onFilter }: SandboxTableProps) {
   const { rows, waiting, hold } = useHeldRows(latest, idOf);
   const body = useRef<HTMLTableSectionElement>(null);
   const { first, end } = useRowWindow(body, rows.length, rowPx, areLeaving);
   const inSight = rows.slice(first, end);
+  const keys = useRecycledKeys(inSight.map(({ row }) => row.sandboxID));
   const running = inSight.filter(({ row: { state } }) => state === 'running');
   const metrics = useLatestMetrics(running.map(({ row: { sandboxID } }) => sandboxID));
   // The same functions each time: a row whose sandbox has not changed is not drawn again.
@@ -50,10 +53,10 @@ export function SandboxTable({ rows: latest, areLeaving, chosen, onChoose, onFil
   return (
     <div className="table-wrap sandboxes" tabIndex={0} role="region" aria-label="Sandboxes" {...hold}>
       {waiting > 0 && <div className="waiting">{waiting} new, shown when the pointer rests</div>}
-      <table aria-rowcount={rows.length + 1}>
-        <thead>
-          <tr>
-            <th scope="col">
+      <table role="table" aria-rowcount={rows.length + 1}>
+        <thead role="rowgroup">
+          <tr role="row">
+            <th role="columnheader" scope="col">
               <input
                 type="checkbox"
                 aria-label="Choose all"
@@ -64,17 +67,17 @@ export function SandboxTable({ rows: latest, areLeaving, chosen, onChoose, onFil
               />
             </th>
             {columns.map(name => (
-              <th key={name} scope="col">
+              <th key={name} role="columnheader" scope="col">
                 {name}
               </th>
             ))}
           </tr>
         </thead>
-        <tbody ref={body}>
+        <tbody role="rowgroup" ref={body}>
           <Space rows={first} />
           {inSight.map((shown, index) => (
             <SandboxRow
-              key={shown.row.sandboxID}
+              key={keys.get(shown.row.sandboxID)}
               row={shown.row}
               isGone={shown.isGone}
               place={first + index + 2}

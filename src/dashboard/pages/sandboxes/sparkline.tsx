@@ -43,14 +43,14 @@ export function sparkPoints(samples: readonly Point[], now: number): string | nu
     .join(' ');
 }
 
-/** Whether a row has been there for a while. */
-export function useRests(): boolean {
-  const [rests, setRests] = useState(false);
+/** Whether a row has shown the same sandbox for a while. */
+export function useRests(sandboxId: string): boolean {
+  const [rested, setRested] = useState<string>();
   useEffect(() => {
-    const timer = setTimeout(() => setRests(true), restMs);
+    const timer = setTimeout(() => setRested(sandboxId), restMs);
     return () => clearTimeout(timer);
-  }, []);
-  return rests;
+  }, [sandboxId]);
+  return rested === sandboxId;
 }
 
 /** What a running sandbox has used in the last quarter of an hour, for the lines of its row. */

@@ -1,9 +1,9 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import type { LifecycleEvent } from '../../../protocol/api/event.ts';
-import { useRead } from '../../api/hooks.ts';
+import { usePages } from '../../api/pages.ts';
 import { Ago } from '../../parts/bits.tsx';
-import { Loaded } from '../../parts/loaded.tsx';
 import { Page } from '../../parts/page.tsx';
+import { Paged } from '../../parts/rows/paged.tsx';
 import { Table } from '../../parts/table.tsx';
 
 const kinds = ['sandbox', 'build', 'volume'] as const;
@@ -21,9 +21,9 @@ export function readEventsSearch(raw: Record<string, unknown>): EventsSearch {
 export function Events() {
   const { kind }: EventsSearch = useSearch({ strict: false });
   const navigate = useNavigate();
-  const events = useRead<LifecycleEvent[]>('/events', { query: { kind, limit: 100 } });
+  const events = usePages<LifecycleEvent>('/events', { query: { kind }, byOffset: true });
   return (
-    <Page title="Events" about="The last hundred; they are kept for seven days">
+    <Page title="Events" about="What happened in the last seven days">
       <div className="segments" role="group" aria-label="About" style={{ justifySelf: 'start' }}>
         {[undefined, ...kinds].map(name => (
           <button
@@ -36,7 +36,7 @@ export function Events() {
           </button>
         ))}
       </div>
-      <Loaded of={events}>
+      <Paged of={events}>
         {rows => (
           <Table
             label="Events"
@@ -75,7 +75,7 @@ export function Events() {
             ]}
           />
         )}
-      </Loaded>
+      </Paged>
     </Page>
   );
 }

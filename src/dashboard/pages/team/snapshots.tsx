@@ -1,20 +1,20 @@
 import { Link } from '@tanstack/react-router';
 import type { SnapshotInfo } from '../../../protocol/api/lifecycle.ts';
-import { useRead } from '../../api/hooks.ts';
+import { usePages } from '../../api/pages.ts';
 import { Copy, Empty } from '../../parts/bits.tsx';
 import { DeleteButton } from '../../parts/delete-button.tsx';
-import { Loaded } from '../../parts/loaded.tsx';
 import { Page } from '../../parts/page.tsx';
+import { Paged } from '../../parts/rows/paged.tsx';
 import { Table } from '../../parts/table.tsx';
 import { useForbidden } from '../../parts/role-button.tsx';
 
 /** The snapshots of a team: what new sandboxes can begin from. */
 export function Snapshots() {
   const forbidden = useForbidden('developer');
-  const snapshots = useRead<SnapshotInfo[]>('/snapshots', { query: { limit: 100 } });
+  const snapshots = usePages<SnapshotInfo>('/snapshots');
   return (
     <Page title="Snapshots" about="Files, and memory where it was kept, of a sandbox at one moment">
-      <Loaded of={snapshots}>
+      <Paged of={snapshots}>
         {rows => (
           <Table
             label="Snapshots"
@@ -56,7 +56,7 @@ export function Snapshots() {
             ]}
           />
         )}
-      </Loaded>
+      </Paged>
     </Page>
   );
 }

@@ -1,0 +1,29 @@
+import type { InfiniteData, UseInfiniteQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import type { RowsPage } from '../../api/pages.ts';
+import { Loaded } from '../loaded.tsx';
+import { More } from './more.tsx';
+
+type PagedProps<T> = { of: UseInfiniteQueryResult<InfiniteData<RowsPage<T>>>; children: (rows: T[]) => ReactNode };
+
+/** The rows of a list that have been read, and those that follow as soon as one scrolls there. */
+export function Paged<T>({ of: pages, children }: PagedProps<T>) {
+  return (
+    <Loaded of={pages}>
+      {data => (
+        <>
+          {children(data.pages.flatMap(({ rows }) => rows))}
+          {pages.hasNextPage && (
+            <div className="row">
+              <More
+                isComing={pages.isFetchingNextPage}
+                isBusy={pages.isFetching}
+                onMore={() => void pages.fetchNextPage({ cancelRefetch: false })}
+              />
+            </div>
+          )}
+        </>
+      )}
+    </Loaded>
+  );
+}
