@@ -35,7 +35,7 @@ import type { ApiOptions } from './options.ts';
 import { CreateCounts } from './placement/create-counts.ts';
 import { type Nodes, singleNode } from './placement/nodes.ts';
 import { VolumeCopies } from './volume/rules/volume-copies.ts';
-import { databaseClock } from './replica/rules/database-clock.ts';
+import { clockOf, databaseClock } from './replica/rules/database-clock.ts';
 import { type Replica, startReplica } from './replica/rules/replica.ts';
 import { SandboxDirectory } from './sandbox/directory/directory.ts';
 import { type Features, noFeatures } from './sandbox/features.ts';
@@ -209,7 +209,7 @@ const defaultVolumeTokenSeconds = 24 * 3600;
 export async function createParts(options: ApiOptions, stopping: AbortSignal): Promise<ApiParts> {
   const { db } = options.store;
   const domain = options.domain ?? 'localhost';
-  const sharedClock = options.clock || options.store.kind === 'sqlite' ? null : await databaseClock(db);
+  const sharedClock = options.clock || options.store.kind === 'sqlite' ? null : await databaseClock(clockOf(db));
   const { clock, ...clockSteps } = sharedClock ?? options.clock ?? steadyClock();
   const replica = await startReplica({ db, clock }, { place: options.socketPath, ...options.replica });
   const { authority, machines, nodes } = await nodesOf(options);
@@ -262,7 +262,7 @@ export async function createParts(options: ApiOptions, stopping: AbortSignal): P
     log: options.log,
     busy: new BusyExecutions(replica.replicaId),
     replica,
-    syncClock: async () => sharedClock?.sync(),
+    syncClock: async () => sharedClock?.sync(machines?.passed ?? null, options.log),
     resuming: new SingleFlight(),
     domain,
     volumeTokenSeconds: options.volumeTokenSeconds ?? defaultVolumeTokenSeconds,

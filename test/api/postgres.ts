@@ -24,20 +24,36 @@ export function withoutPostgres(): string | undefined {
 /** The database with today's schema that every server has. */
 const seedName = 'seed';
 
+/** What is special about a server. */
+type ServerOptions = {
+  /** A folder for its log, e.g. on a disk of its own. */
+  logFolder?: string;
+  /** What the command line of the server begins with. */
+  enter?: readonly string[];
+};
+
 /** A throwaway PostgreSQL that listens on a unix socket alone. */
 export class PostgresCluster implements AsyncDisposable {
   readonly #directory: string;
   readonly #programs: string;
+  readonly #enter: readonly string[];
   #databases = 0;
 
-  private constructor(directory: string, programs: string) {
+  private constructor(directory: string, programs: string, enter: readonly string[] = []) {
     this.#directory = directory;
     this.#programs = programs;
+    this.#enter = enter;
   }
 
-  static async start(programs: string): Promise<PostgresCluster> {
+  static async start(programs: string, { logFolder, enter }: ServerOptions = {}): Promise<PostgresCluster> {
     const seed = await seedOf('postgres', path => PostgresCluster.#makeSeed(programs, path));
-    return PostgresCluster.#make(programs, data => run(['cp', '-a', '--reflink=auto', seed, data]));
+    const makeData = async (data: string) => {
+      await run(['cp', '-a', '--reflink=auto', seed, data]);
+      if (logFolder === undefined) return;
+      await run(['mv', join(data, 'pg_wal'), join(logFolder, 'pg_wal')]);
+      await run(['ln', '-s', join(logFolder, 'pg_wal'), join(data, 'pg_wal')]);
+    };
+    return PostgresCluster.#make(programs, makeData, enter);
   }
 
   /** Makes a server's data with a database that has today's schema. */
@@ -52,9 +68,13 @@ export class PostgresCluster implements AsyncDisposable {
     await run(['cp', '-a', join(cluster.#directory, 'data'), path]);
   }
 
-  static async #make(programs: string, makeData: (data: string) => Promise<void>): Promise<PostgresCluster> {
+  static async #make(
+    programs: string,
+    makeData: (data: string) => Promise<void>,
+    enter?: readonly string[],
+  ): Promise<PostgresCluster> {
     const directory = mkdtempSync(join(tmpdir(), 'atoll-pg-'));
-    const cluster = new PostgresCluster(directory, programs);
+    const cluster = new PostgresCluster(directory, programs, enter);
     try {
       if (process.getuid?.() === 0) await run(['chown', 'postgres:postgres', directory]);
       // A whole platform's api connects as a user of its own.
@@ -98,6 +118,16 @@ export class PostgresCluster implements AsyncDisposable {
     await this.#start();
   }
 
+  /** Starts it again where it has ended by itself. */
+  async revive(): Promise<void> {
+    const data = join(this.#directory, 'data');
+    const isThere = await this.#run('pg_ctl', '-D', data, 'status').then(
+      () => true,
+      () => false,
+    );
+    if (!isThere) await this.#start();
+  }
+
   /** Where its unix socket is. */
   get socketPath(): string {
     return join(this.#directory, '.s.PGSQL.5432');
@@ -110,17 +140,9 @@ export class PostgresCluster implements AsyncDisposable {
   async #start(): Promise<void> {
     // fsync off: what these tests kill are processes, never the machine.
     const options = `-c listen_addresses= -c fsync=off -k ${this.#directory}`;
-    await this.#run(
-      'pg_ctl',
-      '-D',
-      join(this.#directory, 'data'),
-      '-w',
-      '-o',
-      options,
-      '-l',
-      join(this.#directory, 'log'),
-      'start',
-    );
+    const [data, log] = ['data', 'log'].map(name => join(this.#directory, name));
+    const start = asPostgres(this.#programs, 'pg_ctl', '-D', `${data}`, '-w', '-o', options, '-l', `${log}`, 'start');
+    await run([...this.#enter, ...start]);
   }
 
   async #run(program: string, ...args: string[]): Promise<void> {
@@ -135,10 +157,15 @@ export class PostgresCluster implements AsyncDisposable {
   }
 }
 
-/** Runs a program of PostgreSQL's, which refuses to run as root. */
+/** Runs a program of PostgreSQL's. */
 export async function runPostgres(programs: string, program: string, ...args: string[]): Promise<void> {
+  await run(asPostgres(programs, program, ...args));
+}
+
+/** The command line of a program that refuses to run as root. */
+function asPostgres(programs: string, program: string, ...args: string[]): string[] {
   const user = process.getuid?.() === 0 ? ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups'] : [];
-  await run([...user, join(programs, program), ...args]);
+  return [...user, join(programs, program), ...args];
 }
 
 /** Makes a database at the server whose unix socket is in a folder: an empty one, or a copy of `template`. */

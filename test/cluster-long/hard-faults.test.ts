@@ -32,17 +32,26 @@ const clusterTest = testUnless(skipped);
 const seed = Number(process.env['FAULT_SEED'] ?? Date.now() % 1_000_000);
 const kinds = new RegExp(process.env['FAULT_KINDS'] ?? '');
 const size = { controls: 3, nodes: 2 };
-const processes = ['control0', 'control1', 'control2', 'node0', 'node1'];
+const processes = ['control0', 'control1', 'control2', 'node0', 'node1', 'database'];
 const hourSeconds = 3600;
 const lifeMs = 25_000;
+/** Less than any of these clocks is wrong, and more than a busy machine is late. */
+const lateMsMax = 60_000;
+/** In which the clock of the database goes a second too fast, and how long sandboxes live by that. */
+const driftMs = 20_000;
+const driftLifeMs = 95_000;
 
-/** Of the disk that has the database's tables; and what is left of it where it is full. */
+/** Of the disks that have the tables and the log of the database; and what is left of one that is full. */
 const tablesMiB = 512;
+const logMiB = 2048;
 const leftBytes = 128 << 10;
+/** New files of the log that are asked for while its disk is full. */
+const logFilesMax = 20;
 
 let cluster: Cluster;
 let clocks: Clocks;
 let tables: string;
+let postgres: PostgresCluster;
 let s3: S3Server;
 const lines = {} as { database: Proxy; store: Proxy };
 const made = new AsyncDisposableStack();
@@ -52,13 +61,16 @@ beforeAll(async () => {
   tables = mkdtempSync(join(tmpdir(), 'atoll-tables-'));
   made.defer(() => rmSync(tables, { recursive: true }));
   made.use(await mountDisk(tablesDisk(), tablesMiB));
-  const postgres = made.use(await PostgresCluster.start(programs));
+  made.use(await mountDisk(logDisk(), logMiB));
+  chmodSync(tables, 0o755);
+  await run('chown', 'postgres:postgres', logDisk());
+  clocks = made.use(await startClocks(processes));
+  postgres = made.use(await PostgresCluster.start(programs, { logFolder: logDisk(), enter: clocks.enter('database') }));
   const location = await postgres.newDatabase();
   const direct = location.kind === 'postgres' ? location.url : '';
   await moveTables(direct);
   lines.database = made.use(await startProxy({ path: postgres.socketPath }));
   const url = `postgres://atoll@127.0.0.1:${lines.database.port}/${databaseOf(direct)}`;
-  clocks = made.use(await startClocks(processes));
   const settings = { ATOLL_ISOLATION_SECONDS: '5', ATOLL_DISK_RESERVE_MIB: '400' };
   const store = async (hostname: string) => {
     s3 = made.use(await startS3(hostname));
@@ -115,6 +127,13 @@ const wrongClock = (name: string, seconds: number) =>
   );
 
 const tablesDisk = () => join(tables, 'disk');
+const logDisk = () => join(tables, 'log');
+
+const alive = () =>
+  cluster.query('select 1').then(
+    () => true,
+    () => false,
+  );
 
 const oneOf = <T>(things: readonly T[], random: () => number) => things[Math.floor(random() * things.length)] as T;
 
@@ -149,6 +168,21 @@ const faults: Faults = {
     const emptied = await fillDisk(tablesDisk(), leftBytes);
     await during(20_000, () => {}, emptied);
   },
+  'the disk of the log of the database is full, which ends the server': async () => {
+    const emptied = await fillDisk(logDisk(), leftBytes);
+    await Bun.write(join(logDisk(), 'rest'), new Uint8Array(leftBytes)).catch(() => {});
+    // Its next file is what it has no room for.
+    for (let files = 0; files < logFilesMax; files++) {
+      const goesOn = await cluster.query("select pg_logical_emit_message(false, 'fill', 'x'), pg_switch_wal()").then(
+        () => true,
+        () => false,
+      );
+      if (!goesOn) break;
+    }
+    await during(20_000, () => {}, emptied);
+    rmSync(join(logDisk(), 'rest'), { force: true });
+    await until('the server is back', () => postgres.revive().then(alive, () => false));
+  },
   'the store takes 10 KB a second': () => troubled('store', { bytesPerSecond: 10_000 }, 30_000),
   'the store resets connections in the middle of parts': () => troubled('store', { resetAfterBytes: 65_536 }, 20_000),
   'the store is silent': () => troubled('store', { isDead: true }, 20_000),
@@ -166,6 +200,8 @@ const faults: Faults = {
     wrongClock(`control${Math.floor(random() * size.controls)}`, hourSeconds),
   'the clock of a control process is an hour behind': random =>
     wrongClock(`control${Math.floor(random() * size.controls)}`, -hourSeconds),
+  'the clock of the database is an hour ahead': () => wrongClock('database', hourSeconds),
+  'the clock of the database is an hour behind': () => wrongClock('database', -hourSeconds),
   'the disk of a machine is full': async random => {
     const emptied = await fillDisk(oneOf(cluster.nodes, random).dataDir);
     await during(20_000, () => {}, emptied);
@@ -175,10 +211,10 @@ const chosen = Object.fromEntries(Object.entries(faults).filter(([name]) => kind
 const count = Number(process.env['FAULTS'] ?? Object.keys(chosen).length);
 
 /** How long after its time each of two sandboxes ends, ms, where something happens while they run. */
-async function latenesses(control: number, happen = () => {}): Promise<number[]> {
+async function latenesses(control: number, happen = () => {}, ms = lifeMs): Promise<number[]> {
   const both = await Promise.all(
     [0, 1].map(number =>
-      Sandbox.create('base', { ...connectionTo(cluster, (control + number) % size.controls), timeoutMs: lifeMs }),
+      Sandbox.create('base', { ...connectionTo(cluster, (control + number) % size.controls), timeoutMs: ms }),
     ),
   );
   const rows = await cluster.query<{ sandbox_id: string; end_at_us: string }>('select * from sandboxes');
@@ -196,9 +232,9 @@ async function latenesses(control: number, happen = () => {}): Promise<number[]>
   });
 }
 
-clusterTest('sandboxes end at their time, whatever the clocks of machines and control processes show', async () => {
+clusterTest('sandboxes end at their time, whatever any clock of the cluster shows', async () => {
   await layersEverywhere(cluster);
-  for (const [index, name] of ['node0', 'control0'].entries()) {
+  for (const [index, name] of ['node0', 'control0', 'database'].entries()) {
     // How late they are by a right clock is the machine's business, which may be busy.
     const usualMs = Math.max(...(await latenesses(index)));
     for (const wrong of [hourSeconds, -hourSeconds]) {
@@ -206,11 +242,23 @@ clusterTest('sandboxes end at their time, whatever the clocks of machines and co
       process.stderr.write(`${name} ${wrong} s wrong: ended ${lateMs.join()} ms late, ${usualMs} ms by a right one\n`);
       for (const late of lateMs) {
         expect(late).toBeGreaterThan(-100);
-        expect(late).toBeLessThan(usualMs + 2_000);
+        expect(late).toBeLessThan(usualMs + lateMsMax);
       }
       await allReady(cluster);
     }
   }
+  await atRest(cluster, s3.folder);
+});
+
+clusterTest('sandboxes end at their time where the clock of the database goes 5 % too fast', async () => {
+  let wrong = 0;
+  const drift = setInterval(() => clocks.set('database', ++wrong), driftMs);
+  const lateMs = await latenesses(1, () => {}, driftLifeMs).finally(() => clearInterval(drift));
+  clocks.set('database', 0);
+  process.stderr.write(`${wrong} s too fast: ended ${lateMs.join()} ms late\n`);
+  expect(wrong).toBeGreaterThanOrEqual(4);
+  for (const late of lateMs) expect(late).toBeGreaterThan(-2_000);
+  await allReady(cluster);
   await atRest(cluster, s3.folder);
 });
 

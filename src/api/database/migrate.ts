@@ -18,6 +18,7 @@ import { buildSteps } from './migrations/0010-build-steps.ts';
 import { volumeCopies } from './migrations/0011-volume-copies.ts';
 import { repeatedRequests } from './migrations/0012-repeated-requests.ts';
 import { templateHours } from './migrations/0013-template-hours.ts';
+import { databaseClock } from './migrations/0015-database-clock.ts';
 import type { Db } from './db.ts';
 import type { Tables } from './schema.ts';
 
@@ -39,6 +40,7 @@ export const migrations: Record<string, Migration> = {
   '0011-volume-copies': volumeCopies,
   '0012-repeated-requests': repeatedRequests,
   '0013-template-hours': templateHours,
+  '0015-database-clock': databaseClock,
   ...addedColumns('sandboxes', sandboxColumns),
 };
 

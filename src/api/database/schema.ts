@@ -38,6 +38,7 @@ export type Tables = AccountTables &
     volume_removals: VolumeRemovalTable;
     replicas: ReplicaTable;
     database_timeline: TimelineTable;
+    database_clock: ClockTable;
   };
 
 /** Templates. */
@@ -324,6 +325,15 @@ type ReplicaTable = {
   name: Fixed<string>;
   /** Alive until then, in the database's time, unless it says so again. */
   until_us: number;
+};
+
+/** By how much the clock of the database is known to be wrong: PostgreSQL's. One row, of place 1, or none. */
+type ClockTable = {
+  place: Fixed<number>;
+  /** Added to what it shows, by all who share it. */
+  correction_us: number;
+  /** Grows with each change. */
+  revision: number;
 };
 
 /** The history of the database that this state was last used in: PostgreSQL's. One row, of place 1. */

@@ -1,11 +1,14 @@
+import { aliveUntil, correctClock, readClock } from '../database/clock.ts';
 import { openStore, type Store } from '../database/database.ts';
-import type { StoreLocation } from '../database/db.ts';
+import type { Db, StoreLocation } from '../database/db.ts';
 import { findInstallation, putInstallation } from '../database/installation.ts';
-import { sql } from 'kysely';
 import { clockDifference } from '../../base/clock-difference.ts';
 import { AtollError } from '../../base/error.ts';
 import { newUuid } from '../../base/id.ts';
 import { seedDigestOf } from './check.ts';
+
+/** Who is at work says so several times in this time, seconds. */
+const aliveSeconds = 15;
 
 /**
  * Opens the state that control processes share: it belongs to their seed, which has to be the same for all. Errors:
@@ -16,10 +19,11 @@ export async function openShared(
   location: StoreLocation,
   seed: Uint8Array,
   nowMs: () => number = Date.now,
+  watchSeconds: number = aliveSeconds,
 ): Promise<Store> {
   const store = await openStore(location);
   try {
-    await requireSameTime(store, nowMs);
+    await requireSameTime(store, nowMs, watchSeconds);
     const seedDigest = seedDigestOf(seed);
     // Two first starts at the same time: one waits for the other's transaction, or fails and is started again.
     const found = await store.db.transaction().execute(async db => {
@@ -42,12 +46,30 @@ export async function openShared(
   }
 }
 
-/** Rules go by the database's time, but certificates and signed URLs by the machine's. */
-async function requireSameTime({ db }: Store, nowMs: () => number): Promise<void> {
-  const { rows } = await sql<{ ms: number }>`
-    select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms
-  `.execute(db);
-  const wrong = clockDifference(nowMs(), Number(rows[0]?.ms), "the database's");
-  if (wrong === null) return;
-  throw new AtollError('precondition', `A control process can't start here: ${wrong}. Nothing was changed.`);
+/**
+ * Rules go by the database's time, but certificates and signed URLs by the machine's. A correction of the database's
+ * clock holds as long as somebody works by it.
+ */
+async function requireSameTime({ db }: Store, nowMs: () => number, watchSeconds: number): Promise<void> {
+  const wrong = async () => {
+    const read = await readClock(db);
+    const beside = (correctionUs: number) =>
+      clockDifference(nowMs(), (read.nowUs + correctionUs) / 1000, "the database's");
+    return { read, text: beside(read.correctionUs), isRightWithout: beside(0) === null };
+  };
+  const found = await wrong();
+  if (found.text === null) return;
+  if (found.read.correctionUs !== 0 && found.isRightWithout && !(await isAnybodyAtWork(db, watchSeconds)))
+    await correctClock(db, found.read, 0);
+  const { text } = await wrong();
+  if (text !== null)
+    throw new AtollError('precondition', `A control process can't start here: ${text}. Nothing was changed.`);
+}
+
+/** Whether control processes say that they are alive. */
+async function isAnybodyAtWork(db: Db, watchSeconds: number): Promise<boolean> {
+  const before = await aliveUntil(db);
+  await Bun.sleep(watchSeconds * 1000);
+  const after = await aliveUntil(db);
+  return [...after].some(([replicaId, untilUs]) => untilUs !== before.get(replicaId));
 }

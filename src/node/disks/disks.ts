@@ -2,7 +2,10 @@ import { existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync, unlin
 import { mkdtemp } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { SingleFlight } from '../../base/concurrency/single-flight.ts';
+import { AtollError } from '../../base/error.ts';
 import { syncPath } from '../../base/sync.ts';
+import { nodeFull } from '../../protocol/no-room.ts';
+import { HelperError } from '../native/helper-process.ts';
 import type { Helper } from '../native/helper.ts';
 import { formatImage } from './format-image.ts';
 
@@ -51,10 +54,10 @@ export function createDisks(options: { helper: Helper; dir: string; files: DiskF
     },
     async open(image, mountPoint) {
       const alias = join(dir, `${basename(mountPoint)}.img`);
-      if (image === alias) return void (await helper.call('disk-mount', { image, at: mountPoint }));
+      if (image === alias) return mount(helper, image, mountPoint);
       rmSync(alias, { force: true });
       linkSync(image, alias);
-      await helper.call('disk-mount', { image: alias, at: mountPoint }).finally(() => rmSync(alias, { force: true }));
+      await mount(helper, alias, mountPoint).finally(() => rmSync(alias, { force: true }));
     },
     give(image, to) {
       linkSync(image, to);
@@ -65,6 +68,19 @@ export function createDisks(options: { helper: Helper; dir: string; files: DiskF
       await helper.call('unmount', { at: mountPoint });
     },
   };
+}
+
+/** Throws `unavailable` where the kernel has no device for another disk: it is this machine that is full then. */
+async function mount(helper: Helper, image: string, mountPoint: string): Promise<void> {
+  try {
+    await helper.call('disk-mount', { image, at: mountPoint });
+  } catch (error) {
+    if (!(error instanceof HelperError) || !error.message.startsWith('loop device')) throw error;
+    throw new AtollError('unavailable', `this node has no loop device for another disk (${error.message})`, {
+      detail: nodeFull,
+      cause: error,
+    });
+  }
 }
 
 async function makeEmpty(

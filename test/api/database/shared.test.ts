@@ -3,6 +3,8 @@ import { sql } from 'kysely';
 import { openShared } from '../../../src/api/installation/control.ts';
 import { openStore } from '../../../src/api/database/database.ts';
 import { tablesInOrder } from '../../../src/api/database/table-order.ts';
+import { startReplica } from '../../../src/api/replica/rules/replica.ts';
+import { correctClock, readClock } from '../../../src/api/database/clock.ts';
 import { findSandbox } from '../../../src/api/sandbox/store/read.ts';
 import { testUnless } from '../../support/skip.ts';
 import { Platform } from '../platform.ts';
@@ -49,6 +51,37 @@ onPostgres(
     expect(await seen()).toEqual(before);
   },
 );
+
+onPostgres('a correction of the clock of the database holds while somebody works by it, and no longer', async () => {
+  await using cluster = await PostgresCluster.start(programs ?? '');
+  const location = await cluster.newStore();
+  const seed = new Uint8Array(32).fill(1);
+  await using store = await openShared(location, seed);
+  const { db } = store;
+  const hourUs = 3_600_000_000;
+  const leaseSeconds = 0.9;
+  const begin = (nowMs = Date.now) => openShared(location, seed, nowMs, leaseSeconds);
+  const correct = async (correctionUs: number) =>
+    expect(await correctClock(db, await readClock(db), correctionUs)).toBe(true);
+  // The database is an hour ahead, and all others know.
+  await correct(-hourUs);
+  await (await begin(() => Date.now() - 3_600_000))[Symbol.asyncDispose]();
+  expect((await readClock(db)).correctionUs).toBe(-hourUs);
+  // It is right again while somebody works, who will say so.
+  await using replica = new AsyncDisposableStack();
+  const clock = () => Date.now() * 1000 - hourUs;
+  const { beat, leave } = await startReplica({ db, clock }, { place: 'one' });
+  const beating = setInterval(() => void beat(), 200);
+  replica.defer(() => clearInterval(beating));
+  await expect(begin()).rejects.toMatchObject({ code: 'precondition', message: expect.stringContaining('ahead of') });
+  expect((await readClock(db)).correctionUs).toBe(-hourUs);
+  // Nobody is there any more who could.
+  clearInterval(beating);
+  await leave();
+  await (await begin())[Symbol.asyncDispose]();
+  expect(await readClock(db)).toMatchObject({ correctionUs: 0, revision: 2 });
+  expect(await correctClock(db, { nowUs: 0, correctionUs: 0, revision: 1 }, 5)).toBe(false);
+});
 
 onPostgres(
   'a query of every create is planned once for a connection, and goes on with a column that is added',

@@ -5,6 +5,9 @@ import { createSandboxSteps } from '../../../src/api/sandbox/workflows/create-st
 import type { CreateContext } from '../../../src/api/sandbox/workflows/create-steps.ts';
 import { killSandboxSteps } from '../../../src/api/sandbox/workflows/kill-steps.ts';
 import type { KillContext } from '../../../src/api/sandbox/workflows/kill-steps.ts';
+import { resumeSandboxWorkflow } from '../../../src/api/sandbox/workflows/resume-steps.ts';
+import { findSandbox } from '../../../src/api/sandbox/store/read.ts';
+import type { DurablePauses } from '../../../src/api/blob/rules/pauses.ts';
 import { runWorkflow } from '../../../src/api/sandbox/workflows/run.ts';
 import type { Step } from '../../../src/api/sandbox/workflows/run.ts';
 import { defaultOptions } from '../../../src/api/sandbox/record.ts';
@@ -136,6 +139,29 @@ onEachDatabase(database => {
         expect({ at, when, ...(await traces(platform)) }).toEqual({ at, when, ...nothing });
       }
     }
+  });
+
+  test('a kill while what was kept of a sandbox comes to its machine leaves nothing of it there', async () => {
+    await using platform = await Platform.start({ database });
+    const { sandboxID } = await platform.createSandbox();
+    const [request] = platform.node.created;
+    if (!request) throw new Error('nothing was created');
+    expect((await platform.call('POST', `/sandboxes/${sandboxID}/pause`, {})).status).toBe(204);
+    const { db } = platform.store;
+    await db.updateTable('sandboxes').set({ durability: 'cluster' }).execute();
+    const sandbox = await findSandbox(db, platform.team.teamId, sandboxID);
+    if (!sandbox) throw new Error('the sandbox is gone');
+    const bring = async () => {
+      expect((await platform.call('DELETE', `/sandboxes/${sandboxID}`)).status).toBe(204);
+      // What was on its way all the time arrives.
+      await platform.node.create(request);
+      await platform.node.pause(request, { memory: true });
+    };
+    const deps = { ...platform.api.parts, durablePauses: { bring } as unknown as DurablePauses };
+    const [nodeId, nextExecutionId] = ['node-1', newUuid()];
+    const resume = { deps, team: platform.team, sandbox, nodeId, nextExecutionId, seconds: 60, memory: true };
+    await expect(resumeSandboxWorkflow(resume)).rejects.toMatchObject({ code: 'conflict' });
+    expect([await platform.node.listPaused(), platform.node.executions()]).toEqual([[], []]);
   });
 
   test('an undo that fails leaves the mark by which the reconciler finishes', async () => {

@@ -1,3 +1,6 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'bun:test';
 import { Sandbox } from 'e2b';
 import { randomOf } from '../../api/random.ts';
@@ -121,13 +124,27 @@ export async function workThrough(
     isOver = true;
     await Promise.all(acting);
   }
-  await allReady(cluster);
-  await atRest(cluster, folder);
-  for (const client of all) {
-    expect(client.answered).toBeGreaterThan(count);
-    await stillHolds(cluster, client);
+  try {
+    await allReady(cluster);
+    await atRest(cluster, folder);
+    for (const client of all) {
+      expect(client.answered).toBeGreaterThan(count);
+      await stillHolds(cluster, client);
+    }
+    await atRest(cluster, folder);
+  } catch (error) {
+    keepLogs(cluster);
+    throw error;
   }
-  await atRest(cluster, folder);
+}
+
+/** Keeps what the processes have logged, for whoever looks for the reason of a failure. */
+function keepLogs({ controls, nodes }: Cluster): void {
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-faults-'));
+  for (const [number, control] of controls.entries())
+    writeFileSync(join(folder, `control${number}.log`), control.log());
+  for (const [number, node] of nodes.entries()) writeFileSync(join(folder, `node${number}.log`), node.log());
+  process.stderr.write(`the logs are in ${folder}\n`);
 }
 
 /** What a client wrote is there, and what it has killed is not. */

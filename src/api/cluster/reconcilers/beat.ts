@@ -98,6 +98,7 @@ async function beat(deps: BeatDeps, known: KnownMachine, round: Round): Promise<
   const ends = round.ends.get(nodeId) ?? [];
   const answer = await known.machine.gate.beat({ lease, isolationSeconds, pauseFirst: isGivenUp, ends });
   known.heard = { epoch: answer.epoch, nowMs: answer.nowMs, atUs: clock() };
+  machines.passed.heard(nodeId, answer);
   known.isAnswering = true;
   await recordFacts(deps, known, answer);
   if (isGivenUp && !answer.isPausing && answer.info.sandboxCount === 0) await takeNodeBack(db, nodeId);

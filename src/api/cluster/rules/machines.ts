@@ -9,6 +9,7 @@ import type { ClusterNode } from '../record.ts';
 import { misfit } from '../../placement/misfit.ts';
 import { LayerCopies, withContent } from './layers.ts';
 import { leaseSeconds } from './lease.ts';
+import { PassedTime } from './passed-time.ts';
 
 /** What a machine has said last, on its clock and on ours. */
 type Heard = { epoch: string; nowMs: number; atUs: number };
@@ -47,6 +48,8 @@ export class Machines implements Nodes {
   readonly layers: LayerCopies;
   /** Brings memory that sandboxes begin with, where there is a store. */
   memories: Memories | null = null;
+  /** What passes on their clocks. */
+  readonly passed = new PassedTime();
   /** What control says to each machine again and again. */
   readonly beats = new SingleFlight<KnownMachine, void>();
   #whileUsable: WhileUsable = () => ({ stop: async () => {} });
@@ -184,6 +187,7 @@ export class Machines implements Nodes {
     const known = this.#known.get(nodeId);
     if (!known) return;
     this.#known.delete(nodeId);
+    this.passed.forget(nodeId);
     void known.following?.stop();
     known.machine.close();
   }

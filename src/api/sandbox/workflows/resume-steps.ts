@@ -5,7 +5,7 @@ import type { Kept } from '../../../protocol/node.ts';
 import { demandsOf } from '../rules/demands.ts';
 import { sandboxMoved } from '../rules/find.ts';
 import { holdSecrets } from './secrets.ts';
-import { findExecution } from '../store/read.ts';
+import { findExecution, findSandboxOfAnyTeam } from '../store/read.ts';
 import { beginResume, cancelResume, finishResume } from '../store/resume.ts';
 import type { DurablePauses } from '../../blob/rules/pauses.ts';
 import { noDemands } from '../../placement/demands.ts';
@@ -102,6 +102,12 @@ export const resumeSandboxSteps: readonly Step<ResumeContext>[] = [
     name: 'bring',
     async run({ deps: { durablePauses }, sandbox }) {
       if (sandbox.durability === 'cluster') await durablePauses?.bring(sandbox);
+    },
+    async undo({ deps, sandbox }) {
+      if (sandbox.durability !== 'cluster') return;
+      // A kill meanwhile found nothing there yet, and nobody refers to what has come since.
+      const row = await findSandboxOfAnyTeam(deps.db, sandbox.sandboxId);
+      if (row === null || row.state === 'killing') await deps.nodes.get(sandbox.nodeId).kill(sandbox, 'asked');
     },
   },
   {
