@@ -26,6 +26,8 @@ class Storm {
   readonly #underWay = new Set<Promise<void>>();
   readonly tookMs: number[] = [];
   readonly statuses = new Map<number, number>();
+  /** What was said where something was wrong that is no want of room. */
+  readonly failures: string[] = [];
   most = { team: 0, machine: 0 };
 
   constructor(cluster: FakeCluster, limit: number) {
@@ -64,6 +66,7 @@ class Storm {
       timeout: 3600,
     });
     this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1);
+    if (status >= 500 && status !== 503) this.failures.push(JSON.stringify(body));
     if (status !== 201) return;
     this.tookMs.push(performance.now() - begunMs);
     this.#made.push((body as { sandboxID: string }).sandboxID);
@@ -113,6 +116,7 @@ for (const [what, limit, refusal] of [
     const sorted = storm.tookMs.toSorted((a, b) => a - b);
     const at = (share: number) => Math.round(sorted[Math.floor(share * (sorted.length - 1))] ?? 0);
     process.stderr.write(`${what}: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, ${JSON.stringify([...storm.statuses])}\n`);
+    expect(storm.failures).toEqual([]);
     expect(new Set(storm.statuses.keys()).difference(new Set([201, refusal])).size).toBe(0);
     expect(sorted.length).toBeGreaterThan(most);
     expect(storm.most.team).toBeLessThanOrEqual(most);
