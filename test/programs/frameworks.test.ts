@@ -7,8 +7,8 @@ await testPythonCases({
   folder,
   requirements: join(folder, 'requirements.txt'),
   env: { ATOLL_TEMPLATES: 'code-interpreter-v1', ATOLL_TEMPLATE_PARTS: 'none' },
-  // The first build of a machine downloads packages.
-  template: { name: 'code-interpreter-v1', buildMs: 10 * 60_000 },
+  // The first build of a machine downloads packages: a busy one takes a quarter of an hour.
+  template: { name: 'code-interpreter-v1', buildMs: 20 * 60_000 },
   casesTimeoutMs: 5 * 60_000,
   casesLeast: 3,
 });
