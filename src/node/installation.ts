@@ -2,6 +2,8 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, statS
 import { join } from 'node:path';
 import { AtollError } from '../base/error.ts';
 import { installationsMax } from '../base/process/part-users.ts';
+import { detectCgroups } from './cgroup/cgroup.ts';
+import { cgroupRootOf } from './layout.ts';
 import { cString, errno, libc } from './native/libc.ts';
 
 const LOCK_EX = 2;
@@ -71,11 +73,11 @@ function whileOthersWait<T>(work: () => T): T {
 function findNumber(dataDir: string, inMemory: boolean): number {
   return whileOthersWait(() => {
     const owners = Array.from({ length: installationsMax }, (_, number) => ownerOf(number));
-    const mine = owners.indexOf(dataDir);
-    // One without a directory that is seen here is taken last: it may be in a container that shares /run/atoll.
-    const unseen = owners.findIndex(owner => owner !== undefined && !existsSync(join(owner, 'lock')));
-    const number = [mine, owners.indexOf(undefined), unseen].find(found => found >= 0) ?? -1;
-    if (number < 0)
+    const number = chooseNumber(owners, dataDir, {
+      isSeen: owner => existsSync(join(owner, 'lock')),
+      hasProcesses: number => detectCgroups().processes(cgroupRootOf({ installation: number })).length > 0,
+    });
+    if (number === undefined)
       throw new AtollError(
         'unavailable',
         `this machine has ${installationsMax} installations already: ${owners.join(', ')}; end one with 'atoll down'`,
@@ -83,7 +85,8 @@ function findNumber(dataDir: string, inMemory: boolean): number {
     // Searchable, not listable: the runtime passes through it as a mapped user.
     const runDir = join(registry, String(number));
     mkdirSync(runDir, { recursive: true, mode: 0o711 });
-    if (mine < 0) unmount(runDir); // of an installation that is no more: it would hide what is written below
+    // What an installation that is no more has left there would hide what is written below.
+    if (owners[number] !== dataDir) unmount(runDir);
     // Below the mount and on it: who lives in another mount namespace does not see the mount, and must not take the
     // number.
     writeFileSync(join(runDir, 'owner'), dataDir);
@@ -91,6 +94,21 @@ function findNumber(dataDir: string, inMemory: boolean): number {
     writeFileSync(join(runDir, 'owner'), dataDir);
     return number;
   });
+}
+
+/**
+ * The number of `dataDir`: the one that it has, or a free one. One whose directory is not seen here is taken last, and
+ * not while sandboxes of it run: it may be in another container that shares /run/atoll. Undefined where all are taken.
+ */
+export function chooseNumber(
+  owners: readonly (string | undefined)[],
+  dataDir: string,
+  { isSeen, hasProcesses }: { isSeen(owner: string): boolean; hasProcesses(number: number): boolean },
+): number | undefined {
+  const found = [owners.indexOf(dataDir), owners.indexOf(undefined)].find(number => number >= 0);
+  if (found !== undefined) return found;
+  const left = owners.findIndex((owner, number) => owner !== undefined && !isSeen(owner) && !hasProcesses(number));
+  return left >= 0 ? left : undefined;
 }
 
 /**

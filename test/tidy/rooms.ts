@@ -27,7 +27,7 @@ export const rooms: Record<string, Record<string, string[]>> = {
     cgroup: [],
     numbers: ['cgroup', 'layout'],
     native: ['layout'],
-    installation: ['native'],
+    installation: ['cgroup', 'layout', 'native'],
     disks: ['native'],
     builder: ['layout', 'native'],
     layers: ['builder', 'native'],
