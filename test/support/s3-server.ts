@@ -37,20 +37,23 @@ export type S3Server = AsyncDisposable & {
   goOn(): void;
 };
 
-/** Starts one on an address of this machine. */
-export async function startS3(hostname = '127.0.0.1'): Promise<S3Server> {
+/** Starts one on an address of this machine; or of another one, where `on` says so: how to run programs there, and a port. */
+export async function startS3(hostname = '127.0.0.1', on?: { enter: string[]; port: number }): Promise<S3Server> {
   const program = await built();
   const folder = mkdtempSync(join(tmpdir(), 'atoll-s3-'));
   const bucket = 'atoll-test';
   mkdirSync(join(folder, bucket));
-  const port = await freePort(hostname);
+  const port = on?.port ?? (await freePort(hostname));
   const [keyId, secret] = ['test-key', 'test-secret-0123456789'];
-  const child = Bun.spawn([program, '--quiet', '--port', `${hostname}:${port}`, 'posix', folder], {
-    env: { PATH: process.env['PATH'] ?? '', ROOT_ACCESS_KEY: keyId, ROOT_SECRET_KEY: secret },
-    stdin: 'ignore',
-    stdout: 'ignore',
-    stderr: 'ignore',
-  });
+  const child = Bun.spawn(
+    [...(on?.enter ?? []), program, '--quiet', '--port', `${hostname}:${port}`, 'posix', folder],
+    {
+      env: { PATH: process.env['PATH'] ?? '', ROOT_ACCESS_KEY: keyId, ROOT_SECRET_KEY: secret },
+      stdin: 'ignore',
+      stdout: 'ignore',
+      stderr: 'ignore',
+    },
+  );
   const endpoint = `http://${hostname}:${port}`;
   const s3: S3Server = {
     endpoint,

@@ -5,6 +5,7 @@ import { runToEnd } from '../../support/process.ts';
 /** From the sources of its module, which Go's own proxy checks; programs that are the distribution's, from its packages. */
 const kubernetes = '1.36.3';
 const helmVersion = '3.22.0';
+const kwokVersion = '0.8.0';
 const built = [
   'kube-apiserver',
   'kube-controller-manager',
@@ -14,14 +15,16 @@ const built = [
   'kubectl',
 ] as const;
 const packaged = ['etcd-server', 'containerd', 'runc'] as const;
-const cacheDir = process.env['ATOLL_CACHE_DIR'] ?? '/var/cache/atoll';
+/** Where programs and images are kept for other runs. */
+export const cacheDir = process.env['ATOLL_CACHE_DIR'] ?? '/var/cache/atoll';
 const kept = join(cacheDir, `kubernetes-${kubernetes}`);
 const helmFolder = join(cacheDir, `helm-${helmVersion}`);
+const kwokFolder = join(cacheDir, `kwok-${kwokVersion}`);
 /** A quarter of an hour of one processor, where nothing else runs. */
 const buildTimeoutMs = 120 * 60_000;
 
-/** Where the programs are: one folder, in which each has its name. */
-type Programs = { folder: string; helm: string };
+/** Where the programs are: one folder, in which each has its name; helm; the folder of kwok and its stages. */
+type Programs = { folder: string; helm: string; kwok: string };
 
 const isBuilt = () => existsSync(join(kept, 'complete'));
 const goProgram = () => Bun.which('go') ?? (existsSync('/usr/local/go/bin/go') ? '/usr/local/go/bin/go' : null);
@@ -33,7 +36,8 @@ export function withoutKubernetes(): string | undefined {
     return 'the plugins of container networks are missing (Debian: apt-get install containernetworking-plugins)';
   for (const command of ['openssl', 'nft', 'iptables', 'gcc'])
     if (Bun.which(command) === null) return `${command} is not installed`;
-  if (isBuilt() && existsSync(join(helmFolder, 'helm'))) return undefined;
+  if (isBuilt() && existsSync(join(helmFolder, 'helm')) && existsSync(join(kwokFolder, 'stages.yaml')))
+    return undefined;
   if (goProgram() === null) return 'Kubernetes is built with Go, which is not installed (https://go.dev/dl)';
   return Bun.which('apt-get') === null ? 'etcd, containerd and runc come from packages of Debian (apt-get)' : undefined;
 }
@@ -43,7 +47,22 @@ export async function ensurePrograms(): Promise<Programs> {
   if (!isBuilt()) await build();
   const helm = join(helmFolder, 'helm');
   if (!existsSync(helm)) await go(['install', `helm.sh/helm/v3/cmd/helm@v${helmVersion}`], { GOBIN: helmFolder });
-  return { folder: kept, helm };
+  if (!existsSync(join(kwokFolder, 'stages.yaml'))) await buildKwok();
+  return { folder: kept, helm, kwok: kwokFolder };
+}
+
+/** Builds kwok. What it is to do with machines and pods are files of its module. */
+async function buildKwok(): Promise<void> {
+  const version = `sigs.k8s.io/kwok@v${kwokVersion}`;
+  await go(['install', version.replace('@', '/cmd/kwok@')], { GOBIN: kwokFolder });
+  const { Dir } = JSON.parse((await go(['mod', 'download', '-json', version], {}, kwokFolder)).stdout) as {
+    Dir: string;
+  };
+  const stages = ['node/fast/node-initialize', 'node/heartbeat-with-lease/node-heartbeat-with-lease'];
+  const files = [...stages, 'pod/fast/pod-ready', 'pod/fast/pod-delete'].map(name =>
+    readFileSync(join(Dir, 'kustomize/stage', `${name}.yaml`), 'utf8'),
+  );
+  writeFileSync(join(kwokFolder, 'stages.yaml'), files.join('\n---\n'));
 }
 
 async function build(): Promise<void> {
