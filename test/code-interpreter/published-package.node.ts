@@ -48,6 +48,9 @@ function letTimersGo(): void {
   globalThis.setTimeout = Object.assign(letGo, start);
 }
 
+/** All tests have one sandbox, on a busy machine for longer than the usual five minutes. */
+const sandboxMs = 60 * 60_000;
+
 /**
  * A create waits for the template's build, but not longer than clients wait; the first build of a machine downloads
  * packages.
@@ -55,7 +58,7 @@ function letTimersGo(): void {
 async function createWhenBuilt(): Promise<Sandbox> {
   for (;;) {
     try {
-      return await Sandbox.create('code-interpreter-v1', connection);
+      return await Sandbox.create('code-interpreter-v1', { ...connection, timeoutMs: sandboxMs });
     } catch (error) {
       if (!(error instanceof Error) || !error.message.includes('still being built')) throw error;
     }
