@@ -203,7 +203,12 @@ export async function call(
   const response = await fetch(`http://api${path}`, {
     unix: socketPath,
     method,
-    headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+    // As clients of an API do; who takes anything is told at the address itself where things are.
+    headers: {
+      accept: 'application/json',
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
     ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });
   const text = await response.text();

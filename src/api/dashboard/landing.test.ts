@@ -21,7 +21,7 @@ test('people get a page that leads on, under the policy of the dashboard', async
 });
 
 test('who takes anything gets the same in plain text', async () => {
-  for (const headers of [{}, { accept: '*/*' }, { accept: 'text/plain' }]) {
+  for (const headers of [{ accept: '*/*' }, { accept: 'text/plain' }]) {
     const answer = ask('/', headers);
     expect(answer?.headers.get('content-type')).toBe('text/plain; charset=utf-8');
     const text = (await answer?.text()) ?? '';
@@ -29,11 +29,12 @@ test('who takes anything gets the same in plain text', async () => {
       expect(text).toContain(`http://atoll.example.org:3000${path}`);
     expect(text).toContain('E2B_API_URL=http://atoll.example.org:3000 ');
   }
-  const bare = landingPage(new Request('http://a/'), { dashboard: false, docs: false });
+  const bare = landingPage(new Request('http://a/', { headers: { accept: '*/*' } }), { dashboard: false, docs: false });
   expect(await bare?.text()).not.toMatch(/\/dashboard|\/docs/);
 });
 
-test('programs that want JSON, other paths and other methods get the answer of the API', () => {
+test('programs that want JSON or say nothing, other paths and other methods get the answer of the API', () => {
+  expect(ask('/', {})).toBeNull();
   expect(ask('/', { accept: 'application/json' })).toBeNull();
   expect(ask('/', { accept: 'application/json, text/plain, */*' })).toBeNull();
   expect(ask('/', { accept: 'image/png' })).toBeNull();

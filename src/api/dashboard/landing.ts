@@ -11,7 +11,7 @@ type Leads = { dashboard: boolean; docs: boolean };
 
 /**
  * What is at `/`: a page for browsers, and the same in plain text for who takes anything, as curl does without being
- * told; null for every other request, which gets the API's own answer.
+ * told; null for every other request, which gets the API's own answer: also where nothing is said to be taken.
  */
 export function landingPage(request: Request, leads: Leads): Response | null {
   const { pathname, origin } = URL.parse(request.url) ?? { pathname: '', origin: '' };
@@ -19,7 +19,7 @@ export function landingPage(request: Request, leads: Leads): Response | null {
   // The edge says how the client reaches it; it passes plain HTTP on.
   const whole = request.headers.get('x-forwarded-proto') === 'https' ? origin.replace(/^http:/, 'https:') : origin;
   const own = whole.length > originMax ? '' : whole;
-  const accepted = request.headers.get('accept') ?? '*/*';
+  const accepted = request.headers.get('accept') ?? '';
   if (accepted.includes('text/html')) {
     const nonce = randomHex(nonceBytes);
     return new Response(page(nonce, escaped(own), leads), { headers: { ...pageHeaders(nonce), Vary: 'Accept' } });
