@@ -70,12 +70,15 @@ export function createDisks(options: { helper: Helper; dir: string; files: DiskF
   };
 }
 
+/** How the helper says that there is no loop device to be had. */
+const lacksDevice = /^disk-mount: (loop device|\/dev\/loop-control): /;
+
 /** Throws `unavailable` where the kernel has no device for another disk: it is this machine that is full then. */
 async function mount(helper: Helper, image: string, mountPoint: string): Promise<void> {
   try {
     await helper.call('disk-mount', { image, at: mountPoint });
   } catch (error) {
-    if (!(error instanceof HelperError) || !error.message.startsWith('loop device')) throw error;
+    if (!(error instanceof HelperError) || !lacksDevice.test(error.message)) throw error;
     throw new AtollError('unavailable', `this node has no loop device for another disk (${error.message})`, {
       detail: nodeFull,
       cause: error,
