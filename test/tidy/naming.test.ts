@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test';
+import { readdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { importsOf } from './imports.ts';
-import { isTest, sourceFiles } from './source-files.ts';
+import { isTest, root, sourceFiles } from './source-files.ts';
 
 const files = sourceFiles(['src', 'test', 'bench', 'scripts'], ['.ts', '.tsx', '.mjs']);
 
@@ -44,6 +45,15 @@ test('folders have few files', () => {
   const folders = Map.groupBy(counted, ({ path }) => dirname(path));
   expect(folders.size).toBeGreaterThan(100);
   expect([...folders].filter(([, inFolder]) => inFolder.length > filesMax).map(([folder]) => folder)).toEqual([]);
+});
+
+// What a command has left where it was run would be committed with the next change.
+test('the root holds what people and tools look for there', () => {
+  const known =
+    /^(ARCHITECTURE|CHANGELOG|CONTRIBUTING|README|SECURITY)\.md$|^LICENSE$|^(package|package-lock|tsconfig)\.json$|^\.git$/;
+  const settings = /^\.(gitignore|oxfmtrc\.json|oxlintrc\.json|env)$|\.log$/;
+  const names = readdirSync(root, { withFileTypes: true }).filter(entry => entry.isFile());
+  expect(names.map(({ name }) => name).filter(name => !known.test(name) && !settings.test(name))).toEqual([]);
 });
 
 // The built-in has the prefix, so that nothing of npm can take its name.

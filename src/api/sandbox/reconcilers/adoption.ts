@@ -172,16 +172,16 @@ async function recordPaused(
   rows: SandboxRecord[],
   paused: PausedSandbox[],
 ): Promise<void> {
-  const keptOf = new Map(paused.map(sandbox => [sandbox.executionId, sandbox]));
+  const pausedOf = new Map(paused.map(sandbox => [sandbox.executionId, sandbox]));
   for (const row of rows) {
-    const kept = keptOf.get(row.executionId);
-    if (kept === undefined || busy.has(row.executionId)) continue;
-    const { agentUnresponsive = false } = kept;
-    if (row.state === 'paused' && (row.kept !== kept.kept || row.agentUnresponsive !== agentUnresponsive))
-      await correctKept(db, row, kept);
+    const known = pausedOf.get(row.executionId);
+    if (known === undefined || busy.has(row.executionId)) continue;
+    const { kept, agentUnresponsive = false } = known;
+    if (row.state === 'paused' && (row.kept !== kept || row.agentUnresponsive !== agentUnresponsive))
+      await correctKept(db, row, known);
     // Expiry ends one whose time is over too, and which is not to be kept then.
     if (row.state !== 'running' || (!row.autoPause && row.endAtUs <= clock())) continue;
-    const recorded = await finishPause(db, row, kept, clock());
+    const recorded = await finishPause(db, row, known, clock());
     if (recorded) directory.apply(recorded);
   }
 }
