@@ -126,7 +126,7 @@ const rows: Row[] = [
   {
     name: 'loop devices that are missing',
     argv: () => changed('mount --bind /dev/null /dev/loop-control'),
-    says: /for want of a sandbox \(disk-mount: loop device: .*\): .*mend what else `atoll doctor` finds, or report it/,
+    says: /want of a sandbox \(this node has no loop device for another disk: .*\): .*mend what else `atoll doctor` finds/,
   },
   {
     name: 'a program that is missing',

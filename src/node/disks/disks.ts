@@ -79,7 +79,7 @@ async function mount(helper: Helper, image: string, mountPoint: string): Promise
     await helper.call('disk-mount', { image, at: mountPoint });
   } catch (error) {
     if (!(error instanceof HelperError) || !lacksDevice.test(error.message)) throw error;
-    throw new AtollError('unavailable', `this node has no loop device for another disk (${error.message})`, {
+    throw new AtollError('unavailable', `this node has no loop device for another disk: ${error.message}`, {
       detail: nodeFull,
       cause: error,
     });
