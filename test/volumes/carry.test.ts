@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readdirSync } from 'node:fs';
+import { closeSync, readdirSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { newUuid } from '../../src/base/id.ts';
@@ -80,6 +80,38 @@ test('a copy of a volume that a sandbox writes to is whole, and the writer goes 
   await inside(again, 'echo more > /data/more');
   await protocol().kill(again);
   expect(readdirSync(join(it.dataDir, 'node/copies-of-volumes'))).toEqual([]);
+}, 120_000);
+
+test('files that come by the API while copies are taken wait for them, and the platform does not', async () => {
+  const volumeId = newUuid();
+  await protocol().volumes.create(volumeId, 512);
+  const { volumes } = protocol();
+  const entry = { uid: 0, gid: 0, mode: 0o644, force: false };
+  const upload = async (path: string, bytes: Uint8Array) => {
+    const { writeId, descriptor } = await volumes.openWrite(volumeId, path, entry);
+    try {
+      for (let at = 0; at < bytes.length;) at += writeSync(descriptor, bytes, at);
+    } finally {
+      closeSync(descriptor);
+    }
+    await volumes.keepWrite(writeId, bytes.length);
+  };
+  // What a copy takes long for.
+  for (let n = 0; n < 8; n++) await upload(`/large${n}`, randomBytes(16 * 1024 ** 2));
+  let copying = true;
+  const copies = (async () => {
+    for (let n = 0; n < 5; n++) {
+      const { fixedId } = await carrier().fix(volumeId, 'copy');
+      await carrier().release(fixedId);
+    }
+    copying = false;
+  })();
+  let sent = 0;
+  // Empty ones: bytes would wait for the end of a copy in the kernel, with the thread that this test runs in.
+  while (copying || sent < 200) await upload(`/small${sent++}`, new Uint8Array());
+  await copies;
+  expect(await volumes.listDirectory(volumeId, '/', 1)).toHaveLength(8 + sent);
+  await volumes.remove(volumeId);
 }, 120_000);
 
 test('nobody uses a volume that is sealed; one that is used is not sealed', async () => {

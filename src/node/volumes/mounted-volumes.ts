@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KeyedMutex } from '../../base/concurrency/keyed-mutex.ts';
+import { SharedMutex } from '../../base/concurrency/shared-mutex.ts';
 import { AtollError, messageOf } from '../../base/error.ts';
 import type { Log } from '../../base/telemetry/log.ts';
 import type { Helper } from '../native/helper.ts';
@@ -18,6 +19,11 @@ const freezeTimeoutMs = 60_000;
 export type VolumeUse = {
   /** The volume's content, in the helper's mount namespace. */
   root: string;
+  /**
+   * Carries out what changes the content, at no time when the volume is held still: a call of this process on a file
+   * system that this process holds would wait for ever.
+   */
+  change<T>(work: () => Promise<T>): Promise<T>;
   release(): void;
 };
 
@@ -40,6 +46,8 @@ export class MountedVolumes {
   readonly #sealed = new Set<string>();
   /** Whose image is mounted at its place: at any other one, another file system would be held. */
   readonly #live = new Set<string>();
+  /** Changes of this process run beside each other, and none while a volume is held still. */
+  readonly #content = new SharedMutex<string>();
 
   /** `imageOf` answers the path of a volume's image; it throws where there is none. */
   constructor(options: Options, imageOf: (volumeId: string) => string) {
@@ -65,7 +73,7 @@ export class MountedVolumes {
       entry.linger = setTimeout(() => this.#end(volumeId, entry), lingerMs);
       entry.linger.unref();
     };
-    return { root, release };
+    return { root, change: work => this.#content.share(volumeId, work), release };
   }
 
   /** Unmounts a volume, whoever uses it, and calls `remove` before anybody can mount it again. */
@@ -103,8 +111,10 @@ export class MountedVolumes {
     return this.#options.changing.run(volumeId, async () => {
       if (!this.#live.has(volumeId)) return work();
       const point = this.#pointOf(volumeId);
-      await this.#freeze('--freeze', point);
-      return await work().finally(() => this.#freeze('--unfreeze', point));
+      return await this.#content.alone(volumeId, async () => {
+        await this.#freeze('--freeze', point);
+        return await work().finally(() => this.#freeze('--unfreeze', point));
+      });
     });
   }
 

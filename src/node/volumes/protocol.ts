@@ -6,6 +6,7 @@ import { changeEntry, makeDirectory, removeEntry, statEntry } from './change-con
 import { cleanPath } from './clean-path.ts';
 import { beginFile, openFile } from './file-content.ts';
 import { listDirectory } from './list-directory.ts';
+import type { VolumeUse } from './mounted-volumes.ts';
 import type { Volumes } from './volumes.ts';
 import { createWrites } from './writes.ts';
 
@@ -27,17 +28,17 @@ export function volumeProtocolOf(parts: VolumeParts): VolumeProtocol {
   const { volumes, helper, helperBinary, layout, sandboxes } = parts;
   const writes = createWrites(layout.volumes);
   /** Carries out a call on a volume's content while it is mounted. */
-  const within = async <T>(volumeId: string, work: (root: string) => Promise<T>): Promise<T> => {
+  const within = async <T>(volumeId: string, work: (root: string, use: VolumeUse) => Promise<T>): Promise<T> => {
     const use = await volumes.use(volumeId);
     try {
-      return await work(pathInHelper(parts, use.root));
+      return await work(pathInHelper(parts, use.root), use);
     } finally {
       use.release();
     }
   };
   /** The same for what changes it. */
   const changing = <T>(volumeId: string, work: (root: string) => Promise<T>): Promise<T> =>
-    within(volumeId, root => work(root).finally(() => volumes.touch(volumeId)));
+    within(volumeId, (root, use) => use.change(() => work(root)).finally(() => volumes.touch(volumeId)));
   return {
     create: (volumeId, sizeMiB) => volumes.create(volumeId, sizeMiB),
     async remove(volumeId) {
@@ -63,11 +64,11 @@ export function volumeProtocolOf(parts: VolumeParts): VolumeProtocol {
       await writes.admit();
       const use = await volumes.use(volumeId);
       try {
-        const file = await beginFile(pathInHelper(parts, use.root), cleanPath(path), entry);
+        const file = await use.change(() => beginFile(pathInHelper(parts, use.root), cleanPath(path), entry));
         try {
           return writes.begin(file, { ...use, release: () => (volumes.touch(volumeId), use.release()) });
         } catch (error) {
-          await file.drop();
+          await use.change(() => file.drop());
           throw error;
         }
       } catch (error) {

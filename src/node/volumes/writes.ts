@@ -41,7 +41,7 @@ export function createWrites(dir: string): Writes {
   const end = async <T>(writeId: string, work: (file: NewFile) => Promise<T>): Promise<T> => {
     const { file, use } = take(writeId);
     try {
-      return await work(file);
+      return await use.change(() => work(file));
     } finally {
       use.release();
     }
