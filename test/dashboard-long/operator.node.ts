@@ -51,6 +51,9 @@ describe('pages for operators, and what pages show when all is not well', { skip
     return ((await answer.json()) as { sandboxID: string }).sandboxID;
   };
 
+  const running = async () =>
+    (await (await platform.api('GET', '/v2/sandboxes?state=running')).json()) as { sandboxID: string }[];
+
   before(async () => {
     [platform, browser] = await Promise.all([
       startPlatform({ OTEL_EXPORTER_OTLP_HEADERS: `x-token=${secret}` }),
@@ -156,13 +159,50 @@ describe('pages for operators, and what pages show when all is not well', { skip
     await page.getByRole('img', { name: 'no_space: 3 of 4' }).waitFor();
     assert.deepEqual(await seriousFindings(page), []);
     await page.unroute('**/admin/overview');
+    assert.deepEqual(window.complaints, []);
+  });
+
+  test('a node says what it is and has, takes no new ones, is emptied, and works again', async () => {
+    const id = await create();
     await show('/operator/nodes', 'Nodes');
+    await page.getByRole('region', { name: 'Nodes' }).getByRole('link').click();
+    await page.waitForURL(/\/operator\/nodes\/.+/);
     await page.getByRole('img', { name: 'Processor of the node' }).waitFor();
     await page.getByText('with memory', { exact: true }).waitFor();
     await page.getByText(/^\d+ of \d+ started sandboxes wait; /).waitFor();
-    await page.getByRole('link', { name: 'those of this team' }).click();
-    await page.waitForURL(/\/sandboxes\?node=/);
-    assert.deepEqual(window.complaints, []);
+    const here = page.getByRole('region', { name: 'Sandboxes of the node' });
+    await here.getByRole('link', { name: id }).waitFor();
+    assert.deepEqual(await seriousFindings(page), []);
+
+    await page.getByRole('button', { name: 'Cordon' }).click();
+    await page.getByText('standby', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Take new ones' }).click();
+    await page.getByText('ready', { exact: true }).waitFor();
+
+    await page.getByRole('button', { name: 'Drain' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Drain' }).click();
+    await page
+      .getByRole('status')
+      .getByText(/is being emptied as its sandboxes end: \d+ sandbox(es)? left\./)
+      .waitFor();
+    for (const { sandboxID } of await running()) await platform.api('DELETE', `/sandboxes/${sandboxID}`);
+    await page.getByText('The node is empty, and takes no new sandboxes.').waitFor();
+    await page.getByRole('button', { name: 'Take new ones' }).click();
+    await page.getByText('ready', { exact: true }).waitFor();
+
+    // A machine alone is no cluster's, and is not forgotten.
+    await page.getByRole('button', { name: /^Forget/ }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Forget' }).click();
+    await page
+      .getByText(/cluster/)
+      .last()
+      .waitFor();
+    assert.deepEqual(
+      window.complaints.splice(0).filter(text => !text.includes('400')),
+      [],
+    );
+    await page.goto('/dashboard/operator/nodes/none-such');
+    await page.getByRole('alert').getByText('"none-such" was not found').waitFor();
   });
 
   test('what is stuck is shown on the overview', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { Sandbox } from 'e2b';
 import type { Page, Route } from 'playwright-core';
-import { noBrowser, seriousFindings } from '../dashboard/support/browser.ts';
+import { firstNode, noBrowser, seriousFindings } from '../dashboard/support/browser.ts';
 import { startSignedIn } from '../dashboard/support/signed-in.ts';
 import type { SignedIn } from '../dashboard/support/signed-in.ts';
 
@@ -14,6 +14,7 @@ const pages: { path: string; name: string | RegExp; of: string; again: 'by hand'
   { path: '/sandboxes/{sandbox}/network', name: 'base', of: '/sandboxes/{sandbox}/traffic', again: 'by hand' },
   { path: '/templates/{template}', name: /base|Template/, of: '/templates/{template}', again: 'by hand' },
   { path: '/volumes/{volume}', name: /shared|Volume/, of: '/volumes/{volume}', again: 'by hand' },
+  { path: '/operator/nodes/{node}', name: /Node/, of: '/nodes/{node}', again: 'by itself' },
   { path: '/account', name: 'Operator', of: '/sessions', again: 'by hand' },
 ];
 
@@ -41,6 +42,7 @@ const controlled = [
   '/account',
   '/operator',
   '/operator/nodes',
+  '/operator/nodes/{node}',
   '/operator/teams',
   '/operator/leftovers',
   '/operator/settings',
@@ -89,6 +91,7 @@ describe('every page, when all is not well and without a mouse', { skip: noBrows
     ids['sandbox'] = sandbox.sandboxId;
     ids['template'] = (await ask('GET', `/sandboxes/${sandbox.sandboxId}`, undefined))['templateID'] ?? '';
     ids['volume'] = (await ask('POST', '/volumes', { name: 'shared' }))['volumeID'] ?? '';
+    ids['node'] = await firstNode(page);
     await ask('POST', '/secrets', { name: 'token', value: 'a value' });
     await ask('POST', `/sandboxes/${sandbox.sandboxId}/snapshots`, {});
   });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { repository, startPlatform } from '../../support/platform.ts';
-import { noBrowser, openWindow, startBrowser } from '../support/browser.ts';
+import { firstNode, noBrowser, openWindow, startBrowser } from '../support/browser.ts';
 import { fill } from './content.ts';
 import { contactSheet } from './contact-sheet.ts';
 
@@ -35,6 +35,7 @@ const pages: Record<string, string> = {
   account: '/account',
   operator: '/operator',
   nodes: '/operator/nodes',
+  node: '/operator/nodes/{node}',
   teams: '/operator/teams',
   leftovers: '/operator/leftovers',
   doctor: '/operator/doctor',
@@ -92,10 +93,11 @@ async function takePages(
   await window.page.goto(link);
   await window.page.getByText('Operator · live').waitFor();
   await typeOnce(window.page, id);
+  const node = await firstNode(window.page);
   const taken: string[] = [];
   for (const [name, path] of wanted) {
     await window.page.setViewportSize({ width: widths[0], height: 900 });
-    await window.page.goto(`/dashboard${path.replace('{id}', id)}`);
+    await window.page.goto(`/dashboard${path.replace('{id}', id).replace('{node}', node)}`);
     await whole(window.page);
     // A line takes two samples; that of an idle sandbox is flat, and so not visible to the driver.
     if (name === 'sandboxes')

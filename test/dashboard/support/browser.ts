@@ -53,6 +53,11 @@ export async function openWindow(browser: Browser, origin: string, width = 1280)
   return { page, context, complaints };
 }
 
+/** The ID of a machine, as an operator who is signed in sees it. */
+export function firstNode(page: Page): Promise<string> {
+  return page.evaluate(async () => ((await (await fetch('/nodes')).json()) as { id: string }[])[0]?.id ?? '');
+}
+
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 type Finding = { id: string; impact: string; nodes: { html: string }[] };

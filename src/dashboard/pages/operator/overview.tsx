@@ -10,7 +10,7 @@ import { Loaded } from '../../parts/loaded.tsx';
 import { Card, Page } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
 import { DiskCard } from './disk-card.tsx';
-import { NodeTable } from './nodes.tsx';
+import { NodeTable } from './nodes/nodes.tsx';
 import { FailureCard } from './failure-card.tsx';
 import { ReconcilerCard } from './reconciler-card.tsx';
 

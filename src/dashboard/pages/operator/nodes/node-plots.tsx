@@ -1,8 +1,8 @@
-import type { NodeMetric } from '../../../protocol/api/overview.ts';
-import { useRead } from '../../api/hooks.ts';
-import { formatBytes } from '../../format.ts';
-import { Loaded } from '../../parts/loaded.tsx';
-import { Plot } from '../../parts/plot.tsx';
+import type { NodeMetric } from '../../../../protocol/api/overview.ts';
+import { useRead } from '../../../api/hooks.ts';
+import { formatBytes } from '../../../format.ts';
+import { Loaded } from '../../../parts/loaded.tsx';
+import { Plot } from '../../../parts/plot.tsx';
 
 const everyMs = 60_000;
 const percent = (value: number) => `${Math.round(value)} %`;

@@ -1,8 +1,8 @@
 import { useState } from 'react';
-import { type DrainMode, drainModes, type NodeDrain } from '../../../protocol/api/drain.ts';
-import { useChange, useRead } from '../../api/hooks.ts';
-import { formatCount } from '../../format.ts';
-import { Dialog, DialogFooter } from '../../parts/dialog.tsx';
+import { type DrainMode, drainModes, type NodeDrain } from '../../../../protocol/api/drain.ts';
+import { useChange, useRead } from '../../../api/hooks.ts';
+import { formatCount } from '../../../format.ts';
+import { Dialog, DialogFooter } from '../../../parts/dialog.tsx';
 
 const become: Record<DrainMode, string> = {
   wait: 'its sandboxes run on until they end',

@@ -1,0 +1,104 @@
+import { Link } from '@tanstack/react-router';
+import type { NodeDrain } from '../../../../protocol/api/drain.ts';
+import type { AdminTeam } from '../../../../protocol/api/team.ts';
+import { useRead } from '../../../api/hooks.ts';
+import { formatCount } from '../../../format.ts';
+import { Loaded } from '../../../parts/loaded.tsx';
+import { Card } from '../../../parts/page.tsx';
+import { Table } from '../../../parts/table.tsx';
+
+const everyMs = 2_000;
+
+/** What a node has, and how far it is where it is being emptied. */
+export function NodeContent({ id }: { id: string }) {
+  const drain = useRead<NodeDrain>(`/admin/nodes/${encodeURIComponent(id)}/drain`, { personal: true, every: everyMs });
+  const teams = useRead<AdminTeam[]>('/admin/teams', { personal: true });
+  const teamOf = (id: string) => teams.data?.find(({ teamID }) => teamID === id);
+  return (
+    <Loaded of={drain}>
+      {of => (
+        <>
+          {of.mode !== 'none' && <Progress of={of} />}
+          <Card title="Sandboxes">
+            <SandboxesThere of={of} teamOf={teamOf} />
+          </Card>
+          {of.volumes.length > 0 && (
+            <Card title="Volumes">
+              <Table
+                label="Volumes of the node"
+                rows={of.volumes}
+                keyOf={({ volumeID }) => volumeID}
+                empty="None"
+                columns={[
+                  { name: 'Volume', of: ({ name }) => name },
+                  { name: 'Team', of: ({ teamID }) => teamOf(teamID)?.name ?? teamID },
+                  { name: 'Why it can’t go', of: ({ reason }) => reason ?? <span className="muted">it can</span> },
+                ]}
+              />
+            </Card>
+          )}
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+const ways = { wait: 'as its sandboxes end', pause: 'by pauses', move: 'by moves' };
+
+/** What is left of a node that is being emptied. */
+function Progress({ of: { mode, sandboxes, volumes } }: { of: NodeDrain }) {
+  const left = [...sandboxes, ...volumes];
+  const stuck = left.filter(({ reason }) => reason !== undefined).length;
+  const things = [
+    `${formatCount(sandboxes.length)} ${sandboxes.length === 1 ? 'sandbox' : 'sandboxes'}`,
+    ...(volumes.length > 0 ? [`${formatCount(volumes.length)} ${volumes.length === 1 ? 'volume' : 'volumes'}`] : []),
+  ];
+  return (
+    <div className={`note ${stuck > 0 ? 'warn' : ''}`} role="status">
+      <span className="grow">
+        {left.length === 0
+          ? 'The node is empty, and takes no new sandboxes.'
+          : `The node is being emptied ${mode === 'none' ? '' : ways[mode]}: ${things.join(' and ')} left.`}
+        {stuck > 0 && ` ${formatCount(stuck)} can’t go now; the reasons are below.`}
+      </span>
+    </div>
+  );
+}
+
+type SandboxesProps = { of: NodeDrain; teamOf: (teamID: string) => AdminTeam | undefined };
+
+function SandboxesThere({ of: { mode, sandboxes }, teamOf }: SandboxesProps) {
+  return (
+    <Table
+      label="Sandboxes of the node"
+      rows={sandboxes}
+      keyOf={({ sandboxID }) => sandboxID}
+      empty="None runs here"
+      columns={[
+        {
+          name: 'Sandbox',
+          of: ({ sandboxID, teamID }) => {
+            const team = teamOf(teamID);
+            if (!team) return <span className="mono">{sandboxID}</span>;
+            return (
+              <Link
+                to="/sandboxes/$sandboxId"
+                params={{ sandboxId: sandboxID }}
+                search={{ team: team.slug }}
+                className="mono"
+              >
+                {sandboxID}
+              </Link>
+            );
+          },
+        },
+        { name: 'Team', of: ({ teamID }) => teamOf(teamID)?.name ?? teamID },
+        { name: 'Template', of: ({ templateID }) => <span className="mono">{templateID}</span> },
+        {
+          name: mode === 'none' ? 'What speaks against a pause' : 'Why it can’t go',
+          of: ({ reason }) => reason ?? <span className="muted">nothing</span>,
+        },
+      ]}
+    />
+  );
+}
