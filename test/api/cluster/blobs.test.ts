@@ -102,6 +102,23 @@ onEachDatabase(database => {
         };
         return store.put({ kind, name, sealedKey: null, facts: null }, outgoing, owner);
       },
+      /** Has a machine send `content` to URLs, as whole as it gets through; `sizeBytes` is what it said before. */
+      async send(name: string, content: Uint8Array, sizeBytes: number, owner: BlobOwner) {
+        const signed = { ...options, blobs: { ...blobs, presign: (key: string) => key } };
+        const outgoing = {
+          sizeBytes,
+          open: () => Promise.reject(new Error('there are URLs')),
+          async send(urls: string[]) {
+            for (const [part, url] of urls.entries())
+              await blobs.put(url, content.subarray(part * partBytes, (part + 1) * partBytes));
+          },
+        };
+        return (await ClusterStore.open(signed)).put(
+          { kind: 'pause', name, sealedKey: null, facts: null },
+          outgoing,
+          owner,
+        );
+      },
       async get(kind: 'layer' | 'pause', name: string): Promise<Uint8Array | null> {
         const blob = await findBlob(db, kind, name);
         if (!blob) return null;
@@ -121,6 +138,19 @@ onEachDatabase(database => {
       [Symbol.asyncDispose]: () => state[Symbol.asyncDispose](),
     });
   }
+
+  test('what a machine sends is there when all of it came, and not where the stream broke off', async () => {
+    await using it = await scene();
+    const one = await it.sandbox();
+    const content = new Uint8Array(partBytes + 5).fill(7);
+    await expect(it.send('p', content.subarray(0, partBytes + 3), content.length, one)).rejects.toMatchObject({
+      code: 'unavailable',
+      message: `${partBytes + 3} bytes came into the store instead of ${partBytes + 5}`,
+    });
+    expect(await findBlob(it.db, 'pause', 'p')).toBeNull();
+    expect(await it.send('p', content, content.length, one)).toBe(true);
+    expect(Buffer.compare((await it.get('pause', 'p')) ?? new Uint8Array(), content)).toBe(0);
+  });
 
   test('what was put is there in full, once for each name, and stays as long as somebody needs it', async () => {
     await using it = await scene();

@@ -180,8 +180,8 @@ async function store({ query }: Cluster, folder: string | undefined): Promise<st
   );
   const found = missing.map(row => `what ${row.sandbox_id} has kept is not in the store`);
   if (folder === undefined) return found;
-  const blobs = await query<{ blob_id: string; bytes: string; state: string }>(
-    "select blob_id, bytes, state from blobs where state != 'gone'",
+  const blobs = await query<{ blob_id: string; kind: string; name: string; bytes: string; state: string }>(
+    "select blob_id, kind, name, bytes, state from blobs where state != 'gone'",
   );
   const objects = new Map<string, number>();
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
@@ -192,11 +192,12 @@ async function store({ query }: Cluster, folder: string | undefined): Promise<st
       objects.set(`${blobId}/${part}`, statSync(path, { throwIfNoEntry: false })?.size ?? 0);
   }
   const known = new Set(blobs.map(({ blob_id }) => blob_id));
-  for (const { blob_id, bytes, state } of blobs)
+  for (const { blob_id, kind, name, bytes, state } of blobs)
     for (let part = 0; state === 'stored' && part < partsOf(Number(bytes)); part++) {
       const wanted = Math.min(partBytes, Number(bytes) - part * partBytes);
       const size = objects.get(`${blob_id}/${String(part).padStart(5, '0')}`);
-      if (size !== wanted) found.push(`part ${part} of blob ${blob_id} has ${size} bytes instead of ${wanted}`);
+      if (size !== wanted)
+        found.push(`part ${part} of ${kind} ${name} (${blob_id}) has ${size} bytes instead of ${wanted}`);
     }
   for (const object of objects.keys())
     if (!known.has(object.split('/')[0] ?? '')) found.push(`the object ${object} belongs to nothing`);

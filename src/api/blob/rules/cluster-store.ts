@@ -169,7 +169,10 @@ export class ClusterStore {
     const { blobs, links } = this.#options;
     const keys = this.#keysOf(blobId, outgoing.sizeBytes);
     const { presign } = blobs;
-    if ('send' in outgoing && presign) return outgoing.send(keys.map(key => presign(key, 'PUT', urlSeconds)));
+    if ('send' in outgoing && presign) {
+      await outgoing.send(keys.map(key => presign(key, 'PUT', urlSeconds)));
+      return this.#requireWhole(blobId, outgoing.sizeBytes);
+    }
     const source = 'own' in outgoing ? outgoing.own() : links.read((await outgoing.open()).descriptor);
     let part = 0;
     let sent = 0;
@@ -183,12 +186,27 @@ export class ClusterStore {
       throw new AtollError('unavailable', `${sent} bytes came instead of ${outgoing.sizeBytes}`);
   }
 
+  /**
+   * Throws `unavailable` where the store lacks a byte of a blob: a machine sends what a stream gives it, and one that
+   * breaks off with its other end looks like one that is over.
+   */
+  async #requireWhole(blobId: string, sizeBytes: number): Promise<void> {
+    let stored = 0;
+    for await (const { bytes } of this.#options.blobs.list(this.#startOf(blobId))) stored += bytes;
+    if (stored !== sizeBytes)
+      throw new AtollError('unavailable', `${stored} bytes came into the store instead of ${sizeBytes}`);
+  }
+
   async *#read(keys: readonly string[]): AsyncGenerator<Uint8Array> {
     for (const key of keys) yield await this.#options.blobs.get(key);
   }
 
   #keysOf(blobId: string, bytes: number): string[] {
-    const start = `${keyStart(this.#storeId)}${blobId}/`;
+    const start = this.#startOf(blobId);
     return Array.from({ length: partsOf(bytes) }, (_, number) => `${start}${String(number).padStart(partDigits, '0')}`);
+  }
+
+  #startOf(blobId: string): string {
+    return `${keyStart(this.#storeId)}${blobId}/`;
   }
 }
