@@ -28,9 +28,9 @@ export async function insertSandbox(
 ): Promise<'inserted' | 'full' | 'too_many' | 'volume_gone' | 'volume_moves' | 'node_full' | 'key_taken'> {
   return inTransaction(db, async db => {
     await lockTeam(db, sandbox.teamId);
-    const occupied = await countOccupied(db, sandbox.teamId);
+    const { occupied, paused } = await placesOf(db, sandbox.teamId, limits.sandboxes);
     if (occupied >= limits.concurrentSandboxes) return 'full';
-    if (await hasPaused(db, sandbox.teamId, limits.sandboxes - occupied)) return 'too_many';
+    if (occupied + paused >= limits.sandboxes) return 'too_many';
     if (hasRoom && !(await hasRoom(db))) return 'node_full';
     const volumeIds = [...new Set(sandbox.volumeMounts.map(({ volumeId }) => volumeId))];
     const volumes = await volumesOf(db, volumeIds);
@@ -65,30 +65,28 @@ async function volumesOf(db: Db, volumeIds: string[]): Promise<{ node_id: string
 
 /** How many places of its limit a team takes now. */
 export async function countOccupied(db: Db, teamId: string): Promise<number> {
-  const [row] = await occupied(db, { teamId });
-  return Number(row?.count);
+  return (await placesOf(db, teamId, 0)).occupied;
 }
 
-const occupied = prepared<{ teamId: string }, { count: number }>((db, parameter) =>
-  db
-    .selectFrom('sandboxes')
-    .select(count => count.fn.countAll<number>().as('count'))
-    .where('team_id', '=', parameter('teamId'))
-    .where('state', 'in', occupyingStates),
-);
-
-/** Whether a team has at least `count` paused sandboxes. Looks at no more of the index than that. */
-async function hasPaused(db: Db, teamId: string, count: number): Promise<boolean> {
-  if (count <= 0) return true;
-  return (await pausedAt(db, { teamId, place: count - 1 })).length > 0;
+/** What a team has of sandboxes; of paused ones, no more than `pausedMax` are counted. */
+async function placesOf(db: Db, teamId: string, pausedMax: number): Promise<{ occupied: number; paused: number }> {
+  const [row] = await places(db, { teamId, pausedMax });
+  return { occupied: Number(row?.occupied), paused: Number(row?.paused) };
 }
 
-const pausedAt = prepared<{ teamId: string; place: number }, { state: string }>((db, parameter) =>
-  db
-    .selectFrom('sandboxes')
-    .select('state')
-    .where('team_id', '=', parameter('teamId'))
-    .where('state', '=', 'paused')
-    .limit(1)
-    .offset(parameter('place')),
+const places = prepared<{ teamId: string; pausedMax: number }, { occupied: number; paused: number }>(
+  (db, parameter) => {
+    const ofTeam = db.selectFrom('sandboxes').where('team_id', '=', parameter('teamId'));
+    const paused = ofTeam.where('state', '=', 'paused').select('state').limit(parameter('pausedMax'));
+    return db.selectNoFrom([
+      ofTeam
+        .where('state', 'in', occupyingStates)
+        .select(row => row.fn.countAll<number>().as('count'))
+        .as('occupied'),
+      db
+        .selectFrom(paused.as('some'))
+        .select(row => row.fn.countAll<number>().as('count'))
+        .as('paused'),
+    ]);
+  },
 );

@@ -52,15 +52,14 @@ export async function findTemplate(
   reference: TemplateReference,
 ): Promise<TemplateRecord | null> {
   const { namespace, name } = reference;
-  const places =
-    namespace === null
-      ? [() => templateByName(db, team.slug, name), () => templateByName(db, '', name), () => templateById(db, name)]
-      : [() => templateByName(db, namespace, name)];
-  for (const look of places) {
-    const template = await look();
-    if (template && isVisible(template, team)) return template;
-  }
-  return null;
+  // Beside each other: every create waits for them.
+  const named = await Promise.all(
+    (namespace === null ? [team.slug, ''] : [namespace]).map(place => templateByName(db, place, name)),
+  );
+  const template = named.find(one => one && isVisible(one, team));
+  if (template || namespace !== null) return template ?? null;
+  const byId = await templateById(db, name);
+  return byId && isVisible(byId, team) ? byId : null;
 }
 
 /** The template and the ready build that a reference selects. Throws `not_found` when there is none for this team. */
@@ -72,7 +71,10 @@ export async function resolveBuild(
   const reference = parseReference(text, 'templateID');
   const template = await findTemplate(db, team, reference);
   if (!template) throw new AtollError('not_found', `Template "${text}" was not found`);
-  const build = await selectBuild(db, template, reference.tag ?? defaultTag);
+  const [build, alias] = await Promise.all([
+    selectBuild(db, template, reference.tag ?? defaultTag),
+    firstAlias(db, template.templateId),
+  ]);
   if (!build) {
     throw new AtollError(
       'not_found',
@@ -81,7 +83,7 @@ export async function resolveBuild(
         : `Template "${text}" was not found: no ready build carries the tag "${reference.tag}"`,
     );
   }
-  return { template, build, alias: await firstAlias(db, template.templateId) };
+  return { template, build, alias };
 }
 
 async function newestOf(db: Db, { templateId }: TemplateRecord): Promise<string> {
