@@ -4,7 +4,7 @@ import type { Command, Terminal } from './terminal/command.ts';
 import { readAll } from './terminal/input-text.ts';
 import { pairsOf } from './terminal/pairs.ts';
 import type { PlatformList, PlatformRequest } from './connection/platform-request.ts';
-import { confirm, jsonText, show } from './terminal/table.ts';
+import { confirm, jsonText, momentText, show } from './terminal/table.ts';
 
 type Secret = { secretID: string; name: string; currentVersion: number; updatedAt: string };
 
@@ -57,7 +57,7 @@ export function secretCommands(request: PlatformRequest, list: PlatformList): Co
           secret.secretID,
           secret.name,
           String(secret.currentVersion),
-          secret.updatedAt,
+          momentText(terminal, secret.updatedAt),
         ]);
         show(terminal, values.json, secrets, [['ID', 'NAME', 'VERSION', 'UPDATED'], ...rows]);
         return 0;

@@ -3,7 +3,7 @@ import { jsonOption, parseArguments } from './terminal/arguments.ts';
 import type { Command } from './terminal/command.ts';
 import type { PlatformRequest } from './connection/platform-request.ts';
 import type { RestoredVolume } from '../protocol/api/volume.ts';
-import { confirm, jsonText, show } from './terminal/table.ts';
+import { confirm, jsonText, momentText, show } from './terminal/table.ts';
 
 type Listed = { volumeID: string; name: string; copiedAt?: string };
 type Volume = Listed & { token: string };
@@ -43,7 +43,11 @@ export function volumeCommands(request: PlatformRequest): Command[] {
       async run(args, terminal) {
         const { values } = parseArguments(args, { json: { type: 'boolean' } });
         const volumes = await list();
-        const rows = volumes.map(({ volumeID, name, copiedAt }) => [volumeID, name, ...(copiedAt ? [copiedAt] : [])]);
+        const rows = volumes.map(({ volumeID, name, copiedAt }) => [
+          volumeID,
+          name,
+          ...(copiedAt ? [momentText(terminal, copiedAt)] : []),
+        ]);
         const isCopied = volumes.some(({ copiedAt }) => copiedAt !== undefined);
         show(terminal, values.json, volumes, [['ID', 'NAME', ...(isCopied ? ['COPIED'] : [])], ...rows]);
         return 0;

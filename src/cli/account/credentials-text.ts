@@ -1,5 +1,6 @@
 import type { CredentialSummary } from './local-accounts.ts';
-import { tableText } from '../terminal/table.ts';
+import type { Terminal } from '../terminal/command.ts';
+import { momentText, tableText } from '../terminal/table.ts';
 
 /** A key or token by the API's names of its members. */
 export function credentialJson({ lastUsedAt: lastUsed, ...credential }: CredentialSummary): object {
@@ -7,13 +8,13 @@ export function credentialJson({ lastUsedAt: lastUsed, ...credential }: Credenti
 }
 
 /** Keys or tokens as a table. */
-export function credentialsText(heading: string, credentials: CredentialSummary[]): string {
+export function credentialsText(terminal: Terminal, heading: string, credentials: CredentialSummary[]): string {
   const rows = credentials.map(({ id, masked, createdAt, lastUsedAt, name }) => [
     id,
     masked,
-    createdAt.toISOString(),
-    lastUsedAt?.toISOString() ?? 'never',
+    momentText(terminal, createdAt.toISOString()),
+    lastUsedAt ? momentText(terminal, lastUsedAt.toISOString()) : 'never',
     name,
   ]);
-  return tableText([['ID', heading, 'CREATED', 'LAST USED', 'NAME'], ...rows]);
+  return tableText([['ID', heading, 'CREATED', 'LAST USED', 'NAME'], ...rows], terminal.columns);
 }

@@ -28,7 +28,7 @@ export function keyCommands(withAccounts: WithAccounts): Command[] {
       async run(args, terminal) {
         const { values } = parseArguments(args, options);
         const keys = await withAccounts(accounts => accounts.listKeys(values.team));
-        terminal.out(values.json ? jsonText(keys.map(credentialJson)) : credentialsText('KEY', keys));
+        terminal.out(values.json ? jsonText(keys.map(credentialJson)) : credentialsText(terminal, 'KEY', keys));
         return 0;
       },
     },

@@ -86,7 +86,7 @@ function tokenCommands(withAccounts: WithAccounts): Command[] {
       async run(args, terminal) {
         const { values, positionals } = parseArguments(args, { json: { type: 'boolean' } }, ['USER_ID']);
         const tokens = await withAccounts(accounts => accounts.listTokens(positionals[0] ?? ''));
-        terminal.out(values.json ? jsonText(tokens.map(credentialJson)) : credentialsText('TOKEN', tokens));
+        terminal.out(values.json ? jsonText(tokens.map(credentialJson)) : credentialsText(terminal, 'TOKEN', tokens));
         return 0;
       },
     },

@@ -3,7 +3,7 @@ import type { NodeDrain } from '../../protocol/api/drain.ts';
 import { jsonOption, parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
 import type { PlatformRequest } from '../connection/platform-request.ts';
-import { confirm, show, tableText, toPerson } from '../terminal/table.ts';
+import { confirm, momentText, show, tableText, toPerson } from '../terminal/table.ts';
 
 type Node = {
   id: string;
@@ -34,7 +34,7 @@ export function nodeCommands(request: PlatformRequest): Command[] {
         const rows = nodes.map(({ id, status, statusChangedAt, sandboxCount, version, metrics }) => [
           id,
           status,
-          statusChangedAt,
+          momentText(terminal, statusChangedAt),
           String(sandboxCount),
           version,
           `${metrics.cpuPercent} % of ${metrics.cpuCount}`,

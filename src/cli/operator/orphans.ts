@@ -2,7 +2,7 @@ import { AtollError } from '../../base/error.ts';
 import { jsonOption, parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
 import type { PlatformRequest } from '../connection/platform-request.ts';
-import { confirm, show } from '../terminal/table.ts';
+import { confirm, momentText, show } from '../terminal/table.ts';
 
 type Orphans = {
   sandboxes: { sandboxID: string; setAsideAt: string; reason: string }[];
@@ -26,11 +26,16 @@ function sandboxCommands(request: PlatformRequest): Command[] {
         const { values } = parseArguments(args, { json: { type: 'boolean' } });
         const orphans = (await request('GET', '/admin/orphans')) as Orphans;
         const rows = [
-          ...orphans.sandboxes.map(({ sandboxID, setAsideAt, reason }) => ['sandbox', sandboxID, setAsideAt, reason]),
+          ...orphans.sandboxes.map(({ sandboxID, setAsideAt, reason }) => [
+            'sandbox',
+            sandboxID,
+            momentText(terminal, setAsideAt),
+            reason,
+          ]),
           ...orphans.volumes.map(({ volumeID, createdAt }) => [
             'volume',
             volumeID,
-            createdAt,
+            momentText(terminal, createdAt),
             'the database does not know it',
           ]),
         ];

@@ -4,7 +4,7 @@ import { AtollError } from '../../base/error.ts';
 import { jsonOption, parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
 import type { PlatformRequest } from '../connection/platform-request.ts';
-import { confirm, jsonText, show } from '../terminal/table.ts';
+import { confirm, jsonText, momentText, show } from '../terminal/table.ts';
 import { definitionFile } from './definition.ts';
 
 type Tag = { tag: string; buildID: string; createdAt: string };
@@ -67,7 +67,7 @@ function tagCommands(request: PlatformRequest): Command[] {
       async run(args, terminal) {
         const { values, positionals } = parseArguments(args, { json: { type: 'boolean' } }, ['TEMPLATE']);
         const tags = (await request('GET', `${pathOf(positionals[0])}/tags`)) as Tag[];
-        const rows = tags.map(({ tag, buildID, createdAt }) => [tag, buildID, createdAt]);
+        const rows = tags.map(({ tag, buildID, createdAt }) => [tag, buildID, momentText(terminal, createdAt)]);
         show(terminal, values.json, tags, [['TAG', 'BUILD', 'ASSIGNED'], ...rows]);
         return 0;
       },
