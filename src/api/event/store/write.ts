@@ -46,7 +46,9 @@ export async function recordEvent(db: Db, event: NewEvent): Promise<void> {
     bodyJson: bodyOf(eventId, event),
   });
   assert(inserted, 'an event that is inserted has a sequence');
-  const { sequence } = inserted;
+  const { sequence, webhook } = inserted;
+  // Most teams have none, and to ask is a way to the database and back in each change.
+  if (webhook === null) return;
   await deliver(db, { sequence, subject: `${subject.kind}:${subject.id}`, atUs, teamId, types: `%,${type},%` });
 }
 
@@ -60,7 +62,7 @@ const insertEvent = prepared<
     atUs: number;
     bodyJson: string;
   },
-  { sequence: number }
+  { sequence: number; webhook: string | null }
 >((db, parameter) =>
   db
     .insertInto('events')
@@ -73,7 +75,10 @@ const insertEvent = prepared<
       at_us: parameter('atUs'),
       body_json: parameter('bodyJson'),
     })
-    .returning('sequence'),
+    .returning(row => [
+      'sequence',
+      row.selectFrom('webhooks').select('webhook_id').where('team_id', '=', parameter('teamId')).limit(1).as('webhook'),
+    ]),
 );
 
 const deliver = prepared<{ sequence: number; subject: string; atUs: number; teamId: string; types: string }>(
