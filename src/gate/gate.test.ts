@@ -58,16 +58,18 @@ function scene({ refusesPauses = false } = {}) {
     await gate.tick();
     await gate.settled();
   };
-  return { it, gate, beat, leased, at, ref, restart, requireLease: () => gate.requireLease() };
+  /** Something that begins to run as soon as it may. */
+  const start = (work = async () => {}) => gate.underLease(work);
+  return { it, gate, beat, leased, at, ref, restart, start };
 }
 
 test('a node takes work while it has a lease, and serves on without one', async () => {
-  const { it, gate, leased, at } = scene();
-  expect(() => gate.requireLease()).toThrow('out of touch');
+  const { it, leased, at, start } = scene();
+  await expect(start()).rejects.toThrow('out of touch');
   await leased(10_000);
-  expect(() => gate.requireLease()).not.toThrow();
+  await start();
   await at(11_000);
-  expect(() => gate.requireLease()).toThrow('out of touch');
+  await expect(start()).rejects.toThrow('out of touch');
   await at(70_999);
   expect(it.calls).toEqual([]);
 });
@@ -95,9 +97,9 @@ test('what had begun before and runs only after all was paused is paused too', a
 });
 
 test('a lease of another process of the gate counts for nothing', async () => {
-  const { gate, beat } = scene();
+  const { beat, start } = scene();
   await beat({ lease: { epoch: 'another', untilMs: 1e9 } });
-  expect(() => gate.requireLease()).toThrow('out of touch');
+  await expect(start()).rejects.toThrow('out of touch');
 });
 
 test('sandboxes whose time is over while control is away end as they were to', async () => {
@@ -123,23 +125,37 @@ test('while control is there, the end of a sandbox is its business', async () =>
 });
 
 test('what control counts as paused is paused before anything else', async () => {
-  const { it, gate, beat, leased } = scene();
+  const { it, gate, beat, leased, start } = scene();
   await leased(10_000);
   expect(await beat({ pauseFirst: true })).toMatchObject({ isPausing: true });
-  expect(() => gate.requireLease()).toThrow('out of touch');
+  await expect(start()).rejects.toThrow('out of touch');
   await gate.settled();
   expect(it.calls.toSorted()).toEqual(['pause a', 'pause b']);
   expect(await beat({ pauseFirst: true })).toMatchObject({ isPausing: false, info: { sandboxCount: 0 } });
 });
 
 test('what control counts as paused has no lease by a clock that stood still with the machine', async () => {
-  const { gate, beat, leased } = scene();
+  const { gate, beat, leased, start } = scene();
   await leased(10_000);
   await beat({ pauseFirst: true });
   await gate.settled();
-  expect(() => gate.requireLease()).toThrow('out of touch');
+  await expect(start()).rejects.toThrow('out of touch');
   await leased(10_000);
-  expect(() => gate.requireLease()).not.toThrow();
+  await start();
+});
+
+test('what control counts as paused is so only when no start is under way that began before', async () => {
+  const { beat, gate, leased, start } = scene();
+  await leased(10_000);
+  const { promise: begun, resolve: end } = Promise.withResolvers<void>();
+  const starting = start(() => begun);
+  expect(await beat()).toMatchObject({ isPausing: false });
+  await beat({ pauseFirst: true });
+  await gate.settled();
+  expect(await beat({ pauseFirst: true })).toMatchObject({ isPausing: true, info: { sandboxCount: 0 } });
+  end();
+  await starting;
+  expect(await beat({ pauseFirst: true })).toMatchObject({ isPausing: false });
 });
 
 test('what can not be paused at all does not run on', async () => {
@@ -166,14 +182,14 @@ test('a process that comes anew without control counts from when that was there,
 });
 
 test('a process that comes anew takes no work on the lease of the one before', async () => {
-  const { it, leased, restart, requireLease } = scene();
+  const { it, leased, restart, start } = scene();
   await leased(10_000);
-  expect(requireLease).not.toThrow();
+  await start();
   it.nowMs = 2_000;
   restart();
-  expect(requireLease).toThrow('out of touch');
+  await expect(start()).rejects.toThrow('out of touch');
   await leased(10_000);
-  expect(requireLease).not.toThrow();
+  await start();
 });
 
 test('a node reads in the file of its gate whether it has a lease', () => {

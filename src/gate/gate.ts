@@ -41,6 +41,8 @@ export class Gate {
   #isolationMs = firstIsolationSeconds * 1000;
   #ends: DueEnd[] = [];
   #pausing: Promise<void> | null = null;
+  /** Calls under way by which something begins to run. */
+  #starts = 0;
 
   constructor(options: GateOptions) {
     this.#options = options;
@@ -54,10 +56,18 @@ export class Gate {
     this.#ends = last.ends;
   }
 
-  /** Throws `unavailable` while the node can't know whether control still wants what was asked for. */
-  requireLease(): void {
-    if (this.#hasLease && !this.#pausing) return;
-    throw outOfTouch();
+  /**
+   * Carries out a call by which something begins to run. Throws `unavailable` while the node can't know whether control
+   * still wants what was asked for.
+   */
+  async underLease<T>(start: () => Promise<T>): Promise<T> {
+    if (!this.#hasLease || this.#pausing) throw outOfTouch();
+    this.#starts++;
+    try {
+      return await start();
+    } finally {
+      this.#starts--;
+    }
   }
 
   /** Takes what control says. */
@@ -79,7 +89,8 @@ export class Gate {
       bootId: this.#options.bootId,
       release: this.#options.release,
       info: { ...info, ...(labels && { labels }), cpuOvercommit },
-      isPausing: this.#pausing !== null,
+      // What was begun under a lease that is over fails for want of one, and would not under the next one.
+      isPausing: this.#pausing !== null || (pauseFirst && this.#starts > 0),
     };
   }
 

@@ -42,10 +42,8 @@ runPart<GateSettings>(async (settings, control) => {
   const gate = new Gate({ node, log, memory, nowMs: hostUptimeMs, ...said });
   const leased =
     <Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) =>
-    async (...args: Args) => {
-      gate.requireLease();
-      return call(...args);
-    };
+    (...args: Args) =>
+      gate.underLease(() => call(...args));
   const transfers = transfersOf(services);
   const pending = new PendingKeys();
   const service: MachineService = {

@@ -50,7 +50,7 @@ export class SimMachine {
   #isBehindUntilMs = 0;
   /** When the call was made that it takes now. */
   #takenSentMs = 0;
-  /** Executions that began meanwhile. */
+  /** Executions that began meanwhile, or of which control may not know that they did before. */
   readonly #late = new Set<string>();
   process: Process;
   gate: Gate;
@@ -79,11 +79,14 @@ export class SimMachine {
     if (!withClock) return;
     this.#clock.startMs -= ms;
     this.#isBehindUntilMs = Number.POSITIVE_INFINITY;
+    // Control may not have heard that they began.
+    if (this.cut.size > 0) for (const executionId of this.running.keys()) this.#late.add(executionId);
   }
 
   /**
    * What was on its way to a machine that stood still with its clock may begin when that goes on, until control is
-   * heard, and run until control has looked through the machine: docs/cluster.md says so.
+   * heard, and run until control has looked through the machine, as may what had begun there without its hearing of it:
+   * docs/cluster.md says so.
    */
   isLate(executionId: string): boolean {
     return this.#late.has(executionId) && this.#isBehindUntilMs > this.#world.nowMs;
@@ -182,8 +185,7 @@ export class SimMachine {
   }
 
   #leased<T>(work: () => Promise<T>): Promise<T> {
-    this.gate.requireLease();
-    return work();
+    return this.gate.underLease(work);
   }
 
   /** One thing at a time happens to a sandbox. */
