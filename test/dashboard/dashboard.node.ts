@@ -314,6 +314,18 @@ describe('the dashboard in a browser', { skip: noBrowser ?? false }, () => {
     assert.deepEqual(window.complaints, []);
   });
 
+  test('an API key gets another name', async () => {
+    await show('/keys', 'API keys');
+    await page
+      .getByRole('button', { name: /^Rename / })
+      .first()
+      .click();
+    await page.getByLabel('Name: what it is for').fill('for the nightly run');
+    await page.getByRole('dialog').getByRole('button', { name: 'Rename' }).click();
+    await page.getByRole('row').filter({ hasText: 'for the nightly run' }).waitFor();
+    assert.deepEqual(window.complaints, []);
+  });
+
   test('addresses that clients print lead to their page', async () => {
     await page.goto('/dashboard?tab=keys');
     await heading('API keys').waitFor();

@@ -86,8 +86,11 @@ describe('the tabs of a sandbox', { skip: noBrowser ?? false }, () => {
     await cells(idle.pid).nth(2).getByText('root', { exact: true }).waitFor();
     await cells(idle.pid).nth(3).getByText('0 %', { exact: true }).waitFor();
     assert.deepEqual(await seriousFindings(page), []);
-    for (const { pid } of [busy, idle]) {
-      await page.getByRole('button', { name: `End process ${pid}` }).click();
+    for (const [how, { pid }] of [
+      ['End', busy],
+      ['Kill', idle],
+    ] as const) {
+      await page.getByRole('button', { name: `${how} process ${pid}` }).click();
       await page.getByRole('row', { name: new RegExp(`^${pid} `) }).waitFor({ state: 'detached' });
     }
     // One of them may end between two questions.

@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { Eye, X } from 'lucide-react';
+import { Eye, Skull, X } from 'lucide-react';
 import { useRef } from 'react';
 import { agentFile, callAgent } from '../../api/agent.ts';
 import type { Target } from '../../api/agent.ts';
@@ -83,10 +83,10 @@ export function Processes() {
     enabled: target !== null,
   });
   const looks = useLooks(target, processes.data?.processes?.map(({ pid }) => pid) ?? []);
-  const end = async (pid: number) => {
+  const send = async (pid: number, signal: Signal) => {
     await callAgent(target as Target, 'process.Process/SendSignal', {
       process: { pid },
-      signal: 'SIGNAL_SIGTERM',
+      signal: `SIGNAL_${signal}`,
     }).catch((error: Error) => toast({ kind: 'danger', text: error.message }));
     await client.invalidateQueries({ queryKey: key });
   };
@@ -116,7 +116,11 @@ export function Processes() {
               { name: 'User', of: ({ pid }) => <User pid={pid} looks={looks} /> },
               { name: 'CPU', end: true, of: ({ pid }) => <Cpu pid={pid} looks={looks} /> },
               { name: 'Memory', end: true, of: ({ pid }) => <Memory pid={pid} looks={looks} /> },
-              { name: '', end: true, of: ({ pid }) => <ProcessActions pid={pid} onEnd={() => void end(pid)} /> },
+              {
+                name: '',
+                end: true,
+                of: ({ pid }) => <ProcessActions pid={pid} send={signal => void send(pid, signal)} />,
+              },
             ]}
           />
         )}
@@ -125,7 +129,10 @@ export function Processes() {
   );
 }
 
-function ProcessActions({ pid, onEnd }: { pid: number; onEnd: () => void }) {
+/** Asks a program to end, or takes it away. */
+type Signal = 'SIGTERM' | 'SIGKILL';
+
+function ProcessActions({ pid, send }: { pid: number; send: (signal: Signal) => void }) {
   const { sandboxId } = useSandbox();
   return (
     <>
@@ -138,8 +145,23 @@ function ProcessActions({ pid, onEnd }: { pid: number; onEnd: () => void }) {
       >
         <Eye size={14} /> Watch
       </Link>
-      <button type="button" className="button bare tiny danger" aria-label={`End process ${pid}`} onClick={onEnd}>
+      <button
+        type="button"
+        className="button bare tiny"
+        aria-label={`End process ${pid}`}
+        title="Asks it to end (SIGTERM)"
+        onClick={() => send('SIGTERM')}
+      >
         <X size={14} /> End
+      </button>
+      <button
+        type="button"
+        className="button bare tiny danger"
+        aria-label={`Kill process ${pid}`}
+        title="Does not ask (SIGKILL)"
+        onClick={() => send('SIGKILL')}
+      >
+        <Skull size={14} /> Kill
       </button>
     </>
   );

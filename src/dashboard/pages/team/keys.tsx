@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router';
-import { Plus } from 'lucide-react';
+import { Pencil, Plus } from 'lucide-react';
 import { useState } from 'react';
 import type { TeamAPIKey } from '../../../protocol/api/team.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
@@ -88,18 +88,43 @@ function KeyTable() {
                 </Link>
               ),
             },
-            {
-              name: ' ',
-              end: true,
-              of: ({ id, name }) => (
-                <DeleteButton least="admin" what={name} action="Revoke" path={`/api-keys/${id}`} stale={['/api-keys']}>
-                  Programs that use it are refused from the next request on.
-                </DeleteButton>
-              ),
-            },
+            { name: ' ', end: true, of: key => <KeyActions of={key} /> },
           ]}
         />
       )}
     </Loaded>
+  );
+}
+
+function KeyActions({ of: { id, name } }: { of: TeamAPIKey }) {
+  const change = useChange('Renamed', ['/api-keys']);
+  const [renaming, setRenaming] = useState(false);
+  const path = `/api-keys/${id}`;
+  return (
+    <>
+      <RoleButton
+        least="admin"
+        className="button bare tiny"
+        aria-label={`Rename ${name}`}
+        onClick={() => setRenaming(true)}
+      >
+        <Pencil size={14} /> Rename
+      </RoleButton>
+      <DeleteButton least="admin" what={name} action="Revoke" path={path} stale={['/api-keys']}>
+        Programs that use it are refused from the next request on.
+      </DeleteButton>
+      {renaming && (
+        <Asked
+          title={`Rename ${name}`}
+          label="Name: what it is for"
+          type="text"
+          initial={name}
+          required
+          action="Rename"
+          onClose={() => setRenaming(false)}
+          onDone={text => change.mutate({ method: 'PATCH', path, body: { name: text } })}
+        />
+      )}
+    </>
   );
 }
