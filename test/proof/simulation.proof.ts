@@ -1,33 +1,51 @@
 import { expect, test } from 'bun:test';
-import { simulateSeeds } from '../simulation/support/seeds.ts';
-import type { Outcome } from '../simulation/support/simulate.ts';
+import { availableParallelism } from 'node:os';
 import { circumstances, writeSection } from './support/report.ts';
 import { numberOf } from './support/settings.ts';
+import { type Sums, sumOf } from './simulation/sums.ts';
 
-// `npm run prove -- simulation`: clusters that are simulated, of so many seeds. It fails at the first one in which
-// something that must hold did not, and tells the shortest history of it that was found.
+// `npm run prove -- simulation`: clusters that are simulated, of so many seeds, on all processors. It fails at the first
+// one in which something that must hold did not, and tells the shortest history of it that was found.
 
 const seeds = numberOf('PROOF_SEEDS', 10_000);
 const first = numberOf('PROOF_SEED', Math.floor(Math.random() * 2 ** 31));
 /** Seeds that share a database. */
-const atOnce = 100;
-
-type Sums = Pick<Outcome, 'answered' | 'moves' | 'databaseFaults'>;
+const inBlock = 100;
 
 test(`${seeds} simulated clusters lose nothing, run nothing twice, and come to rest (PROOF_SEED=${first})`, async () => {
   const startedAt = new Date();
   const minutes = () => (Date.now() - startedAt.getTime()) / 60_000;
-  const sums: Sums = { answered: 0, moves: 0, databaseFaults: 0 };
-  for (let done = 0; done < seeds; done += atOnce) {
-    const outcomes = await simulateSeeds(first + done, Math.min(atOnce, seeds - done));
-    for (const outcome of outcomes)
-      for (const key of ['answered', 'moves', 'databaseFaults'] as const) sums[key] += outcome[key];
-    console.log(`${minutes().toFixed(1)} min: ${done + outcomes.length} clusters, ${sums.answered} requests answered`);
-  }
+  const blocks = Array.from({ length: Math.ceil(seeds / inBlock) }, (_, index) => index * inBlock);
+  let ended = 0;
+  const onOneProcessor = async () => {
+    using worker = startWorker();
+    const parts: Sums[] = [];
+    for (let begun = blocks.shift(); begun !== undefined; begun = blocks.shift()) {
+      const count = Math.min(inBlock, seeds - begun);
+      parts.push(await worker.simulate(first + begun, count));
+      console.log(`${minutes().toFixed(1)} min: ${(ended += count)} of ${seeds} clusters`);
+    }
+    return sumOf(parts);
+  };
+  const sums = sumOf(await Promise.all(Array.from({ length: availableParallelism() }, onOneProcessor)));
   // Runs in which little was done would show little.
   expect(sums.answered).toBeGreaterThan(5 * seeds);
   writeSection('Simulated clusters', report(sums, startedAt, minutes()));
 });
+
+function startWorker(): Disposable & { simulate(first: number, count: number): Promise<Sums> } {
+  const worker = new Worker(new URL('simulation/worker.ts', import.meta.url));
+  return {
+    simulate(from, count) {
+      const { promise, resolve, reject } = Promise.withResolvers<Sums>();
+      worker.onmessage = ({ data }) => resolve(data);
+      worker.onerror = ({ message }) => reject(new Error(message));
+      worker.postMessage({ first: from, count });
+      return promise;
+    },
+    [Symbol.dispose]: () => worker.terminate(),
+  };
+}
 
 function report({ answered, moves, databaseFaults }: Sums, startedAt: Date, took: number): string {
   return `
