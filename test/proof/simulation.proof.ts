@@ -9,6 +9,8 @@ import { type Sums, sumOf } from './simulation/sums.ts';
 
 const seeds = numberOf('PROOF_SEEDS', 10_000);
 const first = numberOf('PROOF_SEED', Math.floor(Math.random() * 2 ** 31));
+/** No further clusters are begun after that many minutes. */
+const minutesMax = numberOf('PROOF_MINUTES', 24 * 60);
 /** Seeds that share a database. */
 const inBlock = 100;
 
@@ -20,7 +22,7 @@ test(`${seeds} simulated clusters lose nothing, run nothing twice, and come to r
   const onOneProcessor = async () => {
     using worker = startWorker();
     const parts: Sums[] = [];
-    for (let begun = blocks.shift(); begun !== undefined; begun = blocks.shift()) {
+    for (let begun = blocks.shift(); begun !== undefined && minutes() < minutesMax; begun = blocks.shift()) {
       const count = Math.min(inBlock, seeds - begun);
       parts.push(await worker.simulate(first + begun, count));
       console.log(`${minutes().toFixed(1)} min: ${(ended += count)} of ${seeds} clusters`);
@@ -29,8 +31,8 @@ test(`${seeds} simulated clusters lose nothing, run nothing twice, and come to r
   };
   const sums = sumOf(await Promise.all(Array.from({ length: availableParallelism() }, onOneProcessor)));
   // Runs in which little was done would show little.
-  expect(sums.answered).toBeGreaterThan(5 * seeds);
-  writeSection('Simulated clusters', report(sums, startedAt, minutes()));
+  expect(sums.answered).toBeGreaterThan(5 * ended);
+  writeSection('Simulated clusters', report(sums, { startedAt, ended, took: minutes() }));
 });
 
 function startWorker(): Disposable & { simulate(first: number, count: number): Promise<Sums> } {
@@ -47,7 +49,9 @@ function startWorker(): Disposable & { simulate(first: number, count: number): P
   };
 }
 
-function report({ answered, moves, databaseFaults }: Sums, startedAt: Date, took: number): string {
+type Run = { startedAt: Date; ended: number; took: number };
+
+function report({ answered, moves, databaseFaults }: Sums, { startedAt, ended, took }: Run): string {
   return `
 What decides where sandboxes are (placement, leases, fencing, pauses into the store, moves, drains, adoption) runs as it is, on machines,
 a network, a clock and faults of the database that are simulated: two control processes, three machines, three clients that create,
@@ -59,7 +63,7 @@ says of a machine that stood still); when all has healed: that rows, sandboxes a
 | | |
 |---|---|
 ${circumstances(startedAt)}
-| Seeds | ${seeds.toLocaleString('en')} from ${first} on, in ${took.toFixed(0)} min |
+| Seeds | ${ended.toLocaleString('en')} from ${first} on, in ${took.toFixed(0)} min |
 | Requests answered · moves among them | ${answered.toLocaleString('en')} · ${moves.toLocaleString('en')} |
 | Faults of the database that a process met | ${databaseFaults.toLocaleString('en')} |
 | Seeds in which something did not hold | 0 |
