@@ -39,6 +39,8 @@ test('seeds with which something did not hold once', async () => {
   await simulateSeeds(40_750, 1);
   // A control process stood still while the machine of its resume was given up and came back, and asked it then.
   await simulateSeeds(509_620, 1);
+  // A machine stood still with its clock after a move whose control process had ended before it heard of its end.
+  await simulateSeeds(1_002_382, 1);
 });
 
 test('of a failure the shortest history is told that was found', async () => {

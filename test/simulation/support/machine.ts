@@ -72,15 +72,17 @@ export class SimMachine {
     this.gate = this.#start();
   }
 
-  /** It stands still with all its sandboxes, as a virtual machine does, and maybe its clock with it. */
-  standStill(ms: number, withClock: boolean): void {
-    if (this.isStopped) return;
+  /** It stands still with all its sandboxes, as a virtual machine does. */
+  standStill(ms: number): void {
     this.process.stoppedUntilMs = this.#world.nowMs + ms;
-    if (!withClock) return;
+  }
+
+  /** So does its clock. `known`: the executions of which control knows that they run here. */
+  standStillWithClock(ms: number, known: ReadonlySet<string>): void {
+    this.standStill(ms);
     this.#clock.startMs -= ms;
     this.#isBehindUntilMs = Number.POSITIVE_INFINITY;
-    // Control may not have heard that they began.
-    if (this.cut.size > 0) for (const executionId of this.running.keys()) this.#late.add(executionId);
+    for (const executionId of this.running.keys()) if (!known.has(executionId)) this.#late.add(executionId);
   }
 
   /**

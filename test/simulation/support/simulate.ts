@@ -299,12 +299,21 @@ class Run {
       if (fault === 'restart') machine.restart();
       if (fault === 'database')
         void this.#loseDatabase(scale < 0.5 ? all : [control.process.name], lasting(500, 25_000));
-      if (fault === 'stand still') machine.standStill(lasting(1000, stoppedMsMax), chance.chance(0.5));
+      if (fault === 'stand still') await this.#standStill(machine, lasting(1000, stoppedMsMax), chance.chance(0.5));
       if (fault === 'disk') void this.#fillDisk(machine, lasting(1000, 20_000));
       if (fault === 'drain') void this.#drain(machine, lasting(3000, 20_000));
       if (fault === 'destroy' && this.#machines.every(({ isDestroyed }) => !isDestroyed) && scale < 0.4)
         machine.destroy();
     }
+  }
+
+  async #standStill(machine: SimMachine, ms: number, withClock: boolean): Promise<void> {
+    if (machine.isStopped) return;
+    if (!withClock) return machine.standStill(ms);
+    // Whoever asked for something that begins there may be gone before it has heard of it, or without the database.
+    const rows = await sandboxesIn(this.#db, sandboxStates);
+    const known = rows.filter(({ state, nodeId }) => state !== 'starting' && nodeId === machine.nodeId);
+    machine.standStillWithClock(ms, new Set(known.map(({ executionId }) => executionId)));
   }
 
   async #cut(machine: SimMachine, from: string[], ms: number): Promise<void> {
