@@ -32,7 +32,8 @@ type MoveContext = {
 
 /**
  * Moves a running sandbox to another machine, with its memory and its files: it stands still meanwhile, and its
- * connections are cut. Where it fails before the other machine has it, it runs on where it was.
+ * connections are cut. Where it fails before the other machine has it, it runs on where it was. Throws `conflict` where
+ * this process works on it already.
  */
 export async function moveSandboxWorkflow(
   deps: MoveContext['deps'],
@@ -48,6 +49,8 @@ export async function moveSandboxWorkflow(
     draftId: newUuid(),
     draftBytes: null,
   };
+  // A row names the process that works on it: two moves of one process would each take the other's for its own.
+  if (deps.busy.has(sandbox.executionId)) throw sandboxMoved(sandbox.sandboxId);
   await deps.busy.while(sandbox.executionId, () =>
     runWorkflow('move-sandbox', moveSandboxSteps, context, {
       log: deps.log.with({ sandboxId: sandbox.sandboxId }),
