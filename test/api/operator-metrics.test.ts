@@ -115,7 +115,8 @@ test('a request is a trace, the client’s where it has one', async () => {
   );
   expect(answer.headers.get('x-e2b-trace-id')).toBe(traceId);
   const own = spans.filter(span => span.traceId === traceId);
-  expect(own.map(span => span.name)).toEqual(['reserve', 'start', 'publish', 'POST /v2/sandboxes']);
+  const steps = ['authenticate', 'template', 'place', 'reserve', 'start', 'publish', 'audit'];
+  expect(own.map(span => span.name)).toEqual([...steps, 'POST /v2/sandboxes']);
   const root = own.at(-1);
   expect(root).toMatchObject({
     kind: 'server',

@@ -25,16 +25,44 @@ class Placeholder {
  */
 export function prepared<Params extends object, Row = unknown, Word extends string = never>(
   build: (db: Db, parameter: ParameterOf<Params>, words: readonly Word[]) => Compilable<Row>,
-): (db: Db, params: Params, words?: readonly Word[]) => Promise<Row[]> {
+): Prepared<Params, Row, Word> {
   const compiled = new Map<string, CompiledQuery<Row> & Statement>();
-  return async (db, params, words = []) => {
+  const queryOf = (db: Db, params: Params, words: readonly Word[] = []): CompiledQuery<Row> => {
     const values = params as Record<string, unknown>;
     const key = [kindOf(db), ...words].join(' ');
     const query = compiled.get(key) ?? named(build(db, placeholder, words).compile());
     compiled.set(key, query);
     const parameters = query.parameters.map(value => (value instanceof Placeholder ? values[value.name] : value));
-    return (await db.executeQuery<Row>({ ...query, parameters })).rows;
+    return { ...query, parameters };
   };
+  const run = async (db: Db, params: Params, words?: readonly Word[]) =>
+    (await db.executeQuery(queryOf(db, params, words))).rows;
+  return Object.assign(run, { queryOf });
+}
+
+/** A query that is kept, to be run by itself, or with others by `together`. */
+type Prepared<Params, Row, Word> = {
+  (db: Db, params: Params, words?: readonly Word[]): Promise<Row[]>;
+  queryOf(db: Db, params: Params, words?: readonly Word[]): CompiledQuery<Row>;
+};
+
+/**
+ * Runs queries that do not need each other's answers, one after the other, on one connection: for PostgreSQL they are
+ * one way to the server and back. Throws the error of the first one that fails; outside of a transaction the others
+ * count all the same.
+ */
+export async function together<Rows extends unknown[]>(
+  db: Db,
+  queries: readonly [...{ [Index in keyof Rows]: CompiledQuery<Rows[Index]> }],
+): Promise<{ [Index in keyof Rows]: Rows[Index][] }> {
+  // All are waited for: a connection is not given back with an answer under way.
+  const outcomes = await db
+    .getExecutor()
+    .provideConnection(connection => Promise.allSettled(queries.map(query => connection.executeQuery(query))));
+  return outcomes.map(outcome => {
+    if (outcome.status === 'rejected') throw outcome.reason;
+    return outcome.value.rows;
+  }) as { [Index in keyof Rows]: Rows[Index][] };
 }
 
 /** What a query is called where a database keeps it. */

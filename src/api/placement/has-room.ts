@@ -1,9 +1,9 @@
 import type { NodeInfo } from '../../protocol/node.ts';
 import { kindOf } from '../database/db.ts';
 import type { Db } from '../database/db.ts';
-import { prepared } from '../database/prepared.ts';
+import { prepared, together } from '../database/prepared.ts';
 import { type Demands, machinesApart, noDemands } from './demands.ts';
-import { nodeAllocation } from './node-status.ts';
+import { allocationsIn, allocationsQuery, nodeAllocation, nothingPromised } from './node-status.ts';
 import { roomOf } from './room.ts';
 
 /** A sandbox that is to be on a machine; `sandboxId` is its own, where it has a row already. */
@@ -20,11 +20,15 @@ export async function hasRoom(
   demands: Demands = noDemands,
 ): Promise<boolean> {
   if (kindOf(db) === 'sqlite') return true;
-  const [machine] = await machineRow(db, { nodeId }, ['locked']);
+  // Counted when the lock is had: each query sees what was committed before it began.
+  const [[machine], rows] = await together(db, [
+    machineRow.queryOf(db, { nodeId }, ['locked']),
+    allocationsQuery(db, [nodeId]),
+  ]);
   if (!machine) return true;
   if ((await machinesApart(db, demands, sandboxId)).has(nodeId)) return false;
   if (machine.given_up === 1) return false;
-  return roomOf(infoOf(machine), await nodeAllocation(db, nodeId)).fits({ cpuCount, memoryMiB });
+  return roomOf(infoOf(machine), allocationsIn(rows).get(nodeId) ?? nothingPromised).fits({ cpuCount, memoryMiB });
 }
 
 /** What a machine that had no room has promised and may promise, for people. */

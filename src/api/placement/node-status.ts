@@ -1,8 +1,8 @@
-import { sql } from 'kysely';
+import { sql, type CompiledQuery } from 'kysely';
 import { occupyingStates } from '../../protocol/state.ts';
 import type { Db } from '../database/db.ts';
 import { assert } from '../../base/error.ts';
-import { prepared } from '../database/prepared.ts';
+import { prepared, together } from '../database/prepared.ts';
 import type { WantedNodeStatus } from '../database/schema.ts';
 
 /** What the operator wants of a machine, and since when. */
@@ -16,9 +16,19 @@ export async function findNodeStatus(db: Db, nodeId: string): Promise<NodeStatus
 
 /** The machines that take no new sandboxes. */
 export async function drainingNodes(db: Db): Promise<Set<string>> {
-  const rows = await draining(db, {});
-  return new Set(rows.map(row => row.node_id));
+  return idsIn(await draining(db, {}));
 }
+
+/** The same, and the allocations of a few machines. */
+export async function drainingAndAllocations(
+  db: Db,
+  nodeIds: readonly string[],
+): Promise<{ closed: Set<string>; allocations: Map<string, NodeAllocation> }> {
+  const [closed, rows] = await together(db, [draining.queryOf(db, {}), allocationsQuery(db, nodeIds)]);
+  return { closed: idsIn(closed), allocations: allocationsIn(rows) };
+}
+
+const idsIn = (rows: readonly { node_id: string }[]) => new Set(rows.map(row => row.node_id));
 
 const draining = prepared<object, { node_id: string }>(db =>
   db.selectFrom('nodes').select('node_id').where('status', '!=', 'ready'),
@@ -79,19 +89,30 @@ export type NodeAllocation = { cpuCount: number; memoryMiB: number; sandboxes: n
 
 /** Allocation of one machine. */
 export async function nodeAllocation(db: Db, nodeId: string): Promise<NodeAllocation> {
-  const known = await nodeAllocations(db, [nodeId]);
-  return known.get(nodeId) ?? { cpuCount: 0, memoryMiB: 0, sandboxes: 0, starting: 0 };
+  return (await nodeAllocations(db, [nodeId])).get(nodeId) ?? nothingPromised;
 }
+
+/** The allocation of a machine that has no sandboxes. */
+export const nothingPromised: NodeAllocation = { cpuCount: 0, memoryMiB: 0, sandboxes: 0, starting: 0 };
 
 /** So many machines are asked about by name at most. */
 export const namedNodesMax = 3;
 
 /** Allocations of every machine that has sandboxes, or of some: `namedNodesMax` at most. */
 export async function nodeAllocations(db: Db, nodeIds?: readonly string[]): Promise<Map<string, NodeAllocation>> {
+  return allocationsIn((await db.executeQuery(allocationsQuery(db, nodeIds))).rows);
+}
+
+/** Asks for what `allocationsIn` reads. */
+export function allocationsQuery(db: Db, nodeIds?: readonly string[]): CompiledQuery<AllocationRow> {
   const [first = '', second = first, third = first] = nodeIds ?? [];
   assert((nodeIds?.length ?? 0) <= namedNodesMax, 'more machines are named than a query takes');
-  const rows = await allocations(db, { first, second, third }, nodeIds === undefined ? [] : ['named']);
-  return new Map(
+  return allocations.queryOf(db, { first, second, third }, nodeIds === undefined ? [] : ['named']);
+}
+
+/** Allocations by machine. */
+export const allocationsIn = (rows: readonly AllocationRow[]): Map<string, NodeAllocation> =>
+  new Map(
     rows.map(row => [
       row.node_id,
       {
@@ -102,7 +123,6 @@ export async function nodeAllocations(db: Db, nodeIds?: readonly string[]): Prom
       },
     ]),
   );
-}
 
 type AllocationRow = { node_id: string; cpus: number; memory: number; sandboxes: number; starting: number };
 type NamedNodes = { first: string; second: string; third: string };

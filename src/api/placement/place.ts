@@ -3,7 +3,13 @@ import type { NodeInfo, NodeProtocol } from '../../protocol/node.ts';
 import type { DriverName } from '../../protocol/driver.ts';
 import type { Db } from '../database/db.ts';
 import { type Demands, demandsText, hasLabels, machinesApart, noDemands } from './demands.ts';
-import { drainingNodes, namedNodesMax, nodeAllocations, type NodeAllocation } from './node-status.ts';
+import {
+  drainingAndAllocations,
+  drainingNodes,
+  namedNodesMax,
+  type NodeAllocation,
+  nodeAllocations,
+} from './node-status.ts';
 import { noCompatibleNode, type Nodes } from './nodes.ts';
 import { roomOf } from './room.ts';
 
@@ -41,10 +47,14 @@ const startsMax = 8;
  * `unavailable` when there is none, with the numbers.
  */
 export async function placeSandbox(nodes: Nodes, db: Db, wanted?: Wanted): Promise<Placed> {
-  const closed = await drainingNodes(db);
-  const open = nodes
-    .list()
-    .filter(({ nodeId }) => !closed.has(nodeId) && (wanted?.home === undefined || wanted.home === nodeId));
+  const reached = nodes.list();
+  const { closed, allocations } =
+    reached.length <= namedNodesMax
+      ? await drainingAndAllocations(db, idsOf(reached))
+      : { closed: await drainingNodes(db) };
+  const open = reached.filter(
+    ({ nodeId }) => !closed.has(nodeId) && (wanted?.home === undefined || wanted.home === nodeId),
+  );
   const [only] = open;
   if (open.length === 1 && only && !only.info) return only;
   const demands = wanted?.demands ?? noDemands;
@@ -53,22 +63,25 @@ export async function placeSandbox(nodes: Nodes, db: Db, wanted?: Wanted): Promi
   const asked = able.filter(({ nodeId, info }) => hasLabels(demands, info?.labels) && !apart.has(nodeId));
   const candidates = asked.filter(({ nodeId }) => !wanted?.full?.has(nodeId));
   const drawn = candidates.length < compared.from ? [] : drawFrom(candidates, compared.count);
-  const best = (await bestOf(db, drawn, wanted)) ?? (await bestOf(db, candidates, wanted));
+  const best = (await bestOf(db, drawn, wanted)) ?? (await bestOf(db, candidates, wanted, allocations));
   if (best) return best;
   throw noRoom(nodes, { closed: closed.size, able: able.length, asked: asked.length }, wanted);
 }
 
 type Candidate = ReturnType<Nodes['list']>[number];
 
-/** The one of these with the most room, where any has enough. */
+const idsOf = (candidates: readonly Candidate[]) => candidates.map(({ nodeId }) => nodeId);
+
+/** The one of these with the most room, where any has enough. `known`: allocations that were asked for already. */
 async function bestOf(
   db: Db,
   candidates: readonly Candidate[],
   wanted: Wanted | undefined,
+  known?: ReadonlyMap<string, NodeAllocation>,
 ): Promise<Placed | undefined> {
   if (candidates.length === 0) return undefined;
-  const few = candidates.length <= compared.count ? candidates.map(({ nodeId }) => nodeId) : undefined;
-  const allocations = await nodeAllocations(db, few);
+  const few = candidates.length <= compared.count ? idsOf(candidates) : undefined;
+  const allocations = known ?? (await nodeAllocations(db, few));
   return (
     candidates
       .map(node => ({ node, score: scoreOf(node.info, allocations.get(node.nodeId)) }))

@@ -1,6 +1,6 @@
 import { AtollError, messageOf } from '../../base/error.ts';
 import { JsonText } from '../../base/json-text.ts';
-import { describeTrace } from '../../base/telemetry/trace.ts';
+import { describeTrace, step } from '../../base/telemetry/trace.ts';
 import { recordChange } from '../event/rules/audit.ts';
 import { chargeBody, limitRate } from '../credential/rules/rate-limit.ts';
 import type { RateQuota } from '../credential/rules/rate-limit.ts';
@@ -100,7 +100,7 @@ async function answer<Parts extends RespondDeps>(
 ): Promise<Response> {
   const { route } = compiled;
   const address = addressOf(request.headers);
-  const caller = await authenticateRequest(parts, route, request.headers, address);
+  const caller = await step('authenticate', () => authenticateRequest(parts, route, request.headers, address));
   const quota = limitRate(parts, caller);
   const change: Change = {};
   const record = (status: number) =>
@@ -130,7 +130,7 @@ async function answer<Parts extends RespondDeps>(
     throw error;
   }
   compiled.answers.get(reply.status)?.(reply.body instanceof JsonText ? reply.body.parsed() : reply.body);
-  await record(reply.status);
+  await step('audit', async () => record(reply.status));
   if (route.durable) await parts.flushed();
   return responseOf(reply, quota, route.responses[reply.status]?.contentType);
 }

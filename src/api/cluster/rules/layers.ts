@@ -82,14 +82,26 @@ type Bringing = {
   memory(snapshotId: string): Promise<boolean>;
 };
 
-/** A node that gets the layers and the memory of what it is to start first. */
+/** A node that gets the layers and the memory of what it is to start. */
 export function withContent({ node }: Machine, bring: Bringing): NodeProtocol {
   return {
     ...node,
     async create(request, signal) {
       const image = await startable(node, request, bring);
-      await bring.layers(image.started?.layers ?? image.layers);
-      return node.create({ ...request, image }, signal);
+      const create = () => node.create({ ...request, image }, signal);
+      if (image.started) {
+        // Without the layers that its server was kept on, the sandbox would boot and nobody would hear why.
+        await bring.layers(image.started.layers);
+        return create();
+      }
+      try {
+        // Most often the node has them, and to ask takes as long as a tenth of a create.
+        return await create();
+      } catch (error) {
+        if (!(error instanceof AtollError) || error.code !== 'not_found') throw error;
+        await bring.layers(image.layers);
+        return create();
+      }
     },
   };
 }

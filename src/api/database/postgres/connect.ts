@@ -23,6 +23,8 @@ export function connectPostgres(url: string): Dialect {
     statement_timeout: statementTimeoutMs,
     query_timeout: answerTimeoutMs,
     keepAlive: true,
+    // What does not depend on an answer goes to the server before that has come.
+    pipeline: true,
     connectionTimeoutMillis: connectTimeoutMs,
     application_name: 'atoll',
     types: { getTypeParser: typeParser },

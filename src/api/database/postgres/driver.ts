@@ -53,15 +53,15 @@ export class PostgresDriver implements Driver {
       ...(isolationLevel === undefined ? [] : [`isolation level ${isolationLevel}`]),
       ...(accessMode === undefined ? [] : [accessMode]),
     ];
-    await connectionOf(connection).begin(modes.join(', '));
+    connectionOf(connection).begin(modes.join(', '));
   }
 
   async commitTransaction(connection: DatabaseConnection): Promise<void> {
-    const { transactionId, timeline } = connectionOf(connection);
+    const asked = await connectionOf(connection).begun();
     try {
       await connectionOf(connection).commit();
     } catch (error) {
-      if (!isOutcomeUnknown(error) || !(await this.#wasCommitted({ transactionId, timeline }, error))) throw error;
+      if (!isOutcomeUnknown(error) || !(await this.#wasCommitted(asked, error))) throw error;
     }
   }
 
@@ -123,8 +123,8 @@ type Asked = { transactionId: string; timeline: Timeline | null };
 class Connection implements DatabaseConnection {
   readonly #client: pg.PoolClient;
   readonly #primary: Primary;
-  /** ID of the transaction under way, as the server calls it; empty outside of one. */
-  transactionId = '';
+  /** ID of the transaction under way, as the server calls it; undefined outside of one. */
+  #begun: Promise<string> | undefined;
   #broken: Error | undefined;
 
   constructor(client: pg.PoolClient, primary: Primary) {
@@ -132,17 +132,16 @@ class Connection implements DatabaseConnection {
     this.#primary = primary;
   }
 
-  get timeline(): Timeline | null {
-    return this.#primary.timelineOf(this.#client);
-  }
-
   async executeQuery<R>(compiled: CompiledQuery): Promise<QueryResult<R>> {
     const { sql, parameters, query } = compiled;
     // What is in a transaction is undone with its connection.
-    const mayStay = this.transactionId === '' && query.kind !== 'SelectQueryNode';
+    const mayStay = this.#begun === undefined && query.kind !== 'SelectQueryNode';
     const { command, rowCount, rows } = await this.#do(mayStay, () =>
       this.#client.query<R & pg.QueryResultRow>({ name: statementOf(compiled), text: sql, values: [...parameters] }),
-    );
+    ).catch(async error => {
+      await this.#begun; // where that failed, it is the reason
+      throw error;
+    });
     const changes = command === 'INSERT' || command === 'UPDATE' || command === 'DELETE' || command === 'MERGE';
     return { ...(changes && { numAffectedRows: BigInt(rowCount ?? 0) }), rows };
   }
@@ -151,26 +150,48 @@ class Connection implements DatabaseConnection {
     throw new Error('results are not streamed');
   }
 
-  /** `modes` as SQL has them, e.g. `isolation level repeatable read`; empty: the server's. */
-  async begin(modes: string): Promise<void> {
-    // Two statements in one message: one way to the server and back.
-    const results = await this.#do(false, () =>
-      this.#client.query(`start transaction ${modes}; select pg_current_xact_id()::text as id`),
-    );
-    const [, { rows = [] } = {}] = results as unknown as { rows?: { id: string }[] }[];
-    this.transactionId = rows[0]?.id ?? '';
-    assert(this.transactionId !== '', 'a transaction has no ID');
+  /**
+   * Sends the begin of a transaction, without waiting for the answer: what is asked next goes to the server with it.
+   * `modes` as SQL has them, e.g. `isolation level repeatable read`; empty: the server's.
+   */
+  begin(modes: string): void {
+    this.#begun = this.#sendBegin(modes);
+    this.#begun.catch(() => {}); // whoever asks something next hears of it
+  }
+
+  async #sendBegin(modes: string): Promise<string> {
+    try {
+      // Two statements in one message: one way to the server and back.
+      const results = await this.#do(false, () =>
+        this.#client.query(`start transaction ${modes}; select pg_current_xact_id()::text as id`),
+      );
+      const [, { rows = [] } = {}] = results as unknown as { rows?: { id: string }[] }[];
+      const id = rows[0]?.id ?? '';
+      assert(id !== '', 'a transaction has no ID');
+      return id;
+    } catch (error) {
+      if (this.#broken) throw error;
+      // The server is there, and has carried out what came behind it outside of any transaction.
+      this.#broken = error instanceof Error ? error : new Error(String(error));
+      throw away(error, true);
+    }
+  }
+
+  /** What to ask about the transaction under way by. Throws where its begin failed. */
+  async begun(): Promise<Asked> {
+    assert(this.#begun !== undefined, 'no transaction is under way');
+    return { transactionId: await this.#begun, timeline: this.#primary.timelineOf(this.#client) };
   }
 
   async commit(): Promise<void> {
     const { command } = await this.#do(true, () => this.#client.query('commit'));
-    this.transactionId = '';
+    this.#begun = undefined;
     // A transaction in which a statement failed can't be committed, and the server says so by what it did instead.
     if (command === 'ROLLBACK') throw new Error('the transaction was rolled back: a statement in it had failed');
   }
 
   async rollback(): Promise<void> {
-    this.transactionId = '';
+    this.#begun = undefined;
     // The server does it by itself for a connection that is gone.
     if (this.#broken === undefined) await this.#do(false, () => this.#client.query('rollback'));
   }

@@ -1,14 +1,14 @@
-import { sql } from 'kysely';
+import { sql, type CompiledQuery } from 'kysely';
 import { assert } from '../../../base/error.ts';
 import { newUuid } from '../../../base/id.ts';
 import { formatTime } from '../../../base/time.ts';
 import { eventBounds } from '../../../protocol/api/event.ts';
 import type { EventSubject, EventType, LifecycleEvent } from '../../../protocol/api/event.ts';
 import type { Db } from '../../database/db.ts';
-import { prepared } from '../../database/prepared.ts';
+import { prepared, together } from '../../database/prepared.ts';
 
 /** An event that is to be recorded. */
-type NewEvent = {
+export type NewEvent = {
   teamId: string;
   type: EventType;
   subject: { kind: EventSubject; id: string };
@@ -31,12 +31,12 @@ const labels: Partial<Record<string, string>> = {
 /**
  * Writes down an event and to which of the team's webhooks it is to be delivered. `db` must be the transaction of the
  * change that it tells of: then neither is there without the other, and events of one subject are numbered in their
- * order.
+ * order. `behind`: what else changes with it, on the same way to the database.
  */
-export async function recordEvent(db: Db, event: NewEvent): Promise<void> {
+export async function recordEvent(db: Db, event: NewEvent, behind: readonly CompiledQuery[] = []): Promise<void> {
   const { teamId, type, subject, atUs } = event;
   const eventId = newUuid();
-  const [inserted] = await insertEvent(db, {
+  const insert = insertEvent.queryOf(db, {
     eventId,
     teamId,
     type,
@@ -45,6 +45,7 @@ export async function recordEvent(db: Db, event: NewEvent): Promise<void> {
     atUs,
     bodyJson: bodyOf(eventId, event),
   });
+  const [[inserted]] = await together(db, [insert, ...behind]);
   assert(inserted, 'an event that is inserted has a sequence');
   const { sequence, webhook } = inserted;
   // Most teams have none, and to ask is a way to the database and back in each change.

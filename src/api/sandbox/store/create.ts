@@ -4,7 +4,7 @@ import { inTransaction, kindOf } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import { prepared } from '../../database/prepared.ts';
 import type { Tables } from '../../database/schema.ts';
-import { lockTeam } from '../../team/store/lock.ts';
+import { lockTeamFor } from '../../team/store/lock.ts';
 import { takeKey } from './idempotency.ts';
 import type { Repeatable } from './idempotency.ts';
 import { pairDigest } from './labels.ts';
@@ -27,7 +27,6 @@ export async function insertSandbox(
   hasRoom?: (db: Db) => Promise<boolean>,
 ): Promise<'inserted' | 'full' | 'too_many' | 'volume_gone' | 'volume_moves' | 'node_full' | 'key_taken'> {
   return inTransaction(db, async db => {
-    await lockTeam(db, sandbox.teamId);
     const { occupied, paused } = await placesOf(db, sandbox.teamId, limits.sandboxes);
     if (occupied >= limits.concurrentSandboxes) return 'full';
     if (occupied + paused >= limits.sandboxes) return 'too_many';
@@ -63,14 +62,14 @@ async function volumesOf(db: Db, volumeIds: string[]): Promise<{ node_id: string
   return (kindOf(db) === 'postgres' ? query.forShare() : query).execute();
 }
 
-/** How many places of its limit a team takes now. */
+/** How many places of its limit a team takes, which stays so until the transaction `db` ends. */
 export async function countOccupied(db: Db, teamId: string): Promise<number> {
   return (await placesOf(db, teamId, 0)).occupied;
 }
 
 /** What a team has of sandboxes; of paused ones, no more than `pausedMax` are counted. */
 async function placesOf(db: Db, teamId: string, pausedMax: number): Promise<{ occupied: number; paused: number }> {
-  const [row] = await places(db, { teamId, pausedMax });
+  const [row] = await lockTeamFor(db, teamId, places.queryOf(db, { teamId, pausedMax }));
   return { occupied: Number(row?.occupied), paused: Number(row?.paused) };
 }
 

@@ -1,6 +1,7 @@
+import type { CompiledQuery } from 'kysely';
 import { formatTime } from '../../../base/time.ts';
 import type { Db } from '../../database/db.ts';
-import { recordEvent } from '../../event/store/write.ts';
+import { type NewEvent, recordEvent } from '../../event/store/write.ts';
 import type { SandboxRecord } from '../record.ts';
 
 /** Why a sandbox is no more. `failed`: its start did; `lost`: its node does not have it any more. */
@@ -13,8 +14,16 @@ type SandboxChange = {
   data?: Record<string, unknown>;
 };
 
-/** Writes an event of a sandbox, in the transaction of the change. `sandbox` is as it is after it. */
-export async function recordSandboxEvent(db: Db, sandbox: SandboxRecord, change: SandboxChange): Promise<void> {
+/**
+ * Writes an event of a sandbox, in the transaction of the change. `sandbox` is as it is after it; `behind` as for
+ * `recordEvent`.
+ */
+export async function recordSandboxEvent(
+  db: Db,
+  sandbox: SandboxRecord,
+  change: SandboxChange,
+  behind: readonly CompiledQuery[] = [],
+): Promise<void> {
   const { sandboxId, executionId, templateId, buildId, teamId, metadata } = sandbox;
   const ends = change.type === 'paused' || change.type === 'killed';
   const data = {
@@ -22,7 +31,7 @@ export async function recordSandboxEvent(db: Db, sandbox: SandboxRecord, change:
     ...(ends && { execution: executionOf(sandbox, change.atUs) }),
     ...change.data,
   };
-  await recordEvent(db, {
+  const event: NewEvent = {
     teamId,
     type: `sandbox.lifecycle.${change.type}`,
     subject: { kind: 'sandbox', id: sandboxId },
@@ -40,7 +49,8 @@ export async function recordSandboxEvent(db: Db, sandbox: SandboxRecord, change:
       sandboxTeamId: teamId,
       sandbox_team_id: teamId,
     },
-  });
+  };
+  await recordEvent(db, event, behind);
 }
 
 /** The run that has ended: of a paused sandbox, with its pause. */

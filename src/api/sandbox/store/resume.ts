@@ -1,6 +1,5 @@
 import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
-import { lockTeam } from '../../team/store/lock.ts';
 import { countOccupied } from './create.ts';
 import { recordSandboxEvent } from './events.ts';
 import { recordHome } from './past.ts';
@@ -21,7 +20,6 @@ export async function beginResume(
   hasRoom?: (db: Db) => Promise<boolean>,
 ): Promise<SandboxRecord | 'full' | 'node_full' | null> {
   return inTransaction(db, async db => {
-    await lockTeam(db, sandbox.teamId);
     if ((await countOccupied(db, sandbox.teamId)) >= concurrentMax) return 'full';
     if (hasRoom && !(await hasRoom(db))) return 'node_full';
     const row = await db

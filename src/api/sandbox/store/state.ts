@@ -36,14 +36,12 @@ export async function publishSandbox(
     const sandbox = sandboxOfRow(row);
     if (key !== undefined) await settleKey(db, sandbox.teamId, key);
     const atUs = times.startedAtUs;
-    await recordSandboxEvent(db, sandbox, {
-      type: 'created',
-      atUs,
-      ...(forkOf && { data: { forked_from: forkOf.sandboxId } }),
-    });
-    if (forkOf) await recordSandboxEvent(db, forkOf, { type: 'forked', atUs, data: { fork_id: sandbox.sandboxId } });
     // Last: all that begin by this template wait for each other from here on.
-    await countUse(db, { templateId: row.template_id, atUs });
+    const use = countUse.queryOf(db, { templateId: row.template_id, atUs });
+    if (forkOf) {
+      await recordSandboxEvent(db, sandbox, { type: 'created', atUs, data: { forked_from: forkOf.sandboxId } });
+      await recordSandboxEvent(db, forkOf, { type: 'forked', atUs, data: { fork_id: sandbox.sandboxId } }, [use]);
+    } else await recordSandboxEvent(db, sandbox, { type: 'created', atUs }, [use]);
     return sandbox;
   });
 }

@@ -1,5 +1,6 @@
 import { AtollError } from '../../../base/error.ts';
 import { newSandboxId, newUuid } from '../../../base/id.ts';
+import { step } from '../../../base/telemetry/trace.ts';
 import { agentVersion } from '../../../protocol/agent.ts';
 import { isPartLost } from '../../../protocol/part-lost.ts';
 import type { VolumeMount } from '../../../protocol/api/sandbox.ts';
@@ -79,7 +80,9 @@ export async function createSandbox(
   const { volumeMounts } = asked;
   requireDurable(deps.durablePauses, options.autoPauseDurability, { volumeMounts, member: 'autoPauseDurability' });
   if (options.network) await checkRuleSecrets(deps, team, options.network, 'network.');
-  const { template, build, alias } = await resolveAwaitedBuild(deps, team, asked.template, clientSignal);
+  const { template, build, alias } = await step('template', () =>
+    resolveAwaitedBuild(deps, team, asked.template, clientSignal),
+  );
   checkSize(deps.limitsOf, team, build);
   const driver = await driverOf(deps, build);
   const inherited = build.config.volumeMounts ?? [];
@@ -88,7 +91,9 @@ export async function createSandbox(
   const demands = demandsOf({ teamId: team.teamId, metadata: options.metadata });
   const full = new Set<string>();
   for (;;) {
-    const placed = await placeWith(deps, build, { cpuCount, memoryMiB, driver, home, full, demands });
+    const placed = await step('place', () =>
+      placeWith(deps, build, { cpuCount, memoryMiB, driver, home, full, demands }),
+    );
     const chosen = { asked, template, build, alias, driver, inherited, placed, repeatable };
     try {
       return await createOn(deps, team, chosen, clientSignal);

@@ -1,6 +1,7 @@
+import type { CompiledQuery } from 'kysely';
 import { kindOf } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
-import { prepared } from '../../database/prepared.ts';
+import { prepared, together } from '../../database/prepared.ts';
 
 /**
  * Makes transactions that count what a team has, and then add to it, take turns. `db` must be a transaction. PostgreSQL
@@ -9,6 +10,13 @@ import { prepared } from '../../database/prepared.ts';
 export async function lockTeam(db: Db, teamId: string): Promise<void> {
   if (kindOf(db) === 'sqlite') return;
   await lock(db, { teamId });
+}
+
+/** The same, and answers a query that the next transaction must not run before this one has ended. */
+export async function lockTeamFor<Row>(db: Db, teamId: string, query: CompiledQuery<Row>): Promise<Row[]> {
+  if (kindOf(db) === 'sqlite') return (await db.executeQuery(query)).rows;
+  const [, rows] = await together(db, [lock.queryOf(db, { teamId }), query]);
+  return rows;
 }
 
 const lock = prepared<{ teamId: string }, { team_id: string }>((db, parameter) =>

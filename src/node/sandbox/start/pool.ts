@@ -14,8 +14,11 @@ import { startStandby, type Standby, type StandbyParts } from './standby.ts';
  * core free.
  */
 const refillsAtOnceMax = cpus().length;
-/** For how long refilling gives way to creates and kills; under a steady load the pool must fill again all the same. */
-const giveWayMs = { step: 5, max: 100 } as const;
+/**
+ * For how long refilling gives way to creates and kills; under a steady load the pool must fill again all the same.
+ * `after`: what is over here has to be written down and told to its client by others, on the same cores.
+ */
+const giveWayMs = { step: 5, after: 10, max: 100 } as const;
 /** After a failed start, so that a host in trouble is not kept busy with it. */
 const retryDelayMs = 2_000;
 
@@ -119,6 +122,10 @@ export function createPool(parts: StandbyParts & { layers: Layers }, options: Po
 
 /** Creates that have their standby sandbox and kills are done within milliseconds, and somebody waits for them. */
 async function giveWayTo(awaited: () => number, isStopped: () => boolean): Promise<void> {
-  for (let waitedMs = 0; awaited() > 0 && waitedMs < giveWayMs.max && !isStopped(); waitedMs += giveWayMs.step)
-    await Bun.sleep(giveWayMs.step);
+  const { step, after, max } = giveWayMs;
+  let quietMs = awaited() > 0 ? 0 : after;
+  for (let waitedMs = 0; quietMs < after && waitedMs < max && !isStopped(); waitedMs += step) {
+    await Bun.sleep(step);
+    quietMs = awaited() > 0 ? 0 : quietMs + step;
+  }
 }
