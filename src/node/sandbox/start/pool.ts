@@ -16,7 +16,8 @@ import { startStandby, type Standby, type StandbyParts } from './standby.ts';
 const refillsAtOnceMax = cpus().length;
 /**
  * For how long refilling gives way to creates and kills; under a steady load the pool must fill again all the same.
- * `after`: what is over here has to be written down and told to its client by others, on the same cores.
+ * `after`: what is over here has to be written down and told to its client by others, on the same cores. A pool that is
+ * more than half empty does not wait for these.
  */
 const giveWayMs = { step: 5, after: 10, max: 100 } as const;
 /** After a failed start, so that a host in trouble is not kept busy with it. */
@@ -83,7 +84,7 @@ export function createPool(parts: StandbyParts & { layers: Layers }, options: Po
       if (!stopped) await Bun.sleep(retryDelayMs);
     }
   };
-  const giveWay = () => giveWayTo(options.awaited, () => stopped);
+  const giveWay = () => giveWayTo(options.awaited, { isStopped: () => stopped, isUrgent: () => ready.size * 2 < size });
   const discard = async (standby: Standby) => {
     if (!ready.delete(standby)) return; // taken: it is its sandbox's business now
     await processControl.release(standby.processes);
@@ -121,10 +122,11 @@ export function createPool(parts: StandbyParts & { layers: Layers }, options: Po
 }
 
 /** Creates that have their standby sandbox and kills are done within milliseconds, and somebody waits for them. */
-async function giveWayTo(awaited: () => number, isStopped: () => boolean): Promise<void> {
+async function giveWayTo(awaited: () => number, pool: { isStopped(): boolean; isUrgent(): boolean }): Promise<void> {
   const { step, after, max } = giveWayMs;
+  const enough = () => (pool.isUrgent() ? step : after);
   let quietMs = awaited() > 0 ? 0 : after;
-  for (let waitedMs = 0; quietMs < after && waitedMs < max && !isStopped(); waitedMs += step) {
+  for (let waitedMs = 0; quietMs < enough() && waitedMs < max && !pool.isStopped(); waitedMs += step) {
     await Bun.sleep(step);
     quietMs = awaited() > 0 ? 0 : quietMs + step;
   }
