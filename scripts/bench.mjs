@@ -15,7 +15,7 @@ import { run } from './setup/run.mjs';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const args = process.argv.slice(2);
 try {
-  await prepare(root, { forTests: true });
+  await prepare(root, { forTests: true, forBench: true });
   process.exitCode = args[0] === '--compare' ? await compareWith(args[1], args.slice(2)) : measure();
 } catch (error) {
   if (!(error instanceof Problem)) throw error;

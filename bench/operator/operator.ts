@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { insertSandbox } from '../../src/api/sandbox/store/create.ts';
 import { markSandboxForKill, deleteSandbox, publishSandbox, setSandboxEnd } from '../../src/api/sandbox/store/state.ts';
 import { newSandboxId, newUuid } from '../../src/base/id.ts';
@@ -51,6 +52,8 @@ async function onDatabase(
     .executeTakeFirstOrThrow();
   await platform.store.db.deleteFrom('sandboxes').execute();
   const listed = await fill(platform, first, sizes.sandboxes);
+  // PostgreSQL does it by itself within a minute, and guesses until then how many rows there are.
+  await sql`analyze`.execute(platform.store.db);
   const pages = await pagesOf(platform, listed);
   const read = await load(clients, sizes.seconds, () =>
     platform.call('GET', `/sandboxes/${listed[Math.floor(Math.random() * listed.length)]}`),

@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { runscDir } from '../../src/bin/repository.ts';
 import { summarize, timeEach, type Summary } from '../measure/statistics.ts';
 
 export type Alternative = { name: string; summary: Summary } | { name: string; missing: string };
@@ -47,7 +48,7 @@ export async function alternatives(runs: number): Promise<Alternative[]> {
         inOwnCgroupView([...crun, 'delete', '--force', 'atoll-bench-exec']),
       ),
       await measure('runsc run', [
-        'runsc',
+        join(runscDir, 'runsc'),
         '--root',
         join(work, 'runsc'),
         '--ignore-cgroups',

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Problem } from './problem.mjs';
 import { run } from './run.mjs';
@@ -13,6 +13,25 @@ const keyringOf = {
 export const patience = { 'DPkg::Lock::Timeout': '180', 'Acquire::Retries': '5' };
 /** The same for a command line. */
 export const patient = Object.entries(patience).flatMap(([name, value]) => ['-o', `${name}=${value}`]);
+
+/** What Debian's packages ask whether they may start their services. */
+const servicePolicy = '/usr/sbin/policy-rc.d';
+
+/**
+ * Runs `work`, which installs packages of which the programs are wanted and not the services: a database or a web server
+ * that nobody asked for would take ports of this machine.
+ */
+export async function startingNoServices(work) {
+  if (existsSync(servicePolicy)) return work();
+  // Left behind by a process that was killed, it allows all again.
+  const script = `#!/bin/sh\n[ -d /proc/${process.pid} ] && exit 101\nexit 0\n`;
+  writeFileSync(servicePolicy, script, { mode: 0o755 });
+  try {
+    return await work();
+  } finally {
+    rmSync(servicePolicy, { force: true });
+  }
+}
 
 /**
  * The mirror and the key that this machine's apt uses for its distribution. On a fresh machine apt has no package lists

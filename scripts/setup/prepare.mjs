@@ -15,14 +15,15 @@ import { installSystemPackages } from './system-packages.mjs';
 
 /**
  * Makes this checkout ready to start the platform: npm packages, system packages, native helper, seccomp filters,
- * agent, builder, dashboard, the platform itself, CRIU, gVisor. Steps that are done already are silent.
+ * agent, builder, dashboard, the platform itself, CRIU, gVisor. Steps that are done already are silent. `purposes`:
+ * what else it is for, see `installSystemPackages`.
  */
-export async function prepare(root, { forTests = false, forLaboratory = false, runtimeOnly = false } = {}) {
+export async function prepare(root, { runtimeOnly = false, ...purposes } = {}) {
   checkHost();
   await exclusively(join(root, 'dist/.setup.lock'), async () => {
     await installNpmPackages(root);
     if (runtimeOnly) return;
-    await installSystemPackages({ forTests, forLaboratory });
+    await installSystemPackages(purposes);
     await buildNativeHelper(root);
     await buildSeccompFilters(root);
     await buildAgent(root);

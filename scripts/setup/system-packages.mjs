@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { patient } from './apt.mjs';
+import { patient, startingNoServices } from './apt.mjs';
 import { distribution } from './host.mjs';
 import { Problem } from './problem.mjs';
 import { step } from './progress.mjs';
@@ -58,6 +58,12 @@ const neededByTests = [
   { name: 'curl', command: 'curl', why: 'speaks the interface in the words of its document' },
 ];
 
+/** Packages for the bench alone: what it measures the platform beside. */
+const neededByBench = [
+  { name: 'nginx-light', command: 'nginx', why: 'is the proxy that the edge is measured beside', optional: true },
+  { name: 'bubblewrap', command: 'bwrap', why: 'isolates programs with the least that there is', optional: true },
+];
+
 /** Packages for the laboratory of hosts alone. */
 const neededByLaboratory = [
   { name: 'qemu-system-x86', command: 'qemu-system-x86_64', why: 'emulates machines' },
@@ -73,8 +79,13 @@ const neededByLaboratory = [
 ];
 
 /** Installs the packages that are missing with apt, saying which and why. On another distribution, names them. */
-export async function installSystemPackages({ forTests = false, forLaboratory = false } = {}) {
-  const wanted = [...needed, ...(forTests ? neededByTests : []), ...(forLaboratory ? neededByLaboratory : [])];
+export async function installSystemPackages({ forTests = false, forBench = false, forLaboratory = false } = {}) {
+  const wanted = [
+    ...needed,
+    ...(forTests ? neededByTests : []),
+    ...(forBench ? neededByBench : []),
+    ...(forLaboratory ? neededByLaboratory : []),
+  ];
   await installOptional(missingOf(wanted.filter(({ optional }) => optional)));
   const missing = missingOf(wanted.filter(({ optional }) => !optional));
   if (missing.length === 0) return;
@@ -105,15 +116,15 @@ async function installOptional(missing) {
       await step(`Installing ${name}, which ${why}`, tell => aptInstall([name], tell));
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      process.stderr.write(`${name} can't be had here; the tests that need it are skipped.\n`);
+      process.stderr.write(`${name} can't be had here; what needs it is skipped, and says so.\n`);
     }
   }
 }
 
 async function aptInstall(names, tell) {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  const install = () =>
-    run(['apt-get', ...patient, 'install', '-y', '--no-install-recommends', ...names], { env, onLine: tell });
+  const command = ['apt-get', ...patient, 'install', '-y', '--no-install-recommends', ...names];
+  const install = () => startingNoServices(() => run(command, { env, onLine: tell }));
   try {
     await install();
   } catch {

@@ -1,11 +1,12 @@
 import { expect, test } from 'bun:test';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Template } from 'e2b';
 import { plot } from '../../bench/measure/plot.ts';
 import { summarize } from '../../bench/measure/statistics.ts';
 import { clientOf, type Client, type Sandbox } from '../../bench/platform/client.ts';
+import { limitTeams } from '../../bench/platform/team-limits.ts';
 import { agentPort } from '../../src/protocol/agent.ts';
 import { repository, startPlatform, type TestPlatform } from '../support/platform.ts';
 import { openConnections, type Connections } from './load/connections.ts';
@@ -40,8 +41,8 @@ type Sample = { minute: number; p50: Record<Kind, number>; p99: Record<Kind, num
 test(`${sandboxCount} sandboxes for ${minutes} minutes`, async () => {
   const startedAt = new Date();
   await using platform = await startPlatform({ ATOLL_POOL_SIZE: '4' });
-  await raiseLimits(platform);
   const { url, apiKey, dataDir, pid } = platform.ready;
+  await limitTeams({ url, dataDir }, { concurrentSandboxes: sandboxCount + spare });
   const client = clientOf({ url, apiKey, dataDir, pid, crashAndRestart: () => platform.restart() });
   const sandboxes = await createAll(client);
   console.log(`${sandboxes.length} sandboxes after ${((Date.now() - startedAt.getTime()) / 1000).toFixed(0)} s`);
@@ -60,18 +61,6 @@ test(`${sandboxCount} sandboxes for ${minutes} minutes`, async () => {
   drawPlots(samples);
   expectFlat(samples);
 });
-
-async function raiseLimits(platform: TestPlatform): Promise<void> {
-  const token = readFileSync(join(platform.ready.dataDir, 'admin-token'), 'utf8').trim();
-  const headers = { 'X-Admin-Token': token, 'Content-Type': 'application/json' };
-  const { url } = platform.ready;
-  const teams = (await (await fetch(`${url}/admin/teams`, { headers })).json()) as { teamID: string }[];
-  const body = JSON.stringify({ limits: { concurrentSandboxes: sandboxCount + spare } });
-  for (const { teamID } of teams) {
-    const answer = await fetch(`${url}/admin/teams/${teamID}`, { method: 'PATCH', headers, body });
-    if (!answer.ok) throw new Error(`limits: ${answer.status} ${await answer.text()}`);
-  }
-}
 
 async function createAll(client: Client): Promise<Sandbox[]> {
   const sandboxes: Sandbox[] = [];
