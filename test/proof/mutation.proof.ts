@@ -67,12 +67,15 @@ function putInto(root: string, { path, text }: Mutant): Disposable & { root: str
   return { root, [Symbol.dispose]: () => writeFileSync(file, sound) };
 }
 
-/** A fault that the compiler refuses is none that could be made: it does not count. */
-const compilerFor = (path: string): string[] => [
-  'node_modules/.bin/tsc',
-  '-p',
-  path.startsWith('src/dashboard/') ? 'src/dashboard' : '.',
-];
+/**
+ * A fault that the compiler refuses is none that could be made: it does not count. What it knows of all other files is
+ * kept from fault to fault.
+ */
+function compilerFor(path: string): string[] {
+  const project = path.startsWith('src/dashboard/') ? 'src/dashboard' : '.';
+  const known = `dist/mutation-${project.replaceAll(/\W/g, '-')}.tsbuildinfo`;
+  return ['node_modules/.bin/tsc', '-p', project, '--incremental', '--tsBuildInfoFile', known];
+}
 
 /** Who sees a fault: the test files nearest to it, or a whole suite; null: nobody. */
 async function whoSees({ root }: { root: string }, path: string, tests: string[]): Promise<string | null> {
