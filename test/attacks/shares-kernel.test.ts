@@ -173,6 +173,15 @@ test('processor time: fifty busy processes have no more of it than two', async (
   expect(weightOfAll()).toBeLessThanOrEqual(1024);
 }, 60_000);
 
+test('processor time: who computes on and on comes after the others, and beside them again when it has stopped', async () => {
+  const weights = () => [greedy, modest].map(sandbox => weightIn(groupOf('cpu', sandbox)));
+  await run(greedy, `(setsid timeout 40 python3 -c 'while True: pass' > /dev/null 2>&1 &)`);
+  await waitFor('it to come after the other one', () => weights()[0]! * 10 < weights()[1]!);
+  expect(await run(greedy, 'echo it has its turn')).toBe('it has its turn\n');
+  await letGo(greedy);
+  await waitFor('it to be beside the other one', () => weights()[0] === weights()[1]);
+}, 60_000);
+
 test('what is left in /run: removed while the event loop and others go on', async () => {
   const messy = await it.node.protocol.create(it.request());
   await run(
@@ -225,10 +234,11 @@ function cpu(sandbox: NodeSandbox): number {
   return Number(/^usage_usec (\d+)/m.exec(readFileSync(join(groupOf('cpu', sandbox), 'cpu.stat'), 'utf8'))?.[1]);
 }
 
+const weightOfAll = () => weightIn(join('/sys/fs/cgroup', isUnified ? '' : 'cpu', `atoll${it.node.installation}`));
+
 /** In the numbers of version 1, in which a process without a group has 1024. */
-function weightOfAll(): number {
-  const parent = join('/sys/fs/cgroup', isUnified ? '' : 'cpu', `atoll${it.node.installation}`);
+function weightIn(group: string): number {
   return isUnified
-    ? Number(readFileSync(join(parent, 'cpu.weight'), 'utf8')) * 10.24
-    : Number(readFileSync(join(parent, 'cpu.shares'), 'utf8'));
+    ? Number(readFileSync(join(group, 'cpu.weight'), 'utf8')) * 10.24
+    : Number(readFileSync(join(group, 'cpu.shares'), 'utf8'));
 }

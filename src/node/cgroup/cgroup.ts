@@ -16,8 +16,11 @@ const cpuPeriodUs = 100_000;
  * Under version 2 the groups beside theirs have 100, and the platform's have 200.
  */
 const parentWeight = { v1: 256, v2: 50 } as const;
-/** Weight of one sandbox among the others, which have 1024 (v1) or 100 (v2). */
+/** Weight of one sandbox among the others. */
+const usualWeight = { v1: 1024, v2: 100 } as const;
 const hastenedWeight = { v1: 16_384, v2: 1600 } as const;
+/** One that computes without end has what others leave, and a sixteenth of their part where they leave nothing. */
+const heavyWeight = { v1: 64, v2: 6 } as const;
 
 /** How long processes that were killed may hold their group: the kernel writes out and frees what they had. */
 const endingTimeoutMs = 10_000;
@@ -50,6 +53,8 @@ export type Cgroups = Readings & {
    * want to compute, it answers, and it ends them.
    */
   makeParent(path: string): void;
+  /** Has a group come after others, as one that computes a lot, or beside them again. Fails where it is gone. */
+  weigh(path: string, isHeavy: boolean): void;
   /** Gives a group that is about to be killed all the processor time that it can get: what dies has work to do. */
   hasten(path: string): void;
   /**
@@ -106,6 +111,7 @@ function v2(root: string): Cgroups {
       handDown(join(root, path, 'cgroup.subtree_control'), 'cpuset');
       writeFileSync(file(path, 'cpu.weight'), String(parentWeight.v2));
     },
+    weigh: (path, isHeavy) => writeFileSync(file(path, 'cpu.weight'), String((isHeavy ? heavyWeight : usualWeight).v2)),
     hasten(path) {
       writeIfThere(file(path, 'cpu.max'), 'max');
       writeIfThere(file(path, 'cpu.weight'), String(hastenedWeight.v2));
@@ -153,6 +159,8 @@ function v1(root: string): Cgroups {
       mkdirSync(join(root, 'cpu', path), { recursive: true });
       writeFileSync(file('cpu', path, 'cpu.shares'), String(parentWeight.v1));
     },
+    weigh: (path, isHeavy) =>
+      writeFileSync(file('cpu', path, 'cpu.shares'), String((isHeavy ? heavyWeight : usualWeight).v1)),
     hasten(path) {
       writeIfThere(file('cpu', path, 'cpu.cfs_quota_us'), '-1');
       writeIfThere(file('cpu', path, 'cpu.shares'), String(hastenedWeight.v1));

@@ -8,6 +8,7 @@ import { laterLoad, type Load } from './load.ts';
 import type { Used } from './own-files.ts';
 import { bootSeconds } from './boot-time.ts';
 import { processorShares } from './processor-shares.ts';
+import { isHeavy, laterUse } from './recent-use.ts';
 
 /** Age of a sandbox's numbers at most, while it does something. */
 const refreshIntervalMs = 1_000;
@@ -33,6 +34,8 @@ type Known = {
   cpuSeconds: number;
   load: Load;
   busy: number;
+  /** Processors that it has used of late, see recent-use.ts. */
+  use: number;
   path: string;
   bootSeconds: number;
 };
@@ -40,13 +43,13 @@ type Known = {
 /** What numbers are kept current with. */
 type RefreshParts = {
   sandboxes: { running(): Running[] };
-  cgroups: Pick<Cgroups, 'memory' | 'cpuTimes' | 'tasks' | 'pins'>;
+  cgroups: Pick<Cgroups, 'memory' | 'cpuTimes' | 'tasks' | 'pins' | 'weigh'>;
   log: Log;
 };
 
 /**
  * Lets every sandbox that has used any processor time since its last turn read what it uses: nobody reads in one that
- * has used none. Moves busy sandboxes to processors with room, too.
+ * has used none. Moves busy sandboxes to processors with room, and has those that compute a lot come after others.
  */
 export function startRefreshing({ sandboxes, cgroups, log }: RefreshParts): { stop(): void } {
   const known = new Map<string, Known>();
@@ -60,6 +63,8 @@ export function startRefreshing({ sandboxes, cgroups, log }: RefreshParts): { st
     const last = known.get(sandboxId);
     if (last?.executionId !== record.executionId) {
       cgroups.pins.adopt(path);
+      // A process of before may have thought otherwise.
+      cgroups.weigh(path, false);
       const { executionId } = record;
       known.set(sandboxId, {
         executionId,
@@ -67,15 +72,16 @@ export function startRefreshing({ sandboxes, cgroups, log }: RefreshParts): { st
         cpuSeconds,
         load: [0, 0, 0],
         busy: 0,
+        use: 0,
         path,
         bootSeconds: bootSeconds(pid),
       });
       return;
     }
-    last.busy = 0;
-    if (cpuSeconds === last.cpuSeconds) return;
     const seconds = Math.max((nowMs - last.atMs) / 1000, Number.EPSILON);
     last.busy = (cpuSeconds - last.cpuSeconds) / seconds;
+    weigh(last, laterUse(last.use, last.busy));
+    if (last.busy === 0) return;
     last.load = laterLoad(last.load, last.busy, seconds);
     [last.atMs, last.cpuSeconds] = [nowMs, cpuSeconds];
     const livedSeconds = (Date.now() - record.startedAtMs) / 1000;
@@ -87,6 +93,11 @@ export function startRefreshing({ sandboxes, cgroups, log }: RefreshParts): { st
       tasks: cgroups.tasks(path),
       bootSeconds: last.bootSeconds,
     });
+  };
+
+  const weigh = (last: Known, use: number) => {
+    if (isHeavy(use) !== isHeavy(last.use)) cgroups.weigh(last.path, isHeavy(use));
+    last.use = use;
   };
 
   const forgetEnded = (running: Running[]) => {

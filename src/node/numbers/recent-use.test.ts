@@ -1,0 +1,20 @@
+import { expect, test } from 'bun:test';
+import { isHeavy, laterUse } from './recent-use.ts';
+
+/** Whether a sandbox counts as heavy at each look, by the processors that it has used since the one before. */
+function verdicts(busy: number[]): boolean[] {
+  let use = 0;
+  return busy.map(processors => isHeavy((use = laterUse(use, processors))));
+}
+
+test('who computes is heavy at once, and for some looks after', () => {
+  expect(verdicts([2, 2, 0, 0, 0, 0, 0, 0])).toEqual([true, true, true, true, true, true, false, false]);
+});
+
+test('who is kept from computing does not count as light for that, at once', () => {
+  expect(verdicts([1, 0.1, 0.1, 0.1])).toEqual([true, true, true, false]);
+});
+
+test('who starts a program now and then is light', () => {
+  expect(verdicts([0.1, 0.4, 0.3, 0.4]).some(Boolean)).toBe(false);
+});
