@@ -78,10 +78,11 @@ if (chosen.length === 0) {
   lines.push(`No suite is named ${names.join(' or ')}.`);
   sum.failed = 1;
 }
+// Whoever reads a pipe may be behind: what is not through when the process ends is lost.
 process.stdout.write(
   `\n=== summary ===\n${lines.filter(Boolean).join('\n')}\n\n${sum.passed} passed, ${sum.failed} failed, ${sum.skipped} skipped\n`,
+  () => process.exit(interrupted ? 130 : sum.failed > 0 ? 1 : 0),
 );
-process.exit(interrupted ? 130 : sum.failed > 0 ? 1 : 0);
 
 /** Runs a suite, prints what it said in one piece, and answers what it counted. */
 async function report(suite, file) {
