@@ -23,32 +23,45 @@ type Backends = AsyncDisposable & { readonly ways: Way[]; readonly sinkWays: Way
  */
 export async function startBackends(): Promise<Backends> {
   const folder = mkdtempSync(join(tmpdir(), 'edge-bench-'));
+  await using undo = new AsyncDisposableStack();
+  undo.defer(() => rmSync(folder, { recursive: true, force: true }));
+  const ended = <Child extends Bun.Subprocess>(child: Child): Child => {
+    undo.defer(async () => {
+      child.kill();
+      await child.exited;
+    });
+    return child;
+  };
   const pair = issueCertificate(makeAuthority('Bench', 5), ['localhost'], 5);
   const files = { certFile: join(folder, 'cert.pem'), keyFile: join(folder, 'key.pem') };
   writeFileSync(files.certFile, pair.certificate);
   writeFileSync(files.keyFile, pair.key);
   writeFileSync(join(folder, 'big'), '');
   truncateSync(join(folder, 'big'), bigFileBytes);
-  const sink = Bun.spawn([process.execPath, join(import.meta.dir, 'sink.ts')], { stdout: 'pipe' });
+  const sink = ended(Bun.spawn([process.execPath, join(import.meta.dir, 'sink.ts')], { stdout: 'pipe' }));
   const sinkPort = await firstNumber(sink.stdout);
   const [backendPort, proxyPort, proxyTlsPort, sinkProxyPort] = [freePort(), freePort(), freePort(), freePort()];
-  const backend = startNginx(
-    folder,
-    'backend',
-    `server { listen 127.0.0.1:${backendPort}; root ${folder}; location = / { return 200 "hello"; } }`,
+  ended(
+    startNginx(
+      folder,
+      'backend',
+      `server { listen 127.0.0.1:${backendPort}; root ${folder}; location = / { return 200 "hello"; } }`,
+    ),
   );
   const forward =
     'proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $host; proxy_set_header X-Forwarded-For $remote_addr; proxy_set_header X-Forwarded-Proto $scheme; proxy_set_header X-Forwarded-Host $host; proxy_buffering off; proxy_request_buffering off; client_max_body_size 0;';
-  const proxy = startNginx(
-    folder,
-    'proxy',
-    `upstream backend { server 127.0.0.1:${backendPort}; keepalive 256; keepalive_requests 1000000000; }
+  const proxy = ended(
+    startNginx(
+      folder,
+      'proxy',
+      `upstream backend { server 127.0.0.1:${backendPort}; keepalive 256; keepalive_requests 1000000000; }
      server { listen 127.0.0.1:${proxyPort}; listen 127.0.0.1:${proxyTlsPort} ssl; ssl_certificate ${files.certFile}; ssl_certificate_key ${files.keyFile}; location / { proxy_pass http://backend; ${forward} } }
      server { listen 127.0.0.1:${sinkProxyPort}; location / { proxy_pass http://127.0.0.1:${sinkPort}; ${forward} } }`,
+    ),
   );
-  const edge = Bun.spawn([process.execPath, join(import.meta.dir, 'edge.ts'), files.certFile, files.keyFile], {
-    stdout: 'pipe',
-  });
+  const edge = ended(
+    Bun.spawn([process.execPath, join(import.meta.dir, 'edge.ts'), files.certFile, files.keyFile], { stdout: 'pipe' }),
+  );
   const [edgePort = 0, edgeTlsPort = 0] = await numbers(edge.stdout);
   await Promise.all([backendPort, proxyPort, sinkProxyPort].map(listening));
   const pids = { proxy: familyOf(proxy.pid), edge: [edge.pid] };
@@ -59,6 +72,7 @@ export async function startBackends(): Promise<Backends> {
     host: `${upstream}-bench.localhost`,
     pids: between,
   });
+  const everything = undo.move();
   return {
     ways: [
       way('direct', backendPort, null, backendPort, []),
@@ -70,13 +84,7 @@ export async function startBackends(): Promise<Backends> {
       way('nginx', sinkProxyPort, null, sinkPort, pids.proxy),
       way('edge', edgePort, null, sinkPort, pids.edge),
     ],
-    async [Symbol.asyncDispose]() {
-      for (const child of [edge, proxy, backend, sink]) {
-        child.kill();
-        await child.exited;
-      }
-      rmSync(folder, { recursive: true, force: true });
-    },
+    [Symbol.asyncDispose]: () => everything.disposeAsync(),
   };
 }
 
