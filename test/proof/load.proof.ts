@@ -9,7 +9,7 @@ import { clientOf, type Client, type Sandbox } from '../../bench/platform/client
 import { limitTeams } from '../../bench/platform/team-limits.ts';
 import { agentPort } from '../../src/protocol/agent.ts';
 import { repository, startPlatform, type TestPlatform } from '../support/platform.ts';
-import { openConnections, type Connections } from './load/connections.ts';
+import { type Connections, keptMax, openConnections } from './load/connections.ts';
 import { holdingsNow, type Holdings } from './load/holdings.ts';
 import { runLong } from './support/long-process.ts';
 import { atPace } from './support/pace.ts';
@@ -22,7 +22,7 @@ import { numberOf } from './support/settings.ts';
 
 const sandboxCount = numberOf('PROOF_SANDBOXES', 1_000);
 const minutes = numberOf('PROOF_MINUTES', 60);
-const connectionCount = numberOf('PROOF_CONNECTIONS', 10_000);
+const connectionCount = numberOf('PROOF_CONNECTIONS', Math.min(10_000, keptMax()));
 const terminalCount = numberOf('PROOF_TERMINALS', 200);
 const buildCount = numberOf('PROOF_BUILDS', 50);
 const busyCount = Math.ceil(sandboxCount / 10);

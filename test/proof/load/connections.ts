@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 
 /** Connections of one address: the edge lets one have 4,096, and fewer where the host gives it few open files. */
@@ -13,9 +14,15 @@ export type Connections = Disposable & {
 };
 
 /**
- * Opens connections to an edge from several loopback addresses, each of which asks `request` once. An edge has half as many of
- * them as it may have open files, and closes idle ones sooner beyond half of that: 10,000 want a limit of 30,000.
+ * So many can be kept: an edge has half as many connections as it may have open files (getrlimit(2)), and closes idle ones
+ * sooner beyond half of that.
  */
+export function keptMax(): number {
+  const [, openFiles] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+  return Math.floor(Number(openFiles) / 4);
+}
+
+/** Opens connections to an edge from several loopback addresses, each of which asks `request` once. */
 export async function openConnections(port: number, count: number, request: string): Promise<Connections> {
   const sockets: Socket[] = [];
   const ask = async (socket: Socket) => {
