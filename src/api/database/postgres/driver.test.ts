@@ -1,27 +1,25 @@
 import { expect, test } from 'bun:test';
 import { Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely';
 import pg from 'pg';
-import { AtollError } from '../../../base/error.ts';
 import type { Tables } from '../schema.ts';
-import { isOutcomeUnknown, PostgresDriver } from './driver.ts';
+import { PostgresDriver } from './driver.ts';
 import type { Primary } from './primary.ts';
 
-// What becomes of a transaction whose begin fails, where what was asked behind it is on its way already. That servers
-// do so takes a standby, or an operator who cancels at the right moment: here the connection says it.
+// What becomes of a transaction whose begin fails, where a question behind it is on its way already. That servers do so
+// takes a standby, or an operator who cancels at the right moment: here the connection says it.
 
-/** A server that answers its begin with an error, and all else as usual; and how its connection was given back. */
-function serverThatRefusesToBegin(code: string, { takesStatements }: { takesStatements: boolean }) {
+/** A server that answers a begin with an error; what it was told, and how its connection was given back. */
+function serverThatRefusesToBegin(code: string) {
   const said: string[] = [];
   const released: unknown[] = [];
-  const refusal = (why: string) => Object.assign(new pg.DatabaseError('refused', 1, 'error'), { code: why });
   const client = {
     async query(asked: string | { text: string }) {
       const text = typeof asked === 'string' ? asked : asked.text;
       said.push(text.split(' ')[0] ?? '');
       await Bun.sleep(1);
-      if (text.startsWith('start transaction')) throw refusal(code);
-      if (!takesStatements) throw refusal('25P02'); // the transaction is aborted
-      return { command: 'DELETE', rowCount: 1, rows: [] };
+      // Behind a begin that failed in the middle, the transaction is aborted.
+      const why = text.startsWith('start transaction') ? code : '25P02';
+      throw Object.assign(new pg.DatabaseError('refused', 1, 'error'), { code: why });
     },
     release: (error: unknown) => void released.push(error),
   };
@@ -34,28 +32,23 @@ function serverThatRefusesToBegin(code: string, { takesStatements }: { takesStat
       createQueryCompiler: () => new PostgresQueryCompiler(),
     },
   });
-  const outcome = db
-    .transaction()
-    .execute(transaction => transaction.deleteFrom('events').execute())
-    .then(
-      () => null,
-      (error: unknown) => error,
-    );
-  return { said, released, outcome };
+  return { db, said, released };
 }
 
-test('a server that follows another one has changed nothing, and is not asked again', async () => {
-  const { said, released, outcome } = serverThatRefusesToBegin('25006', { takesStatements: false });
-  const error = await outcome;
-  expect(error).toBeInstanceOf(AtollError);
-  expect(error).toMatchObject({ code: 'unavailable', detail: 'database_unavailable' });
-  expect(said).toEqual(['start', 'delete']);
-  expect(released[0]).toBeInstanceOf(Error);
-});
+const refusals = { 'a server that follows another one': '25006', 'a begin that was given up': '57014' };
+for (const [what, code] of Object.entries(refusals)) {
+  test(`${what}: no change is sent, and the connection is not used again`, async () => {
+    const { db, said, released } = serverThatRefusesToBegin(code);
+    const work = db.transaction().execute(transaction => transaction.deleteFrom('events').execute());
+    await expect(work).rejects.toMatchObject({ code: 'unavailable', detail: 'database_unavailable' });
+    expect(said).toEqual(['start']);
+    expect(released).toEqual([expect.any(Error)]);
+  });
 
-test('where only the begin was given up, nobody can say that nothing was changed', async () => {
-  const { said, released, outcome } = serverThatRefusesToBegin('57014', { takesStatements: true });
-  expect(isOutcomeUnknown(await outcome)).toBe(true);
-  expect(said).toEqual(['start', 'delete']);
-  expect(released[0]).toBeInstanceOf(Error);
-});
+  test(`${what}: a question that went with the begin fails for its reason`, async () => {
+    const { db, said } = serverThatRefusesToBegin(code);
+    const work = db.transaction().execute(transaction => transaction.selectFrom('events').select('type').execute());
+    await expect(work).rejects.toMatchObject({ code: 'unavailable', detail: 'database_unavailable' });
+    expect(said).toEqual(['start', 'select']);
+  });
+}

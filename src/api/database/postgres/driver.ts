@@ -125,6 +125,7 @@ class Connection implements DatabaseConnection {
   readonly #primary: Primary;
   /** ID of the transaction under way, as the server calls it; undefined outside of one. */
   #begun: Promise<string> | undefined;
+  #lastSent: Promise<unknown> = Promise.resolve();
   #broken: Error | undefined;
 
   constructor(client: pg.PoolClient, primary: Primary) {
@@ -134,10 +135,14 @@ class Connection implements DatabaseConnection {
 
   async executeQuery<R>(compiled: CompiledQuery): Promise<QueryResult<R>> {
     const { sql, parameters, query } = compiled;
+    const isChange = query.kind !== 'SelectQueryNode';
+    const values = [...parameters];
     // What is in a transaction is undone with its connection.
-    const mayStay = this.#begun === undefined && query.kind !== 'SelectQueryNode';
+    const mayStay = this.#begun === undefined && isChange;
     const { command, rowCount, rows } = await this.#do(mayStay, () =>
-      this.#client.query<R & pg.QueryResultRow>({ name: statementOf(compiled), text: sql, values: [...parameters] }),
+      this.#inTurn(isChange, () =>
+        this.#client.query<R & pg.QueryResultRow>({ name: statementOf(compiled), text: sql, values }),
+      ),
     ).catch(async error => {
       await this.#begun; // where that failed, it is the reason
       throw error;
@@ -151,7 +156,20 @@ class Connection implements DatabaseConnection {
   }
 
   /**
-   * Sends the begin of a transaction, without waiting for the answer: what is asked next goes to the server with it.
+   * Sends something when what was asked before is on its way. A question may go with the begin of its transaction; what
+   * changes anything must not be carried out where that fails.
+   */
+  async #inTurn<T>(isChange: boolean, send: () => Promise<T>): Promise<T> {
+    const sent = this.#lastSent.then(async () => {
+      if (isChange) await this.#begun;
+      return { answer: send() };
+    });
+    this.#lastSent = sent.catch(() => {});
+    return (await sent).answer;
+  }
+
+  /**
+   * Sends the begin of a transaction, without waiting for the answer: questions that come next go to the server with it.
    * `modes` as SQL has them, e.g. `isolation level repeatable read`; empty: the server's.
    */
   begin(modes: string): void {
@@ -170,10 +188,9 @@ class Connection implements DatabaseConnection {
       assert(id !== '', 'a transaction has no ID');
       return id;
     } catch (error) {
-      if (this.#broken) throw error;
-      // The server is there, and has carried out what came behind it outside of any transaction.
-      this.#broken = error instanceof Error ? error : new Error(String(error));
-      throw away(error, true);
+      // Nobody may have it again: what came behind the begin may hold locks, or be under way.
+      this.#broken ??= error instanceof Error ? error : new Error(String(error));
+      throw error;
     }
   }
 
