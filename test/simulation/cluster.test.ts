@@ -41,6 +41,8 @@ test('seeds with which something did not hold once', async () => {
   await simulateSeeds(509_620, 1);
   // A machine stood still with its clock after a move whose control process had ended before it heard of its end.
   await simulateSeeds(1_002_382, 1);
+  // The same, and its clock went on: until its gate looked at that, it ran what had been brought back meanwhile.
+  await simulateSeeds(1_015_718, 1);
   // A control process was taken for dead in a move, began another one of the same sandbox, and took its row for both.
   await simulateSeeds(1_002_829, 1);
 });

@@ -72,23 +72,23 @@ export class SimMachine {
     this.gate = this.#start();
   }
 
-  /** It stands still with all its sandboxes, as a virtual machine does. */
-  standStill(ms: number): void {
+  /**
+   * It stands still with all its sandboxes, as a virtual machine does, and maybe its clock with it. `known`: the
+   * executions of which control knows that they run here.
+   */
+  standStill(ms: number, withClock: boolean, known: ReadonlySet<string>): void {
     this.process.stoppedUntilMs = this.#world.nowMs + ms;
-  }
-
-  /** So does its clock. `known`: the executions of which control knows that they run here. */
-  standStillWithClock(ms: number, known: ReadonlySet<string>): void {
-    this.standStill(ms);
-    this.#clock.startMs -= ms;
-    this.#isBehindUntilMs = Number.POSITIVE_INFINITY;
     for (const executionId of this.running.keys()) if (!known.has(executionId)) this.#late.add(executionId);
+    if (withClock) {
+      this.#clock.startMs -= ms;
+      this.#isBehindUntilMs = Number.POSITIVE_INFINITY;
+    } else this.#isBehindUntilMs = Math.max(this.#isBehindUntilMs, this.process.stoppedUntilMs + tickMs);
   }
 
   /**
    * What was on its way to a machine that stood still with its clock may begin when that goes on, until control is
-   * heard, and run until control has looked through the machine, as may what had begun there without its hearing of it:
-   * docs/cluster.md says so.
+   * heard, and run until control has looked through the machine, as may what had begun there without its hearing of it.
+   * That runs on a machine whose clock went on, too, until its gate has looked at the clock. docs/cluster.md says so.
    */
   isLate(executionId: string): boolean {
     return this.#late.has(executionId) && this.#isBehindUntilMs > this.#world.nowMs;

@@ -309,11 +309,10 @@ class Run {
 
   async #standStill(machine: SimMachine, ms: number, withClock: boolean): Promise<void> {
     if (machine.isStopped) return;
-    if (!withClock) return machine.standStill(ms);
     // Whoever asked for something that begins there may be gone before it has heard of it, or without the database.
     const rows = await sandboxesIn(this.#db, sandboxStates);
     const known = rows.filter(({ state, nodeId }) => state !== 'starting' && nodeId === machine.nodeId);
-    machine.standStillWithClock(ms, new Set(known.map(({ executionId }) => executionId)));
+    machine.standStill(ms, withClock, new Set(known.map(({ executionId }) => executionId)));
   }
 
   async #cut(machine: SimMachine, from: string[], ms: number): Promise<void> {

@@ -169,8 +169,8 @@ class Connection implements DatabaseConnection {
   }
 
   /**
-   * Sends the begin of a transaction, without waiting for the answer: questions that come next go to the server with it.
-   * `modes` as SQL has them, e.g. `isolation level repeatable read`; empty: the server's.
+   * Sends the begin of a transaction, without waiting for the answer: questions that come next go to the server with
+   * it. `modes` as SQL has them, e.g. `isolation level repeatable read`; empty: the server's.
    */
   begin(modes: string): void {
     this.#begun = this.#sendBegin(modes);
