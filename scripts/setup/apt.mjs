@@ -18,8 +18,8 @@ export const patient = Object.entries(patience).flatMap(([name, value]) => ['-o'
 const servicePolicy = '/usr/sbin/policy-rc.d';
 
 /**
- * Runs `work`, which installs packages of which the programs are wanted and not the services: a database or a web server
- * that nobody asked for would take ports of this machine.
+ * Runs `work`, which installs packages of which the programs are wanted and not the services: a database or a web
+ * server that nobody asked for would take ports of this machine.
  */
 export async function startingNoServices(work) {
   if (existsSync(servicePolicy)) return work();

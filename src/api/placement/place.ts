@@ -48,10 +48,11 @@ const startsMax = 8;
  */
 export async function placeSandbox(nodes: Nodes, db: Db, wanted?: Wanted): Promise<Placed> {
   const reached = nodes.list();
-  const { closed, allocations } =
-    reached.length <= namedNodesMax
-      ? await drainingAndAllocations(db, idsOf(reached))
-      : { closed: await drainingNodes(db) };
+  // One machine alone tells nothing of itself, and decides about its room by itself.
+  const areFew = reached.length <= namedNodesMax && reached.every(({ info }) => info);
+  const { closed, allocations } = areFew
+    ? await drainingAndAllocations(db, idsOf(reached))
+    : { closed: await drainingNodes(db) };
   const open = reached.filter(
     ({ nodeId }) => !closed.has(nodeId) && (wanted?.home === undefined || wanted.home === nodeId),
   );

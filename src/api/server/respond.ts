@@ -104,7 +104,9 @@ async function answer<Parts extends RespondDeps>(
   const quota = limitRate(parts, caller);
   const change: Change = {};
   const record = (status: number) =>
-    route.changes ? recordChange(parts, { operation: route.operationId, caller, address, status }, change) : undefined;
+    route.changes
+      ? step('audit', () => recordChange(parts, { operation: route.operationId, caller, address, status }, change))
+      : undefined;
   let reply: Reply;
   try {
     const input = {
@@ -130,7 +132,7 @@ async function answer<Parts extends RespondDeps>(
     throw error;
   }
   compiled.answers.get(reply.status)?.(reply.body instanceof JsonText ? reply.body.parsed() : reply.body);
-  await step('audit', async () => record(reply.status));
+  await record(reply.status);
   if (route.durable) await parts.flushed();
   return responseOf(reply, quota, route.responses[reply.status]?.contentType);
 }

@@ -14,8 +14,8 @@ export type Connections = Disposable & {
 };
 
 /**
- * So many can be kept: an edge has half as many connections as it may have open files (getrlimit(2)), and closes idle ones
- * sooner beyond half of that.
+ * So many can be kept: an edge has half as many connections as it may have open files (getrlimit(2)), and closes idle
+ * ones sooner beyond half of that.
  */
 export function keptMax(): number {
   const [, openFiles] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];

@@ -98,6 +98,7 @@ export function withContent({ node }: Machine, bring: Bringing): NodeProtocol {
         // Most often the node has them, and to ask takes as long as a tenth of a create.
         return await create();
       } catch (error) {
+        // Where it is not a layer that is missing, it is missing the next time, too.
         if (!(error instanceof AtollError) || error.code !== 'not_found') throw error;
         await bring.layers(image.layers);
         return create();

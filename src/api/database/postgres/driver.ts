@@ -125,6 +125,7 @@ class Connection implements DatabaseConnection {
   readonly #primary: Primary;
   /** ID of the transaction under way, as the server calls it; undefined outside of one. */
   #begun: Promise<string> | undefined;
+  /** Resolves when what was asked last is on its way. */
   #lastSent: Promise<unknown> = Promise.resolve();
   #broken: Error | undefined;
 
@@ -139,8 +140,8 @@ class Connection implements DatabaseConnection {
     const values = [...parameters];
     // What is in a transaction is undone with its connection.
     const mayStay = this.#begun === undefined && isChange;
-    const { command, rowCount, rows } = await this.#do(mayStay, () =>
-      this.#inTurn(isChange, () =>
+    const { command, rowCount, rows } = await this.#inTurn(isChange, () =>
+      this.#do(mayStay, () =>
         this.#client.query<R & pg.QueryResultRow>({ name: statementOf(compiled), text: sql, values }),
       ),
     ).catch(async error => {
