@@ -3,7 +3,7 @@ import { cpus } from 'node:os';
 /** Suites that run at a time, however busy the machine is: most of a suite's time is waiting. */
 const suitesMin = 3;
 /** And the most, where the processors are idle all the same: each has memory and files of its own. */
-const suitesMax = 4;
+const suitesMax = 6;
 /** Time over which the processors are looked at before one more suite begins, ms. */
 const lookMs = 10_000;
 /** Part of the processors' time, from 0 to 1, that has to be idle for one more suite. */
