@@ -2,6 +2,7 @@ import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { sealedBytes, sealFrames } from '../../../base/crypto/frames.ts';
 import { AtollError } from '../../../base/error.ts';
+import { syncTree } from '../../../base/sync.ts';
 import type { DraftCarrier, PauseCarrier, PauseFacts } from '../../../protocol/cluster.ts';
 import type { ExecutionRef, MemoryFacts, PausedSandbox } from '../../../protocol/node.ts';
 import type { Drivers } from '../../drivers/drivers.ts';
@@ -201,6 +202,8 @@ async function keepArrived(parts: CarryParts, record: PausedRecord, folder: stri
   if (sandboxes.get(sandboxId))
     throw new AtollError('conflict', `sandbox ${sandboxId} is on this node already, as another execution`);
   try {
+    // The checksums write out what is beside them, and no memory: that is in a folder of its own.
+    await syncTree(folder);
     renameSync(folder, records.keptOf(sandboxId));
     await kept.writeChecksums(sandboxId);
     await records.write(record);
