@@ -3,7 +3,7 @@ import { Sandbox, type SandboxOpts } from 'e2b';
 import { copyFileSync, mkdtempSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { messageOf } from '../../../src/base/error.ts';
+import { messageOf, systemCodeOf } from '../../../src/base/error.ts';
 import { readMachineIdentity } from '../../../src/bin/cluster/join.ts';
 import type { NodeIdentity } from '../../../src/wire/tls/listen-tls.ts';
 import { PostgresCluster } from '../../api/postgres.ts';
@@ -404,9 +404,14 @@ function begin(command: string[], env: Record<string, string>): Running {
 
 /** Sends a signal to a process and all that it has started, the first one last: it looks after the others. */
 function signalAll(pid: number, signal: 'SIGSTOP' | 'SIGCONT'): void {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ').filter(Boolean);
-  for (const child of children) signalAll(Number(child), signal);
-  process.kill(pid, signal);
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ').filter(Boolean);
+    for (const child of children) signalAll(Number(child), signal);
+    process.kill(pid, signal);
+  } catch (error) {
+    // What ends between the look and the signal needs none.
+    if (!['ENOENT', 'ESRCH'].includes(systemCodeOf(error))) throw error;
+  }
 }
 
 async function stop({ child }: Running): Promise<void> {
