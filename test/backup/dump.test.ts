@@ -1,11 +1,14 @@
 import { expect, test } from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connectStore, openStore } from '../../src/api/database/database.ts';
 import type { StoreLocation } from '../../src/api/database/db.ts';
 import { dumpStore } from '../../src/api/database/dump.ts';
+import { sandboxDirectory, sandboxFiles } from '../../src/api/backup/places.ts';
 import { forgetUnkept } from '../../src/api/backup/restored-state.ts';
+import { packSandboxes } from '../../src/api/backup/sandboxes.ts';
+import { writeState } from '../../src/api/backup/state.ts';
 import { loadDump } from '../../src/api/database/load-dump.ts';
 import { recordVolumeEvent } from '../../src/api/event/store/write.ts';
 import { inTransaction } from '../../src/api/database/db.ts';
@@ -108,6 +111,29 @@ onEachDatabase(database => {
     expect(told.map(({ subject_id, body_json }) => [subject_id, JSON.parse(body_json).eventData.kill_reason])).toEqual([
       [running.sandboxID, 'lost'],
     ]);
+  });
+
+  test('a sandbox that was resumed after the dump is left out, even where it is paused again', async () => {
+    await using platform = await Platform.start({ database });
+    await using place = await scene();
+    const [still, again] = [await platform.createSandbox(), await platform.createSandbox()];
+    for (const { sandboxID } of [still, again]) await platform.call('POST', `/sandboxes/${sandboxID}/pause`);
+    const [dataDir, staging] = ['data', 'staging'].map(name => join(place.scratch, name)) as [string, string];
+    for (const { sandboxID } of [still, again]) {
+      const directory = sandboxDirectory(dataDir, sandboxID);
+      mkdirSync(join(directory, 'kept'), { recursive: true });
+      writeFileSync(join(directory, sandboxFiles.record), JSON.stringify({ state: 'paused', image: { layers: [] } }));
+      writeFileSync(join(directory, sandboxFiles.disk), 'files');
+    }
+    mkdirSync(staging);
+    const state = await writeState(platform.location, staging, join(place.scratch, 'copy.sqlite'));
+    await platform.call('POST', `/sandboxes/${again.sandboxID}/connect`, { timeout: 60 });
+    await platform.call('POST', `/sandboxes/${again.sandboxID}/pause`);
+    const packing = packSandboxes({ dataDir, database: platform.location }, staging, state.paused);
+    expect(await packing).toMatchObject({
+      packed: [still.sandboxID],
+      leftOut: [{ sandboxId: again.sandboxID, reason: 'it was resumed meanwhile' }],
+    });
   });
 
   test('a dump is of one moment while others write', async () => {

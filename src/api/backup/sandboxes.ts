@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { AtollError, messageOf } from '../../base/error.ts';
 import { connectStore } from '../database/database.ts';
 import type { Place } from '../installation/place.ts';
-import { findExecution, sandboxesIn } from '../sandbox/store/read.ts';
+import { findExecution } from '../sandbox/store/read.ts';
 import { layerFile, sandboxDirectory, sandboxFiles } from './places.ts';
 import { pack, unpackInto } from './tar.ts';
 
@@ -14,12 +14,19 @@ export type PackedSandboxes = {
   leftOut: { sandboxId: string; reason: string }[];
 };
 
-/** Packs disks of paused sandboxes; of one that is resumed meanwhile, nothing. */
-export async function packSandboxes({ dataDir, database }: Place, staging: string): Promise<PackedSandboxes> {
+/**
+ * Packs disks of the sandboxes that the backup's state has as paused; of one that was resumed since, nothing, even where
+ * it is paused again: its files would be those of a later execution than its row.
+ */
+export async function packSandboxes(
+  { dataDir, database }: Place,
+  staging: string,
+  paused: readonly { sandboxId: string; executionId: string }[],
+): Promise<PackedSandboxes> {
   await using store = connectStore(database);
   const result: PackedSandboxes = { packed: [], layers: new Set(), leftOut: [] };
   mkdirSync(join(staging, 'sandboxes'));
-  for (const sandbox of await sandboxesIn(store.db, ['paused'])) {
+  for (const sandbox of paused) {
     const { sandboxId } = sandbox;
     const file = join(staging, 'sandboxes', `${sandboxId}.tar`);
     try {

@@ -21,12 +21,13 @@ import { forgetUnkept } from './restored-state.ts';
 const stateFile = 'state.jsonl';
 const linesAtOnce = 500;
 
-/**
- * Writes the state into the backup and answers which layers its templates are made from. `scratch` is the path of a
- * file for a copy of the database.
- */
-export async function writeState(location: StoreLocation, staging: string, scratch: string): Promise<Set<string>> {
+/** What a backup's state refers to: the layers that its templates are made from, and its paused sandboxes. */
+type WrittenState = { layers: Set<string>; paused: { sandboxId: string; executionId: string }[] };
+
+/** Writes the state into the backup. `scratch` is the path of a file for a copy of the database. */
+export async function writeState(location: StoreLocation, staging: string, scratch: string): Promise<WrittenState> {
   const layers = new Set<string>();
+  const paused: WrittenState['paused'] = [];
   const file = await open(join(staging, stateFile), 'wx', 0o600);
   try {
     let lines: string[] = [];
@@ -37,13 +38,15 @@ export async function writeState(location: StoreLocation, staging: string, scrat
     for await (const { line, table, row } of dumpStore(location, scratch)) {
       if (table === 'builds' && row?.['status'] === 'ready')
         for (const digest of JSON.parse(String(row['layers_json'])) as string[]) layers.add(layerFile(digest));
+      if (table === 'sandboxes' && row?.['state'] === 'paused')
+        paused.push({ sandboxId: String(row['sandbox_id']), executionId: String(row['execution_id']) });
       if (lines.push(line) >= linesAtOnce) await flush();
     }
     await flush();
   } finally {
     await file.close();
   }
-  return layers;
+  return { layers, paused };
 }
 
 /**

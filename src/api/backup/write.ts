@@ -58,9 +58,9 @@ export async function writeBackup(
   try {
     copyPlainFiles(dataDir, staging);
     linkLayers(dataDir, staging);
-    const ofTemplates = await writeState(database, staging, join(scratch, 'copy.sqlite'));
-    const sandboxes = options.sandboxes ? await packSandboxes(place, staging) : noSandboxes;
-    const layers = pickLayers(dataDir, staging, ofTemplates.union(sandboxes.layers));
+    const state = await writeState(database, staging, join(scratch, 'copy.sqlite'));
+    const sandboxes = options.sandboxes ? await packSandboxes(place, staging, state.paused) : noSandboxes;
+    const layers = pickLayers(dataDir, staging, state.layers.union(sandboxes.layers));
     for (const name of nodeFiles)
       if (existsSync(join(dataDir, 'node', name)))
         await pack(join(dataDir, 'node', name), join(staging, `${name}.tar`), { live: true });
