@@ -15,8 +15,8 @@ export type PackedSandboxes = {
 };
 
 /**
- * Packs disks of the sandboxes that the backup's state has as paused; of one that was resumed since, nothing, even where
- * it is paused again: its files would be those of a later execution than its row.
+ * Packs disks of the sandboxes that the backup's state has as paused; of one that was resumed since, nothing, even
+ * where it is paused again: its files would be those of a later execution than its row.
  */
 export async function packSandboxes(
   { dataDir, database }: Place,

@@ -149,7 +149,10 @@ onEachDatabase(database => {
     expect(await volumeRemovalsOn(db, 'node-1')).toEqual([{ volumeId: 'one', recordedAtUs: startUs }]);
     const there = { ...made, nodeId: 'node-2' };
     expect(await beginMove(db, there, 'node-1', first)).toBe('left_over');
-    await forgetVolumeRemoval(db, 'one');
+    // That what another machine had is gone says nothing of this one.
+    await forgetVolumeRemoval(db, there);
+    expect(await volumeRemovalsOn(db, 'node-1')).toHaveLength(1);
+    await forgetVolumeRemoval(db, made);
     // One whose process is over is settled by another.
     expect(await beginMove(db, there, 'node-1', first)).toBe('begun');
     const late = { ...second, nowUs: startUs + 2000 };
@@ -197,10 +200,11 @@ onEachDatabase(database => {
     expect(await findVolume(db, 'one')).toEqual({ ...volume(mine.teamId, 'one'), movingTo: null, copy: null });
     expect((await volumesOnNode(db, 'node-1')).length).toBe(3);
     const last = { shownMax: 10, nowUs: startUs + 5 };
-    expect(await deleteVolume(db, volume(mine.teamId, 'one'), last)).toEqual({ deleted: true });
+    expect(await deleteVolume(db, volume(mine.teamId, 'one'), last)).toEqual({ deleted: true, nodeId: 'node-1' });
     expect(await volumeRemovalsOn(db, 'node-1')).toEqual([{ volumeId: 'one', recordedAtUs: startUs + 5 }]);
     // A second deletion finds nothing and tells of nothing.
-    await deleteVolume(db, volume(mine.teamId, 'one'), { ...last, nowUs: startUs + 6 });
+    const again = await deleteVolume(db, volume(mine.teamId, 'one'), { ...last, nowUs: startUs + 6 });
+    expect(again).toEqual({ deleted: true, nodeId: null });
     expect(await volumeRemovalsOn(db, 'node-1')).toEqual([{ volumeId: 'one', recordedAtUs: startUs + 5 }]);
     // An ID that is used again is nobody's leftover.
     expect(await insertVolume(db, volume(mine.teamId, 'one'), 3)).toBe('inserted');

@@ -156,7 +156,7 @@ export async function adoptVolume(
 export async function discardVolume(deps: OrphanDeps, volumeId: string): Promise<void> {
   const { nodeId } = await orphanVolume(deps, volumeId);
   await deps.nodes.get(nodeId).volumes.remove(volumeId);
-  await forgetVolumeRemoval(deps.db, volumeId);
+  await forgetVolumeRemoval(deps.db, { volumeId, nodeId });
 }
 
 async function orphanVolume(deps: OrphanDeps, volumeId: string): Promise<OrphanVolume> {

@@ -24,7 +24,7 @@ export async function reconcileVolumes({ clock, db, log, nodes }: RemoveVolumeDe
         // What comes there now is somebody's as soon as it has come.
         if ((await findVolume(db, volumeId))?.movingTo === nodeId) continue;
         if (!known.has(volumeId)) await protocol.volumes.remove(volumeId);
-        await forgetVolumeRemoval(db, volumeId);
+        await forgetVolumeRemoval(db, { volumeId, nodeId });
       } catch (error) {
         log.warn('a volume that was deleted is deleted later', { volumeId, error: messageOf(error) });
       }

@@ -218,7 +218,7 @@ export class VolumeCopies {
       const now = await findVolume(db, volumeId);
       if (now?.nodeId === nodeId || now?.movingTo === nodeId) return;
       await machines.get(nodeId).volumes.remove(volumeId);
-      await forgetVolumeRemoval(db, volumeId);
+      await forgetVolumeRemoval(db, { volumeId, nodeId });
     } catch (error) {
       log.warn('what a machine has left of a volume is removed later', { volumeId, nodeId, error: messageOf(error) });
     }

@@ -48,7 +48,7 @@ export async function createVolume(deps: NewVolumeDeps, team: TeamRecord, name: 
   const made = { ...volume, movingTo: null, copy: null };
   if (outcome === 'inserted') return made;
   await protocol.volumes.remove(volume.volumeId);
-  await forgetVolumeRemoval(deps.db, volume.volumeId);
+  await forgetVolumeRemoval(deps.db, volume);
   return refuse(outcome, name, volumes) ?? made;
 }
 
@@ -110,8 +110,8 @@ export async function removeVolume(
 ): Promise<VolumeRecord> {
   const volume = await readVolume(db, team, volumeId);
   const outcome = await deleteVolume(db, volume, { shownMax: usersShownMax, nowUs: clock() });
-  if (!outcome.deleted && outcome.sandboxIds.length === 0) throw volumeMoves(volume.name);
   if (!outcome.deleted) {
+    if (outcome.sandboxIds.length === 0) throw volumeMoves(volume.name);
     throw new AtollError(
       'conflict',
       `Volume "${volume.name}" is mounted in ${outcome.sandboxIds.join(', ')} (running or paused): kill what has ` +
@@ -120,8 +120,9 @@ export async function removeVolume(
   }
   // The reconciler deletes what a node that does not answer keeps.
   try {
-    await nodes.get(volume.nodeId).volumes.remove(volume.volumeId);
-    await forgetVolumeRemoval(db, volume.volumeId);
+    if (outcome.nodeId === null) return volume;
+    await nodes.get(outcome.nodeId).volumes.remove(volume.volumeId);
+    await forgetVolumeRemoval(db, { volumeId: volume.volumeId, nodeId: outcome.nodeId });
   } catch (error) {
     log.warn('the content of a deleted volume is deleted later', {
       volumeId: volume.volumeId,

@@ -14,9 +14,12 @@ export async function recordVolumeRemoval(
     .execute();
 }
 
-/** Forgets that the content of a volume is to go. */
-export async function forgetVolumeRemoval(db: Db, volumeId: string): Promise<void> {
-  await db.deleteFrom('volume_removals').where('volume_id', '=', volumeId).execute();
+/** Forgets that the content of a volume is to go from a machine. Another one may have some of it left. */
+export async function forgetVolumeRemoval(
+  db: Db,
+  { volumeId, nodeId }: Pick<VolumeRecord, 'volumeId' | 'nodeId'>,
+): Promise<void> {
+  await db.deleteFrom('volume_removals').where('volume_id', '=', volumeId).where('node_id', '=', nodeId).execute();
 }
 
 /** Forgets what is left of volumes on a machine that never comes back. */

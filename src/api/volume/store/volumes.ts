@@ -110,12 +110,15 @@ export async function volumesOnNode(db: Db, nodeId: string): Promise<string[]> {
   return rows.map(row => row.volume_id);
 }
 
-/** Deletes a volume that no sandbox has and that is not being moved; else answers who has it, up to `shownMax`. */
+/**
+ * Deletes a volume that no sandbox has and that is not being moved; else answers who has it, up to `shownMax`.
+ * `nodeId`: where its content was, by now nobody's; null where it was deleted before.
+ */
 export async function deleteVolume(
   db: Db,
   volume: NewVolume,
   { shownMax, nowUs }: { shownMax: number; nowUs: number },
-): Promise<{ deleted: true } | { deleted: false; sandboxIds: string[] }> {
+): Promise<{ deleted: true; nodeId: string | null } | { deleted: false; sandboxIds: string[] }> {
   const { volumeId } = volume;
   return inTransaction(db, async db => {
     // PostgreSQL: sandboxes that are being created with it hold the row, or find it gone.
@@ -139,6 +142,6 @@ export async function deleteVolume(
       await recordVolumeRemoval(db, { volumeId, nodeId: gone.node_id }, nowUs);
       await recordVolumeEvent(db, volume, { type: 'deleted', atUs: nowUs });
     }
-    return { deleted: true };
+    return { deleted: true, nodeId: gone?.node_id ?? null };
   });
 }
