@@ -17,8 +17,11 @@ type Proof = { provenAtUs: number | null };
  */
 export type TeamCaller = Proof & { kind: 'team'; team: TeamRecord; role: Role; actor: Actor };
 
+/** What a person was let in by, as it is stored. */
+export type HeldCredential = { kind: 'accessToken' | 'session'; digest: string };
+
 /** A person, by an access token or a session. */
-export type UserCaller = Proof & { kind: 'user'; user: UserRecord; actor: Actor };
+export type UserCaller = Proof & { kind: 'user'; user: UserRecord; held: HeldCredential; actor: Actor };
 
 /** The operator. */
 export type AdminCaller = Proof & { kind: 'admin'; actor: Actor };

@@ -1,7 +1,14 @@
 import { expect, test } from 'bun:test';
 import { steadyClock } from '../../../src/base/clock.ts';
 import { sha256Hex } from '../../../src/base/crypto/secret.ts';
-import { createUser } from '../../../src/api/team/rules/provision-user.ts';
+import { createAccessToken } from '../../../src/api/credential/rules/access-tokens.ts';
+import { changePassword } from '../../../src/api/session/rules/accounts.ts';
+import { createSignInLink } from '../../../src/api/session/rules/links.ts';
+import { signIn as signInByProof } from '../../../src/api/session/rules/sign-in.ts';
+import { listSessions } from '../../../src/api/session/store/sessions.ts';
+import { createInvitation } from '../../../src/api/team/rules/invitations.ts';
+import { addMember, createUser } from '../../../src/api/team/rules/provision-user.ts';
+import { findUsers, setPassword } from '../../../src/api/team/store/user.ts';
 import type { OidcFile } from '../../../src/protocol/oidc.ts';
 import { signInThere, startIdentityProvider } from '../../support/identity-provider/identity-provider.ts';
 import { onEachDatabase } from '../databases.ts';
@@ -10,6 +17,7 @@ import { Platform, call } from '../platform.ts';
 const page = { 'sec-fetch-site': 'same-origin', host: 'localhost:3000' };
 const redirectUri = 'http://localhost:3000/dashboard/signin';
 const secret = 'of the page';
+const password = 'correct horse battery';
 const people = {
   ada: { name: 'Ada', email: 'Ada@Example.com', email_verified: true },
   bob: { name: 'Bob', email: 'bob@elsewhere.com', email_verified: true },
@@ -70,6 +78,92 @@ test('a verified address of the domain joins its account; no other does', async 
   });
   expect(await signIn(platform, 'bob')).toMatchObject({ status: 403 });
   expect(await signIn(platform, 'ada')).toMatchObject({ status: 201, body: { user: { id: user.userId } } });
+});
+
+/** Eve's account with Ada's address, made by an invitation, and what Eve can come in by. */
+async function preempt(platform: Platform) {
+  const { parts } = platform.api;
+  const { path } = await createInvitation(parts, platform.team, 'admin', '');
+  const account = { invitation: path.split('#')[1], name: 'Eve', email: 'ada@example.com', password };
+  const made = await ask(platform, '/session/invited', account);
+  const { user } = made.body as { user: { id: string } };
+  const cookie = made.headers.get('set-cookie')?.split(';')[0] ?? '';
+  const asEve = { ...page, cookie };
+  const created = await ask(platform, '/access-tokens', { name: 'of Eve' }, asEve);
+  const token = { authorization: `Bearer ${(created.body as { token: string }).token}` };
+  const [listed] = (await call(platform.socketPath, 'GET', '/teams', undefined, token)).body as { apiKey: string }[];
+  const link = (await createSignInLink(parts, user.id)).path.split('#')[1];
+  return { userId: user.id, asEve, token, key: { 'x-api-key': listed?.apiKey ?? '' }, link };
+}
+
+onEachDatabase(database => {
+  test('whoever made an account with an address of somebody else has no way into it once that one comes', async () => {
+    await using provider = await startIdentityProvider(redirectUri, people);
+    await using platform = await Platform.start({ database, oidc: { ...provider.file, ...rules } });
+    const eve = await preempt(platform);
+    const get = async (path: string, headers: Record<string, string>) =>
+      (await call(platform.socketPath, 'GET', path, undefined, headers)).status;
+    const statuses = async () => [
+      await get('/session', eve.asEve),
+      await get('/templates', eve.token),
+      await get('/v2/sandboxes', eve.key),
+    ];
+    expect(await statuses()).toEqual([200, 200, 200]);
+    expect(await signIn(platform, 'ada')).toMatchObject({
+      status: 201,
+      body: { user: { id: eve.userId, hasPassword: false } },
+    });
+    expect(await statuses()).toEqual([401, 401, 401]);
+    expect((await ask(platform, '/session', { email: 'ada@example.com', password })).status).toBe(401);
+    expect((await ask(platform, '/session', { code: eve.link })).status).toBe(401);
+  });
+});
+
+test('a request that is under way when its session ends makes nothing that stays', async () => {
+  await using provider = await startIdentityProvider(redirectUri, people);
+  await using platform = await Platform.start({ oidc: { ...provider.file, ...rules } });
+  const eve = await preempt(platform);
+  const { parts } = platform.api;
+  const user = (await findUsers(parts.db, [eve.userId])).get(eve.userId);
+  const [session] = await listSessions(parts.db, eve.userId);
+  if (!user || !session) throw new Error('Eve has an account and a session');
+  expect((await signIn(platform, 'ada')).status).toBe(201);
+  const refused = expect.objectContaining({ code: 'unauthenticated' });
+  const from = { address: '', userAgent: '' };
+  const held = { kind: 'session', digest: session.digest } as const;
+  await expect(createAccessToken(parts, user, 'late', { held })).rejects.toEqual(refused);
+  await expect(changePassword(parts, user, session, password, from)).rejects.toEqual(refused);
+});
+
+test('a password that is taken away while it is tried signs nobody in', async () => {
+  await using provider = await startIdentityProvider(redirectUri, people);
+  await using platform = await Platform.start({ oidc: { ...provider.file, ...rules } });
+  const eve = await preempt(platform);
+  const { parts } = platform.api;
+  const passwords = {
+    ...parts.passwords,
+    async verify(text: string, hash: string | null) {
+      const isRight = await parts.passwords.verify(text, hash);
+      await setPassword(parts.db, eve.userId, null);
+      return isRight;
+    },
+  };
+  const proof = { email: 'ada@example.com', password };
+  await expect(signInByProof({ ...parts, passwords }, proof, { address: '', userAgent: '' })).rejects.toMatchObject({
+    code: 'unauthenticated',
+  });
+});
+
+test('who got an account from the operator keeps his tokens when he first signs in at the provider', async () => {
+  await using provider = await startIdentityProvider(redirectUri, people);
+  await using platform = await Platform.start({ oidc: { ...provider.file, ...rules } });
+  const { parts } = platform.api;
+  const user = await createUser(parts, { email: 'ada@example.com', name: 'Ada' });
+  await addMember(parts, platform.team, user);
+  const { text } = await createAccessToken(parts, user, 'of a program');
+  expect(await signIn(platform, 'ada')).toMatchObject({ status: 201, body: { user: { id: user.userId } } });
+  const headers = { authorization: `Bearer ${text}` };
+  expect((await call(platform.socketPath, 'GET', '/templates', undefined, headers)).status).toBe(200);
 });
 
 test('an answer is taken once, from the page that began it, and for a while', async () => {

@@ -233,7 +233,7 @@ onEachDatabase(database => {
     const { user: another } = await platform.user();
     // The platform's own key is one; that of the user's first token is another's.
     await atOnce(number => createApiKey(parts, team, `key ${number}`, null, 2));
-    await atOnce(number => createAccessToken(parts, user, `token ${number}`, 2));
+    await atOnce(number => createAccessToken(parts, user, `token ${number}`, { tokensMax: 2 }));
     await atOnce(number => addMember(parts, team, number === 1 ? user : another, 'viewer', 1));
     await atOnce(number => createSecret(parts, team, { name: `secret-${number}`, value: 'x' }, 1));
     await expect(createUser(parts, { email: null, name: 'one more' }, 2)).rejects.toMatchObject({

@@ -19,7 +19,7 @@ export const createAccessTokenRoute = route({
   body: NewAccessToken,
   responses: { 201: { description: 'The token, shown this once', schema: CreatedAccessToken } },
   async handle(deps: { clock: Clock; db: Db }, { caller, body, audit }) {
-    const { token, text } = await createAccessToken(deps, caller.user, body.name);
+    const { token, text } = await createAccessToken(deps, caller.user, body.name, { held: caller.held });
     audit({ target: `accessToken:${token.tokenId}`, after: { name: token.name } });
     return { status: 201, body: { ...accessTokenView(token), token: text } };
   },

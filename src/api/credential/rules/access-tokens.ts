@@ -3,6 +3,8 @@ import { newUuid, isUuid } from '../../../base/id.ts';
 import { deleteAccessToken, insertAccessToken, listAccessTokens } from '../store/access-token.ts';
 import { lockUser } from '../../team/store/lock.ts';
 import { newCredential } from './credential.ts';
+import { requireHeld } from './held.ts';
+import type { HeldCredential } from '../caller.ts';
 import type { AccessTokenRecord } from '../record.ts';
 import type { UserRecord } from '../../team/record.ts';
 import type { Clock } from '../../../base/clock.ts';
@@ -14,19 +16,20 @@ import type { CredentialCache } from './cache.ts';
 const accessTokensMax = 200;
 
 /**
- * A new access token of a user. `text` is the token itself: it is shown now or never. Throws `rate_limited` where the
- * user has `tokensMax`.
+ * A new access token of a user. `text` is the token itself: it is shown now or never. `held`: what the user asks by.
+ * Throws `rate_limited` where the user has `tokensMax`, `unauthenticated` where `held` has ended.
  */
 export async function createAccessToken(
   { clock, db }: { clock: Clock; db: Db },
   user: UserRecord,
   name: string,
-  tokensMax: number = accessTokensMax,
+  { held, tokensMax = accessTokensMax }: { held?: HeldCredential; tokensMax?: number } = {},
 ): Promise<{ token: AccessTokenRecord; text: string }> {
   const { text, record } = newCredential('accessToken', name, clock());
   const token = { ...record, tokenId: newUuid(), userId: user.userId };
   await inTransaction(db, async db => {
     await lockUser(db, user.userId);
+    if (held) await requireHeld(db, held);
     if ((await listAccessTokens(db, user.userId)).length >= tokensMax)
       throw new AtollError(
         'rate_limited',

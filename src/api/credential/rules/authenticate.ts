@@ -6,7 +6,7 @@ import { sessionDigest } from '../../session/cookie.ts';
 import type { KnownSession } from '../../session/record.ts';
 import { readVolumeToken } from '../../volume/rules/token.ts';
 import type { Membership, TeamRecord, UserRecord } from '../../team/record.ts';
-import type { Actor, AdminCaller, Caller, SessionCaller, TeamCaller, Way } from '../caller.ts';
+import type { Actor, AdminCaller, Caller, HeldCredential, SessionCaller, TeamCaller, Way } from '../caller.ts';
 import type { Db } from '../../database/db.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { CredentialCache } from './cache.ts';
@@ -87,7 +87,9 @@ const finders: Record<Way, (deps: AuthenticationDeps, credentials: Credentials) 
   },
   async user(deps, credentials) {
     const person = await findPerson(deps.credentials, credentials);
-    return person && { kind: 'user', user: person.user, provenAtUs: person.provenAtUs, actor: userActor(person.user) };
+    if (!person) return null;
+    const { user, provenAtUs, held } = person;
+    return { kind: 'user', user, provenAtUs, held, actor: userActor(user) };
   },
   async userTeam(deps, credentials) {
     if (credentials.teamId === null) return null;
@@ -136,18 +138,18 @@ const finders: Record<Way, (deps: AuthenticationDeps, credentials: Credentials) 
 
 const operatorActor: Actor = { kind: 'admin', id: null };
 
-type Person = { user: UserRecord; memberships: Membership[]; provenAtUs: number | null };
+type Person = { user: UserRecord; memberships: Membership[]; provenAtUs: number | null; held: HeldCredential };
 
 /** The user behind an access token or a session. */
 async function findPerson(cache: CredentialCache, credentials: Credentials): Promise<Person | null> {
   const { bearer } = credentials;
   const digest = bearer === null ? null : digestOf('accessToken', bearer);
   const token = digest === null ? null : await cache.accessToken(digest);
-  if (token) return { ...token, provenAtUs: null };
+  if (token && digest !== null) return { ...token, provenAtUs: null, held: { kind: 'accessToken', digest } };
   const known = await findSession(cache, credentials);
-  return known && known.user
-    ? { user: known.user, memberships: known.memberships, provenAtUs: known.session.provenAtUs }
-    : null;
+  if (!known?.user) return null;
+  const { session, user, memberships } = known;
+  return { user, memberships, provenAtUs: session.provenAtUs, held: { kind: 'session', digest: session.digest } };
 }
 
 async function sessionCaller(

@@ -44,3 +44,8 @@ export async function deleteAccessToken(db: Db, userId: string, tokenId: string)
     .executeTakeFirst();
   return result.numDeletedRows > 0n;
 }
+
+/** Removes all tokens of a user. */
+export async function deleteAccessTokensOf(db: Db, userId: string): Promise<void> {
+  await db.deleteFrom('access_tokens').where('user_id', '=', userId).execute();
+}

@@ -83,10 +83,7 @@ export const changePasswordRoute = route({
   responses: { 201: begins },
   async handle(deps: Accounts & { passwords: Passwords }, { caller, body, address, userAgent, audit }) {
     audit({ target: `user:${caller.user.userId}`, after: { password: 'changed' } });
-    return begun(
-      deps,
-      await changePassword(deps, caller.user, caller.session.isOperator, body.password, { address, userAgent }),
-    );
+    return begun(deps, await changePassword(deps, caller.user, caller.session, body.password, { address, userAgent }));
   },
 });
 

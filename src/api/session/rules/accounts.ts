@@ -1,12 +1,19 @@
 import { AtollError } from '../../../base/error.ts';
 import { inTransaction } from '../../database/db.ts';
+import type { Db } from '../../database/db.ts';
+import { endListedKeys } from '../../credential/rules/api-keys.ts';
+import { deleteAccessTokensOf } from '../../credential/store/access-token.ts';
+import { requireHeld } from '../../credential/rules/held.ts';
 import type { Accounts } from '../../team/rules/provision-team.ts';
 import { takeInvitation } from '../../team/rules/invitations.ts';
 import { addMember, createUser } from '../../team/rules/provision-user.ts';
+import { teamsOf } from '../../team/store/member.ts';
+import { lockUser } from '../../team/store/lock.ts';
 import { setPassword } from '../../team/store/user.ts';
 import type { TeamRecord, UserRecord } from '../../team/record.ts';
 import type { SessionRecord } from '../record.ts';
 import { deleteSession, deleteSessionsOf } from '../store/sessions.ts';
+import { deleteSignInLinksOf } from '../store/sign-in-links.ts';
 import { beginSession } from './begin.ts';
 import type { Begun, From } from './begin.ts';
 import type { Passwords } from './passwords.ts';
@@ -59,19 +66,37 @@ export async function createInvitedAccount(
   return { ...(await beginSession(deps, { userId: made.user.userId, isOperator: false }, from)), ...made };
 }
 
-/** Sets a user's password. Every session of the user ends, and a new one begins. */
+/**
+ * Sets the password of the user of a session. Every session of the user ends, and a new one begins. Throws
+ * `unauthenticated` where the session has ended meanwhile.
+ */
 export async function changePassword(
   deps: Deps,
   { userId }: UserRecord,
-  isOperator: boolean,
+  { digest, isOperator }: SessionRecord,
   password: string,
   from: From,
 ): Promise<Begun> {
   const hash = await deps.passwords.hash(password);
   await inTransaction(deps.db, async db => {
+    await lockUser(db, userId);
+    await requireHeld(db, { kind: 'session', digest });
     await setPassword(db, userId, hash);
     await deleteSessionsOf(db, userId);
   });
   deps.credentials.clear();
   return beginSession(deps, { userId, isOperator }, from);
+}
+
+/**
+ * Ends a password, and all that was signed in or made by it: sessions, links, access tokens, and the keys that listing
+ * teams has made. `db` is a transaction.
+ */
+export async function endPassword(db: Db, userId: string): Promise<void> {
+  await lockUser(db, userId);
+  await setPassword(db, userId, null);
+  await deleteSessionsOf(db, userId);
+  await deleteSignInLinksOf(db, userId);
+  await deleteAccessTokensOf(db, userId);
+  for (const { team } of await teamsOf(db, userId)) await endListedKeys(db, team.teamId, userId);
 }

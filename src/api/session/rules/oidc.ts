@@ -4,6 +4,7 @@ import type { Clock } from '../../../base/clock.ts';
 import { AtollError } from '../../../base/error.ts';
 import { randomHex, sha256Hex } from '../../../base/crypto/secret.ts';
 import { inTransaction } from '../../database/db.ts';
+import type { Db } from '../../database/db.ts';
 import type { UserRecord } from '../../team/record.ts';
 import type { Accounts } from '../../team/rules/provision-team.ts';
 import { addMember, createUser } from '../../team/rules/provision-user.ts';
@@ -11,6 +12,7 @@ import { findUserByEmail } from '../../team/store/member.ts';
 import { findTeam } from '../../team/store/team.ts';
 import type { Flow, OidcProvider, Stranger } from './oidc-provider.ts';
 import { findByIdentity, insertIdentity } from '../store/identities.ts';
+import { endPassword } from './accounts.ts';
 import { beginSession } from './begin.ts';
 import type { Begun, From } from './begin.ts';
 
@@ -92,13 +94,25 @@ async function accountOf(deps: OidcDeps, { rules }: OidcProvider, stranger: Stra
   const user = await inTransaction(deps.db, async db => {
     const nowUs = deps.clock();
     const user =
-      (email === null ? null : await findUserByEmail(db, email)) ??
+      (email === null ? null : await joinAccount(db, email)) ??
       (await createNewcomer({ ...deps, db }, rules.newcomers, { email, name: stranger.name }));
     await insertIdentity(db, stranger, { userId: user.userId, nowUs });
     return user;
   });
   deps.credentials.clear();
   return user;
+}
+
+/**
+ * The account with this address, for who has proven to have it; null where there is none. Who makes an account by an
+ * invitation gives any address, and a password with it: what they could come back by ends. An account without password
+ * was made by an operator, or here.
+ */
+async function joinAccount(db: Db, email: string): Promise<UserRecord | null> {
+  const user = await findUserByEmail(db, email);
+  if (!user?.hasPassword) return user;
+  await endPassword(db, user.userId);
+  return { ...user, hasPassword: false };
 }
 
 async function createNewcomer(

@@ -3,7 +3,11 @@ import { sha256Hex } from '../../../base/crypto/secret.ts';
 import type { SessionProof, SignIn } from '../../../protocol/api/session.ts';
 import { digestOf } from '../../credential/rules/credential.ts';
 import type { RateLimiter } from '../../credential/rules/rate-limit.ts';
+import { findAccessToken } from '../../credential/store/access-token.ts';
+import { inTransaction } from '../../database/db.ts';
+import type { Db } from '../../database/db.ts';
 import type { Accounts } from '../../team/rules/provision-team.ts';
+import { lockUser } from '../../team/store/lock.ts';
 import { findPassword, findUsers } from '../../team/store/user.ts';
 import type { SessionRecord } from '../record.ts';
 import { setProven } from '../store/sessions.ts';
@@ -15,14 +19,23 @@ import type { Passwords } from './passwords.ts';
 /** Dependencies of finding out who signs in. */
 export type SignInDeps = Accounts & { passwords: Passwords; rateLimiter: RateLimiter };
 
+/** Who has proven it, and whether the proof is still good. */
+type Proven = Who & { holds: (db: Db) => Promise<boolean> };
+
 /** Passwords that are tried for one account in a second on average, wherever they come from. */
 const triesPerSecond = 0.5;
 
 /** Begins a session. Throws `unauthenticated`, the same for all that is not good, and `rate_limited`. */
 export async function signIn(deps: SignInDeps, proof: SignIn, from: From): Promise<Begun> {
-  const who = await whoProves(deps, proof);
-  if (!who) throw refusal();
-  return beginSession(deps, who, from);
+  const proven = await whoProves(deps, proof);
+  if (!proven) throw refusal();
+  return inTransaction(deps.db, async db => {
+    const { userId, isOperator, holds } = proven;
+    if (userId !== null) await lockUser(db, userId);
+    // A password takes long to try: one that has ended meanwhile begins no session.
+    if (!(await holds(db))) throw refusal();
+    return beginSession({ ...deps, db }, { userId, isOperator }, from);
+  });
 }
 
 /**
@@ -45,26 +58,29 @@ const refusal = () =>
       'token is listed by `atoll token list`; a password goes with the e-mail address of its account',
   );
 
-async function whoProves(deps: SignInDeps, proof: SignIn): Promise<Who | null> {
+async function whoProves(deps: SignInDeps, proof: SignIn): Promise<Proven | null> {
   const { code, accessToken, email, password } = proof;
   if (code !== undefined) return byCode(deps, code);
   if (accessToken !== undefined) return byToken(deps, accessToken);
   return email === undefined || password === undefined ? null : byPassword(deps, email, password);
 }
 
-async function byCode({ db, clock }: Accounts, code: string): Promise<Who | null> {
+async function byCode({ db, clock }: Accounts, code: string): Promise<Proven | null> {
   const link = await takeSignInLink(db, sha256Hex(code));
   if (!link || clock() >= link.expiresAtUs) return null;
-  if (link.userId === null) return { userId: null, isOperator: link.isOperator };
+  const holds = async () => true; // it was taken away
+  if (link.userId === null) return { userId: null, isOperator: link.isOperator, holds };
   const user = (await findUsers(db, [link.userId])).get(link.userId);
-  return user ? { userId: user.userId, isOperator: user.isOperator } : null;
+  return user ? { userId: user.userId, isOperator: user.isOperator, holds } : null;
 }
 
-async function byToken({ credentials }: Accounts, accessToken: string): Promise<Who | null> {
+async function byToken({ credentials }: Accounts, accessToken: string): Promise<Proven | null> {
   const digest = digestOf('accessToken', accessToken.trim());
   const token = digest === null ? null : await credentials.accessToken(digest);
   // Programs hold tokens: they make no operator.
-  return token && { userId: token.user.userId, isOperator: false };
+  if (!token || digest === null) return null;
+  const holds = async (db: Db) => (await findAccessToken(db, digest)) !== null;
+  return { userId: token.user.userId, isOperator: false, holds };
 }
 
 /** As long and as often for an account that does not exist as for one that does: nobody learns which there are. */
@@ -72,9 +88,11 @@ async function byPassword(
   { db, passwords, rateLimiter }: SignInDeps,
   email: string,
   password: string,
-): Promise<Who | null> {
+): Promise<Proven | null> {
   rateLimiter.take(`password ${sha256Hex(email)}`, triesPerSecond, 'passwords for this account');
   const known = await findPassword(db, email);
   const isRight = await passwords.verify(password, known?.hash ?? null);
-  return known && isRight ? { userId: known.user.userId, isOperator: known.user.isOperator } : null;
+  if (!known || !isRight) return null;
+  const holds = async (db: Db) => (await findPassword(db, email))?.hash === known.hash;
+  return { userId: known.user.userId, isOperator: known.user.isOperator, holds };
 }

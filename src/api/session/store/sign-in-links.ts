@@ -26,3 +26,8 @@ export async function takeSignInLink(db: Db, digest: string): Promise<SignInLink
 export async function pruneSignInLinks(db: Db, beforeUs: number): Promise<void> {
   await db.deleteFrom('sign_in_links').where('expires_at_us', '<', beforeUs).execute();
 }
+
+/** Forgets the links that sign a user in. */
+export async function deleteSignInLinksOf(db: Db, userId: string): Promise<void> {
+  await db.deleteFrom('sign_in_links').where('user_id', '=', userId).execute();
+}

@@ -28,8 +28,8 @@ export async function findPassword(db: Db, email: string): Promise<{ user: UserR
   return row && row.password_hash !== null ? { user: userOfRow(row), hash: row.password_hash } : null;
 }
 
-/** Sets the hash of a user's password. */
-export async function setPassword(db: Db, userId: string, hash: string): Promise<void> {
+/** Sets the hash of a user's password; null: the user has none. */
+export async function setPassword(db: Db, userId: string, hash: string | null): Promise<void> {
   await db.updateTable('users').set({ password_hash: hash }).where('user_id', '=', userId).execute();
 }
 
