@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { newUuid } from '../../src/base/id.ts';
 import { parseDockerfile } from '../../src/builder/dockerfile/parse.ts';
 import { startBuildNode, type BuildNode } from './support/build-node.ts';
 import { makeImage, writeLayout } from './support/oci-image.ts';
@@ -240,20 +242,45 @@ describe('Dockerfiles', () => {
     expect(other.log.match(/CACHED \[builder/g)?.length).toBe(1);
   });
 
+  const runWithCache = (command: string, team: string) =>
+    builds.built({
+      source: {
+        kind: 'dockerfile',
+        stages: parseDockerfile(`FROM debian:12\nRUN --mount=type=cache,target=/cache ${command}`),
+        templates: {},
+      },
+      startsAsUser: false,
+      teamId: team,
+    });
+
   test('what a team has put into its cache directory gets into no template of another team', async () => {
-    const run = (command: string, team: string) =>
-      builds.built({
-        source: {
-          kind: 'dockerfile',
-          stages: parseDockerfile(`FROM debian:12\nRUN --mount=type=cache,target=/cache ${command}`),
-          templates: {},
-        },
-        startsAsUser: false,
-        teamId: team,
-      });
-    await run('echo planted > /cache/tool', 'team-1');
+    await runWithCache('echo planted > /cache/tool', 'team-1');
     const install = 'cat /cache/tool > /installed 2>/dev/null || echo downloaded > /installed';
-    expect(await builds.inside(await run(install, 'team-1'), 'cat /installed')).toBe('planted\n');
-    expect(await builds.inside(await run(install, 'team-2'), 'cat /installed')).toBe('downloaded\n');
+    expect(await builds.inside(await runWithCache(install, 'team-1'), 'cat /installed')).toBe('planted\n');
+    expect(await builds.inside(await runWithCache(install, 'team-2'), 'cat /installed')).toBe('downloaded\n');
+  });
+
+  // A loss of power leaves any part of a disk unwritten. Blocks are of 4 KiB, the superblock is in the first one.
+  test.each([
+    { name: 'no byte', damage: ['truncate', '--size=0'], kept: 'nothing' },
+    { name: 'zeros alone', damage: ['fallocate', '--punch-hole', '--length=10GiB'], kept: 'nothing' },
+    { name: 'no superblock', damage: ['fallocate', '--punch-hole', '--length=4KiB'], kept: 'planted' },
+    {
+      name: 'hardly more than a superblock',
+      damage: ['fallocate', '--punch-hole', '--offset=4KiB', '--length=512MiB'],
+      kept: 'nothing',
+    },
+    { name: 'no directory for builds', damage: ['debugfs', '-w', '-R', 'unlink work'], kept: 'nothing' },
+  ])('builds go on with a cache directory of which a loss of power has left $name', async ({ damage, kept }) => {
+    const mounts = join(builds.test.dataDir, 'node/build-mounts');
+    const before = new Set(readdirSync(mounts));
+    // In each command: no step of another case is found in its place.
+    const team = newUuid();
+    await runWithCache(`echo planted > /cache/tool # ${team}`, team);
+    const [image = ''] = readdirSync(mounts).filter(name => !before.has(name));
+    expect(Bun.spawnSync([...damage, join(mounts, image)]).exitCode).toBe(0);
+    const look = `cat /cache/tool > /found 2>/dev/null || echo nothing > /found # ${team}`;
+    expect(await builds.inside(await runWithCache(look, team), 'cat /found')).toBe(`${kept}\n`);
+    await runWithCache(`echo again > /cache/tool # ${team}`, team);
   });
 });

@@ -9,6 +9,7 @@ import type { LayerMaker } from '../layers/make.ts';
 import type { Layers } from '../layers/store.ts';
 import type { Viewer } from '../layers/view.ts';
 import type { Layout } from '../layout.ts';
+import type { Helper } from '../native/helper.ts';
 import type { BuildSandbox, BuildSandboxOptions } from './sandbox/build-sandbox.ts';
 import type { StartedSandboxes } from './start/start-memory.ts';
 import type { BuildBytes } from './build-bytes.ts';
@@ -32,9 +33,10 @@ export type Build = LayerMaker &
     builder: Pick<Builder, 'run'>;
     layers: Pick<Layers, 'has' | 'bytes' | 'make' | 'mount'>;
     /** The node's own, for what breaks the platform. */
-    nodeLog: Pick<Log, 'error'>;
+    nodeLog: Log;
+    helper: Helper;
     layout: Pick<Layout, 'installation' | 'data' | 'mounts'>;
-    disks: Pick<Disks, 'open' | 'create' | 'close'>;
+    disks: Pick<Disks, 'open' | 'create' | 'close' | 'used'>;
     cache: StepCache;
     /** What other machines have carried out, where there are some. */
     questions: StepQuestions | undefined;
@@ -75,7 +77,7 @@ export type LayerWork = LayerMaker & Viewer & Pick<Build, 'limits' | 'signal' | 
 /** Dependencies of running a command for a layer. */
 export type CommandWork = LayerWork &
   SandboxWork &
-  Pick<Build, 'request' | 'deadlineMs' | 'cacheLocks' | 'disks' | 'layout' | 'log'>;
+  Pick<Build, 'request' | 'deadlineMs' | 'cacheLocks' | 'disks' | 'helper' | 'layout' | 'log' | 'nodeLog'>;
 
 /** Bumped when steps come to mean something else: what was cached before is made again. */
 const cacheVersion = 2;

@@ -5,12 +5,16 @@ import type { KeyedMutex } from '../../../base/concurrency/keyed-mutex.ts';
 import { sha256Hex } from '../../../base/crypto/secret.ts';
 import type { DockerMount } from '../../../protocol/build.ts';
 import type { Layout } from '../../layout.ts';
+import { pathInHelper } from '../../native/helper.ts';
+import { repairDisk } from '../../sandbox/keep/disk.ts';
 import type { Build } from '../build.ts';
 
 /** Disk of one cache directory, MiB; it takes what is in it. */
 const cacheMiB = 10_240;
 const perTeamMax = 16;
 const teamCharacters = 16;
+/** What builds see of a disk: the empty one of its two directories. */
+const shown = 'work';
 
 /** Cache directories in use, where each is and where a command sees it. Disposal gives them to the next build. */
 type CacheMounts = AsyncDisposable & { binds: { source: string; target: string }[] };
@@ -25,7 +29,7 @@ export function cacheMountsDirOf({ data }: Pick<Layout, 'data'>): string {
  * One build at a time uses it; the others wait.
  */
 export async function openCacheMounts(
-  build: Pick<Build, 'request' | 'cacheLocks' | 'disks' | 'layout'>,
+  build: DiskWork & Pick<Build, 'request' | 'cacheLocks' | 'layout'>,
   mounts: DockerMount[],
 ): Promise<CacheMounts> {
   const { request, cacheLocks } = build;
@@ -40,16 +44,49 @@ export async function openCacheMounts(
     const image = join(dir, `${name}.img`);
     const point = join(build.layout.mounts, `cache-${name}`);
     makeRoomFor(dir, name, cacheLocks);
-    if (existsSync(image)) await build.disks.open(image, point);
-    else await build.disks.create(image, cacheMiB, point);
+    await openDisk(build, image, point);
     opened.defer(() => build.disks.close(point));
     // Used now, whatever is written there.
     utimesSync(image, new Date(), new Date());
-    // The empty one of a disk's two directories.
-    binds.push({ source: join(point, 'work'), target });
+    binds.push({ source: join(point, shown), target });
   }
   const disposal = opened.move();
   return { binds, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
+}
+
+type DiskWork = Pick<Build, 'disks' | 'helper' | 'nodeLog'>;
+
+/**
+ * Opens the disk of a cache directory, or makes it. A cache may be empty at any time: of a disk that a loss of power
+ * has left unusable nothing is kept.
+ */
+async function openDisk(build: DiskWork, image: string, point: string): Promise<void> {
+  if (existsSync(image)) {
+    if (await isOpened(build, image, point)) return;
+    build.nodeLog.warn('the disk of a cache directory is damaged and begins anew', { image });
+    rmSync(image);
+  }
+  await build.disks.create(image, cacheMiB, point);
+}
+
+/** How the helper says that there is no file system in an image, or none that the kernel takes. */
+const isNoDisk = /^disk-mount: mount ext4/;
+
+/** Opens a disk and answers true, or false where it can't be used, repaired or not. */
+async function isOpened({ disks, helper, nodeLog }: DiskWork, image: string, point: string): Promise<boolean> {
+  try {
+    // One that is mounted somewhere for a moment longer is the kernel's alone to write to.
+    if (!(await disks.used(image))) await repairDisk({ helper, log: nodeLog }, image);
+    await disks.open(image, point);
+  } catch (error) {
+    const isDamage =
+      error instanceof AtollError && (error.detail === 'sandbox_state_damaged' || isNoDisk.test(error.message));
+    if (!isDamage) throw error;
+    return false;
+  }
+  if (existsSync(pathInHelper({ helper }, join(point, shown)))) return true;
+  await disks.close(point);
+  return false;
 }
 
 /** Begins with what all of a team's have in common. */
