@@ -39,7 +39,9 @@ export class ScriptedBuilder implements BuildProtocol {
     this.results.set(buildId, { status: 'error', message: reason });
   }
 
-  async forget(): Promise<void> {}
+  async forget(buildId: string): Promise<void> {
+    if (this.results.has(buildId)) this.entries.delete(buildId);
+  }
 
   async collect(): Promise<{ layersDeleted: number; filesDeleted: number; bytesFreed: number }> {
     return { layersDeleted: 0, filesDeleted: 0, bytesFreed: 0 };

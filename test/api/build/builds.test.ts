@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test';
 import { existsSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { findBuild } from '../../../src/api/build/store/read.ts';
+import { deleteTemplateRow } from '../../../src/api/template/store/change.ts';
 import { onEachDatabase } from '../databases.ts';
 import { call, Platform, until, type Answer } from '../platform.ts';
 import { ScriptedBuilder } from '../scripted-builder.ts';
@@ -438,6 +440,39 @@ onEachDatabase(database => {
     expect((await platform.call('GET', `/templates/${build.templateID}`)).status).toBe(404);
     expect((await platform.call('GET', '/templates/aliases/app')).status).toBe(404);
     expect((await register({ name: 'app' })).templateID).not.toBe(build.templateID);
+  });
+
+  test('a node forgets a build whose template is deleted while it prints, before its row is gone', async () => {
+    const { builder, platform, register, start, status } = await scene(database);
+    await using _ = platform;
+    const build = await register({ name: 'app' });
+    await start(build);
+    const print = () => builder.entries.get(build.buildID)?.push({ timestampMs: 1, level: 'info', message: 'a line' });
+    print();
+    await until(async () => (await status(build)).logEntries.length === 1);
+    const forget = builder.forget.bind(builder);
+    const rows: unknown[] = [];
+    builder.forget = async buildId => {
+      rows.push(await findBuild(platform.store.db, buildId));
+      await forget(buildId);
+    };
+    print(); // the follower has yet to write it when the row is gone
+    expect((await platform.call('DELETE', '/templates/app')).status).toBe(204);
+    expect(builder.entries.has(build.buildID)).toBe(false);
+    expect(rows[0]).toMatchObject({ buildId: build.buildID, status: 'error' });
+  });
+
+  test('who follows a build whose row is gone has its node end and forget it', async () => {
+    const { builder, platform, register, start, status } = await scene(database);
+    await using _ = platform;
+    const build = await register({ name: 'app' });
+    await start(build);
+    builder.entries.get(build.buildID)?.push({ timestampMs: 1, level: 'info', message: 'before' });
+    await until(async () => (await status(build)).logEntries.length === 1);
+    await deleteTemplateRow(platform.store.db, build.templateID);
+    builder.entries.get(build.buildID)?.push({ timestampMs: 2, level: 'info', message: 'after' });
+    await until(() => !builder.entries.has(build.buildID), 10_000);
+    expect(builder.cancelled).toEqual([build.buildID]);
   });
 
   test('builds that the last run left are followed on, or ended where nobody knows them', async () => {

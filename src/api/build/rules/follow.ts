@@ -4,11 +4,12 @@ import { AtollError, messageOf } from '../../../base/error.ts';
 import { agentVersion } from '../../../protocol/agent.ts';
 import type { BuildResult } from '../../../protocol/build.ts';
 import { appendBuildLog, buildLogLength } from '../store/log.ts';
-import { buildsInStatus, findBuild } from '../store/read.ts';
+import { buildsEndedSince, buildsInStatus, findBuild } from '../store/read.ts';
 import { pruneLogs } from './retention.ts';
 import { claimBuild, failBuilds, publishBuild } from '../store/write.ts';
 import { templateById } from '../../template/store/resolve.ts';
 import type { Db } from '../../database/db.ts';
+import { microsPerSecond } from '../../../base/clock.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
 import type { Measures } from '../../metrics/measures.ts';
@@ -33,6 +34,8 @@ const writePauseMs = 100;
 const retryPauseMs = 1_000;
 /** For which a node that does not answer is asked again before its builds are given up. */
 const retriesMax = 30;
+/** For which a node may be asked for the end of a build that has ended; afterwards it was told to forget it. */
+const lateEndSeconds = 60;
 
 /**
  * Takes over a build's log and outcome from the node until it has ended, once however often it is asked for, and not
@@ -48,13 +51,15 @@ export function followBuild(deps: FollowDeps, buildId: string): void {
 
 async function follow(deps: FollowDeps, buildId: string): Promise<void> {
   const { db } = deps;
-  if (!(await claimBuild(db, buildId, { ownId: deps.busy.replicaId, nowUs: deps.clock() }))) return;
+  if (!(await claimBuild(db, buildId, { ownId: deps.busy.replicaId, nowUs: deps.clock() }))) {
+    if (await isDeleted(db, buildId)) await drop(deps, buildId);
+    return;
+  }
   const startMs = performance.now();
   let next = await buildLogLength(db, buildId);
   for (let failures = 0; !deps.stopping.aborted;) {
     try {
       const progress = await deps.builder.progress(buildId, next, pollWaitMs);
-      failures = 0;
       await appendBuildLog(db, buildId, next, progress.entries);
       next = progress.next;
       if (progress.result) {
@@ -64,6 +69,7 @@ async function follow(deps: FollowDeps, buildId: string): Promise<void> {
         await deps.builder.forget(buildId);
         return;
       }
+      failures = 0;
     } catch (error) {
       if (error instanceof AtollError && error.code === 'not_found') {
         return await failBuilds(
@@ -73,11 +79,26 @@ async function follow(deps: FollowDeps, buildId: string): Promise<void> {
           deps.clock(),
         );
       }
+      if (await isDeleted(db, buildId)) return await drop(deps, buildId);
       if (++failures > retriesMax) throw error;
       await Bun.sleep(retryPauseMs);
     }
     await Bun.sleep(writePauseMs);
   }
+}
+
+/** Whether a build went with its template. A database that can't be asked does not say so. */
+async function isDeleted(db: Db, buildId: string): Promise<boolean> {
+  return findBuild(db, buildId).then(
+    build => build === null,
+    () => false,
+  );
+}
+
+/** Ends a build that went with its template before its node had heard of that. */
+async function drop({ builder }: CancelDeps, buildId: string): Promise<void> {
+  await builder.cancel(buildId, 'The template was deleted');
+  await builder.forget(buildId);
 }
 
 /** A log is long: those of earlier builds make room at once, not when the next round comes. */
@@ -134,6 +155,15 @@ export async function cancelBuilds(
 ): Promise<void> {
   await failBuilds(db, buildIds, { message: reason }, clock());
   await Promise.all(buildIds.map(buildId => builder.cancel(buildId, reason)));
+}
+
+/**
+ * Tells the nodes to forget what a template that is about to be deleted has built: afterwards nobody knows which node
+ * has the log. One that does not answer keeps it until its process ends.
+ */
+export async function forgetBuildsOf({ builder, clock, db }: CancelDeps, templateId: string): Promise<void> {
+  const ended = await buildsEndedSince(db, templateId, clock() - lateEndSeconds * microsPerSecond);
+  await Promise.allSettled(ended.map(buildId => builder.forget(buildId)));
 }
 
 /** Follows every build that is under way: after a start, those of the last run. */

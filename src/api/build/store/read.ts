@@ -20,6 +20,17 @@ export async function buildsInStatus(db: Db, statuses: readonly BuildStatus[]): 
   return rows.map(buildOfRow);
 }
 
+/** The builds of a template that have ended since then. */
+export async function buildsEndedSince(db: Db, templateId: string, sinceUs: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('builds')
+    .select('build_id')
+    .where('template_id', '=', templateId)
+    .where('finished_at_us', '>=', sinceUs)
+    .execute();
+  return rows.map(row => row.build_id);
+}
+
 /** The other builds of the template in these states that have one of the build's tags. */
 export async function rivalBuilds(
   db: Db,

@@ -3,7 +3,7 @@ import { namesOf } from '../store/list.ts';
 import { deleteTemplateRow, sandboxesOfTemplate, setTemplatePublic } from '../store/change.ts';
 import { templateByName } from '../store/resolve.ts';
 import { nameTemplate } from '../store/write.ts';
-import { cancelBuildsOf } from '../../build/rules/follow.ts';
+import { cancelBuildsOf, forgetBuildsOf } from '../../build/rules/follow.ts';
 import { firstTeam } from '../../team/rules/first-team.ts';
 import { ownTemplate, shownNames } from './tags.ts';
 import type { TemplateRecord } from '../record.ts';
@@ -71,6 +71,7 @@ export async function deleteTemplate(deps: CancelDeps, team: TeamRecord, text: s
     throw new AtollError('invalid', `${what} "${text}" can't be deleted while ${which}`);
   }
   await cancelBuildsOf(deps, { templateId }, 'The template was deleted');
+  await forgetBuildsOf(deps, templateId);
   await deleteTemplateRow(deps.db, templateId);
   return template;
 }
