@@ -525,7 +525,7 @@ class NewSandbox(TypedDict):
     metadata: NotRequired[Dict[str, str]]
     # Environment of every process in the sandbox
     envVars: NotRequired[Dict[str, str]]
-    # Recorded only
+    # Recorded only; up to 64 KiB
     mcp: NotRequired[Dict[str, Any]]
     iam: NotRequired[NewSandboxIam]
     volumeMounts: NotRequired[List[VolumeMount]]
@@ -562,7 +562,7 @@ class NewSandboxV2(TypedDict):
     metadata: NotRequired[Dict[str, str]]
     # Environment of every process in the sandbox
     envVars: NotRequired[Dict[str, str]]
-    # Recorded only
+    # Recorded only; up to 64 KiB
     mcp: NotRequired[Dict[str, Any]]
     iam: NotRequired[NewSandboxV2Iam]
     volumeMounts: NotRequired[List[VolumeMount]]

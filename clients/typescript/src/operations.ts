@@ -500,7 +500,7 @@ export interface Schemas {
     metadata?: Record<string, string> | undefined;
     /** Environment of every process in the sandbox */
     envVars?: Record<string, string> | undefined;
-    /** Recorded only */
+    /** Recorded only; up to 64 KiB */
     mcp?: Record<string, unknown> | undefined;
     iam?: {
       tokens?: Record<string, {
@@ -533,7 +533,7 @@ export interface Schemas {
     metadata?: Record<string, string> | undefined;
     /** Environment of every process in the sandbox */
     envVars?: Record<string, string> | undefined;
-    /** Recorded only */
+    /** Recorded only; up to 64 KiB */
     mcp?: Record<string, unknown> | undefined;
     iam?: {
       tokens?: Record<string, {

@@ -64,6 +64,26 @@ export const sandboxColumns = {
 /** A sandbox as the platform knows it. */
 export type SandboxRecord = RecordOf<typeof sandboxColumns>;
 
+const { metadata, network: _network, envVars: _envVars, mcp: _mcp, iam: _iam, ...small } = sandboxColumns;
+
+/**
+ * What is read of many sandboxes at a time: all but what its creator may make long. A team has thousands of sandboxes,
+ * and hundreds of kilobytes of such texts of each would not fit into memory.
+ */
+export const sandboxFactColumns = small;
+
+/** The same with what lists show. */
+export const listedSandboxColumns = { ...small, metadata } as const;
+
+/** What is known of a sandbox where many are read. */
+export type SandboxFacts = RecordOf<typeof sandboxFactColumns>;
+
+/** A sandbox of a list. */
+export type ListedSandbox = RecordOf<typeof listedSandboxColumns>;
+
+/** One that is there, or was. */
+export type SandboxExecution = Pick<SandboxRecord, 'sandboxId' | 'executionId'>;
+
 /** A sandbox between two states. */
 export type SandboxInTransition = { sandboxId: string; transition: Transition };
 

@@ -127,7 +127,7 @@ const createOptions = {
   network: Type.Optional(SandboxNetworkConfig),
   metadata: Type.Optional(stringMap()),
   envVars: Type.Optional(stringMap('Environment of every process in the sandbox')),
-  mcp: Type.Optional(freeObject('Recorded only')),
+  mcp: Type.Optional(freeObject('Recorded only; up to 64 KiB')),
   iam: Type.Optional(
     Type.Object({ tokens: Type.Optional(mapOf(Type.Object({ audience: Type.String(), tokenType: Type.String() }))) }),
   ),

@@ -51,6 +51,7 @@ const createRefusals: Array<[body: Record<string, unknown>, status: number, name
     'envVars',
   ],
   [{ mcp: 'x' }, 400, 'mcp'],
+  [{ mcp: { a: 'x'.repeat(65_536) } }, 400, 'mcp'],
   [{ iam: { tokens: { a: { audience: '', tokenType: 'JWT-SVID' } } } }, 400, 'iam.tokens["a"].audience'],
   [{ iam: { tokens: { a: { audience: 'x', tokenType: 'JWT' } } } }, 400, 'iam.tokens["a"].tokenType'],
   [{ iam: { tokens: { '': { audience: 'x', tokenType: 'JWT-SVID' } } } }, 400, 'iam.tokens'],

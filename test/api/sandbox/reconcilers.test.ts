@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import { newUuid } from '../../../src/base/id.ts';
 import { reconcileNodes } from '../../../src/api/sandbox/reconcilers/adoption.ts';
+import { sandboxesAtOnce } from '../../../src/api/sandbox/store/read.ts';
 import { onEachDatabase } from '../databases.ts';
 import { Platform, until } from '../platform.ts';
 import { followClosed } from '../follow-closed.ts';
@@ -30,6 +31,14 @@ onEachDatabase(database => {
     expect(platform.api.directory.find(kept.sandboxID)).toMatchObject({ state: 'running' });
     expect((await platform.call('GET', `/sandboxes/${lost.sandboxID}`)).status).toBe(404);
     expect((await platform.call('GET', '/v2/sandboxes')).headers.get('x-total-running')).toBe('1');
+  });
+
+  test('a restart adopts more sandboxes than are read at a time', async () => {
+    await using platform = await Platform.start({ database, checkAnswers: false });
+    const ids: string[] = [];
+    for (let left = sandboxesAtOnce + 1; left > 0; left--) ids.push((await platform.createSandbox()).sandboxID);
+    await platform.restart();
+    expect(platform.api.directory.ids().toSorted()).toEqual(ids.toSorted());
   });
 
   test('a restart takes back what was starting and finishes what was being killed', async () => {

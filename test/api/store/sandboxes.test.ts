@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { sql } from 'kysely';
 import type { Db } from '../../../src/api/database/db.ts';
 import type { SandboxRecord } from '../../../src/api/sandbox/record.ts';
 import { putPausedSandbox } from '../../../src/api/sandbox/store/adopt.ts';
@@ -16,7 +17,11 @@ import {
   findExecution,
   findSandbox,
   sandboxesDue,
+  sandboxesIn,
   sandboxesLeftIn,
+  sandboxesOfTeam,
+  sandboxesOn,
+  sandboxesWithRules,
   takeOverSandbox,
 } from '../../../src/api/sandbox/store/read.ts';
 import { deleteSandbox, publishSandbox, setSandboxEnd } from '../../../src/api/sandbox/store/state.ts';
@@ -154,6 +159,32 @@ onEachDatabase(database => {
     const behind = { startedAtUs: startUs + 2, sandboxId: 'b' };
     const page = await listSandboxes(db, all, { order: 'desc', after: behind, limit: 1 });
     expect(page.map(({ sandboxId }) => sandboxId)).toEqual(['a']);
+  });
+
+  test('where many are read, nothing is read of what their creators may make long', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine } = scene;
+    const { sandboxId, executionId, nodeId } = await put(db, record(mine.teamId, 'a', { metadata: { app: 'web' } }));
+    // Whoever read these texts would fail.
+    const rules = '{"rules":';
+    await sql`update sandboxes set env_vars_json = '{', mcp_json = '{', iam_json = '{', network_json = ${rules}`.execute(
+      db,
+    );
+    const all = { teamId: mine.teamId, shown: ['running'], metadata: [] } as const;
+    const [listed] = await listSandboxes(db, all, { order: 'asc', limit: 9 });
+    expect(listed).toMatchObject({ sandboxId, metadata: { app: 'web' } });
+    await sql`update sandboxes set metadata_json = '{'`.execute(db);
+    const replica = { ownId: 'own', nowUs: startUs };
+    for (const rows of [
+      await sandboxesIn(db, ['running']),
+      await sandboxesOn(db, nodeId, ['running']),
+      await sandboxesLeftIn(db, ['running'], replica),
+      await sandboxesOfTeam(db, mine.teamId),
+      await sandboxesWithRules(db, ['running'], { teamId: mine.teamId }),
+      await sandboxesWithRules(db, ['running'], 'tokens'),
+      await sandboxesDue(db, 'kill', Number.MAX_SAFE_INTEGER, 9),
+    ])
+      expect(rows).toMatchObject([{ sandboxId, executionId, nodeId }]);
   });
 
   test('whose time is over comes first, and a timeout is extended unless that would shorten it', async () => {

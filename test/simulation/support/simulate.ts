@@ -5,7 +5,7 @@ import { forgetNode } from '../../../src/api/cluster/rules/forget.ts';
 import { setNodeStatus } from '../../../src/api/placement/node-status.ts';
 import { placeSandbox } from '../../../src/api/placement/place.ts';
 import { defaultOptions, type SandboxRecord } from '../../../src/api/sandbox/record.ts';
-import { sandboxesIn } from '../../../src/api/sandbox/store/read.ts';
+import { findExecution, sandboxesIn } from '../../../src/api/sandbox/store/read.ts';
 import { createSandboxWorkflow } from '../../../src/api/sandbox/workflows/create-steps.ts';
 import { killSandbox } from '../../../src/api/sandbox/workflows/kill.ts';
 import { moveSandbox } from '../../../src/api/sandbox/workflows/move/move.ts';
@@ -259,8 +259,9 @@ class Run {
       await resumeTeamsSandbox(parts, this.#team, sandboxId, { seconds: 3600, memory: true });
     } else {
       const row = (await sandboxesIn(this.#db, ['running'])).find(one => one.sandboxId === sandboxId);
-      if (!row) return;
-      await moveSandbox(parts, row);
+      const whole = row && (await findExecution(this.#db, row));
+      if (!whole) return;
+      await moveSandbox(parts, whole);
       this.#moves++;
     }
     this.#answered++;

@@ -3,7 +3,7 @@ import type { Clock } from '../../../base/clock.ts';
 import { sandboxStates } from '../../../protocol/state.ts';
 import type { Db } from '../../database/db.ts';
 import type { SandboxDirectory } from '../../sandbox/directory/directory.ts';
-import type { SandboxRecord } from '../../sandbox/record.ts';
+import type { SandboxFacts } from '../../sandbox/record.ts';
 import { sandboxesOn } from '../../sandbox/store/read.ts';
 import { cancelResume } from '../../sandbox/store/resume.ts';
 import { deleteSandbox } from '../../sandbox/store/state.ts';
@@ -40,7 +40,7 @@ export async function forgetNode(deps: ForgetDeps, nodeId: string): Promise<{ lo
     );
   await deleteClusterNode(db, nodeId);
   await forgetVolumeRemovalsOn(db, nodeId);
-  const stored: SandboxRecord[] = [];
+  const stored: SandboxFacts[] = [];
   for (const sandbox of left) {
     const kept = await keptElsewhere(deps, sandbox);
     if (kept) {
@@ -54,7 +54,7 @@ export async function forgetNode(deps: ForgetDeps, nodeId: string): Promise<{ lo
 }
 
 /** The sandbox as paused, where what it has kept is in the store: a resume that was under way ends with the machine. */
-async function keptElsewhere({ db, directory }: ForgetDeps, sandbox: SandboxRecord): Promise<SandboxRecord | null> {
+async function keptElsewhere({ db, directory }: ForgetDeps, sandbox: SandboxFacts): Promise<SandboxFacts | null> {
   if (sandbox.durability !== 'cluster') return null;
   // What becomes of one that is moved is settled with the other machine.
   if (sandbox.state === 'paused' || sandbox.state === 'moving') return sandbox;

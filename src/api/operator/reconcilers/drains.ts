@@ -1,8 +1,8 @@
 import { createSemaphore } from '../../../base/concurrency/semaphore.ts';
 import { AtollError, messageOf } from '../../../base/error.ts';
 import { type Emptying, nodesToEmpty } from '../../placement/node-status.ts';
-import type { SandboxRecord } from '../../sandbox/record.ts';
-import { sandboxesOn } from '../../sandbox/store/read.ts';
+import type { SandboxFacts } from '../../sandbox/record.ts';
+import { findExecution, sandboxesOn } from '../../sandbox/store/read.ts';
 import { type MoveDeps, moveSandbox } from '../../sandbox/workflows/move/move.ts';
 import { pauseRunning } from '../../sandbox/workflows/pause.ts';
 import { reasonAgainst } from '../rules/drain.ts';
@@ -26,13 +26,16 @@ export function drains(deps: MoveDeps): { round(): Promise<void>; settled(): Pro
   const underWay = new Map<string, Promise<void>>();
   const failedAtMs = new Map<string, number>();
 
-  async function take(sandbox: SandboxRecord, wanted: Emptying): Promise<void> {
+  async function take(sandbox: SandboxFacts, wanted: Emptying): Promise<void> {
     const { sandboxId, nodeId } = sandbox;
     const how = wanted === 'evicting' ? await evictionOf(sandbox) : wanted;
     if ((await reasonAgainst(deps, sandbox, how === 'moving' ? 'move' : 'pause')) !== null)
       return void failedAtMs.set(sandboxId, performance.now());
     try {
-      if (how === 'moving') return void (await moveSandbox(deps, sandbox));
+      if (how === 'moving') {
+        const whole = await findExecution(deps.db, sandbox);
+        return void (whole && (await moveSandbox(deps, whole)));
+      }
       // What is in the store can go on elsewhere.
       const { durablePauses } = deps;
       const durable = durablePauses?.isUsable && sandbox.volumeMounts.length === 0 ? durablePauses : null;
@@ -50,7 +53,7 @@ export function drains(deps: MoveDeps): { round(): Promise<void>; settled(): Pro
   }
 
   /** Nobody asks before the machine is gone: what can't be moved now is paused. */
-  const evictionOf = async (sandbox: SandboxRecord): Promise<'pausing' | 'moving'> =>
+  const evictionOf = async (sandbox: SandboxFacts): Promise<'pausing' | 'moving'> =>
     (await reasonAgainst(deps, sandbox, 'move')) === null ? 'moving' : 'pausing';
 
   return {

@@ -4,7 +4,7 @@ import { type DrainMode, drainModes } from '../../../protocol/api/drain.ts';
 import { occupyingStates } from '../../../protocol/state.ts';
 import type { WantedNodeStatus } from '../../database/schema.ts';
 import { findNodeStatus, setNodeStatus } from '../../placement/node-status.ts';
-import type { SandboxRecord } from '../../sandbox/record.ts';
+import type { SandboxFacts } from '../../sandbox/record.ts';
 import { type MovePlaceDeps, placeOfMove, requireMoves } from '../../sandbox/rules/move-place.ts';
 import { sandboxesOn } from '../../sandbox/store/read.ts';
 import type { VolumeRecord } from '../../volume/record.ts';
@@ -15,7 +15,7 @@ import { requireKnown } from './nodes.ts';
 export type DrainDeps = MovePlaceDeps & { clock: Clock };
 
 /** A sandbox that keeps a machine from being empty. `reason`: why it can't go in this way; null where it can. */
-type Remaining = { sandbox: SandboxRecord; reason: string | null };
+type Remaining = { sandbox: SandboxFacts; reason: string | null };
 
 /** How far a machine is from being empty. */
 export type Drain = { nodeId: string; mode: 'none' | DrainMode; remaining: Remaining[]; volumes: RemainingVolume[] };
@@ -53,7 +53,7 @@ export async function readDrain(deps: DrainDeps, nodeId: string, wanted?: DrainM
 async function volumesOf(
   { db, nodes }: DrainDeps,
   nodeId: string,
-  there: readonly SandboxRecord[],
+  there: readonly SandboxFacts[],
 ): Promise<RemainingVolume[]> {
   const isAlone = nodes.list().every(node => node.nodeId === nodeId);
   const inUse = new Set(there.flatMap(({ volumeMounts }) => volumeMounts.map(({ volumeId }) => volumeId)));
@@ -80,7 +80,7 @@ export async function beginDrain(deps: DrainDeps, nodeId: string, mode: DrainMod
 /** Why a sandbox can't go in a way; null where it can, or will be able to in a moment. */
 export async function reasonAgainst(
   deps: MovePlaceDeps,
-  sandbox: SandboxRecord,
+  sandbox: SandboxFacts,
   mode: DrainMode,
 ): Promise<string | null> {
   const { nodeId, sandboxId, executionId, state } = sandbox;

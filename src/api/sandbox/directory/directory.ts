@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { ClosedExecution, Route, RoutesPage, RoutesCursor } from '../../../protocol/directory.ts';
 import type { SandboxState } from '../../../protocol/state.ts';
 import { closedChange, createEdges } from './edges.ts';
-import type { SandboxRecord } from '../record.ts';
+import type { SandboxExecution, SandboxRecord } from '../record.ts';
 
 /**
  * What the edge must know to bring a request into a sandbox, and whose it is. `running` also while a snapshot is taken;
@@ -77,9 +77,14 @@ export class SandboxDirectory {
     if (route.state === 'running') this.#edges.append({ kind: 'running', route });
   }
 
+  /** Whether it knows a sandbox as this execution. */
+  knows({ sandboxId, executionId }: SandboxExecution): boolean {
+    return this.#routes.get(sandboxId)?.executionId === executionId;
+  }
+
   /** Takes over a sandbox that was running before this process; one that is known already is known better. */
   adopt(sandbox: SandboxRecord): void {
-    if (this.#routes.get(sandbox.sandboxId)?.executionId !== sandbox.executionId) this.apply(sandbox);
+    if (!this.knows(sandbox)) this.apply(sandbox);
   }
 
   /** Forgets an execution for good; a successor with the same ID stays. */

@@ -6,7 +6,7 @@ import { shownState, transitionOf } from '../../../protocol/state.ts';
 import { formatTime } from '../../../base/time.ts';
 import { decryptNetwork } from '../rules/network/encrypted.ts';
 import { tokensOf } from '../rules/tokens.ts';
-import type { CreatedSandbox, SandboxRecord } from '../record.ts';
+import type { CreatedSandbox, ListedSandbox as ListedRecord, SandboxRecord } from '../record.ts';
 
 /** A sandbox as create, connect and resume answer it. */
 export function sandboxView(seed: Uint8Array, sandbox: CreatedSandbox): Sandbox {
@@ -20,7 +20,7 @@ export function sandboxView(seed: Uint8Array, sandbox: CreatedSandbox): Sandbox 
 }
 
 /** A sandbox in a list. */
-export function listedSandboxView(sandbox: SandboxRecord): ListedSandbox {
+export function listedSandboxView(sandbox: ListedRecord): ListedSandbox {
   const state = shownState(sandbox.state);
   assert(state !== null, `sandbox ${sandbox.sandboxId} is shown in its hidden state ${sandbox.state}`);
   const transition = transitionOf(sandbox.state);
@@ -64,7 +64,7 @@ export function sandboxDetailView(seed: Uint8Array, sandbox: SandboxRecord): San
 }
 
 function identityView(
-  sandbox: CreatedSandbox,
+  sandbox: Pick<CreatedSandbox, 'templateId' | 'sandboxId' | 'agentVersion' | 'alias'>,
 ): Pick<Sandbox, 'templateID' | 'sandboxID' | 'clientID' | 'envdVersion' | 'alias'> {
   return {
     templateID: sandbox.templateId,

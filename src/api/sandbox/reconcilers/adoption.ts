@@ -7,12 +7,12 @@ import { onceStored } from '../../blob/store/blobs.ts';
 import { recordDiskFailed } from '../store/disk-failed.ts';
 import { correctKept, finishPause } from '../store/pause.ts';
 import { endedElsewhere } from '../store/past.ts';
-import { sandboxesById, sandboxesIn, sandboxesOn } from '../store/read.ts';
+import { sandboxesAtOnce, sandboxesById, sandboxesElsewhere, sandboxesIn, sandboxesOn } from '../store/read.ts';
 import type { KillReason } from '../store/events.ts';
 import { deleteLost, deleteSandbox } from '../store/state.ts';
 import { applyNetwork } from '../workflows/network-steps.ts';
 import { forEachParallel } from '../../../base/concurrency/parallel.ts';
-import type { SandboxRecord } from '../record.ts';
+import type { SandboxFacts } from '../record.ts';
 import type { SandboxDirectory } from '../directory/directory.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
 import type { BusyExecutions } from '../rules/busy.ts';
@@ -82,9 +82,7 @@ async function reconcileNode(deps: AdoptionDeps, nodeId: string, protocol: NodeP
       !(round.isSuspect && (await mayBeElsewhere(deps.nodes, lost)))
     )
       await forgetLost(deps, lost);
-  for (const sandbox of after) {
-    if (sandbox.state !== 'starting' && present.has(sandbox.executionId)) deps.directory.adopt(sandbox);
-  }
+  await adoptPresent(deps, after, present);
   await recordPaused(deps, after, paused);
   const runningExecutions = new Set(running.map(sandbox => sandbox.executionId));
   const adopted = after.filter(sandbox => sandbox.state === 'running' && runningExecutions.has(sandbox.executionId));
@@ -100,6 +98,20 @@ async function reconcileNode(deps: AdoptionDeps, nodeId: string, protocol: NodeP
   );
 }
 
+/** Takes over what the directory does not know yet: after a start all, in parts, because a row may be long. */
+async function adoptPresent(
+  { db, directory }: Pick<AdoptionDeps, 'db' | 'directory'>,
+  rows: readonly SandboxFacts[],
+  present: ReadonlySet<string>,
+): Promise<void> {
+  const isPresent = ({ state, executionId }: SandboxFacts) => state !== 'starting' && present.has(executionId);
+  const unknown = rows.filter(row => isPresent(row) && !directory.knows(row)).map(({ sandboxId }) => sandboxId);
+  for (let first = 0; first < unknown.length; first += sandboxesAtOnce) {
+    const part = await sandboxesById(db, new Set(unknown.slice(first, first + sandboxesAtOnce)));
+    for (const sandbox of part) if (isPresent(sandbox)) directory.adopt(sandbox);
+  }
+}
+
 /**
  * `isSuspect`: the database went over to another server a short while ago, and may lack what was answered before.
  */
@@ -109,7 +121,7 @@ const lacksAnswered =
   'the database does not know it since it went over to another server, which may lack what was answered before';
 
 /** The row of a sandbox may be an old one: it was resumed or moved since, and has other executions by now. */
-async function mayBeElsewhere(nodes: Nodes, { sandboxId }: SandboxRecord): Promise<boolean> {
+async function mayBeElsewhere(nodes: Nodes, { sandboxId }: SandboxFacts): Promise<boolean> {
   if ((nodes.away?.() ?? []).length > 0) return true;
   for (const { protocol } of nodes.list()) {
     const there = [await protocol.list(), await protocol.listPaused(), await protocol.listSetAside()].flat();
@@ -120,10 +132,10 @@ async function mayBeElsewhere(nodes: Nodes, { sandboxId }: SandboxRecord): Promi
 
 /** The states whose sandbox must be on its node, and no workflow works on it. */
 const settledStates = ['running', 'paused'] as const;
-const keyOf = ({ executionId, state }: SandboxRecord) => `${executionId} ${state}`;
+const keyOf = ({ executionId, state }: SandboxFacts) => `${executionId} ${state}`;
 
 /** The machine of a paused sandbox that is in the store may lack everything of it. */
-const isStored = ({ state, durability }: SandboxRecord) => state === 'paused' && durability === 'cluster';
+const isStored = ({ state, durability }: SandboxFacts) => state === 'paused' && durability === 'cluster';
 
 /**
  * Removes what has stayed here of paused sandboxes that have gone on elsewhere: the database knows that they are, or
@@ -140,8 +152,7 @@ async function removeLeft(
   const candidates = unknown.filter(({ executionId }) => still.has(executionId));
   if (candidates.length === 0) return new Set();
   const ids = new Set(candidates.map(({ sandboxId }) => sandboxId));
-  const rows = await sandboxesById(db, ids);
-  const there = new Set(rows.filter(row => row.nodeId !== nodeId).map(({ sandboxId }) => sandboxId));
+  const there = await sandboxesElsewhere(db, [...ids], nodeId);
   const elsewhere = there.union(await endedElsewhere(db, [...ids], nodeId));
   const stored = await onceStored(
     db,
@@ -158,7 +169,7 @@ async function removeLeft(
   return new Set(left.map(({ executionId }) => executionId));
 }
 
-async function forgetLost({ clock, db, directory, log }: IncidentDeps, lost: SandboxRecord): Promise<void> {
+async function forgetLost({ clock, db, directory, log }: IncidentDeps, lost: SandboxFacts): Promise<void> {
   log.error('a sandbox is gone from its node', { sandboxId: lost.sandboxId, state: lost.state });
   if (await deleteLost(db, lost, clock())) directory.close(lost);
 }
@@ -169,7 +180,7 @@ async function forgetLost({ clock, db, directory, log }: IncidentDeps, lost: San
  */
 async function recordPaused(
   { busy, clock, db, directory }: { busy: BusyExecutions; clock: Clock; db: Db; directory: SandboxDirectory },
-  rows: SandboxRecord[],
+  rows: SandboxFacts[],
   paused: PausedSandbox[],
 ): Promise<void> {
   const pausedOf = new Map(paused.map(sandbox => [sandbox.executionId, sandbox]));

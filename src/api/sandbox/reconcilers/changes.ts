@@ -4,8 +4,7 @@ import type { Store } from '../../database/database.ts';
 import type { Db } from '../../database/db.ts';
 import type { SandboxDirectory } from '../directory/directory.ts';
 import type { BusyExecutions } from '../rules/busy.ts';
-import { sandboxesById, sandboxesIn } from '../store/read.ts';
-import { sandboxStates } from '../../../protocol/state.ts';
+import { allSandboxIds, sandboxesAtOnce, sandboxesById } from '../store/read.ts';
 
 /** Dependencies of following the changes of others. */
 type ChangesDeps = { busy: BusyExecutions; db: Db; directory: SandboxDirectory; log: Log };
@@ -28,10 +27,17 @@ export function followChanges(deps: ChangesDeps, store: Pick<Store, 'onSandboxCh
   };
 }
 
+/** `changed` null: it may be any. */
 async function takeOver(deps: ChangesDeps, changed: ReadonlySet<string> | null): Promise<void> {
+  const ids = changed ? [...changed] : [...new Set([...(await allSandboxIds(deps.db)), ...deps.directory.ids()])];
+  for (let first = 0; first < ids.length; first += sandboxesAtOnce)
+    await takeOverPart(deps, new Set(ids.slice(first, first + sandboxesAtOnce)));
+}
+
+async function takeOverPart(deps: ChangesDeps, changed: ReadonlySet<string>): Promise<void> {
   const { busy, db, directory } = deps;
   using worked = busy.watch();
-  const rows = changed ? await sandboxesById(db, changed) : await sandboxesIn(db, sandboxStates);
+  const rows = await sandboxesById(db, changed);
   // What a workflow of this process works on it says itself, in the right order. Of one that has ended since, the row
   // may be from before its end.
   const again = new Set<string>();
@@ -41,9 +47,9 @@ async function takeOver(deps: ChangesDeps, changed: ReadonlySet<string> | null):
   };
   for (const row of rows) if (!isOwn(row)) directory.apply(row);
   const there = new Set(rows.map(({ sandboxId }) => sandboxId));
-  for (const sandboxId of changed ?? directory.ids()) {
+  for (const sandboxId of changed) {
     const route = there.has(sandboxId) ? undefined : directory.find(sandboxId);
     if (route && !isOwn(route)) directory.close(route);
   }
-  if (again.size > 0) await takeOver(deps, again);
+  if (again.size > 0) await takeOverPart(deps, again);
 }

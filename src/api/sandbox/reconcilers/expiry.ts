@@ -10,7 +10,7 @@ import { sandboxesDue } from '../store/read.ts';
 import { expireSandbox, setSandboxEnd } from '../store/state.ts';
 import { killSandboxWorkflow } from '../workflows/kill-steps.ts';
 import { AtollError } from '../../../base/error.ts';
-import type { SandboxRecord } from '../record.ts';
+import type { SandboxFacts } from '../record.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Db } from '../../database/db.ts';
 import type { SandboxWork } from '../workflows/run.ts';
@@ -78,7 +78,7 @@ export function autoPauses(deps: AutoPauseDeps): { round(): Promise<void>; settl
  * A sandbox whose memory can't be kept after all is paused with its files: it must not run on, and they must not be
  * lost. One that can't be paused at all runs on until it can.
  */
-async function autoPause(deps: AutoPauseDeps, sandbox: SandboxRecord): Promise<void> {
+async function autoPause(deps: AutoPauseDeps, sandbox: SandboxFacts): Promise<void> {
   const { sandboxId } = sandbox;
   try {
     await pauseRunning(
@@ -103,13 +103,13 @@ async function autoPause(deps: AutoPauseDeps, sandbox: SandboxRecord): Promise<v
 }
 
 /** An automatic pause does not wait for a store that can't be used: it stays on its machine. */
-function durableFor({ durablePauses }: AutoPauseDeps, { autoPauseDurability }: SandboxRecord): DurablePauses | null {
+function durableFor({ durablePauses }: AutoPauseDeps, { autoPauseDurability }: SandboxFacts): DurablePauses | null {
   return autoPauseDurability === 'cluster' && durablePauses?.isUsable ? durablePauses : null;
 }
 
 async function postpone(
   { clock, db, log }: { clock: Clock; db: Db; log: Log },
-  sandbox: SandboxRecord,
+  sandbox: SandboxFacts,
   error: unknown,
 ): Promise<void> {
   const nowUs = clock();

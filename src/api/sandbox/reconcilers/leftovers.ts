@@ -4,7 +4,7 @@ import { killSandboxWorkflow } from '../workflows/kill-steps.ts';
 import { type SettleMoveDeps, settleMove } from '../workflows/move/settle.ts';
 import { settleSandbox, unsettledStates } from '../workflows/settle.ts';
 import { forEachParallel } from '../../../base/concurrency/parallel.ts';
-import type { SandboxRecord } from '../record.ts';
+import type { SandboxFacts } from '../record.ts';
 import type { SandboxWork } from '../workflows/run.ts';
 
 /** Dependencies of finishing. */
@@ -31,7 +31,7 @@ export async function reconcileLeftovers(deps: LeftoversDeps): Promise<void> {
  * What was listed may have moved on since: the workflow that left it in this state may have ended, and the next one
  * begun.
  */
-async function finish(deps: LeftoversDeps, listed: SandboxRecord): Promise<void> {
+async function finish(deps: LeftoversDeps, listed: SandboxFacts): Promise<void> {
   const { replicaId } = deps.busy;
   const sandbox = await takeOverSandbox(deps.db, listed, replicaId);
   if (!sandbox || deps.busy.has(sandbox.executionId)) return;

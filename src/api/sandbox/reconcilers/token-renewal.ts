@@ -1,6 +1,6 @@
 import { forEachParallel } from '../../../base/concurrency/parallel.ts';
 import type { Identity } from '../../identity/rules/identity.ts';
-import { sandboxesIn } from '../store/read.ts';
+import { sandboxesWithRules } from '../store/read.ts';
 import { applyNetwork, type ApplyDeps } from '../workflows/network-steps.ts';
 
 /** How often is looked whether sandboxes are to get new tokens. */
@@ -17,10 +17,7 @@ export function tokenRenewal(deps: ApplyDeps & { identity: Identity }): () => Pr
   return async () => {
     const present = deps.identity.renewal();
     if (present === renewed) return;
-    const sandboxes = await sandboxesIn(deps.db, ['running', 'snapshotting']);
-    const concerned = sandboxes.filter(
-      ({ iam, network }) => Object.keys(iam?.tokens ?? {}).length > 0 && network?.rules !== undefined,
-    );
+    const concerned = await sandboxesWithRules(deps.db, ['running', 'snapshotting'], 'tokens');
     await forEachParallel(concerned, appliesAtOnce, sandbox => applyNetwork(deps, sandbox));
     renewed = present;
   };

@@ -6,7 +6,7 @@ import { formatTime } from '../../../base/time.ts';
 import { parseTime } from '../../../base/clock.ts';
 import { parseMetadataFilter } from './metadata-filter.ts';
 import { findTemplate, parseReference } from '../../template/rules/reference.ts';
-import type { SandboxRecord } from '../record.ts';
+import type { ListedSandbox } from '../record.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { Db } from '../../database/db.ts';
 
@@ -14,7 +14,7 @@ import type { Db } from '../../database/db.ts';
 export const listPageMax = 100;
 
 /** The running sandboxes of a team, newest first, all of them. */
-export async function listRunning(db: Db, team: TeamRecord, metadata: string | undefined): Promise<SandboxRecord[]> {
+export async function listRunning(db: Db, team: TeamRecord, metadata: string | undefined): Promise<ListedSandbox[]> {
   const filter: SandboxFilter = { teamId: team.teamId, shown: ['running'], metadata: parseMetadataFilter(metadata) };
   return listSandboxes(db, filter, { order: 'desc', limit: unpagedMax });
 }
@@ -37,7 +37,7 @@ type ListQuery = {
 
 /** A page of sandboxes. */
 type SandboxPage = {
-  sandboxes: SandboxRecord[];
+  sandboxes: ListedSandbox[];
   nextToken: string | null;
   /** Matching running sandboxes of all pages; null when the running ones were not asked for. */
   totalRunning: number | null;

@@ -3,7 +3,8 @@ import type { DurablePauses } from '../../blob/rules/pauses.ts';
 import type { Db } from '../../database/db.ts';
 import { placeElsewhere } from '../../placement/elsewhere.ts';
 import type { Nodes } from '../../placement/nodes.ts';
-import type { SandboxRecord } from '../record.ts';
+import type { SandboxFacts } from '../record.ts';
+import { findExecution } from '../store/read.ts';
 import { demandsOf } from './demands.ts';
 
 /** Dependencies of choosing the machine of a move. */
@@ -19,7 +20,7 @@ export function requireMoves(durablePauses: DurablePauses | null): DurablePauses
  * The machine to which a running sandbox can be moved. Errors, with the reason: `precondition` where it can't be,
  * `unavailable` where it can't be now.
  */
-export async function placeOfMove(deps: MovePlaceDeps, sandbox: SandboxRecord): Promise<string> {
+export async function placeOfMove(deps: MovePlaceDeps, sandbox: SandboxFacts): Promise<string> {
   const pauses = requireMoves(deps.durablePauses);
   pauses.requireUsable();
   const { nodeId, sandboxId, executionId, cpuCount, memoryMiB } = sandbox;
@@ -28,6 +29,7 @@ export async function placeOfMove(deps: MovePlaceDeps, sandbox: SandboxRecord): 
   const ability = await deps.nodes.get(nodeId).memoryAbility({ sandboxId, executionId });
   if (!ability.kept) throw new AtollError('precondition', `its memory can't be kept: ${ability.reason}`);
   const facts = await pauses.describe(sandbox);
+  const metadata = (await findExecution(deps.db, sandbox))?.metadata ?? null;
   return placeElsewhere(deps, {
     home: nodeId,
     facts,
@@ -35,6 +37,6 @@ export async function placeOfMove(deps: MovePlaceDeps, sandbox: SandboxRecord): 
     cpuCount,
     memoryMiB,
     sandboxId,
-    demands: demandsOf(sandbox),
+    demands: demandsOf({ ...sandbox, metadata }),
   });
 }

@@ -9,6 +9,7 @@ const createBounds = {
   envVarBytesMax: 131_071,
   envVarsBytesMax: 1024 * 1024,
   metadataBytesMax: 256 * 1024,
+  mcpBytesMax: 64 * 1024,
   iamTokensMax: 5,
 } as const;
 
@@ -16,7 +17,8 @@ const createBounds = {
 export function checkSandboxOptions(features: Features, options: SandboxOptions): void {
   checkLifecycle(options);
   checkEnvVars(options.envVars);
-  checkMetadata(options.metadata ?? {});
+  checkLength('metadata', options.metadata ?? {}, createBounds.metadataBytesMax);
+  checkLength('mcp', options.mcp ?? {}, createBounds.mcpBytesMax);
   checkIam(features, options.iam);
   if (options.network) {
     const { allowInternetAccess, secure, iam } = options;
@@ -67,11 +69,9 @@ function checkEnvVars(envVars: Record<string, string>): void {
   }
 }
 
-function checkMetadata(metadata: Record<string, string>): void {
-  const bytes = Buffer.byteLength(JSON.stringify(metadata));
-  if (bytes > createBounds.metadataBytesMax) {
-    throw new AtollError('invalid', `metadata: ${bytes} bytes, the most is ${createBounds.metadataBytesMax}`);
-  }
+function checkLength(name: string, value: Record<string, unknown>, bytesMax: number): void {
+  const bytes = Buffer.byteLength(JSON.stringify(value));
+  if (bytes > bytesMax) throw new AtollError('invalid', `${name}: ${bytes} bytes, the most is ${bytesMax}`);
 }
 
 function checkIam(features: Features, iam: SandboxOptions['iam']): void {

@@ -5,9 +5,9 @@ import type { ShownState } from '../../../protocol/state.ts';
 import { kindOf } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import { pairDigest } from './labels.ts';
-import { sandboxOfRow } from './row.ts';
+import { listedColumnNames, listedOfRow } from './row.ts';
 import type { Tables } from '../../database/schema.ts';
-import type { SandboxInTransition, SandboxRecord } from '../record.ts';
+import type { ListedSandbox, SandboxInTransition } from '../record.ts';
 
 /** Which sandboxes are asked for; all must match. */
 export type SandboxFilter = {
@@ -31,7 +31,7 @@ export async function listSandboxes(
   db: Db,
   filter: SandboxFilter,
   page: { order: 'asc' | 'desc'; after?: SandboxCursor; limit: number },
-): Promise<SandboxRecord[]> {
+): Promise<ListedSandbox[]> {
   let query = filtered(db, filter);
   const { order, after } = page;
   if (after) {
@@ -42,12 +42,12 @@ export async function listSandboxes(
     );
   }
   const rows = await query
-    .selectAll('sandboxes')
+    .select(listedColumnNames.map(name => `sandboxes.${name}` as const))
     .orderBy('started_at_us', order)
     .orderBy('sandboxes.sandbox_id', order)
     .limit(page.limit)
     .execute();
-  return rows.map(sandboxOfRow);
+  return rows.map(listedOfRow);
 }
 
 /**

@@ -4,8 +4,8 @@ import type { Db } from '../../database/db.ts';
 import { prepared } from '../../database/prepared.ts';
 import type { Tables } from '../../database/schema.ts';
 import { isNobodyElses } from '../../replica/store/replicas.ts';
-import { sandboxColumnNames, sandboxOfRow } from './row.ts';
-import type { SandboxRecord } from '../record.ts';
+import { factColumnNames, factsOfRow, sandboxColumnNames, sandboxOfRow } from './row.ts';
+import type { SandboxFacts, SandboxRecord } from '../record.ts';
 
 /** The sandbox of a team, in whatever state. */
 export async function findSandbox(db: Db, teamId: string, sandboxId: string): Promise<SandboxRecord | null> {
@@ -41,24 +41,62 @@ export async function findExecution(
   return row ? sandboxOfRow(row) : null;
 }
 
-/** Every sandbox in one of `states`, of all teams. For the reconcilers and the directory. */
-export async function sandboxesIn(db: Db, states: readonly SandboxState[]): Promise<SandboxRecord[]> {
-  const rows = await db.selectFrom('sandboxes').selectAll().where('state', 'in', states).execute();
-  return rows.map(sandboxOfRow);
+/** Every sandbox in one of `states`, of all teams. For the reconcilers. */
+export async function sandboxesIn(db: Db, states: readonly SandboxState[]): Promise<SandboxFacts[]> {
+  const rows = await db.selectFrom('sandboxes').select(factColumnNames).where('state', 'in', states).execute();
+  return rows.map(factsOfRow);
+}
+
+/** The IDs of all sandboxes, in whatever state. */
+export async function allSandboxIds(db: Db): Promise<string[]> {
+  const rows = await db.selectFrom('sandboxes').select('sandbox_id').execute();
+  return rows.map(row => row.sandbox_id);
+}
+
+/**
+ * Sandboxes in one of `states` whose network has header rules, or might: of a team, or of all where they have identity
+ * tokens.
+ */
+export async function sandboxesWithRules(
+  db: Db,
+  states: readonly SandboxState[],
+  of: { teamId: string } | 'tokens',
+): Promise<SandboxFacts[]> {
+  let query = db
+    .selectFrom('sandboxes')
+    .select(factColumnNames)
+    .where('state', 'in', states)
+    .where('network_json', 'like', '%"rules":%');
+  query = of === 'tokens' ? query.where('iam_json', 'is not', null) : query.where('team_id', '=', of.teamId);
+  return (await query.execute()).map(factsOfRow);
 }
 
 /** The sandboxes of a machine in one of `states`, and those that go there, of all teams: by indexes. */
-export async function sandboxesOn(db: Db, nodeId: string, states: readonly SandboxState[]): Promise<SandboxRecord[]> {
+export async function sandboxesOn(db: Db, nodeId: string, states: readonly SandboxState[]): Promise<SandboxFacts[]> {
   const rows = await db
     .selectFrom('sandboxes')
-    .selectAll()
+    .select(factColumnNames)
     .where('state', 'in', states)
     .where(({ or, eb }) => or([eb('node_id', '=', nodeId), eb('next_node_id', '=', nodeId)]))
     .execute();
-  return rows.map(sandboxOfRow);
+  return rows.map(factsOfRow);
 }
 
-/** Those of some sandboxes that there are, in whatever state. */
+/** Those of some sandboxes that are on another machine than this. */
+export async function sandboxesElsewhere(db: Db, sandboxIds: readonly string[], nodeId: string): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('sandboxes')
+    .select('sandbox_id')
+    .where('sandbox_id', 'in', sandboxIds)
+    .where('node_id', '!=', nodeId)
+    .execute();
+  return new Set(rows.map(row => row.sandbox_id));
+}
+
+/** How many sandboxes may be read at a time with all that is known of them. */
+export const sandboxesAtOnce = 100;
+
+/** Those of some sandboxes that there are, in whatever state; to be asked for `sandboxesAtOnce`. */
 export async function sandboxesById(db: Db, sandboxIds: ReadonlySet<string>): Promise<SandboxRecord[]> {
   const [first = ''] = sandboxIds;
   // Most often one alone has changed.
@@ -82,14 +120,14 @@ export async function sandboxesLeftIn(
   db: Db,
   states: readonly SandboxState[],
   replica: { ownId: string; nowUs: number },
-): Promise<SandboxRecord[]> {
+): Promise<SandboxFacts[]> {
   const rows = await db
     .selectFrom('sandboxes')
-    .selectAll()
+    .select(factColumnNames)
     .where('state', 'in', states)
     .where(expressions => isNobodyElses(expressions, 'sandboxes', replica))
     .execute();
-  return rows.map(sandboxOfRow);
+  return rows.map(factsOfRow);
 }
 
 /**
@@ -121,25 +159,26 @@ export async function sandboxesDue(
   then: 'kill' | 'pause',
   nowUs: number,
   limit: number,
-): Promise<SandboxRecord[]> {
+): Promise<SandboxFacts[]> {
   const rows = await due(db, { nowUs, autoPause: then === 'pause' ? 1 : 0, limit });
-  return rows.map(sandboxOfRow);
+  return rows.map(factsOfRow);
 }
 
-const due = prepared<{ nowUs: number; autoPause: 0 | 1; limit: number }, Selectable<Tables['sandboxes']>>(
-  (db, parameter) =>
-    db
-      .selectFrom('sandboxes')
-      .select(sandboxColumnNames)
-      .where('state', '=', 'running')
-      .where('end_at_us', '<=', parameter('nowUs'))
-      .where('auto_pause', '=', parameter('autoPause'))
-      .orderBy('end_at_us')
-      .limit(parameter('limit')),
+type FactsRow = Pick<Selectable<Tables['sandboxes']>, (typeof factColumnNames)[number]>;
+
+const due = prepared<{ nowUs: number; autoPause: 0 | 1; limit: number }, FactsRow>((db, parameter) =>
+  db
+    .selectFrom('sandboxes')
+    .select(factColumnNames)
+    .where('state', '=', 'running')
+    .where('end_at_us', '<=', parameter('nowUs'))
+    .where('auto_pause', '=', parameter('autoPause'))
+    .orderBy('end_at_us')
+    .limit(parameter('limit')),
 );
 
 /** Every sandbox of a team, in whatever state. */
-export async function sandboxesOfTeam(db: Db, teamId: string): Promise<SandboxRecord[]> {
-  const rows = await db.selectFrom('sandboxes').selectAll().where('team_id', '=', teamId).execute();
-  return rows.map(sandboxOfRow);
+export async function sandboxesOfTeam(db: Db, teamId: string): Promise<SandboxFacts[]> {
+  const rows = await db.selectFrom('sandboxes').select(factColumnNames).where('team_id', '=', teamId).execute();
+  return rows.map(factsOfRow);
 }

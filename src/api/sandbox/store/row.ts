@@ -1,8 +1,17 @@
 import { mapperOf } from '../../record/column.ts';
-import { sandboxColumns } from '../record.ts';
+import { listedSandboxColumns, sandboxColumns, sandboxFactColumns } from '../record.ts';
 
 /** The columns of `sandboxes`, for queries that are kept. */
 export const sandboxColumnNames = Object.values(sandboxColumns).map(({ name }) => name);
+
+/** Those of `SandboxFacts`. */
+export const factColumnNames = Object.values(sandboxFactColumns).map(({ name }) => name);
+
+/** Those of `ListedSandbox`. */
+export const listedColumnNames = Object.values(listedSandboxColumns).map(({ name }) => name);
+
+export const { recordOf: factsOfRow } = mapperOf(sandboxFactColumns);
+export const { recordOf: listedOfRow } = mapperOf(listedSandboxColumns);
 
 /** Between rows of `sandboxes` and records. */
 export const { recordOf: sandboxOfRow, rowOf: rowOfSandbox, partOf: columnsOf } = mapperOf(sandboxColumns);

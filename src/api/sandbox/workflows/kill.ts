@@ -4,7 +4,7 @@ import { markSandboxForKill } from '../store/state.ts';
 import { isOutcomeUnknown, outcomeUnknown } from '../../database/postgres/driver.ts';
 import { killSandboxWorkflow } from './kill-steps.ts';
 import { sandboxFor, sandboxMoved } from '../rules/find.ts';
-import type { SandboxRecord } from '../record.ts';
+import type { SandboxExecution, SandboxRecord } from '../record.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { BusyExecutions } from '../rules/busy.ts';
 import type { Clock } from '../../../base/clock.ts';
@@ -56,7 +56,7 @@ export async function markKilling(
     db,
     directory,
   }: { busy: Pick<BusyExecutions, 'replicaId'>; clock: Clock; db: Db; directory: SandboxDirectory },
-  sandbox: SandboxRecord,
+  sandbox: SandboxExecution,
 ): Promise<SandboxRecord | null> {
   const marked = await markSandboxForKill(db, sandbox, killableStates, clock(), busy.replicaId);
   if (marked) directory.close(marked);

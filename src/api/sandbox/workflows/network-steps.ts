@@ -5,7 +5,7 @@ import { setSandboxNetwork } from '../store/network.ts';
 import type { NetworkSettings } from '../store/network.ts';
 import { runWorkflow } from './run.ts';
 import type { Step } from './run.ts';
-import type { SandboxRecord } from '../record.ts';
+import type { SandboxExecution, SandboxRecord } from '../record.ts';
 import type { Identity } from '../../identity/rules/identity.ts';
 import type { Db } from '../../database/db.ts';
 import type { Nodes } from '../../placement/nodes.ts';
@@ -50,7 +50,7 @@ const updateNetworkSteps: readonly Step<UpdateNetworkContext>[] = [
 ];
 
 /** Makes a running sandbox's node enforce what the store says. */
-export async function applyNetwork(deps: ApplyDeps, target: SandboxRecord): Promise<void> {
+export async function applyNetwork(deps: ApplyDeps, target: SandboxExecution): Promise<void> {
   for (let applies = 0; applies < appliesMax; applies++) {
     const sandbox = await findExecution(deps.db, target);
     if (sandbox?.state !== 'running' && sandbox?.state !== 'snapshotting') return;

@@ -8,7 +8,7 @@ import { pauseSandboxWorkflow, storePause } from './pause-steps.ts';
 import { memoryUnavailable, requireMemory } from '../rules/memory.ts';
 import { parseSandboxId, sandboxFor, sandboxMoved } from '../rules/find.ts';
 import { awaitTransition } from './transition.ts';
-import type { SandboxRecord } from '../record.ts';
+import type { SandboxExecution, SandboxRecord } from '../record.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { SandboxWork } from './run.ts';
 import type { Resuming } from '../rules/resuming.ts';
@@ -98,7 +98,7 @@ async function storePaused(deps: PauseDeps, paused: SandboxRecord): Promise<Sand
 /** Null when the sandbox left the state `running` by itself. With `dueByUs`, also when its time is not over by then. */
 export async function pauseRunning(
   deps: SandboxWork,
-  sandbox: SandboxRecord,
+  sandbox: SandboxExecution,
   options: { memory: boolean; durable?: DurablePauses | null; requireAgent?: boolean },
   dueByUs?: number,
 ): Promise<SandboxRecord | null> {

@@ -2,11 +2,11 @@ import { AtollError } from '../../../base/error.ts';
 import { forEachParallel } from '../../../base/concurrency/parallel.ts';
 import type { EgressPolicy } from '../../../protocol/network/network.ts';
 import type { SandboxState } from '../../../protocol/state.ts';
-import { sandboxesOfTeam } from '../store/read.ts';
+import { findExecution, sandboxesWithRules } from '../store/read.ts';
 import { applyNetwork } from './network-steps.ts';
 import { egressPolicyFor, secretsNamedBy } from '../rules/network/egress-policy.ts';
 import { decryptNetwork } from '../rules/network/encrypted.ts';
-import type { SandboxRecord } from '../record.ts';
+import type { SandboxFacts, SandboxRecord } from '../record.ts';
 import type { SecretRecord } from '../../secret/record.ts';
 import type { ApplyDeps } from './network-steps.ts';
 
@@ -20,16 +20,16 @@ const runsIn: readonly SandboxState[] = ['running', 'snapshotting'];
  * failed for some: the next change of their network, their next resume or the next start of the platform does it.
  */
 export async function applySecretChange(deps: ApplyDeps, { teamId, name, secretId }: SecretRecord): Promise<void> {
-  const sandboxes = await sandboxesOfTeam(deps.db, teamId);
-  const concerned = sandboxes.filter(sandbox => {
-    const network =
-      runsIn.includes(sandbox.state) && sandbox.network?.rules ? decryptNetwork(deps.seed, sandbox) : null;
+  const isConcerned = async (listed: SandboxFacts) => {
+    const sandbox = await findExecution(deps.db, listed);
+    const network = sandbox?.network?.rules ? decryptNetwork(deps.seed, sandbox) : null;
     return (
       network !== null && secretsNamedBy(network).some(named => named.toLowerCase() === name || named === secretId)
     );
-  });
+  };
   const failed: string[] = [];
-  await forEachParallel(concerned, appliesAtOnce, async sandbox => {
+  await forEachParallel(await sandboxesWithRules(deps.db, runsIn, { teamId }), appliesAtOnce, async sandbox => {
+    if (!(await isConcerned(sandbox))) return;
     await applyNetwork(deps, sandbox).catch(() => failed.push(sandbox.sandboxId));
   });
   if (failed.length > 0)
