@@ -11,6 +11,7 @@ export const rooms: Record<string, Record<string, string[]>> = {
     clients: ['limits'],
     'send-buffer': [],
     'http2-fields': [],
+    faults: [],
     upstream: ['directory', 'http2-fields', 'limits', 'send-buffer'],
     context: ['limits', 'directory', 'clients', 'upstream'],
     connection: ['answer', 'clients', 'context', 'send-buffer'],

@@ -1,8 +1,11 @@
 import { silentLog } from '../../../src/base/telemetry/log.ts';
+import { AtollError } from '../../../src/base/error.ts';
+import { outliveFaults } from '../../../src/edge/faults.ts';
 import { startEdge } from '../../../src/edge/start.ts';
 import { dialLoopback } from './loopback-dial.ts';
 
-// An edge in a process of its own, so that its memory is its own: every sandbox runs, and its ports are the loopback's.
+// An edge in a process of its own, so that its memory and its end are its own: every sandbox runs, and its ports are the
+// loopback's. Whoever asks for one called `faulty` makes the edge fail at something.
 const ingress = {
   trafficAccessToken: null,
   accessToken: null,
@@ -20,6 +23,14 @@ const edge = startEdge({
     running: () => [],
     wake: () => Promise.reject(new Error('nothing sleeps here')),
   },
-  dial: async (_, port) => dialLoopback(port),
+  async dial(sandboxId, port) {
+    if (sandboxId !== 'faulty') return dialLoopback(port);
+    setTimeout(() => {
+      throw new Error('thrown where nobody catches it');
+    });
+    void Promise.reject(new Error('rejected where nobody hears of it'));
+    throw new AtollError('not_found', 'it has only done harm');
+  },
 });
+outliveFaults(silentLog);
 process.stdout.write(`${edge.port}\n`);

@@ -29,7 +29,16 @@ server.on('request', async (request, response) => {
   }
   if (pathname === '/go') for (const each of waiting.splice(0)) each.end('data: two\n\n');
   const { 'x-mine': mine, 'x-forwarded-proto': forwarded } = request.headers;
-  const said = { method: request.method, path: request.url, authority: request.authority, mine, forwarded, body };
+  const said = {
+    method: request.method,
+    path: request.url,
+    authority: request.authority,
+    mine,
+    forwarded,
+    body,
+    lines: request.rawHeaders,
+    behind: request.rawTrailers,
+  };
   response.setHeader('content-type', 'application/json');
   response.end(JSON.stringify(said));
 });

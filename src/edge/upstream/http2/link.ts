@@ -70,12 +70,7 @@ export class Http2Link implements ByteSocket, UpstreamUser {
     this.upstream = new Upstream(home, { isHttp2: true });
     this.upstream.opened(this);
     const duplex = this.#duplex;
-    this.#session = connect(`${this.#scheme}://sandbox`, {
-      createConnection: () => duplex,
-      settings: { enablePush: false, initialWindowSize: windowBytes, maxHeaderListSize: limits.responseHeadBytesMax },
-      maxHeaderListPairs: limits.headerLinesMax,
-      maxSessionMemory: sessionMemoryMaxMB,
-    });
+    this.#session = connect(`${this.#scheme}://sandbox`, { createConnection: () => duplex, ...sessionOptions(limits) });
     this.#session.on('error', error => this.#end(error));
     // It takes no further request: the one on its way goes on.
     this.#session.on('goaway', () => (this.upstream.ended = true));
@@ -170,9 +165,7 @@ export class Http2Link implements ByteSocket, UpstreamUser {
     const { stream } = call;
     if (this.#body.kind === 'chunked') {
       const trailers = this.#body.hadTrailers ? (this.#trailers.read() ?? []) : [];
-      stream.once('wantTrailers', () => {
-        if (!stream.destroyed) stream.sendTrailers(trailersFor(trailers));
-      });
+      stream.once('wantTrailers', () => sendTrailers(stream, trailers));
     }
     stream.end();
     if (call.answered) this.#call = null;
@@ -276,5 +269,28 @@ export class Http2Link implements ByteSocket, UpstreamUser {
     });
     duplex.on('end', () => setImmediate(() => this.#end(this.#call && new Error('the service closed the connection'))));
     return duplex;
+  }
+}
+
+function sessionOptions({ responseHeadBytesMax, headerLinesMax }: EdgeLimits) {
+  return {
+    settings: { enablePush: false, initialWindowSize: windowBytes, maxHeaderListSize: responseHeadBytesMax },
+    maxHeaderListPairs: headerLinesMax,
+    maxSessionMemory: sessionMemoryMaxMB,
+    // A field that comes twice passes as it came, as in HTTP/1.1: the runtime would throw. Its types know this for
+    // servers alone.
+    strictSingleValueFields: false,
+  };
+}
+
+/**
+ * Nobody would hear what is thrown here. A request whose end can't be sent is reset: ended in order, it would look
+ * whole.
+ */
+function sendTrailers(stream: ClientHttp2Stream, trailers: readonly Field[]): void {
+  try {
+    if (!stream.destroyed) stream.sendTrailers(trailersFor(trailers));
+  } catch (cause) {
+    stream.destroy(new Error('the fields behind the body can not be sent', { cause }));
   }
 }

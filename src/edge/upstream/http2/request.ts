@@ -2,8 +2,17 @@ import type { OutgoingHttpHeaders } from 'node:http2';
 import type { Field } from '../../../http1/head-bytes.ts';
 import type { RequestHead } from '../../../http1/request-head.ts';
 
-/** Fields that HTTP/2 says otherwise. What else speaks of a connection, the edge has dropped before. */
-const saidOtherwise: ReadonlySet<string> = new Set(['host', 'connection', 'transfer-encoding', 'te', 'upgrade']);
+/** Fields that HTTP/2 says otherwise, and those of a connection, which it forbids (RFC 9113 8.2.2). */
+const saidOtherwise: ReadonlySet<string> = new Set([
+  'host',
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'http2-settings',
+  'transfer-encoding',
+  'te',
+  'upgrade',
+]);
 
 /** A request as the edge has written it in HTTP/1.1, as HTTP/2 has it. Fields that come again are lists. */
 export function headersOf(head: RequestHead, scheme: 'http' | 'https'): OutgoingHttpHeaders {
