@@ -2,10 +2,12 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { connect } from 'node:http2';
 import { localAuthority } from '../../src/supervisor/certificates/local-authority.ts';
 import { type Fixture, startFixture } from './support/fixture.ts';
 import { type Http2Service, startHttp2Service } from './support/http2-service.ts';
-import { RawSocket } from './support/raw-socket.ts';
+import { flag, frame, frameType, framesOf, headFrame, preface } from '../attacks/support/http2-frames.ts';
+import { RawSocket, startRawServer } from './support/raw-socket.ts';
 
 // Services that speak HTTP/2 alone, asked by clients that speak HTTP/1.1.
 
@@ -130,4 +132,60 @@ test('who wants to switch protocols is told that the service can’t', async () 
   const ask = sandboxWith('upgrade', clear);
   const answer = await ask('/', { headers: { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'x' } });
   expect(answer.status).toBe(503);
+});
+
+const greeting = frame(frameType.settings, 0, 0);
+const farewell = frame(frameType.goaway, 0, 0, Buffer.alloc(8));
+
+/** Answers the request on a connection that speaks HTTP/2, and acknowledges nothing. */
+async function answerOn(connection: RawSocket): Promise<void> {
+  const isAsked = () =>
+    framesOf(Buffer.from(connection.received, 'latin1').subarray(preface.length)).some(
+      ({ type }) => type === frameType.headers,
+    );
+  await connection.until(isAsked);
+  connection.send(Buffer.concat([greeting, headFrame(1, [[':status', '200']], flag.endHeaders | flag.endStream)]));
+}
+
+/** The status of a request that comes in HTTP/2. */
+async function askInHttp2(authority: string): Promise<number | undefined> {
+  const session = connect(fixture.url);
+  const stream = session.request({ ':method': 'POST', ':authority': authority, ':path': '/' });
+  const { promise, resolve } = Promise.withResolvers<number | undefined>();
+  stream.on('response', headers => resolve(headers[':status']));
+  stream.on('close', () => resolve(undefined));
+  stream.on('error', () => {});
+  stream.end('x');
+  try {
+    return await promise;
+  } finally {
+    session.destroy();
+  }
+}
+
+test('a service that says farewell between two requests is asked over another connection', async () => {
+  using server = startRawServer();
+  const ask = sandboxWith('farewell', server);
+  const first = ask('/');
+  const old = await server.accept();
+  await old.expect('\r\n\r\n');
+  old.send(greeting);
+  let kept = await server.accept();
+  await answerOn(kept);
+  expect((await first).status).toBe(200);
+  const next = [
+    async () => (await ask('/', { method: 'POST', body: 'x' })).status,
+    () => askInHttp2('80-farewell.localhost'),
+  ];
+  for (const again of next) {
+    kept.take(kept.received.length);
+    kept.send(Buffer.concat([farewell, frame(frameType.ping, 0, 0, Buffer.alloc(8))]));
+    // The edge has read it when it closes the connection, or answers what came behind it.
+    await kept.until(({ ended, received }) => ended || received.length > 0);
+    const status = again();
+    kept = await server.accept();
+    await answerOn(kept);
+    expect(await status).toBe(200);
+  }
+  while (fixture.edge.stats().inSandboxes > 0) await Bun.sleep(2);
 });

@@ -44,12 +44,16 @@ export class UpstreamPool implements UpstreamHome {
     this.#all.add(upstream);
   }
 
-  /** An idle connection that was used within `withinMs`. */
+  /** An idle connection that was used within `withinMs` and takes another request. */
   take(nowMs: number, withinMs: number): Upstream | undefined {
-    const upstream = this.#idle.at(-1);
-    if (upstream === undefined || nowMs - upstream.idleSinceMs > Math.min(withinMs, upstream.keepMs)) return undefined;
-    this.#bounds.idleShare.give();
-    return this.#idle.pop();
+    for (let upstream = this.#idle.at(-1); upstream !== undefined; upstream = this.#idle.at(-1)) {
+      if (nowMs - upstream.idleSinceMs > Math.min(withinMs, upstream.keepMs)) return undefined;
+      this.#idle.pop();
+      this.#bounds.idleShare.give();
+      if (!upstream.ended) return upstream;
+      upstream.close();
+    }
+    return undefined;
   }
 
   /** Keeps a connection for the next request, or closes it where enough are kept. */

@@ -55,6 +55,8 @@ export class Http2Link implements ByteSocket, UpstreamUser {
   #call: Call | null = null;
   #written: (() => void) | null = null;
   #closed = false;
+  /** What is written goes nowhere any more. */
+  #failed = false;
 
   /** Takes over a connection on which nothing was sent yet. */
   constructor(raw: Upstream, home: UpstreamHome, limits: EdgeLimits, tls: boolean) {
@@ -72,8 +74,7 @@ export class Http2Link implements ByteSocket, UpstreamUser {
     const duplex = this.#duplex;
     this.#session = connect(`${this.#scheme}://sandbox`, { createConnection: () => duplex, ...sessionOptions(limits) });
     this.#session.on('error', error => this.#end(error));
-    // It takes no further request: the one on its way goes on.
-    this.#session.on('goaway', () => (this.upstream.ended = true));
+    this.#session.on('goaway', () => this.#retire());
     this.#session.on('close', () => this.#end(this.#call && new Error('the service closed the connection')));
     const early = raw.early ?? [];
     raw.early = null;
@@ -84,7 +85,8 @@ export class Http2Link implements ByteSocket, UpstreamUser {
   }
 
   write(bytes: Uint8Array, start = 0, length = bytes.length - start): number {
-    if (this.#closed) return -1;
+    if (this.#closed) return this.#fail(new Error('the connection was closed'));
+    if (this.#failed) return -1;
     const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const end = start + length;
     let at = start;
@@ -132,16 +134,18 @@ export class Http2Link implements ByteSocket, UpstreamUser {
   /** A request begins: its head is whole, for exchanges write it at once. */
   #begin(bytes: Buffer, start: number, end: number): number {
     const position = this.#head.parse(bytes, start, end);
-    if (position <= 0) {
-      this.#end(new Error('invariant broken: a head that is not whole was sent to a service'));
-      return -1;
-    }
+    if (position <= 0) return this.#fail(new Error('invariant broken: a head that is not whole was sent to a service'));
     const { kind, length } = this.#head.framing;
     this.#body.reset(kind, length);
-    const stream = this.#session.request(headersOf(this.#head, this.#scheme), {
-      endStream: kind === 'none',
-      waitForTrailers: kind === 'chunked',
-    });
+    let stream: ClientHttp2Stream;
+    try {
+      stream = this.#session.request(headersOf(this.#head, this.#scheme), {
+        endStream: kind === 'none',
+        waitForTrailers: kind === 'chunked',
+      });
+    } catch (cause) {
+      return this.#fail(new Error('the service takes no request', { cause }));
+    }
     const call: Call = { stream, trailers: [], hasBody: false, answered: false };
     this.#call = call;
     stream.on('response', (headers, flags) => this.#respond(call, headers, flags));
@@ -154,6 +158,22 @@ export class Http2Link implements ByteSocket, UpstreamUser {
     });
     stream.on('close', () => this.#streamClosed(call));
     return position;
+  }
+
+  /** No request can be sent. Its exchange goes on behind this `write`, and hears of it in a later turn. */
+  #fail(error: Error): -1 {
+    this.#failed = true;
+    setImmediate(() => {
+      if (this.#closed) this.upstream.wasClosed(error);
+      else this.#end(error);
+    });
+    return -1;
+  }
+
+  /** The service takes no further request: the one on its way goes on. */
+  #retire(): void {
+    this.upstream.ended = true;
+    if (this.#call === null) this.close();
   }
 
   #sendBody(bytes: Uint8Array, start: number, end: number): void {
