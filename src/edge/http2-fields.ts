@@ -1,7 +1,8 @@
-import type { IncomingHttpHeaders } from 'node:http2';
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http2';
 import type { Field } from '../http1/head-bytes.ts';
 
-// What `node:http2` gives of headers, as fields of HTTP/1.1: nothing is taken on trust, whoever has sent it.
+// What `node:http2` gives of headers, as fields of HTTP/1.1: nothing is taken on trust, whoever has sent it. And what
+// they are given to it in.
 
 const name = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 // What an HTTP/1.1 line may hold: a line break in a value would begin another header there.
@@ -9,7 +10,7 @@ const value = /^[\t\x20-\x7e\x80-\xff]*$/;
 /**
  * Fields of one HTTP/1.1 connection: they have no meaning in HTTP/2 and must not get one on the way (RFC 9113 8.2.2).
  */
-const ofConnection: ReadonlySet<string> = new Set([
+export const ofConnection: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
   'proxy-connection',
@@ -51,4 +52,9 @@ export function trailersOf(headers: IncomingHttpHeaders): Field[] | undefined {
 /** Whether a field (its name in lower case) is passed on that comes behind a body. */
 export function mayBeBehindBody(field: string): boolean {
   return !notBehindBody.has(field) && !reservedPrefix.test(field);
+}
+
+/** Headers for `node:http2`, in which nothing is yet: a field may have the name of what objects inherit. */
+export function emptyHeaders(): OutgoingHttpHeaders {
+  return Object.create(null) as OutgoingHttpHeaders;
 }

@@ -83,6 +83,27 @@ test('fields behind a body pass as they came, but for those of the connection', 
   }
 });
 
+test('fields that come twice, or have the name of what objects inherit, pass as they came', async () => {
+  const ask = sandboxWith('twice', clear);
+  expect((await ask('/')).status).toBe(200);
+  const sent = {
+    'user-agent': ['a', 'b'],
+    'content-type': ['text/a', 'text/b'],
+    authorization: ['Basic a', 'Basic b'],
+    'x-list': ['1', '2'],
+    constructor: ['mine'],
+  };
+  const fields = Object.entries(sent).flatMap(([name, values]) => values.map(value => [name, value] as const));
+  fields.push(['__proto__', 'mine']);
+  const head = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  const { status, lines } = await askRaw(`GET / HTTP/1.1\r\nHost: 80-twice.localhost\r\n${head}`);
+  expect(status).toBe('HTTP/1.1 200 -');
+  const names = new Set(fields.map(([name]) => name));
+  const got = lines.flatMap((name, at) => (at % 2 === 0 && names.has(name) ? [[name, lines[at + 1]]] : []));
+  expect(got).toEqual(fields.map(field => [...field]));
+  while (fixture.edge.stats().inSandboxes > 0) await Bun.sleep(2);
+});
+
 test('answers without a body, and HEAD', async () => {
   const ask = sandboxWith('bare', clear);
   expect((await ask('/204')).status).toBe(204);

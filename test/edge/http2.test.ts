@@ -63,11 +63,11 @@ test('requests of one connection go to API and sandboxes, by their own authority
   expect(head).toContain('cookie: a=b\r\n');
   expect(head).toContain('X-Forwarded-Proto: https\r\n');
   upstream.send(
-    'HTTP/1.1 201 Created\r\nSet-Cookie: a\r\nClear-Site-Data: "*"\r\nX-Its: own\r\nKeep-Alive: timeout=5\r\nContent-Length: 2\r\n\r\nok',
+    'HTTP/1.1 201 Created\r\nSet-Cookie: a\r\nClear-Site-Data: "*"\r\nX-Its: own\r\nConstructor: it\r\nKeep-Alive: timeout=5\r\nContent-Length: 2\r\n\r\nok',
   );
   expect([await api.over, await routed.over, await missing.over]).toEqual(['ended', 'ended', 'ended']);
   expect(JSON.parse(api.text)).toMatchObject({ api: '/api' });
-  expect(routed.headers).toMatchObject({ ':status': 201, 'x-its': 'own', 'content-length': '2' });
+  expect(routed.headers).toMatchObject({ ':status': 201, 'x-its': 'own', constructor: 'it', 'content-length': '2' });
   // It was asked by headers: the origin is not its own.
   for (const name of ['keep-alive', 'set-cookie', 'clear-site-data']) expect(routed.headers).not.toHaveProperty(name);
   expect(routed.text).toBe('ok');

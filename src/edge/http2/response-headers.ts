@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http2';
 import type { Field } from '../../http1/head-bytes.ts';
-import { mayBeBehindBody } from '../http2-fields.ts';
+import { emptyHeaders, mayBeBehindBody } from '../http2-fields.ts';
 import type { ResponseHead } from '../../http1/response-head.ts';
 
 /**
@@ -18,14 +18,15 @@ const ofConnection = new Set([
 
 /** The headers of a response as HTTP/2 has them, where there is no switch of protocols: the stream is the other one. */
 export function http2Headers({ fields, status }: ResponseHead): OutgoingHttpHeaders {
-  const headers: OutgoingHttpHeaders = { ':status': status === 101 ? 200 : status };
+  const headers = emptyHeaders();
+  headers[':status'] = status === 101 ? 200 : status;
   for (let i = 0; i < fields.count; i++) add(headers, fields.nameAt(i), fields.textAt(i));
   return headers;
 }
 
 /** The fields behind a body as HTTP/2 has them. */
 export function http2Trailers(fields: readonly Field[]): OutgoingHttpHeaders {
-  const headers: OutgoingHttpHeaders = {};
+  const headers = emptyHeaders();
   for (const { name, value } of fields)
     if (mayBeBehindBody(name.toLowerCase())) add(headers, name.toLowerCase(), value);
   return headers;

@@ -1,38 +1,27 @@
 import type { OutgoingHttpHeaders } from 'node:http2';
 import type { Field } from '../../../http1/head-bytes.ts';
 import type { RequestHead } from '../../../http1/request-head.ts';
-
-/** Fields that HTTP/2 says otherwise, and those of a connection, which it forbids (RFC 9113 8.2.2). */
-const saidOtherwise: ReadonlySet<string> = new Set([
-  'host',
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'http2-settings',
-  'transfer-encoding',
-  'te',
-  'upgrade',
-]);
+import { emptyHeaders, ofConnection } from '../../http2-fields.ts';
 
 /** A request as the edge has written it in HTTP/1.1, as HTTP/2 has it. Fields that come again are lists. */
 export function headersOf(head: RequestHead, scheme: 'http' | 'https'): OutgoingHttpHeaders {
-  const headers: OutgoingHttpHeaders = {
+  const headers = Object.assign(emptyHeaders(), {
     ':method': head.method,
     ':path': head.target,
     ':scheme': scheme,
     ':authority': head.fields.text('host') ?? '',
     te: 'trailers',
-  };
+  });
   return addFields(headers, head.fields.all());
 }
 
 /** Fields behind a body as HTTP/2 has them. */
-export const trailersFor = (fields: readonly Field[]): OutgoingHttpHeaders => addFields({}, fields);
+export const trailersFor = (fields: readonly Field[]): OutgoingHttpHeaders => addFields(emptyHeaders(), fields);
 
 function addFields(headers: OutgoingHttpHeaders, fields: readonly Field[]): OutgoingHttpHeaders {
   for (const { name, value } of fields) {
     const lower = name.toLowerCase();
-    if (saidOtherwise.has(lower)) continue;
+    if (ofConnection.has(lower)) continue;
     const before = headers[lower];
     headers[lower] = before === undefined ? value : [...[before].flat().map(String), value];
   }
