@@ -104,6 +104,15 @@ test('fields that come twice, or have the name of what objects inherit, pass as 
   while (fixture.edge.stats().inSandboxes > 0) await Bun.sleep(2);
 });
 
+test('a length of 0 is one, whatever the method', async () => {
+  const ask = sandboxWith('empty', clear);
+  expect((await ask('/')).status).toBe(200);
+  for (const method of ['GET', 'HEAD', 'DELETE', 'POST', 'PUT', 'OPTIONS']) {
+    const { status } = await askRaw(`${method} / HTTP/1.1\r\nHost: 80-empty.localhost\r\nContent-Length: 0\r\n`);
+    expect([method, status]).toEqual([method, 'HTTP/1.1 200 -']);
+  }
+});
+
 test('answers without a body, and HEAD', async () => {
   const ask = sandboxWith('bare', clear);
   expect((await ask('/204')).status).toBe(204);

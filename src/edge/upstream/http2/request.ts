@@ -3,6 +3,9 @@ import type { Field } from '../../../http1/head-bytes.ts';
 import type { RequestHead } from '../../../http1/request-head.ts';
 import { emptyHeaders, ofConnection } from '../../http2-fields.ts';
 
+/** Methods whose requests the runtime resets where they announce a length and have no body, be it 0. */
+const withoutLength: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE']);
+
 /** A request as the edge has written it in HTTP/1.1, as HTTP/2 has it. Fields that come again are lists. */
 export function headersOf(head: RequestHead, scheme: 'http' | 'https'): OutgoingHttpHeaders {
   const headers = Object.assign(emptyHeaders(), {
@@ -12,7 +15,9 @@ export function headersOf(head: RequestHead, scheme: 'http' | 'https'): Outgoing
     ':authority': head.fields.text('host') ?? '',
     te: 'trailers',
   });
-  return addFields(headers, head.fields.all());
+  addFields(headers, head.fields.all());
+  if (head.framing.kind === 'none' && withoutLength.has(head.method.toUpperCase())) delete headers['content-length'];
+  return headers;
 }
 
 /** Fields behind a body as HTTP/2 has them. */
