@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect, createServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -12,9 +12,17 @@ import { askGrpc, type GrpcServer, startGrpcServer } from './support/grpc.ts';
 
 setDefaultTimeout(60_000);
 const authority = '80-one.localhost';
-const hosts = ['80-one', '81-one', '82-one', '99999-one', '80-gone', '80-closed', '80-ending', '443-tls'].map(
-  name => `${name}.localhost`,
-);
+const hosts = [
+  '80-one',
+  '81-one',
+  '82-one',
+  '99999-one',
+  '80-gone',
+  '80-closed',
+  '80-ending',
+  '443-tls',
+  '444-tls',
+].map(name => `${name}.localhost`);
 let folder: string;
 let fixture: Fixture;
 let server: GrpcServer;
@@ -74,6 +82,22 @@ test('a service that speaks TLS is asked in HTTP/2 within it', async () => {
   const { unary, large } = await overTls('unary large', '443-tls.localhost');
   expect(unary).toMatchObject({ code: 0, answer: 'hello' });
   expect(large).toMatchObject({ code: 0, length: 20 * 1024 * 1024 });
+});
+
+test('a connection to a service that speaks no HTTP/2 within TLS is closed', async () => {
+  const [key, cert] = ['server-key.pem', 'server.pem'].map(name => readFileSync(join(folder, name)));
+  const closed = Promise.withResolvers<void>();
+  using service = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    tls: { key, cert },
+    socket: { data() {}, close: () => closed.resolve() },
+  });
+  fixture.sandbox('tls', { ingress: { httpsPorts: [444] } });
+  fixture.mapPort(444, service.port);
+  const { unary } = await overTls('unary', '444-tls.localhost');
+  expect(unary).toMatchObject({ code: 14 });
+  await closed.promise;
 });
 
 test('whoever has no service to ask gets the reason as gRPC has it', async () => {

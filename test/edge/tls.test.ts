@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { connect, type PeerCertificate } from 'node:tls';
 import { issueCertificate, makeAuthority } from '../../src/base/crypto/certificate.ts';
 import { createLog } from '../../src/base/telemetry/log.ts';
+import { defaultLimits } from '../../src/edge/limits.ts';
 import { certificateFromFiles } from '../../src/supervisor/certificates/files.ts';
 import { localAuthority } from '../../src/supervisor/certificates/local-authority.ts';
 import { startFixture, to } from './support/fixture.ts';
@@ -172,4 +173,29 @@ test('nothing older than TLS 1.2 is spoken', async () => {
     });
   expect(await attempt('TLSv1.1')).toBe('refused');
   expect(await attempt('TLSv1.2')).toBe('TLSv1.2');
+});
+
+test('a service that never ends a handshake keeps no connection, however its request ends', async () => {
+  await using fixture = startFixture({ limits: { ...defaultLimits, handshakeTimeoutMs: 100 } });
+  using silent = startRawServer();
+  fixture.sandbox('one', { ingress: { httpsPorts: [80] } });
+  fixture.mapPort(80, silent.port);
+  const ask = async () => {
+    const client = await RawSocket.connect(fixture.port);
+    client.send('GET / HTTP/1.1\r\nHost: 80-one.localhost\r\n\r\n');
+    const service = await silent.accept();
+    await service.until(raw => raw.received.length > 0);
+    return { client, service };
+  };
+  const waiting = await ask();
+  await waiting.client.expect(' 504 ');
+  expect(await waiting.service.over()).toBe('reset');
+  waiting.client.close();
+  const leaving = await ask();
+  leaving.client.reset();
+  expect(await leaving.service.over()).toBe('reset');
+  const cut = await ask();
+  fixture.remove('one');
+  expect(await cut.service.over()).toBe('reset');
+  cut.client.close();
 });

@@ -164,7 +164,13 @@ async function open(
   const opening = tls
     ? openTls(upstreamHandlers, endpoint, upstream, protocol)
     : connect(endpoint, { ...common(upstream), socket: upstreamHandlers });
-  await wait.for(opening, limits.handshakeTimeoutMs, () => upstream.terminate());
+  try {
+    await wait.for(opening, limits.handshakeTimeoutMs, () => {});
+  } catch (error) {
+    // It may be open for long, and wait for a handshake that never ends: no pool knows of it yet.
+    upstream.abandon();
+    throw error;
+  }
   if (upstream.closed) throw new AtollError('invalid', spokeFirst);
   upstream.home.add(upstream);
   return upstream;

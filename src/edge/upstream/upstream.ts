@@ -48,6 +48,7 @@ export class Upstream {
   /** It spoke first, as a server of HTTP/2 does. */
   greetedInHttp2 = false;
   #paused = false;
+  #abandoned = false;
   #socket: ByteSocket | null = null;
   #sendBuffer: SendBuffer | null = null;
 
@@ -87,6 +88,7 @@ export class Upstream {
   opened(socket: ByteSocket): void {
     this.#socket = socket;
     this.#sendBuffer = new SendBuffer(socket);
+    if (this.#abandoned) this.terminate();
   }
 
   /** Stops reading, so that the server waits as the client does. */
@@ -121,6 +123,12 @@ export class Upstream {
     if (this.closed) return;
     this.#farEnd?.reset();
     this.socket.terminate();
+  }
+
+  /** Resets a connection that nobody is going to use: at once, or when it opens. */
+  abandon(): void {
+    this.#abandoned = true;
+    if (this.#socket !== null) this.terminate();
   }
 }
 
