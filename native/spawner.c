@@ -23,12 +23,12 @@ enum {
   keptBytes = 64 << 10,      // of the buffer, once a request that needed more is done
 };
 
-enum { requestStart = 1, requestSignal = 2 };
+enum { requestStart = 1, requestSignal = 2, requestLook = 3 };
 
 struct requestHead {
   uint32_t bytes; // all of the request, this head included
   uint32_t kind;
-  uint32_t id;    // of requestSignal: the PID
+  uint32_t id;    // of requestSignal and requestLook: the PID
   uint32_t flags; // of requestSignal: the number of the signal; the rest is unused
   uint32_t uid;
   uint32_t gid;
@@ -36,7 +36,7 @@ struct requestHead {
   uint32_t arguments; // texts behind the groups, each with a zero byte: the directory, so many arguments, variables
 };
 
-enum { replyStarted = 1 /* id, PID */, replyFailed = 2 /* id, errno */, replyEnded = 3 /* PID, wait status */ };
+enum { replyStarted = 1 /* id, PID */, replyFailed = 2 /* id, errno */, replyEnded = 3 /* PID, wait status */, replyRuns = 4 /* PID, 0 or 1 */ };
 
 struct reply { uint32_t kind, about; int32_t value; };
 
@@ -166,6 +166,8 @@ static ssize_t handle(struct channel *channel) {
   if (head->kind == requestStart) start(channel, head);
   // A program that has ended is a child until it was reaped: its number is nobody else's before.
   else if (head->kind == requestSignal && isStarted(head->id)) kill(head->id, head->flags);
+  // The end of one that runs follows, also where another agent has asked for its start.
+  else if (head->kind == requestLook) answer(channel, replyRuns, head->id, isStarted(head->id));
   return head->bytes;
 }
 

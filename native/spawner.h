@@ -53,7 +53,7 @@ int mustWait(const struct channel *channel);
 void sendWaiting(struct channel *channel);
 // Receives what has come, and starts or signals programs. False: the agent has closed its end.
 int receiveRequests(struct channel *channel);
-// Tells the agent the end of a program that it started; others' are not its business.
+// Tells the agent the end of a program that it, or one before it, has started; others' are not its business.
 void reportEnd(struct channel *channel, pid_t pid, int status);
 // Answers a request that was under way when the registers were lost (init.c, surviveBreakpoints).
 void failUnfinished(struct channel *channel);

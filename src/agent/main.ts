@@ -30,7 +30,7 @@ type AgentOptions = {
 };
 
 /** Puts the agent together and serves. */
-export function runAgent({ port, initPath, stateFd, serves, log }: AgentOptions): void {
+export async function runAgent({ port, initPath, stateFd, serves, log }: AgentOptions): Promise<void> {
   hideMemory();
   const state = openStateFile(stateFd);
   const store = openSettings(state);
@@ -56,7 +56,7 @@ export function runAgent({ port, initPath, stateFd, serves, log }: AgentOptions)
     agent.journal.add('warn', 'agent', 'the agent was started again: what its processes wrote meanwhile is lost', {
       event: 'restart',
     });
-    adoptProcesses(agent);
+    await adoptProcesses(agent);
   }
   const routes = new Map([...sandboxRoutes(), ...fileRoutes()]);
   const methods = new Map([...processMethods(agent), ...filesystemMethods(agent)]);

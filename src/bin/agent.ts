@@ -13,7 +13,7 @@ function option(name: string): string | undefined {
   return at < 0 ? undefined : process.argv[at + 1];
 }
 
-runAgent({
+void runAgent({
   port: Number(option('--port') ?? agentPort),
   initPath: option('--init') ?? '/.agent/init',
   stateFd,

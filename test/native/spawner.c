@@ -20,7 +20,7 @@ void say(const char *format, ...) {
 }
 
 struct reply { uint32_t kind, about; int32_t value; };
-enum { started = 1, failed = 2, ended = 3, headWords = 8 };
+enum { started = 1, failed = 2, ended = 3, runs = 4, headWords = 8 };
 
 static struct channel channel;
 static int agent[2], looked;
@@ -126,6 +126,27 @@ static void signalsItsOwnAlone(void) {
   expect(waitpid(other, NULL, WNOHANG) == 0 && kill(other, SIGKILL) == 0 && waitpid(other, NULL, 0) == other, "another process gets none");
 }
 
+static int isRunning(pid_t pid) {
+  sendWith((const char *)(uint32_t[]){ 32, 3, pid, 0, 0, 0, 0, 0 }, 32, NULL, 0);
+  expect(receiveRequests(&channel), "the channel is open");
+  struct reply reply = nextReply();
+  expect(reply.kind == runs && reply.about == (uint32_t)pid, "it is told whether a program runs");
+  return reply.value;
+}
+
+// Another agent asks, and hears of the end.
+static void tellsWhatRuns(void) {
+  size_t size = describe(1500, 0, 2, (const char *const[]){ "/", "sleep", "100", "PATH=/usr/bin:/bin", "" });
+  sendWith(request, size, (int[]){ 1, 2 }, 2);
+  expect(receiveRequests(&channel), "the channel is open");
+  pid_t pid = nextReply().value;
+  closeChannel(&channel);
+  close(agent[0]), close(agent[1]);
+  expect(openChannel(&channel, agent) == 0, "there is another channel");
+  expect(isRunning(pid) == 1 && isRunning(getpid()) == 0, "what was started runs, and others were not started");
+  expect(kill(pid, SIGKILL) == 0 && WTERMSIG(endOf(pid)) == SIGKILL && isRunning(pid) == 0, "it has ended");
+}
+
 static void refusesNonsense(void) {
   size_t size = describe(2000, 0, 9, (const char *const[]){ "/", "true", "" });
   sendWith(request, size, (int[]){ 1, 2 }, 2);
@@ -146,6 +167,7 @@ int main(void) {
   startsPrograms();
   takesLongRequests();
   signalsItsOwnAlone();
+  tellsWhatRuns();
   refusesNonsense();
   closeChannel(&channel);
   printf("%d\n", looked);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
 import { waitFor } from '../support/process.ts';
 import { startMachine, type Machine, type TestSandbox } from './support/machine.ts';
 
@@ -139,4 +140,35 @@ json.dump(checks, open('/root/kinds.new', 'w')); os.rename('/root/kinds.new', '/
   const checks = JSON.parse(await sandbox.run('cat /root/kinds.json')) as Record<string, boolean>;
   expect(Object.keys(checks).length).toBe(13);
   expect(Object.entries(checks).filter(([, kept]) => !kept)).toEqual([]);
+}, 120_000);
+
+/** On the host. */
+function agentPid(): number {
+  const children = readFileSync(`/proc/${sandbox.pid}/task/${sandbox.pid}/children`, 'utf8').trim().split(' ');
+  return Number(children.find(child => readFileSync(`/proc/${child}/comm`, 'utf8').trim() === 'agent') ?? 0);
+}
+
+async function killAgent(): Promise<void> {
+  const before = agentPid();
+  process.kill(before, 'SIGKILL');
+  await waitFor('another agent', async () => ![0, before].includes(agentPid()));
+  await sandbox.answers();
+}
+
+test('an agent that is killed after a pause takes over what runs, and so does one that is paused after that', async () => {
+  const config = { cmd: '/bin/sh', args: ['-c', 'while [ ! -e /root/end ]; do sleep 0.05; done; exit 42'] };
+  const started = await callAgent('Start', { process: config, tag: 'lasting' }, true);
+  const pid = Number(/"pid":(\d+)/.exec(started)?.[1]);
+  const listed = async () => (await callAgent('List', {})).includes(`"pid":${pid},"tag":"lasting"`);
+  // A window in which it gets older than the kernel counts of a process that was just restored.
+  await Bun.sleep(2500);
+  sandbox = await machine.cycle(sandbox, 'agent-1');
+  await killAgent();
+  expect(await listed()).toBe(true);
+  sandbox = await machine.cycle(sandbox, 'agent-2');
+  expect(await sandbox.run(`sleep 0.5; kill -0 ${pid} && echo runs`)).toBe('runs\n');
+  expect(await listed()).toBe(true);
+  await sandbox.run('touch /root/end');
+  await waitFor('its end', async () => !(await listed()));
+  expect(await callAgent('Connect', { process: { tag: 'lasting' } }, true)).toContain('"status":"exit status 42"');
 }, 120_000);

@@ -1,32 +1,36 @@
 import type { Log } from '../../base/telemetry/log.ts';
 import type { OrphanEnd } from '../durable/state-file.ts';
 import { logProcess } from './process-log.ts';
-import { readSmallFile } from '../sandbox/small-file.ts';
 import type { ProcessConfig } from './config.ts';
-import { endEventOf, endingOfWaitStatus, type Ending } from './end-status.ts';
+import { endEventOf, endingOfWaitStatus } from './end-status.ts';
 import { Process } from './process.ts';
 import type { ProcessHost } from './process-host.ts';
 import type { Program } from './program.ts';
+import type { Child } from './spawner.ts';
 
 /** Record of a process in case that the agent is killed. */
 export type ProcessRecord = { pid: number; startedAtMs: number; config: ProcessConfig; tag: string | undefined };
 
-/** Interval at which an adopted process is looked at, milliseconds: init reaps it, so the agent gets no signal. */
-const lookMs = 200;
-/** Start times count in hundredths of a second (USER_HZ), and the clock may be set meanwhile. */
-const ageSlackMs = 2000;
-const ticksPerSecond = 100;
-
 /**
- * Adopts the processes of an agent that was killed: they are children of init now. They can be listed, attached to and
- * signalled, and their real exit status is reported. Their input and output were lost with the agent.
+ * Adopts the processes of an agent that was killed: they can be listed, attached to and signalled, and their real exit
+ * status is reported. Their input and output were lost with the agent. Process 1 says which of them run: it has started
+ * them, and what the kernel counts of a process, as its start, is another's once it was restored from memory.
  */
-export function adoptProcesses(agent: Omit<ProcessHost, 'native'> & { log: Log }): void {
-  for (const { slot, record } of agent.state.readProcesses()) {
-    // Only `start` ever saved anything there.
-    const { pid, startedAtMs, config, tag } = record as ProcessRecord;
-    const startTicks = startTicksOf(pid);
-    if (startTicks !== undefined && isSame(startTicks, startedAtMs)) {
+export async function adoptProcesses(agent: Omit<ProcessHost, 'native'> & { log: Log }): Promise<void> {
+  // Only `start` ever saved anything there.
+  const found = agent.state.readProcesses() as { slot: number; record: ProcessRecord }[];
+  found.sort((one, other) => one.record.startedAtMs - other.record.startedAtMs);
+  // A program that has ended while others still write for it has left its PID, which one that came later may have.
+  const newest = new Map(found.map(({ slot, record }) => [record.pid, slot]));
+  const children = await Promise.all(
+    found.map(async ({ slot, record: { pid } }) =>
+      newest.get(pid) === slot ? await agent.spawner.adopt(pid) : undefined,
+    ),
+  );
+  for (const [index, { slot, record }] of found.entries()) {
+    const { pid, config, tag } = record;
+    const child = children[index];
+    if (child !== undefined) {
       const log = logProcess(agent.journal, agent.outputBudget, {
         pid,
         config,
@@ -36,10 +40,7 @@ export function adoptProcesses(agent: Omit<ProcessHost, 'native'> & { log: Log }
         withOutput: false,
         adopted: true,
       });
-      const process = new Process(adoptedProgram(agent, pid, startTicks), config, tag, {
-        outOfMemory: agent.outOfMemory,
-        log,
-      });
+      const process = new Process(adoptedProgram(agent, child), config, tag, { outOfMemory: agent.outOfMemory, log });
       agent.processes.add(process, () => agent.state.removeProcess(slot));
       agent.log.warn('took over a process without its input and output', { pid });
     } else {
@@ -50,40 +51,15 @@ export function adoptProcesses(agent: Omit<ProcessHost, 'native'> & { log: Log }
   }
 }
 
-function adoptedProgram(agent: Pick<ProcessHost, 'state' | 'spawner'>, pid: number, startTicks: number): Program {
-  const ended = Promise.withResolvers<Ending>();
-  const isThere = () => startTicksOf(pid) === startTicks;
-  const timer = setInterval(() => {
-    if (isThere()) return;
-    clearInterval(timer);
-    const end = lastEnd(agent.state.orphanEnds(), pid);
-    // More orphans ended at once than are remembered: the least that is true is that it was not a plain success.
-    ended.resolve(end ? endingOfWaitStatus(end.status) : { signal: 9 });
-  }, lookMs);
+function adoptedProgram({ spawner }: Pick<ProcessHost, 'spawner'>, { pid, ended }: Child): Program {
   return {
     pid,
-    ended: ended.promise,
+    ended,
     outputs: [],
     input: undefined,
-    signal(number) {
-      if (isThere()) agent.spawner.signal(pid, number);
-    },
+    signal: number => spawner.signal(pid, number),
     resize: () => false,
   };
 }
 
 const lastEnd = (ends: OrphanEnd[], pid: number): OrphanEnd | undefined => ends.findLast(end => end.pid === pid);
-
-/** Start of a process in ticks since the machine's; undefined where there is none, or only a zombie. */
-function startTicksOf(pid: number): number | undefined {
-  const text = readSmallFile(`/proc/${pid}/stat`);
-  // The name, in parentheses, can hold anything; after it come the fields from the third on (proc_pid_stat(5)).
-  const fields = text?.slice(text.lastIndexOf(')') + 2).split(' ');
-  return fields === undefined || fields[0] === 'Z' ? undefined : Number(fields[19]);
-}
-
-function isSame(startTicks: number, startedAtMs: number): boolean {
-  const [uptimeSeconds] = (readSmallFile('/proc/uptime') ?? '').split(' ');
-  const ageMs = (Number(uptimeSeconds) - startTicks / ticksPerSecond) * 1000;
-  return Math.abs(ageMs - (Date.now() - startedAtMs)) < ageSlackMs;
-}

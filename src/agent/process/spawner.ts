@@ -10,9 +10,11 @@ const repliesFd = 5;
 /** Kinds of requests and answers; `native/spawner.c` has the same numbers. */
 const requestStart = 1;
 const requestSignal = 2;
+const requestLook = 3;
 const replyStarted = 1;
 const replyFailed = 2;
 const replyEnded = 3;
+const replyRuns = 4;
 const headWords = 8;
 const replyBytes = 12;
 
@@ -36,7 +38,7 @@ type ProgramRequest = {
 };
 
 /** A program that process 1 has started. */
-type Child = { readonly pid: number; readonly ended: Promise<Ending> };
+export type Child = { readonly pid: number; readonly ended: Promise<Ending> };
 
 /** Has process 1 of the sandbox start and signal programs: their parent is never the agent, which is large to copy. */
 export type Spawner = {
@@ -46,20 +48,80 @@ export type Spawner = {
    * processes, `invalid` for too many or too long arguments.
    */
   start(program: ProgramRequest, descriptors: number[]): Promise<Child>;
+  /** A program that was started so by an agent before this one; undefined: it has ended. */
+  adopt(pid: number): Promise<Child | undefined>;
   /** Signals a program that was started so, by this agent or one before; without effect once it has ended. */
   signal(pid: number, number: number): void;
 };
 
 type Waiting = { bytes: Uint8Array; descriptors: number[] };
 
-/** The other side of `native/spawner.c`. Nothing is read before the first start. */
+/** The other side of `native/spawner.c`. Nothing is read before the first start, or adoption. */
 export function openSpawner(native: Native, log: Log): Spawner {
   const starting = new Map<number, PromiseWithResolvers<Child>>();
+  const lookedFor = new Map<number, PromiseWithResolvers<Child | undefined>>();
   const running = new Map<number, PromiseWithResolvers<Ending>>();
-  const queue: Waiting[] = [];
   let lastId = 0;
   let listens = false;
+  const send = senderBy(native);
 
+  const runs = (pid: number): Child => {
+    const ended = Promise.withResolvers<Ending>();
+    running.set(pid, ended);
+    return { pid, ended: ended.promise };
+  };
+  const take = (kind: number, about: number, value: number) => {
+    if (kind === replyEnded) {
+      running.get(about)?.resolve(endingOfWaitStatus(value));
+      running.delete(about);
+      return;
+    }
+    if (kind === replyRuns) {
+      lookedFor.get(about)?.resolve(value === 0 ? undefined : runs(about));
+      lookedFor.delete(about);
+      return;
+    }
+    const waiting = starting.get(about);
+    starting.delete(about);
+    if (kind === replyFailed) return waiting?.reject(startError(value));
+    if (kind === replyStarted) waiting?.resolve(runs(value));
+  };
+  const listen = async () => {
+    if (listens) return;
+    listens = true;
+    await readReplies(take);
+    // Only when process 1 has given this agent up: the next one gets a channel of its own.
+    log.error('process 1 has closed its channel');
+    process.exit(1);
+  };
+  const sendAbout = (kind: number, pid: number, number: number) => {
+    const words = new Uint32Array([headWords * 4, kind, pid, number, 0, 0, 0, 0]);
+    send({ bytes: new Uint8Array(words.buffer), descriptors: [] });
+  };
+
+  return {
+    start(program, descriptors) {
+      void listen();
+      lastId = (lastId % 0xffff_ffff) + 1;
+      const started = Promise.withResolvers<Child>();
+      starting.set(lastId, started);
+      send({ bytes: encodeStart(lastId, program), descriptors });
+      return started.promise;
+    },
+    adopt(pid) {
+      void listen();
+      const found = Promise.withResolvers<Child | undefined>();
+      lookedFor.set(pid, found);
+      sendAbout(requestLook, pid, 0);
+      return found.promise;
+    },
+    signal: (pid, number) => sendAbout(requestSignal, pid, number),
+  };
+}
+
+/** What sends requests in their order, those that find no room a moment later. */
+function senderBy(native: Native): (request: Waiting) => void {
+  const queue: Waiting[] = [];
   const flush = () => {
     for (let next = queue[0]; next; next = queue[0]) {
       const sent = native.send(requestsFd, next.bytes, next.descriptors);
@@ -71,45 +133,9 @@ export function openSpawner(native: Native, log: Log): Spawner {
       queue.shift();
     }
   };
-  const send = (request: Waiting) => {
+  return request => {
     // Behind one that waits, the timer sends it.
     if (queue.push(request) === 1) flush();
-  };
-  const take = (kind: number, about: number, value: number) => {
-    if (kind === replyEnded) {
-      running.get(about)?.resolve(endingOfWaitStatus(value));
-      running.delete(about);
-      return;
-    }
-    const waiting = starting.get(about);
-    starting.delete(about);
-    if (kind === replyFailed) return waiting?.reject(startError(value));
-    if (kind !== replyStarted) return;
-    const ended = Promise.withResolvers<Ending>();
-    running.set(value, ended);
-    waiting?.resolve({ pid: value, ended: ended.promise });
-  };
-  const listen = async () => {
-    await readReplies(take);
-    // Only when process 1 has given this agent up: the next one gets a channel of its own.
-    log.error('process 1 has closed its channel');
-    process.exit(1);
-  };
-
-  return {
-    start(program, descriptors) {
-      if (!listens) void listen();
-      listens = true;
-      lastId = (lastId % 0xffff_ffff) + 1;
-      const started = Promise.withResolvers<Child>();
-      starting.set(lastId, started);
-      send({ bytes: encodeStart(lastId, program), descriptors });
-      return started.promise;
-    },
-    signal(pid, number) {
-      const words = new Uint32Array([headWords * 4, requestSignal, pid, number, 0, 0, 0, 0]);
-      send({ bytes: new Uint8Array(words.buffer), descriptors: [] });
-    },
   };
 }
 
