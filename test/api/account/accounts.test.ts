@@ -1,6 +1,11 @@
 import { expect, test } from 'bun:test';
 import { routes } from '../../../src/api/routes.ts';
 import { createSignInLink } from '../../../src/api/session/rules/links.ts';
+import { createListedKey, createMembersKey } from '../../../src/api/credential/rules/api-keys.ts';
+import { digestOf } from '../../../src/api/credential/rules/credential.ts';
+import { listApiKeys } from '../../../src/api/credential/store/api-key.ts';
+import { createInvitation, invitationsOf } from '../../../src/api/team/rules/invitations.ts';
+import { endMembership } from '../../../src/api/team/rules/members.ts';
 import { addMember } from '../../../src/api/team/rules/provision-user.ts';
 import { authorizationRows } from '../authorization-rows.ts';
 import { Scene } from '../authorization-scene.ts';
@@ -144,6 +149,31 @@ onEachDatabase(database => {
     expect((await ask('PATCH', `/members/${user.userId}`, team, { role: 'developer' })).status).toBe(204);
     expect((await ask('GET', '/v2/sandboxes', { 'x-api-key': listed?.apiKey ?? '' })).status).toBe(200);
     expect((await platform.call('GET', '/v2/sandboxes')).status).toBe(200);
+  });
+
+  test('who is removed while he makes a key or an invitation leaves none behind', async () => {
+    await using platform = await Platform.start({ database });
+    const { parts } = platform.api;
+    const { team } = platform;
+    const { user, token } = await platform.user(team);
+    const held = { kind: 'accessToken', digest: digestOf('accessToken', token) ?? '' } as const;
+    const answers: Promise<PromiseSettledResult<unknown>[]>[] = [];
+    await parts.db.transaction().execute(async db => {
+      expect(await endMembership(db, team.teamId, user.userId)).toBe(true);
+      answers.push(
+        Promise.allSettled([
+          createListedKey(parts, team, user, held),
+          createMembersKey(parts, team, 'late', user.userId),
+          createInvitation(parts, team, 'admin', '', user.userId),
+        ]),
+      );
+      // A window: nothing may be made in it.
+      await Bun.sleep(200);
+    });
+    const outcomes = (await answers[0])?.map(outcome => outcome.status === 'rejected' && outcome.reason);
+    expect(outcomes).toMatchObject([{ code: 'forbidden' }, { code: 'forbidden' }, { code: 'forbidden' }]);
+    expect((await listApiKeys(parts.db, team.teamId)).map(({ name }) => name)).toEqual(['first']);
+    expect(await invitationsOf(parts, team)).toEqual([]);
   });
 
   test('whoever is made an operator no more has lost the rights at the next request', async () => {

@@ -3,7 +3,10 @@ import { AtollError } from '../../../base/error.ts';
 import { newUuid, isUuid } from '../../../base/id.ts';
 import { newCredential } from './credential.ts';
 import { countApiKeys, deleteApiKey, insertApiKey, listApiKeys, pruneApiKeys, renameApiKey } from '../store/api-key.ts';
-import { lockTeam } from '../../team/store/lock.ts';
+import { requireStill } from '../../team/rules/still-member.ts';
+import { lockTeam, lockUser } from '../../team/store/lock.ts';
+import { requireHeld } from './held.ts';
+import type { HeldCredential } from '../caller.ts';
 import { findUsers } from '../../team/store/user.ts';
 import type { ApiKeyRecord } from '../record.ts';
 import type { TeamRecord, UserRecord } from '../../team/record.ts';
@@ -19,8 +22,9 @@ const listedKeysMax = 20;
 const apiKeysMax = 1_000;
 
 /**
- * A new API key of a team. `text` is the key itself: it is shown now or never. Throws `invalid` for a name of the
- * platform's own, `rate_limited` where the team has `keysMax`.
+ * A new API key of a team. `text` is the key itself: it is shown now or never. `createdBy`: the member who makes it.
+ * Throws `invalid` for a name of the platform's own, `rate_limited` where the team has `keysMax`, `forbidden` where the
+ * member is no admin any more.
  */
 export async function createApiKey(
   { clock, db }: { clock: Clock; db: Db },
@@ -34,6 +38,7 @@ export async function createApiKey(
   const key = { ...record, keyId: newUuid(), teamId: team.teamId, createdBy };
   await inTransaction(db, async db => {
     await lockTeam(db, team.teamId);
+    if (createdBy !== null) await requireStill(db, team.teamId, createdBy, 'admin');
     if ((await countApiKeys(db, team.teamId, listedKeyName)) >= keysMax)
       throw new AtollError(
         'rate_limited',
@@ -44,15 +49,25 @@ export async function createApiKey(
   return { key, text };
 }
 
-/** A new key that stands in an answer to `GET /teams`. The oldest of these of the user end beyond `listedKeysMax`. */
+/**
+ * A new key that stands in an answer to `GET /teams`. The oldest of these of the user end beyond `listedKeysMax`.
+ * Throws `forbidden` where the user may use none any more, `unauthenticated` where what he asks by has ended.
+ */
 export async function createListedKey(
   { clock, db }: { clock: Clock; db: Db },
   { teamId }: TeamRecord,
   { userId }: UserRecord,
+  held: HeldCredential,
 ): Promise<string> {
   const { text, record } = newCredential('apiKey', listedKeyName, clock());
-  await insertApiKey(db, { ...record, keyId: newUuid(), teamId, createdBy: userId });
-  await pruneApiKeys(db, { teamId, createdBy: userId, name: listedKeyName }, listedKeysMax);
+  await inTransaction(db, async db => {
+    await lockTeam(db, teamId);
+    await lockUser(db, userId);
+    await requireHeld(db, held);
+    await requireStill(db, teamId, userId, 'developer');
+    await insertApiKey(db, { ...record, keyId: newUuid(), teamId, createdBy: userId });
+    await pruneApiKeys(db, { teamId, createdBy: userId, name: listedKeyName }, listedKeysMax);
+  });
   return text;
 }
 

@@ -45,7 +45,7 @@ export const createInvitationRoute = route({
   responses: { 201: { description: 'The link, shown this once', schema: CreatedInvitation } },
   errors: [409],
   async handle(deps: { clock: Clock; db: Db }, { caller, body, audit }) {
-    const { invitation, path } = await createInvitation(deps, caller.team, body.role, body.note ?? '');
+    const { invitation, path } = await createInvitation(deps, caller.team, body.role, body.note ?? '', caller.actor.id);
     audit({ target: `invitation:${invitation.invitationId}`, after: { role: body.role } });
     return {
       status: 201,

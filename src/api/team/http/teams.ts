@@ -18,7 +18,7 @@ export const listTeams = route({
   responses: { 200: { description: 'The teams', schema: Type.Array(Team) } },
   async handle(deps: Accounts, { caller, audit }) {
     audit({ target: `user:${caller.user.userId}` });
-    const teams = await listTeamsWithKeys(deps, caller.user);
+    const teams = await listTeamsWithKeys(deps, caller.user, caller.held);
     return {
       status: 200,
       body: teams.map(({ team, apiKey, isDefault }) => ({ teamID: team.teamId, name: team.name, apiKey, isDefault })),

@@ -20,6 +20,7 @@ import { findTeam } from '../store/team.ts';
 import { inTransaction } from '../../database/db.ts';
 import type { Accounts } from './provision-team.ts';
 import { addMember } from './provision-user.ts';
+import { requireStill } from './still-member.ts';
 
 /** For how long an invitation is good, seconds. */
 const invitationSeconds = 72 * 3600;
@@ -29,14 +30,15 @@ const invitationsMax = 100;
 type Deps = { clock: Clock; db: Db };
 
 /**
- * A new invitation into a team, and the path of its link, which is told this once. Throws `conflict` where there are
- * too many.
+ * A new invitation into a team, and the path of its link, which is told this once. `by`: the member who makes it; null
+ * for an operator. Throws `conflict` where there are too many, `forbidden` where the member is no admin any more.
  */
 export async function createInvitation(
   { clock, db }: Deps,
   team: TeamRecord,
   role: Role,
   note: string,
+  by: string | null = null,
 ): Promise<{ invitation: InvitationRecord; path: string }> {
   const code = randomHex(invitationCodeCharacters / 2);
   const nowUs = clock();
@@ -51,6 +53,7 @@ export async function createInvitation(
   };
   await inTransaction(db, async db => {
     await lockTeam(db, team.teamId);
+    if (by !== null) await requireStill(db, team.teamId, by, 'admin');
     await pruneInvitations(db, nowUs);
     if ((await countInvitations(db, team.teamId)) >= invitationsMax)
       throw new AtollError('conflict', `The team has ${invitationsMax} invitations: remove some that nobody takes`);

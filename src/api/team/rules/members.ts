@@ -37,6 +37,7 @@ export async function removeFromTeam(deps: Deps, team: TeamRecord, userId: strin
  * there is none. `db` is a transaction.
  */
 export async function endMembership(db: Db, teamId: string, userId: string): Promise<boolean> {
+  await lockTeam(db, teamId); // what he is making for the team is made before, or not at all
   const member = (await listMembers(db, teamId)).find(({ user }) => user.userId === userId);
   if (!member) return false;
   await deleteMember(db, teamId, userId);

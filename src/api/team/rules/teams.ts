@@ -1,21 +1,23 @@
 import { teamsOf } from '../store/member.ts';
 import { createListedKey } from '../../credential/rules/api-keys.ts';
+import type { HeldCredential } from '../../credential/caller.ts';
 import type { Accounts } from './provision-team.ts';
 import type { TeamRecord, UserRecord } from '../record.ts';
 
 /**
  * The teams of a user, each with a key that was made for this answer: only digests are stored, so a key that exists
  * can't be told again, and a client that signs in by this route needs one. A key does more than a viewer may: teams of
- * which the user is one are left out.
+ * which the user is one are left out. `held`: what the user asks by.
  */
 export async function listTeamsWithKeys(
   deps: Accounts,
   user: UserRecord,
+  held: HeldCredential,
 ): Promise<Array<{ team: TeamRecord; apiKey: string; isDefault: boolean }>> {
   const listed = [];
   for (const { team, isDefault, role } of await teamsOf(deps.db, user.userId)) {
     if (role === 'viewer') continue;
-    listed.push({ team, apiKey: await createListedKey(deps, team, user), isDefault });
+    listed.push({ team, apiKey: await createListedKey(deps, team, user, held), isDefault });
   }
   deps.credentials.clear();
   return listed;

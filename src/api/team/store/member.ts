@@ -106,6 +106,17 @@ export async function listMembers(db: Db, teamId: string): Promise<MemberRecord[
   return rows.map(row => ({ user: userOfRow(row), role: row.role, sinceUs: row.since_us }));
 }
 
+/** The role of a user in a team; null where he is no member. */
+export async function findRole(db: Db, teamId: string, userId: string): Promise<Role | null> {
+  const row = await db
+    .selectFrom('team_members')
+    .select('role')
+    .where('team_id', '=', teamId)
+    .where('user_id', '=', userId)
+    .executeTakeFirst();
+  return row?.role ?? null;
+}
+
 /** Gives a member a role. */
 export async function setRole(db: Db, teamId: string, userId: string, role: Role): Promise<void> {
   await db
