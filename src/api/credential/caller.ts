@@ -13,7 +13,8 @@ export type Actor = { kind: 'apiKey'; id: string } | { kind: 'user'; id: string 
 type Proof = { provenAtUs: number | null };
 
 /**
- * A team, by its key or by somebody who acts for it. `role`: of a member; a key and an operator may what an admin may.
+ * A team, by its key or by somebody who acts for it. `role`: of a member, or of who got the key by listing teams; other
+ * keys and an operator may what an admin may.
  */
 export type TeamCaller = Proof & { kind: 'team'; team: TeamRecord; role: Role; actor: Actor };
 

@@ -21,6 +21,12 @@ export const apiKeyColumns = {
   ...credentialColumns,
 } as const;
 
+/**
+ * The name of the keys that `GET /teams` makes, of which each member has few: nobody else may give it. Such a key may
+ * what the member may who made it.
+ */
+export const listedKeyName = 'made by listing teams';
+
 /** The members of an access token, and their columns. */
 export const accessTokenColumns = {
   tokenId: column('token_id').plain<string>(),

@@ -1,5 +1,7 @@
 import { expect, test } from 'bun:test';
 import { listApiKeys } from '../../../src/api/credential/store/api-key.ts';
+import { changeRole } from '../../../src/api/team/rules/members.ts';
+import { deleteMember } from '../../../src/api/team/store/member.ts';
 import { onEachDatabase } from '../databases.ts';
 import { endlessBuilder } from '../fake-builder.ts';
 import { Platform, adminToken, call } from '../platform.ts';
@@ -37,6 +39,56 @@ onEachDatabase(database => {
       401,
     );
     expect((await platform.call('GET', '/sandboxes')).status).toBe(200);
+  });
+
+  test('a key of the list may what the member may, whatever he becomes, and keeps its name', async () => {
+    await using platform = await Platform.start({ database });
+    const { parts } = platform.api;
+    const { teamId } = platform.team;
+    await platform.user(platform.team); // an admin who stays
+    const { user, token } = await platform.user(platform.team);
+    const headers = { authorization: `Bearer ${token}` };
+    const [listed] = (await call(platform.socketPath, 'GET', '/teams', undefined, headers)).body as {
+      apiKey: string;
+    }[];
+    const key = { 'x-api-key': listed?.apiKey ?? '' };
+    const statuses = async () => [
+      (await call(platform.socketPath, 'GET', '/v2/sandboxes', undefined, key)).status,
+      (await call(platform.socketPath, 'DELETE', `/events/webhooks/${crypto.randomUUID()}`, undefined, key)).status,
+    ];
+    expect(await statuses()).toEqual([200, 404]);
+    await changeRole(parts, platform.team, user.userId, 'developer');
+    expect(await statuses()).toEqual([200, 403]);
+    const { keyId = '' } =
+      (await listApiKeys(platform.store.db, teamId)).find(one => one.createdBy === user.userId) ?? {};
+    const operator = { 'x-admin-token': adminToken, 'x-team-id': teamId };
+    const renamed = await call(platform.socketPath, 'PATCH', `/api-keys/${keyId}`, { name: 'ci' }, operator);
+    expect(renamed).toMatchObject({ status: 409, body: { message: expect.stringContaining('GET /teams') } });
+    // What decides is the membership, and not that whoever ends it finds every key.
+    await deleteMember(platform.store.db, teamId, user.userId);
+    parts.credentials.clear();
+    expect(await statuses()).toEqual([401, 401]);
+  });
+
+  test('listing teams and what else a user asks for without a team is limited', async () => {
+    await using platform = await Platform.start({ database, limits: { requestsPerSecond: 10 } });
+    const ask = async (token: string, path: string) =>
+      call(platform.socketPath, 'GET', path, undefined, { authorization: `Bearer ${token}` });
+    const { token } = await platform.user(platform.team);
+    const answers = await Promise.all(Array.from({ length: 80 }, () => ask(token, '/teams')));
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThan(10);
+    expect(refused[0]?.headers.get('retry-after')).toBe('1');
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 429]));
+    const { token: other } = await platform.user(platform.team);
+    const deletions = await Promise.all(
+      Array.from({ length: 200 }, () =>
+        call(platform.socketPath, 'DELETE', `/access-tokens/${crypto.randomUUID()}`, undefined, {
+          authorization: `Bearer ${other}`,
+        }),
+      ),
+    );
+    expect(new Set(deletions.map(({ status }) => status))).toEqual(new Set([404, 429]));
   });
 
   test('keys are made, listed masked, renamed and revoked', async () => {

@@ -55,7 +55,7 @@ export const renameApiKeyRoute = route({
   body: UpdateTeamAPIKey,
   strict: true,
   responses: { 200: { description: 'Renamed' } },
-  errors: [404],
+  errors: [404, 409],
   async handle({ db }: { db: Db }, { caller, params, body, audit }) {
     audit({ target: `apiKey:${params.apiKeyID}`, after: { name: body.name } });
     await renameTeamKey(db, caller.team, params.apiKeyID, body.name);

@@ -8,14 +8,13 @@ import { lockTeam, lockUser } from '../../team/store/lock.ts';
 import { requireHeld } from './held.ts';
 import type { HeldCredential } from '../caller.ts';
 import { findUsers } from '../../team/store/user.ts';
+import { listedKeyName } from '../record.ts';
 import type { ApiKeyRecord } from '../record.ts';
 import type { TeamRecord, UserRecord } from '../../team/record.ts';
 import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import type { CredentialCache } from './cache.ts';
 
-/** The name of the keys that `GET /teams` makes, of which each member has few: nobody else may give it. */
-const listedKeyName = 'made by listing teams';
 /** Keys of this kind that a user keeps for each team; older ones end. */
 const listedKeysMax = 20;
 /** Keys of a team, without those that listing teams makes. */
@@ -102,14 +101,29 @@ export async function listTeamKeys(
   return keys.map(key => ({ key, createdBy: key.createdBy === null ? null : (users.get(key.createdBy) ?? null) }));
 }
 
-/** Throws `not_found` where the team has no key with this ID, `invalid` for a text that is no ID. */
+/**
+ * Throws `not_found` where the team has no key with this ID, `invalid` for a text that is no ID, `conflict` for a key
+ * that listing teams has made: by another name it could do more than the member may.
+ */
 export async function renameTeamKey(db: Db, team: TeamRecord, keyId: string, name: string): Promise<void> {
   checkId(keyId);
   refuseReserved(name);
-  if (!(await renameApiKey(db, team.teamId, keyId, name))) throw keyNotFound(keyId);
+  const renamed = await inTransaction(db, async db => {
+    const key = (await listApiKeys(db, team.teamId)).find(one => one.keyId === keyId);
+    if (key?.name === listedKeyName)
+      throw new AtollError(
+        'conflict',
+        `API key "${keyId}" was made by GET /teams and keeps its name: make another one`,
+      );
+    return renameApiKey(db, team.teamId, keyId, name);
+  });
+  if (!renamed) throw keyNotFound(keyId);
 }
 
-/** Revokes a key: the next request with it is refused. Throws like `renameTeamKey`. */
+/**
+ * Revokes a key: the next request with it is refused. Throws `not_found` where the team has no key with this ID,
+ * `invalid` for a text that is no ID.
+ */
 export async function revokeTeamKey(
   { credentials, db }: { credentials: CredentialCache; db: Db },
   team: TeamRecord,

@@ -83,7 +83,7 @@ const finders: Record<Way, (deps: AuthenticationDeps, credentials: Credentials) 
     const digest = apiKey === null ? null : digestOf('apiKey', apiKey.trim());
     const known = digest === null ? null : await deps.credentials.apiKey(digest);
     const actor: Actor | null = known && { kind: 'apiKey', id: known.keyId };
-    return known && actor && { kind: 'team', team: known.team, role: 'admin', provenAtUs: null, actor };
+    return known && actor && { kind: 'team', team: known.team, role: known.role, provenAtUs: null, actor };
   },
   async user(deps, credentials) {
     const person = await findPerson(deps.credentials, credentials);

@@ -8,14 +8,15 @@ import type { Store } from '../../database/database.ts';
 import { teamsOf } from '../../team/store/member.ts';
 import { findTeam } from '../../team/store/team.ts';
 import { findUsers } from '../../team/store/user.ts';
+import type { Role } from '../../../protocol/api/member.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Membership, TeamRecord, UserRecord } from '../../team/record.ts';
 
 /** Credentials and teams that are remembered. Of more, those are forgotten that were not used for longest. */
 const entriesMax = 10_000;
 
-/** An API key that is valid, and its team. */
-type KnownApiKey = { keyId: string; team: TeamRecord };
+/** An API key that is valid, its team, and what it may. */
+type KnownApiKey = { keyId: string; team: TeamRecord; role: Role };
 /** An access token that is valid, its user and the teams of that user. */
 type KnownToken = { tokenId: string; user: UserRecord; memberships: Membership[] };
 

@@ -70,12 +70,23 @@ function isLimited(caller: Caller | null): caller is Extract<Caller, { kind: 'te
   return (caller?.kind === 'team' || caller?.kind === 'volume') && caller.actor?.kind !== 'admin';
 }
 
-/** Counts a request of a team against its rate. Null where there is no limit; an operator has none. */
+/**
+ * Counts a request of a team against its rate, and one of a person who acts for none against the installation's. Null
+ * where there is no limit; an operator has none.
+ */
 export function limitRate(
   { limitsOf, rateLimiter }: { limitsOf: LimitsOf; rateLimiter: RateLimiter },
   caller: Caller | null,
 ): RateQuota | null {
-  if (!isLimited(caller)) return null;
-  const { requestsPerSecond } = limitsOf(caller.team);
-  return requestsPerSecond > 0 ? rateLimiter.take(caller.team.teamId, requestsPerSecond) : null;
+  const counted = isLimited(caller) ? { name: caller.team.teamId, team: caller.team } : personOf(caller);
+  if (!counted) return null;
+  const { requestsPerSecond } = limitsOf(counted.team);
+  return requestsPerSecond > 0 ? rateLimiter.take(counted.name, requestsPerSecond) : null;
+}
+
+/** A person who acts for no team; null for an operator. */
+function personOf(caller: Caller | null): { name: string; team: { limits: Record<never, never> } } | null {
+  if (caller?.kind !== 'user' && caller?.kind !== 'session') return null;
+  if (caller.user === null || (caller.kind === 'session' && caller.session.isOperator)) return null;
+  return { name: `user ${caller.user.userId}`, team: { limits: {} } };
 }

@@ -1,9 +1,10 @@
 import { sql } from 'kysely';
 import type { Db } from '../../database/db.ts';
 import { mapperOf } from '../../record/column.ts';
+import type { Role } from '../../../protocol/api/member.ts';
 import { teamOfRow } from '../../team/store/team.ts';
 import type { TeamRecord } from '../../team/record.ts';
-import { apiKeyColumns, type ApiKeyRecord } from '../record.ts';
+import { apiKeyColumns, listedKeyName, type ApiKeyRecord } from '../record.ts';
 
 const { recordOf, rowOf } = mapperOf(apiKeyColumns);
 
@@ -12,16 +13,29 @@ export async function insertApiKey(db: Db, key: ApiKeyRecord): Promise<void> {
   await db.insertInto('api_keys').values(rowOf(key)).execute();
 }
 
-/** The key with this digest and its team. */
-export async function findApiKey(db: Db, digest: string): Promise<{ keyId: string; team: TeamRecord } | null> {
+/**
+ * The key with this digest, its team, and what it may: a key that listing teams made may what its member may, and is
+ * none where there is no such member.
+ */
+export async function findApiKey(
+  db: Db,
+  digest: string,
+): Promise<{ keyId: string; team: TeamRecord; role: Role } | null> {
   const row = await db
     .selectFrom('api_keys')
     .innerJoin('teams', 'teams.team_id', 'api_keys.team_id')
+    .leftJoin('team_members', member =>
+      member
+        .onRef('team_members.team_id', '=', 'api_keys.team_id')
+        .onRef('team_members.user_id', '=', 'api_keys.created_by'),
+    )
     .selectAll('teams')
-    .select('key_id')
+    .select(['key_id', 'api_keys.name as key_name', 'role'])
     .where('digest', '=', digest)
     .executeTakeFirst();
-  return row ? { keyId: row.key_id, team: teamOfRow(row) } : null;
+  if (!row) return null;
+  const role = row.key_name === listedKeyName ? row.role : 'admin';
+  return role && { keyId: row.key_id, team: teamOfRow(row), role };
 }
 
 /** Records when credentials were last used, by ID. */

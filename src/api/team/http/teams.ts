@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { Team } from '../../../protocol/api/team.ts';
 import { listTeamsWithKeys } from '../rules/teams.ts';
 import { route } from '../../http/route.ts';
+import type { RateLimiter } from '../../credential/rules/rate-limit.ts';
 import type { Accounts } from '../rules/provision-team.ts';
 
 /** `GET /teams` */
@@ -16,7 +17,7 @@ export const listTeams = route({
   // It makes keys.
   changes: true,
   responses: { 200: { description: 'The teams', schema: Type.Array(Team) } },
-  async handle(deps: Accounts, { caller, audit }) {
+  async handle(deps: Accounts & { rateLimiter: RateLimiter }, { caller, audit }) {
     audit({ target: `user:${caller.user.userId}` });
     const teams = await listTeamsWithKeys(deps, caller.user, caller.held);
     return {

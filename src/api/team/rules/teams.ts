@@ -1,19 +1,25 @@
 import { teamsOf } from '../store/member.ts';
 import { createListedKey } from '../../credential/rules/api-keys.ts';
 import type { HeldCredential } from '../../credential/caller.ts';
+import type { RateLimiter } from '../../credential/rules/rate-limit.ts';
 import type { Accounts } from './provision-team.ts';
 import type { TeamRecord, UserRecord } from '../record.ts';
+
+/** How often a user may list teams, in a second on average: it makes keys, and has every process look again. */
+const listingsPerSecond = 5;
 
 /**
  * The teams of a user, each with a key that was made for this answer: only digests are stored, so a key that exists
  * can't be told again, and a client that signs in by this route needs one. A key does more than a viewer may: teams of
  * which the user is one are left out. `held`: what the user asks by.
+ * Throws `rate_limited`.
  */
 export async function listTeamsWithKeys(
-  deps: Accounts,
+  deps: Accounts & { rateLimiter: RateLimiter },
   user: UserRecord,
   held: HeldCredential,
 ): Promise<Array<{ team: TeamRecord; apiKey: string; isDefault: boolean }>> {
+  deps.rateLimiter.take(`teams of ${user.userId}`, listingsPerSecond, 'listings of teams');
   const listed = [];
   for (const { team, isDefault, role } of await teamsOf(deps.db, user.userId)) {
     if (role === 'viewer') continue;
