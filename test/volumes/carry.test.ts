@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, readdirSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { newUuid } from '../../src/base/id.ts';
@@ -112,6 +113,71 @@ test('files that come by the API while copies are taken wait for them, and the p
   await copies;
   expect(await volumes.listDirectory(volumeId, '/', 1)).toHaveLength(8 + sent);
   await volumes.remove(volumeId);
+}, 120_000);
+
+test('sandboxes get volumes inside of one that is copied, and what removes from it waits', async () => {
+  const { volumes } = protocol();
+  const [outer, inner] = [newUuid(), newUuid()];
+  for (const volumeId of [outer, inner]) await volumes.create(volumeId, 512);
+  const filler = await create(outer);
+  // What a copy takes long for.
+  await inside(filler, 'head -c 200M /dev/urandom > /data/large && mkdir -p /data/old/a && sync -f /data');
+  let copying = true;
+  const copies = (async () => {
+    while (copying) await carrier().release((await carrier().fix(outer, 'copy')).fixedId);
+  })();
+  for (let n = 0; n < 10; n++) {
+    // Neither of the places is there yet.
+    const paths = [
+      { volumeId: outer, path: '/data' },
+      { volumeId: inner, path: `/data/made${n}/inner` },
+    ];
+    const sandbox = await protocol().create(it.request({ volumes: paths }));
+    await inside(sandbox, `echo ${n} > /data/made${n}/inner/n`);
+    await protocol().kill(sandbox);
+    if (n > 0) await volumes.removeEntry(outer, `/made${n - 1}`);
+  }
+  copying = false;
+  await copies;
+  expect(await inside(filler, 'ls /data/made9')).toBe('inner');
+  await protocol().kill(filler);
+  expect((await volumes.listDirectory(outer, '/', 1)).map(({ name }) => name).sort()).toEqual([
+    'large',
+    'made9',
+    'old',
+  ]);
+  for (const volumeId of [outer, inner]) await volumes.remove(volumeId);
+}, 300_000);
+
+test('writers of a volume go on after a copy that could not hold them, and where letting them on fails once', async () => {
+  const volumeId = newUuid();
+  await protocol().volumes.create(volumeId, 64);
+  const user = await create(volumeId);
+  const programs = mkdtempSync(join(tmpdir(), 'atoll-programs-'));
+  const path = process.env['PATH'];
+  // The first one holds them and says that it could not, as one does that is killed; the second one does nothing.
+  writeFileSync(
+    join(programs, 'fsfreeze'),
+    `#!/bin/sh
+case $1 in --freeze) ${Bun.which('fsfreeze')} "$@"; exit 1;; esac
+mkdir ${programs}/once 2>&- && exit 1
+exec ${Bun.which('fsfreeze')} "$@"
+`,
+    { mode: 0o755 },
+  );
+  try {
+    process.env['PATH'] = `${programs}:${path}`;
+    await expect(carrier().fix(volumeId, 'copy')).rejects.toMatchObject({ code: 'internal' });
+    expect(existsSync(join(programs, 'once'))).toBe(true);
+  } finally {
+    process.env['PATH'] = path;
+    rmSync(programs, { recursive: true });
+  }
+  await inside(user, 'echo more > /data/more');
+  await carrier().release((await carrier().fix(volumeId, 'copy')).fixedId);
+  await inside(user, 'echo more >> /data/more');
+  await protocol().kill(user);
+  await protocol().volumes.remove(volumeId);
 }, 120_000);
 
 test('nobody uses a volume that is sealed; one that is used is not sealed', async () => {

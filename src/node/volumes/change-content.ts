@@ -10,6 +10,10 @@ import { makeIn, openDirectoryFor } from './parents.ts';
 
 /** Removing a tree with as many files as a volume holds. */
 const removeTimeoutMs = 10 * 60_000;
+/** So long it goes on before others have their turn: who copies the volume, and who removes from another one. */
+const removeTurnMs = 10_000;
+/** The status of a program that was killed when its time was over: 128, and the number of SIGKILL. */
+const killedStatus = 137;
 
 // In all of these, `path` is a clean one and `root` the volume's content as this process sees it.
 
@@ -68,23 +72,28 @@ export async function changeEntry(
 
 /**
  * Removes what is at a path with all below it, in a process of its own: a tree may hold a million files. `rootInHelper`
- * is the content as the helper sees it.
+ * is the content as the helper sees it. `inTurn` is called for each part of the work.
  */
 export async function removeEntry(
-  helper: Helper,
-  helperBinary: string,
+  { helper, helperBinary }: { helper: Helper; helperBinary: string },
   rootInHelper: string,
   path: string,
+  inTurn: <T>(work: () => Promise<T>) => Promise<T>,
 ): Promise<void> {
   if (path === '')
     throw new AtollError('invalid', "path: the root of a volume can't be removed; delete the volume, or what is in it");
-  const { status, output } = await helper.spawn([helperBinary, 'remove-beneath', rootInHelper, path], {
-    timeoutMs: removeTimeoutMs,
-  });
-  if (status === 0) return;
-  const missing = /^(2|18|20|40) /.test(output); // ENOENT, EXDEV, ENOTDIR, ELOOP
-  throw new AtollError(
-    missing ? 'not_found' : 'internal',
-    `path: ${JSON.stringify(path)} ${missing ? 'was not found in the volume' : `can't be removed: ${output.trim()}`}`,
-  );
+  const deadline = performance.now() + removeTimeoutMs;
+  const part = () => helper.spawn([helperBinary, 'remove-beneath', rootInHelper, path], { timeoutMs: removeTurnMs });
+  for (let wasCut = false; ; wasCut = true) {
+    const { status, output } = await inTurn(part);
+    if (status === 0) return;
+    if (status === killedStatus && performance.now() < deadline) continue;
+    const missing = /^(2|18|20|40) /.test(output); // ENOENT, EXDEV, ENOTDIR, ELOOP
+    // The part before has removed the last of it, and was killed before it could say so.
+    if (missing && wasCut) return;
+    throw new AtollError(
+      missing ? 'not_found' : 'internal',
+      `path: ${JSON.stringify(path)} ${missing ? 'was not found in the volume' : `can't be removed: ${output.trim()}`}`,
+    );
+  }
 }

@@ -6,14 +6,15 @@ import { AtollError, messageOf } from '../../base/error.ts';
 import type { Log } from '../../base/telemetry/log.ts';
 import type { Helper } from '../native/helper.ts';
 import { removeUploads } from './file-content.ts';
+import { contentOf, holdStill } from './hold-still.ts';
 
 /**
  * How long a volume that nobody uses any more stays mounted: whoever works with its content does so in many short
  * calls.
  */
 const lingerMs = 3_000;
-/** For holding a volume's writers, and for letting them on. */
-const freezeTimeoutMs = 60_000;
+/** For letting on the writers of a volume that a crash has left held. */
+const unfreezeTimeoutMs = 60_000;
 
 /** A mounted volume that stays so until it is released. */
 export type VolumeUse = {
@@ -111,11 +112,29 @@ export class MountedVolumes {
     return this.#options.changing.run(volumeId, async () => {
       if (!this.#live.has(volumeId)) return work();
       const point = this.#pointOf(volumeId);
-      return await this.#content.alone(volumeId, async () => {
-        await this.#freeze('--freeze', point);
-        return await work().finally(() => this.#freeze('--unfreeze', point));
-      });
+      return await this.#content.alone(volumeId, () => holdStill(this.#options, point, work));
     });
+  }
+
+  /**
+   * Carries out what changes the content of several volumes beside other things, at no time when one of them is held
+   * still. They stay mounted meanwhile. Errors: those of `use`.
+   */
+  async change<T>(volumeIds: readonly string[], work: () => Promise<T>): Promise<T> {
+    const uses: VolumeUse[] = [];
+    try {
+      // All of them first: who holds one still has it from being mounted or unmounted too.
+      for (const volumeId of volumeIds) uses.push(await this.use(volumeId));
+      // Everybody asks in the same order: nobody waits for another who waits for him.
+      return await this.#changeAll([...new Set(volumeIds)].sort(), work);
+    } finally {
+      for (const { release } of uses) release();
+    }
+  }
+
+  async #changeAll<T>([first, ...others]: readonly string[], work: () => Promise<T>): Promise<T> {
+    if (first === undefined) return await work();
+    return await this.#content.share(first, () => this.#changeAll(others, work));
   }
 
   /** Leaves everything mounted and unmounts nothing later. */
@@ -148,8 +167,8 @@ export class MountedVolumes {
     await helper.call('disk-mount', { image, at: point, durable: true });
     this.#live.add(volumeId);
     // A copy of it that a crash cut off may have left its writers waiting; of any other one this says that it is none.
-    await helper.spawn(['fsfreeze', '--unfreeze', point], { timeoutMs: freezeTimeoutMs });
-    const root = join(point, 'data');
+    await helper.spawn(['fsfreeze', '--unfreeze', point], { timeoutMs: unfreezeTimeoutMs });
+    const root = contentOf(point);
     await removeUploads(root);
     return root;
   }
@@ -159,13 +178,6 @@ export class MountedVolumes {
     this.#live.delete(volumeId);
     await this.#options.helper.call('unmount', { at: point });
     rmSync(point, { recursive: true, force: true });
-  }
-
-  async #freeze(how: '--freeze' | '--unfreeze', point: string): Promise<void> {
-    const { status, output } = await this.#options.helper.spawn(['fsfreeze', how, point], {
-      timeoutMs: freezeTimeoutMs,
-    });
-    if (status !== 0) throw new AtollError('internal', `a volume's writers can't be held: ${output.trim()}`);
   }
 
   #pointOf(volumeId: string): string {

@@ -7,6 +7,7 @@ import { cleanPath } from './clean-path.ts';
 import { beginFile, openFile } from './file-content.ts';
 import { listDirectory } from './list-directory.ts';
 import type { VolumeUse } from './mounted-volumes.ts';
+import { createRemovals } from './removals.ts';
 import type { Volumes } from './volumes.ts';
 import { createWrites } from './writes.ts';
 
@@ -25,8 +26,9 @@ export type VolumeParts = {
 
 /** The volumes of this node as the api sees them. */
 export function volumeProtocolOf(parts: VolumeParts): VolumeProtocol {
-  const { volumes, helper, helperBinary, layout, sandboxes } = parts;
+  const { volumes, layout, sandboxes } = parts;
   const writes = createWrites(layout.volumes);
+  const removals = createRemovals();
   /** Carries out a call on a volume's content while it is mounted. */
   const within = async <T>(volumeId: string, work: (root: string, use: VolumeUse) => Promise<T>): Promise<T> => {
     const use = await volumes.use(volumeId);
@@ -54,7 +56,8 @@ export function volumeProtocolOf(parts: VolumeParts): VolumeProtocol {
     changeEntry: (volumeId, path, change) => changing(volumeId, root => changeEntry(root, cleanPath(path), change)),
     async removeEntry(volumeId, path) {
       const use = await volumes.use(volumeId);
-      await removeEntry(helper, helperBinary, use.root, cleanPath(path)).finally(() => {
+      const inTurn = <T>(work: () => Promise<T>) => removals(volumeId, () => use.change(work));
+      await removeEntry(parts, use.root, cleanPath(path), inTurn).finally(() => {
         volumes.touch(volumeId);
         use.release();
       });

@@ -45,6 +45,11 @@ export type Volumes = {
   create(volumeId: string, sizeMiB: number): Promise<void>;
   /** Fails with `not_found`. */
   use(volumeId: string): Promise<VolumeUse>;
+  /**
+   * Carries out what makes entries in volumes beside other things: at no time when one of them is copied, as it would
+   * wait with all that it holds. Fails with `not_found`.
+   */
+  change<T>(volumeIds: readonly string[], work: () => Promise<T>): Promise<T>;
   /** Uses volumes until the slot is released, and answers their roots. */
   hold(slot: Slot, volumeIds: string[]): Promise<string[]>;
   release(slot: Slot): void;
@@ -97,6 +102,7 @@ export function createVolumes(options: { helper: Helper; dir: string; mounts: st
         async () => void (existsSync(imageOf(volumeId)) || (await make(helper, dir, volumeId, sizeMiB))),
       ),
     use,
+    change: async (volumeIds, work) => await mounted.change(volumeIds.map(checked), work),
     hold: (slot, volumeIds) => held.hold(slot, volumeIds),
     release: slot => held.release(slot),
     async sync(slot) {

@@ -15,7 +15,19 @@ export async function mountVolumes(
   { slot, driver, pid }: Processes,
   wanted: SandboxVolume[],
 ): Promise<void> {
-  for (const volume of await holdVolumes(volumes, slot, wanted)) await driver.mountVolume(slot, pid, volume);
+  const held = await holdVolumes(volumes, slot, wanted);
+  await volumes.change(volumesAround(wanted), async () => {
+    for (const volume of held) await driver.mountVolume(slot, pid, volume);
+  });
+}
+
+/**
+ * The volumes of a sandbox that others are mounted inside of: who mounts one there makes its place, and would wait for
+ * as long as the outer one is held still. `inner`: those that are to be mounted.
+ */
+export function volumesAround(wanted: readonly SandboxVolume[], inner = wanted): string[] {
+  const isAround = (outer: string) => inner.some(({ path }) => path.startsWith(`${outer}/`));
+  return wanted.filter(({ path }) => isAround(path)).map(({ volumeId }) => volumeId);
 }
 
 /** Keeps the volumes of a slot mounted on the node until it is released. Those that are inside of others come later. */

@@ -8,6 +8,7 @@ import type { Helper } from '../../native/helper.ts';
 import type { Egress } from '../../network/egress/egress.ts';
 import { restore, type OpenSnapshot, type RestoreHost } from '../../snapshot/restore.ts';
 import type { Volumes } from '../../volumes/volumes.ts';
+import { volumesAround } from '../slot/mount-volumes.ts';
 import type { Processes } from '../slot/processes.ts';
 import { hideVolumes, showVolumes } from '../slot/show-volumes.ts';
 import { slotMountPoint } from '../slot/slot-disk.ts';
@@ -49,7 +50,17 @@ type RestoreOrder = {
  * Restores take turns with starts.
  */
 export function restoreProcesses(parts: RestoredParts, host: RestoreHost, order: RestoreOrder): Promise<Started> {
-  return parts.starts.run(() => restoreInSlot(parts, host, order));
+  const late = lateVolumes(order);
+  // Nobody else's start waits for that of a volume.
+  return parts.volumes.change(volumesAround(order.volumes, late), () =>
+    parts.starts.run(() => restoreInSlot(parts, host, order)),
+  );
+}
+
+/** Those that the sandbox of the snapshot did not have. */
+function lateVolumes({ snapshot, volumes }: RestoreOrder): SandboxVolume[] {
+  const had = new Set(snapshot.manifest.mounts.map(({ point }) => point));
+  return volumes.filter(({ path }) => !had.has(path));
 }
 
 async function restoreInSlot(parts: RestoredParts, host: RestoreHost, order: RestoreOrder): Promise<Started> {
@@ -86,9 +97,8 @@ async function restoreInSlot(parts: RestoredParts, host: RestoreHost, order: Res
         await egress.apply({ sandboxId, slot, namespace: processes.namespace }, network);
       },
       async onRestored(pid) {
-        // Those that the sandbox of the snapshot did not have.
-        const had = new Set(snapshot.manifest.mounts.map(({ point }) => point));
-        for (const volume of shown) if (!had.has(volume.path)) await driver.mountVolume(slot, pid, volume);
+        const late = new Set(lateVolumes(order).map(({ path }) => path));
+        for (const volume of shown) if (late.has(volume.path)) await driver.mountVolume(slot, pid, volume);
         await order.onRestored(restored());
       },
     });

@@ -5,6 +5,7 @@ import type { Helper } from '../../native/helper.ts';
 import type { Egress } from '../../network/egress/egress.ts';
 import type { Volumes } from '../../volumes/volumes.ts';
 import type { Processes } from '../slot/processes.ts';
+import { volumesAround } from '../slot/mount-volumes.ts';
 import { hideVolumes, showVolumes } from '../slot/show-volumes.ts';
 import { slotDisk, slotMountPoint } from '../slot/slot-disk.ts';
 import type { BeginOrder } from './begin-order.ts';
@@ -19,7 +20,8 @@ export type RootedParts = StandbyParts & VolatileParts & { helper: Helper; volum
  * nothing new. Such starts take turns with others. `points`: its mounted layers, lowest first.
  */
 export function startRooted(parts: RootedParts, order: BeginOrder, points: string[]): Promise<Started> {
-  return parts.starts.run(() => start(parts, order, points));
+  // Nobody else's start waits for that of a volume.
+  return parts.volumes.change(volumesAround(order.volumes), () => parts.starts.run(() => start(parts, order, points)));
 }
 
 async function start(parts: RootedParts, order: BeginOrder, points: string[]): Promise<Started> {
