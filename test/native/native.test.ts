@@ -19,6 +19,7 @@ import { killIfThere } from '../../src/base/if-there.ts';
 import { isPartLost } from '../../src/protocol/part-lost.ts';
 import { operations } from '../../src/node/native/operations.ts';
 import { helperOf, type Helper } from '../../src/node/native/helper.ts';
+import { programsAtOnce, type ProgramKind } from '../../src/node/native/program-places.ts';
 import { startHelperProcess, type HelperProcess } from '../../src/node/native/helper-process.ts';
 import { waitFor } from '../support/process.ts';
 import { initSources } from '../../scripts/setup/agent.mjs';
@@ -122,7 +123,11 @@ test('the helper starts programs, says how they ended, and watches and ends proc
   expect(long.status).toBe(0);
   expect((await helper.spawn(['/nonexistent'], { timeoutMs: 10_000 })).status).toBe(127);
   expect((await helper.spawn(['sleep', '60'], { timeoutMs: 50 })).status).toBe(128 + 9);
-  await Promise.all(Array.from({ length: 40 }, () => helper.spawn(['true'], { timeoutMs: 10_000 })));
+  // More than it runs at a time.
+  const kinds = Object.keys(programsAtOnce) as ProgramKind[];
+  const each = (kind: ProgramKind) =>
+    Array.from({ length: 80 }, () => helper.spawn(['true'], { timeoutMs: 60_000, kind }));
+  for (const { status } of await Promise.all(kinds.flatMap(each))) expect(status).toBe(0);
   const child = Bun.spawn(['sleep', '60']);
   const exited = helper.exited('tag');
   await helper.call('watch', { tag: 'tag', pid: child.pid });

@@ -2,6 +2,7 @@ import { dirname } from 'node:path';
 import { failedWriteCode } from '../../base/disk-room.ts';
 import { AtollError } from '../../base/error.ts';
 import type { Helper } from '../native/helper.ts';
+import type { ProgramKind } from '../native/program-places.ts';
 
 /** Time for a disk of the largest size, to a slow disk. */
 const copyTimeoutMs = 10 * 60_000;
@@ -12,10 +13,11 @@ const copyTimeoutMs = 10 * 60_000;
  */
 export async function copyImage(
   helper: Pick<Helper, 'spawn'>,
-  { from, to, what }: { from: string; to: string; what: string },
+  { from, to, what, kind = 'long' }: { from: string; to: string; what: string; kind?: ProgramKind },
 ): Promise<void> {
   const { status, output } = await helper.spawn(['cp', '--reflink=auto', '--sparse=auto', from, to], {
     timeoutMs: copyTimeoutMs,
+    kind,
   });
   if (status !== 0) throw new AtollError(failedWriteCode(dirname(to)), `${what} can't be copied: ${output.trim()}`);
 }

@@ -134,6 +134,7 @@ function digestsIn(dir: string): string[] {
 async function packDirectory(helper: Helper, directory: string, image: string): Promise<string> {
   const { status, output } = await helper.spawn(['mkfs.erofs', '--quiet', '-U', imageUuid, image, directory], {
     timeoutMs: packTimeoutMs,
+    kind: 'ahead',
   });
   if (status !== 0) throw new AtollError('internal', `mkfs.erofs failed: ${output.trim()}`);
   await syncPath(image);

@@ -1,4 +1,5 @@
 import { startHelperProcess, type HelperProcess } from './helper-process.ts';
+import { createProgramPlaces, kindByTime, type ProgramKind } from './program-places.ts';
 import { operations, type AnswerOf, type ArgumentsOf, type OperationName, type SpawnResult } from './operations.ts';
 
 /** The process that does what needs raw system calls; native/helper.c says how it is spoken to. */
@@ -6,13 +7,13 @@ export type Helper = {
   /** Carries out one operation. Fails with `HelperError`; `invalid` where an argument holds a line end or a NUL. */
   call<Name extends OperationName>(name: Name, args: ArgumentsOf<Name>): Promise<AnswerOf<Name>>;
   /**
-   * Runs a program in the helper's mount namespace and answers when it has ended. `NAME=value` before it is for its
-   * environment, `stdin` is one line.
+   * Runs a program in the helper's mount namespace, when its kind has a place, and answers when it has ended.
+   * `NAME=value` before it is for its environment, `stdin` is one line. `timeoutMs` is from its begin on.
    */
-  spawn(argv: string[], options: { timeoutMs: number; stdin?: string }): Promise<SpawnResult>;
+  spawn(argv: string[], options: { timeoutMs: number; stdin?: string; kind?: ProgramKind }): Promise<SpawnResult>;
   /**
-   * As `spawn`, for a program that leaves others behind. `closed` resolves when these have closed its output as
-   * well, or write to it.
+   * As `spawn`, for a program that starts a sandbox and leaves others behind. `closed` resolves when these have closed
+   * its output as well, or write to it.
    */
   start(
     tag: string,
@@ -52,6 +53,7 @@ export function helperOf({ pid, mountsPid, alive, exited, closed, stop, request 
     };
     return read(await request([name, ...write(args).map(String)]));
   };
+  const places = createProgramPlaces();
   return {
     pid,
     mountsPid,
@@ -59,10 +61,18 @@ export function helperOf({ pid, mountsPid, alive, exited, closed, stop, request 
     exited,
     stop,
     call,
-    spawn: (argv, { timeoutMs, stdin = '' }) => call('spawn', { timeoutMs, stdin, argv }),
-    async start(tag, argv, { timeoutMs, stdin = '' }) {
-      const whenClosed = closed(tag);
-      return { ...(await call('start', { tag, timeoutMs, stdin, argv })), closed: whenClosed };
+    spawn: (argv, { timeoutMs, stdin = '', kind = kindByTime(timeoutMs) }) =>
+      places.run(kind, () => call('spawn', { timeoutMs, stdin, argv })),
+    start(tag, argv, { timeoutMs, stdin = '' }) {
+      const started = Promise.withResolvers<SpawnResult & { closed: Promise<void> }>();
+      const start = async () => {
+        const whenClosed = closed(tag);
+        started.resolve({ ...(await call('start', { tag, timeoutMs, stdin, argv })), closed: whenClosed });
+        // The helper keeps its place for so long, too.
+        await whenClosed;
+      };
+      places.run('start', start).catch(started.reject);
+      return started.promise;
     },
   };
 }

@@ -76,7 +76,8 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
   const argv = [...environment, ...criu.argv, run.command, '--no-default-config', '--config', configFile];
   const started = run.groups ? [helperBinary, 'launch', ...run.groups, '--', ...argv] : argv;
   try {
-    const { status, output } = await helper.spawn(started, { timeoutMs: runTimeoutMs });
+    const kind = run.command === 'dump' ? 'dump' : 'start';
+    const { status, output } = await helper.spawn(started, { timeoutMs: runTimeoutMs, kind });
     // The stage goes on of a CRIU that was killed in it: what it has made of the sandbox is known when it has
     // ended.
     await listener.settled();

@@ -45,6 +45,7 @@ export async function undoDump(
     writeFileSync(list, group.processes().join('\n'));
     const { status, output } = await host.helper.spawn([host.helperBinary, 'undo-dump', String(pid), list], {
       timeoutMs: undoTimeoutMs,
+      kind: 'release',
     });
     if (status === endedStatus) return 'ended';
     if (status === 0) return 'undone';

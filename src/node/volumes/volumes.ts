@@ -133,7 +133,8 @@ export function createVolumes(options: { helper: Helper; dir: string; mounts: st
     async copy(volumeId, folder) {
       const from = imageOf(volumeId);
       if (!existsSync(from)) throw notHere(volumeId);
-      await mounted.still(volumeId, () => copyImage(helper, { from, to: join(folder, volumeImage), what: 'a volume' }));
+      const copy = { from, to: join(folder, volumeImage), what: 'a volume', kind: 'release' } as const;
+      await mounted.still(volumeId, () => copyImage(helper, copy));
     },
     async arrive(volumeId, folder) {
       await syncPath(join(folder, volumeImage));

@@ -36,10 +36,11 @@ export async function syncDisk(
  * then is what it has. Of one that is whole it reads a block. Errors: `internal` where it can't be repaired.
  */
 export async function repairDisk({ helper, log }: { helper: Helper; log: Log }, image: string): Promise<void> {
-  const { status, output } = await helper.spawn(['e2fsck', '-p', image], { timeoutMs: repairTimeoutMs });
+  const kind = 'ahead';
+  const { status, output } = await helper.spawn(['e2fsck', '-p', image], { timeoutMs: repairTimeoutMs, kind });
   if (status < uncorrectedStatus) return;
   log.warn('the disk of a sandbox is repaired', { image, output: output.trim().slice(-500) });
-  const thorough = await helper.spawn(['e2fsck', '-f', '-y', image], { timeoutMs: repairTimeoutMs });
+  const thorough = await helper.spawn(['e2fsck', '-f', '-y', image], { timeoutMs: repairTimeoutMs, kind });
   if (thorough.status >= uncorrectedStatus)
     throw new AtollError('internal', `the disk ${image} can't be repaired: ${thorough.output.trim().slice(-300)}`, {
       detail: 'sandbox_state_damaged',

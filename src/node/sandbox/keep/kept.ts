@@ -4,6 +4,7 @@ import { AtollError } from '../../../base/error.ts';
 import { syncPath } from '../../../base/sync.ts';
 import type { Disks } from '../../disks/disks.ts';
 import type { Helper } from '../../native/helper.ts';
+import type { ProgramKind } from '../../native/program-places.ts';
 import { checksumsFile } from '../../snapshot/checksums.ts';
 import type { Records } from '../records/record-store.ts';
 
@@ -33,18 +34,18 @@ export function createKeptFiles(options: {
   records: Records;
 }): KeptFiles {
   const { helper, helperBinary, disks, records } = options;
-  const run = (program: 'seal' | 'verify', sandboxId: string) =>
-    helper.spawn([helperBinary, program, records.keptOf(sandboxId)], { timeoutMs: checksumTimeoutMs });
+  const run = (program: 'seal' | 'verify', sandboxId: string, kind: ProgramKind) =>
+    helper.spawn([helperBinary, program, records.keptOf(sandboxId)], { timeoutMs: checksumTimeoutMs, kind });
   const checksumsOf = (sandboxId: string) => join(records.keptOf(sandboxId), checksumsFile);
   return {
     async writeChecksums(sandboxId) {
       await unused(disks, records.diskOf(sandboxId));
-      const { status, output } = await run('seal', sandboxId);
+      const { status, output } = await run('seal', sandboxId, 'long');
       if (status !== 0)
         throw new AtollError('internal', `the checksums of a paused sandbox could not be written: ${output.trim()}`);
     },
     async verify(sandboxId) {
-      const { status, output } = await run('verify', sandboxId);
+      const { status, output } = await run('verify', sandboxId, 'ahead');
       if (status !== 0)
         throw new AtollError('internal', `what sandbox ${sandboxId} has kept is damaged: ${output.trim()}`, {
           detail: 'sandbox_state_damaged',

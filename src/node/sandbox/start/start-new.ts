@@ -99,7 +99,8 @@ async function startFromSnapshot(
   const snapshotDisk = join(snapshot.directory, diskFile);
   const hasDisk = existsSync(snapshotDisk);
   // Every file has the inode that the processes know.
-  if (hasDisk) await copyImage(parts.helper, { from: snapshotDisk, to: disk, what: "the snapshot's disk" });
+  const what = "the snapshot's disk";
+  if (hasDisk) await copyImage(parts.helper, { from: snapshotDisk, to: disk, what, kind: 'ahead' });
   else await makeBareDisk(parts, disk, sandboxId, resources.diskMiB);
   if (hasDisk && recordsOrigin) await recordOrigin(parts, disk, order);
   const image = hasDisk ? { ...order.image, layers } : order.image;
