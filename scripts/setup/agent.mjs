@@ -25,7 +25,7 @@ const inputs = [
 
 /**
  * Builds the in-sandbox agent to dist/agent, which every sandbox mounts at /.agent, where its source changed. Needs gcc
- * with musl (musl-tools), patchelf and the C library of the machine that it runs on.
+ * with musl (musl-tools) and the C library of the machine that it runs on.
  */
 export async function buildAgent(root) {
   const output = join(root, 'dist/agent');

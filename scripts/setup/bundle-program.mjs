@@ -1,11 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 
 const machine = {
-  x64: { bun: 'bun-linux-x64-baseline', loader: 'ld-linux-x86-64.so.2' },
-  arm64: { bun: 'bun-linux-aarch64', loader: 'ld-linux-aarch64.so.1' },
+  x64: { bun: 'bun-linux-x64-baseline', loader: 'ld-linux-x86-64.so.2', multiarch: 'x86_64-linux-gnu' },
+  arm64: { bun: 'bun-linux-aarch64', loader: 'ld-linux-aarch64.so.1', multiarch: 'aarch64-linux-gnu' },
 }[process.arch];
+/** What the copy of the loader is called. Its path has the place in a program that that of the system's has. */
+const loaderName = 'ld.so';
 
 /** The folder of the runtime's package that programs are compiled with. Throws where there is none for this machine. */
 export function runtimePackage(root) {
@@ -34,38 +36,58 @@ function bundleLibraries(program, folder, mountPoint) {
   const needed = run('ldd', [program])
     .split('\n')
     .flatMap(line => /(?:=> )?(\/\S+) \(0x/.exec(line)?.[1] ?? []);
-  if (needed.length < 2) throw new Error(`ldd found no libraries of ${program}`);
-  for (const path of needed) copyFileSync(path, join(folder, path.split('/').at(-1)));
-  const loader = join(folder, machine.loader);
-  if (!existsSync(loader)) throw new Error(`${machine.loader} is not among the libraries of ${program}`);
-  hideHostFiles(loader, mountPoint);
-  run('patchelf', [
-    '--set-interpreter',
-    `${mountPoint}/lib/${machine.loader}`,
-    '--force-rpath',
-    '--set-rpath',
-    `${mountPoint}/lib`,
-    program,
-  ]);
+  const isLoader = path => basename(path) === machine.loader;
+  if (needed.length < 2 || !needed.some(isLoader)) throw new Error(`ldd found no libraries of ${program}`);
+  for (const path of needed) copyFileSync(path, join(folder, isLoader(path) ? loaderName : basename(path)));
+  hideHostFiles(join(folder, loaderName), mountPoint);
+  setInterpreter(program, `${mountPoint}/lib/${loaderName}`);
   for (const name of readdirSync(folder)) chmodSync(join(folder, name), 0o755);
   // The program runs without rights, whatever the umask of this process.
   chmodSync(folder, 0o755);
 }
 
 /**
- * The loader must take nothing from the root file system: an /etc/ld.so.preload there would be loaded into the program.
+ * The loader must take nothing from the root file system: an /etc/ld.so.preload there would be loaded into the program,
+ * and a libc.so.6 in /lib. Each path in it is replaced by one of the same length. A directory that nobody can put files
+ * into takes the place of those that are too short to lead to the program's.
  */
 function hideHostFiles(loader, mountPoint) {
+  const none = name => `${mountPoint}/lib/none`.padEnd(name.length, '-').slice(0, name.length);
+  const directory = (length, path) => `${path}/`.padEnd(length, '/');
+  const { multiarch } = machine;
+  const places = [`/lib/${multiarch}/`, `/usr/lib/${multiarch}/`, '/lib/', '/usr/lib/'];
+  const [own, ...others] = places;
+  const noPlace = others.map(({ length }) => directory(length, '/sys'));
   const bytes = readFileSync(loader);
-  for (const name of ['/etc/ld.so.preload', '/etc/ld.so.cache']) {
-    const at = bytes.indexOf(`${name}\0`);
-    if (at < 0) throw new Error(`${machine.loader} does not name ${name}: this C library is not known`);
-    // Same length, and in the folder of the program, where there is no such file.
-    bytes.write(`${mountPoint}/lib/none`.padEnd(name.length, '-').slice(0, name.length), at, 'latin1');
-    if (bytes.indexOf(`${name}\0`) >= 0)
-      throw new Error(`${machine.loader} names ${name} twice: this C library is not known`);
-  }
+  const replace = (from, to) => {
+    let at = bytes.indexOf(`${from}\0`);
+    if (at < 0) throw new Error(`${machine.loader} does not name ${from}: this C library is not known`);
+    for (; at >= 0; at = bytes.indexOf(`${from}\0`)) bytes.write(to, at, 'latin1');
+  };
+  for (const name of ['/etc/ld.so.preload', '/etc/ld.so.cache']) replace(name, none(name));
+  replace(places.join('\0'), [directory(own.length, `${mountPoint}/lib`), ...noPlace].join('\0'));
   writeFileSync(loader, bytes);
+}
+
+/**
+ * Has the kernel start a program by the loader at `path`, which is written where the former one stood: programs that
+ * are linked for fixed addresses, as the runtime is on arm64, do not survive that anything in them moves. Source of the
+ * format: elf(5).
+ */
+function setInterpreter(program, path) {
+  const bytes = readFileSync(program);
+  const headersAt = Number(bytes.readBigUInt64LE(0x20));
+  const [size, count] = [bytes.readUInt16LE(0x36), bytes.readUInt16LE(0x38)];
+  const interpreter = 3;
+  const header = Array.from({ length: count }, (_, index) => headersAt + index * size).find(
+    at => bytes.readUInt32LE(at) === interpreter,
+  );
+  if (header === undefined) throw new Error(`${program} names no loader`);
+  const [at, room] = [0x08, 0x20].map(field => Number(bytes.readBigUInt64LE(header + field)));
+  if (path.length >= room)
+    throw new Error(`${path} is longer than ${room - 1} characters, which ${program} has for it`);
+  bytes.fill(0, at, at + room).write(path, at, 'latin1');
+  writeFileSync(program, bytes);
 }
 
 export function run(program, args, options = {}) {

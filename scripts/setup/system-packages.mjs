@@ -34,7 +34,6 @@ export const needed = [
     why: 'builds the first process of a sandbox, without libraries',
     builds: true,
   },
-  { name: 'patchelf', command: 'patchelf', why: 'makes the agent run in any root filesystem', builds: true },
 ];
 
 /** Packages for the tests alone. */

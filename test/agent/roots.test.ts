@@ -12,7 +12,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
+import { repository } from '../support/platform.ts';
 import { finish, outputUntil, run, start, startedPid } from './support/process.ts';
 import { stream, unary } from './support/rpc.ts';
 import { as } from './support/users.ts';
@@ -150,6 +151,12 @@ describe('a root that means harm', () => {
     // What is loaded there would leave a mark; the tmpfs on /tmp is the root's only writable place for it.
     expect(readdirSync(agent.path('/tmp'))).toEqual([]);
   });
+});
+
+test('the loader of the agent knows no place of the root where anybody could put a library', () => {
+  const help = execFileSync(join(repository, 'dist/agent/lib/ld.so'), ['--help'], { encoding: 'latin1' });
+  const places = [...help.matchAll(/^ +(\/\S*) \(system search path\)$/gm)].map(([, place = '']) => resolve(place));
+  expect(places).toEqual(['/.agent/lib', '/sys', '/sys', '/sys']);
 });
 
 test('what an init brings is written into the root', async () => {
