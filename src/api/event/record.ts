@@ -21,7 +21,7 @@ export type Change = {
   after?: Record<string, unknown>;
 };
 
-/** What a stream tells next: each item with its place, which is greater than those before it. */
+/** What a stream tells next: each item with the place behind which to go on after it. */
 export type News<T> = {
   items: { place: number; item: T }[];
   /** There is more already. */

@@ -3,6 +3,7 @@ import { eventsAfter, newestSequence } from '../../../src/api/event/store/after.
 import { insertAudit, listAudit } from '../../../src/api/event/store/audit.ts';
 import { histories, pruneHistory } from '../../../src/api/event/store/history.ts';
 import { listEvents, pruneEvents } from '../../../src/api/event/store/list.ts';
+import { eventSource, eventStreamBounds } from '../../../src/api/event/rules/stream.ts';
 import { recordEvent } from '../../../src/api/event/store/write.ts';
 import { endRequest, findRequest, forgetRequest, takeRequest } from '../../../src/api/repeat/store/requests.ts';
 import { enterReplica } from '../../../src/api/replica/store/replicas.ts';
@@ -84,6 +85,40 @@ onEachDatabase(database => {
     await pruneEvents(db, startUs + 2, 2);
     const left = async (teamId: string) => (await eventsAfter(db, teamId, 0, 9)).map(({ body }) => numberOf(body));
     expect([await left(mine.teamId), await left(theirs.teamId)]).toEqual([[3, 4], [5]]);
+  });
+
+  test('a stream tells of an event that becomes visible behind hundreds of later ones, to who goes on, too', async () => {
+    // On SQLite transactions are one after the other: there the event is just the first one.
+    await using scene = await storeScene(database);
+    const { db, mine } = scene;
+    const source = await eventSource(db, mine.teamId, { after: 0 });
+    const numbersOf = async (from: typeof source) => (await from.next()).items.map(({ item }) => numberOf(item));
+    const told: number[] = [];
+    const tellMany = async () => {
+      for (let number = 1; number <= 2 * eventStreamBounds.pageMax; number++) await tell(db, mine.teamId, 'a', number);
+      for (let numbers = [0]; numbers.length > 0; told.push(...numbers)) numbers = await numbersOf(source);
+    };
+    await db.transaction().execute(async transaction => {
+      const event = { teamId: mine.teamId, type: 'sandbox.lifecycle.killed' as const, atUs: startUs };
+      await recordEvent(transaction, { ...event, subject: { kind: 'sandbox', id: 'late' }, data: { number: 1000 } });
+      if (database.name === 'PostgreSQL') await tellMany();
+    });
+    if (database.name === 'SQLite') await tellMany();
+    while (!told.includes(1000)) {
+      told.push(...(await numbersOf(source)));
+      await Bun.sleep(50);
+    }
+    expect(told.toSorted((a, b) => a - b)).toEqual(
+      [...Array(2 * eventStreamBounds.pageMax).keys(), 999].map(n => n + 1),
+    );
+
+    const last = await newestSequence(db, mine.teamId);
+    const again = await eventSource(db, mine.teamId, { after: last });
+    expect((await numbersOf(again)).includes(1000)).toBe(database.name === 'PostgreSQL');
+    const fromNow = await eventSource(db, mine.teamId, { after: null });
+    expect(await numbersOf(fromNow)).toEqual([]);
+    await tell(db, mine.teamId, 'b', 2000);
+    expect(await numbersOf(fromNow)).toEqual([2000]);
   });
 
   test('audit: an entry that comes twice is there once, and pages are newest first', async () => {

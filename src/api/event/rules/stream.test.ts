@@ -1,21 +1,35 @@
 import { expect, test } from 'bun:test';
 import { eventStreamBounds, lateReader } from './stream.ts';
 
-const row = (sequence: number) => ({ sequence, body: '{}' });
-const sequences = (rows: { sequence: number }[]) => rows.map(({ sequence }) => sequence);
+const { lateMs, lookBackMs } = eventStreamBounds;
 
-test('a row is new once, even where one with a lower sequence comes after it', () => {
-  const reader = lateReader(10);
-  expect(sequences(reader.fresh([row(12)], 0))).toEqual([12]);
-  expect(reader.floor()).toBe(10);
-  expect(sequences(reader.fresh([row(11), row(12)], 100))).toEqual([11]);
+test('what is read is read once, and what comes late is found while it is looked for', () => {
+  const reader = lateReader(10, 10, 0);
+  expect(reader.floorToLookFrom(0)).toBeNull();
+  reader.read([12, 14], 0);
+  expect(reader.position()).toBe(14);
+  expect(reader.floorToLookFrom(0)).toBe(10);
+  expect(reader.unread([11, 12, 14])).toEqual([11]);
+  reader.read([11], 0);
+  expect(reader.position()).toBe(14);
+  expect(reader.unread([11, 12, 13, 14])).toEqual([13]);
 });
 
-test('what was seen long ago is not asked for again', () => {
-  const reader = lateReader(0);
-  reader.fresh([row(1), row(2)], 0);
-  reader.fresh([row(1), row(2), row(3)], eventStreamBounds.lateMs + 1);
-  expect(reader.floor()).toBe(2);
-  reader.pass();
-  expect(reader.floor()).toBe(3);
+test('however much is read meanwhile, it is looked for what comes late as long, and now and then', () => {
+  const reader = lateReader(0, 0, 0);
+  reader.read([2], 0);
+  expect(reader.floorToLookFrom(0)).toBe(0);
+  for (let page = 0; page < 10; page++) reader.read([10 + page], lateMs);
+  expect(reader.floorToLookFrom(lookBackMs - 1)).toBeNull();
+  expect(reader.floorToLookFrom(lateMs)).toBe(0);
+  reader.lookAgain();
+  expect(reader.floorToLookFrom(lateMs)).toBe(0);
+  expect(reader.floorToLookFrom(lateMs + lookBackMs)).toBe(2);
+  expect(reader.floorToLookFrom(3 * lateMs)).toBeNull();
+});
+
+test('who goes on behind a place looks before it too, and has read the place itself', () => {
+  const reader = lateReader(20, 15, 0);
+  expect(reader.floorToLookFrom(0)).toBe(15);
+  expect(reader.unread([16, 20])).toEqual([16]);
 });

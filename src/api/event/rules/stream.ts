@@ -1,6 +1,7 @@
+import { kindOf } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import type { StreamSource } from '../record.ts';
-import { eventsAfter, newestSequence } from '../store/after.ts';
+import { eventsAfter, eventsAt, longBefore, newestSequence, sequencesBetween } from '../store/after.ts';
 import type { EventRow } from '../store/after.ts';
 import { sandboxesInTransition } from '../../sandbox/store/list.ts';
 import type { SandboxInTransition } from '../../sandbox/record.ts';
@@ -13,13 +14,16 @@ export const eventStreamBounds = {
   pageMax: 100,
   /** On PostgreSQL a transaction may become visible after one with a higher sequence; so long it is looked for, ms. */
   lateMs: 5_000,
+  /** How often it is looked for, ms. */
+  lookBackMs: 1_000,
   /** Sandboxes in transition that are told of at once. */
   transitionsMax: 1_000,
 } as const;
 
 /**
- * The events of a team behind `after`, or from now on, as JSON texts. `viewOf`: also which sandboxes are between two
- * states, so told, at the beginning and each time that this has changed.
+ * The events of a team behind `after`, or from now on, as JSON texts. On PostgreSQL those right before `after` are told
+ * again, for one may have become visible only since. `viewOf`: also which sandboxes are between two states, so told, at
+ * the beginning and each time that this has changed.
  */
 export async function eventSource(
   db: Db,
@@ -27,7 +31,7 @@ export async function eventSource(
   { after, viewOf }: { after: number | null; viewOf?: ((all: SandboxInTransition[]) => unknown) | undefined },
 ): Promise<StreamSource<string>> {
   const begin = after ?? (await newestSequence(db, teamId));
-  const reader = lateReader(begin);
+  const reader = await readerFrom(db, teamId, begin, after !== null);
   let told: string | null = null;
   const standing = async () => {
     if (!viewOf) return {};
@@ -40,37 +44,79 @@ export async function eventSource(
   return {
     begin,
     async next() {
-      const rows = await eventsAfter(db, teamId, reader.floor(), eventStreamBounds.pageMax);
-      const fresh = reader.fresh(rows, performance.now());
-      const isMore = rows.length === eventStreamBounds.pageMax;
-      // A full page of what is known already must not hide what is behind it.
-      if (isMore) reader.pass();
-      const items = fresh.map(({ sequence, body }) => ({ place: sequence, item: body }));
-      return { items, isMore, ...(await standing()) };
+      const { pageMax } = eventStreamBounds;
+      const behind = reader.position();
+      const late = await lateEvents(db, teamId, reader);
+      const rows = await eventsAfter(db, teamId, behind, pageMax);
+      reader.read(
+        rows.map(({ sequence }) => sequence),
+        performance.now(),
+      );
+      // Who goes on from a late one's own place would be told everything behind it again.
+      const items = [
+        ...late.map(({ body }) => ({ place: behind, item: body })),
+        ...rows.map(({ sequence, body }) => ({ place: sequence, item: body })),
+      ];
+      return { items, isMore: late.length === pageMax || rows.length === pageMax, ...(await standing()) };
     },
   };
 }
 
-/** Tells new rows from those that were seen, where rows come late. */
-export function lateReader(begin: number) {
-  let floor = begin;
-  let seen: { sequence: number; seenMs: number }[] = [];
+async function readerFrom(db: Db, teamId: string, begin: number, tellsAgain: boolean): Promise<LateReader> {
+  if (kindOf(db) === 'sqlite') return lateReader(begin, begin, performance.now());
+  const floor = await longBefore(db, teamId, begin, eventStreamBounds.lateMs * 1000);
+  const reader = lateReader(begin, floor, performance.now());
+  // Who begins now is told what becomes visible from now on, late ones too, and nothing of what is there.
+  if (!tellsAgain) reader.read(await sequencesBetween(db, teamId, floor, begin), performance.now());
+  return reader;
+}
+
+/** Events that became visible after one with a higher sequence was told. */
+async function lateEvents(db: Db, teamId: string, reader: LateReader): Promise<EventRow[]> {
+  const floor = reader.floorToLookFrom(performance.now());
+  // A transaction of SQLite is over before the next one has a sequence.
+  if (floor === null || kindOf(db) === 'sqlite') return [];
+  const unread = reader.unread(await sequencesBetween(db, teamId, floor, reader.position()));
+  const late = unread.slice(0, eventStreamBounds.pageMax);
+  if (late.length === 0) return [];
+  reader.read(late, performance.now());
+  if (unread.length > late.length) reader.lookAgain();
+  return eventsAt(db, teamId, late);
+}
+
+type LateReader = ReturnType<typeof lateReader>;
+
+/**
+ * Remembers what was read of rows that may come late: up to `position` everything was read that was visible, and behind
+ * `floor` there may be more.
+ */
+export function lateReader(begin: number, from: number, nowMs: number) {
+  const { lateMs, lookBackMs } = eventStreamBounds;
+  let position = begin;
+  let floor = from;
+  let lookedMs = -Infinity;
+  const readMs = new Map<number, number>(from < begin ? [[begin, nowMs]] : []);
+  const settle = (nowMs: number) => {
+    for (const [sequence, atMs] of readMs) if (atMs < nowMs - lateMs) floor = Math.max(floor, sequence);
+    for (const sequence of readMs.keys()) if (sequence <= floor) readMs.delete(sequence);
+  };
   return {
-    /** Behind this sequence everything is to be read again. */
-    floor: () => floor,
-    fresh(rows: readonly EventRow[], nowMs: number): EventRow[] {
-      const known = new Set(seen.map(({ sequence }) => sequence));
-      const fresh = rows.filter(({ sequence }) => !known.has(sequence));
-      seen.push(...fresh.map(({ sequence }) => ({ sequence, seenMs: nowMs })));
-      const settled = seen.filter(({ seenMs }) => seenMs < nowMs - eventStreamBounds.lateMs);
-      floor = Math.max(floor, ...settled.map(({ sequence }) => sequence));
-      seen = seen.filter(({ sequence }) => sequence > floor);
-      return fresh;
+    position: () => position,
+    /** Behind which sequence to look for late rows; null where there is nothing to look at, or not yet again. */
+    floorToLookFrom(nowMs: number): number | null {
+      settle(nowMs);
+      if (floor >= position || nowMs < lookedMs + lookBackMs) return null;
+      lookedMs = nowMs;
+      return floor;
     },
-    /** Looks at none of the seen rows again. */
-    pass(): void {
-      floor = Math.max(floor, ...seen.map(({ sequence }) => sequence));
-      seen = [];
+    /** Has the next look be at once. */
+    lookAgain: () => void (lookedMs = -Infinity),
+    unread: (sequences: readonly number[]): number[] => sequences.filter(sequence => !readMs.has(sequence)),
+    read(sequences: readonly number[], nowMs: number): void {
+      for (const sequence of sequences) {
+        readMs.set(sequence, nowMs);
+        position = Math.max(position, sequence);
+      }
     },
   };
 }
