@@ -45,6 +45,11 @@ export type EdgeLimits = {
   streamIdleTimeoutMs: number;
   /** Without a byte of the body of a request to the API, which holds a place there as long. */
   apiBodyIdleTimeoutMs: number;
+  /**
+   * Without a byte of any body on a client's HTTP/2 connection while one of its streams holds a response that is over.
+   * The stream is reset then.
+   */
+  unreadTimeoutMs: number;
   /** For a closing connection to take its last bytes. */
   lingerTimeoutMs: number;
   /**
@@ -104,6 +109,7 @@ export const defaultLimits: EdgeLimits = {
   crowdedKeepAliveMs: 5_000,
   streamIdleTimeoutMs: 3_600_000,
   apiBodyIdleTimeoutMs: 60_000,
+  unreadTimeoutMs: 120_000,
   lingerTimeoutMs: 5_000,
   halfCloseGraceMs: 200,
   dialBackoffMs: [100, 200, 300, 400],

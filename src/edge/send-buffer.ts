@@ -3,6 +3,11 @@ export type ByteSocket = {
   readonly remoteAddress: string;
   /** Bytes that the kernel (or what stands for it) has taken. */
   readonly bytesWritten: number;
+  /**
+   * What the connection that carries it has sent of bodies, its own and others'. Of a stream alone, which holds what it
+   * has taken for as long as its client does not take that.
+   */
+  readonly bytesCarried?: number;
   /** How many bytes were taken; fewer than given when there is no room, negative when the socket is closed. */
   write(bytes: Uint8Array, start?: number, length?: number): number;
   pause(): void;

@@ -14,7 +14,7 @@ export const rooms: Record<string, Record<string, string[]>> = {
     faults: [],
     upstream: ['directory', 'http2-fields', 'limits', 'send-buffer'],
     context: ['limits', 'directory', 'clients', 'upstream'],
-    connection: ['answer', 'clients', 'context', 'send-buffer'],
+    connection: ['answer', 'clients', 'context', 'limits', 'send-buffer'],
     exchange: ['answer', 'connection', 'context', 'directory', 'upstream'],
     tunnel: ['connection', 'upstream'],
     request: ['answer', 'clients', 'connection', 'context', 'directory', 'exchange', 'limits', 'tunnel', 'upstream'],

@@ -1,3 +1,4 @@
+import type { Share } from '../../base/concurrency/share.ts';
 import type { Destination } from '../../protocol/network/hosts.ts';
 import type { Answer } from '../answer/answer.ts';
 import { plainAnswer } from '../answer/answer.ts';
@@ -12,6 +13,7 @@ import { headMayBeWhole } from '../../http1/head-end.ts';
 import type { RequestHead } from '../../http1/request-head.ts';
 import { type ByteSocket, SendBuffer } from '../send-buffer.ts';
 import { HalfCloseWatch } from './half-close-watch.ts';
+import { UnreadWatch } from './unread-watch.ts';
 
 /** What a connection is doing. It carries any number of requests, one after the other. */
 type Phase =
@@ -60,6 +62,10 @@ export class ClientConnection implements Client, OpenClient, Evictable {
   #isFresh = true;
   #paused = false;
   readonly #halfClosed = new HalfCloseWatch();
+  /** Null where what was sent is with the kernel, which waits for nobody. */
+  readonly #unread: UnreadWatch | null;
+  /** What a request has taken whose response is held until its client has taken that. */
+  #place: Share | null = null;
 
   constructor(
     context: ConnectionContext,
@@ -81,6 +87,7 @@ export class ClientConnection implements Client, OpenClient, Evictable {
       `X-Forwarded-For: ${this.address}\r\nX-Forwarded-Proto: ${secure ? 'https' : 'http'}\r\nX-Forwarded-Host: `,
     );
     this.deadlineMs = context.clock.nowMs + context.limits.firstByteTimeoutMs;
+    this.#unread = socket.bytesCarried === undefined ? null : new UnreadWatch(socket, context.limits);
     this.#serve = serve;
   }
 
@@ -225,12 +232,17 @@ export class ClientConnection implements Client, OpenClient, Evictable {
     this.#advance();
   }
 
+  giveBack(place: Share): void {
+    if (this.#unread === null || this.#phase.kind === 'closed') place.give();
+    else this.#place = place;
+  }
+
   endUse(close: boolean): void {
     if (this.#phase.kind === 'closed') return;
     if (close || this.context.stopping) return this.close();
     const { clock, limits } = this.context;
     this.#phase = betweenRequests;
-    this.deadlineMs = clock.nowMs + limits.keepAliveTimeoutMs;
+    this.deadlineMs = this.#unread?.begin(clock.nowMs) ?? clock.nowMs + limits.keepAliveTimeoutMs;
     // What the client does not read of its last response still holds the place.
     if (this.sendBuffer.idle) this.seat?.idle(clock.nowMs);
     this.resume();
@@ -256,9 +268,10 @@ export class ClientConnection implements Client, OpenClient, Evictable {
   /** Sends what waits and a FIN, then drops what the client still sends, so that no RST overtakes the last answer. */
   close(): void {
     if (this.#phase.kind === 'closed') return;
+    const { clock, limits } = this.context;
     this.#phase = { kind: 'closing' };
-    this.seat?.idle(this.context.clock.nowMs);
-    this.deadlineMs = this.context.clock.nowMs + this.context.limits.lingerTimeoutMs;
+    this.seat?.idle(clock.nowMs);
+    this.deadlineMs = this.#unread?.begin(clock.nowMs) ?? clock.nowMs + limits.lingerTimeoutMs;
     this.use(this.input?.length ?? 0);
     this.#halfClosed.end();
     if (this.ended && this.sendBuffer.idle) return void this.socket.close();
@@ -320,6 +333,8 @@ export class ClientConnection implements Client, OpenClient, Evictable {
     this.#halfClosed.end();
     this.context.clients.delete(this);
     this.seat?.leave();
+    this.#place?.give();
+    this.#place = null;
     if (phase.kind === 'routing') phase.abort.abort();
     if (phase.kind === 'use') phase.user.clientClosed(error);
   }
@@ -332,10 +347,18 @@ export class ClientConnection implements Client, OpenClient, Evictable {
   }
 
   expired(): void {
-    if (this.#phase.kind === 'head' && this.input !== null) this.refuseHead(408, 'it took too long to arrive');
-    else if (this.#phase.kind === 'head' || this.#phase.kind === 'skip') this.close();
-    else if (this.#phase.kind === 'closing') this.socket.close();
+    const { kind } = this.#phase;
+    if (this.#unread !== null && (kind === 'head' || kind === 'closing')) this.#lookWhoReads(this.#unread);
+    else if (kind === 'head' && this.input !== null) this.refuseHead(408, 'it took too long to arrive');
+    else if (kind === 'head' || kind === 'skip') this.close();
+    else if (kind === 'closing') this.socket.close();
     else this.terminate();
+  }
+
+  #lookWhoReads(unread: UnreadWatch): void {
+    const deadlineMs = unread.look(this.context.clock.nowMs);
+    if (deadlineMs === undefined) this.terminate();
+    else this.deadlineMs = deadlineMs;
   }
 
   #send(bytes: Buffer): void {

@@ -3,6 +3,7 @@ import type { Answer } from '../answer/answer.ts';
 import type { Origin } from '../clients/client-table.ts';
 import type { ConnectionContext } from '../context.ts';
 import { listHas } from '../../http1/list.ts';
+import type { Share } from '../../base/concurrency/share.ts';
 import type { BodyReader } from '../../http1/body-reader.ts';
 import type { RequestHead } from '../../http1/request-head.ts';
 import type { SendBuffer } from '../send-buffer.ts';
@@ -60,6 +61,11 @@ export type Client = {
   /** Whether it still is: false if the client is gone meanwhile. */
   readonly isRouting: boolean;
   beginUse(user: ClientUser): void;
+  /**
+   * Gives back what the current request has taken of what all share, where its response is whole: once nothing of that
+   * is held here any more.
+   */
+  giveBack(place: Share): void;
   /** The request is over and its response with the sendBuffer. */
   endUse(close: boolean): void;
   /** The response is over before its request: what is left of that is skipped. */

@@ -232,7 +232,7 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
 
   /** Both directions are over: the connection may serve another request. */
   #complete(): void {
-    this.#leave();
+    this.#leave(true);
     const upstream = this.#upstream;
     // What a server takes trailers for differs; were it another request, its answer would come to whoever is next.
     const hadTrailers = this.#client.body.hadTrailers || this.#responseBody.hadTrailers;
@@ -249,7 +249,7 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
 
   /** The response is over, and nobody takes the rest of the request. */
   #abandonRequest(): void {
-    this.#leave();
+    this.#leave(true);
     this.#upstream.terminate();
     this.#client.skipRequest(this.#closeAfter);
   }
@@ -353,10 +353,11 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
     this.#upstream.terminate();
   }
 
-  #leave(): void {
+  #leave(isWhole = false): void {
     this.#state = over;
     this.#upstream.user = null;
-    this.#target.place.give();
+    if (isWhole) this.#client.giveBack(this.#target.place);
+    else this.#target.place.give();
   }
 
   #touch(): void {

@@ -54,9 +54,10 @@ export class Splice implements UpstreamUser, ClientUser {
 
   upstreamClosed(error: Error | undefined): void {
     if (this.#over) return;
-    this.#leave();
-    if (error !== undefined || !(this.#upstreamEnded || this.#client.ended)) this.#client.terminate();
-    else this.#client.close();
+    const isWhole = error === undefined && (this.#upstreamEnded || this.#client.ended);
+    this.#leave(isWhole);
+    if (isWhole) this.#client.close();
+    else this.#client.terminate();
   }
 
   clientClosed(error: Error | undefined): void {
@@ -72,10 +73,11 @@ export class Splice implements UpstreamUser, ClientUser {
     this.#client.terminate();
   }
 
-  #leave(): void {
+  #leave(isWhole = false): void {
     this.#over = true;
     this.#upstream.user = null;
-    this.#place.give();
+    if (isWhole) this.#client.giveBack(this.#place);
+    else this.#place.give();
   }
 
   #touch(): void {

@@ -11,6 +11,7 @@ import type { Evictable, Seat } from '../clients/client-table.ts';
 import type { ConnectionContext, OpenClient } from '../context.ts';
 import { SendBuffer } from '../send-buffer.ts';
 import type { EdgeLimits } from '../limits.ts';
+import { BodyBytes } from './body-bytes.ts';
 import { requestBytes } from './request-bytes.ts';
 import { type SocketUser, StreamSocket } from './stream-socket.ts';
 
@@ -37,6 +38,7 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
   readonly #sendBuffer: SendBuffer;
   readonly #duplex: Duplex;
   readonly #session: ServerHttp2Session;
+  readonly #carried = new BodyBytes();
   readonly #streams = new Set<StreamSocket>();
   #resets = 0;
   #resetsSinceMs = 0;
@@ -85,7 +87,7 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
     this.#seat.busy();
     const socket = new StreamSocket(
       stream,
-      this.#socket.remoteAddress,
+      { remoteAddress: this.#socket.remoteAddress, carried: this.#carried },
       request,
       headers[':method'] === 'HEAD',
       ofOwnResponses(limits),
@@ -161,6 +163,7 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
         if (!this.#closed) this.#socket.resume();
       },
       write: (bytes: Buffer, _encoding, done) => {
+        this.#carried.take(bytes);
         if (this.#sendBuffer.write(bytes, 0, bytes.length, false)) done();
         else this.#written = done;
       },

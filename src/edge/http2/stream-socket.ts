@@ -5,6 +5,7 @@ import { type ResponseLimits, ResponseReader } from '../../http1/response-reader
 import { bodyEndBytes } from '../../http1/trailers.ts';
 import { trailersOf } from '../http2-fields.ts';
 import type { ByteSocket } from '../send-buffer.ts';
+import type { BodyBytes } from './body-bytes.ts';
 import type { RequestBytes } from './request-bytes.ts';
 import { http2Headers, http2Trailers } from './response-headers.ts';
 
@@ -16,6 +17,9 @@ export type SocketUser = {
   wasClosed(error: Error | undefined): void;
 };
 
+/** The connection of a stream, and what it has sent of bodies. */
+type Carrier = { readonly remoteAddress: string; readonly carried: BodyBytes };
+
 const pieceBytes = 65_536;
 const crlf = Buffer.from('\r\n');
 
@@ -26,6 +30,7 @@ const crlf = Buffer.from('\r\n');
 export class StreamSocket implements ByteSocket {
   readonly remoteAddress: string;
   bytesWritten = 0;
+  readonly #carried: BodyBytes;
   readonly #stream: ServerHttp2Stream;
   readonly #response: ResponseReader;
   readonly #body: RequestBytes['body'];
@@ -39,12 +44,13 @@ export class StreamSocket implements ByteSocket {
 
   constructor(
     stream: ServerHttp2Stream,
-    remoteAddress: string,
+    { remoteAddress, carried }: Carrier,
     request: RequestBytes,
     toHead: boolean,
     limits: ResponseLimits,
   ) {
     this.remoteAddress = remoteAddress;
+    this.#carried = carried;
     this.#stream = stream;
     this.#body = request.body;
     this.#takesTrailers = request.takesTrailers;
@@ -60,6 +66,10 @@ export class StreamSocket implements ByteSocket {
       limits,
       toHead ? 'head' : request.body.kind === 'tunnel' ? 'upgrade' : 'content',
     );
+  }
+
+  get bytesCarried(): number {
+    return this.#carried.total;
   }
 
   /** Begins to pass the request on. */

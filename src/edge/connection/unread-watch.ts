@@ -1,0 +1,39 @@
+import type { EdgeLimits } from '../limits.ts';
+import type { ByteSocket } from '../send-buffer.ts';
+
+/**
+ * Watches a stream of HTTP/2 whose response is over, until its client has taken all of it. Whether it takes anything
+ * shows on the connection: streams share that, so that each may have to wait for what others are sent.
+ */
+export class UnreadWatch {
+  readonly #socket: Pick<ByteSocket, 'bytesCarried'>;
+  readonly #limits: Pick<EdgeLimits, 'unreadTimeoutMs' | 'streamIdleTimeoutMs'>;
+  #carried: number | undefined;
+  /** When the response has been held for too long, whatever the connection carries meanwhile. */
+  #endMs = Number.POSITIVE_INFINITY;
+
+  constructor(
+    socket: Pick<ByteSocket, 'bytesCarried'>,
+    limits: Pick<EdgeLimits, 'unreadTimeoutMs' | 'streamIdleTimeoutMs'>,
+  ) {
+    this.#socket = socket;
+    this.#limits = limits;
+  }
+
+  /** The response is over. Answers when to look. */
+  begin(nowMs: number): number {
+    this.#endMs = Math.min(this.#endMs, nowMs + this.#limits.streamIdleTimeoutMs);
+    return this.#lookAt(nowMs);
+  }
+
+  /** Answers when to look again; undefined where nobody takes the response. */
+  look(nowMs: number): number | undefined {
+    if (nowMs >= this.#endMs || this.#socket.bytesCarried === this.#carried) return undefined;
+    return this.#lookAt(nowMs);
+  }
+
+  #lookAt(nowMs: number): number {
+    this.#carried = this.#socket.bytesCarried;
+    return Math.min(this.#endMs, nowMs + this.#limits.unreadTimeoutMs);
+  }
+}

@@ -1,0 +1,116 @@
+import { expect, test } from 'bun:test';
+import { flag, frame, frameType, framesOf, headFrame, preface, setting } from '../attacks/support/http2-frames.ts';
+import { startFixture } from './support/fixture.ts';
+import { RawSocket, startRawServer } from './support/raw-socket.ts';
+
+// Responses that the edge has taken from their service whole, and that wait on streams of HTTP/2 for their client.
+
+const answerBytes = 60_000;
+const initialWindow = 4;
+const window = (stream: number, bytes: number) => {
+  const payload = Buffer.alloc(4);
+  payload.writeUInt32BE(bytes);
+  return frame(frameType.window, 0, stream, payload);
+};
+
+/** A client that takes nothing of any response by itself, beside a service that answers at once. */
+async function startUnread(limits: Record<string, number>) {
+  const fixture = startFixture({ limits: { unreadTimeoutMs: 300, ...limits } });
+  let served = 0;
+  const service = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: () => (served++, new Response('x'.repeat(answerBytes))),
+  });
+  fixture.sandbox('one');
+  fixture.mapPort(80, service.port ?? 0);
+  const client = await RawSocket.connect(fixture.port);
+  client.send(Buffer.concat([preface, frame(frameType.settings, 0, 0, setting(initialWindow, 0)), window(0, 1 << 20)]));
+  const frames = () => framesOf(Buffer.from(client.received, 'latin1'));
+  return {
+    fixture,
+    client,
+    ask(stream: number, ...fields: [string, string][]) {
+      const head = Object.entries({
+        ':method': 'GET',
+        ':scheme': 'http',
+        ':path': '/',
+        ':authority': '80-one.localhost',
+      });
+      client.send(headFrame(stream, [...head, ...fields], flag.endHeaders | flag.endStream));
+    },
+    /** Resolves when the service has answered so many requests, and the edge has read that. */
+    async answered(count: number) {
+      while (served < count) await Bun.sleep(5);
+      while (frames().filter(({ type }) => type === frameType.headers).length < count) await Bun.sleep(5);
+    },
+    /** What has come of a response, and whether that is all. */
+    of(stream: number) {
+      const own = frames().filter(({ stream: id, type }) => id === stream && type === frameType.data);
+      const bytes = own.reduce((sum, { payload }) => sum + payload.length, 0);
+      return { bytes, isWhole: own.some(({ flags }) => (flags & flag.endStream) !== 0) };
+    },
+    wasReset: (stream: number) => frames().some(({ type, stream: id }) => type === frameType.reset && id === stream),
+    async [Symbol.asyncDispose]() {
+      client.close();
+      await fixture[Symbol.asyncDispose]();
+      await service.stop(true);
+    },
+  };
+}
+
+test('a response that nobody takes counts as a request, and is reset in time', async () => {
+  await using unread = await startUnread({ keepAliveTimeoutMs: 300 });
+  const streams = [1, 3, 5];
+  for (const stream of streams) unread.ask(stream);
+  await unread.answered(streams.length);
+  expect(unread.fixture.edge.stats().inSandboxes).toBe(streams.length);
+  await unread.client.until(() => streams.every(stream => unread.wasReset(stream)));
+  expect(unread.fixture.edge.stats().inSandboxes).toBe(0);
+  // Nothing keeps the connection any more.
+  while (unread.fixture.edge.stats().clientConnections > 0) await Bun.sleep(5);
+});
+
+test('a client that takes its responses slowly, one after the other, gets all of them', async () => {
+  await using unread = await startUnread({});
+  const streams = [1, 3];
+  for (const stream of streams) unread.ask(stream);
+  await unread.answered(streams.length);
+  for (const stream of streams) {
+    // It takes longer than any response may wait while nothing is taken.
+    for (let sent = 0; sent < answerBytes; sent += 3000) {
+      unread.client.send(window(stream, 3000));
+      await Bun.sleep(50);
+    }
+    await unread.client.until(() => unread.of(stream).isWhole || unread.wasReset(stream));
+    expect(unread.of(stream)).toEqual({ bytes: answerBytes, isWhole: true });
+  }
+  // The connection goes on.
+  unread.ask(5);
+  unread.client.send(window(5, answerBytes));
+  await unread.client.until(() => unread.of(5).isWhole);
+  while (unread.fixture.edge.stats().inSandboxes > 0) await Bun.sleep(5);
+});
+
+test('the end of a WebSocket that nobody takes counts as well', async () => {
+  await using unread = await startUnread({});
+  using server = startRawServer();
+  unread.fixture.mapPort(81, server.port);
+  const head = Object.entries({
+    ...{ ':method': 'CONNECT', ':protocol': 'websocket', ':scheme': 'http', ':path': '/' },
+    ...{ ':authority': '81-one.localhost', 'sec-websocket-version': '13' },
+  });
+  unread.client.send(headFrame(1, head));
+  const upstream = await server.accept();
+  await upstream.expect('\r\n\r\n');
+  upstream.send(
+    `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n${'x'.repeat(answerBytes)}`,
+  );
+  unread.client.send(frame(frameType.data, flag.endStream, 1));
+  await upstream.until(({ ended }) => ended);
+  upstream.close();
+  while (unread.fixture.edge.stats().upstreamConnections > 0) await Bun.sleep(5);
+  expect(unread.fixture.edge.stats().inSandboxes).toBe(1);
+  await unread.client.until(() => unread.wasReset(1));
+  expect(unread.fixture.edge.stats().inSandboxes).toBe(0);
+});
