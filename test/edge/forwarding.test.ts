@@ -262,6 +262,16 @@ test('interim responses pass, a 100 only to who asked for it', async () => {
   expect(await both.client.expect('Length: 0\r\n\r\n')).not.toContain('100');
 });
 
+test('interim responses of what was named by headers say nothing for the whole origin', async () => {
+  await using both = await startBoth();
+  both.client.send('GET / HTTP/1.1\r\nHost: localhost\r\nE2b-Sandbox-Id: one\r\nE2b-Sandbox-Port: 80\r\n\r\n');
+  const upstream = await both.server.accept();
+  await upstream.expect('\r\n\r\n');
+  const [first, last] = ['HTTP/1.1 103 Early Hints\r\nLink: x\r\n', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'];
+  upstream.send(`${first}Set-Cookie: a=b\r\nAccept-CH: y\r\n\r\n${last}`);
+  expect(await both.client.expect(last)).toBe(`${first}\r\n${last}`);
+});
+
 test('a client that waits for a 100 learns of a refusal, and nothing it sends is taken for a request', async () => {
   await using both = await startBoth();
   both.client.send(

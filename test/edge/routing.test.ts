@@ -294,6 +294,13 @@ test('a signed URL of a file finds its sandbox on this machine without a name', 
     expect(await fetched(method === 'GET' ? 'POST' : 'GET', query)).toMatchObject({ api: '/files' });
   }
   expect([...new Set(fixture.dials.map(({ sandboxId }) => sandboxId))]).toEqual(['one']);
+  // Any page can open a WebSocket, and none is for a file.
+  const signature = fileSignature({ ...signed, operation: 'read' }, token);
+  const query = new URLSearchParams({ path: signed.path, username: signed.username, signature });
+  const asked = async (upgrade: string) =>
+    (await fetch(`${fixture.url}/files?${query}`, { headers: { Connection: 'Upgrade', Upgrade: upgrade } })).json();
+  expect(await asked('websocket')).toMatchObject({ api: '/files' });
+  expect(await asked('h2c')).toHaveProperty('url');
 });
 
 test('a file that a signed URL shows at the address of the dashboard runs no script there, whatever the sandbox says', async () => {

@@ -71,6 +71,21 @@ test('any protocol may be switched to, and bytes around the switch are not lost'
   expect(await upstream.expect('\r\n\r\n')).toBe(get);
 });
 
+test('what a switch says for a whole origin is lost on the way to another one', async () => {
+  const cookie = 'Set-Cookie: a=b\r\n';
+  const answer = `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n${cookie}Upgrade: thing\r\n\r\nfirst`;
+  for (const named of [host, 'Host: localhost\r\nE2b-Sandbox-Id: one\r\nE2b-Sandbox-Port: 80\r\n']) {
+    await using both = await startBoth();
+    both.client.send(`GET / HTTP/1.1\r\n${named}Connection: Upgrade\r\nUpgrade: thing\r\n\r\n`);
+    const upstream = await both.server.accept();
+    await upstream.expect('\r\n\r\n');
+    upstream.send(answer);
+    expect(await both.client.expect('first')).toBe(named === host ? answer : answer.replace(cookie, ''));
+    upstream.send('second');
+    await both.client.expect('second');
+  }
+});
+
 test('each direction of a switched connection closes for itself', async () => {
   await using both = await startBoth();
   const switchProtocols = async () => {

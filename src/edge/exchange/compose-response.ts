@@ -38,13 +38,30 @@ type ResponsePlan = {
   readonly isInert: boolean;
 };
 
+/** Whether a head says something for its whole origin. */
+export function speaksForOrigin({ fields }: ResponseHead): boolean {
+  return ofOrigin.some(name => fields.has(name));
+}
+
+/**
+ * Writes the head of an interim response, or of a switch of protocols, to the start of `out`, which must have room,
+ * without what speaks for the whole origin. Answers its length.
+ */
+export function composeForeignHead(out: Buffer, { bytes, start, fieldsStart, fields }: ResponseHead): number {
+  let length = bytes.copy(out, 0, start, fieldsStart);
+  for (let i = 0; i < fields.count; i++)
+    if (!ofOriginIds.has(fields.ids[i] as number))
+      length += bytes.copy(out, length, fields.lineStart(i), fields.lineEnd(i));
+  return length + end.copy(out, length);
+}
+
 /** True where the head can't pass as it is. */
 export function needsRewrite(head: ResponseHead, { close, isForeign, isInert }: ResponsePlan): boolean {
   const { fields } = head;
   return (
     close ||
     isInert ||
-    (isForeign && ofOrigin.some(name => fields.has(name))) ||
+    (isForeign && speaksForOrigin(head)) ||
     head.minorVersion === 0 ||
     fields.has('connection') ||
     fields.has('keep-alive') ||

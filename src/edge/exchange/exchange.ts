@@ -2,7 +2,7 @@ import { sandboxNotFound } from '../answer/answer.ts';
 import { type Client, type ClientUser, closesAfter } from '../connection/client.ts';
 import { listHas } from '../../http1/list.ts';
 import { composeRequest } from './compose-request.ts';
-import { composeResponse, needsRewrite } from './compose-response.ts';
+import { composeForeignHead, composeResponse, needsRewrite, speaksForOrigin } from './compose-response.ts';
 import { BodyReader } from '../../http1/body-reader.ts';
 import { keepRequestHead, type RequestHead } from '../../http1/request-head.ts';
 import type { ResponseHead } from '../../http1/response-head.ts';
@@ -157,7 +157,13 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
   interimHead(head: ResponseHead, input: Buffer): void {
     // A client that didn't ask could take a 100 for the answer; HTTP/1.0 knows no interim responses.
     if (this.#minorVersion === 0 || (head.status === 100 && !this.#expects)) return;
-    this.#toClient(input, head.start, head.end, false);
+    if (!this.#isStripped(head)) return this.#toClient(input, head.start, head.end, false);
+    const { scratch } = this.#client.context;
+    this.#toClient(scratch, 0, composeForeignHead(scratch, head), true);
+  }
+
+  #isStripped(head: ResponseHead): boolean {
+    return this.#target.isForeign && speaksForOrigin(head);
   }
 
   finalHead(head: ResponseHead, input: Buffer): void {
@@ -225,7 +231,13 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
     this.#state = over;
     const splice = new Splice(this.#client, this.#upstream, this.#target.place);
     this.#upstream.user = splice;
-    splice.upstreamData(input.subarray(head.start));
+    if (this.#isStripped(head)) {
+      const { scratch } = this.#client.context;
+      const length = composeForeignHead(scratch, head);
+      splice.upstreamData(Buffer.concat([scratch.subarray(0, length), input.subarray(head.end)]));
+    } else {
+      splice.upstreamData(input.subarray(head.start));
+    }
     this.#client.beginUse(splice);
     if (this.#client.ended) splice.clientEnded();
   }

@@ -7,6 +7,7 @@ import type { Client } from '../connection/client.ts';
 import type { SandboxWay } from '../context.ts';
 import { pathOf } from '../exchange/compose-request.ts';
 import type { NamedPort } from './serve-sandbox.ts';
+import { upgradeFor } from './upgrade.ts';
 
 const filesPath = '/files?';
 /** As many sandboxes are asked whether a signature is theirs; each takes about a microsecond. */
@@ -16,7 +17,8 @@ const sandboxesMax = 1000;
  * The sandbox that a signed URL of a file is for, where nothing but the signature says so: without a name of its own
  * for each sandbox, clients make the URL of the shared address. For programs of this machine alone, which is where
  * there are no names; strangers can't make the edge look for what they guess. The dashboard has the same origin, so
- * what a browser shows of it runs no script. Undefined: none.
+ * what a browser shows of it runs no script, and no WebSocket is for a file: any page can open one, and what took the
+ * agent's place would answer it. Undefined: none.
  */
 export function sandboxOfSignedFile(
   { directory }: Pick<SandboxWay, 'directory'>,
@@ -25,7 +27,7 @@ export function sandboxOfSignedFile(
 ): NamedPort | undefined {
   if (!isLoopback(client.address)) return undefined;
   const path = pathOf(head);
-  if (!path.startsWith(filesPath)) return undefined;
+  if (!path.startsWith(filesPath) || upgradeFor(head, agentPort)) return undefined;
   const query = new URLSearchParams(path.slice(filesPath.length));
   const given = query.get(signatureParameter);
   if (given === null) return undefined;
