@@ -22,6 +22,8 @@ export class Tunnel implements UpstreamUser, ClientUser {
   readonly #place: Share;
   readonly #halfCloses: boolean;
   readonly #frames: FrameReader;
+  /** The input that is being read; what frames of it hold is put together in `[start, end)`, in front of the rest. */
+  #reading: { readonly input: Buffer; start: number; end: number } | null = null;
   #clientFinished = false;
   #upstreamFinished = false;
   #over = false;
@@ -33,7 +35,7 @@ export class Tunnel implements UpstreamUser, ClientUser {
     this.#place = place;
     this.#halfCloses = halfCloses;
     this.#frames = new FrameReader({
-      data: (bytes, isText) => this.#toUpstream(bytes, isText),
+      data: (bytes, isText) => this.#gather(bytes, isText),
       messageEnd: (isText, length) => this.#messageEnd(isText, length),
       control: (code, payload) => this.#control(code, payload),
     });
@@ -55,20 +57,37 @@ export class Tunnel implements UpstreamUser, ClientUser {
     this.#touch();
     this.#client.use(input.length);
     // What is used may be overwritten once this returns, and not before.
-    if (!this.#frames.take(input, inputAt)) this.#end(closeCode.protocolError);
+    this.#reading = { input, start: inputAt, end: inputAt };
+    const isWebSocket = this.#frames.take(input, inputAt);
+    this.#sendGathered();
+    this.#reading = null;
+    if (!isWebSocket) this.#end(closeCode.protocolError);
     return false;
   }
 
-  #toUpstream(bytes: Buffer, isText: boolean): void {
-    if (this.#over) return;
+  /** Thousands of small messages would each be a call, or wait by themselves for a server that does not read. */
+  #gather(bytes: Buffer, isText: boolean): void {
+    if (this.#over || this.#reading === null) return;
     if (isText || this.#clientFinished) return this.#end(closeCode.unsupported);
-    if (!this.#upstream.sendBuffer.write(bytes, 0, bytes.length, false)) this.#client.pause();
+    const { input, start, end } = this.#reading;
+    const at = bytes.byteOffset - input.byteOffset;
+    if (start === end) this.#reading.start = at;
+    else input.copyWithin(end, at, at + bytes.length);
+    this.#reading.end = (start === end ? at : end) + bytes.length;
+  }
+
+  #sendGathered(): void {
+    if (this.#reading === null) return;
+    const { input, start, end } = this.#reading;
+    this.#reading.start = end;
+    if (start < end && !this.#over && !this.#upstream.sendBuffer.write(input, start, end, false)) this.#client.pause();
   }
 
   #messageEnd(isText: boolean, length: number): void {
     if (this.#over || !isText || length > 0) return;
     if (!this.#halfCloses) return this.#end(closeCode.unsupported);
     this.#clientFinished = true;
+    this.#sendGathered();
     this.#upstream.sendBuffer.finish();
     if (this.#upstreamFinished) this.#end(closeCode.normal);
   }
@@ -143,6 +162,7 @@ export class Tunnel implements UpstreamUser, ClientUser {
   /** Says why, and closes both sides; what the upstream has not taken yet goes to it. */
   #end(code: number): void {
     if (this.#over) return;
+    this.#sendGathered();
     this.#send(closeFrame(code));
     this.#leave();
     if (code === closeCode.normal) closeWhenSent(this.#upstream, this.#client.context.limits.lingerTimeoutMs);
