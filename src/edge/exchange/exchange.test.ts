@@ -328,6 +328,12 @@ describe('a connection of a client', () => {
     expect(at.far.sent.includes('/b ')).toBe(true);
   });
 
+  test('a request that comes with the end of one that was answered before does not wait for more bytes', () => {
+    const at = states['answered']?.() as Scene;
+    at.send('cdGET /b HTTP/1.1\r\nHost: x\r\n\r\n');
+    expect([at.far.sent.includes('abcdGET /b '), at.given(), at.place.taken]).toEqual([true, 1, 1]);
+  });
+
   test('no request follows the last one of an edge that stops', () => {
     const at = scene();
     at.send(get);

@@ -126,9 +126,14 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
     }
     client.use(position);
     this.#touch();
-    if (!this.#upstream.sendBuffer.write(input, inputAt, position, false)) client.pause();
-    else if (this.#state.kind === 'answered' && body.done) this.#complete();
-    return false;
+    if (!this.#upstream.sendBuffer.write(input, inputAt, position, false)) {
+      client.pause();
+      return false;
+    }
+    if (this.#state.kind !== 'answered' || !body.done) return false;
+    this.#complete();
+    // What is left is the next request's.
+    return true;
   }
 
   upstreamData(bytes: Buffer): void {
