@@ -62,7 +62,7 @@ const route = {
 } satisfies Route;
 
 /** A client whose requests go to one sandbox over one connection that is open. */
-function scene({ served = 0 } = {}) {
+function scene({ served = 0, upgrade = false } = {}) {
   const [near, far] = [new MemorySocket(), new MemorySocket()];
   const context: ConnectionContext = {
     ...{ limits, log: silentLog, trustForwardedHeaders: false, clock: { nowMs: 0 } },
@@ -86,7 +86,7 @@ function scene({ served = 0 } = {}) {
   upstream.served = served;
   upstream.opened(far);
   const place = traffic.requests;
-  const target = { traffic, directory, place, port: 80, plan: { host: null, upgrade: false } };
+  const target = { traffic, directory, place, port: 80, plan: { host: null, upgrade } };
   const serve: Serve = (client, head) => {
     place.take();
     new Exchange(client, { ...target, isForeign: false, isInert: false }, upstream, head, () => void retried++).begin(
@@ -279,6 +279,23 @@ test('who does not read makes the server wait, and lets it go on', () => {
   at.client.drained();
   at.answer('ef');
   expect([at.far.paused, at.near.sent.endsWith('abcdef'), at.given()]).toEqual([false, true, 1]);
+});
+
+test('what waits for a service that has ended its side reaches it behind the orderly end of its client', () => {
+  const at = scene({ upgrade: true });
+  const upgrade = 'Connection: Upgrade\r\nUpgrade: thing\r\n\r\n';
+  at.send(`GET /a HTTP/1.1\r\nHost: x\r\n${upgrade}`);
+  at.answer(`HTTP/1.1 101 Switching Protocols\r\n${upgrade}`);
+  at.far.room = 2;
+  at.send('abcd');
+  at.serverEnds();
+  at.client.wasClosed(undefined);
+  expect([at.far.sent.endsWith('ab'), at.far.end, at.place.taken]).toEqual([true, '', 0]);
+  at.far.room = Number.POSITIVE_INFINITY;
+  at.upstream.sendBuffer.flush();
+  at.upstream.user?.upstreamDrained();
+  expect([at.far.sent.endsWith('abcd'), at.far.end]).toEqual([true, 'close']);
+  at.upstream.wasClosed(undefined);
 });
 
 describe('a connection of a client', () => {

@@ -1,5 +1,6 @@
 import type { Client, ClientUser } from '../connection/client.ts';
 import type { Share } from '../../base/concurrency/share.ts';
+import { closeWhenSent } from '../upstream/close-when-sent.ts';
 import type { Upstream, UpstreamUser } from '../upstream/upstream.ts';
 
 /** An upgraded connection: bytes pass both ways, a closed direction stays a closed direction, a reset a reset. */
@@ -63,7 +64,8 @@ export class Splice implements UpstreamUser, ClientUser {
   clientClosed(error: Error | undefined): void {
     if (this.#over) return;
     this.#leave();
-    if (error === undefined && (this.#upstreamEnded || this.#client.ended)) this.#upstream.close();
+    const inOrder = error === undefined && (this.#upstreamEnded || this.#client.ended);
+    if (inOrder) closeWhenSent(this.#upstream, this.#client.context.limits.lingerTimeoutMs);
     else this.#upstream.terminate();
   }
 

@@ -1,5 +1,6 @@
 import type { Share } from '../../base/concurrency/share.ts';
 import type { Client, ClientUser } from '../connection/client.ts';
+import { closeWhenSent } from '../upstream/close-when-sent.ts';
 import type { Upstream, UpstreamUser } from '../upstream/upstream.ts';
 import {
   FrameReader,
@@ -184,18 +185,4 @@ export class Tunnel implements UpstreamUser, ClientUser {
     const { clock, limits } = this.#client.context;
     this.#client.deadlineMs = clock.nowMs + limits.streamIdleTimeoutMs;
   }
-}
-
-/** Closes a connection once its server has taken what waits for it, for which it has `withinMs`. */
-function closeWhenSent(upstream: Upstream, withinMs: number): void {
-  if (upstream.closed || upstream.sendBuffer.idle) return upstream.close();
-  const timer = setTimeout(() => upstream.terminate(), withinMs);
-  upstream.user = {
-    upstreamData() {},
-    upstreamDrained: () => upstream.close(),
-    upstreamEnded: () => upstream.close(),
-    upstreamClosed: () => clearTimeout(timer),
-    cut: () => upstream.terminate(),
-  };
-  upstream.resume();
 }

@@ -1,0 +1,16 @@
+import type { Upstream } from './upstream.ts';
+
+/** Closes a connection once its server has taken what waits for it, for which it has `withinMs`. */
+export function closeWhenSent(upstream: Upstream, withinMs: number): void {
+  if (upstream.closed || upstream.sendBuffer.idle) return upstream.close();
+  const timer = setTimeout(() => upstream.terminate(), withinMs);
+  upstream.user = {
+    upstreamData() {},
+    upstreamDrained: () => upstream.close(),
+    // It may take what waits all the same.
+    upstreamEnded() {},
+    upstreamClosed: () => clearTimeout(timer),
+    cut: () => upstream.terminate(),
+  };
+  upstream.resume();
+}
