@@ -303,6 +303,16 @@ test('a signed URL of a file finds its sandbox on this machine without a name', 
   expect(await asked('h2c')).toHaveProperty('url');
 });
 
+test('behind a load balancer nobody counts as of this machine, and no sandbox is looked for by a signature', async () => {
+  await using fixture = startFixture({ trustForwardedHeaders: true });
+  const token = 'a'.repeat(64);
+  fixture.sandbox('one', { ingress: { accessToken: token } });
+  const signed = { path: '/tmp/a', username: 'user', expiration: null, operation: 'read' } as const;
+  const query = new URLSearchParams({ path: '/tmp/a', username: 'user', signature: fileSignature(signed, token) });
+  expect(await (await fetch(`${fixture.url}/files?${query}`)).json()).toMatchObject({ api: '/files' });
+  expect(fixture.dials).toEqual([]);
+});
+
 test('a file that a signed URL shows at the address of the dashboard runs no script there, whatever the sandbox says', async () => {
   await using fixture = startFixture();
   await using server = Bun.serve({
