@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { closeSync, existsSync, openSync, readdirSync, readSync, truncateSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readSync, rmSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { newUuid } from '../../src/base/id.ts';
 import type { ExecutionRef } from '../../src/protocol/node.ts';
@@ -159,6 +159,16 @@ test('a resume that fails leaves the memory as it is', async () => {
   await expect(it.resume(sandbox)).rejects.toThrow();
   await Bun.$`rmdir ${inTheWay}`;
   expect([await protocol().list(), (await protocol().listPaused()).map(({ kept }) => kept)]).toEqual([[], ['memory']]);
+  const resumed = await it.resume(sandbox);
+  expect([resumed.from, await count(sandbox.sandboxId)]).toEqual(['memory', before + 1]);
+  await protocol().kill(resumed);
+});
+
+test('a paused sandbox whose checksums could not be written is whole all the same', async () => {
+  const { sandbox, before } = await counting();
+  await protocol().pause(sandbox, { memory: true });
+  await it.restart();
+  rmSync(join(kept(sandbox.sandboxId), 'checksums'));
   const resumed = await it.resume(sandbox);
   expect([resumed.from, await count(sandbox.sandboxId)]).toEqual(['memory', before + 1]);
   await protocol().kill(resumed);

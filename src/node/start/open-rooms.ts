@@ -143,7 +143,7 @@ function slotRooms({
     slots,
     cleanups,
     slotHost,
-    processControl: createProcessControl({ ...rooms, volumes, slotHost }),
+    processControl: createProcessControl({ ...rooms, volumes, slotHost, cleanups }),
     kept: createKeptFiles({ ...rooms, disks }),
   };
 }

@@ -52,12 +52,13 @@ export async function freeProcesses(
   sandboxId: string,
   processes: Processes,
 ): Promise<void> {
-  try {
-    await processControl.release(processes);
-    await kept.writeChecksums(sandboxId);
-  } catch (error) {
-    log.error('what a paused sandbox used could not be freed', { sandboxId, error: messageOf(error) });
-  }
+  // It is tried again by itself, and the checksums wait for it.
+  await processControl
+    .release(processes)
+    .catch(error => log.error('what a paused sandbox used could not be freed', { sandboxId, error: messageOf(error) }));
+  await kept
+    .writeChecksums(sandboxId)
+    .catch(error => log.error('a paused sandbox has no checksums', { sandboxId, error: messageOf(error) }));
 }
 
 /** Frees the memory of all frozen sandboxes. */

@@ -12,6 +12,7 @@ import type { Helper } from '../../native/helper.ts';
 import type { NetworkNamespace } from '../../native/netns.ts';
 import type { Egress } from '../../network/egress/egress.ts';
 import type { Volumes } from '../../volumes/volumes.ts';
+import type { Cleanups } from './cleanups.ts';
 import type { SlotHost } from './slot-host.ts';
 
 /** The processes of a sandbox in its slot, from their start until they are released. */
@@ -35,7 +36,10 @@ export type ProcessControl = {
   linkUp(driver: Driver, slot: Slot, pid: number): Promise<void>;
   /** Ends the processes and their way out. What the slot holds of the host stays. A failed end can be repeated. */
   end(processes: Processes): Promise<void>;
-  /** Ends the processes and makes their slot free. */
+  /**
+   * Ends the processes and makes their slot free, once for each. Where that fails it is tried again until it succeeds,
+   * and nobody else is to.
+   */
   release(processes: Processes): Promise<void>;
 };
 
@@ -44,11 +48,12 @@ export function createProcessControl(options: {
   helper: Helper;
   egress: Egress;
   volumes: Volumes;
-  slotHost: SlotHost;
+  slotHost: Pick<SlotHost, 'release'>;
+  cleanups: Pick<Cleanups, 'begin'>;
   mtu: number;
   ipv6: boolean;
 }): ProcessControl {
-  const { helper, egress, volumes, slotHost, mtu, ipv6 } = options;
+  const { helper, egress, volumes, slotHost, cleanups, mtu, ipv6 } = options;
   const control: ProcessControl = {
     async watch(driver, slot, pid) {
       // The first process ends last: with it, every other has ended.
@@ -84,8 +89,18 @@ export function createProcessControl(options: {
       volumes.release(slot);
     },
     async release(processes) {
-      await control.end(processes);
-      await slotHost.release(processes.slot, [processes.driver]);
+      const { slot, driver } = processes;
+      let haveEnded = false;
+      const free = async () => {
+        // Their network is closed by a number, which is another file's after that.
+        if (!haveEnded) await control.end(processes);
+        haveEnded = true;
+        await slotHost.release(slot, [driver]);
+      };
+      await free().catch((error: unknown) => {
+        cleanups.begin(slot.name, free);
+        throw error;
+      });
     },
   };
   return control;

