@@ -77,14 +77,17 @@ async function keepFiles(parts: KeepParts, { record, processes }: KeepSource): P
   const { records, volumes } = parts;
   const { slot, driver } = processes;
   const paused = pausedRecord(record, 'filesystem', null);
+  let written = false;
   await driver.freeze(slot);
   try {
     // Before the end of anything: a host whose disk is full leaves the sandbox running.
     await syncDisk(parts, slot, records.diskOf(record.sandboxId));
     await volumes.sync(slot);
+    written = true;
     await records.write(paused);
     return paused;
   } catch (error) {
+    if (written) await recordAsRunning(parts, record);
     driver.thaw(slot);
     throw error;
   }
@@ -95,7 +98,7 @@ async function keepMemory(
   { record, processes }: KeepSource,
   { agentUnresponsive }: KeepWhat,
 ): Promise<PausedRecord> {
-  const { layout, layers, volumes, records, frozenMs, log } = parts;
+  const { layout, layers, volumes, records, frozenMs } = parts;
   const { sandboxId, executionId, pid, startTicks, image } = record;
   const { slot, driver } = processes;
   const host = requireCheckpoints(parts.checkpoints, driver);
@@ -132,17 +135,23 @@ async function keepMemory(
     // A CRIU that is killed between two steps can take a process with it. Without its first one, the files are what can
     // be kept.
     if (error instanceof AtollError && hasEnded(error, record)) return keepFilesOfEnded(parts, { record, processes });
-    // It runs on.
-    if (written)
-      await records
-        .write(record)
-        .catch(problem =>
-          log.error('a sandbox that was not paused is recorded as paused', { sandboxId, error: messageOf(problem) }),
-        );
+    if (written) await recordAsRunning(parts, record);
     driver.thaw(slot);
     await rm(directory, { recursive: true, force: true });
     throw explainCheckpoint(error);
   }
+}
+
+/** It runs on, and a write that failed may have its name already: a restart must not take it for paused. */
+async function recordAsRunning({ records, log }: KeepParts, record: RunningRecord): Promise<void> {
+  await records
+    .write(record)
+    .catch(error =>
+      log.error('a sandbox that was not paused is recorded as paused', {
+        sandboxId: record.sandboxId,
+        error: messageOf(error),
+      }),
+    );
 }
 
 /** Whether a sandbox has ended with the CRIU of a pause that failed, or is about to. */
