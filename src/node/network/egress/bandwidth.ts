@@ -21,8 +21,11 @@ const queueSeconds = 0.1;
  * link. The sandbox can't change its end: it has no power over its network.
  */
 export function limitBandwidth(slot: Slot, namespace: NetworkNamespace, bytesPerSecond: number): void {
-  setBucket(openNetlink(families.route), linkNumber(slot, 'ifindex'), bytesPerSecond);
-  setBucket(openNetlink(families.route, namespace.netlinkSocket), linkNumber(slot, 'iflink'), bytesPerSecond);
+  // Before anything is opened: a link that is gone has none.
+  const outer = linkNumber(slot, 'ifindex');
+  const inner = linkNumber(slot, 'iflink');
+  setBucket(openNetlink(families.route), outer, bytesPerSecond);
+  setBucket(openNetlink(families.route, namespace.netlinkSocket), inner, bytesPerSecond);
 }
 
 function setBucket(route: ReturnType<typeof openNetlink>, index: number, bytesPerSecond: number): void {
