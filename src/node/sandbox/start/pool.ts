@@ -50,7 +50,8 @@ type PoolOptions = {
 
 /** Keeps `size` standby sandboxes ready. */
 export function createPool(parts: StandbyParts & { layers: Layers }, options: PoolOptions): Pool {
-  const { size, resources, driver, processControl, log } = options;
+  const { size, resources, driver, log } = options;
+  const release = releaseBy.bind(null, options);
   const ready = new Set<Standby>();
   const counts = { hits: 0, misses: 0, refills: 0, failures: 0 };
   const starting = new Set<Promise<void>>();
@@ -74,7 +75,7 @@ export function createPool(parts: StandbyParts & { layers: Layers }, options: Po
       await giveWay();
       if (stopped) return;
       const standby = await startStandby(parts, driver, resources, null);
-      if (stopped) return await processControl.release(standby.processes);
+      if (stopped) return await release(standby);
       ready.add(standby);
       counts.refills++;
       void standby.processes.ended.then(() => discard(standby));
@@ -87,7 +88,7 @@ export function createPool(parts: StandbyParts & { layers: Layers }, options: Po
   const giveWay = () => giveWayTo(options.awaited, { isStopped: () => stopped, isUrgent: () => ready.size * 2 < size });
   const discard = async (standby: Standby) => {
     if (!ready.delete(standby)) return; // taken: it is its sandbox's business now
-    await processControl.release(standby.processes);
+    await release(standby);
     refill();
   };
   const roots = createRootsAhead(parts, {
@@ -96,7 +97,7 @@ export function createPool(parts: StandbyParts & { layers: Layers }, options: Po
     isStarting: () => starting.size > 0,
     giveWay,
     discard,
-    release: ({ processes }) => processControl.release(processes),
+    release,
     changed: refill,
   });
 
@@ -116,9 +117,19 @@ export function createPool(parts: StandbyParts & { layers: Layers }, options: Po
       await Promise.all([...starting, roots.stop()]);
       const left = [...ready];
       ready.clear();
-      await Promise.all(left.map(({ processes }) => processControl.release(processes)));
+      await Promise.all(left.map(release));
     },
   };
+}
+
+/** Removes a standby sandbox. Where that fails it is tried again by itself; the pool need not wait for that. */
+async function releaseBy(
+  { processControl, log }: Pick<PoolOptions, 'processControl' | 'log'>,
+  { processes }: Standby,
+): Promise<void> {
+  await processControl
+    .release(processes)
+    .catch(error => log.warn('a standby sandbox could not be removed', { error: messageOf(error) }));
 }
 
 /** Creates that have their standby sandbox and kills are done within milliseconds, and somebody waits for them. */

@@ -43,9 +43,9 @@ type PoolSide = {
   /** Whether standby sandboxes are being started: they are worth more than a root. */
   isStarting(): boolean;
   giveWay(): Promise<void>;
-  /** Removes one that was ready and has another started. */
+  /** Removes one that was ready and has another started; never fails. */
   discard(standby: Standby): Promise<void>;
-  /** Removes one that is out of the pool. */
+  /** Removes one that is out of the pool; never fails. */
   release(standby: Standby): Promise<void>;
   /** Hears that one was put back or released. */
   changed(): void;
@@ -60,8 +60,6 @@ export function createRootsAhead({ layers: store, layout }: RootsAheadParts, poo
   let stopped = false;
   const bare = () => [...ready].find(({ layers }) => layers === null);
   const withRoot = (root: readonly string[]) => [...ready].filter(({ layers }) => isSameRoot(layers, root));
-  const letGo = (standby: Standby) =>
-    discard(standby).catch(error => log.warn('a standby sandbox could not be removed', { error: messageOf(error) }));
 
   const giveRoot = async (standby: Standby, root: readonly string[]) => {
     const { slot, pid, ended } = standby.processes;
@@ -85,7 +83,7 @@ export function createRootsAhead({ layers: store, layout }: RootsAheadParts, poo
     const wanted = usual.wanted();
     if (stopped || !wanted || pool.isStarting()) return false;
     const stale = [...ready].find(({ layers }) => layers !== null && !isSameRoot(layers, wanted.root));
-    if (stale) return letGo(stale).then(() => false);
+    if (stale) return discard(stale).then(() => false);
     const standby = bare();
     if (!standby || withRoot(wanted.root).length >= wanted.count) return false;
     ready.delete(standby);
@@ -101,7 +99,7 @@ export function createRootsAhead({ layers: store, layout }: RootsAheadParts, poo
   store.beforeRemoval(async digest => {
     usual.forget(root => root.includes(digest));
     await preparing;
-    await Promise.all([...ready].filter(({ layers }) => layers?.includes(digest)).map(letGo));
+    await Promise.all([...ready].filter(({ layers }) => layers?.includes(digest)).map(discard));
   });
 
   return {
