@@ -42,7 +42,10 @@ afterAll(async () => {
   rmSync(full, { recursive: true });
 }, 60_000);
 
-const pause = (directory: string, changes: { signal?: AbortSignal; onComplete?(): Promise<void> } = {}) =>
+const pause = (
+  directory: string,
+  changes: { signal?: AbortSignal; then?: 'end' | 'freeze'; onComplete?(): Promise<void> } = {},
+) =>
   checkpointToPause(machine.host, sandbox.source, {
     directory,
     name: 'refused',
@@ -102,6 +105,31 @@ time.sleep(1000)
   expect(error.message).toContain('in-flight socket');
   await sandbox.run('pkill -f /root/odd');
   await stillRuns();
+  expect(readdirSync(machine.snapshots)).toEqual([]);
+});
+
+test('more open files than a node looks through are named, and the sandbox runs on', async () => {
+  // Their names make the image large: 5,000 times 3,600 characters.
+  await sandbox.launch(
+    'many',
+    `#!/usr/bin/env python3
+import os, resource, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (6000, 6000))
+for _ in range(18):
+    os.mkdir('d' * 199); os.chdir('d' * 199)
+files = [open('file', 'a') for _ in range(5000)]
+os.chdir('/root')
+open('/root/many.ready', 'w').close()
+time.sleep(1000)
+`,
+  );
+  await waitFor('the files', () => sandbox.run('ls /root/many.ready').catch(() => undefined));
+  for (const then of ['end', 'freeze'] as const) {
+    const error = await errorOf(pause(join(machine.snapshots, 'many'), { then }));
+    expect(error).toMatchObject({ code: 'precondition', message: expect.stringContaining('too many files') });
+    await stillRuns();
+  }
+  await sandbox.run('pkill -f /root/many');
   expect(readdirSync(machine.snapshots)).toEqual([]);
 });
 

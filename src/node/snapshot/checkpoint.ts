@@ -29,7 +29,8 @@ const syncTimeoutMs = 10 * 60_000;
  * With `then: 'end'` all processes have ended or are about to when this settles. With `then: 'freeze'` they are
  * still there and none has run since: thawed, they continue as if nothing had been, which makes the snapshot stale;
  * killed, the snapshot is what is left. Answers which it is, as a sandbox that holds open deleted files of its layers
- * can only end. Errors: `unavailable` (it can't be kept, and why), `no_space`, `canceled`.
+ * can only end. Errors: `unavailable` (it can't be kept, and why), `precondition` (it has too many open files),
+ * `no_space`, `canceled`.
  */
 export async function checkpointToPause(
   host: CriuHost,
@@ -39,7 +40,7 @@ export async function checkpointToPause(
   let complete = false;
   const pause = async (then: PauseEnd): Promise<PauseEnd> => {
     const commit = async (mounts: SandboxMount[]) => {
-      if (then === 'freeze' && needsLinks(partialOf(options.directory))) throw new OnlyByEnding();
+      if (then === 'freeze' && (await needsLinks(partialOf(options.directory)))) throw new OnlyByEnding();
       // The disk is slow, and the checksums take a core: together they take as long as the longer one.
       const alongside = [() => writeOut(host, partialOf(options.directory)), ...(options.alongside ?? [])];
       await finish(host, source, options, { memory: true, disk: false, mounts }, alongside);
@@ -147,8 +148,8 @@ async function finish(
 ): Promise<void> {
   const partial = partialOf(options.directory);
   if (content.memory) {
-    closeOneEndedConnections(join(partial, 'files.img'));
-    allowOtherSizes(join(partial, 'files.img'), volumes);
+    await closeOneEndedConnections(join(partial, 'files.img'));
+    await allowOtherSizes(join(partial, 'files.img'), volumes);
   }
   const madeBy = { machine: process.arch, kernel: release(), criu: host.criu?.version ?? null };
   writeManifest(partial, { version: 1, createdAtMs: Date.now(), madeBy, facts: options.facts, ...content });

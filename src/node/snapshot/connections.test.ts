@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { closeOneEndedConnections } from './connections.ts';
-import { readImage } from './image-file.ts';
+import { lookThrough } from './image-file.ts';
 import { encodeFields, messageIn, numberIn, numbersIn, type Field } from './protobuf.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'atoll-images-'));
@@ -50,11 +50,17 @@ function imageOf(files: Field[][]): string {
   return path;
 }
 
-/** State, ports and shutdown of every socket of the image. */
-const facts = (path: string) =>
-  readImage(path).map(file => [6, 7, 8, 19].map(number => numberIn(messageIn(file, 4) ?? [], number)));
+async function read(path: string): Promise<Field[][]> {
+  const files: Field[][] = [];
+  await lookThrough(path, file => void files.push(file));
+  return files;
+}
 
-test('connections with both ends in the checkpoint stay, all others are closed', () => {
+/** State, ports and shutdown of every socket of the image. */
+const facts = async (path: string) =>
+  (await read(path)).map(file => [6, 7, 8, 19].map(number => numberIn(messageIn(file, 4) ?? [], number)));
+
+test('connections with both ends in the checkpoint stay, all others are closed', async () => {
   const path = imageOf([
     socket({ state: listening, from: [loopback, 80] }),
     socket({ state: established, from: [loopback, 5000], to: [loopback, 80] }),
@@ -63,8 +69,8 @@ test('connections with both ends in the checkpoint stay, all others are closed',
     socket({ state: established, from: [loopback, 6000], to: [outside, 443] }),
     socket({ state: established, from: [loopback, 7000], to: [outside, 53], protocol: 17 }),
   ]);
-  expect(closeOneEndedConnections(path)).toBe(2);
-  expect(facts(path)).toEqual([
+  expect(await closeOneEndedConnections(path)).toBe(2);
+  expect(await facts(path)).toEqual([
     [listening, 80, 0, 0],
     [established, 5000, 80, 0],
     [established, 80, 5000, 0],
@@ -74,33 +80,33 @@ test('connections with both ends in the checkpoint stay, all others are closed',
   ]);
 });
 
-test('an end in the other address family is found', () => {
+test('an end in the other address family is found', async () => {
   const mapped = [0, 0, 0xffff0000, ...loopback];
   const path = imageOf([
     socket({ state: established, from: [loopback, 5000], to: [loopback, 80] }),
     socket({ state: established, from: [mapped, 80], to: [mapped, 5000] }),
   ]);
-  expect(closeOneEndedConnections(path)).toBe(0);
+  expect(await closeOneEndedConnections(path)).toBe(0);
 });
 
-test('a half-closed connection is closed on both ends', () => {
+test('a half-closed connection is closed on both ends', async () => {
   const path = imageOf([
     socket({ state: established, from: [loopback, 5000], to: [loopback, 80] }),
     socket({ state: closeWait, from: [loopback, 80], to: [loopback, 5000] }),
   ]);
-  expect(closeOneEndedConnections(path)).toBe(2);
+  expect(await closeOneEndedConnections(path)).toBe(2);
 });
 
-test('everything that is not a connection is kept byte for byte', () => {
+test('everything that is not a connection is kept byte for byte', async () => {
   const file: Field[] = [
     ...numbers(1, [1]),
     { number: 3, wire: 2, value: Buffer.from('a regular file') },
     { number: 9, wire: 5, value: Buffer.from('four') },
   ];
   const path = imageOf([file]);
-  closeOneEndedConnections(path);
-  expect(readImage(path)).toEqual([
+  await closeOneEndedConnections(path);
+  expect(await read(path)).toEqual([
     file.map(field => (field.wire === 0 ? field : { ...field, value: Buffer.from(field.value) })),
   ]);
-  expect(numbersIn(readImage(path)[0] ?? [], 1)).toEqual([1]);
+  expect(numbersIn((await read(path))[0] ?? [], 1)).toEqual([1]);
 });

@@ -1,5 +1,5 @@
 import { renameSync } from 'node:fs';
-import { rewriteImage } from './image-file.ts';
+import { lookThrough, rewriteImage } from './image-file.ts';
 import { messageIn, numberIn, numbersIn, withMessages, withNumbers, type Field } from './protobuf.ts';
 
 /** Field of `file_entry` in CRIU's images/fdinfo.proto that holds an internet socket. */
@@ -27,24 +27,23 @@ const shutBoth = 3;
  * restored. Who reads from such a socket sees the end of the stream, who writes gets EPIPE. Connections between
  * processes of the sandbox stay open, with what is under way in them. Answers how many were closed.
  */
-export function closeOneEndedConnections(filesImage: string): number {
+export async function closeOneEndedConnections(filesImage: string): Promise<number> {
   let count = 0;
   const changed = `${filesImage}.changed`;
-  rewriteImage(filesImage, changed, files => {
-    const ends = new Set(files.flatMap(file => connectionOf(file)?.here ?? []));
-    return files.map(file => {
-      const connection = connectionOf(file);
-      if (!connection || (connection.open && ends.has(connection.there))) return file;
-      count++;
-      return withMessages(file, internetSocket, fields =>
-        withNumbers(fields, {
-          [socket.state]: closed,
-          [socket.localPort]: 0,
-          [socket.peerPort]: 0,
-          [socket.shutdown]: shutBoth,
-        }),
-      );
-    });
+  const ends = new Set<string>();
+  await lookThrough(filesImage, file => connectionOf(file)?.here.forEach(end => ends.add(end)));
+  await rewriteImage(filesImage, changed, file => {
+    const connection = connectionOf(file);
+    if (!connection || (connection.open && ends.has(connection.there))) return file;
+    count++;
+    return withMessages(file, internetSocket, fields =>
+      withNumbers(fields, {
+        [socket.state]: closed,
+        [socket.localPort]: 0,
+        [socket.peerPort]: 0,
+        [socket.shutdown]: shutBoth,
+      }),
+    );
   });
   renameSync(changed, filesImage);
   return count;

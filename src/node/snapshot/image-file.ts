@@ -1,39 +1,72 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { AtollError } from '../../base/error.ts';
 import { decodeFields, encodeFields, type Field } from './protobuf.ts';
 
 const magicBytes = 8;
+const lengthBytes = 4;
+/**
+ * The largest image that is looked into. A sandbox decides how many entries there are, one for each open file: 290,000
+ * files with short names or 136,000 sockets take as much.
+ */
+const imageBytesMax = 16 << 20;
+/** For how long everything else of the node waits at a time, and after how many entries the clock is looked at. */
+const turnMs = 5;
+const entriesPerLook = 64;
 
 /**
- * Rewrites an image of CRIU entry by entry. The file is replaced and not written into: its old content may be shared
- * with other directories by hard links. An image is two magic numbers, then messages with their length (32 bits,
- * little-endian) in front. Source: criu.org/Images.
+ * Looks at all entries of an image of CRIU. An image is two magic numbers, then messages with their length (32 bits,
+ * little-endian) in front. Source: criu.org/Images. Errors: `precondition` for one that is too large.
  */
-export function rewriteImage(from: string, to: string, change: (entries: Field[][]) => Field[][]): void {
-  const bytes = readFileSync(from);
-  const entries = entriesOf(bytes, from);
-  const parts: Uint8Array[] = [bytes.subarray(0, magicBytes)];
-  for (const fields of change(entries)) {
-    const message = encodeFields(fields);
-    const length = Buffer.alloc(4);
-    length.writeUInt32LE(message.length);
-    parts.push(length, message);
-  }
-  writeFileSync(to, Buffer.concat(parts), { mode: 0o600 });
+export async function lookThrough(path: string, look: (entry: Field[]) => void): Promise<void> {
+  await eachMessage(path, message => look(decodeFields(message)));
 }
 
-/** The messages of an image. */
-export function readImage(path: string): Field[][] {
-  return entriesOf(readFileSync(path), path);
+/**
+ * Rewrites an image entry by entry; `change` answers an entry itself where that stays as it is. The file is replaced
+ * and not written into: its old content may be shared with other directories by hard links. Errors: `precondition` for
+ * one that is too large.
+ */
+export async function rewriteImage(from: string, to: string, change: (entry: Field[]) => Field[]): Promise<void> {
+  const parts: Uint8Array[] = [];
+  /** Up to here the image is in `parts`: what stays as it is is copied in large pieces. */
+  let copied = 0;
+  const bytes = await eachMessage(from, (message, { at, end, bytes }) => {
+    const entry = decodeFields(message);
+    const changed = change(entry);
+    if (changed === entry) return;
+    const encoded = encodeFields(changed);
+    const length = Buffer.alloc(lengthBytes);
+    length.writeUInt32LE(encoded.length);
+    parts.push(bytes.subarray(copied, at), length, encoded);
+    copied = end;
+  });
+  parts.push(bytes.subarray(copied));
+  await writeFile(to, Buffer.concat(parts), { mode: 0o600 });
 }
 
-function entriesOf(bytes: Buffer, path: string): Field[][] {
-  const entries: Field[][] = [];
-  for (let at = magicBytes; at < bytes.length;) {
-    const length = at + 4 <= bytes.length ? bytes.readUInt32LE(at) : Number.POSITIVE_INFINITY;
-    if (at + 4 + length > bytes.length) throw new AtollError('internal', `the checkpoint image ${path} is cut off`);
-    entries.push(decodeFields(bytes.subarray(at + 4, at + 4 + length)));
-    at += 4 + length;
+/** Where a message with its length is in an image. */
+type Place = { at: number; end: number; bytes: Buffer };
+
+/** Takes the messages of an image, and answers its bytes. Others get a turn now and then. */
+async function eachMessage(path: string, take: (message: Uint8Array, place: Place) => void): Promise<Buffer> {
+  const { size } = await stat(path);
+  if (size > imageBytesMax)
+    throw new AtollError(
+      'precondition',
+      `the memory of the sandbox can’t be kept: too many files and sockets are open in it (in a checkpoint they take ` +
+        `${size} bytes, and may take ${imageBytesMax})`,
+    );
+  const bytes = await readFile(path);
+  let turnEnds = performance.now() + turnMs;
+  for (let at = magicBytes, entries = 1; at < bytes.length; entries++) {
+    const from = at + lengthBytes;
+    const end = from <= bytes.length ? from + bytes.readUInt32LE(at) : Number.POSITIVE_INFINITY;
+    if (end > bytes.length) throw new AtollError('internal', `the checkpoint image ${path} is cut off`);
+    take(bytes.subarray(from, end), { at, end, bytes });
+    at = end;
+    if (entries % entriesPerLook !== 0 || performance.now() < turnEnds) continue;
+    await new Promise(resolve => setImmediate(resolve));
+    turnEnds = performance.now() + turnMs;
   }
-  return entries;
+  return bytes;
 }

@@ -101,7 +101,7 @@ export async function restore(
   await using undo = new AsyncDisposableStack();
   undo.defer(() => rmSync(images, { recursive: true, force: true }));
   mkdirSync(host.stagingDir, { recursive: true, mode: 0o700 });
-  linkImages(snapshot.directory, images, slot.baseId);
+  await linkImages(snapshot.directory, images, slot.baseId);
   for (const directory of [root, emptyDir]) mkdirSync(directory, { recursive: true });
   await host.helper.call('overlay-mount', {
     baseId: slot.baseId,
@@ -184,13 +184,13 @@ async function restrictMounts({ helper, helperBinary }: CriuHost, pid: number, w
 }
 
 /** The images as links, but for the one that names host IDs: a checkpoint is restored many times, also at a time. */
-function linkImages(from: string, to: string, baseId: number): void {
+async function linkImages(from: string, to: string, baseId: number): Promise<void> {
   rmSync(to, { recursive: true, force: true });
   // What is restored opens them as the sandbox's own users, by a descriptor of the directory; its parent stays closed.
   mkdirSync(to, { recursive: true, mode: 0o711 });
   for (const name of readdirSync(from)) {
     if (name === diskFile || !name.endsWith('.img')) continue;
-    if (name.startsWith('userns-')) mapToHostIds(join(from, name), join(to, name), baseId);
+    if (name.startsWith('userns-')) await mapToHostIds(join(from, name), join(to, name), baseId);
     else linkSync(join(from, name), join(to, name));
   }
 }

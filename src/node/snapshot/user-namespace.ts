@@ -9,11 +9,9 @@ const extent = { lowerFirst: 2 } as const;
  * Gives the user namespace of a checkpoint another range of host IDs. Everything else in a checkpoint has IDs as seen
  * inside, so this is all that ties it to a slot. Our namespaces have one extent for users and one for groups.
  */
-export function mapToHostIds(from: string, to: string, baseId: number): void {
-  rewriteImage(from, to, entries =>
-    entries.map(fields => {
-      const users = withMessages(fields, entry.uidMap, map => withNumbers(map, { [extent.lowerFirst]: baseId }));
-      return withMessages(users, entry.gidMap, map => withNumbers(map, { [extent.lowerFirst]: baseId }));
-    }),
-  );
+export async function mapToHostIds(from: string, to: string, baseId: number): Promise<void> {
+  await rewriteImage(from, to, fields => {
+    const users = withMessages(fields, entry.uidMap, map => withNumbers(map, { [extent.lowerFirst]: baseId }));
+    return withMessages(users, entry.gidMap, map => withNumbers(map, { [extent.lowerFirst]: baseId }));
+  });
 }

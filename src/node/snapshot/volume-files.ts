@@ -12,19 +12,17 @@ const file = { name: 6, size: 8 } as const;
  * meanwhile, as they may to any open file of a shared file system. `volumes` are mount points. Answers how many files
  * are open there.
  */
-export function allowOtherSizes(filesImage: string, volumes: string[]): number {
+export async function allowOtherSizes(filesImage: string, volumes: string[]): Promise<number> {
   if (volumes.length === 0) return 0;
   let count = 0;
   const changed = `${filesImage}.changed`;
-  rewriteImage(filesImage, changed, entries =>
-    entries.map(entry => {
-      const fields = messageIn(entry, regularFile);
-      const path = fields ? textIn(fields, file.name) : '';
-      if (!fields || !volumes.some(point => path.startsWith(`${point}/`))) return entry;
-      count++;
-      return withMessages(entry, regularFile, open => open.filter(({ number }) => number !== file.size));
-    }),
-  );
+  await rewriteImage(filesImage, changed, entry => {
+    const fields = messageIn(entry, regularFile);
+    const path = fields ? textIn(fields, file.name) : '';
+    if (!fields || !volumes.some(point => path.startsWith(`${point}/`))) return entry;
+    count++;
+    return withMessages(entry, regularFile, open => open.filter(({ number }) => number !== file.size));
+  });
   renameSync(changed, filesImage);
   return count;
 }

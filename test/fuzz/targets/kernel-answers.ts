@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { attribute, attributesIn, encode, messagesIn } from '../../../src/node/native/netlink.ts';
-import { readImage, rewriteImage } from '../../../src/node/snapshot/image-file.ts';
+import { lookThrough, rewriteImage } from '../../../src/node/snapshot/image-file.ts';
 import { closeOneEndedConnections } from '../../../src/node/snapshot/connections.ts';
 import { looserMounts, mountSource, sandboxMounts } from '../../../src/node/snapshot/mounts.ts';
 import {
@@ -18,7 +18,7 @@ import {
 } from '../../../src/node/snapshot/protobuf.ts';
 import { mapToHostIds } from '../../../src/node/snapshot/user-namespace.ts';
 import { allowOtherSizes } from '../../../src/node/snapshot/volume-files.ts';
-import { valueOrCode } from '../engine/errors.ts';
+import { resultOrCode, valueOrCode } from '../engine/errors.ts';
 import type { Random } from '../engine/random.ts';
 import { agree, holds, type Target } from '../engine/target.ts';
 
@@ -163,6 +163,12 @@ function image(...entries: Buffer[]): Buffer {
   return Buffer.concat([Buffer.alloc(8, 0x55), ...parts]);
 }
 
+async function read(path: string): Promise<Field[][]> {
+  const entries: Field[][] = [];
+  await lookThrough(path, entry => void entries.push(entry));
+  return entries;
+}
+
 /** CRIU writes them, with names that a sandbox chose in them. */
 export const checkpointImages: Target = {
   name: 'checkpoint-images',
@@ -175,26 +181,26 @@ export const checkpointImages: Target = {
   dictionary: [Buffer.alloc(4), Buffer.of(0xff, 0xff, 0xff, 0xff), field(3, field(6, '/vol/y'))],
   generate: random => image(...Array.from({ length: random.below(5) }, () => message(random))),
   work: input => decodeFields(input.subarray(12)),
-  check(input) {
+  async check(input) {
     const [path, changed] = [join(folder, 'files.img'), join(folder, 'changed.img')];
     const start = () => writeFileSync(path, input);
     start();
-    const entries = valueOrCode(() => readImage(path), ['internal']);
-    const works: (() => unknown)[] = [
+    const entries = await resultOrCode(() => read(path), ['internal']);
+    const works: (() => Promise<unknown>)[] = [
       () => closeOneEndedConnections(path),
       () => allowOtherSizes(path, ['/vol']),
       () => mapToHostIds(path, changed, 100_000),
     ];
     for (const work of works) {
       start();
-      const result = valueOrCode(work, ['internal']);
+      const result = await resultOrCode(work, ['internal']);
       if ('code' in entries) holds('code' in result, 'what can’t be read is not rewritten');
-      else if ('value' in result) valueOrCode(() => readImage(path), []);
+      else if ('value' in result) await read(path);
     }
     if ('code' in entries) return 'malformed';
     start();
-    rewriteImage(path, changed, (same: Field[][]) => same);
-    agree(readImage(changed), entries.value, 'an image that is rewritten unchanged says the same');
+    await rewriteImage(path, changed, same => [...same]);
+    agree(await read(changed), entries.value, 'an image that is rewritten unchanged says the same');
     holds(readFileSync(changed).subarray(0, 8).equals(input.subarray(0, 8)), 'magic numbers stay');
     return `${Math.min(entries.value.length, 3)} entries`;
   },
