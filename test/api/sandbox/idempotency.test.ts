@@ -66,6 +66,30 @@ onEachDatabase(database => {
     expect(platform.node.executions()).toHaveLength(1);
   });
 
+  test('a create that fails after it was published frees its key', async () => {
+    await using platform = await Platform.start({ database, features: { headerRules: true, egressDomains: true } });
+    await platform.call('POST', '/secrets', { name: 'k', value: 'before' });
+    const rules = { 'api.example.com': [{ transform: { headers: { A: '${e2b.secrets.k}' } } }] };
+    const create = () =>
+      platform.call('POST', '/v2/sandboxes', { ...body, network: { rules } }, { 'idempotency-key': 'once' });
+    // What the secret has become while it started can't be brought to it.
+    platform.node.after = async call => {
+      if (call !== 'create') return;
+      platform.node.after = async () => {};
+      await platform.call('POST', '/secrets/k', { value: 'while it starts' });
+      platform.node.before = async call => {
+        if (call === 'updateNetwork') throw new Error('the machine fails');
+      };
+    };
+    expect((await create()).status).toBe(500);
+    platform.node.before = async () => {};
+    const again = await create();
+    expect(again.status).toBe(201);
+    const { sandboxID } = again.body as { sandboxID: string };
+    expect((await platform.call('GET', `/sandboxes/${sandboxID}`)).status).toBe(200);
+    expect((await create()).body).toEqual(again.body);
+  });
+
   if (database.name === 'PostgreSQL')
     test('two api processes that are asked with one key at the same time make one sandbox', async () => {
       await using platform = await Platform.start({ database });

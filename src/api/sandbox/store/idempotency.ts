@@ -1,5 +1,5 @@
 import type { Db } from '../../database/db.ts';
-import type { CreatedSandbox } from '../record.ts';
+import type { CreatedSandbox, SandboxRecord } from '../record.ts';
 
 /** A create that its client may repeat. `requestDigest`: the same for the same request. */
 export type Repeatable = { key: string; requestDigest: string };
@@ -61,5 +61,19 @@ export async function settleKey(db: Db, teamId: string, key: string): Promise<vo
     .set({ answered: 1 })
     .where('team_id', '=', teamId)
     .where('idempotency_key', '=', key)
+    .execute();
+}
+
+/** From here on the key stands for nothing, where it stood for this sandbox. */
+export async function freeKey(
+  db: Db,
+  { teamId, sandboxId }: Pick<SandboxRecord, 'teamId' | 'sandboxId'>,
+  key: string,
+): Promise<void> {
+  await db
+    .deleteFrom('idempotency_keys')
+    .where('team_id', '=', teamId)
+    .where('idempotency_key', '=', key)
+    .where('sandbox_id', '=', sandboxId)
     .execute();
 }

@@ -1,12 +1,12 @@
 import type { Selectable } from 'kysely';
 import { formatTime } from '../../../base/time.ts';
-import type { SandboxState } from '../../../protocol/state.ts';
+import { occupyingStates, type SandboxState } from '../../../protocol/state.ts';
 import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import { prepared } from '../../database/prepared.ts';
 import type { Tables } from '../../database/schema.ts';
 import { asItWas, type AsItWas } from './as-it-was.ts';
-import { settleKey } from './idempotency.ts';
+import { freeKey, settleKey } from './idempotency.ts';
 import { recordPastSandbox } from './past.ts';
 import { recordSandboxEvent } from './events.ts';
 import type { KillReason } from './events.ts';
@@ -191,6 +191,22 @@ export async function deleteLost(db: Db, sandbox: AsItWas, atUs: number): Promis
     const row = await db.deleteFrom('sandboxes').where(asItWas(sandbox)).returningAll().executeTakeFirst();
     if (row) await recordEnd(db, row, { reason: 'lost', atUs });
     return row !== undefined;
+  });
+}
+
+/**
+ * Takes a create back that may have been published: its row goes, and what its `key` stands for with it, also where
+ * somebody else has ended the sandbox meanwhile.
+ */
+export async function undoPublish(
+  db: Db,
+  sandbox: Pick<SandboxRecord, 'sandboxId' | 'executionId' | 'teamId'>,
+  key: string | undefined,
+  atUs: number,
+): Promise<void> {
+  await inTransaction(db, async db => {
+    if (key !== undefined) await freeKey(db, sandbox, key);
+    await deleteSandbox(db, sandbox, occupyingStates, { reason: 'failed', atUs });
   });
 }
 

@@ -2,7 +2,6 @@ import { AtollError } from '../../../base/error.ts';
 import type { Identity } from '../../identity/rules/identity.ts';
 import type { EgressPolicy } from '../../../protocol/network/network.ts';
 import type { NodeProtocol, TemplateImage } from '../../../protocol/node.ts';
-import { occupyingStates } from '../../../protocol/state.ts';
 import { microsPerSecond } from '../../../base/clock.ts';
 import { requestUnderWay } from '../rules/repeated.ts';
 import { holdSecrets } from './secrets.ts';
@@ -12,7 +11,7 @@ import { noCompatibleNode } from '../../placement/nodes.ts';
 import { demandsOf } from '../rules/demands.ts';
 import { insertSandbox } from '../store/create.ts';
 import type { Repeatable } from '../store/idempotency.ts';
-import { deleteSandbox, publishSandbox } from '../store/state.ts';
+import { deleteSandbox, publishSandbox, undoPublish } from '../store/state.ts';
 import { runWorkflow } from './run.ts';
 import type { Step } from './run.ts';
 import { startSettings } from '../rules/start-settings.ts';
@@ -144,9 +143,9 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
       deps.directory.apply(running);
       if (policy) await holdSecrets(deps, running, policy);
     },
-    async undo({ deps, sandbox }) {
+    async undo({ deps, sandbox, repeatable }) {
       deps.directory.close(sandbox);
-      await deleteSandbox(deps.db, sandbox, occupyingStates, { reason: 'failed', atUs: deps.clock() });
+      await undoPublish(deps.db, sandbox, repeatable?.key, deps.clock());
     },
   },
 ];
