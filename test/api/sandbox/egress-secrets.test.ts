@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test';
+import { findSandboxOfAnyTeam } from '../../../src/api/sandbox/store/read.ts';
+import { settleMove } from '../../../src/api/sandbox/workflows/move/settle.ts';
 import { onEachDatabase } from '../databases.ts';
-import { Platform } from '../platform.ts';
+import { Platform, until } from '../platform.ts';
 
 const features = { egressAddresses: true, egressDomains: true, egressProxy: true, headerRules: true };
 const rulesOf = (value: string, name = 'Authorization') => ({
@@ -75,6 +77,50 @@ onEachDatabase(database => {
     change('snapshot', 'while-snapshotting');
     expect((await platform.call('POST', `/sandboxes/${sandboxID}/snapshots`, {})).status).toBe(201);
     expect(headersAt(platform, sandboxID)).toEqual({ Authorization: 'while-snapshotting' });
+  });
+
+  test('what changes while a pause or a move fails holds in the sandbox that runs on', async () => {
+    await using platform = await start();
+    await platform.call('POST', '/secrets', { name: 'k', value: 'at-first' });
+    const { sandboxID } = await platform.createSandbox({ network: { rules: rulesOf('${e2b.secrets.k}') } });
+    const { db } = platform.store;
+    platform.node.before = async call => {
+      if (call !== 'pause') return;
+      platform.node.before = async () => {};
+      await platform.call('POST', '/secrets/k', { value: 'while-pausing' });
+      // As an update that was recorded right before the pause began, and was not told to the node.
+      await db.updateTable('sandboxes').set({ allow_internet_access: 0 }).execute();
+      throw new Error('the machine fails');
+    };
+    expect((await platform.call('POST', `/sandboxes/${sandboxID}/pause`)).status).toBe(500);
+    expect(headersAt(platform, sandboxID)).toEqual({ Authorization: 'while-pausing' });
+    const detail = (await platform.call('GET', `/sandboxes/${sandboxID}`)).body;
+    expect(detail).toMatchObject({ state: 'running', allowInternetAccess: false });
+    expect(platform.node.networks.get(sandboxID)?.internetAccess).toBe(false);
+
+    const { parts } = platform.api;
+    await db.updateTable('sandboxes').set({ state: 'moving', replica_id: parts.busy.replicaId }).execute();
+    const moving = await findSandboxOfAnyTeam(db, sandboxID);
+    await platform.call('POST', '/secrets/k', { value: 'while-moving' });
+    if (moving) await settleMove(parts, moving);
+    expect(headersAt(platform, sandboxID)).toEqual({ Authorization: 'while-moving' });
+  });
+
+  test('a network that can’t be told to what runs on is told again until it is', async () => {
+    await using platform = await start();
+    const { sandboxID } = await platform.createSandbox({ network: { rules: rulesOf('kept') } });
+    platform.node.networks.clear();
+    let failures = 0;
+    platform.node.before = async call => {
+      if (call === 'pause') throw new Error('the machine fails');
+      if (call === 'updateNetwork' && ++failures < 3) throw new Error('the machine fails');
+    };
+    expect((await platform.call('POST', `/sandboxes/${sandboxID}/pause`)).status).toBe(500);
+    const state = async () =>
+      ((await platform.call('GET', `/sandboxes/${sandboxID}`)).body as { transition?: string }).transition;
+    expect(await state()).toBe('pausing');
+    await until(async () => (await state()) === undefined);
+    expect(headersAt(platform, sandboxID)).toEqual({ Authorization: 'kept' });
   });
 
   test('what names no secret of the team, no token, or is malformed is refused, and changes nothing', async () => {

@@ -149,6 +149,9 @@ export class SimMachine {
       pause: (target: ExecutionRef, { memory }: { memory: boolean }) => this.#pause(target, memory),
       resume: async (request: ResumeSandbox) => this.#leased(() => this.#resume(request)),
       setAside: async (target: ExecutionRef) => this.#setAside(target),
+      updateNetwork: async ({ executionId }: ExecutionRef) => {
+        if (!this.running.has(executionId)) throw gone();
+      },
     };
     const pauses = {
       describe: async (target: ExecutionRef) => this.#describe(target),

@@ -4,6 +4,7 @@ import { forEachParallel } from '../../../base/concurrency/parallel.ts';
 import type { DurablePauses } from '../../blob/rules/pauses.ts';
 import { pauseNotStored } from '../rules/durability.ts';
 import { memoryUnavailable } from '../rules/memory.ts';
+import type { PauseWork } from '../workflows/pause-steps.ts';
 import { pauseRunning } from '../workflows/pause.ts';
 import { microsPerSecond } from '../../../base/clock.ts';
 import { sandboxesDue } from '../store/read.ts';
@@ -30,7 +31,7 @@ const pausesAtOnce = 4;
 const pauseRetrySeconds = 15;
 
 /** What automatic pauses take. */
-type AutoPauseDeps = SandboxWork & { durablePauses: DurablePauses | null };
+type AutoPauseDeps = PauseWork & { durablePauses: DurablePauses | null };
 
 /** Ends what has run out of time. */
 export async function reconcileExpiry(deps: SandboxWork): Promise<void> {

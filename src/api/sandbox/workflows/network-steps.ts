@@ -10,6 +10,7 @@ import type { Identity } from '../../identity/rules/identity.ts';
 import type { Db } from '../../database/db.ts';
 import type { Nodes } from '../../placement/nodes.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
+import type { NodeProtocol } from '../../../protocol/node.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Measures } from '../../metrics/measures.ts';
 
@@ -48,6 +49,21 @@ const updateNetworkSteps: readonly Step<UpdateNetworkContext>[] = [
   },
   { name: 'apply', run: ({ deps, sandbox }) => applyNetwork(deps, sandbox) },
 ];
+
+/**
+ * Makes the node of a sandbox that runs, and does not count as running yet, enforce what the store says: nobody told it
+ * of changes while the sandbox was between two states. `applyNetwork` does so again when it counts as running, for
+ * what has changed in between. `begun`: the execution that runs, where it is another one by now.
+ */
+export async function tellNetwork(
+  deps: Omit<ApplyDeps, 'nodes'>,
+  node: NodeProtocol,
+  sandbox: SandboxRecord,
+  begun: string = sandbox.executionId,
+): Promise<void> {
+  const policy = await egressPolicyFor(deps, sandbox);
+  await node.updateNetwork({ sandboxId: sandbox.sandboxId, executionId: begun }, policy);
+}
 
 /** Makes a running sandbox's node enforce what the store says. */
 export async function applyNetwork(deps: ApplyDeps, target: SandboxExecution): Promise<void> {

@@ -7,13 +7,16 @@ import { sandboxMoved } from '../rules/find.ts';
 import { finishPause } from '../store/pause.ts';
 import { runWorkflow } from './run.ts';
 import type { Step } from './run.ts';
-import { settleSandbox } from './settle.ts';
+import { settleSandbox, type SettleDeps } from './settle.ts';
 import type { SandboxRecord } from '../record.ts';
 import type { SandboxWork } from './run.ts';
 
+/** What a pause works on. */
+export type PauseWork = SandboxWork & SettleDeps;
+
 /** What the steps of a pause work on. */
 type PauseContext = {
-  deps: SandboxWork;
+  deps: PauseWork;
   /** In state `pausing`; replaced by the paused one at the end. */
   sandbox: SandboxRecord;
   kept?: PausedSandbox;
@@ -28,7 +31,7 @@ type PauseContext = {
  * is in the store before this settles; where that fails it is paused on its machine, and the error says so.
  */
 export async function pauseSandboxWorkflow(
-  deps: SandboxWork,
+  deps: PauseWork,
   sandbox: SandboxRecord,
   { durable, requireAgent }: Pick<PauseContext, 'durable' | 'requireAgent'>,
 ): Promise<SandboxRecord> {

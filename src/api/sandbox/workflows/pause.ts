@@ -4,17 +4,16 @@ import type { DurablePauses } from '../../blob/rules/pauses.ts';
 import { beginPause, recordPauseStored } from '../store/pause.ts';
 import { findExecution, findSandbox } from '../store/read.ts';
 import { pauseNotStored, requireDurability, usualDurability } from '../rules/durability.ts';
-import { pauseSandboxWorkflow, storePause } from './pause-steps.ts';
+import { pauseSandboxWorkflow, type PauseWork, storePause } from './pause-steps.ts';
 import { memoryUnavailable, requireMemory } from '../rules/memory.ts';
 import { parseSandboxId, sandboxFor, sandboxMoved } from '../rules/find.ts';
 import { awaitTransition } from './transition.ts';
 import type { SandboxExecution, SandboxRecord } from '../record.ts';
 import type { TeamRecord } from '../../team/record.ts';
-import type { SandboxWork } from './run.ts';
 import type { Resuming } from '../rules/resuming.ts';
 
 /** Dependencies of pausing a sandbox. */
-export type PauseDeps = SandboxWork & {
+export type PauseDeps = PauseWork & {
   resuming: Resuming;
   /** Null: nothing is kept beyond its machine. */
   durablePauses: DurablePauses | null;
@@ -97,7 +96,7 @@ async function storePaused(deps: PauseDeps, paused: SandboxRecord): Promise<Sand
 
 /** Null when the sandbox left the state `running` by itself. With `dueByUs`, also when its time is not over by then. */
 export async function pauseRunning(
-  deps: SandboxWork,
+  deps: PauseWork,
   sandbox: SandboxExecution,
   options: { memory: boolean; durable?: DurablePauses | null; requireAgent?: boolean },
   dueByUs?: number,

@@ -5,14 +5,12 @@ import { cancelResume, finishResume } from '../store/resume.ts';
 import { findExecution } from '../store/read.ts';
 import { deleteLost } from '../store/state.ts';
 import type { SandboxRecord } from '../record.ts';
-import type { Db } from '../../database/db.ts';
+import { applyNetwork, tellNetwork, type ApplyDeps } from './network-steps.ts';
 import type { SandboxDirectory } from '../directory/directory.ts';
 import type { Clock } from '../../../base/clock.ts';
-import type { Log } from '../../../base/telemetry/log.ts';
-import type { Nodes } from '../../placement/nodes.ts';
 
 /** Dependencies of settling a sandbox in transition. */
-type SettleDeps = { clock: Clock; db: Db; directory: SandboxDirectory; log: Log; nodes: Nodes };
+export type SettleDeps = ApplyDeps & { clock: Clock; directory: SandboxDirectory };
 
 /** The states that are left when a change of a sandbox that keeps it has come to an end, one way or the other. */
 export const unsettledStates = ['pausing', 'resuming', 'snapshotting'] as const;
@@ -24,18 +22,17 @@ export const unsettledStates = ['pausing', 'resuming', 'snapshotting'] as const;
 export async function settleSandbox(deps: SettleDeps, sandbox: SandboxRecord): Promise<SandboxRecord | null> {
   const settled = await settle(deps, sandbox, deps.nodes.get(sandbox.nodeId));
   if (settled) deps.directory.apply(settled);
+  if (settled?.state === 'running' && !keepsRules(sandbox)) await applyNetwork(deps, settled);
   return settled;
 }
 
-async function settle(
-  { clock, db, directory, log }: Omit<SettleDeps, 'nodes'>,
-  sandbox: SandboxRecord,
-  node: NodeProtocol,
-): Promise<SandboxRecord | null> {
+async function settle(deps: SettleDeps, sandbox: SandboxRecord, node: NodeProtocol): Promise<SandboxRecord | null> {
+  const { clock, db, directory, log } = deps;
   const { sandboxId, executionId, nextExecutionId } = sandbox;
   const next = nextExecutionId !== null && { sandboxId, executionId, nextExecutionId };
   if (next) {
     const begun = await findBegun(node, { sandboxId, executionId: next.nextExecutionId });
+    if (begun === 'running') await tellNetwork(deps, node, sandbox, next.nextExecutionId);
     const resumed = begun && (await finishResume(db, next, runFrom(clock, sandbox.timeoutSeconds)));
     if (resumed) return begun === 'running' ? resumed : finishPause(db, resumed, begun, clock());
     // It was taken back before it began. What it was is in the store, and goes on from there as another one.
@@ -51,7 +48,7 @@ async function settle(
     if (paused || running.has(executionId) || sandbox.durability === 'cluster') return cancelResume(db, next);
   } else {
     if (paused) return finishPause(db, sandbox, paused, clock());
-    if (running.has(executionId)) return returnToRunning(db, sandbox);
+    if (running.has(executionId)) return runOn(deps, node, sandbox);
   }
   // One that its node has set aside is not gone: an operator decides.
   if ((await node.listSetAside()).some(listed => listed.sandboxId === sandboxId)) return null;
@@ -60,6 +57,19 @@ async function settle(
     directory.close(sandbox);
   }
   return null;
+}
+
+/** What is told to a sandbox that is being snapshotted reaches it at once. */
+const keepsRules = ({ state }: SandboxRecord) => state === 'snapshotting';
+
+/** What runs on where it was counts as running again, by the rules that hold now. */
+export async function runOn(
+  deps: ApplyDeps,
+  node: NodeProtocol,
+  sandbox: SandboxRecord,
+): Promise<SandboxRecord | null> {
+  if (!keepsRules(sandbox)) await tellNetwork(deps, node, sandbox);
+  return returnToRunning(deps.db, sandbox);
 }
 
 /** A run that begins now. */

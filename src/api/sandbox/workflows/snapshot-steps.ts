@@ -4,16 +4,19 @@ import { sandboxMoved } from '../rules/find.ts';
 import { moveSandbox } from '../store/state.ts';
 import { runWorkflow } from './run.ts';
 import type { Step } from './run.ts';
-import { settleSandbox } from './settle.ts';
+import { settleSandbox, type SettleDeps } from './settle.ts';
 import type { SandboxRecord } from '../record.ts';
 import type { SandboxWork } from './run.ts';
 
 /** A snapshot that a node has taken and nobody has been told of. */
 export type TakenSnapshot = Snapshot & { snapshotId: string };
 
+/** What a snapshot works on. */
+export type SnapshotWork = SandboxWork & SettleDeps;
+
 /** What the steps of a snapshot work on. */
 type SnapshotContext = {
-  deps: SandboxWork;
+  deps: SnapshotWork;
   /** In state `running`, and again at the end; between them, the one in state `snapshotting`. */
   sandbox: SandboxRecord;
   snapshotId: string;
@@ -25,7 +28,7 @@ type SnapshotContext = {
  * Takes a snapshot of a running sandbox, which runs on. What is taken and then not recorded, the reconciler deletes.
  */
 export async function snapshotSandboxWorkflow(
-  deps: SandboxWork,
+  deps: SnapshotWork,
   sandbox: SandboxRecord,
   memory: boolean,
 ): Promise<TakenSnapshot> {

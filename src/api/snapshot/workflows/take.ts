@@ -6,7 +6,7 @@ import { recordSandboxEvent } from '../../sandbox/store/events.ts';
 import { templateByName } from '../../template/store/resolve.ts';
 import { addReadyBuild, insertTemplate, nameTemplate } from '../../template/store/write.ts';
 import { snapshotSandboxWorkflow } from '../../sandbox/workflows/snapshot-steps.ts';
-import type { TakenSnapshot } from '../../sandbox/workflows/snapshot-steps.ts';
+import type { SnapshotWork, TakenSnapshot } from '../../sandbox/workflows/snapshot-steps.ts';
 import { memoryUnavailable } from '../../sandbox/rules/memory.ts';
 import { sandboxFor } from '../../sandbox/rules/find.ts';
 import type { SnapshotName } from '../rules/list.ts';
@@ -19,12 +19,11 @@ import { defaultTag, parseReference } from '../../template/rules/reference.ts';
 import type { SandboxRecord } from '../../sandbox/record.ts';
 import type { BuildConfig } from '../../build/record.ts';
 import type { TeamRecord } from '../../team/record.ts';
-import type { SandboxWork } from '../../sandbox/workflows/run.ts';
 import type { TemplateDrivers } from '../../template/rules/driver.ts';
 import type { Clock } from '../../../base/clock.ts';
 
 /** Dependencies of a snapshot. */
-export type SnapshotDeps = SandboxWork & { limitsOf: LimitsOf; templateDrivers: TemplateDrivers };
+export type SnapshotDeps = SnapshotWork & { limitsOf: LimitsOf; templateDrivers: TemplateDrivers };
 
 /** What a client calls a snapshot: its template's name, or ID where it has none, and the tag. */
 type WantedName = { alias: string | null; tag: string };
@@ -60,7 +59,11 @@ export async function snapshotSandbox(
 }
 
 /** Takes a snapshot of a running sandbox for others to begin with. Errors: `conflict`, `precondition`, `no_space`. */
-export async function takeSnapshot(deps: SandboxWork, sandbox: SandboxRecord, memory: boolean): Promise<TakenSnapshot> {
+export async function takeSnapshot(
+  deps: SnapshotWork,
+  sandbox: SandboxRecord,
+  memory: boolean,
+): Promise<TakenSnapshot> {
   try {
     return await snapshotSandboxWorkflow(deps, sandbox, memory);
   } catch (error) {

@@ -8,12 +8,11 @@ import type { SandboxRecord } from '../../record.ts';
 import type { BusyExecutions } from '../../rules/busy.ts';
 import { startSettings } from '../../rules/start-settings.ts';
 import { finishMove, recordNextRun } from '../../store/move.ts';
-import { finishPause, returnToRunning } from '../../store/pause.ts';
+import { finishPause } from '../../store/pause.ts';
 import { findExecution } from '../../store/read.ts';
 import { deleteLost } from '../../store/state.ts';
-import { findBegun } from '../settle.ts';
-import type { ApplyDeps } from '../network-steps.ts';
-import { holdSecrets } from '../secrets.ts';
+import { findBegun, runOn } from '../settle.ts';
+import { applyNetwork, tellNetwork, type ApplyDeps } from '../network-steps.ts';
 
 /** Dependencies of settling a move. */
 export type SettleMoveDeps = ApplyDeps & {
@@ -28,7 +27,7 @@ export type SettleMoveDeps = ApplyDeps & {
  * until it was given up. Errors: `unavailable` for that.
  */
 export async function settleMove(deps: SettleMoveDeps, listed: SandboxRecord): Promise<void> {
-  const { busy, db, directory } = deps;
+  const { busy, db } = deps;
   const sandbox = await findExecution(db, listed);
   // Another process may have taken it over, and gone on with it.
   if (sandbox?.state !== 'moving' || sandbox.replicaId !== busy.replicaId) return;
@@ -37,15 +36,19 @@ export async function settleMove(deps: SettleMoveDeps, listed: SandboxRecord): P
     const node = deps.nodes.get(nextNodeId);
     const begun = await findBegun(node, { sandboxId, executionId: nextExecutionId });
     if (begun) {
-      const moved = await finishBegun(deps, sandbox, nextExecutionId, begun);
-      if (moved) directory.apply(moved);
-      return;
+      const moved = await finishBegun(deps, node, sandbox, nextExecutionId, begun);
+      return countAs(deps, moved);
     }
     // What was brought there goes.
     await node.kill({ sandboxId, executionId });
   }
-  const settled = await goBack(deps, sandbox);
-  if (settled) directory.apply(settled);
+  return countAs(deps, await goBack(deps, sandbox));
+}
+
+async function countAs(deps: SettleMoveDeps, settled: SandboxRecord | null): Promise<void> {
+  if (!settled) return;
+  deps.directory.apply(settled);
+  if (settled.state === 'running') await applyNetwork(deps, settled);
 }
 
 const runs = async (node: NodeProtocol, executionId: string) =>
@@ -53,11 +56,14 @@ const runs = async (node: NodeProtocol, executionId: string) =>
 
 /** The next execution is the sandbox from now on, as what its machine says. */
 async function finishBegun(
-  { db, clock }: SettleMoveDeps,
+  deps: SettleMoveDeps,
+  node: NodeProtocol,
   sandbox: SandboxRecord,
   nextExecutionId: string,
   begun: 'running' | PausedSandbox,
 ): Promise<SandboxRecord | null> {
+  const { db, clock } = deps;
+  if (begun === 'running') await tellNetwork(deps, node, sandbox, nextExecutionId);
   const moved = await finishMove(db, sandbox, nextExecutionId, clock());
   return moved && begun !== 'running' ? finishPause(db, moved, begun, clock()) : moved;
 }
@@ -72,10 +78,10 @@ async function goBack(deps: SettleMoveDeps, sandbox: SandboxRecord): Promise<San
   const node = deps.nodes.get(nodeId);
   if (nextNodeId === nodeId && nextExecutionId !== null) {
     const begun = await findBegun(node, { sandboxId, executionId: nextExecutionId });
-    if (begun) return finishBegun(deps, sandbox, nextExecutionId, begun);
+    if (begun) return finishBegun(deps, node, sandbox, nextExecutionId, begun);
   }
   // In this order: what is paused after it was not among the running ones is among the paused ones.
-  if (await runs(node, executionId)) return returnToRunning(db, sandbox);
+  if (await runs(node, executionId)) return runOn(deps, node, sandbox);
   const paused = (await node.listPaused()).find(listed => listed.executionId === executionId);
   if (paused) return runAgain(deps, sandbox, node, paused);
   // One that its node has set aside is not gone: an operator decides.
@@ -112,7 +118,5 @@ async function runAgain(
     });
     return finishPause(db, recorded, paused, clock(), durability ?? 'node');
   }
-  const running = await finishMove(db, recorded, nextExecutionId, clock());
-  if (running) await holdSecrets(deps, running, settings.network);
-  return running;
+  return finishMove(db, recorded, nextExecutionId, clock());
 }
