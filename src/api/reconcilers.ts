@@ -20,7 +20,7 @@ import { buildRetentionIntervalMs, reconcileBuildRetention } from './build/recon
 import { cordonsIntervalMs, reconcileCordons } from './operator/reconcilers/cordons.ts';
 import { drains, drainsIntervalMs } from './operator/reconcilers/drains.ts';
 import { stuckIntervalMs, watchChanges } from './operator/rules/stuck.ts';
-import { reconcileSnapshots, snapshotsIntervalMs } from './snapshot/reconcilers/memory.ts';
+import { snapshotKeeping, snapshotsIntervalMs } from './snapshot/reconcilers/memory.ts';
 import { nodeSamplesIntervalMs, sampleNodes } from './metrics/reconcilers/nodes.ts';
 import { metricsPruneIntervalMs, pruneMetrics, teamMetricsIntervalMs, teamWatch } from './metrics/reconcilers/team.ts';
 import type { MetricsRetention } from './metrics/reconcilers/team.ts';
@@ -76,7 +76,7 @@ export async function startReconcilers(
     every('builds', buildsIntervalMs, () => reconcileBuilds(parts)),
     every('build-retention', buildRetentionIntervalMs, () => reconcileBuildRetention(parts)),
     every('layers', layersIntervalMs, () => reconcileLayers(parts)),
-    every('snapshots', snapshotsIntervalMs, () => reconcileSnapshots(parts)),
+    every('snapshots', snapshotsIntervalMs, snapshotKeeping(parts)),
     every('identity-tokens', renewalIntervalMs, tokenRenewal(parts)),
     every('volumes', volumesIntervalMs, () => reconcileVolumes(parts)),
     every('expiry', expiryIntervalMs, () => reconcileClock(parts).then(() => reconcileExpiry(parts))),
