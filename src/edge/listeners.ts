@@ -1,4 +1,5 @@
 import type { CertificatePair } from '../base/crypto/certificate.ts';
+import type { Log } from '../base/telemetry/log.ts';
 import { ClientConnection, type Serve } from './connection/client-connection.ts';
 import type { ClientTable } from './clients/client-table.ts';
 import type { ConnectionContext } from './context.ts';
@@ -86,6 +87,7 @@ export function listenTls(
       },
       // One handler for data is needed, and without `data` the encrypted bytes are not copied for nobody.
       drain() {},
+      error: failed(taking.context.log),
     },
   });
 }
@@ -96,7 +98,9 @@ type ServerUpgrade = Bun.TLSUpgradeOptions<SocketUser> & { readonly isServer: tr
 function handlers({ context, table, serve }: Taking, secure: boolean): Bun.SocketHandler<SocketUser> {
   return {
     open(socket) {
-      const seat = table.admit(socket.remoteAddress, context.clock.nowMs);
+      // The types leave out that it has none where the client has reset the connection since.
+      const address = socket.remoteAddress as string | undefined;
+      const seat = address === undefined ? null : table.admit(address, context.clock.nowMs);
       if (seat === null) return void socket.terminate();
       socket.setKeepAlive(true, keepAliveProbeMs);
       const client = new ClientConnection(context, socket, secure, serve, seat.origin, seat);
@@ -115,10 +119,14 @@ function handlers({ context, table, serve }: Taking, secure: boolean): Bun.Socke
     drain: socket => socket.data?.drained(),
     end: socket => socket.data?.halfClosed(),
     close: (socket, error) => socket.data?.wasClosed(error),
-    // Trouble of the connection comes with its close event; what comes here was thrown by a handler.
-    error(socket, error) {
-      context.log.error('client handler failed', { error: error.stack });
-      socket.terminate();
-    },
+    error: failed(context.log),
+  };
+}
+
+/** Trouble of a connection comes with its close event; what comes here was thrown by a handler. */
+function failed(log: Log): (socket: { terminate(): void }, error: Error) => void {
+  return (socket, error) => {
+    log.error('client handler failed', { error: error.stack });
+    socket.terminate();
   };
 }

@@ -199,3 +199,12 @@ test('a service that never ends a handshake keeps no connection, however its req
   expect(await cut.service.over()).toBe('reset');
   cut.client.close();
 });
+
+test('a certificate that can not be shown costs connections, and not the edge', async () => {
+  const unusable = { current: { certificate: 'none', key: 'none' } };
+  await using fixture = startFixture({ tls: { hostname: '127.0.0.1', port: 0, certificate: unusable } });
+  const client = await RawSocket.connect(fixture.edge.tlsPort as number);
+  await client.over();
+  expect(fixture.complaints.splice(0)).toEqual([expect.stringContaining('client handler failed')]);
+  expect((await fetch(fixture.url)).status).toBe(200);
+});
