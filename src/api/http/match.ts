@@ -71,9 +71,12 @@ function newBranch<R>(): Branch<R> {
 }
 
 function decodeSegment(name: string, raw: string): string {
+  let text: string;
   try {
-    return decodeURIComponent(raw);
+    text = decodeURIComponent(raw);
   } catch {
     throw new AtollError('invalid', `${name}: "${raw}" is not valid URL encoding`);
   }
+  if (text.includes('\0')) throw new AtollError('invalid', `${name}: must not hold a NUL character`);
+  return text;
 }

@@ -37,6 +37,18 @@ test('keys of maps are data, whatever they are called', () => {
   expect(validate(JSON.parse('{"name":"n","__proto__":{"count":5}}'))).toEqual({ name: 'n' });
 });
 
+test('a text with a NUL character is refused by its name, but in what a map holds', () => {
+  const labels = { '\0': '\0' };
+  expect(validate({ name: 'n', labels })).toEqual({ name: 'n', labels });
+  for (const [body, message] of [
+    [{ name: 'n\0' }, 'name: must not hold a NUL character'],
+    [{ name: 'n', maybe: '\0' }, 'maybe: must not hold a NUL character'],
+  ] as const)
+    expect(() => validate(body)).toThrow(message);
+  const listed = validator(Type.Object({ tags: Type.Array(Type.String()) }), 'request body');
+  expect(() => listed({ tags: ['a', 'b\0'] })).toThrow('tags[1]: must not hold a NUL character');
+});
+
 test('errors name the member and its rule', () => {
   const cases: Array<[body: unknown, message: string]> = [
     [[], 'request body: must be an object'],

@@ -16,20 +16,46 @@ export type Validator = (value: unknown) => unknown;
 /** What becomes of members that a schema does not name. */
 type Unknown = 'drop' | 'refuse';
 
-/** `whole` names the value itself in errors, e.g. `request body`. */
+/** For what is asked. `whole` names the value itself in errors, e.g. `request body`. */
 export function validator(schema: TSchema, whole: string, unknown: Unknown = 'drop'): Validator {
-  const check = TypeCompiler.Compile(schema);
+  const check = knownChecker(schema, whole);
   return value => {
     if (unknown === 'refuse') refuseUnknown(schema, value, '');
+    const known = check(value);
+    refuseNul(schema, known, '');
+    return known;
+  };
+}
+
+function knownChecker(schema: TSchema, whole: string): Validator {
+  const check = TypeCompiler.Compile(schema);
+  return value => {
     const known = keepKnown(schema, value);
     if (check.Check(known)) return known;
     throw new AtollError('invalid', explain(check, known, whole));
   };
 }
 
+/**
+ * A text with a NUL character is none that PostgreSQL keeps, nor one that programs and files take. What maps hold is
+ * data of the caller, which is kept as JSON.
+ */
+function refuseNul(schema: TSchema | undefined, value: unknown, pointer: string): void {
+  if (typeof value === 'string' && value.includes('\0'))
+    throw new AtollError('invalid', `${fieldOf(pointer)}: must not hold a NUL character`);
+  if (Array.isArray(value)) {
+    const items = schema?.['items'] as TSchema | undefined;
+    for (const [index, item] of value.entries()) refuseNul(items, item, `${pointer}/${index}`);
+  } else if (typeof value === 'object' && value !== null && schema?.[Kind] === 'Object') {
+    const { properties } = schema as TObject;
+    for (const [key, member] of Object.entries(value))
+      if (Object.hasOwn(properties, key)) refuseNul(properties[key], member, `${pointer}/${key}`);
+  }
+}
+
 /** Throws when an answer is not exactly as documented: a member too few, too many or of another type. For tests. */
 export function answerChecker(schema: TSchema, whole: string): (value: unknown) => void {
-  const validate = validator(schema, whole);
+  const validate = knownChecker(schema, whole);
   return value => {
     // What a client reads is the JSON of the answer, in which members that are undefined are absent.
     const sent = JSON.stringify(value);

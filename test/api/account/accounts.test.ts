@@ -4,9 +4,10 @@ import { createSignInLink } from '../../../src/api/session/rules/links.ts';
 import { createListedKey, createMembersKey } from '../../../src/api/credential/rules/api-keys.ts';
 import { digestOf } from '../../../src/api/credential/rules/credential.ts';
 import { listApiKeys } from '../../../src/api/credential/store/api-key.ts';
-import { createInvitation, invitationsOf } from '../../../src/api/team/rules/invitations.ts';
+import { createInvitation, invitationsOf, joinTeam } from '../../../src/api/team/rules/invitations.ts';
 import { endMembership } from '../../../src/api/team/rules/members.ts';
 import { addMember } from '../../../src/api/team/rules/provision-user.ts';
+import { lockTeam } from '../../../src/api/team/store/lock.ts';
 import { authorizationRows } from '../authorization-rows.ts';
 import { Scene } from '../authorization-scene.ts';
 import { onEachDatabase } from '../databases.ts';
@@ -174,6 +175,24 @@ onEachDatabase(database => {
     expect(outcomes).toMatchObject([{ code: 'forbidden' }, { code: 'forbidden' }, { code: 'forbidden' }]);
     expect((await listApiKeys(parts.db, team.teamId)).map(({ name }) => name)).toEqual(['first']);
     expect(await invitationsOf(parts, team)).toEqual([]);
+  });
+
+  test('who joins while an admin is removed waits for it, and neither is given up', async () => {
+    await using platform = await Platform.start({ database });
+    const { parts } = platform.api;
+    const { team } = platform;
+    const { user: leaving } = await platform.user(team);
+    const { user: joining } = await platform.user();
+    const { path } = await createInvitation(parts, team, 'viewer', '');
+    const joined: Promise<unknown>[] = [];
+    await parts.db.transaction().execute(async db => {
+      await lockTeam(db, team.teamId);
+      joined.push(joinTeam(parts, joining, path.split('#')[1] ?? '').catch((error: unknown) => error));
+      // A window: who joins has come as far as he can.
+      await Bun.sleep(200);
+      await endMembership(db, team.teamId, leaving.userId);
+    });
+    expect(await joined[0]).toMatchObject({ code: 'unauthenticated' });
   });
 
   test('whoever is made an operator no more has lost the rights at the next request', async () => {

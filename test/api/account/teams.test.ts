@@ -129,6 +129,41 @@ onEachDatabase(database => {
     expect((await send('DELETE', '/api-keys/nonsense')).status).toBe(400);
   });
 
+  test('a NUL character in a name or a path is refused by its name', async () => {
+    await using platform = await Platform.start({ database });
+    const { token } = await platform.user(platform.team);
+    const headers = { authorization: `Bearer ${token}`, 'x-team-id': platform.team.teamId };
+    for (const [method, path, body, names] of [
+      ['POST', '/api-keys', { name: 'a\0' }, 'name'],
+      ['POST', '/access-tokens', { name: '\0' }, 'name'],
+      ['GET', '/secrets/%00', undefined, 'secretID'],
+      ['GET', '/templates/aliases/a%00', undefined, 'alias'],
+      ['DELETE', '/members/%00', undefined, 'userID'],
+    ] as const) {
+      const answer = await call(platform.socketPath, method, path, body, headers);
+      expect({ path, ...answer }).toMatchObject({
+        status: 400,
+        body: { code: 400, message: `${names}: must not hold a NUL character` },
+      });
+    }
+  });
+
+  test('of two who make an account or a team with one name at once, one is told that it is taken', async () => {
+    await using platform = await Platform.start({ database });
+    const admin = (path: string, body: unknown) =>
+      call(platform.socketPath, 'POST', path, body, { 'x-admin-token': adminToken });
+    for (let round = 0; round < 5; round++) {
+      for (const [path, body, message] of [
+        ['/admin/users', { name: 'A', email: `a${round}@example.com` }, `email: "a${round}@example.com" is taken`],
+        ['/admin/teams', { name: 'A', slug: `a${round}` }, `slug: "a${round}" is taken`],
+      ] as const) {
+        const answers = await Promise.all([1, 2, 3, 4].map(() => admin(path, body)));
+        expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 409, 409, 409]);
+        for (const { status, body: refused } of answers) if (status === 409) expect(refused).toMatchObject({ message });
+      }
+    }
+  });
+
   test('an operator makes and revokes keys of any team, and acts for one', async () => {
     await using platform = await Platform.start({ database });
     const admin = (method: string, path: string, body?: unknown, teamId?: string) =>

@@ -121,6 +121,31 @@ onEachDatabase(database => {
     // Neither a pattern nor the form in which it is stored is looked at.
     for (const text of ['a%e', 'a_a', '":"', '{', '\\']) expect(await found(text)).toEqual([]);
     expect((await platform.call('GET', `/v2/sandboxes?text=${'x'.repeat(101)}`)).status).toBe(400);
+    expect(await platform.call('GET', '/v2/sandboxes?text=%00')).toMatchObject({
+      status: 400,
+      body: { message: 'text: must not hold a NUL character' },
+    });
+  });
+
+  test('a text is found beside metadata that no text of the database can hold', async () => {
+    await using platform = await Platform.start({ database });
+    const metadata = {
+      nul: 'before\0\0after',
+      '\0key': '\ud800',
+      half: 'left\ud83d',
+      plain: 'a \\u0000 in letters',
+      emoji: '😀',
+    };
+    const odd = (await platform.createSandbox({ metadata })).sandboxID;
+    const ada = (await platform.createSandbox({ metadata: { owner: 'Ada' } })).sandboxID;
+    const found = async (text: string) => {
+      const answer = await platform.call('GET', `/v2/sandboxes?text=${encodeURIComponent(text)}`);
+      expect({ text, status: answer.status }).toEqual({ text, status: 200 });
+      return (answer.body as Listed[]).map(({ sandboxID }) => sandboxID);
+    };
+    expect(await found('ada')).toEqual([ada]);
+    for (const text of ['before', 'left', '\\u0000 in', '😀']) expect(await found(text)).toEqual([odd]);
+    expect((await platform.call('GET', `/sandboxes/${odd}`)).body).toMatchObject({ metadata });
   });
 
   test('state, start time and template filter', async () => {

@@ -24,7 +24,11 @@ function serverThatRefusesToBegin(code: string) {
     release: (error: unknown) => void released.push(error),
   };
   const primary = { connect: async () => client, timelineOf: () => null, lost() {} } as unknown as Primary;
-  const db = new Kysely<Tables>({
+  return { db: databaseOf(primary), said, released };
+}
+
+const databaseOf = (primary: Primary) =>
+  new Kysely<Tables>({
     dialect: {
       createAdapter: () => new PostgresAdapter(),
       createDriver: () => new PostgresDriver(primary),
@@ -32,8 +36,6 @@ function serverThatRefusesToBegin(code: string) {
       createQueryCompiler: () => new PostgresQueryCompiler(),
     },
   });
-  return { db, said, released };
-}
 
 const refusals = { 'a server that follows another one': '25006', 'a begin that was given up': '57014' };
 for (const [what, code] of Object.entries(refusals)) {
@@ -50,5 +52,20 @@ for (const [what, code] of Object.entries(refusals)) {
     const work = db.transaction().execute(transaction => transaction.selectFrom('events').select('type').execute());
     await expect(work).rejects.toMatchObject({ code: 'unavailable', detail: 'database_unavailable' });
     expect(said).toEqual(['start', 'select']);
+  });
+}
+
+const told = { '23505': 'conflict', '40P01': 'unavailable', '22021': 'invalid' };
+for (const [code, answer] of Object.entries(told)) {
+  test(`an error of class ${code} is ${answer}: whoever asked can do something about it`, async () => {
+    const client = {
+      async query({ text }: { text: string }) {
+        throw Object.assign(new pg.DatabaseError(text, 1, 'error'), { code });
+      },
+      release() {},
+    };
+    const primary = { connect: async () => client, timelineOf: () => null, lost() {} } as unknown as Primary;
+    const db = databaseOf(primary);
+    await expect(db.deleteFrom('events').execute()).rejects.toMatchObject({ code: answer });
   });
 }

@@ -18,6 +18,24 @@ const refusedCodes = /^(?:53300|57014)/;
 /** A server that follows another one by now: nothing can be changed there. */
 const standbyCode = '25006';
 
+/**
+ * What whoever asked is told of what he asked for, or two who asked at once. What was done in a transaction is undone
+ * then, a change by itself was not made. Source: PostgreSQL, appendix A.
+ */
+const askersOwn: Record<string, (cause: unknown) => AtollError> = {
+  // unique_violation
+  '23505': cause =>
+    new AtollError('conflict', 'The same was made at the same moment; nothing was changed. Read it again', { cause }),
+  // deadlock_detected
+  '40P01': cause =>
+    new AtollError('unavailable', 'Two changes waited for each other; nothing was changed by this one. Try again', {
+      retryAfterSeconds: 1,
+      cause,
+    }),
+  // character_not_in_repertoire
+  '22021': cause => new AtollError('invalid', 'A text must not hold a NUL character; nothing was changed', { cause }),
+};
+
 /** `error_code` of a change that was sent, and of which nobody knows whether it was made. Read it again. */
 export const outcomeUnknown = 'database_outcome_unknown';
 
@@ -225,6 +243,7 @@ class Connection implements DatabaseConnection {
     } catch (error) {
       const code = error instanceof pg.DatabaseError ? (error.code ?? '') : undefined;
       if (code !== undefined && refusedCodes.test(code)) throw away(error, false);
+      if (code !== undefined && code in askersOwn) throw askersOwn[code]?.(error);
       if (code !== undefined && code !== standbyCode && !lostCodes.test(code)) throw error;
       this.#broken = error instanceof Error ? error : new Error(String(error));
       this.#primary.lost(this.#client);

@@ -108,13 +108,22 @@ function labelled(db: Db, digest: string): SelectQueryBuilder<Tables, 'sandboxes
     .where('pair_digest', '=', digest);
 }
 
+/**
+ * What JSON may hold and a text of PostgreSQL may not, NUL and halves of a character; not a backslash that stands for
+ * itself, with such letters behind it.
+ */
+const noText = '(?<!\\\\)((?:\\\\\\\\)*)\\\\u(?:0000|d[89a-f][0-9a-f]{2})';
+
 /** Both databases give the pairs of an object as rows, by functions of different names. */
 function textMatch(db: Db, text: string) {
   const literal = text.toLowerCase().replaceAll(/[\\%_]/g, '\\$&');
   const somewhere = `%${literal}%`;
   const pairs =
     kindOf(db) === 'postgres'
-      ? sql`json_each_text(sandboxes.metadata_json::json) as pair(key, value)`
+      ? sql`json_each_text(
+          case when position('\\u' in sandboxes.metadata_json) = 0 then sandboxes.metadata_json
+          else regexp_replace(sandboxes.metadata_json, ${noText}, '\\1\\\\ufffd', 'g') end::json
+        ) as pair(key, value)`
       : sql`json_each(sandboxes.metadata_json) as pair`;
   return sql<boolean>`(
     lower(sandboxes.sandbox_id) like ${`${literal}%`} escape '\\'

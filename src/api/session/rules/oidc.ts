@@ -98,6 +98,11 @@ async function accountOf(deps: OidcDeps, { rules }: OidcProvider, stranger: Stra
       (await createNewcomer({ ...deps, db }, rules.newcomers, { email, name: stranger.name }));
     await insertIdentity(db, stranger, { userId: user.userId, nowUs });
     return user;
+  }).catch(async (error: unknown) => {
+    // Another page of the same person was as fast.
+    const made = await findByIdentity(deps.db, stranger);
+    if (made) return made;
+    throw error;
   });
   deps.credentials.clear();
   return user;

@@ -14,6 +14,7 @@ import {
   listInvitations,
   pruneInvitations,
   takeInvitationRow,
+  teamOfInvitation,
 } from '../store/invitations.ts';
 import { lockTeam } from '../store/lock.ts';
 import { findTeam } from '../store/team.ts';
@@ -74,7 +75,11 @@ export async function removeInvitation(db: Db, team: TeamRecord, invitationId: s
 
 /** Takes the invitation of a code, once. Throws `unauthenticated` where it is not good. `db` is a transaction. */
 export async function takeInvitation({ clock, db }: Deps, code: string): Promise<{ team: TeamRecord; role: Role }> {
-  const invitation = await takeInvitationRow(db, sha256Hex(code));
+  const digest = sha256Hex(code);
+  const teamId = await teamOfInvitation(db, digest);
+  // Before the invitation, as whoever removes an admin does: in another order each would wait for the other.
+  if (teamId !== null) await lockTeam(db, teamId);
+  const invitation = await takeInvitationRow(db, digest);
   const team = invitation && (await findTeam(db, { teamId: invitation.teamId }));
   if (!team || clock() >= invitation.expiresAtUs)
     throw new AtollError('unauthenticated', 'This invitation is not good: each works once and for 72 hours');

@@ -18,7 +18,8 @@ export async function createTeam(
 ): Promise<TeamRecord> {
   if (!slugPattern.test(team.slug))
     throw new AtollError('invalid', 'slug: must be 1 to 64 of lowercase letters, digits, "-" and "_"');
-  if (await findTeam(db, { slug: team.slug })) throw new AtollError('conflict', `slug: "${team.slug}" is taken`);
+  const taken = () => new AtollError('conflict', `slug: "${team.slug}" is taken`);
+  if (await findTeam(db, { slug: team.slug })) throw taken();
   const record: TeamRecord = {
     teamId: newUuid(),
     name: team.name,
@@ -29,6 +30,6 @@ export async function createTeam(
     pauseDurability: 'node',
     createdAtUs: clock(),
   };
-  await insertTeam(db, record);
+  if (!(await insertTeam(db, record))) throw taken();
   return record;
 }

@@ -21,8 +21,8 @@ export async function createUser(
   const { email, name } = user;
   if (email !== null && !/^[^\s@]+@[^\s@]+$/.test(email))
     throw new AtollError('invalid', `email: "${email}" is not an e-mail address`);
-  if (email !== null && (await findUserByEmail(db, email)))
-    throw new AtollError('conflict', `email: "${email}" is taken`);
+  const taken = () => new AtollError('conflict', `email: "${email}" is taken`);
+  if (email !== null && (await findUserByEmail(db, email))) throw taken();
   if ((await countUsers(db)) >= most)
     throw new AtollError('rate_limited', `The installation has ${most} users, which is the most (usersMax)`);
   const record: UserRecord = {
@@ -33,7 +33,7 @@ export async function createUser(
     isOperator: user.isOperator ?? false,
     hasPassword: false,
   };
-  await insertUser(db, record);
+  if (!(await insertUser(db, record))) throw taken();
   return record;
 }
 

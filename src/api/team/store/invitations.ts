@@ -42,6 +42,12 @@ export async function countInvitations(db: Db, teamId: string): Promise<number> 
   return Number(count);
 }
 
+/** The ID of the team that the invitation with this digest is into; null where there is none. */
+export async function teamOfInvitation(db: Db, digest: string): Promise<string | null> {
+  const row = await db.selectFrom('invitations').select('team_id').where('digest', '=', digest).executeTakeFirst();
+  return row?.team_id ?? null;
+}
+
 /** Takes the invitation with this digest away and answers it, expired or not: of two who come at once, one gets it. */
 export async function takeInvitationRow(db: Db, digest: string): Promise<InvitationRecord | null> {
   const row = await db.deleteFrom('invitations').where('digest', '=', digest).returningAll().executeTakeFirst();

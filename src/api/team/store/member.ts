@@ -55,9 +55,9 @@ export async function insertMember(
     .execute();
 }
 
-/** Writes a new user. */
-export async function insertUser(db: Db, user: UserRecord): Promise<void> {
-  await db
+/** Writes a new user. False where the e-mail address is taken, also at the same moment. */
+export async function insertUser(db: Db, user: UserRecord): Promise<boolean> {
+  const result = await db
     .insertInto('users')
     .values({
       user_id: user.userId,
@@ -67,7 +67,9 @@ export async function insertUser(db: Db, user: UserRecord): Promise<void> {
       is_operator: user.isOperator ? 1 : 0,
       password_hash: null,
     })
-    .execute();
+    .onConflict(conflict => conflict.column('email').doNothing())
+    .executeTakeFirst();
+  return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
 }
 
 /** The user with this e-mail address, or null. */

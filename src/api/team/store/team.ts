@@ -19,9 +19,9 @@ export function teamOfRow(row: Selectable<TeamTable>): TeamRecord {
   };
 }
 
-/** Writes a new team. */
-export async function insertTeam(db: Db, team: TeamRecord): Promise<void> {
-  await db
+/** Writes a new team. False where the slug is taken, also at the same moment. */
+export async function insertTeam(db: Db, team: TeamRecord): Promise<boolean> {
+  const result = await db
     .insertInto('teams')
     .values({
       team_id: team.teamId,
@@ -33,7 +33,9 @@ export async function insertTeam(db: Db, team: TeamRecord): Promise<void> {
       pause_durability: team.pauseDurability,
       created_at_us: team.createdAtUs,
     })
-    .execute();
+    .onConflict(conflict => conflict.column('slug').doNothing())
+    .executeTakeFirst();
+  return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
 }
 
 /** The team with this ID or slug, or null. */
