@@ -177,6 +177,41 @@ onEachDatabase(database => {
     expect(await invitationsOf(parts, team)).toEqual([]);
   });
 
+  test('who may only look sees no credentials in header rules and in addresses of webhooks', async () => {
+    await using platform = await Platform.start({ database, features: { headerRules: true } });
+    const { team } = platform;
+    const by = async (role: 'viewer' | 'developer') => {
+      const { user, token } = await platform.user();
+      await addMember(platform.api.parts, team, user, role);
+      const headers = { authorization: `Bearer ${token}`, 'x-team-id': team.teamId };
+      return async (path: string) => (await call(platform.socketPath, 'GET', path, undefined, headers)).body;
+    };
+    const [viewer, developer] = [await by('viewer'), await by('developer')];
+    await platform.call('POST', '/secrets', { name: 'key', value: 'v' });
+    const headers = { Authorization: 'Bearer x', 'X-Key': 'k ${e2b.secrets.key}', 'X-Only': '${e2b.secrets.key}' };
+    const { sandboxID } = await platform.createSandbox({
+      network: { rules: { 'a.example': [{ transform: { headers } }] } },
+    });
+    const shown = (headers: object) => ({ network: { rules: { 'a.example': [{ transform: { headers } }] } } });
+    expect(await developer(`/sandboxes/${sandboxID}`)).toMatchObject({
+      ...shown(headers),
+      envdAccessToken: expect.any(String),
+    });
+    const seen = await viewer(`/sandboxes/${sandboxID}`);
+    expect(seen).toMatchObject(
+      shown({ Authorization: '***', 'X-Key': '***${e2b.secrets.key}', 'X-Only': '${e2b.secrets.key}' }),
+    );
+    expect(seen).not.toHaveProperty('envdAccessToken');
+
+    const url = 'https://hooks.example.com:8443/services/T0/B0?token=t';
+    const hook = { name: 'h', url, events: ['sandbox.lifecycle.created'] };
+    const { id } = (await platform.call('POST', '/events/webhooks', hook)).body as { id: string };
+    for (const path of ['/events/webhooks', `/events/webhooks/${id}`]) {
+      expect(JSON.stringify(await developer(path))).toContain(url);
+      expect(JSON.stringify(await viewer(path))).toContain('"https://hooks.example.com:8443/***"');
+    }
+  });
+
   test('who joins while an admin is removed waits for it, and neither is given up', async () => {
     await using platform = await Platform.start({ database });
     const { parts } = platform.api;

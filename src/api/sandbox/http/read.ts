@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { SandboxDetail } from '../../../protocol/api/sandbox.ts';
 import { sandboxFor } from '../rules/find.ts';
 import { route } from '../../http/route.ts';
-import { sandboxDetailView } from './view.ts';
+import { sandboxDetailView, viewersDetailView } from './view.ts';
 import type { Db } from '../../database/db.ts';
 
 /** The path parameter of a route about one sandbox. */
@@ -20,8 +20,6 @@ export const readSandbox = route({
   errors: [400, 404],
   async handle({ db, seed }: { db: Db; seed: Uint8Array }, { caller, params }) {
     const detail = sandboxDetailView(seed, await sandboxFor(db, caller.team, params.sandboxID, 'read'));
-    // With the token one does more than look.
-    if (caller.role === 'viewer') delete detail.envdAccessToken;
-    return { status: 200, body: detail };
+    return { status: 200, body: caller.role === 'viewer' ? viewersDetailView(detail) : detail };
   },
 });

@@ -4,6 +4,7 @@ import { clientId } from '../../../protocol/api/sandbox.ts';
 import { assert } from '../../../base/error.ts';
 import { shownState, transitionOf } from '../../../protocol/state.ts';
 import { formatTime } from '../../../base/time.ts';
+import { hideLiterals } from '../rules/network/placeholders.ts';
 import { decryptNetwork } from '../rules/network/encrypted.ts';
 import { tokensOf } from '../rules/tokens.ts';
 import type { CreatedSandbox, ListedSandbox as ListedRecord, SandboxRecord } from '../record.ts';
@@ -80,3 +81,21 @@ function withoutPassword(network: SandboxNetworkConfig): SandboxNetworkConfig {
   const { password: _, ...egressProxy } = network.egressProxy;
   return { ...network, egressProxy };
 }
+
+/**
+ * What somebody sees who may only look: not the token, with which one does more, and no credentials in headers that the
+ * network sets.
+ */
+export function viewersDetailView({ envdAccessToken: _, ...detail }: SandboxDetail): SandboxDetail {
+  if (!detail.network?.rules) return detail;
+  const rules = mapValues(detail.network.rules, ofDomain =>
+    ofDomain.map(rule => {
+      const headers = rule.transform?.headers;
+      return headers ? { ...rule, transform: { ...rule.transform, headers: mapValues(headers, hideLiterals) } } : rule;
+    }),
+  );
+  return { ...detail, network: { ...detail.network, rules } };
+}
+
+const mapValues = <From, To>(map: Record<string, From>, to: (value: From) => To): Record<string, To> =>
+  Object.fromEntries(Object.entries(map).map(([key, value]) => [key, to(value)]));

@@ -9,6 +9,7 @@ import {
   WebhookUpdate,
   deliveryStates,
 } from '../../../protocol/api/webhook.ts';
+import type { Role } from '../../../protocol/api/member.ts';
 import { formatTime } from '../../../base/time.ts';
 import {
   createWebhook,
@@ -58,7 +59,7 @@ export const listWebhooksRoute = route({
   auth: 'team',
   responses: { 200: { description: 'Webhooks', schema: Type.Array(Webhook) } },
   async handle({ db }: { db: Db }, { caller }) {
-    return { status: 200, body: (await webhooksOf(db, caller.team)).map(webhookView) };
+    return { status: 200, body: (await webhooksOf(db, caller.team)).map(webhook => shownTo(caller, webhook)) };
   },
 });
 
@@ -73,7 +74,7 @@ export const readWebhookRoute = route({
   responses: { 200: { description: 'The webhook', schema: Webhook } },
   errors: [404],
   async handle({ db }: { db: Db }, { caller, params }) {
-    return { status: 200, body: webhookView(await readWebhook(db, caller.team, params.webhookID)) };
+    return { status: 200, body: shownTo(caller, await readWebhook(db, caller.team, params.webhookID)) };
   },
 });
 
@@ -167,6 +168,14 @@ export const redeliverRoute = route({
 function auditFactsOf(webhook: WebhookRecord): Record<string, unknown> {
   const { origin, pathname } = new URL(webhook.url);
   return { name: webhook.name, url: origin + pathname, enabled: webhook.enabled, events: webhook.types };
+}
+
+/** Whoever may only look sees where deliveries go, and not the path and query, by which receivers know who may send. */
+function shownTo({ role }: { role: Role }, webhook: WebhookRecord): Webhook {
+  const view = webhookView(webhook);
+  if (role !== 'viewer') return view;
+  const { origin, href } = new URL(view.url);
+  return { ...view, url: href === `${origin}/` ? origin : `${origin}/***` };
 }
 
 function webhookView(webhook: WebhookRecord): Webhook {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { placeholdersIn, replaceEach } from './placeholders.ts';
+import { hideLiterals, placeholdersIn, replaceEach } from './placeholders.ts';
 
 test('placeholders are found where they stand, and nothing else is one', () => {
   expect(placeholdersIn('Bearer ${e2b.secrets.api-key}${e2b.identity.tokens.aws}', 'x')).toEqual([
@@ -29,4 +29,13 @@ test('what is put in is not looked at again', () => {
       name === 'x' ? '${e2b.secrets.y}$&' : '2',
     ),
   ).toBe('a ${e2b.secrets.y}$& b 2');
+});
+
+test('what stands literally is hidden, and names stay', () => {
+  expect(hideLiterals('Bearer x')).toBe('***');
+  expect(hideLiterals('')).toBe('');
+  expect(hideLiterals('${e2b.secrets.a}')).toBe('${e2b.secrets.a}');
+  expect(hideLiterals('x ${e2b.secrets.a}${e2b.identity.tokens.b}:y')).toBe(
+    '***${e2b.secrets.a}${e2b.identity.tokens.b}***',
+  );
 });

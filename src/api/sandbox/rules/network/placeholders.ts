@@ -38,3 +38,20 @@ export function replaceEach(value: string, field: string, valueOf: (placeholder:
   }
   return result + rest;
 }
+
+/** What stands for a text that is not shown. */
+const hidden = '***';
+
+/** The value with what stands in it literally hidden, and its placeholders, which are names, as they are. */
+export function hideLiterals(value: string): string {
+  const between = '\0';
+  const names: string[] = [];
+  const literals = replaceEach(value, 'header', ({ kind, name }) => {
+    names.push(`${begin}${kind === 'secret' ? 'secrets' : 'identity.tokens'}.${name}}`);
+    return between;
+  });
+  return literals
+    .split(between)
+    .map((literal, index) => (literal === '' ? '' : hidden) + (names[index] ?? ''))
+    .join('');
+}
