@@ -265,13 +265,19 @@ onEachDatabase(database => {
     expect(await claimDelivery(db, ref, nowUs + 10, nowUs + 1000)).toMatchObject({ attempts: 2 });
     // A failed try keeps what is behind it waiting as long as itself.
     const failed = { state: 'pending', status: 500, error: 'no', dueAtUs: nowUs + 9000, nowUs } as const;
-    await settleDelivery(db, { ...ref, subject: 'sandbox:a' }, failed);
+    const tried = (attempts: number) => ({ ...ref, subject: 'sandbox:a', attempts });
+    // A try whose time had run out comes to its end beside the next one: it says nothing of that.
+    await settleDelivery(db, tried(1), { ...failed, state: 'dead' });
+    expect(await claimDelivery(db, ref, nowUs + 999, nowUs + 5000)).toBeNull();
+    expect(await listDeliveries(db, webhookId, { state: 'dead' }, { offset: 0, limit: 10 })).toEqual([]);
+    expect((await webhooksDue(db, nowUs)).map(({ failing }) => failing)).toEqual([false]);
+    await settleDelivery(db, tried(2), failed);
     expect(await dueHeads(db, webhookId, nowUs + 8999, 10)).toEqual([firstOfB] as number[]);
     expect(await dueHeads(db, webhookId, nowUs + 9000, 10)).toEqual([firstOfB, firstOfA] as number[]);
     // Delivered: the next of its subject has its turn, and it can be sent again.
     await claimDelivery(db, ref, nowUs + 9000, nowUs + 9999);
     const delivered = { state: 'delivered', status: 200, error: null, dueAtUs: 0, nowUs: nowUs + 9001 } as const;
-    await settleDelivery(db, { ...ref, subject: 'sandbox:a' }, delivered);
+    await settleDelivery(db, tried(3), delivered);
     expect(await dueHeads(db, webhookId, nowUs + 9002, 10)).toEqual([firstOfB, secondOfA] as number[]);
     expect(await listDeliveries(db, webhookId, { state: 'delivered' }, { offset: 0, limit: 10 })).toMatchObject([
       { sequence: firstOfA, attempts: 3, lastStatus: 200, finishedAtUs: nowUs + 9001 },

@@ -112,14 +112,17 @@ export async function releaseClaims(db: Db, nowUs: number): Promise<void> {
 /** How a try of a delivery ended, and when the next one is due. */
 type Outcome = { state: DeliveryState; status: number | null; error: string | null; dueAtUs: number; nowUs: number };
 
-/** Writes down how a try ended, of the delivery and of its webhook. */
+/**
+ * Writes down how a try ended, of the delivery and of its webhook. Nothing is changed where its time had run out and
+ * another try has begun, whose `attempts` are more: that one tells how it ended.
+ */
 export async function settleDelivery(
   db: Db,
-  { webhookId, sequence, subject }: DeliveryRef & { subject: string },
+  { webhookId, sequence, subject, attempts }: Pick<ClaimedDelivery, keyof DeliveryRef | 'subject' | 'attempts'>,
   outcome: Outcome,
 ): Promise<void> {
   const { state, status, error, dueAtUs, nowUs } = outcome;
-  await db
+  const { numUpdatedRows } = await db
     .updateTable('webhook_deliveries')
     .set({
       state,
@@ -132,7 +135,9 @@ export async function settleDelivery(
     .where('webhook_id', '=', webhookId)
     .where('sequence', '=', sequence)
     .where('claimed', '=', 1)
-    .execute();
+    .where('attempts', '=', attempts)
+    .executeTakeFirst();
+  if (numUpdatedRows === 0n) return;
   // What waits behind it is not due before it: else all of it would be looked at again and again.
   if (state === 'pending') {
     await db
