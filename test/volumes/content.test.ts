@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { fstatSync, readSync, writeSync, closeSync } from 'node:fs';
+import { closeSync, fstatSync, readFileSync, readdirSync, readSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
 import { newUuid } from '../../src/base/id.ts';
 import type { NewVolumeEntry, NodeVolume } from '../../src/protocol/volume.ts';
 import { runInSandbox } from '../node/support/run-in-sandbox.ts';
 import { startTestNode, type TestNode } from '../node/support/test-node.ts';
+import { waitFor } from '../support/process.ts';
 
 // What clients may do with the content of a volume that hostile sandboxes write to at the same time.
 
@@ -109,6 +111,31 @@ test('an upload that is given up leaves what was there', async () => {
   for (const fd of [descriptor, others.descriptor]) closeSync(fd);
   expect(await read('/kept')).toBe('before');
   expect(await code(volumes().keepWrite(writeId, 0))).toBe('not_found');
+});
+
+/** Where a volume is mounted, as every process sees it; undefined where it is not. */
+function placeOf(volume: string): string | undefined {
+  for (const pid of readdirSync('/proc').filter(name => /^\d+$/.test(name))) {
+    try {
+      const [, point] =
+        new RegExp(` (\\S+/volume-${volume}) `).exec(readFileSync(`/proc/${pid}/mountinfo`, 'utf8')) ?? [];
+      if (point !== undefined) return `/proc/${pid}/root${point}`;
+    } catch {
+      // It has ended.
+    }
+  }
+  return undefined;
+}
+
+test('what a crash left of an upload is gone when the volume is mounted again', async () => {
+  const left = newUuid();
+  await volumes().create(left, 64);
+  await volumes().makeDirectory(left, '/made', plain);
+  writeFileSync(join(placeOf(left) ?? '', 'some.upload'), 'half of');
+  await waitFor('the volume that nobody uses to be unmounted', () => placeOf(left) === undefined);
+  await volumes().stat(left, '/made');
+  expect(readdirSync(placeOf(left) ?? '')).not.toContain('some.upload');
+  await volumes().remove(left);
 });
 
 test('a directory is listed in order, level by level', async () => {

@@ -4,7 +4,7 @@ import type { KeyedMutex } from '../../base/concurrency/keyed-mutex.ts';
 import { SharedMutex } from '../../base/concurrency/shared-mutex.ts';
 import { AtollError, messageOf } from '../../base/error.ts';
 import type { Log } from '../../base/telemetry/log.ts';
-import type { Helper } from '../native/helper.ts';
+import { pathInHelper, type Helper } from '../native/helper.ts';
 import { removeUploads } from './file-content.ts';
 import { contentOf, holdStill } from './hold-still.ts';
 
@@ -169,7 +169,7 @@ export class MountedVolumes {
     // A copy of it that a crash cut off may have left its writers waiting; of any other one this says that it is none.
     await helper.spawn(['fsfreeze', '--unfreeze', point], { timeoutMs: unfreezeTimeoutMs });
     const root = contentOf(point);
-    await removeUploads(root);
+    await removeUploads(pathInHelper({ helper }, root));
     return root;
   }
 
