@@ -1,5 +1,6 @@
 import { Sandbox, Template, waitForPort } from 'e2b';
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -64,6 +65,18 @@ test('files, steps and a start command become a sandbox with its server running'
   );
   assert.equal(stdout, '/app\nalphaalpharun\na.txt\ndeep\nlink\nalpha[]\n');
   assert.deepEqual(built.tags, ['v1']);
+});
+
+test('a template copies twenty folders, which the SDK uploads all at once', async () => {
+  const folders = Array.from({ length: 20 }, (_, index) => `many/folder-${index}`);
+  for (const folder of folders) {
+    mkdirSync(join(context, folder), { recursive: true });
+    writeFileSync(join(context, folder, 'bytes'), randomBytes(4 * 2 ** 20));
+  }
+  let definition = template().fromTemplate('base').copy('src', '/app/src');
+  for (const folder of folders) definition = definition.copy(folder, `/app/${folder}`);
+  await Template.build(definition, 'sdk-many-files', connection);
+  assert.equal((await run('sdk-many-files', 'ls /app/many | wc -l')).stdout, '20\n');
 });
 
 test('an unchanged definition builds from the cache, skipCache from its place on', async () => {

@@ -38,13 +38,13 @@ export const putTemplateFiles = route({
   query: Type.Object({ expires: int64({ minimum: 0 }), signature: Type.String() }),
   responses: { 201: { description: 'The archive is here' } },
   errors: [401, 413, 429, 507],
-  async handle(deps: UploadDeps, { params, query, upload, audit }) {
+  async handle(deps: UploadDeps, { params, query, upload, signal, audit }) {
     audit({ target: `files:${params.teamID}/${params.hash}` });
     await takeUpload(
       deps,
       { teamId: params.teamID, hash: params.hash, expires: query.expires, signature: query.signature },
-      upload.stream,
-      upload.length,
+      upload,
+      signal,
     );
     return { status: 201 };
   },

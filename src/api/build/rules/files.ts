@@ -68,12 +68,15 @@ export async function offerUpload(
 /** An upload as its URL names it; `expires` in Unix seconds. */
 type Upload = { teamId: string; hash: string; expires: number; signature: string };
 
-/** Takes an archive. It is there whole or not at all. Throws `unauthenticated`, `too_large`, `invalid`, `no_space`. */
+/**
+ * Takes an archive as soon as there is a place for it. It is there whole or not at all. Throws `unauthenticated`,
+ * `too_large`, `invalid`, `no_space`, `rate_limited`, and `canceled` when the client leaves before its turn.
+ */
 export async function takeUpload(
   deps: UploadDeps,
   upload: Upload,
-  body: ReadableStream<Uint8Array> | null,
-  length: number | null,
+  { stream, length }: { stream: ReadableStream<Uint8Array> | null; length: number | null },
+  signal: AbortSignal,
 ): Promise<void> {
   const { teamId, hash, expires, signature } = upload;
   if (!secretsEqual(signature, signatureOf(deps.seed, teamId, hash, expires)))
@@ -82,7 +85,7 @@ export async function takeUpload(
     throw new AtollError('unauthenticated', 'The upload was offered too long ago: ask for a new URL');
   if (length !== null && length > uploadBytesMax)
     throw new AtollError('too_large', `The files are larger than ${uploadBytesMax / 2 ** 30} GiB`);
-  using _place = deps.uploads.begin(teamId);
+  using _place = await deps.uploads.begin(teamId, signal);
   const file = fileOf(deps.filesDir, teamId, hash);
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   requireUploadRoom(deps, length ?? 0);
@@ -91,7 +94,7 @@ export async function takeUpload(
   await requireOwnShare(length ?? 0);
   const temporary = `${file}.${newUuid()}`;
   try {
-    const written = await store(deps, temporary, body, () => requireOwnShare(0));
+    const written = await store(deps, temporary, stream, () => requireOwnShare(0));
     if (length !== null && written !== length)
       throw new AtollError('invalid', 'The upload ended too early: send it again');
     if (deps.sharedUploads) await deps.sharedUploads.keep({ teamId, hash }, { path: temporary, sizeBytes: written });

@@ -6,28 +6,99 @@ const uploadsAtOnceMax = 32;
 /** Archives that one team may upload at a time. */
 export const uploadsPerTeamMax = 8;
 
-/** The uploads under way. */
+/** Uploads of all teams together that may wait for a place, and of one of them. */
+const uploadsWaitingMax = 512;
+/** Uploads of one team that may wait for a place: clients send all files of a template at once. */
+export const uploadsWaitingPerTeamMax = 128;
+/** Shorter than the edge waits for a byte of a body (`apiBodyIdleTimeoutMs`): none is read meanwhile. */
+const uploadWaitMs = 45_000;
+
+type Team = { uploads: Share; waiting: Share };
+type Waiting = { team: Team; begin(): void };
+
+/** The uploads under way, and those that wait for a place. */
 export class Uploads {
   readonly #all = new Share('everybody', uploadsAtOnceMax, null);
-  readonly #teams = new Map<string, Share>();
+  readonly #allWaiting = new Share('everybody', uploadsWaitingMax, null);
+  readonly #teams = new Map<string, Team>();
+  /** In the order in which they came. */
+  readonly #queue = new Set<Waiting>();
+  readonly #waitMs: number;
 
-  /** A place for an upload of a team, given back by disposal. Throws `rate_limited` where there is none. */
-  begin(teamId: string): Disposable {
-    const team = this.#teams.get(teamId) ?? new Share('team', uploadsPerTeamMax, this.#all);
-    const { full } = team;
-    if (full !== null) {
-      const whose = full.holder === 'team' ? 'The team has' : 'There are';
-      throw new AtollError('rate_limited', `${whose} ${full.max} uploads under way: send it again when one has ended`, {
-        retryAfterSeconds: 1,
-      });
-    }
+  constructor(waitMs: number = uploadWaitMs) {
+    this.#waitMs = waitMs;
+  }
+
+  /**
+   * A place for an upload of a team, given back by disposal; where none is free, waits for one. Throws `rate_limited`
+   * where too many wait or none gets free in time, `canceled` when the signal aborts.
+   */
+  async begin(teamId: string, signal: AbortSignal): Promise<Disposable> {
+    const team = this.#teams.get(teamId) ?? {
+      uploads: new Share('team', uploadsPerTeamMax, this.#all),
+      waiting: new Share('team', uploadsWaitingPerTeamMax, this.#allWaiting),
+    };
     this.#teams.set(teamId, team);
-    team.take();
+    try {
+      if (team.uploads.full === null) team.uploads.take();
+      else await this.#wait(team, signal);
+    } finally {
+      this.#forgetIdle(teamId, team);
+    }
     return {
       [Symbol.dispose]: () => {
-        team.give();
-        if (team.taken === 0) this.#teams.delete(teamId);
+        team.uploads.give();
+        this.#next();
+        this.#forgetIdle(teamId, team);
       },
     };
   }
+
+  /** Ends when a place was taken for the caller. */
+  async #wait(team: Team, signal: AbortSignal): Promise<void> {
+    const { full } = team.waiting;
+    if (full) throw refusal(full, 'uploads that wait');
+    const place = Promise.withResolvers<void>();
+    const waiting: Waiting = { team, begin: place.resolve };
+    // At once: what is in the queue can be given a place.
+    const leave = (error: AtollError) => {
+      if (this.#queue.delete(waiting)) team.waiting.give();
+      place.reject(error);
+    };
+    const onAbort = () => leave(new AtollError('canceled', 'The request was given up by the client'));
+    const busy = team.uploads.full ?? this.#all;
+    const timer = setTimeout(() => leave(refusal(busy, 'uploads under way')), this.#waitMs);
+    signal.addEventListener('abort', onAbort, { once: true });
+    this.#queue.add(waiting);
+    team.waiting.take();
+    if (signal.aborted) onAbort();
+    try {
+      await place.promise;
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** Gives a place that got free to the one that waited longest of the team that has the fewest. */
+  #next(): void {
+    const able = [...this.#queue].filter(({ team }) => team.uploads.full === null);
+    const [next] = able.sort((a, b) => a.team.uploads.taken - b.team.uploads.taken);
+    if (!next) return;
+    this.#queue.delete(next);
+    next.team.waiting.give();
+    next.team.uploads.take();
+    next.begin();
+  }
+
+  #forgetIdle(teamId: string, team: Team): void {
+    if (team.uploads.taken === 0 && team.waiting.taken === 0) this.#teams.delete(teamId);
+  }
+}
+
+function refusal({ holder, max }: Share, what: string): AtollError {
+  const whose = holder === 'team' ? 'The team has' : 'There are';
+  return new AtollError('rate_limited', `${whose} ${max} ${what}: send it again when one has ended`, {
+    retryAfterSeconds: 1,
+  });
 }
