@@ -1350,7 +1350,7 @@ class TemplateBuildRequestV3(TypedDict):
     cpuCount: NotRequired[int]
     # Even. Default 1024
     memoryMB: NotRequired[int]
-    # Free disk that sandboxes have at least
+    # Free disk that sandboxes have at least, up to what the team may use
     minFreeDiskMb: NotRequired[int]
 
 

@@ -1290,7 +1290,7 @@ export interface Schemas {
     cpuCount?: number | undefined;
     /** Even. Default 1024; at least 128 */
     memoryMB?: number | undefined;
-    /** Free disk that sandboxes have at least; at least 0 */
+    /** Free disk that sandboxes have at least, up to what the team may use; at least 0 */
     minFreeDiskMb?: number | undefined;
   };
   TemplateBuildStartV2: {

@@ -36,7 +36,9 @@ export const RegisterBuild = Type.Object(
     teamID: Type.Optional(teamID),
     cpuCount: Type.Optional(cpuCount),
     memoryMB: Type.Optional(memoryMB),
-    minFreeDiskMb: Type.Optional(int32({ minimum: 0, description: 'Free disk that sandboxes have at least' })),
+    minFreeDiskMb: Type.Optional(
+      int32({ minimum: 0, description: 'Free disk that sandboxes have at least, up to what the team may use' }),
+    ),
   },
   { $id: 'TemplateBuildRequestV3' },
 );

@@ -131,7 +131,8 @@ function sizesOf(limitsOf: LimitsOf, team: TeamRecord, asked: AskedBuild): Sizes
   const limits = limitsOf(team);
   const cpuCount = asked.cpuCount ?? Math.min(defaultSize.cpuCount, limits.cpuCount);
   const memoryMiB = asked.memoryMiB ?? Math.min(defaultSize.memoryMiB, limits.memoryMiB);
-  const diskMiB = Math.max(asked.freeDiskMiB ?? 0, Math.min(defaultSize.diskMiB, limits.diskMiB));
+  // Clients ask for the free disk as a wish, and take a refusal as a failed build.
+  const diskMiB = Math.min(Math.max(asked.freeDiskMiB ?? 0, defaultSize.diskMiB), limits.diskMiB);
   if (cpuCount !== 1 && cpuCount % 2 !== 0) throw new AtollError('invalid', 'cpuCount: must be 1 or an even number');
   if (cpuCount > limits.cpuCount)
     throw new AtollError('invalid', `cpuCount: the team may use up to ${limits.cpuCount}`);
@@ -139,7 +140,5 @@ function sizesOf(limitsOf: LimitsOf, team: TeamRecord, asked: AskedBuild): Sizes
     throw new AtollError('invalid', `memoryMB: must be an even number from ${buildBounds.memoryMiBMin} on`);
   if (memoryMiB > limits.memoryMiB)
     throw new AtollError('invalid', `memoryMB: the team may use up to ${limits.memoryMiB}`);
-  if (diskMiB > limits.diskMiB)
-    throw new AtollError('invalid', `minFreeDiskMb: the team may use up to ${limits.diskMiB}`);
   return { cpuCount, memoryMiB, diskMiB };
 }
