@@ -30,6 +30,9 @@ onEachDatabase(database => {
       allowOut: ['1.1.1.1'],
       headerRules: { 'a.com': { X: 'y' } },
     });
+    expect((await detail(platform, sandboxID)).network?.['rules']).toEqual({
+      'a.com': [{ transform: { headers: { X: 'y' } } }],
+    });
 
     const egress = {
       denyOut: ['0.0.0.0/0'],

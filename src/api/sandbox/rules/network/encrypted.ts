@@ -2,10 +2,15 @@ import { encrypt, encryptionKey, decrypt } from '../../../../base/crypto/encrypt
 import type { SandboxNetworkConfig } from '../../../../protocol/api/network.ts';
 import type { SandboxRecord } from '../../record.ts';
 
-/** The configuration as it is stored: header values and the proxy's password are encrypted, as secrets are. */
+/**
+ * The configuration as it is stored: header values and the proxy's password are encrypted, as secrets are; domains of
+ * rules are in lower case.
+ */
 export function encryptNetwork(seed: Uint8Array, teamId: string, network: SandboxNetworkConfig): SandboxNetworkConfig {
   const key = keyOf(seed);
-  return withValues(network, value => encrypt(key, value, teamId));
+  const rules = Object.entries(network.rules ?? {}).map(([domain, list]) => [domain.toLowerCase(), list] as const);
+  const written = network.rules ? { ...network, rules: Object.fromEntries(rules) } : network;
+  return withValues(written, value => encrypt(key, value, teamId));
 }
 
 /** The configuration as it was given. */
