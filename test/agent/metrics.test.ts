@@ -64,6 +64,11 @@ test('a process that is ended for want of memory says so, and the agent lives', 
     status: 'exit status 137',
     error: expect.stringContaining('out of memory'),
   });
+  // The command line compares the error of a terminal: it closes quietly where that is a kill.
+  const terminal = await shell(agent, 'exec python3 -c "x = bytearray(400 << 20)"', {
+    pty: { size: { cols: 80, rows: 24 } },
+  });
+  expect(terminal.end).toEqual({ exitCode: -1, status: 'signal: killed', error: 'signal: killed' });
   const own = await shell(agent, 'kill -9 $$');
   expect(own.end).toEqual({ exitCode: -1, status: 'signal: killed', error: 'signal: killed' });
   expect(agent.agentPid()).toBe(pid);

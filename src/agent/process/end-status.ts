@@ -11,7 +11,8 @@ export function endingOfWaitStatus(status: number): Ending {
 
 /**
  * The end as clients see it. `outOfMemory`: the kernel ended something in the sandbox because its memory was used up.
- * `status` stays the plain text even then, as clients compare it; `error` says why.
+ * `status` stays the plain text even then, as clients compare it; `error` says why. Terminals are told no
+ * reason: the command line compares their `error` too.
  */
 export function endEventOf(ending: Ending, outOfMemory: boolean): EndEvent {
   const reason = outOfMemory ? ' (out of memory: the memory limit of the sandbox was reached)' : '';

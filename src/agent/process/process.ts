@@ -85,11 +85,13 @@ export class Process {
     this.isAlive = false;
     this.#programEndedAt = performance.now();
     void this.program.input?.close();
-    const event = endEventOf(ending, endedByKernel(ending) && !this.#wasSignalled && outOfMemory.sawKill());
+    const wasMemory = endedByKernel(ending) && !this.#wasSignalled && outOfMemory.sawKill();
+    const isTerminal = this.program.outputs.some(({ name }) => name === 'pty');
+    const event = endEventOf(ending, wasMemory && !isTerminal);
     // The rest of the pipe's content comes before the end. Children that have the pipe too may keep it open for ever:
     // we wait for them, as a shell's `$(…)` does, unless a client wanted the process gone.
     await Promise.race([Promise.all(outputs), this.#signalled.promise.then(() => this.#quiet())]);
-    this.#log.ended(event);
+    this.#log.ended(endEventOf(ending, wasMemory));
     this.#fanOut.end(encodeMessage({ event: { end: event } }));
     return event;
   }
