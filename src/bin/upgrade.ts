@@ -1,14 +1,14 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { placeOf } from '../api/installation/place.ts';
+import { unitFolder } from '../base/process/set-up.ts';
 import { platformVersion } from '../base/version.ts';
 import type { Command } from '../cli/terminal/command.ts';
 import { upgradeCommand } from '../cli/operator/upgrade.ts';
+import { settingsFileOf } from './settings/file.ts';
 import type { Settings } from './settings/settings.ts';
 import { isActive, isBooted, systemctl } from './systemd/systemctl.ts';
-
-/** The unit that `atoll install` makes without `--name`. */
-const unit = 'atoll';
+import { unitsOf } from './systemd/unit.ts';
 
 /** `atoll upgrade` of this machine's installation, by `account` for the audit log. */
 export function ownUpgrade(settings: () => Settings, account: string): Command {
@@ -33,9 +33,14 @@ export function ownUpgrade(settings: () => Settings, account: string): Command {
       await writeBackup(place(), account, file, { sandboxes: false });
     },
     async restart() {
-      if (!isBooted() || !(await isActive(unit))) return false;
-      await systemctl('restart', `${unit}.service`);
-      return true;
+      if (!isBooted()) return false;
+      // Another installation of this machine was neither tried nor saved, and goes on with the version of before.
+      for (const unit of unitsOf(settingsFileOf(settings().dataDir), unitFolder))
+        if (await isActive(unit)) {
+          await systemctl('restart', `${unit}.service`);
+          return true;
+        }
+      return false;
     },
   });
 }

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isUnitOf, unitText } from '../../src/bin/systemd/unit.ts';
+import { isUnitOf, unitsOf, unitText } from '../../src/bin/systemd/unit.ts';
 import { testUnless } from '../support/skip.ts';
 
 test('a unit is known as that of its own installation, and of no other', () => {
@@ -14,6 +14,26 @@ test('a unit is known as that of its own installation, and of no other', () => {
   }
   // As the first version wrote it.
   expect(isUnitOf('# Made by atoll. Settings: /srv/atoll/settings\n[Unit]\n', '/srv/atoll/settings')).toBe(true);
+});
+
+test('the units of an installation are found by what they run, whatever their names', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-units-'));
+  try {
+    const facts = { program: '/bin/true', namesDataDir: true };
+    writeFileSync(join(folder, 'atoll.service'), unitText({ ...facts, dataDir: '/var/lib/atoll' }));
+    writeFileSync(join(folder, 'beta.service'), unitText({ ...facts, dataDir: '/srv/b' }));
+    writeFileSync(join(folder, 'gone.service~'), unitText({ ...facts, dataDir: '/srv/b' }));
+    // As a unit looks that was masked, disabled by hand, or brought by a package that is gone.
+    symlinkSync('/dev/null', join(folder, 'masked.service'));
+    symlinkSync(join(folder, 'nowhere'), join(folder, 'dangling.service'));
+    mkdirSync(join(folder, 'multi-user.target.wants'));
+    expect(unitsOf('/srv/b/settings', folder)).toEqual(['beta']);
+    expect(unitsOf('/var/lib/atoll/settings', folder)).toEqual(['atoll']);
+    expect(unitsOf('/srv/c/settings', folder)).toEqual([]);
+    expect(unitsOf('/srv/b/settings', join(folder, 'none'))).toEqual([]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 testUnless(Bun.which('systemd-analyze') === null ? 'no systemd-analyze' : undefined)(

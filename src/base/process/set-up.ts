@@ -15,8 +15,11 @@ type Advice = {
   install: string;
 };
 
-/** Where `atoll install` puts a service. */
-export const unitFileOf = (name: string): string => `/etc/systemd/system/${name}.service`;
+/** Where `atoll install` puts services. */
+export const unitFolder = '/etc/systemd/system';
+
+/** The file of a service that `atoll install` makes. */
+export const unitFileOf = (name: string): string => join(unitFolder, `${name}.service`);
 
 const root = isCompiled ? join(dirname(process.execPath), '..') : join(import.meta.dirname, '../../..');
 

@@ -1,3 +1,7 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { readIfThere } from '../../base/small-file.ts';
+
 /** Facts of a unit. */
 type UnitFacts = {
   /** The `atoll` that is started. */
@@ -36,6 +40,14 @@ const droppedCapabilities = [
 export function isUnitOf(text: string, settingsFile: string): boolean {
   const [head = ''] = text.split('\n[Unit]');
   return head.split('\n').some(line => line.endsWith(` Settings: ${settingsFile}`));
+}
+
+/** Names of the units in a folder of systemd that run the installation with this settings file. */
+export function unitsOf(settingsFile: string, folder: string): string[] {
+  const files = existsSync(folder) ? readdirSync(folder).filter(name => name.endsWith('.service')) : [];
+  return files
+    .filter(name => isUnitOf(readIfThere(join(folder, name)) ?? '', settingsFile))
+    .map(name => name.slice(0, -'.service'.length));
 }
 
 /** The text of the unit that runs an installation under systemd (systemd.service(5), systemd.exec(5)). */
