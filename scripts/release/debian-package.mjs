@@ -8,15 +8,26 @@ import { installTree } from './tree.mjs';
 export const runtimePackages = [...needed.filter(({ builds }) => !builds).map(({ name }) => name), 'util-linux'];
 
 /**
- * A package that was removed leaves no process, mount or rule; its data stay until it is purged. A first start has a
- * seed long before it has a key.
+ * A package that was removed leaves no process, mount or rule; its data stay until it is purged. Each service says in
+ * its unit's head which data directory it is for, and one that can't be ended keeps the package: it would go on with
+ * files that are gone. A first start has a seed long before it has a key.
  */
 const beforeRemoval = `#!/bin/sh
 set -e
 if [ "$1" = remove ]; then
-  if [ -e /etc/systemd/system/atoll.service ] && [ -d /run/systemd/system ]; then atoll uninstall || true
-  elif [ -e /var/lib/atoll/seed ] || [ -e /var/lib/atoll/api-key ]; then atoll down || true
+  services=
+  if [ -d /run/systemd/system ]; then
+    for unit in /etc/systemd/system/*.service; do
+      [ -f "$unit" ] && grep -q '^ExecStart="\\?/usr/lib/atoll/bin/atoll"\\? ' "$unit" || continue
+      services=yes
+      name=$(basename "$unit" .service)
+      directory=$(sed -n -e '/^\\[Unit\\]/q' -e 's|^#.* Settings: \\(/.*\\)/settings$|\\1|p' "$unit")
+      if [ -n "$directory" ] && ATOLL_DATA_DIR="$directory" atoll uninstall --name "$name"; then continue; fi
+      echo "The service $name could not be ended: mend what is said above, or end it and remove $unit yourself." >&2
+      exit 1
+    done
   fi
+  if [ -z "$services" ] && { [ -e /var/lib/atoll/seed ] || [ -e /var/lib/atoll/api-key ]; }; then atoll down || true; fi
 fi
 `;
 

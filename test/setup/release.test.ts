@@ -19,6 +19,7 @@ import { writeDebianPackage } from '../../scripts/release/debian-package.mjs';
 import { writeNpmPackage } from '../../scripts/release/npm-package.mjs';
 import { settle } from '../../scripts/release/tree.mjs';
 import { buildExecutable, compileExecutable } from '../../scripts/setup/executable.mjs';
+import { unitText } from '../../src/bin/systemd/unit.ts';
 import { repository } from '../support/platform.ts';
 import { runToEnd } from '../support/process.ts';
 
@@ -81,6 +82,35 @@ test('a package is removed from under a first start, and purged where a disk is 
   ].join('; ');
   const purged = await runToEnd(['unshare', '--mount', '--propagation=private', 'sh', '-ec', script]);
   expect(purged).toMatchObject({ exitCode: 0, stdout: 'atoll down\npurged\n', stderr: '' });
+});
+
+test('a package takes its services with it, whatever they are called and run, or stays', async () => {
+  await pack('services', '', false);
+  const [scripts, programs, units] = ['scripts', 'programs', 'units'].map(name => join(folder, 'services', name));
+  const file = join(folder, 'services/output/atoll_1.2.3_amd64.deb');
+  expect((await runToEnd(['dpkg-deb', '--control', file, scripts!])).exitCode).toBe(0);
+  for (const path of [programs!, units!]) mkdirSync(path);
+  const said = 'echo "$ATOLL_DATA_DIR: atoll $*"; [ "$ATOLL_DATA_DIR" != "$BROKEN" ]';
+  writeFileSync(join(programs!, 'atoll'), `#!/bin/sh\n${said}`, { mode: 0o755 });
+  const addUnit = (name: string, program: string, dataDir: string) =>
+    writeFileSync(join(units!, `${name}.service`), unitText({ program, dataDir, namesDataDir: true }));
+  addUnit('atoll', '/usr/lib/atoll/bin/atoll', '/srv/a');
+  addUnit('beta', '/usr/lib/atoll/bin/atoll', '/srv/b | c');
+  addUnit('checkout', '/srv/checkout/bin/atoll', '/srv/checkout/data');
+  const remove = (broken: string) => {
+    const script = [
+      'mount -t tmpfs atoll-test /run; mkdir -p /run/systemd/system',
+      `mount --bind ${units} /etc/systemd/system; mount -t tmpfs atoll-test /var/lib; mkdir /var/lib/atoll`,
+      'touch /var/lib/atoll/seed',
+      `export ATOLL_DATA_DIR=/elsewhere BROKEN='${broken}' PATH=${programs}:$PATH; sh ${scripts}/prerm remove`,
+    ].join('; ');
+    return runToEnd(['unshare', '--mount', '--propagation=private', 'sh', '-ec', script]);
+  };
+  const [first, second] = ['/srv/a: atoll uninstall --name atoll\n', '/srv/b | c: atoll uninstall --name beta\n'];
+  expect(await remove('none')).toMatchObject({ exitCode: 0, stdout: first + second, stderr: '' });
+  const refused = await remove('/srv/a');
+  expect(refused).toMatchObject({ exitCode: 1, stdout: first });
+  expect(refused.stderr).toContain('/etc/systemd/system/atoll.service');
 });
 
 test('the executable is equal from whichever checkout, to wherever it is built', async () => {
