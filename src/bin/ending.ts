@@ -19,15 +19,14 @@ const unusedPollMs = 50;
 export function ownInstallation(settings: () => Settings): OwnInstallation {
   const installed = (): Settings => {
     const own = settings();
-    // A first start that failed has claimed things of this machine before there was a key.
-    const isThere = [apiKeyFile(own.dataDir), join(own.dataDir, 'seed')].some(file => readIfThere(file) !== undefined);
-    if (isThere || isMachine(own)) return own;
+    if (isInstalled(own)) return own;
     throw new AtollError(
       'not_found',
       `There is no installation in ${own.dataDir}. Set ATOLL_DATA_DIR to the directory of the one you mean.`,
     );
   };
   return {
+    isThere: () => isInstalled(settings()),
     require: () => void installed(),
     endPlatform: async () => endInstance(installed().dataDir),
     async endSandboxes({ all }, terminal) {
@@ -40,6 +39,10 @@ export function ownInstallation(settings: () => Settings): OwnInstallation {
     },
   };
 }
+
+/** A first start that failed has claimed things of this machine before there was a key. */
+const isInstalled = (own: Settings) =>
+  [apiKeyFile(own.dataDir), join(own.dataDir, 'seed')].some(file => readIfThere(file) !== undefined) || isMachine(own);
 
 const isMachine = ({ dataDir }: Settings) => readMachineIdentity(dataDir) !== undefined;
 

@@ -56,7 +56,7 @@ export function serviceControl(environment: Record<string, string>, own: OwnInst
         throw new AtollError('not_found', `There is no service ${name}: ${file} is not there. Nothing was changed.`);
       requireOwnUnit(file, dataDir);
       await systemctl('disable', '--now', `${name}.service`);
-      if (readIfThere(apiKeyFile(dataDir)) !== undefined) {
+      if (own.isThere()) {
         await own.endPlatform();
         await own.endSandboxes({ all: data }, terminal);
       }

@@ -5,6 +5,8 @@ import { isSure } from '../terminal/sure.ts';
 
 /** This machine's own installation, as far as it can be ended. */
 export type OwnInstallation = {
+  /** Says whether there is one, be it only one whose first start has failed. */
+  isThere(): boolean;
   /** Fails with `not_found` where there is none: before anybody is asked whether they are sure. */
   require(): void;
   /** Ends the platform's processes and waits for them; its sandboxes run on. Answers whether any ran. */
