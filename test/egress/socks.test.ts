@@ -93,6 +93,25 @@ test('the policy decides before the SOCKS5 server is asked', async () => {
   await lab.kill(sandbox);
 });
 
+test('where only addresses are allowed no name is looked up, as each question would go to whoever answers for it', async () => {
+  const closed = { allowOut: [addresses.other], egressProxy };
+  const names = ['secret.attacker.test', 'allowed.test', 'headed.test'];
+  for (const policy of [
+    { ...closed, internetAccess: false },
+    { ...closed, internetAccess: true, denyOut: ['0.0.0.0/0'] },
+    { ...closed, internetAccess: false, headerRules: { 'headed.test': { 'X-Added': 'yes' } } },
+  ]) {
+    const sandbox = await lab.create(policy);
+    await lab.visits();
+    for (const name of names) await lab.run(sandbox, get(`http://${name}/`));
+    const questions = (await lab.visits()).filter(({ service }) => service.startsWith('dns'));
+    const asked = new Set(questions.map(({ detail }) => detail.split(' ')[0]));
+    expect([...asked]).toEqual('headerRules' in policy ? ['headed.test'] : []);
+    expect((await lab.python(sandbox, echo(addresses.other))).stdout).toBe('hello from other\n');
+    await lab.kill(sandbox);
+  }
+});
+
 test('a policy that denies addresses sends addresses on, which it has seen', async () => {
   const sandbox = await lab.create({ internetAccess: true, denyOut: [addresses.attacker], egressProxy });
   await visited();

@@ -40,8 +40,9 @@ type ForwarderOptions = {
 };
 
 /**
- * Answers the questions that sandboxes ask at port 53 of their resolvers. Where a policy names domains, only those can
- * be asked for: a name that nobody may reach would be a way out by itself, to whoever answers for it.
+ * Answers the questions that sandboxes ask at port 53 of their resolvers. Where a policy names domains, or
+ * denies what it does not name, only names that it allows can be asked for: one that nobody may reach would be a way
+ * out by itself, to whoever answers for it.
  */
 export async function startForwarder(options: ForwarderOptions): Promise<void> {
   await takeDatagrams(options);
@@ -179,7 +180,7 @@ async function answerTo(
 
 /** The rule against looking the name up, if there is one. */
 function refusalOf({ policy }: ProxiedSandbox, query: Query): string | undefined {
-  if (policy.domains.length === 0) return undefined;
+  if (policy.domains.length === 0 && !policy.closed) return undefined;
   if (query.type === recordType.ANY) return 'no questions for all records';
   return policy.byName(query.name)?.allowed || policy.headersFor(query.name) ? undefined : policy.fallback;
 }
