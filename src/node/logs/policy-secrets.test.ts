@@ -1,5 +1,9 @@
 import { expect, test } from 'bun:test';
-import { secretsOf, withoutSecrets } from './policy-secrets.ts';
+import type { SandboxNetwork } from '../../protocol/node.ts';
+import { keepSecrets, withoutSecrets } from './policy-secrets.ts';
+
+const secretsOf = (network: SandboxNetwork) => keepSecrets(() => network)();
+const withKey = (key: string) => ({ internetAccess: true, headerRules: { 'a.com': { Key: key } } });
 
 test('values of headers and their words are secret, and a proxy’s password', () => {
   const secrets = secretsOf({
@@ -17,4 +21,19 @@ test('nobody makes the platform look for any number of words', () => {
   expect(secrets.length).toBe(256);
   expect(secrets).toContain('the-key');
   expect(secrets[0]).toBe(words);
+});
+
+test('what a policy proved itself with stays secret under the ones after it, and takes no room from theirs', () => {
+  let network: SandboxNetwork = withKey('the-first-key');
+  const secrets = keepSecrets(() => network);
+  network = withKey('the-second-key');
+  expect(secrets()).toEqual(['the-second-key', 'the-first-key']);
+  network = withKey(Array.from({ length: 10_000 }, (_, index) => `word${index}`).join(' '));
+  expect(secrets()).toEqual(expect.arrayContaining([...secretsOf(network), 'the-first-key']));
+  for (let index = 0; index < 1000; index++) {
+    network = withKey(`key-${index}`);
+    secrets();
+  }
+  expect(secrets()).toContain('key-999');
+  expect(secrets().length).toBeLessThanOrEqual(257);
 });

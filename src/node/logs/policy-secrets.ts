@@ -12,13 +12,30 @@ const secretsMax = 256;
  * What the policy adds to requests or proves itself with: a server may tell it back to the sandbox, and the log must
  * not.
  */
-export function secretsOf({ headerRules = {}, egressProxy }: SandboxNetwork): string[] {
+function secretsOf({ headerRules = {}, egressProxy }: SandboxNetwork): string[] {
   const values = Object.values(headerRules).flatMap(headers => Object.values(headers));
   if (egressProxy?.password !== undefined) values.push(egressProxy.password);
   // The scheme of an authorization is none, what follows it is.
   const words = values.flatMap(value => value.split(/[\s=;,]+/)).sort(longestFirst);
   const all = [...new Set([...values, ...words])].filter(word => word.length >= charactersMin);
   return all.slice(0, secretsMax).sort(longestFirst);
+}
+
+/**
+ * What no entry of a sandbox's log may show: the secrets of its policy, and of those that it has had since, as far as
+ * this was called under them. Programs have what a server told them once, and print it when they like.
+ */
+export function keepSecrets(network: () => SandboxNetwork): () => readonly string[] {
+  let policy = network();
+  let secrets = secretsOf(policy);
+  return () => {
+    const now = network();
+    if (policy === now) return secrets;
+    const own = secretsOf(now);
+    const all = [...new Set([...own, ...secrets])].slice(0, own.length + secretsMax);
+    [policy, secrets] = [now, all.sort(longestFirst)];
+    return secrets;
+  };
 }
 
 const longestFirst = (a: string, b: string) => b.length - a.length;

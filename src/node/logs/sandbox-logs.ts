@@ -5,7 +5,7 @@ import type { NetworkNamespace } from '../native/netns.ts';
 import { LogFollower } from '../agent-client/follow-log.ts';
 import { agentSink } from './agent-sink.ts';
 import { openLogStore, type LogStore } from './log-store.ts';
-import { secretsOf } from './policy-secrets.ts';
+import { keepSecrets } from './policy-secrets.ts';
 
 /** Denied connections of one sandbox that are written down: at once, and then in each second. */
 const denialsMax = 50;
@@ -30,7 +30,8 @@ export type SandboxLogs = Pick<LogStore, 'write'> & {
   /** Somebody has come to the sandbox: its agent is listened to again. */
   wake(sandboxId: string): void;
   /**
-   * Resolves when what its agent has to report now is kept, or it did not answer soon. Before its processes are ended.
+   * Resolves when what its agent has to report now is kept, or it did not answer soon. Before its processes are ended,
+   * and before its policy is replaced: whatever comes later shows no secret of the former one.
    */
   catchUp(sandboxId: string): Promise<void>;
   /** Takes what the agent has reported, and leaves the sandbox alone. Before its processes end or freeze for good. */
@@ -42,46 +43,39 @@ export type SandboxLogs = Pick<LogStore, 'write'> & {
   close(): Promise<void>;
 };
 
-/** Worked out once for each policy that a sandbox has had. */
-function secretsOfPolicy(network: () => SandboxNetwork): () => readonly string[] {
-  let policy = network();
-  let secrets = secretsOf(policy);
-  return () => {
-    const now = network();
-    if (policy !== now) [policy, secrets] = [now, secretsOf(now)];
-    return secrets;
-  };
-}
-
 /** Opens the logs in `directory`. `bytesMax` bounds all of them together: the oldest entries go first. */
 export function openSandboxLogs(options: { directory: string; bytesMax: number; log: Log }): SandboxLogs {
   const store = openLogStore(options);
-  const followers = new Map<string, LogFollower>();
+  const followed = new Map<string, { follower: LogFollower; secrets: () => readonly string[] }>();
   const denials = new Map<string, { left: number; atMs: number; dropped: number }>();
   const leave = async (sandboxId: string) => {
-    const follower = followers.get(sandboxId);
-    followers.delete(sandboxId);
+    const left = followed.get(sandboxId);
+    followed.delete(sandboxId);
     denials.delete(sandboxId);
-    await follower?.stop();
+    await left?.follower.stop();
   };
   return {
     write: store.write,
     async read(request) {
-      await followers.get(request.sandboxId)?.catchUp();
+      await followed.get(request.sandboxId)?.follower.catchUp();
       return store.read(request);
     },
-    wake: sandboxId => followers.get(sandboxId)?.wake(),
-    catchUp: async sandboxId => followers.get(sandboxId)?.catchUp(),
+    wake: sandboxId => followed.get(sandboxId)?.follower.wake(),
+    async catchUp(sandboxId) {
+      const one = followed.get(sandboxId);
+      // What is on its way may show what only the policy up to now knows of.
+      one?.secrets();
+      await one?.follower.catchUp();
+    },
     follow({ sandboxId, namespace, controlToken, network }, createdMs) {
       void leave(sandboxId);
-      followers.set(
-        sandboxId,
-        new LogFollower(
-          { sandboxId, namespace, controlToken, createdMs },
-          agentSink(store, sandboxId, secretsOfPolicy(network)),
-          options.log,
-        ),
+      const secrets = keepSecrets(network);
+      const follower = new LogFollower(
+        { sandboxId, namespace, controlToken, createdMs },
+        agentSink(store, sandboxId, secrets),
+        options.log,
       );
+      followed.set(sandboxId, { follower, secrets });
     },
     leave,
     denied(sandboxId, { host, port, rule }) {
@@ -113,7 +107,7 @@ export function openSandboxLogs(options: { directory: string; bytesMax: number; 
       );
     },
     async close() {
-      await Promise.all([...followers.keys()].map(leave));
+      await Promise.all([...followed.keys()].map(leave));
       await store.close();
     },
   };

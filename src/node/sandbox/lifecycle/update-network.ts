@@ -11,7 +11,7 @@ export type UpdateParts = {
   sandboxes: Sandboxes;
   records: Pick<Records, 'write'>;
   egress: Pick<Egress, 'trusted' | 'update'>;
-  logs: Pick<SandboxLogs, 'write'>;
+  logs: Pick<SandboxLogs, 'write' | 'catchUp'>;
 };
 
 /** Replaces what may leave a sandbox; one update after the other. Errors: `not_found`, `internal`. */
@@ -30,6 +30,8 @@ async function replace(parts: UpdateParts, running: Running, network: SandboxNet
   const { sandboxId, processes, policyInForce } = running;
   const authorities = egress.trusted(network);
   if (authorities === undefined && policyInForce && Bun.deepEquals(policyInForce, network)) return;
+  // What programs have printed up to now is looked through for what this policy has, and the next one may not.
+  await logs.catchUp(sandboxId);
   const record = { ...running.record, network };
   // Until all of it is done it is not certain what is in force.
   const updating = sandboxes.transition(running, { ...running, record, policyInForce: null });
