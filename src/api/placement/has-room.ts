@@ -4,18 +4,19 @@ import type { Db } from '../database/db.ts';
 import { prepared, together } from '../database/prepared.ts';
 import { type Demands, machinesApart, noDemands } from './demands.ts';
 import { allocationsIn, allocationsQuery, nodeAllocation, nothingPromised } from './node-status.ts';
+import { isCluster, type Nodes } from './nodes.ts';
 import { roomOf } from './room.ts';
 
 /** A sandbox that is to be on a machine; `sandboxId` is its own, where it has a row already. */
 type Wanted = { nodeId: string; cpuCount: number; memoryMiB: number; sandboxId?: string };
 
 /**
- * Whether a machine takes a sandbox: it was not given up, has none that this one is to be apart from, and what it
- * has promised leaves room. It stays so until the transaction ends, so that two processes can't give the last room
- * away. One machine alone decides by itself.
+ * Whether a machine takes a sandbox: it was not given up or taken out, has none that this one is to be apart from, and
+ * what it has promised leaves room. It stays so until the transaction ends, so that two processes can't give the last
+ * room away. One machine alone decides by itself.
  */
 export async function hasRoom(
-  db: Db,
+  { db, nodes }: { db: Db; nodes: Nodes },
   { nodeId, cpuCount, memoryMiB, sandboxId }: Wanted,
   demands: Demands = noDemands,
 ): Promise<boolean> {
@@ -25,7 +26,7 @@ export async function hasRoom(
     machineRow.queryOf(db, { nodeId }, ['locked']),
     allocationsQuery(db, [nodeId]),
   ]);
-  if (!machine) return true;
+  if (!machine) return !isCluster(nodes);
   if ((await machinesApart(db, demands, sandboxId)).has(nodeId)) return false;
   if (machine.given_up === 1) return false;
   return roomOf(infoOf(machine), allocationsIn(rows).get(nodeId) ?? nothingPromised).fits({ cpuCount, memoryMiB });

@@ -4,6 +4,7 @@ import type { Db } from '../database/db.ts';
 import { assert } from '../../base/error.ts';
 import { prepared, together } from '../database/prepared.ts';
 import type { WantedNodeStatus } from '../database/schema.ts';
+import { isCluster, type Nodes } from './nodes.ts';
 
 /** What the operator wants of a machine, and since when. */
 export type NodeStatusRecord = { nodeId: string; status: WantedNodeStatus; changedAtUs: number };
@@ -156,7 +157,8 @@ const allocations = prepared<NamedNodes, AllocationRow, 'named'>((db, parameter,
 });
 
 /** Whether a machine of a cluster was taken out for good: nobody speaks with it any more. */
-export async function isForgotten(db: Db, nodeId: string): Promise<boolean> {
+export async function isForgotten({ db, nodes }: { db: Db; nodes: Nodes }, nodeId: string): Promise<boolean> {
+  if (!isCluster(nodes)) return false;
   const row = await db.selectFrom('cluster_nodes').select('node_id').where('node_id', '=', nodeId).executeTakeFirst();
   return row === undefined;
 }

@@ -29,6 +29,9 @@ export type Nodes = {
   readonly carried?: Carried;
 };
 
+/** Whether the machines are those of a cluster, which can be taken out. */
+export const isCluster = ({ away }: Nodes): boolean => away !== undefined;
+
 /** The one node of an installation on a single machine. */
 export function singleNode(nodeId: string, protocol: NodeProtocol): Nodes {
   return {

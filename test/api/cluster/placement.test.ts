@@ -3,6 +3,9 @@ import { testUnless } from '../../support/skip.ts';
 import { postgresPrograms, withoutPostgres } from '../postgres.ts';
 import { hasRoom } from '../../../src/api/placement/has-room.ts';
 import { demandsOf } from '../../../src/api/sandbox/rules/demands.ts';
+import { forgetNode } from '../../../src/api/cluster/rules/forget.ts';
+import { deleteClusterNode } from '../../../src/api/cluster/store/nodes.ts';
+import { until } from '../platform.ts';
 import { type FakeCluster, startFakeCluster } from '../support/fake-cluster.ts';
 
 // Where sandboxes are placed by several control processes at once: what they ask for by their metadata, and limits.
@@ -62,14 +65,18 @@ postgresTest(
     for (const { status, message } of refused)
       expect([status, message]).toEqual([503, expect.stringContaining('atoll.apart=database')]);
     // Who goes to another machine is asked again in the transaction that takes its place there.
-    const { db } = cluster.apis[0]?.parts ?? {};
+    const { db, nodes } = cluster.apis[0]?.parts ?? {};
     const rows = (await db?.selectFrom('sandboxes').select(['sandbox_id', 'team_id', 'node_id']).execute()) ?? [];
     const [mover, there] = rows;
-    if (!db || !mover || !there) throw new Error('there are three sandboxes');
+    if (!db || !nodes || !mover || !there) throw new Error('there are three sandboxes');
     const demands = demandsOf({ teamId: mover.team_id, metadata: apart.metadata });
     const one = { cpuCount: 1, memoryMiB: 128, sandboxId: mover.sandbox_id };
-    expect(await db.transaction().execute(db => hasRoom(db, { ...one, nodeId: there.node_id }, demands))).toBe(false);
-    expect(await db.transaction().execute(db => hasRoom(db, { ...one, nodeId: mover.node_id }, demands))).toBe(true);
+    expect(
+      await db.transaction().execute(db => hasRoom({ db, nodes }, { ...one, nodeId: there.node_id }, demands)),
+    ).toBe(false);
+    expect(
+      await db.transaction().execute(db => hasRoom({ db, nodes }, { ...one, nodeId: mover.node_id }, demands)),
+    ).toBe(true);
     // Others may be where these are, and what has ended makes room.
     expect((await storm(cluster, 4, { metadata: { 'atoll.apart': 'web', 'atoll.node.zone': 'b' } })).made).toHaveLength(
       2,
@@ -102,4 +109,48 @@ postgresTest('the limits of teams and machines hold over all control processes t
   expect(over.made).toHaveLength(15);
   for (const { status, message } of over.refused)
     expect([status, message]).toEqual([503, expect.stringMatching(/room|that much left/)]);
+});
+
+postgresTest(
+  'what is put on a machine while that is taken out is seen, and nothing comes there afterwards',
+  async () => {
+    await using cluster = await startFakeCluster(programs ?? '', { controls: 1, machines: [size, size] });
+    const { parts } = cluster.apis[0] ?? {};
+    const [sandboxId = ''] = (await storm(cluster, 1)).made;
+    const nodeId = cluster.machines.find(({ node }) => node.executions().length === 0)?.nodeId;
+    if (!parts || nodeId === undefined) throw new Error('there are a control process and two machines');
+    const { db, nodes } = parts;
+    const wanted = { nodeId, cpuCount: 1, memoryMiB: 128 };
+    const isLocked = Promise.withResolvers<void>();
+    const put = db.transaction().execute(async db => {
+      expect(await hasRoom({ db, nodes }, wanted)).toBe(true);
+      isLocked.resolve();
+      // A window: who takes the machine out meanwhile waits for the lock.
+      await Bun.sleep(300);
+      await db.updateTable('sandboxes').set({ node_id: nodeId }).where('sandbox_id', '=', sandboxId).execute();
+    });
+    await isLocked.promise;
+    await expect(forgetNode(parts, nodeId)).rejects.toMatchObject({ code: 'conflict' });
+    await put;
+    await deleteClusterNode(db, nodeId);
+    expect(await db.transaction().execute(db => hasRoom({ db, nodes }, wanted))).toBe(false);
+  },
+);
+
+postgresTest('a row that stayed on a machine that was taken out goes, whatever was done with it', async () => {
+  await using cluster = await startFakeCluster(programs ?? '', { controls: 1, machines: [size, size] });
+  const { parts } = cluster.apis[0] ?? {};
+  const nodeId = cluster.machines[0]?.nodeId;
+  if (!parts || nodeId === undefined) throw new Error('there are a control process and two machines');
+  const { db } = parts;
+  const states = ['starting', 'pausing', 'resuming', 'snapshotting', 'moving', 'killing', 'running'] as const;
+  const { made } = await storm(cluster, states.length);
+  await deleteClusterNode(db, nodeId);
+  await until(() => parts.nodes.list().length === 1);
+  for (const [number, state] of states.entries()) {
+    const change = { state, node_id: nodeId, ...(state === 'running' && { end_at_us: 0 }) };
+    const sandboxId = made[number] ?? '';
+    await db.updateTable('sandboxes').set(change).where('sandbox_id', '=', sandboxId).execute();
+  }
+  await until(async () => (await db.selectFrom('sandboxes').select(['sandbox_id', 'state']).execute()).length === 0);
 });

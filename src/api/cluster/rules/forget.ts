@@ -1,6 +1,7 @@
 import { AtollError } from '../../../base/error.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { sandboxStates } from '../../../protocol/state.ts';
+import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import type { SandboxDirectory } from '../../sandbox/directory/directory.ts';
 import type { SandboxFacts } from '../../sandbox/record.ts';
@@ -8,7 +9,7 @@ import { sandboxesOn } from '../../sandbox/store/read.ts';
 import { cancelResume } from '../../sandbox/store/resume.ts';
 import { deleteSandbox } from '../../sandbox/store/state.ts';
 import { forgetVolumeRemovalsOn } from '../../volume/store/removals.ts';
-import { deleteClusterNode, listClusterNodes } from '../store/nodes.ts';
+import { deleteClusterNode, lockClusterNode } from '../store/nodes.ts';
 import type { Authority } from './authority.ts';
 import { requireCluster } from './join.ts';
 import type { Machines } from './machines.ts';
@@ -30,16 +31,7 @@ export type ForgetDeps = {
 export async function forgetNode(deps: ForgetDeps, nodeId: string): Promise<{ lost: number; stored: number }> {
   requireCluster(deps.authority);
   const { db, directory } = deps;
-  if (!(await listClusterNodes(db)).some(node => node.nodeId === nodeId))
-    throw new AtollError('not_found', `Node "${nodeId}" was not found`);
-  const left = (await sandboxesOn(db, nodeId, sandboxStates)).filter(sandbox => sandbox.nodeId === nodeId);
-  if (left.length > 0 && deps.machines?.usable().some(({ node }) => node.nodeId === nodeId))
-    throw new AtollError(
-      'conflict',
-      `Node "${nodeId}" is in reach and has ${left.length} sandboxes: end them, or stop the machine first`,
-    );
-  await deleteClusterNode(db, nodeId);
-  await forgetVolumeRemovalsOn(db, nodeId);
+  const left = await inTransaction(db, db => takeOut(db, nodeId, deps.machines));
   const stored: SandboxFacts[] = [];
   for (const sandbox of left) {
     const kept = await keptElsewhere(deps, sandbox);
@@ -51,6 +43,20 @@ export async function forgetNode(deps: ForgetDeps, nodeId: string): Promise<{ lo
     await deleteSandbox(db, sandbox, sandboxStates, { reason: 'lost', atUs: deps.clock() });
   }
   return { lost: left.length - stored.length, stored: stored.length };
+}
+
+/** Removes a machine, and answers what is on it: no other sandbox comes there, as each asks for the machine's row. */
+async function takeOut(db: Db, nodeId: string, machines: Machines | null): Promise<SandboxFacts[]> {
+  if (!(await lockClusterNode(db, nodeId))) throw new AtollError('not_found', `Node "${nodeId}" was not found`);
+  const left = (await sandboxesOn(db, nodeId, sandboxStates)).filter(sandbox => sandbox.nodeId === nodeId);
+  if (left.length > 0 && machines?.usable().some(({ node }) => node.nodeId === nodeId))
+    throw new AtollError(
+      'conflict',
+      `Node "${nodeId}" is in reach and has ${left.length} sandboxes: end them, or stop the machine first`,
+    );
+  await deleteClusterNode(db, nodeId);
+  await forgetVolumeRemovalsOn(db, nodeId);
+  return left;
 }
 
 /** The sandbox as paused, where what it has kept is in the store: a resume that was under way ends with the machine. */

@@ -128,6 +128,12 @@ export async function giveUpNodes(db: Db, beforeUs: number): Promise<string[]> {
   return rows.map(row => row.node_id);
 }
 
+/** Whether a machine has joined, which stays so until the transaction ends. */
+export async function lockClusterNode(db: Db, nodeId: string): Promise<boolean> {
+  const query = db.selectFrom('cluster_nodes').select('node_id').where('node_id', '=', nodeId);
+  return (await query.forUpdate().executeTakeFirst()) !== undefined;
+}
+
 /** A machine that was given up, which stays so until the transaction ends; null for any other. */
 export async function lockGivenUp(db: Db, nodeId: string): Promise<ClusterNode | null> {
   const row = await db

@@ -1,3 +1,4 @@
+import { isForgotten } from '../../placement/node-status.ts';
 import { sandboxesLeftIn, takeOverSandbox } from '../store/read.ts';
 import { moveSandbox } from '../store/state.ts';
 import { killSandboxWorkflow } from '../workflows/kill-steps.ts';
@@ -38,7 +39,8 @@ async function finish(deps: LeftoversDeps, listed: SandboxFacts): Promise<void> 
   if (sandbox.state === 'moving') return deps.busy.while(sandbox.executionId, () => settleMove(deps, sandbox));
   if (sandbox.state !== 'starting' && sandbox.state !== 'killing') return void (await settleSandbox(deps, sandbox));
   // Whoever was creating it may only stand still.
-  if (sandbox.state === 'starting') await deps.nodes.get(sandbox.nodeId).withdraw(sandbox);
+  if (sandbox.state === 'starting' && !(await isForgotten(deps, sandbox.nodeId)))
+    await deps.nodes.get(sandbox.nodeId).withdraw(sandbox);
   const marked =
     sandbox.state === 'killing' ? sandbox : await moveSandbox(deps.db, sandbox, ['starting'], 'killing', replicaId);
   if (marked) await killSandboxWorkflow(deps, marked);

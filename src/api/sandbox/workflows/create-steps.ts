@@ -71,7 +71,7 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
       const limits = deps.limitsOf(team);
       const row = { ...sandbox, replicaId: deps.busy.replicaId };
       const outcome = await insertSandbox(deps.db, row, limits, repeatable, db =>
-        hasRoom(db, sandbox, demandsOf(sandbox)),
+        hasRoom({ db, nodes: deps.nodes }, sandbox, demandsOf(sandbox)),
       );
       if (outcome === 'key_taken') throw requestUnderWay();
       if (outcome === 'volume_gone')

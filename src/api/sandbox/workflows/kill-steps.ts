@@ -45,7 +45,7 @@ export const killSandboxSteps: readonly Step<KillContext>[] = [
       if (nextNodeId !== null && nextNodeId !== sandbox.nodeId && !(await isGone(deps.db, nextNodeId)))
         await endAt(deps.nodes.get(nextNodeId), sandbox, reason);
       // Only what is in the store is left of one whose machine was taken out; nobody refers to that from here on.
-      if (sandbox.durability === 'cluster' && (await isForgotten(deps.db, sandbox.nodeId))) return;
+      if (await isForgotten(deps, sandbox.nodeId)) return;
       await endAt(deps.nodes.get(sandbox.nodeId), sandbox, reason);
     },
   },

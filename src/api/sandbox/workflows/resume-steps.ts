@@ -77,7 +77,8 @@ export const resumeSandboxSteps: readonly Step<ResumeContext>[] = [
       const size = { nodeId, cpuCount, memoryMiB, sandboxId };
       // What it demands of its machine it has at home already, and others that are there since keep it from no place.
       const demands = nodeId === sandbox.nodeId ? noDemands : demandsOf(sandbox);
-      const resuming = await beginResume(deps.db, sandbox, claim, limit, db => hasRoom(db, size, demands));
+      const { nodes } = deps;
+      const resuming = await beginResume(deps.db, sandbox, claim, limit, db => hasRoom({ db, nodes }, size, demands));
       if (resuming === 'full')
         throw new AtollError(
           'rate_limited',

@@ -1,5 +1,6 @@
 import type { ExecutionRef, NodeProtocol, PausedSandbox } from '../../../protocol/node.ts';
 import { microsPerSecond } from '../../../base/clock.ts';
+import { isForgotten } from '../../placement/node-status.ts';
 import { finishPause, returnToRunning } from '../store/pause.ts';
 import { cancelResume, finishResume } from '../store/resume.ts';
 import { findExecution } from '../store/read.ts';
@@ -20,14 +21,16 @@ export const unsettledStates = ['pausing', 'resuming', 'snapshotting'] as const;
  * has left to do. It may be repeated, and changes nothing of a sandbox that has moved on by itself.
  */
 export async function settleSandbox(deps: SettleDeps, sandbox: SandboxRecord): Promise<SandboxRecord | null> {
-  const settled = await settle(deps, sandbox, deps.nodes.get(sandbox.nodeId));
+  const settled = (await isForgotten(deps, sandbox.nodeId))
+    ? await settleForgotten(deps, sandbox)
+    : await settle(deps, sandbox, deps.nodes.get(sandbox.nodeId));
   if (settled) deps.directory.apply(settled);
   if (settled?.state === 'running' && !keepsRules(sandbox)) await applyNetwork(deps, settled);
   return settled;
 }
 
 async function settle(deps: SettleDeps, sandbox: SandboxRecord, node: NodeProtocol): Promise<SandboxRecord | null> {
-  const { clock, db, directory, log } = deps;
+  const { clock, db } = deps;
   const { sandboxId, executionId, nextExecutionId } = sandbox;
   const next = nextExecutionId !== null && { sandboxId, executionId, nextExecutionId };
   if (next) {
@@ -52,8 +55,21 @@ async function settle(deps: SettleDeps, sandbox: SandboxRecord, node: NodeProtoc
   }
   // One that its node has set aside is not gone: an operator decides.
   if ((await node.listSetAside()).some(listed => listed.sandboxId === sandboxId)) return null;
+  return lose(deps, sandbox);
+}
+
+/** Only what is in the store is left of a sandbox whose machine was taken out. */
+async function settleForgotten(deps: SettleDeps, sandbox: SandboxRecord): Promise<SandboxRecord | null> {
+  const { nextExecutionId, durability } = sandbox;
+  if (durability === 'cluster' && nextExecutionId !== null)
+    return cancelResume(deps.db, { ...sandbox, nextExecutionId });
+  return lose(deps, sandbox);
+}
+
+/** Forgets a sandbox that is gone, where nobody has gone on with it since it was read. */
+export async function lose({ clock, db, directory, log }: SettleDeps, sandbox: SandboxRecord): Promise<null> {
   if (await deleteLost(db, sandbox, clock())) {
-    log.error('a sandbox is gone from its node', { sandboxId, state: sandbox.state });
+    log.error('a sandbox is gone from its node', { sandboxId: sandbox.sandboxId, state: sandbox.state });
     directory.close(sandbox);
   }
   return null;

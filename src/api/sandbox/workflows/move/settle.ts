@@ -2,7 +2,7 @@ import { AtollError, messageOf } from '../../../../base/error.ts';
 import type { Clock } from '../../../../base/clock.ts';
 import { newUuid } from '../../../../base/id.ts';
 import type { NodeProtocol, PausedSandbox } from '../../../../protocol/node.ts';
-import { isGone } from '../../../placement/node-status.ts';
+import { isForgotten, isGone } from '../../../placement/node-status.ts';
 import type { SandboxDirectory } from '../../directory/directory.ts';
 import type { SandboxRecord } from '../../record.ts';
 import type { BusyExecutions } from '../../rules/busy.ts';
@@ -10,8 +10,7 @@ import { startSettings } from '../../rules/start-settings.ts';
 import { finishMove, recordNextRun } from '../../store/move.ts';
 import { finishPause } from '../../store/pause.ts';
 import { findExecution } from '../../store/read.ts';
-import { deleteLost } from '../../store/state.ts';
-import { findBegun, runOn } from '../settle.ts';
+import { findBegun, lose, runOn } from '../settle.ts';
 import { applyNetwork, tellNetwork, type ApplyDeps } from '../network-steps.ts';
 
 /** Dependencies of settling a move. */
@@ -70,11 +69,12 @@ async function finishBegun(
 
 /** Lets a sandbox that no other machine has run where it was. Null where it is gone, or somebody else's by now. */
 async function goBack(deps: SettleMoveDeps, sandbox: SandboxRecord): Promise<SandboxRecord | null> {
-  const { db, clock, directory, log } = deps;
+  const { db, clock } = deps;
   const { sandboxId, executionId, nodeId, nextNodeId, nextExecutionId } = sandbox;
   const isStored = sandbox.durability === 'cluster';
   // Its machine does not run it any more, and does not come back with it; what is in the store is there.
   if (isStored && (await isGone(db, nodeId))) return finishPause(db, sandbox, { kept: 'memory' }, clock(), 'cluster');
+  if (await isForgotten(deps, nodeId)) return lose(deps, sandbox);
   const node = deps.nodes.get(nodeId);
   if (nextNodeId === nodeId && nextExecutionId !== null) {
     const begun = await findBegun(node, { sandboxId, executionId: nextExecutionId });
@@ -87,11 +87,7 @@ async function goBack(deps: SettleMoveDeps, sandbox: SandboxRecord): Promise<San
   // One that its node has set aside is not gone: an operator decides.
   if ((await node.listSetAside()).some(listed => listed.sandboxId === sandboxId)) return null;
   if (isStored) return finishPause(db, sandbox, { kept: 'memory' }, clock(), 'cluster');
-  if (await deleteLost(db, sandbox, clock())) {
-    log.error('a sandbox is gone from its node', { sandboxId, state: sandbox.state });
-    directory.close(sandbox);
-  }
-  return null;
+  return lose(deps, sandbox);
 }
 
 /** One that its own machine can't let run any more, either, stays paused: nothing of it is lost. */

@@ -92,7 +92,7 @@ const moveSandboxSteps: readonly Step<MoveContext>[] = [
       if (sandbox.state === 'moving') return;
       const { sandboxId, cpuCount, memoryMiB } = sandbox;
       const moving = await beginMove(deps.db, sandbox, { nextNodeId, replicaId: deps.busy.replicaId }, db =>
-        hasRoom(db, { nodeId: nextNodeId, cpuCount, memoryMiB, sandboxId }, demandsOf(sandbox)),
+        hasRoom({ db, nodes: deps.nodes }, { nodeId: nextNodeId, cpuCount, memoryMiB, sandboxId }, demandsOf(sandbox)),
       );
       if (moving === 'node_full')
         throw new AtollError('unavailable', 'The machine that was chosen has no room any more');
