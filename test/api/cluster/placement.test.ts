@@ -3,6 +3,11 @@ import { testUnless } from '../../support/skip.ts';
 import { postgresPrograms, withoutPostgres } from '../postgres.ts';
 import { hasRoom } from '../../../src/api/placement/has-room.ts';
 import { demandsOf } from '../../../src/api/sandbox/rules/demands.ts';
+import { AtollError } from '../../../src/base/error.ts';
+import { nodeFull } from '../../../src/protocol/no-room.ts';
+import type { DurableSnapshots } from '../../../src/api/blob/rules/snapshots.ts';
+import { forkSandbox } from '../../../src/api/sandbox/workflows/fork.ts';
+import { findTeam } from '../../../src/api/team/store/team.ts';
 import { forgetNode } from '../../../src/api/cluster/rules/forget.ts';
 import { deleteClusterNode } from '../../../src/api/cluster/store/nodes.ts';
 import { until } from '../platform.ts';
@@ -153,4 +158,36 @@ postgresTest('a row that stayed on a machine that was taken out goes, whatever w
     await db.updateTable('sandboxes').set(change).where('sandbox_id', '=', sandboxId).execute();
   }
   await until(async () => (await db.selectFrom('sandboxes').select(['sandbox_id', 'state']).execute()).length === 0);
+});
+
+postgresTest('a fork that is made elsewhere, because its source has no room, has an ID of its own', async () => {
+  const memory = { architecture: 'x64', kernel: '6.1', criu: '4.0', cpuFlags: [], agent: 'a' };
+  const able = { ...size, restores: memory };
+  await using cluster = await startFakeCluster(programs ?? '', { controls: 1, machines: [able, able] });
+  const { parts } = cluster.apis[0] ?? {};
+  const [sandboxID = ''] = (await storm(cluster, 1)).made;
+  const home = cluster.machines.find(({ node }) => node.executions().length === 1);
+  const team = parts && (await findTeam(parts.db, { slug: 't' }));
+  if (!parts || !home || !team) throw new Error('there are a control process, a team and a sandbox');
+  home.node.before = async call => {
+    if (call === 'create') throw new AtollError('unavailable', 'it is full', { detail: nodeFull });
+  };
+  const durableSnapshots = {
+    isUsable: true,
+    store: async () => {},
+    facts: async () => ({ driver: 'crun', kept: 'memory', memory }),
+  } as unknown as DurableSnapshots;
+  const options = { seconds: 60, count: 1 };
+  const [fork] = await forkSandbox(
+    { ...parts, durableSnapshots },
+    team,
+    sandboxID,
+    options,
+    new AbortController().signal,
+  );
+  if (!fork || !('sandbox' in fork)) throw new Error('it was not made', { cause: fork });
+  expect(fork.sandbox.nodeId).not.toBe(home.nodeId);
+  const past = await parts.db.selectFrom('past_sandboxes').select(['sandbox_id', 'node_id']).execute();
+  expect(past).toMatchObject([{ node_id: home.nodeId }]);
+  expect(past[0]?.sandbox_id).not.toBe(fork.sandbox.sandboxId);
 });

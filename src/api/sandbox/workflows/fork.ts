@@ -115,7 +115,9 @@ async function startSomewhere(context: Context, elsewhere: Elsewhere, signal: Ab
     const place = await elsewhere();
     if (!place) throw error;
     const { nodeId, node } = place;
-    return createSandboxWorkflow({ ...context, node, sandbox: { ...context.sandbox, nodeId } }, signal);
+    // The first one is remembered as one that was on the machine without room.
+    const sandbox = { ...context.sandbox, nodeId, sandboxId: newSandboxId(), executionId: newUuid() };
+    return createSandboxWorkflow({ ...context, node, sandbox }, signal);
   }
 }
 
