@@ -51,7 +51,7 @@ const changes: Record<string, Change> = {
     becomes: { pausing: 'running', snapshotting: 'running', moving: 'running' },
   },
   'begin a resume': {
-    run: (db, sandbox) => beginResume(db, sandbox, { nextExecutionId, replicaId }, 100),
+    run: (db, sandbox) => beginResume(db, sandbox, { nextExecutionId, replicaId, nowUs }, 100),
     becomes: { paused: 'resuming' },
   },
   'finish a resume': {

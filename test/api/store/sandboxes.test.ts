@@ -63,10 +63,13 @@ onEachDatabase(database => {
     expect(await findSandbox(db, mine.teamId, 'fourth')).toBeNull();
     expect(await stateCounts(db)).toEqual(new Map(Object.entries({ starting: 1, running: 1, paused: 1 })) as never);
     expect(await runningCounts(db)).toEqual(new Map([[theirs.teamId, 1]]));
-    const next = { nextExecutionId: 'next', replicaId: 'r' };
+    const next = { nextExecutionId: 'next', replicaId: 'r', nodeId: 'node-2', nowUs: startUs + 7 };
     expect(await beginResume(db, record(mine.teamId, 'paused'), next, 1)).toBe('full');
     expect(await beginResume(db, record(mine.teamId, 'paused'), next, 2, async () => false)).toBe('node_full');
     expect(await beginResume(db, record(mine.teamId, 'paused'), next, 2)).toMatchObject({ state: 'resuming' });
+    // By the clock that all processes share.
+    const homes = await db.selectFrom('sandbox_homes').select(['node_id', 'left_at_us']).execute();
+    expect(homes).toEqual([{ node_id: 'node-1', left_at_us: startUs + 7 }]);
   });
 
   test('a team is told which of its sandboxes are between two states, so many at most', async () => {
@@ -282,6 +285,7 @@ onEachDatabase(database => {
     // Where a sandbox was is known to its team, also when it is gone.
     await deleteSandbox(db, back, ['paused'], { reason: 'lost', atUs: startUs });
     expect(await eventsOf(db, 'b')).toEqual(['killed']);
+    expect(await db.selectFrom('past_sandboxes').select('ended_at_us').execute()).toEqual([{ ended_at_us: startUs }]);
     const places = await placesOf(db, mine.teamId, ['a', 'b', 'none']);
     expect(places.toSorted((one, other) => (one.sandboxId < other.sandboxId ? -1 : 1))).toEqual([
       { sandboxId: 'a', nodeId: 'node-1' },

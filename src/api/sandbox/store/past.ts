@@ -1,25 +1,23 @@
 import type { Db } from '../../database/db.ts';
 import { prepared } from '../../database/prepared.ts';
 
+type PastRow = { sandbox_id: string; team_id: string; node_id: string; ended_at_us: number };
+
 /** Records whose a sandbox was whose row was removed. */
-export async function recordPastSandbox(
-  db: Db,
-  row: { sandbox_id: string; team_id: string; node_id: string },
-): Promise<void> {
-  await insertPast(db, { ...row, ended_at_us: Date.now() * 1000 });
+export async function recordPastSandbox(db: Db, row: PastRow): Promise<void> {
+  await insertPast(db, row);
 }
 
-const insertPast = prepared<{ sandbox_id: string; team_id: string; node_id: string; ended_at_us: number }>(
-  (db, parameter) =>
-    db
-      .insertInto('past_sandboxes')
-      .values({
-        sandbox_id: parameter('sandbox_id'),
-        team_id: parameter('team_id'),
-        node_id: parameter('node_id'),
-        ended_at_us: parameter('ended_at_us'),
-      })
-      .onConflict(conflict => conflict.column('sandbox_id').doNothing()),
+const insertPast = prepared<PastRow>((db, parameter) =>
+  db
+    .insertInto('past_sandboxes')
+    .values({
+      sandbox_id: parameter('sandbox_id'),
+      team_id: parameter('team_id'),
+      node_id: parameter('node_id'),
+      ended_at_us: parameter('ended_at_us'),
+    })
+    .onConflict(conflict => conflict.column('sandbox_id').doNothing()),
 );
 
 /** Some of the sandboxes that have ended before `beforeUs` on these machines, and whose logs are on them alone. */

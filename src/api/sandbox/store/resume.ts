@@ -7,6 +7,8 @@ import { sandboxOfRow } from './row.ts';
 import type { SandboxRecord } from '../record.ts';
 
 type Execution = { sandboxId: string; executionId: string };
+/** Who resumes a sandbox, as what, and where. */
+type Claim = { nextExecutionId: string; replicaId: string; nodeId?: string; nowUs: number };
 
 /**
  * `paused` → `resuming` on a machine, unless the team already occupies `concurrentMax` places or the machine has no
@@ -15,7 +17,7 @@ type Execution = { sandboxId: string; executionId: string };
 export async function beginResume(
   db: Db,
   sandbox: Execution & { teamId: string; nodeId?: string },
-  { nextExecutionId, replicaId, nodeId }: { nextExecutionId: string; replicaId: string; nodeId?: string },
+  { nextExecutionId, replicaId, nodeId, nowUs }: Claim,
   concurrentMax: number,
   hasRoom?: (db: Db) => Promise<boolean>,
 ): Promise<SandboxRecord | 'full' | 'node_full' | null> {
@@ -36,7 +38,7 @@ export async function beginResume(
       .returningAll()
       .executeTakeFirst();
     if (row && nodeId !== undefined && sandbox.nodeId !== undefined && sandbox.nodeId !== nodeId)
-      await recordHome(db, { sandboxId: row.sandbox_id, nodeId: sandbox.nodeId, leftAtUs: Date.now() * 1000 });
+      await recordHome(db, { sandboxId: row.sandbox_id, nodeId: sandbox.nodeId, leftAtUs: nowUs });
     return row ? sandboxOfRow(row) : null;
   });
 }

@@ -212,7 +212,8 @@ export async function undoPublish(
 
 async function recordEnd(db: Db, row: Row, ended: { reason: KillReason; atUs: number }): Promise<void> {
   if (row.state !== 'starting' && row.state !== 'killing') await writeKilled(db, sandboxOfRow(row), ended);
-  await recordPastSandbox(db, { sandbox_id: row.sandbox_id, team_id: row.team_id, node_id: row.node_id });
+  const { sandbox_id, team_id, node_id } = row;
+  await recordPastSandbox(db, { sandbox_id, team_id, node_id, ended_at_us: ended.atUs });
 }
 
 const remove = prepared<Execution, Row, SandboxState>((db, parameter, from) =>

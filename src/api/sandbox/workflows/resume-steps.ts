@@ -72,7 +72,7 @@ export const resumeSandboxSteps: readonly Step<ResumeContext>[] = [
       const { deps, team, sandbox, nextExecutionId, nodeId } = context;
       if (sandbox.nextExecutionId === nextExecutionId) return;
       const limit = deps.limitsOf(team).concurrentSandboxes;
-      const claim = { nextExecutionId, replicaId: deps.busy.replicaId, nodeId };
+      const claim = { nextExecutionId, replicaId: deps.busy.replicaId, nodeId, nowUs: deps.clock() };
       const { sandboxId, cpuCount, memoryMiB } = sandbox;
       const size = { nodeId, cpuCount, memoryMiB, sandboxId };
       // What it demands of its machine it has at home already, and others that are there since keep it from no place.
