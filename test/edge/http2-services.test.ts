@@ -6,7 +6,7 @@ import { connect } from 'node:http2';
 import { localAuthority } from '../../src/supervisor/certificates/local-authority.ts';
 import { type Fixture, startFixture } from './support/fixture.ts';
 import { type Http2Service, startHttp2Service } from './support/http2-service.ts';
-import { flag, frame, frameType, framesOf, headFrame, preface } from '../attacks/support/http2-frames.ts';
+import { flag, frame, frameType, framesOf, headFrame, preface, setting } from '../attacks/support/http2-frames.ts';
 import { RawSocket, startRawServer } from './support/raw-socket.ts';
 
 // Services that speak HTTP/2 alone, asked by clients that speak HTTP/1.1.
@@ -218,4 +218,35 @@ test('a service that says farewell between two requests is asked over another co
     expect(await status).toBe(200);
   }
   while (fixture.edge.stats().inSandboxes > 0) await Bun.sleep(2);
+});
+
+test('a service that opens its windows and answers without reading is sent no more than has a bound', async () => {
+  using server = startRawServer();
+  const ask = sandboxWith('deaf', server);
+  const first = ask('/');
+  const old = await server.accept();
+  await old.expect('\r\n\r\n');
+  old.send(greeting);
+  const kept = await server.accept();
+  await answerOn(kept);
+  expect((await first).status).toBe(200);
+  kept.send(frame(frameType.settings, 0, 0, setting(4, 2 ** 31 - 1)));
+  kept.send(frame(frameType.window, 0, 0, Buffer.from([0x7f, 0, 0, 0])));
+  kept.pause();
+  const { stats } = fixture.edge;
+  const most = 500;
+  let answered = 0;
+  for (let isOver = true; isOver && answered < most;) {
+    const answer = ask('/', { method: 'POST', body: 'x'.repeat(60_000) });
+    while (stats().inSandboxes === 0) await Bun.sleep(1);
+    kept.send(headFrame(3 + 2 * answered, [[':status', '200']], flag.endHeaders | flag.endStream));
+    expect((await answer).status).toBe(200);
+    answered++;
+    // A request whose body is not with the service goes on.
+    for (let wait = 0; wait < 100 && stats().inSandboxes > 0; wait++) await Bun.sleep(2);
+    isOver = stats().inSandboxes === 0;
+  }
+  expect(answered).toBeLessThan(most);
+  kept.reset();
+  while (stats().inSandboxes > 0) await Bun.sleep(2);
 });

@@ -25,19 +25,14 @@ async function startUnread(limits: Record<string, number>) {
   fixture.sandbox('one');
   fixture.mapPort(80, service.port ?? 0);
   const client = await RawSocket.connect(fixture.port);
-  client.send(Buffer.concat([preface, frame(frameType.settings, 0, 0, setting(initialWindow, 0)), window(0, 1 << 20)]));
+  client.send(Buffer.concat([preface, frame(frameType.settings, 0, 0, setting(initialWindow, 0)), window(0, 1 << 30)]));
   const frames = () => framesOf(Buffer.from(client.received, 'latin1'));
   return {
     fixture,
     client,
-    ask(stream: number, ...fields: [string, string][]) {
-      const head = Object.entries({
-        ':method': 'GET',
-        ':scheme': 'http',
-        ':path': '/',
-        ':authority': '80-one.localhost',
-      });
-      client.send(headFrame(stream, [...head, ...fields], flag.endHeaders | flag.endStream));
+    ask(stream: number, authority = '80-one.localhost') {
+      const head = Object.entries({ ':method': 'GET', ':scheme': 'http', ':path': '/', ':authority': authority });
+      client.send(headFrame(stream, head, flag.endHeaders | flag.endStream));
     },
     /** Resolves when the service has answered so many requests, and the edge has read that. */
     async answered(count: number) {
@@ -50,6 +45,8 @@ async function startUnread(limits: Record<string, number>) {
       const bytes = own.reduce((sum, { payload }) => sum + payload.length, 0);
       return { bytes, isWhole: own.some(({ flags }) => (flags & flag.endStream) !== 0) };
     },
+    /** How many responses have come whole. */
+    whole: () => frames().filter(({ type, flags }) => type === frameType.data && (flags & flag.endStream) !== 0).length,
     wasReset: (stream: number) => frames().some(({ type, stream: id }) => type === frameType.reset && id === stream),
     async [Symbol.asyncDispose]() {
       client.close();
@@ -114,3 +111,63 @@ test('the end of a WebSocket that nobody takes counts as well', async () => {
   await unread.client.until(() => unread.wasReset(1));
   expect(unread.fixture.edge.stats().inSandboxes).toBe(0);
 });
+
+/** Resolves when a number has stopped changing. */
+async function settled(read: () => number): Promise<void> {
+  for (let before = Number.NaN; read() !== before;) {
+    before = read();
+    await Bun.sleep(100);
+  }
+}
+
+test('whole responses that wait for a connection that nobody reads count as well', async () => {
+  for (const comesBack of [true, false]) {
+    await using unread = await startUnread({ unreadTimeoutMs: comesBack ? 10_000 : 500 });
+    const streams = Array.from({ length: 250 }, (_, at) => 2 * at + 1);
+    for (const stream of streams) unread.ask(stream);
+    await unread.answered(streams.length);
+    unread.client.pause();
+    for (const stream of streams) unread.client.send(window(stream, answerBytes));
+    const { stats } = unread.fixture.edge;
+    await settled(() => stats().inSandboxes);
+    if (comesBack) {
+      expect(stats().inSandboxes).toBeGreaterThan(20);
+      unread.client.resume();
+      while (unread.whole() < streams.length) await Bun.sleep(100);
+    } else {
+      while (stats().clientConnections > 0) await Bun.sleep(5);
+    }
+    while (stats().inSandboxes > 0) await Bun.sleep(5);
+  }
+}, 60_000);
+
+test('a response without end waits for a connection that nobody reads', async () => {
+  await using unread = await startUnread({});
+  const block = new Uint8Array(65_536);
+  let sent = 0;
+  const most = 300_000_000;
+  await using service = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: () =>
+      new Response(
+        new ReadableStream({
+          pull(controller) {
+            sent += block.length;
+            if (sent > most) controller.close();
+            else controller.enqueue(block);
+          },
+        }),
+      ),
+  });
+  unread.fixture.mapPort(81, service.port ?? 0);
+  unread.client.pause();
+  unread.ask(1, '81-one.localhost');
+  unread.client.send(window(1, 1 << 30));
+  while (sent === 0) await Bun.sleep(5);
+  await settled(() => sent);
+  const before = sent;
+  expect(before).toBeLessThan(most / 4);
+  unread.client.resume();
+  while (sent < 2 * before) await Bun.sleep(5);
+}, 60_000);

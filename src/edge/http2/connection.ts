@@ -20,6 +20,10 @@ const streamsMax = 256;
 const windowBytes = 1_048_576;
 /** What the runtime may hold for one connection; above what the streams' windows and send buffers come to. */
 const sessionMemoryMaxMB = 64;
+/** What may wait for the kernel before streams have to wait. */
+const queuedBytesMax = 65_536;
+/** The same with what streams held when their windows opened, and answers to pings: more than a client may have. */
+const heldBytesMax = sessionMemoryMaxMB * 1_048_576;
 /**
  * Streams that a client may reset within the interval before it is thrown out: opening and resetting costs us more than
  * it.
@@ -38,7 +42,11 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
   readonly #sendBuffer: SendBuffer;
   readonly #duplex: Duplex;
   readonly #session: ServerHttp2Session;
-  readonly #carried = new BodyBytes();
+  readonly carried = new BodyBytes();
+  /** What is with the kernel. */
+  #sentBytes = 0;
+  /** Streams that are closed, whose last bytes are not: from which count on they are. */
+  readonly #leaving: { readonly from: number; leave(): void }[] = [];
   readonly #streams = new Set<StreamSocket>();
   #resets = 0;
   #resetsSinceMs = 0;
@@ -75,6 +83,15 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
     context.clients.add(this);
   }
 
+  get remoteAddress(): string {
+    return this.#socket.remoteAddress;
+  }
+
+  /** Its client takes no more at the moment. */
+  get isFull(): boolean {
+    return this.#duplex.writableLength >= queuedBytesMax;
+  }
+
   #begin(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     const request = requestBytes(headers, stream.endAfterHeaders ?? false);
     if (request === undefined) {
@@ -83,25 +100,42 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
       return;
     }
     const { limits } = this.#context;
-    this.deadlineMs = Number.POSITIVE_INFINITY;
+    if (this.#leaving.length === 0) this.deadlineMs = Number.POSITIVE_INFINITY;
     this.#seat.busy();
-    const socket = new StreamSocket(
-      stream,
-      { remoteAddress: this.#socket.remoteAddress, carried: this.#carried },
-      request,
-      headers[':method'] === 'HEAD',
-      ofOwnResponses(limits),
-    );
+    const socket = new StreamSocket(stream, this, request, headers[':method'] === 'HEAD', ofOwnResponses(limits));
     const client = new ClientConnection(this.#context, socket, this.#secure, this.#serve, this.#seat.origin, null);
     client.isGrpc = request.isGrpc;
     this.#context.clients.add(client);
     this.#streams.add(socket);
-    stream.on('close', () => this.#ended(socket, stream.aborted));
+    stream.on('close', () => {
+      const leave = () => this.#ended(socket, stream.aborted);
+      const waiting = this.#duplex.writableLength;
+      if (waiting === 0 || !socket.isAnswered) return leave();
+      // It says nothing of the client that more has come to wait.
+      if (this.#leaving.push({ from: this.#sentBytes + waiting, leave }) === 1) this.#expectSome();
+    });
     socket.serve(client, request.head);
+  }
+
+  /** Whole responses wait for the kernel: a client that takes nothing of them in time is gone. */
+  #expectSome(): void {
+    const { clock, limits } = this.#context;
+    this.deadlineMs = this.#leaving.length > 0 ? clock.nowMs + limits.unreadTimeoutMs : Number.POSITIVE_INFINITY;
+  }
+
+  /** Streams leave when their last byte is with the kernel: what waits for it still counts as theirs. */
+  #letLeave(): void {
+    if (this.#leaving.length === 0) return;
+    for (let first = this.#leaving[0]; first !== undefined && first.from <= this.#sentBytes; first = this.#leaving[0]) {
+      this.#leaving.shift();
+      first.leave();
+    }
+    if (this.#streams.size > 0) this.#expectSome();
   }
 
   #ended(socket: StreamSocket, aborted: boolean): void {
     const { clock, limits } = this.#context;
+    socket.wasClosed();
     this.#streams.delete(socket);
     if (this.#streams.size === 0) {
       this.deadlineMs = clock.nowMs + limits.keepAliveTimeoutMs;
@@ -116,14 +150,24 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
   }
 
   received(bytes: Buffer): void {
+    if (this.#duplex.writableLength > heldBytesMax) return this.terminate();
     if (!this.#duplex.push(bytes)) this.#socket.pause();
   }
 
   drained(): void {
-    if (this.#sendBuffer.idle || !this.#sendBuffer.flush()) return;
+    if (this.#sendBuffer.idle) return;
+    if (this.#leaving.length > 0) this.#expectSome();
+    if (!this.#sendBuffer.flush()) return;
     const written = this.#written;
     this.#written = null;
     written?.();
+    this.#letLeave();
+    for (const stream of [...this.#streams]) {
+      if (this.isFull) return;
+      // Whoever has had a turn is the last to have the next one.
+      if (this.#streams.delete(stream)) this.#streams.add(stream);
+      stream.drained();
+    }
   }
 
   halfClosed(): void {
@@ -163,9 +207,13 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
         if (!this.#closed) this.#socket.resume();
       },
       write: (bytes: Buffer, _encoding, done) => {
-        this.#carried.take(bytes);
-        if (this.#sendBuffer.write(bytes, 0, bytes.length, false)) done();
-        else this.#written = done;
+        this.carried.take(bytes);
+        const sent = () => {
+          this.#sentBytes += bytes.length;
+          done();
+        };
+        if (this.#sendBuffer.write(bytes, 0, bytes.length, false)) sent();
+        else this.#written = sent;
       },
       final: done => {
         this.#sendBuffer.finish();

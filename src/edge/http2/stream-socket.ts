@@ -17,8 +17,14 @@ export type SocketUser = {
   wasClosed(error: Error | undefined): void;
 };
 
-/** The connection of a stream, and what it has sent of bodies. */
-type Carrier = { readonly remoteAddress: string; readonly carried: BodyBytes };
+/** The connection of a stream. */
+type Carrier = {
+  readonly remoteAddress: string;
+  /** What it has sent of bodies. */
+  readonly carried: BodyBytes;
+  /** Its client takes no more at the moment: whoever writes waits until it calls `drained`. */
+  readonly isFull: boolean;
+};
 
 const pieceBytes = 65_536;
 const crlf = Buffer.from('\r\n');
@@ -28,9 +34,8 @@ const crlf = Buffer.from('\r\n');
  * rule that HTTP/1.1 does, because there is one set of them. A reset is a reset of the stream.
  */
 export class StreamSocket implements ByteSocket {
-  readonly remoteAddress: string;
   bytesWritten = 0;
-  readonly #carried: BodyBytes;
+  readonly #carrier: Carrier;
   readonly #stream: ServerHttp2Stream;
   readonly #response: ResponseReader;
   readonly #body: RequestBytes['body'];
@@ -44,13 +49,12 @@ export class StreamSocket implements ByteSocket {
 
   constructor(
     stream: ServerHttp2Stream,
-    { remoteAddress, carried }: Carrier,
+    carrier: Carrier,
     request: RequestBytes,
     toHead: boolean,
     limits: ResponseLimits,
   ) {
-    this.remoteAddress = remoteAddress;
-    this.#carried = carried;
+    this.#carrier = carrier;
     this.#stream = stream;
     this.#body = request.body;
     this.#takesTrailers = request.takesTrailers;
@@ -68,8 +72,12 @@ export class StreamSocket implements ByteSocket {
     );
   }
 
+  get remoteAddress(): string {
+    return this.#carrier.remoteAddress;
+  }
+
   get bytesCarried(): number {
-    return this.#carried.total;
+    return this.#carrier.carried.total;
   }
 
   /** Begins to pass the request on. */
@@ -79,7 +87,6 @@ export class StreamSocket implements ByteSocket {
     stream.on('error', () => {
       // A close event follows.
     });
-    stream.on('close', () => this.#end(this.#response.over ? undefined : new Error('the stream was reset')));
     stream.on('drain', () => user.drained());
     if (this.#body.kind !== 'none') {
       stream.on('data', (bytes: Buffer) => this.#takeBody(bytes));
@@ -92,8 +99,9 @@ export class StreamSocket implements ByteSocket {
   write(bytes: Uint8Array, start = 0, length = bytes.length - start): number {
     if (this.#closed) return -1;
     let taken = 0;
-    // In pieces, so that no stream holds more than its buffer and one of them.
-    while (taken < length && !this.#stream.writableNeedDrain) {
+    // In pieces, so that no stream holds more than its buffer and one of them. The runtime would take any number for a
+    // connection that nobody reads.
+    while (taken < length && !this.#stream.writableNeedDrain && !this.#carrier.isFull) {
       const size = Math.min(pieceBytes, length - taken);
       const fault = this.#response.read(Buffer.from(bytes.buffer, bytes.byteOffset + start + taken, size));
       if (fault !== undefined) {
@@ -128,6 +136,21 @@ export class StreamSocket implements ByteSocket {
     // With an error: closing with any code ends the body in order first.
     this.#stream.destroy(new Error('reset'));
     this.#end(undefined);
+  }
+
+  /** All of the response has been handed on. */
+  get isAnswered(): boolean {
+    return this.#response.over;
+  }
+
+  /** The connection takes bytes again. */
+  drained(): void {
+    this.#user?.drained();
+  }
+
+  /** The stream is closed, and what it had to send is with the kernel. */
+  wasClosed(): void {
+    this.#end(this.#response.over ? undefined : new Error('the stream was reset'));
   }
 
   /** The connection of the stream is gone. */

@@ -94,8 +94,9 @@ export class Http2Link implements ByteSocket, UpstreamUser {
       at = this.#begin(whole, start, end);
       if (at < 0) return -1;
     }
-    // In pieces, so that no stream holds more than its buffer and one of them.
-    while (at < end && !this.#body.done && this.#call?.stream.writableNeedDrain === false) {
+    // In pieces, so that no stream holds more than its buffer and one of them. The runtime would take any number for a
+    // service that does not read.
+    while (at < end && !this.#body.done && this.#call?.stream.writableNeedDrain === false && !this.#isFull) {
       at = this.#body.take(whole, at, Math.min(end, at + pieceBytes));
       if (this.#body.done) this.#endRequest(this.#call);
     }
@@ -242,6 +243,11 @@ export class Http2Link implements ByteSocket, UpstreamUser {
     const written = this.#written;
     this.#written = null;
     written?.();
+    if (this.#call !== null) this.#drained(this.#call);
+  }
+
+  get #isFull(): boolean {
+    return this.#duplex.writableLength >= pieceBytes;
   }
 
   /** What it has sent before is still to be read. */
