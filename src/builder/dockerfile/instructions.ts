@@ -1,5 +1,6 @@
 import { AtollError } from '../../base/error.ts';
 import type { Heredoc } from '../../protocol/build.ts';
+import { isSpace, splitWords } from './words.ts';
 
 /** Limits of a Dockerfile, far above any that a person writes. */
 const dockerfileBounds = {
@@ -108,26 +109,44 @@ function readInstruction(lines: Lines, escape: string): Instruction {
   };
 }
 
-/** `<<NAME`, `<<-NAME` (leading tabs are left out), `<<"NAME"` (nothing is expanded). */
-export const heredocPattern = /<<(-?)(["']?)([A-Za-z_][\w.]{0,127})\2/g;
+/**
+ * A word that a here-document belongs to: `<<NAME`, `<<-NAME` (leading tabs are left out), `<<"NAME"` (nothing is
+ * expanded). What the shell ends a word at may follow. Here-strings, shifts, and `<<` within other words are none.
+ */
+const heredocWord =
+  /^\d*<<(-?)(?:(["'])([^"'<]{1,128})\2|(\\?)([^\s\d<>;&|()"'\\$`][^\s<>;&|()"'\\$`]{0,127}))(?=$|[;&|>])/;
+
+/** The words of an instruction that here-documents belong to, in order. */
+function heredocWords(text: string): RegExpExecArray[] {
+  return splitWords(text, '\\')
+    .map(word => heredocWord.exec(word))
+    .filter(found => found !== null);
+}
+
+/** Says whether a word stands for a here-document and for nothing else. */
+export function isHeredoc(word: string): boolean {
+  return word.startsWith('<<') && heredocWord.exec(word)?.[0] === word;
+}
 
 function readHeredocs(text: string, lines: Lines, line: number): Heredoc[] {
-  const marks = [...text.matchAll(heredocPattern)];
+  const marks = heredocWords(text);
   if (marks.length > dockerfileBounds.heredocsMax)
     throw new AtollError(
       'invalid',
       `dockerfile: line ${line}: there are more than ${dockerfileBounds.heredocsMax} here-documents`,
     );
-  return marks.map(([, dash, quote, name = '']) => {
+  return marks.map(([, dash, quote = '', quoted, escape = '', plain]) => {
+    const name = quoted ?? plain ?? '';
     const content: string[] = [];
-    for (; lines.at < lines.all.length; lines.at++) {
-      const written = lines.all[lines.at] ?? '';
+    for (;;) {
+      const written = lines.all[lines.at++];
+      if (written === undefined)
+        throw new AtollError('invalid', `dockerfile: line ${line}: the here-document ${name} has no end`);
       const shown = dash ? withoutTabs(written) : written;
       if (shown === name) break;
       content.push(shown);
     }
-    lines.at++;
-    return { name, content: content.map(each => `${each}\n`).join(''), expand: quote === '' };
+    return { name, content: content.map(each => `${each}\n`).join(''), expand: quote === '' && escape === '' };
   });
 }
 
@@ -135,9 +154,4 @@ function withoutTabs(line: string): string {
   let start = 0;
   while (line[start] === '\t') start++;
   return line.slice(start);
-}
-
-/** Says whether a character is white space, as Unicode has it. */
-export function isSpace(character: string): boolean {
-  return character === ' ' || character === '\t' || character === '\n' || character === '\r' || character.trim() === '';
 }

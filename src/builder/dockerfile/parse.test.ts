@@ -45,6 +45,49 @@ test.each([
   ['FROM x\nADD https://example.com/x /x', 'line 2: ADD of an address'],
   ['FROM x\nSHELL bash', 'line 2: SHELL needs a JSON array'],
   ['FROM x\nENV A=b C', 'line 2: ENV C has no value'],
+  ['FROM x\nRUN cat <<EOF\na\n', 'line 2: the here-document EOF has no end'],
 ])('%p is refused with its line', (text, message) => {
   expect(() => parseDockerfile(text)).toThrow(message);
+});
+
+test.each([
+  ['tr a-z A-Z <<<hello', 'a here-string'],
+  ['echo $((1<<n)) $((1 << n)) $((1 <<n))', 'shifts'],
+  ['echo \'cout<<x;\' "a <<EOF" \\<<EOF', 'what is quoted'],
+  ['echo cout<<x', 'the middle of a word'],
+])('%p holds no here-document: %s', command => {
+  const [stage] = parseDockerfile(`FROM x\nRUN ${command}\nRUN true`);
+  expect(stage?.instructions).toMatchObject([
+    { kind: 'run', command },
+    { kind: 'run', command: 'true' },
+  ]);
+});
+
+test.each([
+  ['cat <<EOF >/x', 'EOF'],
+  ['cat 3<<-"END OF IT" <&3', 'END OF IT'],
+  ['cat <<EOF>/x', 'EOF'],
+  ['cat <<EOF; ls', 'EOF'],
+  ['cat <<\\END-1', 'END-1'],
+])('%p reads a here-document', (command, name) => {
+  const [stage] = parseDockerfile(`FROM x\nRUN ${command}\nRUN 1\n${name}\nRUN true`);
+  expect(stage?.instructions).toMatchObject([
+    { kind: 'run', command: `${command}\nRUN 1\n${name}\n`, heredocs: [] },
+    { kind: 'run', command: 'true' },
+  ]);
+});
+
+test('a here-document alone is the script, and files of a COPY are expanded unless their name is quoted', () => {
+  const [stage] = parseDockerfile('FROM x\nRUN <<EOF\na\nEOF\nCOPY <<A <<"B" <<\\C /d/\n$a\nA\nB\nC');
+  expect(stage?.instructions).toMatchObject([
+    { kind: 'run', command: 'a\n', heredocs: [{ name: 'EOF' }] },
+    {
+      kind: 'write',
+      files: [
+        { name: 'A', content: '$a\n', expand: true },
+        { name: 'B', content: '', expand: false },
+        { name: 'C', content: '', expand: false },
+      ],
+    },
+  ]);
 });

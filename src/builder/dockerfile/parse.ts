@@ -1,6 +1,6 @@
 import { AtollError } from '../../base/error.ts';
 import type { DockerInstruction, DockerMount, DockerStage, Heredoc } from '../../protocol/build.ts';
-import { heredocPattern, readInstructions, type Instruction } from './instructions.ts';
+import { isHeredoc, readInstructions, type Instruction } from './instructions.ts';
 import { jsonForm, splitWords, takeFlags } from './words.ts';
 
 /** Instructions that affect neither the file system nor the start of a sandbox. */
@@ -108,7 +108,7 @@ function runOf(argument: string, heredocs: Heredoc[], following: string, place: 
   const mounts = (flags.get('mount') ?? []).flatMap(text => mountOf(text, fail));
   const [script] = heredocs;
   // A document alone is a script; with a command beside it, the shell reads it itself.
-  const alone = script !== undefined && heredocs.length === 1 && rest.replace(heredocPattern, '').trim() === '';
+  const alone = script !== undefined && heredocs.length === 1 && isHeredoc(rest.trim());
   const command = alone ? script.content : heredocs.length > 0 ? `${rest}\n${following}\n` : (jsonForm(rest) ?? rest);
   return { ...place, kind: 'run', command, heredocs: alone ? [script] : [], mounts };
 }
@@ -156,7 +156,7 @@ function copyOf(
   const destination = words.at(-1);
   if (words.length < 2 || destination === undefined) return fail(`${keyword} needs a source and a destination`);
   const owners = { destination, chown: flag('chown'), chmod: flag('chmod') };
-  const sources = words.slice(0, -1).filter(word => !/^<<-?["']?[A-Za-z_]/.test(word));
+  const sources = words.slice(0, -1).filter(word => !isHeredoc(word));
   if (sources.some(source => /^(https?:|git@)/.test(source)))
     fail(`${keyword} of an address is not supported; use RUN with curl or git`);
   const copies: DockerInstruction[] =

@@ -1,4 +1,3 @@
-import { isSpace } from './instructions.ts';
 import { parseJson } from '../../base/json-text.ts';
 
 /** Cuts at white space outside of quotes. Quotes and escapes stay: they matter when variables are expanded. */
@@ -50,4 +49,9 @@ export function takeFlags(text: string): { flags: Map<string, string[]>; rest: s
     at = end;
   }
   return { flags, rest: text.slice(at) };
+}
+
+/** Says whether a character is white space, as Unicode has it. */
+export function isSpace(character: string): boolean {
+  return character === ' ' || character === '\t' || character === '\n' || character === '\r' || character.trim() === '';
 }
