@@ -53,7 +53,7 @@ function parsed(text: string): unknown {
 
 /** The stages of one build, which come after `before` others. */
 function stagesOf({ tag, dockerfile, context, target, args }: PlannedBuild, before: number): DockerStage[] {
-  const all = parseDockerfile(dockerfile);
+  const all = parseDockerfile(dockerfile, args);
   const last = target === '' ? all.length - 1 : all.findLastIndex(stage => stage.name === target.toLowerCase());
   if (last < 0) throw new AtollError('invalid', `dockerfile: there is no stage ${target.slice(0, 200)}`);
   return all.slice(0, last + 1).map((stage, number): DockerStage => {

@@ -13,6 +13,20 @@ test('stages with names, defaults of arguments and comments', () => {
   expect(stages[1]?.instructions).toMatchObject([{ kind: 'cmd', command: 'sleep 5', line: 6 }]);
 });
 
+test('arguments before the first FROM lose their quotes and see those before them', () => {
+  const text =
+    'ARG V="3.11" W=\'$V\'\nARG BASE=python:$V-${X:-slim}\nARG V=4 NONE\nARG ARCH=$TARGETARCH\nFROM $BASE\nARG V';
+  const [stage] = parseDockerfile(text);
+  const globalArgs = { V: '4', W: '$V', BASE: 'python:3.11-slim', ARCH: process.arch === 'arm64' ? 'arm64' : 'amd64' };
+  expect(stage).toMatchObject({ globalArgs });
+  expect(Object.keys(stage?.globalArgs ?? {})).not.toContain('NONE');
+});
+
+test('what is told goes before defaults, as it is, and defaults behind it see it', () => {
+  const [stage] = parseDockerfile('ARG V=1\nARG BASE=python:$V\nFROM $BASE', { V: '"$2"' });
+  expect(stage?.globalArgs).toEqual({ V: '"$2"', BASE: 'python:"$2"' });
+});
+
 test('another escape character', () => {
   const [stage] = parseDockerfile('# escape=`\nFROM x\nRUN a `\n  b\\c\n');
   expect(stage?.instructions).toMatchObject([{ kind: 'run', command: 'a   b\\c' }]);
@@ -38,6 +52,8 @@ test.each([
   ['', 'has no FROM'],
   ['RUN true', 'line 1: RUN before the first FROM'],
   ['FROM a b c', 'line 1: FROM needs'],
+  ['ARG A=${B:-\nFROM x', 'line 1: a variable in braces is not closed'],
+  [`ARG A=${'a'.repeat(50_000)}\nARG B=$A\nARG C=$A\nFROM x`, 'line 3: the arguments before the first FROM are longer'],
   ['FROM x\n\nBREW tea', 'line 3: BREW is not an instruction'],
   ['FROM x\nRUN --mount=type=bind,target=/x ls', 'line 2: --mount=type=bind'],
   ['FROM x\nRUN', 'line 2: RUN needs an argument'],

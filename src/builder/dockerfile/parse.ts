@@ -1,4 +1,6 @@
-import { AtollError } from '../../base/error.ts';
+import { expandWord } from '../../base/dockerfile/expand.ts';
+import { platformArgs } from '../../base/dockerfile/platform-args.ts';
+import { AtollError, messageOf } from '../../base/error.ts';
 import type { DockerInstruction, DockerMount, DockerStage, Heredoc } from '../../protocol/build.ts';
 import { isHeredoc, readInstructions, type Instruction } from './instructions.ts';
 import { jsonForm, splitWords, takeFlags } from './words.ts';
@@ -6,12 +8,17 @@ import { jsonForm, splitWords, takeFlags } from './words.ts';
 /** Instructions that affect neither the file system nor the start of a sandbox. */
 const ignored = ['LABEL', 'EXPOSE', 'VOLUME', 'HEALTHCHECK', 'STOPSIGNAL', 'MAINTAINER', 'ONBUILD'];
 const stagesMax = 100;
+/** Characters of all arguments before the first FROM, names and values: each stage is sent them. */
+const globalCharactersMax = 128 << 10;
 
-/** Reads a Dockerfile into its stages. Throws `invalid` with the line for what can't be built. */
-export function parseDockerfile(source: string): DockerStage[] {
+/**
+ * Reads a Dockerfile into its stages. `told`: values of arguments before the first FROM that go before their defaults.
+ * Throws `invalid` with the line for what can't be built.
+ */
+export function parseDockerfile(source: string, told: Record<string, string> = {}): DockerStage[] {
   const { instructions, escape } = readInstructions(source);
   const stages: DockerStage[] = [];
-  const globalArgs: Record<string, string> = {};
+  const globalArgs: GlobalArgs = { values: {}, characters: 0 };
   for (const instruction of instructions) {
     const { keyword, argument, line } = instruction;
     const fail = (why: string): never => {
@@ -19,19 +26,42 @@ export function parseDockerfile(source: string): DockerStage[] {
     };
     if (keyword === 'FROM') {
       if (stages.length === stagesMax) fail(`there are more than ${stagesMax} stages`);
-      stages.push(stageOf(argument, { ...globalArgs }, fail));
+      stages.push(stageOf(argument, { ...globalArgs.values }, fail));
       continue;
     }
     const stage = stages.at(-1);
     if (!stage) {
       if (keyword !== 'ARG') fail(`${shown(keyword)} before the first FROM`);
-      for (const { name, value } of argsOf(argument, escape)) if (value !== null) globalArgs[name] = value;
+      for (const arg of argsOf(argument, escape)) addGlobalArg(globalArgs, arg, told, fail);
       continue;
     }
     if (!ignored.includes(keyword)) stage.instructions.push(...instructionsOf(instruction, escape, fail));
   }
   if (stages.length === 0) throw new AtollError('invalid', 'dockerfile: has no FROM');
   return stages;
+}
+
+type GlobalArgs = { values: Record<string, string>; characters: number };
+
+/** Keeps an argument before the first FROM; its default sees those before it. */
+function addGlobalArg(args: GlobalArgs, { name, value }: Arg, told: Record<string, string>, fail: Fail): void {
+  const given = [args.values, platformArgs];
+  const lookUp = (wanted: string) => given.find(table => Object.hasOwn(table, wanted))?.[wanted];
+  const own = Object.hasOwn(told, name) ? told[name] : undefined;
+  const known = own ?? (value === null ? undefined : expanded(value, lookUp, fail));
+  if (known === undefined) return;
+  args.characters += name.length + known.length;
+  if (args.characters > globalCharactersMax)
+    fail(`the arguments before the first FROM are longer than ${globalCharactersMax} characters`);
+  args.values[name] = known;
+}
+
+function expanded(word: string, lookUp: (name: string) => string | undefined, fail: Fail): string {
+  try {
+    return expandWord(word, lookUp);
+  } catch (error) {
+    return fail(messageOf(error));
+  }
 }
 
 function shown(text: string): string {
@@ -81,7 +111,9 @@ function instructionsOf(
   }
 }
 
-function argsOf(argument: string, escape: string): { name: string; value: string | null }[] {
+type Arg = { name: string; value: string | null };
+
+function argsOf(argument: string, escape: string): Arg[] {
   return splitWords(argument, escape).map(word => {
     const equals = word.indexOf('=');
     return equals < 0 ? { name: word, value: null } : { name: word.slice(0, equals), value: word.slice(equals + 1) };

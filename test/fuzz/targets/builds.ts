@@ -2,12 +2,7 @@ import { parseDockerfile } from '../../../src/builder/dockerfile/parse.ts';
 import { readInstructions } from '../../../src/builder/dockerfile/instructions.ts';
 import { jsonForm, splitWords, takeFlags } from '../../../src/builder/dockerfile/words.ts';
 import { createLineSplitter } from '../../../src/node/builds/build-log.ts';
-import {
-  expandText,
-  expandWord,
-  textCharactersMax,
-  wordCharactersMax,
-} from '../../../src/node/builds/docker/expand.ts';
+import { expandText, expandWord, textCharactersMax, wordCharactersMax } from '../../../src/base/dockerfile/expand.ts';
 import { readChallenge } from '../../../src/builder/image/challenge.ts';
 import { readImage } from '../../../src/builder/image/manifest.ts';
 import { parseImageReference } from '../../../src/node/builds/image/reference.ts';

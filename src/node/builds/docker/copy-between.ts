@@ -10,7 +10,7 @@ import { makeLayer } from '../../layers/make.ts';
 import { scratchDirOf } from '../scratch.ts';
 import { openView } from '../../layers/view.ts';
 import type { Label } from '../label.ts';
-import { expandText } from './expand.ts';
+import { expandText } from '../../../base/dockerfile/expand.ts';
 
 type Copy = DockerInstruction & { kind: 'copy' };
 type Write = DockerInstruction & { kind: 'write' };

@@ -1,3 +1,4 @@
+import { platformArgs } from '../../../base/dockerfile/platform-args.ts';
 import type { BuildState, DockerStage } from '../../../protocol/build.ts';
 import { cachedLayer, type Build } from '../build.ts';
 import { shortened } from '../label.ts';
@@ -7,9 +8,9 @@ import { makeLayer } from '../../layers/make.ts';
 import { provision } from '../provision.ts';
 import { userLayer } from '../steps/user.ts';
 import { valueOf } from '../environment.ts';
-import { expandWord } from './expand.ts';
+import { expandWord } from '../../../base/dockerfile/expand.ts';
 import { runInstruction, type Stages } from './run-instruction.ts';
-import { findStage, neededStages, newStage, platformArgs, stateOf, type StageState } from './stage.ts';
+import { findStage, neededStages, newStage, stateOf, type StageState } from './stage.ts';
 import { startCommandOf } from './start-command.ts';
 
 /** A Dockerfile that was read, and templates that stand in for images of these names. */

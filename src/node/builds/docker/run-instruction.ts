@@ -1,3 +1,4 @@
+import { platformArgs } from '../../../base/dockerfile/platform-args.ts';
 import { AtollError } from '../../../base/error.ts';
 import { joinPath, withoutSlash } from '../../../base/join-path.ts';
 import type { BuildState, DockerInstruction } from '../../../protocol/build.ts';
@@ -6,9 +7,9 @@ import { workdirLayer } from '../steps/workdir.ts';
 import { copyBetween, writeInline } from './copy-between.ts';
 import { boundedEnvironment, valueOf } from '../environment.ts';
 import { lineOf, type Label } from '../label.ts';
-import { expandWord } from './expand.ts';
+import { expandWord } from '../../../base/dockerfile/expand.ts';
 import { runDockerCommand } from './run-docker-command.ts';
-import { platformArgs, stateOf, type StageState } from './stage.ts';
+import { stateOf, type StageState } from './stage.ts';
 
 /** What a stage can see of the others. */
 export type Stages = {

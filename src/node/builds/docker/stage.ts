@@ -22,21 +22,6 @@ export function stateOf({ layers, env, user, workdir }: StageState): BuildState 
   return { layers, env, user, workdir };
 }
 
-/** What Docker defines for every build on this machine. */
-const platform = {
-  TARGETPLATFORM: `linux/${process.arch === 'arm64' ? 'arm64' : 'amd64'}`,
-  TARGETOS: 'linux',
-  TARGETARCH: process.arch === 'arm64' ? 'arm64' : 'amd64',
-};
-/** Arguments that Docker defines for every stage, by their names. */
-export const platformArgs: Record<string, string> = {
-  ...platform,
-  BUILDPLATFORM: platform.TARGETPLATFORM,
-  BUILDOS: platform.TARGETOS,
-  BUILDARCH: platform.TARGETARCH,
-  TARGETVARIANT: '',
-};
-
 /** The place of the stage with this name or number before `before`, or -1. */
 export function findStage(stages: DockerStage[], before: number, nameOrNumber: string): number {
   const byName = stages.findLastIndex((stage, index) => index < before && stage.name === nameOrNumber.toLowerCase());

@@ -1,4 +1,4 @@
-import { AtollError } from '../../../base/error.ts';
+import { AtollError } from '../error.ts';
 
 /** Characters of a word, and of what it becomes: a program's variable can't be much longer. */
 export const wordCharactersMax = 65_536;
