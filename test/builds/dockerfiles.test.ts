@@ -178,6 +178,16 @@ const cases: Case[] = [
     start: 'sleep 600',
   },
   {
+    name: 'arguments before their entry point',
+    dockerfile: 'FROM debian:12\nCMD ["600"]\nENTRYPOINT ["sleep"]',
+    start: 'sleep 600',
+  },
+  {
+    name: 'an entry point in place of what another stage starts',
+    dockerfile: 'FROM debian:12 AS first\nCMD ["500"]\nFROM first\nENTRYPOINT ["sleep", "600"]',
+    start: 'sleep 600',
+  },
+  {
     name: 'programs where PATH says, in the start command too',
     dockerfile:
       'FROM python:3.11-slim\nRUN python3 -m venv --without-pip /venv && printf "#!/bin/sh\\nexec sleep 600\\n" > /venv/bin/serve && chmod +x /venv/bin/serve\nENV PATH=/venv/bin:$PATH\nRUN command -v python3 > /which\nCMD ["serve"]',

@@ -55,7 +55,7 @@ export async function runDockerfile(
           ? await provision(build, image)
           : (image ?? (await emptyState(build))),
       );
-    let state: StageState = { ...begin, args: {} };
+    let state: StageState = { ...begin, args: {}, saysCmd: false };
     const others: Stages = {
       globalArgs: stage.globalArgs,
       stateOf: async name => {

@@ -78,9 +78,9 @@ export async function runInstruction(
     case 'shell':
       return { ...stage, shell: instruction.argv };
     case 'entrypoint':
-      return { ...stage, entrypoint: instruction.command, cmd: '' };
+      return { ...stage, entrypoint: instruction.command, cmd: stage.saysCmd ? stage.cmd : '' };
     case 'cmd':
-      return { ...stage, cmd: instruction.command };
+      return { ...stage, cmd: instruction.command, saysCmd: true };
   }
 }
 

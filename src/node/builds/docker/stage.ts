@@ -7,6 +7,8 @@ export type StageState = BuildState & {
   args: Record<string, string>;
   entrypoint: string | string[];
   cmd: string | string[];
+  /** Whether `cmd` is the stage's own: an ENTRYPOINT drops that of what it continues. */
+  saysCmd: boolean;
   /** Whether the stage, or one that it continues, says who runs and where. */
   saysUser: boolean;
   saysWorkdir: boolean;
@@ -14,7 +16,8 @@ export type StageState = BuildState & {
 
 /** A stage of a Dockerfile that begins from a state. */
 export function newStage(state: BuildState): StageState {
-  return { ...state, shell: ['/bin/sh', '-c'], args: {}, entrypoint: '', cmd: '', saysUser: false, saysWorkdir: false };
+  const start = { shell: ['/bin/sh', '-c'], args: {}, entrypoint: '', cmd: '', saysCmd: false };
+  return { ...state, ...start, saysUser: false, saysWorkdir: false };
 }
 
 /** What a caching key, and a sandbox, need to know of a stage. */
