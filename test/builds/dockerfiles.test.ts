@@ -160,6 +160,13 @@ const cases: Case[] = [
     shows: ['works\n1000'],
   },
   {
+    name: 'the same files copied once more, above others',
+    dockerfile:
+      'FROM debian:12\nCOPY --from=alpine:3.20 /bin/busybox /d/\nCOPY --from=alpine:3.20 /etc/os-release /d/\nCOPY --from=alpine:3.20 /bin/busybox /d/',
+    look: 'ls /d',
+    shows: ['busybox\nos-release'],
+  },
+  {
     name: 'a cache that outlives the build',
     dockerfile:
       'FROM debian:12\nRUN --mount=type=cache,target=/var/cache/app,id=kept echo one >> /var/cache/app/log && cp /var/cache/app/log /log1\nRUN --mount=type=cache,target=/elsewhere,id=kept --mount=type=tmpfs,target=/scratch echo two >> /elsewhere/log; cp /elsewhere/log /log2; touch /scratch/x',

@@ -66,6 +66,15 @@ test('layers of every compression, behind a list of machines, with whiteouts', a
   ).toMatch(/12:34:640\nuid=\d+\(user\)[\s\S]*BUILD_ID=[0-9a-f-]{36}/);
 });
 
+test('several layers of an image that hold nothing, or the same', async () => {
+  const [empty, mark, other] = [[], [text('mark', '1')], [text('mark', '2')]].map(entries => writeTar(entries));
+  const tars = [busyboxTree(), empty, mark, other, empty, mark].map(tar => tar ?? new Uint8Array(0));
+  const made = makeImage(tars.map(tar => ({ tar, compression: 'gzip' })));
+  await pushImage(made, open.host, 'repeated', 'latest');
+  const state = await builds.built({ source: image(`${open.host}/repeated`) });
+  expect(await builds.inside(state, 'cat /mark')).toBe('1');
+});
+
 test('an image without a shell, and one without anything', async () => {
   await pushImage(
     makeImage([{ tar: distrolessTree(), compression: 'gzip' }], { env: [] }),

@@ -7,6 +7,7 @@ import type { Builder } from '../builder/builder.ts';
 import type { Disks } from '../disks/disks.ts';
 import type { LayerMaker } from '../layers/make.ts';
 import type { Layers } from '../layers/store.ts';
+import { stacked } from '../layers/stacked.ts';
 import type { Viewer } from '../layers/view.ts';
 import type { Layout } from '../layout.ts';
 import type { Helper } from '../native/helper.ts';
@@ -114,5 +115,5 @@ export async function cachedLayer(
       throw error;
     });
   if (made) log(lineOf(step.label, `done in ${seconds()}`));
-  return layer === null ? state : { ...state, layers: [...state.layers, layer] };
+  return layer === null ? state : { ...state, layers: stacked([...state.layers, layer]) };
 }

@@ -10,6 +10,7 @@ import type { BuildBytes } from '../build-bytes.ts';
 import type { Build } from '../build.ts';
 import { boundedEnvironment } from '../environment.ts';
 import { digestOfFile, makeLayer, type LayerMaker } from '../../layers/make.ts';
+import { stacked } from '../../layers/stacked.ts';
 import { reachableAddresses } from './reachable.ts';
 import type { ImageReference } from './reference.ts';
 import { originOf, readImageSettings, type ImageSettings } from './settings.ts';
@@ -53,7 +54,7 @@ export async function pullImage(
       : await findInRegistry(build, options, settings, origin.reference, credential);
   const layers = await fetchLayers(build, options, source);
   return {
-    layers: layers.flatMap(digest => digest ?? []),
+    layers: stacked(layers.flatMap(digest => digest ?? [])),
     env: boundedEnvironment(source.image.env),
     user: 'root',
     workdir: '',
