@@ -167,6 +167,19 @@ const cases: Case[] = [
     shows: ['busybox\nos-release'],
   },
   {
+    name: 'a glob that stands for one file, and several files for a directory that is there',
+    dockerfile:
+      'FROM debian:12 AS build\nRUN mkdir /t && echo j > /t/a-1.jar && echo b > /t/b\nFROM alpine:3.20\nWORKDIR /srv\nCOPY --from=build /t/*.jar app.jar\nCOPY --from=build /t/b /etc/debian_version .\nCOPY <<c <<d .\nc\nd\nCOPY --from=build /t/* /tmp',
+    look: 'cd /srv; cat app.jar; ls; ls /tmp',
+    shows: ['j\napp.jar\nb\nc\nd\ndebian_version\n', 'a-1.jar\nb\n'],
+  },
+  {
+    name: 'a glob that stands for several files and one destination',
+    dockerfile:
+      'FROM debian:12 AS build\nRUN mkdir /t && touch /t/a /t/b\nFROM alpine:3.20\nCOPY --from=build /t/* /new',
+    fails: 'where several files are copied, the destination must be there or end in /',
+  },
+  {
     name: 'a cache that outlives the build',
     dockerfile:
       'FROM debian:12\nRUN --mount=type=cache,target=/var/cache/app,id=kept echo one >> /var/cache/app/log && cp /var/cache/app/log /log1\nRUN --mount=type=cache,target=/elsewhere,id=kept --mount=type=tmpfs,target=/scratch echo two >> /elsewhere/log; cp /elsewhere/log /log2; touch /scratch/x',

@@ -16,7 +16,7 @@ const sourceBytesMax = 4095;
 
 /**
  * Copies paths of one file system into another. Errors: `not_found` for a source without a match, `invalid` for one
- * with `..`, or with globs that match too much.
+ * with `..`, with globs that match too much, or for several files that no directory takes.
  */
 export async function copyBetween(
   job: { from: ByteString; sources: ByteString[]; copy: Copy },
@@ -24,12 +24,17 @@ export async function copyBetween(
   writer: ImageWriter,
 ): Promise<void> {
   using from = openRoot(job.from);
+  const { destination } = job.copy;
+  let copied = 0;
   for (const source of job.sources) {
     const found = matchesOf(from, source);
     if (found.length === 0) throw new AtollError('not_found', `${shown(source)} is not there to be copied`);
     for (const path of found) {
       const stat = from.stat(path);
       if (!stat) continue;
+      // Only here is it known how many files a glob stands for.
+      if (copied++ > 0 && !destination.endsWith('/') && !tree.findDirectory(destination))
+        throw new AtollError('invalid', 'where several files are copied, the destination must be there or end in /');
       const name = path.slice(path.lastIndexOf('/') + 1);
       const entries = stat.isDirectory() ? entriesBelow(from, path, '.') : [entryOf(from, path, name, stat)];
       await copyFiles(iterate(entries), tree, writer, {

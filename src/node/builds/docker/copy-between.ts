@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
+import { joinPath } from '../../../base/join-path.ts';
 import { writeTar } from '../../../base/write-tar.ts';
 import type { BuildState, DockerInstruction } from '../../../protocol/build.ts';
 import type { CopyOptions } from '../../../protocol/builder.ts';
@@ -25,9 +26,6 @@ export async function copyBetween(
 ): Promise<BuildState> {
   const { limits, signal } = build;
   const { sources, destination, chown, chmod } = copy;
-  const several = sources.length > 1 || sources.some(source => /[*?[]/.test(source));
-  if (several && !destination.endsWith('/'))
-    throw new AtollError('invalid', `line ${copy.line}: where several files are copied, the destination must end in /`);
   const facts = { sources, destination, chown, chmod, layers: from.layers };
   return cachedLayer(build, state, { kind: 'docker-copy', facts, label }, async () => {
     await using view = await openView(build, state.layers);
@@ -50,7 +48,7 @@ export async function writeInline(
     name,
     content: expand ? expandText(content, lookUp) : content,
   }));
-  if (files.length > 1 && !write.destination.endsWith('/'))
+  if (files.length > 1 && !joinPath('/', write.destination).endsWith('/'))
     throw new AtollError(
       'invalid',
       `line ${write.line}: where several files are written, the destination must end in /`,
