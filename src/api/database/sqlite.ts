@@ -188,9 +188,11 @@ function withCodes<T>(work: () => T): T {
  */
 export function failureOf(error: unknown): unknown {
   if (/^SQLITE_CONSTRAINT_(?:UNIQUE|PRIMARYKEY)/.test(systemCodeOf(error)))
-    return new AtollError('conflict', 'The same was made at the same moment; nothing was changed. Read it again', {
-      cause: error,
-    });
+    return new AtollError(
+      'conflict',
+      'What has to be unique was made at the same moment; nothing was changed. Read it again',
+      { cause: error },
+    );
   const [, name] =
     /^SQLITE_(FULL|IOERR_SHMSIZE|CORRUPT|NOTADB|IOERR|BUSY|READONLY|CANTOPEN)/.exec(systemCodeOf(error)) ?? [];
   if (name === undefined) return error;

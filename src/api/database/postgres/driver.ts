@@ -25,7 +25,11 @@ const standbyCode = '25006';
 const askersOwn: Record<string, (cause: unknown) => AtollError> = {
   // unique_violation
   '23505': cause =>
-    new AtollError('conflict', 'The same was made at the same moment; nothing was changed. Read it again', { cause }),
+    new AtollError(
+      'conflict',
+      'What has to be unique was made at the same moment; nothing was changed. Read it again',
+      { cause },
+    ),
   // deadlock_detected
   '40P01': cause =>
     new AtollError('unavailable', 'Two changes waited for each other; nothing was changed by this one. Try again', {
