@@ -165,7 +165,7 @@ export class Tunnel implements UpstreamUser, ClientUser {
     if (this.#over) return;
     this.#sendGathered();
     this.#send(closeFrame(code));
-    this.#leave();
+    this.#leave(true);
     if (code === closeCode.normal) closeWhenSent(this.#upstream, this.#client.context.limits.lingerTimeoutMs);
     else this.#upstream.terminate();
     this.#client.close();
@@ -175,10 +175,11 @@ export class Tunnel implements UpstreamUser, ClientUser {
     this.#client.sendBuffer.write(frame, 0, frame.length, false);
   }
 
-  #leave(): void {
+  #leave(inOrder = false): void {
     this.#over = true;
     this.#upstream.user = null;
-    this.#place.give();
+    if (inOrder) this.#client.giveBack(this.#place);
+    else this.#place.give();
   }
 
   #touch(): void {
