@@ -154,6 +154,32 @@ test('code that takes too long is interrupted, and the next runs', async () => {
   assert.equal((await sandbox.runCode('"still here"')).text, 'still here');
 });
 
+test('a cell that waits for its turn is answered at once and kept alive', async () => {
+  const first = sandbox.runCode('import time\ntime.sleep(9)');
+  await new Promise(resolve => setTimeout(resolve, 500).ref());
+  const second = sandbox.runCode('"its turn"', { requestTimeoutMs: 3_000, timeoutMs: 0 });
+  const third = await fetch(`${platform.ready.url}/execute`, {
+    method: 'POST',
+    headers: { 'E2b-Sandbox-Id': sandbox.sandboxId, 'E2b-Sandbox-Port': '49999' },
+    body: JSON.stringify({ code: '1' }),
+  });
+  const types = (await third.text())
+    .trim()
+    .split('\n')
+    .map(line => (JSON.parse(line) as { type: string }).type);
+  assert.deepEqual(types, ['keepalive', 'number_of_executions', 'result', 'end_of_execution']);
+  assert.equal((await second).text, 'its turn');
+  assert.equal((await first).error, undefined);
+});
+
+test('a client that leaves while its cell waits for its turn takes none', async () => {
+  const first = sandbox.runCode('import time\ntime.sleep(3)');
+  await new Promise(resolve => setTimeout(resolve, 500).ref());
+  await assert.rejects(sandbox.runCode('never = 1', { timeoutMs: 500 }));
+  await first;
+  assert.equal((await sandbox.runCode('never')).error?.name, 'NameError');
+});
+
 test('a kernel that dies says so and is there again', async () => {
   const { error } = await sandbox.runCode('import os; os._exit(1)');
   assert.equal(error?.name, 'UnexpectedEndOfExecution');

@@ -12,7 +12,6 @@ from jupyter_client.manager import AsyncKernelManager
 import languages
 import results
 
-KEEPALIVE_SECONDS = 5
 KERNEL_START_SECONDS = 60
 # Seconds to wait for a message of the kernel before its process is looked at.
 POLL_SECONDS = 1
@@ -110,7 +109,6 @@ class Context:
     async def _execute(self, code):
         restarts = self.restarts
         message = self.client.execute(code, store_history=True, allow_stdin=False)
-        quiet = 0.0
         while True:
             try:
                 reply = await self.client.get_iopub_msg(timeout=POLL_SECONDS)
@@ -122,14 +120,9 @@ class Context:
                     yield results.error("UnexpectedEndOfExecution", "The kernel ended while the code ran: it may have used up the memory")
                     await self.restart()
                     return
-                quiet += POLL_SECONDS
-                if quiet >= KEEPALIVE_SECONDS:
-                    quiet = 0.0
-                    yield results.line("keepalive")
                 continue
             if reply["parent_header"].get("msg_id") != message:
                 continue
-            quiet = 0.0
             kind, content = reply["msg_type"], reply["content"]
             if kind == "execute_input":
                 yield results.line("number_of_executions", execution_count=content["execution_count"])

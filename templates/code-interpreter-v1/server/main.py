@@ -2,6 +2,7 @@
 
 import asyncio
 import collections
+import contextlib
 import json
 import logging
 import os
@@ -19,6 +20,7 @@ HOME = "/home/user"
 AGENT_ENVIRONMENT = "http://127.0.0.1:49983/envs"
 BODY_BYTES_MAX = 64 << 20
 REASON_CHARACTERS_MAX = 500
+KEEPALIVE_SECONDS = 5
 
 
 class Contexts:
@@ -157,25 +159,50 @@ class Execute(Handler):
         environment = self.environment(body.get("env_vars"))
         if environment is None:
             return
+        context = language = None
         if body.get("context_id"):
             context = self.known(body["context_id"])
         else:
             language = self.language(body.get("language"))
-            context = language and await self.contexts.default(language)
-        if not context:
+        if not (context or language):
             return
         self.set_header("Content-Type", "application/x-ndjson")
-        token = self.request.headers.get("X-Access-Token")
-        lines = context.run(body["code"], environment, lambda: agent_environment(token))
+        lines = self.lines(context, language, body["code"], environment)
         self.execution = asyncio.ensure_future(self.stream(lines))
         try:
             await self.execution
         except asyncio.CancelledError:
             pass
 
+    async def lines(self, context, language, code, environment):
+        """The lines of an execution; without a context in the default one of the language."""
+        if context is None:
+            try:
+                # Others may wait for it: it starts also where this client leaves.
+                context = await asyncio.shield(self.contexts.default(language))
+            except Exception as failure:
+                yield results.error("UnexpectedEndOfExecution", f"The kernel could not be started: {failure}")
+                return
+        token = self.request.headers.get("X-Access-Token")
+        async with contextlib.aclosing(context.run(code, environment, lambda: agent_environment(token))) as execution:
+            async for line in execution:
+                yield line
+
     async def stream(self, lines):
+        step = None
         try:
-            async for line in lines:
+            # Clients wait for the head of an answer less long than for its lines, which may have to wait for other executions.
+            await self.flush()
+            while True:
+                step = asyncio.ensure_future(next_line(lines))
+                while not step.done():
+                    await asyncio.wait([step], timeout=KEEPALIVE_SECONDS)
+                    if not step.done():
+                        self.write(results.line("keepalive"))
+                        await self.flush()
+                line = step.result()
+                if line is None:
+                    break
                 self.write(line)
                 await self.flush()
             self.write(results.line("end_of_execution"))
@@ -183,12 +210,22 @@ class Execute(Handler):
         except tornado.iostream.StreamClosedError:
             pass
         finally:
+            if step is not None and not step.done():
+                step.cancel()
+                await asyncio.wait([step])
             await lines.aclose()
 
     def on_connection_close(self):
         execution = getattr(self, "execution", None)
         if execution:
             execution.cancel()
+
+
+async def next_line(lines):
+    """None at their end."""
+    async for line in lines:
+        return line
+    return None
 
 
 async def agent_environment(token):
