@@ -34,6 +34,8 @@ type ErrorOptions = {
   detail?: string;
   /** Seconds after which a retry makes sense. Only set where a retry can succeed by itself. */
   retryAfterSeconds?: number;
+  /** It may have happened all the same: clients are answered 500, as they take 503 for a promise of the contrary. */
+  mayHaveChanged?: boolean;
   cause?: unknown;
 };
 
@@ -44,6 +46,7 @@ export class AtollError extends Error {
   readonly fields: Record<string, unknown>;
   readonly detail: string | undefined;
   readonly retryAfterSeconds: number | undefined;
+  readonly mayHaveChanged: boolean;
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -51,10 +54,11 @@ export class AtollError extends Error {
     this.fields = options.fields ?? {};
     this.detail = options.detail;
     this.retryAfterSeconds = options.retryAfterSeconds;
+    this.mayHaveChanged = options.mayHaveChanged ?? false;
   }
 
   get status(): number {
-    return statusOf[this.code];
+    return this.mayHaveChanged ? statusOf.unknown : statusOf[this.code];
   }
 }
 

@@ -29,9 +29,9 @@ function clientFor(next: (() => Response)[], options: AtollOptions = {}) {
 }
 const empty = () => new Response(null, { status: 204 });
 const failing =
-  (status: number, headers: Record<string, string> = {}) =>
+  (status: number, headers: Record<string, string> = {}, code = 'busy') =>
   () =>
-    Response.json({ code: status, message: 'not now', error_code: 'busy' }, { status, headers });
+    Response.json({ code: status, message: 'not now', error_code: code }, { status, headers });
 const failureOf = (promise: Promise<unknown>): Promise<AtollFailure> =>
   promise.then(
     () => Promise.reject(new Error('it did not fail')),
@@ -86,6 +86,17 @@ test('what changed nothing is asked again, what may have changed something is no
   expect(asked).toHaveLength(1);
   const refused = { url: 'http://127.0.0.1:9', retries: 0 };
   expect((await failureOf(clientFor([], refused).getHealth())).status).toBe(0);
+});
+
+test('what may have been done is asked again where that does the same once', async () => {
+  const lost = failing(500, {}, 'api_connection_lost');
+  await clientFor([lost, empty]).deleteSandbox({ sandboxID: 'x' });
+  expect(asked).toHaveLength(2);
+  await clientFor([lost, () => Response.json([], { status: 201 })]).forkSandbox({ sandboxID: 'x', body: {} });
+  const [first, second] = asked.map(({ headers }) => headers.get('idempotency-key'));
+  expect(second).toBe(first!);
+  await failureOf(clientFor([lost]).pauseSandbox({ sandboxID: 'x' }));
+  expect(asked).toHaveLength(1);
 });
 
 test('a create that is tried again has the same key', async () => {

@@ -53,8 +53,10 @@ async function runs(program: string, next: (() => Response)[]): Promise<string> 
   return stdout;
 }
 const empty = () => new Response(null, { status: 204 });
-const failing = (status: number) => () =>
-  Response.json({ code: status, message: 'not now', error_code: 'busy' }, { status, headers: { 'Retry-After': '0' } });
+const failing =
+  (status: number, code = 'busy') =>
+  () =>
+    Response.json({ code: status, message: 'not now', error_code: code }, { status, headers: { 'Retry-After': '0' } });
 
 testWithPython('members go where the operation has them: path, query, header, body', async () => {
   const program = `
@@ -94,6 +96,16 @@ except AtollFailure as failure: print(failure.operation, failure.status)`;
   const [first, second] = asked.slice(3, 5).map(({ headers }) => headers['idempotency-key']);
   expect(first).toMatch(/^[0-9a-f-]{36}$/);
   expect(second).toBe(first!);
+});
+
+testWithPython('what may have been done is asked again where that does the same once', async () => {
+  const program = `
+platform.delete_sandbox('x')
+try: platform.pause_sandbox('x')
+except AtollFailure as failure: print(failure.status, failure.code)`;
+  const lost = failing(500, 'api_connection_lost');
+  expect(await runs(program, [lost, empty, lost])).toBe('500 api_connection_lost\n');
+  expect(asked).toHaveLength(3);
 });
 
 testWithPython('a stream of events goes on behind the last one over new connections', async () => {

@@ -143,7 +143,8 @@ class Caller:
                 return self._try(operation, request, timeout or self._timeout)
             except AtollFailure as failure:
                 nothing_changed = failure.status in (429, 503)
-                if left <= 0 or not (nothing_changed or (failure.status == 0 and may_repeat)):
+                may_be_done = failure.status == 0 or failure.code in ("api_connection_lost", "database_outcome_unknown")
+                if left <= 0 or not (nothing_changed or (may_be_done and may_repeat)):
                     raise
                 left -= 1
                 wait = RETRY_DELAY_SECONDS if failure.retry_after is None else failure.retry_after

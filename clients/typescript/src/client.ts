@@ -129,7 +129,7 @@ class Caller {
         return await this.#try(name, wire, asked, options);
       } catch (error) {
         if (!(error instanceof AtollFailure) || options.signal?.aborted || left <= 0) throw error;
-        if (!bodyIsKept(request) || !(changedNothing(error) || (error.status === 0 && again))) throw error;
+        if (!bodyIsKept(request) || !(changedNothing(error) || (mayBeDone(error) && again))) throw error;
         const seconds = Math.min(error.retryAfterSeconds ?? retryDelayMs / 1000, retryAfterMaxSeconds);
         await pause(seconds * 1000, options.signal);
       }
@@ -212,6 +212,10 @@ const mayBeRepeated = ({ method, headers }: Wire): boolean =>
 
 /** What the platform answers where it has not begun. */
 const changedNothing = ({ status }: AtollFailure): boolean => status === 429 || status === 503;
+
+/** What is answered, or not answered, where nobody knows what became of it. */
+const mayBeDone = ({ status, code }: AtollFailure): boolean =>
+  status === 0 || code === 'api_connection_lost' || code === 'database_outcome_unknown';
 
 /** It does not answer now, and may soon. */
 const isAway = (failure: AtollFailure): boolean => failure.status === 0 || changedNothing(failure);

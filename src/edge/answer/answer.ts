@@ -19,8 +19,8 @@ export type AnswerBody = { readonly message: string; readonly code: number } & R
 export type SandboxPort = { readonly sandboxId: string; readonly port: number };
 
 /** An answer to a request that names no sandbox, or none that could be read. */
-export function plainAnswer(status: number, message: string): Answer {
-  return { status, body: { message, code: status }, headers: {} };
+export function plainAnswer(status: number, message: string, more: Readonly<Record<string, string>> = {}): Answer {
+  return { status, body: { message, ...more, code: status }, headers: {} };
 }
 
 /** An answer about a port of a sandbox. Its members are what the published clients read. */

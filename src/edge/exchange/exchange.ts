@@ -156,7 +156,7 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
     if (before === undefined) return;
     const head = this.#headOf(before);
     if (!this.#hasBody) this.#retry(this.#client, head);
-    else this.#client.refuse(failureOf(this.#target, 'speaks HTTP/2, which is known now: send it again'), head);
+    else this.#client.refuse(failureOf(this.#target, 'speaks HTTP/2, which is known now: send it again', head), head);
   }
 
   interimHead(head: ResponseHead, input: Buffer): void {
@@ -302,7 +302,7 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
     if (before === undefined) return;
     const head = this.#headOf(before);
     if (this.#replayable && !before.heads.begun) this.#retry(this.#client, head);
-    else this.#client.refuse(failureOf(this.#target, 'closed the connection without an answer'), head);
+    else this.#client.refuse(failureOf(this.#target, 'closed the connection without an answer', head), head);
   }
 
   /** The upstream does not speak HTTP, or means to confuse somebody. */
@@ -311,8 +311,8 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
     log.debug('invalid response', { sandboxId: this.#target.traffic?.sandboxId, port: this.#target.port, reason });
     const before = this.#fail();
     if (before === undefined) return;
-    const answer = failureOf(this.#target, `did not answer in valid HTTP/1.1: ${reason}`);
-    this.#client.refuse(answer, this.#headOf(before));
+    const head = this.#headOf(before);
+    this.#client.refuse(failureOf(this.#target, `did not answer in valid HTTP/1.1: ${reason}`, head), head);
   }
 
   /** The request's body is malformed: neither side can go on. */

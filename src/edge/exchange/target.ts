@@ -37,10 +37,19 @@ export type ServeAgain = {
  * What the client of a request gets whose server failed. `what`: how. Not 502: clients read that as the end of the
  * sandbox.
  */
-export function failureOf({ traffic, port }: ExchangeTarget, what: string): Answer {
-  if (traffic === null) return plainAnswer(503, `The API ${what}`);
+export function failureOf({ traffic, port }: ExchangeTarget, what: string, head: RequestHead): Answer {
+  if (traffic === null) return failureOfApi(what, head);
   return sandboxAnswer(503, `The service on port ${port} ${what}`, { sandboxId: traffic.sandboxId, port }, { port });
 }
+
+/** Clients take 503 for a promise that nothing was changed, and the API may have done it before it went. */
+function failureOfApi(what: string, head: RequestHead): Answer {
+  if (readingMethods.some(method => head.methodIs(method))) return plainAnswer(503, `The API ${what}`);
+  const message = `The API ${what}: what was asked may have been done`;
+  return plainAnswer(500, message, { error_code: 'api_connection_lost' });
+}
+
+const readingMethods = ['GET', 'HEAD', 'OPTIONS', 'TRACE'];
 
 /**
  * Whether the target still runs, as far as the edge knows: a body that ends with its connection also ends with its
@@ -57,4 +66,4 @@ export function isSafeToRepeat(head: RequestHead): boolean {
   return idempotentMethods.some(method => head.methodIs(method));
 }
 
-const idempotentMethods = ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE'];
+const idempotentMethods = [...readingMethods, 'PUT', 'DELETE'];

@@ -1,10 +1,13 @@
 import { expect, test } from 'bun:test';
+import { AtollError } from '../../../src/base/error.ts';
 import { newSandboxId, newUuid } from '../../../src/base/id.ts';
 import { silentLog } from '../../../src/base/telemetry/log.ts';
+import { explainFailedStart } from '../../../src/api/sandbox/workflows/create.ts';
 import { createSandboxSteps } from '../../../src/api/sandbox/workflows/create-steps.ts';
 import type { CreateContext } from '../../../src/api/sandbox/workflows/create-steps.ts';
 import { killSandboxSteps } from '../../../src/api/sandbox/workflows/kill-steps.ts';
 import type { KillContext } from '../../../src/api/sandbox/workflows/kill-steps.ts';
+import { storePause } from '../../../src/api/sandbox/workflows/pause-steps.ts';
 import { resumeSandboxWorkflow } from '../../../src/api/sandbox/workflows/resume-steps.ts';
 import { findSandbox } from '../../../src/api/sandbox/store/read.ts';
 import type { DurablePauses } from '../../../src/api/blob/rules/pauses.ts';
@@ -181,4 +184,18 @@ onEachDatabase(database => {
       await Bun.sleep(20);
     expect(await traces(platform)).toEqual(nothing);
   });
+});
+
+test('what may have changed something is not answered with 503, which clients take for a promise of the contrary', async () => {
+  const away = async () => {
+    throw new AtollError('unavailable', 'the store is away');
+  };
+  const paused = { sandboxId: 's' } as Parameters<typeof storePause>[2];
+  const stored = storePause({ log: silentLog }, { store: away } as unknown as DurablePauses, paused);
+  await expect(stored).rejects.toMatchObject({ status: 500, detail: 'sandbox_pause_not_stored' });
+
+  const { signal } = new AbortController();
+  const lost = new AtollError('unavailable', 'it was made or it was not', { mayHaveChanged: true });
+  expect(explainFailedStart(lost, signal, signal)).toBe(lost);
+  expect(lost.status).toBe(500);
 });

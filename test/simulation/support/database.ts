@@ -42,6 +42,7 @@ type Decide = (step: DatabaseStep) => DatabaseFault;
 
 const lost = (mayHaveChanged: boolean) =>
   new AtollError('unavailable', 'the database does not answer', {
+    mayHaveChanged,
     detail: mayHaveChanged ? outcomeUnknown : 'database_unavailable',
   });
 

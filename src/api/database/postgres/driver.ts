@@ -266,7 +266,7 @@ function away(cause: unknown, mayHaveChanged: boolean): AtollError {
     ? new AtollError(
         'unavailable',
         'The database went away while the change was made: it was made or it was not; read it again',
-        { retryAfterSeconds, detail: outcomeUnknown, cause },
+        { mayHaveChanged: true, detail: outcomeUnknown, cause },
       )
     : new AtollError('unavailable', 'The database does not answer; nothing was changed', {
         retryAfterSeconds,

@@ -226,8 +226,8 @@ export function explainFailedStart(error: unknown, client: AbortSignal, deadline
     });
   }
   if (!(error instanceof AtollError) || error.detail === restoreFailed) return failedToStart(error);
-  // It says itself that the node went away, which is no matter of room.
-  if (isPartLost(error) || error.detail === noCompatibleNode) return error;
+  // It says itself that the node or the database went away, which is no matter of room.
+  if (isPartLost(error) || error.mayHaveChanged || error.detail === noCompatibleNode) return error;
   if (error.code === 'unavailable' || error.code === 'no_space') {
     const figures = saysFull(error) ? ` (${error.message})` : '';
     return new AtollError('unavailable', `There is no room for another sandbox now; nothing was changed${figures}`, {

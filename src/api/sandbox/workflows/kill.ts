@@ -43,7 +43,7 @@ async function markOrEnd(deps: SandboxWork, sandbox: SandboxRecord): Promise<San
     throw new AtollError(
       'unavailable',
       `Sandbox "${sandbox.sandboxId}" was ended, but the database went away before that was written down`,
-      { retryAfterSeconds: 2, detail: outcomeUnknown, cause: error },
+      { mayHaveChanged: true, detail: outcomeUnknown, cause: error },
     );
   }
 }

@@ -59,7 +59,7 @@ export async function storePause({ log }: { log: Log }, durable: DurablePauses, 
       'unavailable',
       `Sandbox "${sandboxId}" is paused, on its machine alone: it could not be put into the store. Pause it with ` +
         'durability: cluster again to try that again',
-      { detail: pauseNotStored, cause },
+      { mayHaveChanged: true, detail: pauseNotStored, cause },
     );
   }
 }

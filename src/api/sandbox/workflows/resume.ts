@@ -97,8 +97,8 @@ async function resumeWhereRoomIs(
 /** Says what a resume that was undone means to the caller. */
 function explain(error: unknown, sandboxId: string): unknown {
   if (!(error instanceof AtollError)) return failed(error, sandboxId);
-  // It says itself that the node went away, which is no matter of room.
-  if (isPartLost(error)) return error;
+  // It says itself that the node or the database went away, which is no matter of room.
+  if (isPartLost(error) || error.mayHaveChanged) return error;
   // No matter of room: it has something that is not as it was, e.g. a file of a volume that others have deleted.
   if (error.detail === restoreFailed) {
     return new AtollError(
