@@ -1,4 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
+import type { InfiniteData, UseInfiniteQueryResult } from '@tanstack/react-query';
+import { useEffect, useEffectEvent } from 'react';
 import { ask } from './client.ts';
 import type { Query } from './client.ts';
 import { useViewer } from './session.tsx';
@@ -6,19 +8,33 @@ import { useViewer } from './session.tsx';
 const pageRows = 100;
 
 /** Some rows of a list, and what the question for those after them adds; null where these are the last. */
-export type RowsPage<T> = { rows: T[]; next: Query | null };
+type RowsPage<T> = { rows: T[]; next: Query | null };
 
-type PagesOptions = {
+/** A list as far as it has been read. */
+export type Pages<T> = UseInfiniteQueryResult<InfiniteData<RowsPage<T>>>;
+
+type Kept<T> = { state: { data?: InfiniteData<RowsPage<T>> | undefined } };
+
+type PagesOptions<T, Body> = {
   query?: Query;
   /** Ask as the person or the operator, not for a team. */
   personal?: boolean;
   /** The list is skipped into by a number, and not by the token that comes with a page. */
   byOffset?: boolean;
+  /** Ask again after so long for each page, ms, where no event tells of a change. */
+  every?: number;
+  enabled?: boolean;
+  /** The rows of an answer that is more than a list. */
+  rowsOf?: (body: Body) => T[];
+  /** What asks for the rows after those of an answer, where its body tells. */
+  nextOf?: (body: Body) => Query | null;
 };
 
 /** A list that a GET answers page by page, as far as one asks for more; events of the team have it asked again. */
-export function usePages<T>(path: string, { query, personal = false, byOffset = false }: PagesOptions = {}) {
+export function usePages<T, Body = T[]>(path: string, options: PagesOptions<T, Body> = {}): Pages<T> {
   const { team } = useViewer();
+  const { query, personal = false, byOffset = false, every, enabled, nextOf } = options;
+  const rowsOf = options.rowsOf ?? (body => body as unknown as T[]);
   const teamID = personal ? undefined : team?.teamID;
   return useInfiniteQuery({
     // Beside what `useRead` keeps under the same path, which is no list of pages.
@@ -27,7 +43,9 @@ export function usePages<T>(path: string, { query, personal = false, byOffset = 
     queryFn: async ({ pageParam, signal }): Promise<RowsPage<T>> => {
       const asked = { ...query, ...pageParam, limit: pageRows };
       const response = await ask(path, { team: teamID, query: asked, signal });
-      const rows = (await response.json()) as T[];
+      const body = (await response.json()) as Body;
+      const rows = rowsOf(body);
+      if (nextOf) return { rows, next: nextOf(body) };
       const token = response.headers.get('X-Next-Token');
       if (byOffset && rows.length === pageRows)
         return { rows, next: { offset: Number(pageParam['offset'] ?? 0) + pageRows } };
@@ -36,5 +54,20 @@ export function usePages<T>(path: string, { query, personal = false, byOffset = 
     getNextPageParam: ({ next }) => next,
     placeholderData: (previous, before) =>
       before?.queryKey[0] === path && before.queryKey[1] === teamID ? previous : undefined,
+    // All pages are asked for each time: of many, as often as of one would be too much.
+    ...(every !== undefined && { refetchInterval: ({ state }: Kept<T>) => every * (state.data?.pages.length ?? 1) }),
+    ...(enabled !== undefined && { enabled }),
   });
+}
+
+/** The rows that have been read so far. */
+export const rowsOfPages = <T>({ data }: Pages<T>): T[] => data?.pages.flatMap(({ rows }) => rows) ?? [];
+
+/** Reads the pages that follow for as long as `isWanted`. What could not be read is not asked for again and again. */
+export function useReadOn<T>(pages: Pages<T>, isWanted: boolean): void {
+  const more = useEffectEvent(() => void pages.fetchNextPage({ cancelRefetch: false }));
+  const isDue = isWanted && pages.hasNextPage && !pages.isFetching && !pages.isError;
+  useEffect(() => {
+    if (isDue) more();
+  }, [isDue]);
 }

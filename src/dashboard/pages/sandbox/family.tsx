@@ -6,11 +6,13 @@ import type { LifecycleEvent } from '../../../protocol/api/event.ts';
 import type { SnapshotInfo } from '../../../protocol/api/lifecycle.ts';
 import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
 import { askJson } from '../../api/client.ts';
-import { useRead } from '../../api/hooks.ts';
+import { rowsOfPages, usePages } from '../../api/pages.ts';
+import type { Pages } from '../../api/pages.ts';
 import { useTeam } from '../../api/session.tsx';
 import { Ago } from '../../parts/bits.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card } from '../../parts/page.tsx';
+import { More } from '../../parts/rows/more.tsx';
 import { ancestorOf, childrenOf } from './relatives.ts';
 import type { Relative } from './relatives.ts';
 import { useSandbox } from './sandbox.tsx';
@@ -68,10 +70,10 @@ type NodeProps = { of: Relative; here: string; depth: number };
 function SandboxNode({ of: { id, at }, here, depth }: NodeProps) {
   const path = `/events/sandboxes/${encodeURIComponent(id)}`;
   const [open, setOpen] = useState(depth < openedDepth || id === here);
-  const query = { types: 'sandbox.lifecycle.forked,sandbox.lifecycle.checkpointed', limit: eventsMax };
-  const events = useRead<LifecycleEvent[]>(path, { query, enabled: open });
-  const snapshots = useRead<SnapshotInfo[]>('/snapshots', { query: { sandboxID: id }, enabled: open });
-  const children = childrenOf(events.data ?? [], snapshots.data ?? []);
+  const query = { types: 'sandbox.lifecycle.forked,sandbox.lifecycle.checkpointed' };
+  const events = usePages<LifecycleEvent>(path, { query, byOffset: true, enabled: open });
+  const snapshots = usePages<SnapshotInfo>('/snapshots', { query: { sandboxID: id }, enabled: open });
+  const children = childrenOf(rowsOfPages(events), rowsOfPages(snapshots));
   return (
     <li>
       <div className="row" style={{ gap: 6 }}>
@@ -95,7 +97,7 @@ function SandboxNode({ of: { id, at }, here, depth }: NodeProps) {
           </button>
         )}
       </div>
-      {open && children.length > 0 && (
+      {open && (children.length > 0 || snapshots.hasNextPage || events.hasNextPage) && (
         <ul>
           {children.map(child =>
             child.kind === 'sandbox' ? (
@@ -104,6 +106,8 @@ function SandboxNode({ of: { id, at }, here, depth }: NodeProps) {
               <SnapshotNode key={child.id} of={child} here={here} depth={depth + 1} />
             ),
           )}
+          <MoreOf of={snapshots} />
+          <MoreOf of={events} />
         </ul>
       )}
     </li>
@@ -112,7 +116,7 @@ function SandboxNode({ of: { id, at }, here, depth }: NodeProps) {
 
 function SnapshotNode({ of: { id, at }, here, depth }: NodeProps) {
   const [template = ''] = id.split(':');
-  const begun = useRead<ListedSandbox[]>('/v2/sandboxes', { query: { template, state: 'running,paused' } });
+  const begun = usePages<ListedSandbox>('/v2/sandboxes', { query: { template, state: 'running,paused' } });
   return (
     <li>
       <div className="row" style={{ gap: 6 }}>
@@ -127,9 +131,9 @@ function SnapshotNode({ of: { id, at }, here, depth }: NodeProps) {
           Start from it
         </Link>
       </div>
-      {(begun.data ?? []).length > 0 && (
+      {rowsOfPages(begun).length > 0 && (
         <ul>
-          {begun.data?.map(({ sandboxID, startedAt }) => (
+          {rowsOfPages(begun).map(({ sandboxID, startedAt }) => (
             <SandboxNode
               key={sandboxID}
               of={{ kind: 'sandbox', id: sandboxID, at: startedAt }}
@@ -137,8 +141,23 @@ function SnapshotNode({ of: { id, at }, here, depth }: NodeProps) {
               depth={depth + 1}
             />
           ))}
+          <MoreOf of={begun} />
         </ul>
       )}
+    </li>
+  );
+}
+
+/** The way to those after the ones that have been read. */
+function MoreOf<T>({ of: pages }: { of: Pages<T> }) {
+  if (!pages.hasNextPage) return null;
+  return (
+    <li>
+      <More
+        isComing={pages.isFetchingNextPage}
+        isBusy={pages.isFetching}
+        onMore={() => void pages.fetchNextPage({ cancelRefetch: false })}
+      />
     </li>
   );
 }

@@ -11,6 +11,7 @@ test('a fork knows where it comes from, and a sandbox what came of it', () => {
     event('3', { fork_id: 'second' }),
     event('2', { snapshot_id: 'snap' }),
     event('1', { fork_id: 'first' }),
+    event('1', { fork_id: 'first' }),
   ];
   expect(childrenOf(events, [{ snapshotID: 'snap:default', names: [] }])).toEqual([
     { kind: 'snapshot', id: 'snap:default', at: '2' },

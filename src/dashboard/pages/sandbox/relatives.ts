@@ -21,13 +21,15 @@ export function childrenOf(events: readonly LifecycleEvent[], snapshots: readonl
       return id === undefined ? [] : [[id, event.timestamp] as const];
     }),
   );
-  const forks = events.flatMap((event): Relative[] => {
+  // An event that came while pages were read may have brought one of them twice.
+  const forks = new Map<string, Relative>();
+  for (const event of events) {
     const { fork_id: id } = dataOf(event);
-    return id === undefined ? [] : [{ kind: 'sandbox', id, at: event.timestamp }];
-  });
+    if (id !== undefined) forks.set(id, { kind: 'sandbox', id, at: event.timestamp });
+  }
   const kept = snapshots.map(({ snapshotID }): Relative => {
     const at = takenAt.get(snapshotID.split(':')[0] ?? '');
     return { kind: 'snapshot', id: snapshotID, at };
   });
-  return [...kept.toReversed(), ...forks.toReversed()];
+  return [...kept.toReversed(), ...[...forks.values()].toReversed()];
 }

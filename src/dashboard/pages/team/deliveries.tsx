@@ -1,26 +1,30 @@
 import type { Webhook, WebhookDelivery } from '../../../protocol/api/webhook.ts';
-import { useChange, useRead } from '../../api/hooks.ts';
+import { useChange } from '../../api/hooks.ts';
+import { usePages } from '../../api/pages.ts';
 import { Ago, Badge } from '../../parts/bits.tsx';
-import { Loaded } from '../../parts/loaded.tsx';
 import { Card } from '../../parts/page.tsx';
+import { Paged } from '../../parts/rows/paged.tsx';
 import { Table } from '../../parts/table.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 
 const everyMs = 3_000;
 const tones = { pending: 'warn', delivered: 'ok', dead: 'danger' } as const;
 
+/** New ones push older ones on to the next page, which may bring them again. */
+const eachOnce = (rows: WebhookDelivery[]) => [...new Map(rows.map(row => [row.eventId, row])).values()];
+
 /** What was sent to a webhook and how it was taken. */
 export function Deliveries({ of: { id, name } }: { of: Webhook }) {
   const path = `/events/webhooks/${id}/deliveries`;
-  const deliveries = useRead<WebhookDelivery[]>(path, { every: everyMs });
+  const deliveries = usePages<WebhookDelivery>(path, { byOffset: true, every: everyMs });
   const redeliver = useChange('It is sent again', ['/events/webhooks']);
   return (
     <Card title={`Deliveries to ${name}`}>
-      <Loaded of={deliveries}>
+      <Paged of={deliveries}>
         {rows => (
           <Table
             label="Deliveries"
-            rows={rows}
+            rows={eachOnce(rows)}
             keyOf={({ eventId }) => eventId}
             empty="Nothing was sent yet"
             columns={[
@@ -52,7 +56,7 @@ export function Deliveries({ of: { id, name } }: { of: Webhook }) {
             ]}
           />
         )}
-      </Loaded>
+      </Paged>
     </Card>
   );
 }

@@ -1,18 +1,19 @@
 import { Plus } from 'lucide-react';
 import { useState } from 'react';
 import type { Secret } from '../../../protocol/api/secret.ts';
-import { useChange, useRead } from '../../api/hooks.ts';
+import { useChange } from '../../api/hooks.ts';
+import { usePages } from '../../api/pages.ts';
 import { Ago, Empty } from '../../parts/bits.tsx';
 import { DeleteButton } from '../../parts/delete-button.tsx';
 import { Dialog, DialogFooter } from '../../parts/dialog.tsx';
-import { Loaded } from '../../parts/loaded.tsx';
 import { Page } from '../../parts/page.tsx';
+import { Paged } from '../../parts/rows/paged.tsx';
 import { Table } from '../../parts/table.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 
 /** The secrets of a team. Their values go in and never come out. */
 export function Secrets() {
-  const secrets = useRead<Secret[]>('/secrets');
+  const secrets = usePages<Secret>('/secrets');
   /** The secret that gets a value; without ID, a new one. */
   const [editing, setEditing] = useState<{ secretID?: string; name: string } | null>(null);
   return (
@@ -25,7 +26,7 @@ export function Secrets() {
         </RoleButton>
       }
     >
-      <Loaded of={secrets}>
+      <Paged of={secrets}>
         {rows => (
           <Table
             label="Secrets"
@@ -62,7 +63,7 @@ export function Secrets() {
             ]}
           />
         )}
-      </Loaded>
+      </Paged>
       {editing && <SecretDialog of={editing} onClose={() => setEditing(null)} />}
     </Page>
   );

@@ -1,14 +1,14 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { BuildLogEntry } from '../../../protocol/api/template-build.ts';
-import type { TemplateWithBuilds } from '../../../protocol/api/template.ts';
-import { useRead } from '../../api/hooks.ts';
 import { useLogStream } from '../../api/log-stream.ts';
+import { rowsOfPages, useReadOn } from '../../api/pages.ts';
 import { formatDuration } from '../../../base/duration.ts';
 import { Badge, Problem } from '../../parts/bits.tsx';
 import { Card } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
 import { ExactTime } from '../../parts/zone.tsx';
 import type { BuildSearch } from './build-search.ts';
+import { useBuilds } from './builds.ts';
 import { compareSteps, stepsOf } from './steps.ts';
 import type { Step } from './steps.ts';
 
@@ -41,22 +41,30 @@ export function StepTable({ templateId, buildId, log }: StepTableProps) {
   );
 }
 
+/** Stands for no build, but for those that have not been read yet. */
+const earlier = 'earlier';
+
 type OtherBuildProps = { templateId: string; buildId: string; chosen: string | undefined };
 
 /** Chooses the build to compare with: the last good one is first. */
 function OtherBuild({ templateId, buildId, chosen }: OtherBuildProps) {
   const navigate = useNavigate();
-  const template = useRead<TemplateWithBuilds>(`/templates/${encodeURIComponent(templateId)}`);
-  const others = (template.data?.builds ?? [])
+  const builds = useBuilds(templateId);
+  const others = rowsOfPages(builds)
     .filter(({ buildID }) => buildID !== buildId)
     .toSorted((a, b) => Number(b.status === 'ready') - Number(a.status === 'ready'));
+  const hasGood = others.some(({ status }) => status === 'ready');
+  const hasChosen = chosen === undefined || others.some(({ buildID }) => buildID === chosen);
+  useReadOn(builds, !hasGood || !hasChosen);
   if (others.length === 0) return null;
   return (
     <select
       aria-label="Compare with"
       value={chosen ?? ''}
-      onChange={event =>
-        void navigate({ to: '.', search: event.target.value === '' ? {} : { with: event.target.value }, replace: true })
+      onChange={({ target: { value } }) =>
+        value === earlier
+          ? void builds.fetchNextPage({ cancelRefetch: false })
+          : void navigate({ to: '.', search: value === '' ? {} : { with: value }, replace: true })
       }
     >
       <option value="">Compare with…</option>
@@ -65,6 +73,7 @@ function OtherBuild({ templateId, buildId, chosen }: OtherBuildProps) {
           {buildID.slice(0, 8)}, {status}, of <ExactTime at={createdAt} />
         </option>
       ))}
+      {builds.hasNextPage && <option value={earlier}>Show earlier builds</option>}
     </select>
   );
 }

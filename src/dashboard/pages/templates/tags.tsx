@@ -3,12 +3,13 @@ import { History, Undo2 } from 'lucide-react';
 import { useState } from 'react';
 import type { TemplateBuild } from '../../../protocol/api/template.ts';
 import type { TemplateTagAssignment, TemplateTagGroups } from '../../../protocol/api/template-tags.ts';
-import { useChange, useRead } from '../../api/hooks.ts';
+import { useChange } from '../../api/hooks.ts';
+import { usePages } from '../../api/pages.ts';
 import { useMay } from '../../api/session.tsx';
 import { Ago, Badge } from '../../parts/bits.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
-import { Loaded } from '../../parts/loaded.tsx';
 import { Card } from '../../parts/page.tsx';
+import { Paged } from '../../parts/rows/paged.tsx';
 import { Table } from '../../parts/table.tsx';
 import { ExactTime } from '../../parts/zone.tsx';
 
@@ -21,8 +22,10 @@ const [tagsMax, buildsMax] = [100, 20];
 /** The names of a template's builds, what each named before, and the way back there. */
 export function Tags({ templateId, builds }: TagsProps) {
   const path = `/templates/${encodeURIComponent(templateId)}/tags`;
-  const groups = useRead<TemplateTagGroups>(`${path}/groups`, {
+  const groups = usePages<Group, TemplateTagGroups>(`${path}/groups`, {
     query: { tagsLimit: tagsMax, assignmentLimit: buildsMax, sort: 'name_asc' },
+    rowsOf: ({ tags }) => tags,
+    nextOf: ({ nextCursor }) => (nextCursor === null ? null : { tagsCursor: nextCursor }),
   });
   const change = useChange('Changed', ['/templates']);
   const mayChange = useMay('developer');
@@ -34,8 +37,8 @@ export function Tags({ templateId, builds }: TagsProps) {
   const ready = builds.filter(({ status }) => status === 'ready');
   return (
     <Card title="Tags">
-      <Loaded of={groups}>
-        {({ tags }) => {
+      <Paged of={groups}>
+        {tags => {
           const history = tags.find(({ tag }) => tag === shown);
           return (
             <>
@@ -81,7 +84,7 @@ export function Tags({ templateId, builds }: TagsProps) {
             </>
           );
         }}
-      </Loaded>
+      </Paged>
     </Card>
   );
 }

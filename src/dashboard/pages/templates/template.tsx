@@ -1,16 +1,19 @@
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { Hammer, Play, Trash2 } from 'lucide-react';
 import { useState } from 'react';
-import type { TemplateWithBuilds } from '../../../protocol/api/template.ts';
+import type { TemplateBuild, TemplateWithBuilds } from '../../../protocol/api/template.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
+import { rowsOfPages, useReadOn } from '../../api/pages.ts';
 import { formatDuration } from '../../../base/duration.ts';
 import { formatCount } from '../../format.ts';
 import { Ago, Badge, Copy } from '../../parts/bits.tsx';
 import { Confirm } from '../../parts/dialog.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card, Page } from '../../parts/page.tsx';
+import { Paged } from '../../parts/rows/paged.tsx';
 import { Table } from '../../parts/table.tsx';
 import { buildTone } from './build-tone.ts';
+import { useBuilds } from './builds.ts';
 import { Content } from './content.tsx';
 import { Tags } from './tags.tsx';
 import { RoleButton, useForbidden } from '../../parts/role-button.tsx';
@@ -18,7 +21,10 @@ import { RoleButton, useForbidden } from '../../parts/role-button.tsx';
 /** A template: what it is used for, its tags, its builds. */
 export function TemplatePage() {
   const { templateId = '' } = useParams({ strict: false });
-  const template = useRead<TemplateWithBuilds>(`/templates/${encodeURIComponent(templateId)}`);
+  const template = useRead<TemplateWithBuilds>(`/templates/${encodeURIComponent(templateId)}`, { query: { limit: 1 } });
+  const builds = useBuilds(templateId);
+  const hasReady = rowsOfPages(builds).some(({ status }) => status === 'ready');
+  useReadOn(builds, !hasReady);
   const name = template.data?.names[0];
   return (
     <Page
@@ -27,37 +33,10 @@ export function TemplatePage() {
       actions={template.data && <Actions of={template.data} />}
     >
       <Loaded of={template}>
-        {({ builds, spawnCount, lastSpawnedAt, names }) => (
+        {({ spawnCount, lastSpawnedAt, names }) => (
           <div className="columns">
             <Card title="Builds">
-              <Table
-                label="Builds"
-                rows={builds}
-                keyOf={({ buildID }) => buildID}
-                empty="It was never built"
-                columns={[
-                  { name: 'State', of: ({ status }) => <Badge tone={buildTone[status]}>{status}</Badge> },
-                  {
-                    name: 'Build',
-                    of: ({ buildID }) => (
-                      <Link
-                        to="/templates/$templateId/builds/$buildId"
-                        params={{ templateId, buildId: buildID }}
-                        className="mono"
-                      >
-                        {buildID.slice(0, 8)}
-                      </Link>
-                    ),
-                  },
-                  { name: 'Begun', of: ({ createdAt }) => <Ago at={createdAt} /> },
-                  {
-                    name: 'Took',
-                    end: true,
-                    of: ({ createdAt, finishedAt }) =>
-                      finishedAt ? formatDuration(Date.parse(finishedAt) - Date.parse(createdAt)) : '–',
-                  },
-                ]}
-              />
+              <Paged of={builds}>{rows => <BuildTable templateId={templateId} rows={rows} />}</Paged>
             </Card>
             <div className="stack">
               <Card title="Use">
@@ -72,13 +51,46 @@ export function TemplatePage() {
                   <dd>{names.join(', ') || '–'}</dd>
                 </dl>
               </Card>
-              {builds.some(({ status }) => status === 'ready') && <Content templateId={templateId} />}
-              <Tags templateId={templateId} builds={builds} />
+              {hasReady && <Content templateId={templateId} />}
+              <Tags templateId={templateId} builds={rowsOfPages(builds)} />
             </div>
           </div>
         )}
       </Loaded>
     </Page>
+  );
+}
+
+function BuildTable({ templateId, rows }: { templateId: string; rows: TemplateBuild[] }) {
+  return (
+    <Table
+      label="Builds"
+      rows={rows}
+      keyOf={({ buildID }) => buildID}
+      empty="It was never built"
+      columns={[
+        { name: 'State', of: ({ status }) => <Badge tone={buildTone[status]}>{status}</Badge> },
+        {
+          name: 'Build',
+          of: ({ buildID }) => (
+            <Link
+              to="/templates/$templateId/builds/$buildId"
+              params={{ templateId, buildId: buildID }}
+              className="mono"
+            >
+              {buildID.slice(0, 8)}
+            </Link>
+          ),
+        },
+        { name: 'Begun', of: ({ createdAt }) => <Ago at={createdAt} /> },
+        {
+          name: 'Took',
+          end: true,
+          of: ({ createdAt, finishedAt }) =>
+            finishedAt ? formatDuration(Date.parse(finishedAt) - Date.parse(createdAt)) : '–',
+        },
+      ]}
+    />
   );
 }
 

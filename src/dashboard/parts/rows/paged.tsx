@@ -1,18 +1,18 @@
-import type { InfiniteData, UseInfiniteQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import type { RowsPage } from '../../api/pages.ts';
+import { rowsOfPages } from '../../api/pages.ts';
+import type { Pages } from '../../api/pages.ts';
 import { Loaded } from '../loaded.tsx';
 import { More } from './more.tsx';
 
-type PagedProps<T> = { of: UseInfiniteQueryResult<InfiniteData<RowsPage<T>>>; children: (rows: T[]) => ReactNode };
+type PagedProps<T> = { of: Pages<T>; children: (rows: T[]) => ReactNode };
 
 /** The rows of a list that have been read, and those that follow as soon as one scrolls there. */
 export function Paged<T>({ of: pages, children }: PagedProps<T>) {
   return (
     <Loaded of={pages}>
-      {data => (
+      {() => (
         <>
-          {children(data.pages.flatMap(({ rows }) => rows))}
+          {children(rowsOfPages(pages))}
           {pages.hasNextPage && (
             <div className="row">
               <More

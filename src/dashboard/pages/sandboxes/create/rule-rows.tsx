@@ -2,7 +2,7 @@ import { Plus, X } from 'lucide-react';
 import { useState } from 'react';
 import type { Secret } from '../../../../protocol/api/secret.ts';
 import { networkBounds } from '../../../../protocol/api/network.ts';
-import { useRead } from '../../../api/hooks.ts';
+import { rowsOfPages, usePages, useReadOn } from '../../../api/pages.ts';
 import type { HeaderRules } from './code.ts';
 
 type Row = { id: number; host: string; header: string; value: string };
@@ -28,7 +28,8 @@ type RuleRowsProps = { initial: HeaderRules; onChange: (rules: HeaderRules) => v
 /** Headers that requests to a host get on their way out, with secrets of the team in them. */
 export function RuleRows({ initial, onChange }: RuleRowsProps) {
   const [rows, setRows] = useState(() => rowsOf(initial));
-  const secrets = useRead<Secret[]>('/secrets');
+  const secrets = usePages<Secret>('/secrets');
+  useReadOn(secrets, true);
   const set = (next: Row[]) => {
     setRows(next);
     onChange(rulesOfRows(next));
@@ -60,7 +61,7 @@ export function RuleRows({ initial, onChange }: RuleRowsProps) {
             <option value="" disabled>
               Secret…
             </option>
-            {(secrets.data ?? []).map(({ name }) => (
+            {rowsOfPages(secrets).map(({ name }) => (
               <option key={name}>{name}</option>
             ))}
           </select>

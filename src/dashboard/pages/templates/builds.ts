@@ -1,0 +1,9 @@
+import type { TemplateBuild, TemplateWithBuilds } from '../../../protocol/api/template.ts';
+import { usePages } from '../../api/pages.ts';
+import type { Pages } from '../../api/pages.ts';
+
+/** The builds of a template, newest first. */
+export const useBuilds = (templateId: string): Pages<TemplateBuild> =>
+  usePages<TemplateBuild, TemplateWithBuilds>(`/templates/${encodeURIComponent(templateId)}`, {
+    rowsOf: ({ builds }) => builds,
+  });
