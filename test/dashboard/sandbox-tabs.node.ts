@@ -288,6 +288,42 @@ describe('the tabs of a sandbox', { skip: noBrowser ?? false }, () => {
     assert.deepEqual(signedIn.window.complaints, []);
   });
 
+  test('a policy that somebody else changes is shown, and what is typed meanwhile neither lost nor saved unawares', async () => {
+    const path = `/sandboxes/${sandbox.sandboxId}/network`;
+    const change = (denyOut: string[]) => signedIn.platform.api('PUT', path, { denyOut });
+    const denied = page.getByLabel('Denied: addresses');
+    const shows = async (text: string) => {
+      for (const until = Date.now() + 10_000; (await denied.inputValue()) !== text; await page.waitForTimeout(50))
+        assert.ok(Date.now() < until, `${await denied.inputValue()} is shown, not ${text}`);
+    };
+    const save = async () => {
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByText('The policy holds from now on').last().waitFor();
+    };
+    const warning = page.getByText('The policy was changed since you began');
+    await change(['192.0.2.1/32']);
+    await tab('network');
+    await shows('192.0.2.1/32');
+    await change(['192.0.2.2/32']);
+    await shows('192.0.2.2/32');
+
+    await denied.fill('192.0.2.3/32');
+    await change(['192.0.2.4/32']);
+    await warning.waitFor();
+    assert.equal(await denied.inputValue(), '192.0.2.3/32');
+    assert.deepEqual(await seriousFindings(page), []);
+    await page.getByRole('button', { name: 'Show it as it is' }).click();
+    await shows('192.0.2.4/32');
+
+    await denied.fill('192.0.2.5/32\n');
+    await save();
+    await shows('192.0.2.5/32');
+    assert.equal(await warning.count(), 0);
+    await change([]);
+    await shows('');
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
+
   test('the steps of a build are listed with their time, and beside those of another build', async () => {
     const build = async (steps: string[]) => {
       const registered = await signedIn.platform.api('POST', '/v3/templates', {

@@ -1,4 +1,3 @@
-import { useState } from 'react';
 import type { SandboxTraffic } from '../../../protocol/api/metrics.ts';
 import type { SandboxDetail } from '../../../protocol/api/sandbox.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
@@ -8,6 +7,7 @@ import { Card } from '../../parts/page.tsx';
 import { Empty } from '../../parts/bits.tsx';
 import { parseLines } from '../sandboxes/create/code.ts';
 import { LastDenials } from './last-denials.tsx';
+import { usePolicyDraft } from './policy-draft.ts';
 import { WouldPass } from './would-pass.tsx';
 import { useSandbox } from './sandbox.tsx';
 import { useForbidden } from '../../parts/role-button.tsx';
@@ -63,20 +63,19 @@ export function Network() {
   );
 }
 
-function Policy({ of: { sandboxID, state, network, allowInternetAccess } }: { of: SandboxDetail }) {
-  const [internet, setInternet] = useState(allowInternetAccess !== false);
-  const [allow, setAllow] = useState((network?.allowOut ?? []).join('\n'));
-  const [deny, setDeny] = useState((network?.denyOut ?? []).join('\n'));
+function Policy({ of: detail }: { of: SandboxDetail }) {
+  const { sandboxID, state, network } = detail;
   const save = useChange('The policy holds from now on', ['/sandboxes', '/events']);
+  const { shown, isOvertaken, type, onSaved, drop } = usePolicyDraft(detail, save.isPending);
   const forbidden = useForbidden('developer');
   const why = forbidden ?? (state === 'running' ? undefined : `Not while it is ${state}`);
   // Replaced as a whole: what this form does not show is sent as it is.
-  const body = {
-    allow_internet_access: internet,
-    allowOut: parseLines(allow),
-    denyOut: parseLines(deny),
-    ...(network?.rules && { rules: network.rules }),
+  const policy = {
+    allow_internet_access: shown.internet,
+    allowOut: parseLines(shown.allow),
+    denyOut: parseLines(shown.deny),
   };
+  const body = { ...policy, ...(network?.rules && { rules: network.rules }) };
   const hasProxy = network?.egressProxy !== undefined;
   return (
     <Card title="Policy">
@@ -85,21 +84,32 @@ function Policy({ of: { sandboxID, state, network, allowInternetAccess } }: { of
         style={{ gap: 12 }}
         onSubmit={event => {
           event.preventDefault();
-          save.mutate({ method: 'PUT', path: `/sandboxes/${sandboxID}/network`, body });
+          save.mutate({ method: 'PUT', path: `/sandboxes/${sandboxID}/network`, body, then: onSaved });
         }}
       >
         <label className="check">
-          <input type="checkbox" checked={internet} onChange={event => setInternet(event.target.checked)} />
+          <input
+            type="checkbox"
+            checked={shown.internet}
+            disabled={save.isPending}
+            onChange={event => type({ internet: event.target.checked })}
+          />
           May reach the internet
         </label>
-        <label className="field">
-          <span>Allowed: addresses, blocks and domains, one on a line</span>
-          <textarea rows={4} value={allow} placeholder="*.npmjs.org" onChange={event => setAllow(event.target.value)} />
-        </label>
-        <label className="field">
-          <span>Denied: addresses and blocks, one on a line</span>
-          <textarea rows={4} value={deny} placeholder="0.0.0.0/0" onChange={event => setDeny(event.target.value)} />
-        </label>
+        <Lines
+          label="Allowed: addresses, blocks and domains, one on a line"
+          value={shown.allow}
+          placeholder="*.npmjs.org"
+          readOnly={save.isPending}
+          onType={allow => type({ allow })}
+        />
+        <Lines
+          label="Denied: addresses and blocks, one on a line"
+          value={shown.deny}
+          placeholder="0.0.0.0/0"
+          readOnly={save.isPending}
+          onType={deny => type({ deny })}
+        />
         {network?.rules && (
           <p className="muted">Header rules for {Object.keys(network.rules).join(', ')} stay as they are.</p>
         )}
@@ -108,6 +118,7 @@ function Policy({ of: { sandboxID, state, network, allowInternetAccess } }: { of
             This sandbox sends through a proxy whose password is never told: change its policy where it is known.
           </p>
         )}
+        {isOvertaken && <Overtaken onDrop={drop} />}
         <div className="row">
           <button className="button primary" title={why} disabled={why !== undefined || hasProxy || save.isPending}>
             Save
@@ -115,7 +126,32 @@ function Policy({ of: { sandboxID, state, network, allowInternetAccess } }: { of
           {why !== undefined && <span className="muted">{why}</span>}
         </div>
       </form>
-      <WouldPass policy={{ allow_internet_access: internet, allowOut: parseLines(allow), denyOut: parseLines(deny) }} />
+      <WouldPass policy={policy} />
     </Card>
   );
 }
+
+type LinesProps = {
+  label: string;
+  value: string;
+  placeholder: string;
+  readOnly: boolean;
+  onType: (text: string) => void;
+};
+
+const Lines = ({ label, onType, ...rest }: LinesProps) => (
+  <label className="field">
+    <span>{label}</span>
+    <textarea rows={4} {...rest} onChange={event => onType(event.target.value)} />
+  </label>
+);
+
+/** Says that what would be saved is not a change of what there is now. */
+const Overtaken = ({ onDrop }: { onDrop: () => void }) => (
+  <div className="note warn" role="status">
+    <span className="grow">The policy was changed since you began. What you save takes the place of that, too.</span>
+    <button type="button" className="button tiny" onClick={onDrop}>
+      Show it as it is
+    </button>
+  </div>
+);
