@@ -22,6 +22,7 @@ const actions: { path: string; heading: string; buttons: Record<string, Role> }[
       Fork: 'developer',
       Snapshot: 'developer',
       Kill: 'developer',
+      'Start from it': 'developer',
     },
   },
   { path: '/sandboxes/{sandbox}/network', heading: 'base', buttons: { Save: 'developer', Ask: 'viewer' } },

@@ -412,6 +412,9 @@ describe('the dashboard in a browser', { skip: noBrowser ?? false }, () => {
     await guest.page.getByText('Grace · live').waitFor();
     await guest.page.goto(`/dashboard/sandboxes/${sandboxId}/terminal`);
     await guest.page.getByText('Not for viewers').waitFor();
+    await guest.page.goto('/dashboard/sandboxes?create=base');
+    await guest.page.getByRole('link', { name: sandboxId }).waitFor();
+    assert.equal(await guest.page.getByRole('dialog').count(), 0);
 
     await page.reload();
     await page.getByLabel('Role of Grace').selectOption('developer');

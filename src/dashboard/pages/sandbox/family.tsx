@@ -12,6 +12,7 @@ import { useTeam } from '../../api/session.tsx';
 import { Ago } from '../../parts/bits.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card } from '../../parts/page.tsx';
+import { useForbidden } from '../../parts/role-button.tsx';
 import { More } from '../../parts/rows/more.tsx';
 import { ancestorOf, childrenOf } from './relatives.ts';
 import type { Relative } from './relatives.ts';
@@ -116,6 +117,7 @@ function SandboxNode({ of: { id, at }, here, depth }: NodeProps) {
 
 function SnapshotNode({ of: { id, at }, here, depth }: NodeProps) {
   const [template = ''] = id.split(':');
+  const forbidden = useForbidden('developer');
   const begun = usePages<ListedSandbox>('/v2/sandboxes', { query: { template, state: 'running,paused' } });
   return (
     <li>
@@ -127,7 +129,13 @@ function SnapshotNode({ of: { id, at }, here, depth }: NodeProps) {
             <Ago at={at} />
           </span>
         )}
-        <Link to="/sandboxes" search={{ create: id }} className="small">
+        <Link
+          to="/sandboxes"
+          search={{ create: id }}
+          className="small"
+          disabled={forbidden !== undefined}
+          title={forbidden}
+        >
           Start from it
         </Link>
       </div>

@@ -12,7 +12,7 @@ import { isFiltered, sinceMs } from './search.ts';
 import type { SandboxesSearch } from './search.ts';
 import { TeamStrip } from './team-strip.tsx';
 import { ViewMenu } from './view-menu.tsx';
-import { RoleButton } from '../../parts/role-button.tsx';
+import { RoleButton, useForbidden } from '../../parts/role-button.tsx';
 
 const CreateSheet = lazy(() =>
   import('./create/create-sheet.tsx').then(({ CreateSheet }) => ({ default: CreateSheet })),
@@ -42,6 +42,7 @@ export function Sandboxes() {
       }),
     [navigate],
   );
+  const forbidden = useForbidden('developer');
   const client = useQueryClient();
   const router = useRouter();
   const filter = useCallback(
@@ -87,7 +88,7 @@ export function Sandboxes() {
         />
       </div>
       {search.show === 'ended' ? <EndedTable /> : <Listing search={search} onFilter={filter} />}
-      {search.create !== undefined && (
+      {search.create !== undefined && forbidden === undefined && (
         <Suspense>
           <CreateSheet template={search.create} onClose={() => change({ create: undefined })} />
         </Suspense>
