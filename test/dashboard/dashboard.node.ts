@@ -415,6 +415,11 @@ describe('the dashboard in a browser', { skip: noBrowser ?? false }, () => {
     await guest.page.goto('/dashboard/sandboxes?create=base');
     await guest.page.getByRole('link', { name: sandboxId }).waitFor();
     assert.equal(await guest.page.getByRole('dialog').count(), 0);
+    await guest.page.getByRole('link', { name: sandboxId }).click();
+    const about = guest.page.getByRole('region', { name: 'About' });
+    await about.getByText('At its end').waitFor();
+    // It has a token, which viewers do not get.
+    assert.equal(await about.getByText('Access').count(), 0);
 
     await page.reload();
     await page.getByLabel('Role of Grace').selectOption('developer');

@@ -65,6 +65,16 @@ function MadeBy({ sandboxID }: { sandboxID: string }) {
   ) : null;
 }
 
+/** Who gets into a sandbox. Viewers are not told whether it has a token: for them it looks as one without. */
+function Access({ of: { envdAccessToken } }: { of: SandboxDetail }) {
+  return useMay('developer') ? (
+    <>
+      <dt>Access</dt>
+      <dd>{envdAccessToken === undefined ? 'anybody who knows its ID' : 'with its own token'}</dd>
+    </>
+  ) : null;
+}
+
 function About({ detail }: { detail: SandboxDetail }) {
   return (
     <Card title="About">
@@ -101,8 +111,7 @@ function About({ detail }: { detail: SandboxDetail }) {
           {detail.lifecycle.autoResume && ', and resumes when something connects'}
         </dd>
         <MadeBy sandboxID={detail.sandboxID} />
-        <dt>Access</dt>
-        <dd>{detail.envdAccessToken === undefined ? 'anybody who knows its ID' : 'with its own token'}</dd>
+        <Access of={detail} />
         {detail.volumeMounts.length > 0 && (
           <>
             <dt>Volumes</dt>
