@@ -64,6 +64,35 @@ describe('the list of sandboxes', { skip: noBrowser ?? false }, () => {
     assert.deepEqual(signedIn.window.complaints, []);
   });
 
+  test('of chosen sandboxes, one whose agent did not answer at its pause is booted', async () => {
+    const isList = (url: URL) => url.pathname === '/v2/sandboxes';
+    // No agent falls silent when a test wants it: what the platform answers then.
+    const answer = await signedIn.platform.api('GET', '/v2/sandboxes');
+    const paused = ((await answer.json()) as { sandboxID: string }[]).map(one => ({
+      ...one,
+      state: 'paused',
+      ...(one.sandboxID === marked && { envdUnresponsiveAtPause: true }),
+    }));
+    await page.route(isList, route => route.fulfill({ json: paused }));
+    const asked: Record<string, unknown> = {};
+    const isResume = (url: URL) => url.pathname.endsWith('/resume');
+    await page.route(isResume, route => {
+      asked[new URL(route.request().url()).pathname] = route.request().postDataJSON() as unknown;
+      return route.fulfill({ status: 201, json: {} });
+    });
+    await page.goto('/dashboard/sandboxes');
+    for (const id of [marked, plain]) await page.getByLabel(`Choose ${id}`).check();
+    await page.getByRole('button', { name: 'Resume 2' }).click();
+    await page.getByText('2 resumed').waitFor();
+    assert.deepEqual(asked, {
+      [`/sandboxes/${marked}/resume`]: { timeout: 300, memory: false },
+      [`/sandboxes/${plain}/resume`]: { timeout: 300 },
+    });
+    await page.unroute(isList);
+    await page.unroute(isResume);
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
+
   test('what another does shows while it is under way, without a question that was not caused by it', async () => {
     const sandbox = await Sandbox.connect(plain, signedIn.options);
     // So much memory takes longer to be written than a change takes to be told.

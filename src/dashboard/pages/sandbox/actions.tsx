@@ -7,7 +7,7 @@ import { useChange } from '../../api/hooks.ts';
 import { Asked } from '../../parts/asked.tsx';
 import { Confirm } from '../../parts/dialog.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
-import { resumeBody } from './resume-body.ts';
+import { resumeBody } from '../sandboxes/resume-body.ts';
 
 const stale = ['/v2/sandboxes', '/sandboxes', '/events', '/snapshots'];
 const resumeSeconds = 300;

@@ -2,7 +2,7 @@ import { Play } from 'lucide-react';
 import { useChange } from '../../api/hooks.ts';
 import { useMay } from '../../api/session.tsx';
 import { Empty } from '../../parts/bits.tsx';
-import { resumeBody } from './resume-body.ts';
+import { resumeBody } from '../sandboxes/resume-body.ts';
 import { useSandbox } from './sandbox.tsx';
 
 /** Stands where something needs a sandbox that runs, and offers to resume one that is paused. */

@@ -10,10 +10,10 @@ import { Confirm } from '../../parts/dialog.tsx';
 import { useCalls } from '../../code/calls.tsx';
 import { useToast } from '../../parts/toasts.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
+import { resumeBody } from './resume-body.ts';
 
 /** Requests under way at a time. */
 const atOnce = 4;
-const resumeSeconds = 300;
 const addedSeconds = 900;
 
 type Action = {
@@ -43,7 +43,7 @@ const actions: Record<'extend' | 'pause' | 'resume' | 'kill', Action> = {
     name: 'Resume',
     past: 'resumed',
     state: 'paused',
-    ask: ({ sandboxID }) => [`/sandboxes/${sandboxID}/resume`, { method: 'POST', body: { timeout: resumeSeconds } }],
+    ask: sandbox => [`/sandboxes/${sandbox.sandboxID}/resume`, { method: 'POST', body: resumeBody(sandbox) }],
   },
   kill: {
     name: 'Kill',
