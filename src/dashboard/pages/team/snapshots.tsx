@@ -48,7 +48,8 @@ export function Snapshots() {
                       path={`/templates/${encodeURIComponent(snapshotID.split(':')[0] ?? '')}`}
                       stale={['/snapshots', '/templates']}
                     >
-                      With every snapshot under the same name. Sandboxes that began from it go on.
+                      With every snapshot under the same name. They can’t be deleted while a sandbox that began from one
+                      of them runs or is paused.
                     </DeleteButton>
                   </span>
                 ),

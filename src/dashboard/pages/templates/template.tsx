@@ -138,7 +138,9 @@ function Actions({ of: template }: { of: TemplateWithBuilds }) {
           onClose={() => setAsking(false)}
           onConfirm={() => remove.mutate({ method: 'DELETE', path, then: () => void navigate({ to: '/templates' }) })}
         >
-          <p className="muted">No new sandboxes can be made from it. Those that there are go on.</p>
+          <p className="muted">
+            No new sandboxes can be made from it. It can’t be deleted while one that was made from it runs or is paused.
+          </p>
         </Confirm>
       )}
     </>
