@@ -326,6 +326,23 @@ describe('the dashboard in a browser', { skip: noBrowser ?? false }, () => {
     assert.deepEqual(window.complaints, []);
   });
 
+  test('who made an API key is told, also without an e-mail address', async () => {
+    const isList = (url: URL) => url.pathname === '/api-keys';
+    const id = '3b241101-e2bb-4255-8caf-4136c566a962';
+    const mask = { prefix: 'e2b_', valueLength: 40, maskedValuePrefix: 'ab', maskedValueSuffix: 'yz' };
+    const key = { mask, createdAt: new Date().toISOString(), lastUsed: null };
+    const keys = [
+      { ...key, id, name: 'of somebody', createdBy: { id, email: null } },
+      { ...key, id: 'another', name: 'of nobody', createdBy: null },
+    ];
+    await page.route(isList, route => route.fulfill({ json: keys }));
+    await show('/keys', 'API keys');
+    await page.getByRole('row').filter({ hasText: 'of somebody' }).getByText(id).waitFor();
+    await page.getByRole('row').filter({ hasText: 'of nobody' }).getByText('the platform').waitFor();
+    await page.unroute(isList);
+    assert.deepEqual(window.complaints, []);
+  });
+
   test('addresses that clients print lead to their page', async () => {
     await page.goto('/dashboard?tab=keys');
     await heading('API keys').waitFor();

@@ -77,7 +77,7 @@ function KeyTable() {
                 </span>
               ),
             },
-            { name: 'Made by', of: ({ createdBy }) => createdBy?.email ?? <span className="muted">the platform</span> },
+            { name: 'Made by', of: ({ createdBy }) => <Maker of={createdBy} /> },
             { name: 'Made', of: ({ createdAt }) => <Ago at={createdAt} /> },
             { name: 'Last used', of: ({ lastUsed }) => <Ago at={lastUsed} /> },
             {
@@ -94,6 +94,12 @@ function KeyTable() {
       )}
     </Loaded>
   );
+}
+
+/** Who made a key. Not everybody has an e-mail address. */
+function Maker({ of }: { of: TeamAPIKey['createdBy'] }) {
+  if (!of) return <span className="muted">the platform</span>;
+  return of.email ?? <span className="mono">{of.id}</span>;
 }
 
 function KeyActions({ of: { id, name } }: { of: TeamAPIKey }) {
