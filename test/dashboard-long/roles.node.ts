@@ -46,6 +46,7 @@ const actions: { path: string; heading: string; buttons: Record<string, Role> }[
 /** Pages that nobody below a role sees the content of. */
 const walled: { path: string; heading: string; least: Role }[] = [
   { path: '/keys', heading: 'API keys', least: 'admin' },
+  { path: '/audit', heading: 'Audit', least: 'admin' },
   { path: '/sandboxes/{sandbox}/terminal', heading: 'base', least: 'developer' },
   { path: '/sandboxes/{sandbox}/files', heading: 'base', least: 'developer' },
   { path: '/volumes/{volume}', heading: 'Volume', least: 'developer' },

@@ -427,8 +427,6 @@ describe('the dashboard in a browser', { skip: noBrowser ?? false }, () => {
     assert.deepEqual(await seriousFindings(guest.page), []);
     await guest.page.getByRole('button', { name: 'Make the account' }).click();
     await guest.page.getByText('Grace · live').waitFor();
-    await guest.page.goto(`/dashboard/sandboxes/${sandboxId}/terminal`);
-    await guest.page.getByText('Not for viewers').waitFor();
     await guest.page.goto('/dashboard/sandboxes?create=base');
     await guest.page.getByRole('link', { name: sandboxId }).waitFor();
     assert.equal(await guest.page.getByRole('dialog').count(), 0);
@@ -437,6 +435,10 @@ describe('the dashboard in a browser', { skip: noBrowser ?? false }, () => {
     await about.getByText('At its end').waitFor();
     // It has a token, which viewers do not get.
     assert.equal(await about.getByText('Access').count(), 0);
+    await guest.page.goto('/dashboard/audit');
+    await guest.page.getByText('For admins').waitFor();
+    await guest.page.goto(`/dashboard/sandboxes/${sandboxId}/terminal`);
+    await guest.page.getByText('Not for viewers').waitFor();
 
     await page.reload();
     await page.getByLabel('Role of Grace').selectOption('developer');

@@ -2,7 +2,8 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { AuditEntry } from '../../protocol/api/audit.ts';
 import { X } from 'lucide-react';
 import { usePages } from '../api/pages.ts';
-import { Ago } from '../parts/bits.tsx';
+import { useMay } from '../api/session.tsx';
+import { Ago, Empty } from '../parts/bits.tsx';
 import { formText } from '../parts/form-text.ts';
 import { Page } from '../parts/page.tsx';
 import { Paged } from '../parts/rows/paged.tsx';
@@ -22,7 +23,19 @@ const chips = [
 export const Audit = () => <AuditOf path="/admin/audit" personal about="Every change of the last ninety days" />;
 
 /** Who changed what of the team. */
-export const TeamAudit = () => <AuditOf path="/audit" about="Every change of the team in the last ninety days" />;
+export function TeamAudit() {
+  const about = 'Every change of the team in the last ninety days';
+  if (useMay('admin')) return <AuditOf path="/audit" about={about} />;
+  return (
+    <Page title="Audit" about={about}>
+      <div className="table-wrap">
+        <Empty title="For admins">
+          <p>Admins of the team see who changed what.</p>
+        </Empty>
+      </div>
+    </Page>
+  );
+}
 
 function AuditOf({ path, personal, about }: { path: string; personal?: boolean; about: string }) {
   const search: AuditSearch = useSearch({ strict: false });
