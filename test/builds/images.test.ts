@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeTar } from '../../src/base/write-tar.ts';
+import { testResources } from '../node/support/test-node.ts';
 import { startBuildNode, step, type BuildNode } from './support/build-node.ts';
 import { digestOf, makeImage, pushImage, writeLayout } from './support/oci-image.ts';
 import { startRegistry, type TestRegistry } from './support/registry.ts';
@@ -89,6 +90,29 @@ test('an image without a shell, and one without anything', async () => {
   expect(await builds.inside(state, 'cat /app/hello; ls -d /home/user /code; stat -c %a /tmp')).toContain(
     'hello\n/code\n/home/user\n1777',
   );
+});
+
+test('what could not be installed is tried again by other teams and with more memory', async () => {
+  const mirrors = text('sbin/apk', '#!/bin/sh\necho mirrors are down\nexit 1\n', { mode: 0o755, uid: 0, gid: 0 });
+  const tars = [busyboxTree(), writeTar([mirrors])];
+  await pushImage(makeImage(tars.map(tar => ({ tar, compression: 'gzip' }))), open.host, 'down', 'latest');
+  const from = async (request: Parameters<BuildNode['build']>[0]) => {
+    const { result, log } = await builds.build({ source: image(`${open.host}/down`), ...request });
+    expect(result).toMatchObject({ status: 'ready' });
+    expect(log).toContain('what the image lacks could not be installed');
+    return log.includes('mirrors are down') ? 'tried' : 'cached';
+  };
+  const first = { teamId: 'team-1' };
+  const resources = { ...testResources, memoryMiB: testResources.memoryMiB * 2 };
+  expect([await from(first), await from(first)]).toEqual(['tried', 'cached']);
+  expect([await from({ teamId: 'team-2' }), await from({ ...first, resources })]).toEqual(['tried', 'tried']);
+  expect(await from({ ...first, force: true })).toBe('tried');
+  // An image without a package manager is as it will be.
+  await pushImage(makeImage([{ tar: busyboxTree(), compression: 'gzip' }]), open.host, 'without', 'latest');
+  const without = { source: image(`${open.host}/without`) };
+  await builds.built(without);
+  const { log } = await builds.build({ ...without, teamId: 'team-2' });
+  expect(log).toContain('CACHED [base] provisioning');
 });
 
 test('a private registry wants credentials, by the build or by the operator', async () => {

@@ -85,21 +85,25 @@ const cacheVersion = 2;
 
 /**
  * A step's layer on top of `state`, from the cache or made. Everything that the outcome depends on is in the key: the
- * state, the kind of step and `facts`.
+ * state, the kind of step and `facts`. What does not `last` is nobody else's.
  */
 export async function cachedLayer(
   { cache, forced, bytes, log, layers, questions, signal }: CachedWork,
   state: BuildState,
-  step: { kind: string; facts: unknown; label: Label },
+  step: { kind: string; facts: unknown; label: Label; lasts?(after: BuildState): Promise<boolean> },
   make: () => Promise<string | null>,
 ): Promise<BuildState> {
   const startedAt = performance.now();
   const seconds = () => `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
   let made = false;
+  const { lasts } = step;
+  const after = (layer: string | null): BuildState =>
+    layer === null ? state : { ...state, layers: stacked([...state.layers, layer]) };
   const layer = await cache
     .get([cacheVersion, step.kind, state, step.facts], {
       force: forced,
       onHit: () => log(`CACHED ${lineOf(step.label)}`),
+      ...(lasts && { lasts: layer => lasts(after(layer)) }),
       ...(questions && { ask: key => questions.ask(key, signal), onMade: questions.made }),
       async make() {
         made = true;
@@ -115,5 +119,5 @@ export async function cachedLayer(
       throw error;
     });
   if (made) log(lineOf(step.label, `done in ${seconds()}`));
-  return layer === null ? state : { ...state, layers: stacked([...state.layers, layer]) };
+  return after(layer);
 }

@@ -4,6 +4,7 @@ import { AtollError } from '../../base/error.ts';
 import type { NewTarEntry } from '../../base/write-tar.ts';
 import type { BuildState } from '../../protocol/build.ts';
 import { cachedLayer, type Build } from './build.ts';
+import { lineOf, type Label } from './label.ts';
 import { addFiles } from './steps/add-files.ts';
 import { runForLayer } from './sandbox/run-for-layer.ts';
 import { readScript } from './scripts/read-script.ts';
@@ -17,6 +18,9 @@ const busyboxes = ['/usr/bin/busybox', '/bin/busybox'];
 /** For a busybox to say what it can do, milliseconds. */
 const listTimeoutMs = 5_000;
 const staticBashes = ['/usr/bin/bash-static', '/bin/bash-static'];
+
+/** Where provision.sh says that it could not install what it wanted to. */
+const incompleteFile = 'usr/lib/sandbox/incomplete';
 
 /** What of busybox an image without a shell is given beside it. */
 const applets = [
@@ -76,21 +80,45 @@ const applets = [
 export async function provision(build: Build, state: BuildState): Promise<BuildState> {
   const withShell = await ensureShell(build, state);
   const [script, refusals] = provisioningScripts();
+  const label: Label = { place: 'base', text: 'provisioning' };
+  let incomplete = false;
+  const lasts = async (after: BuildState) => !(incomplete = await isThere(build, after, incompleteFile));
   const provisioned = await cachedLayer(
     build,
     { ...withShell, env: {} },
-    { kind: 'provision', facts: [script, refusals], label: { place: 'base', text: 'provisioning' } },
+    { kind: 'provision', facts: [script, refusals], label, lasts },
     () =>
-      runForLayer(build, withShell, {
-        argv: ['/bin/sh', '-c', script, 'provision', refusals],
-        shown: 'provision',
-        user: 'root',
-        env: {},
-        cwd: '/',
-      }),
+      attempt(build, withShell, label, () =>
+        runForLayer(build, withShell, {
+          argv: ['/bin/sh', '-c', script, 'provision', refusals],
+          shown: 'provision',
+          user: 'root',
+          env: {},
+          cwd: '/',
+        }),
+      ),
   );
+  if (incomplete)
+    build.log('what the image lacks could not be installed: a build without the cache tries again', { level: 'warn' });
   return ensureBash(build, { ...provisioned, env: state.env });
 }
+
+/**
+ * What provisioning made that may have failed for want of a network or of memory: the same team has it again for a day
+ * with the same memory, so that an installation without mirrors keeps what it builds upon.
+ */
+function attempt(
+  { cache, forced, request, log }: Build,
+  { layers }: BuildState,
+  label: Label,
+  make: () => Promise<string | null>,
+): Promise<string | null> {
+  const { teamId, resources } = request;
+  const facts = ['provision-attempt', layers, provisioningScripts(), teamId, resources.memoryMiB, dayOf(Date.now())];
+  return cache.get(facts, { force: forced, onHit: () => log(`CACHED ${lineOf(label)}`), make });
+}
+
+const dayOf = (timeMs: number) => Math.floor(timeMs / (24 * 60 * 60_000));
 
 /** What provisioning runs, and what that is given to put into the image. */
 export function provisioningScripts(): [string, string] {

@@ -53,6 +53,17 @@ test('whoever asks meanwhile waits; when that fails, it is the next one’s turn
   expect(outcomes.filter(({ hit }) => hit)).toHaveLength(1);
 });
 
+test('what serves nobody else is not kept, and whoever waited for it has a turn', async () => {
+  const cache = open();
+  const first = Promise.withResolvers<string>();
+  const get = (make: () => Promise<string | null>) =>
+    cache.get('x', { force: false, onHit() {}, make, lasts: async layer => layer === 'whole' });
+  const asked = [get(() => first.promise), get(making('broken')), get(making('whole')), get(never)];
+  first.resolve('broken');
+  expect(await Promise.all(asked)).toEqual(['broken', 'broken', 'whole', 'whole']);
+  expect(await get(never)).toBe('whole');
+});
+
 test('a layer that is gone, and an entry that a crash left half written, are made again', async () => {
   const cache = open();
   await ask(cache, 'x', making('l'));

@@ -15,6 +15,8 @@ type GetOptions = {
   force: boolean;
   onHit(): void;
   make(): Promise<string | null>;
+  /** Says whether what was made serves others. Default: it does. */
+  lasts?(layer: string | null): Promise<boolean>;
   /** Asked where the outcome is not known here. */
   ask?(key: string): Promise<Outcome | undefined>;
   /** Called for what was made, when it is safe. */
@@ -38,7 +40,7 @@ export type StepCache = {
 /** Opens the cache in `dir`. An outcome whose layer `isThere` denies is not known any more. */
 export function createStepCache(dir: string, isThere: (layer: string) => boolean): StepCache {
   mkdirSync(dir, { recursive: true });
-  const making = new SingleFlight<string, string | null>();
+  const making = new SingleFlight<string, Outcome & { lasts: boolean }>();
   const fileOf = (key: string) => join(dir, `${key}.json`);
 
   const find = (key: string): Outcome | undefined => {
@@ -66,14 +68,15 @@ export function createStepCache(dir: string, isThere: (layer: string) => boolean
   };
 
   return {
-    async get(facts, { force, onHit, make, ask, onMade }) {
+    async get(facts, { force, onHit, make, lasts, ask, onMade }) {
       const key = sha256Hex(JSON.stringify(facts));
-      // Somebody else's step under way is awaited; if that fails or is given up, it is this build's turn.
+      // Somebody else's step under way is awaited; if that fails, is given up or serves nobody else, it is this build's
+      // turn.
       for (let other; !force && (other = making.underWay(key));) {
-        const layer = await other.catch(() => undefined);
-        if (layer === undefined) continue;
+        const outcome = await other.catch(() => undefined);
+        if (!outcome?.lasts) continue;
         onHit();
-        return layer;
+        return outcome.layer;
       }
       const known = force ? undefined : find(key);
       if (known) {
@@ -85,14 +88,15 @@ export function createStepCache(dir: string, isThere: (layer: string) => boolean
         if (told && (told.layer === null || isThere(told.layer))) {
           onHit();
           await keep(key, told);
-          return told.layer;
+          return { layer: told.layer, lasts: true };
         }
         const layer = await make();
+        if (lasts && !(await lasts(layer))) return { layer, lasts: false };
         await keep(key, { layer });
         onMade?.({ key, layer });
-        return layer;
+        return { layer, lasts: true };
       };
-      return force && making.underWay(key) ? makeAndKeep() : making.run(key, makeAndKeep);
+      return (await (force && making.underWay(key) ? makeAndKeep() : making.run(key, makeAndKeep))).layer;
     },
     list: () =>
       readdirSync(dir)

@@ -18,6 +18,10 @@ have useradd || have adduser || missing="$missing useradd"
 own_authorities() { sed '/^# Certificates of this sandbox/,/^# End of the certificates of this sandbox/d' "$1" 2>/dev/null | grep -q BEGIN; }
 own_authorities /etc/ssl/certs/ca-certificates.crt || own_authorities /etc/pki/tls/certs/ca-bundle.crt || own_authorities /etc/ssl/cert.pem || missing="$missing ca-certificates"
 
+# Whoever made the layer of this is told by this file that another attempt may do better.
+incomplete=/usr/lib/sandbox/incomplete
+rm -f $incomplete
+manager=yes
 install_missing() {
   if have apt-get; then
     export DEBIAN_FRONTEND=noninteractive
@@ -34,6 +38,7 @@ install_missing() {
   elif have pacman; then pacman -Sy --noconfirm --needed $(echo "$missing" | sed 's/useradd/shadow/') && pacman -Scc --noconfirm
   else
     say 'the image has no package manager that is known here'
+    manager=
     return 1
   fi
 }
@@ -43,6 +48,11 @@ if [ -n "$missing" ]; then
   install_missing >/tmp/provision.log 2>&1 || {
     tail -n 5 /tmp/provision.log
     say "could not install$missing; going on without what is still missing"
+    # Without a package manager, no attempt does better.
+    if [ -n "$manager" ]; then
+      mkdir -p /usr/lib/sandbox
+      echo "$missing" >$incomplete
+    fi
   }
   rm -f /tmp/provision.log
 fi
