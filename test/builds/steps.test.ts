@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { gzipSync } from 'node:zlib';
 import { writeTar } from '../../src/base/write-tar.ts';
+import { parseDockerfile } from '../../src/builder/dockerfile/parse.ts';
 import { runInSandbox } from '../node/support/run-in-sandbox.ts';
 import { startBuildNode, step, type BuildNode } from './support/build-node.ts';
 
@@ -199,6 +200,18 @@ test('what one team has copied under a hash is not what another one gets that sa
   const [first, second] = [await builds.built({ steps }), await builds.built({ steps, teamId: 'team-2' })];
   expect(await builds.inside(first, 'cat /run.sh')).toBe('of the first team');
   expect(await builds.inside(second, 'cat /run.sh')).toBe('of the second team');
+});
+
+test('what a command has drawn for one team is not what another one gets for the same command', async () => {
+  const draw = 'head -c 16 /dev/urandom | od -An -tx1 > /key';
+  const stages = parseDockerfile(`FROM base\nRUN ${draw}`);
+  const dockerfile = { kind: 'dockerfile' as const, stages, templates: { base: builds.base } };
+  for (const request of [{ steps: [step('RUN', draw, 'root')] }, { source: dockerfile, startsAsUser: false }]) {
+    const keyOf = async (teamId: string) => builds.inside(await builds.built({ ...request, teamId }), 'cat /key');
+    const key = await keyOf('team-1');
+    expect(await keyOf('team-1')).toBe(key);
+    expect(await keyOf('team-2')).not.toBe(key);
+  }
 });
 
 test('a build that is cancelled ends at once with the reason, and leaves no sandbox', async () => {

@@ -15,10 +15,9 @@ export function runDockerCommand(
 ): Promise<BuildState> {
   const state = stateOf(stage);
   const argv = argvOf(stage, run);
-  // What is in a cache directory is a part of the outcome, and each team's own: nobody gets a layer that another team's
-  // made.
-  const caches = run.mounts.some(mount => mount.kind === 'cache') ? [build.request.teamId] : [];
-  const facts = [argv, stage.args, run.mounts, ...caches];
+  // Its outcome may hold what a command has drawn or fetched, such as keys, or found in a cache directory: it is each
+  // team's own.
+  const facts = [argv, stage.args, run.mounts, build.request.teamId];
   return cachedLayer(build, state, { kind: 'docker-run', facts, label }, () =>
     runForLayer(
       build,

@@ -21,7 +21,8 @@ export async function runStep(build: Build, state: BuildState, step: BuildStep, 
       const [command, user = ''] = step.args;
       if (command === undefined || command === '' || step.args.length > 2)
         throw new AtollError('invalid', 'RUN needs a command');
-      return cachedLayer(build, state, { kind: 'run', facts: step.args, label }, () =>
+      // Its outcome may hold what a command has drawn or fetched, such as keys: it is each team's own.
+      return cachedLayer(build, state, { kind: 'run', facts: [teamId, step.args], label }, () =>
         runForLayer(build, state, {
           argv: loginShell(command, state.env),
           shown: command,
