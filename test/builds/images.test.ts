@@ -137,6 +137,23 @@ test('a private registry wants credentials, by the build or by the operator', as
   await builds.built({ source: image(reference) });
 });
 
+test('credentials are sent to the registry that they are for, not to what stands in its place', async () => {
+  const authorization = `Basic ${btoa(`${login.username}:${login.password}`)}`;
+  const made = makeImage([{ tar: busyboxTree(), compression: 'gzip' }]);
+  await pushImage(made, closed.host, 'library/mirrored', '1', authorization);
+  const credential = { type: 'registry' as const, username: 'tenant', password: 'own' };
+  const registries = { [closed.host]: { http: true, ...login } };
+  for (const settings of [
+    { mirrors: { 'docker.io': closed.host } },
+    { images: { 'mirrored:1': `${closed.host}/library/mirrored:1` } },
+  ]) {
+    builds.settings({ ...settings, registries });
+    const { result, log } = await builds.build({ source: image('mirrored:1', credential) });
+    expect(result).toMatchObject({ status: 'ready' });
+    expect(log).toContain(`the credentials are for docker.io and not sent to ${closed.host}`);
+  }
+});
+
 test('a registry may send to another server for tokens', async () => {
   await using registry = await startRegistry(login, { tokens: true });
   const realm = new URL(

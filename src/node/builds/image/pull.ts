@@ -12,7 +12,7 @@ import { boundedEnvironment } from '../environment.ts';
 import { digestOfFile, makeLayer, type LayerMaker } from '../../layers/make.ts';
 import { stacked } from '../../layers/stacked.ts';
 import { reachableAddresses } from './reachable.ts';
-import type { ImageReference } from './reference.ts';
+import { parseImageReference, type ImageReference } from './reference.ts';
 import { originOf, readImageSettings, type ImageSettings } from './settings.ts';
 
 /** Layers fetched and made at a time. */
@@ -51,7 +51,13 @@ export async function pullImage(
   const source =
     origin.kind === 'file'
       ? await findInFile(build, origin.path)
-      : await findInRegistry(build, options, settings, origin.reference, credential);
+      : await findInRegistry(
+          build,
+          options,
+          settings,
+          origin.reference,
+          sentTo(build, origin.reference, text, credential),
+        );
   const layers = await fetchLayers(build, options, source);
   return {
     layers: stacked(layers.flatMap(digest => digest ?? [])),
@@ -59,6 +65,19 @@ export async function pullImage(
     user: 'root',
     workdir: '',
   };
+}
+
+/** The credential of a build, where its registry is the one that the build has named: to no other is it sent. */
+function sentTo(
+  { log }: Pick<Build, 'log'>,
+  { registry }: ImageReference,
+  text: string,
+  credential: RegistryCredential | undefined,
+): RegistryCredential | undefined {
+  const named = parseImageReference(text).registry;
+  if (!credential || registry === named) return credential;
+  log(`[base] the credentials are for ${named} and not sent to ${registry}, which the operator has put in its place`);
+  return undefined;
 }
 
 async function findInFile(
