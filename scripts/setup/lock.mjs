@@ -1,53 +1,54 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { Problem } from './problem.mjs';
 
 const pollMs = 200;
+/** How `flock --nonblock` ends where somebody else has the lock. */
+const takenExitCode = 1;
 
 /** Does `work` while no other process of this checkout does: two set-ups at once would tear each other's files. */
 export async function exclusively(file, work) {
   mkdirSync(dirname(file), { recursive: true });
-  let told = false;
-  while (!take(file)) {
-    const holder = holderOf(file);
-    if (holder !== undefined && !isAlive(holder)) {
-      // Its holder died. Should two waiters remove it, `take` still lets one of them through.
-      rmSync(file, { force: true });
-      continue;
-    }
-    if (!told) process.stderr.write(`Waiting for another set-up of this checkout (process ${holder}) …\n`);
-    told = true;
+  let release = await take(file);
+  if (!release) process.stderr.write('Waiting for another set-up of this checkout …\n');
+  while (!release) {
     await new Promise(resolve => setTimeout(resolve, pollMs));
+    release = await take(file);
   }
   try {
     return await work();
   } finally {
-    rmSync(file, { force: true });
+    await release();
   }
 }
 
+/**
+ * Has flock(1) hold the lock for as long as our end of its input is open, which this process can't leave behind: what
+ * the file holds, and who wrote it before a crash, means nothing. Answers what releases it; undefined: it is another's.
+ */
 function take(file) {
-  try {
-    writeFileSync(file, String(process.pid), { flag: 'wx' });
-    return true;
-  } catch (error) {
-    if (error.code === 'EEXIST') return false;
-    throw error;
-  }
-}
-
-function holderOf(file) {
-  try {
-    return Number(readFileSync(file, 'utf8')) || undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isAlive(pid) {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
+  // In a group of its own: Ctrl-C of a terminal is for the work, and the lock goes when that has ended.
+  const holder = spawn('flock', ['-n', file, 'sh', '-c', 'echo; exec cat'], {
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  const said = [];
+  holder.stderr.on('data', bytes => said.push(bytes));
+  return new Promise((resolve, reject) => {
+    holder.once('error', error => reject(new Problem(`flock, of util-linux, can't be run: ${error.message}`)));
+    holder.once('close', code => {
+      if (code === takenExitCode && said.length === 0) resolve(undefined);
+      else reject(new Problem(`${file} can't be locked: ${Buffer.concat(said)}`));
+    });
+    holder.stdout.once('data', () =>
+      resolve(async () => {
+        if (holder.exitCode !== null || holder.signalCode !== null) return;
+        const ended = once(holder, 'close');
+        holder.stdin.end();
+        await ended;
+      }),
+    );
+  });
 }
