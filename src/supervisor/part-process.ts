@@ -19,8 +19,8 @@ export type RestartReason = 'ended' | 'stalled';
 /** What one process of a part is, and how it is watched. */
 export type ProcessOptions = {
   name: PartName;
-  /** The program and its arguments. */
-  command: string[];
+  /** The program and its arguments, asked for at each start. */
+  command: () => string[];
   environment: Record<string, string>;
   /** Its settings, asked for at each start. */
   settings: () => unknown;
@@ -89,7 +89,7 @@ function spawn(
 ): PartProcess {
   const [own, its] = streamPair();
   const ended = Promise.withResolvers<void>();
-  const child = Bun.spawn(command, {
+  const child = Bun.spawn(command(), {
     // The last is `partDescriptor`.
     stdio: ['ignore', 'inherit', 'inherit', its],
     env: environment,

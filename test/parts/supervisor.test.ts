@@ -27,7 +27,7 @@ function begin(orders: Record<string, unknown> | (() => unknown), more: Partial<
   };
   const part = startPart<About>({
     name: 'api',
-    command: littlePart,
+    command: () => littlePart,
     environment: {},
     settings: typeof orders === 'function' ? orders : () => orders,
     stallLooksMax: 2,
@@ -93,7 +93,7 @@ test('one whose message is longer than the most is not heard any more, and ended
 test('one that takes more memory than its budget is ended and started again; the others’ budgets are their own', async () => {
   const budget = { memoryBytes: 256 << 20, tasksMax: 256 };
   await using groups = makePartGroups({ api: budget, edge: budget });
-  const commandIn = (part: 'api' | 'edge') =>
+  const commandIn = (part: 'api' | 'edge') => () =>
     commandOf(littlePart, { rights: 'root', joinFiles: groups.joinFiles(part) });
   let starts = 0;
   const { part, seen } = begin(() => ({ doing: ++starts === 2 ? 'grow' : 'serve' }), {

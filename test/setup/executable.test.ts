@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildExecutable } from '../../scripts/setup/executable.mjs';
 import { platformVersion } from '../../src/base/version.ts';
 import { repository, startPlatform } from '../support/platform.ts';
-import { runToEnd } from '../support/process.ts';
+import { partNames, partsOf } from '../parts/support/parts-of.ts';
+import { runToEnd, waitFor } from '../support/process.ts';
 
 // The executable of a release, with what a release has beside it. `npm run release` packs it, which takes minutes.
 
@@ -41,6 +42,27 @@ test('it runs the platform: every process, a sandbox, and a restart that takes i
   expect((await platform.api('GET', `/sandboxes/${sandboxID}`)).status).toBe(200);
   expect(await (await platform.api('GET', '/docs/')).text()).toContain('<h1 id="documentation">');
   expect((await platform.api('GET', '/dashboard')).headers.get('content-type')).toContain('text/html');
+}, 240_000);
+
+test('a part that ends while another version has come is replaced by the one that runs', async () => {
+  await using platform = await startPlatform({}, program);
+  const place = join(folder, 'bin/before');
+  renameSync(program, place);
+  try {
+    writeFileSync(program, '#!/bin/sh\nexit 9\n', { mode: 0o755 });
+    const before = partsOf(platform.pid());
+    expect(Object.keys(before)).toHaveLength(partNames.length);
+    for (const pid of Object.values(before)) process.kill(pid, 'SIGKILL');
+    await waitFor('all parts to be others', () => {
+      const now = partsOf(platform.pid());
+      return partNames.every(name => now[name] !== undefined && now[name] !== before[name]);
+    });
+    await waitFor('an answer', async () => (await platform.api('GET', '/v2/sandboxes').catch(() => undefined))?.ok);
+    const created = await platform.api('POST', '/sandboxes', { templateID: 'base', timeout: 600 });
+    expect(created.status).toBe(201);
+  } finally {
+    renameSync(place, program);
+  }
 }, 240_000);
 
 test('a checkout runs what was compiled for as long as no file of the source has changed, and then the source', async () => {

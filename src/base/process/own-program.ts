@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Programs of the platform that it starts itself. Only `src/bin` knows what each runs. */
@@ -12,9 +13,19 @@ export const isCompiled: boolean = import.meta.dirname.startsWith('/$bunfs/');
 /** Neither .env nor bunfig.toml of the working directory changes what runs. The executable looks for none. */
 const fromSource = ['--no-env-file', '--config=/dev/null', join(import.meta.dirname, '../../bin/executable.ts')];
 
+/**
+ * A path to the program that a process runs: `name`, or, where another version has taken that name since, the kernel's
+ * path to the one that runs. Whoever may look at the process can run it.
+ */
+export function runningProgram(name: string, pid: number): string {
+  const running = `/proc/${pid}/exe`;
+  const [named, own] = [name, running].map(path => statSync(path, { throwIfNoEntry: false }));
+  return named && own && named.ino === own.ino && named.dev === own.dev ? name : running;
+}
+
 /** The command line of `atoll`, with the source of this process. */
 export const commandOfAtoll = (...args: string[]): string[] => [
-  process.execPath,
+  isCompiled ? runningProgram(process.execPath, process.pid) : process.execPath,
   ...(isCompiled ? [] : fromSource),
   ...args,
 ];

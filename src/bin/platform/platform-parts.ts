@@ -64,7 +64,7 @@ export function beginNode(
 ): Part<unknown> {
   return begin({
     name: 'node',
-    command: commandOf(commandOfProgram('node'), { rights: 'root', joinFiles: groups.joinFiles('node') }),
+    command: () => commandOf(commandOfProgram('node'), { rights: 'root', joinFiles: groups.joinFiles('node') }),
     environment,
     settings: (): NodeSettings => ({ settings, nodeId: identity.nodeId, environment, isForGate }),
     async onAsk(what, value) {
@@ -98,18 +98,19 @@ export function beginApi(
   const examine = examineApart(environment);
   // What the file says later holds from the next start on.
   const shown = shownSettings(environment);
+  const surroundings = {
+    rights: 'to drop' as const,
+    shown: also.isConfined
+      ? []
+      : [
+          ...apiFolders.map(name => ({ folder: join(dataDir, name), at: join(socketsIn(runDir).data, name) })),
+          ...storeFolder(runDir, also.storePlace),
+        ],
+    joinFiles: groups.joinFiles('api'),
+  };
   return begin<ApiAbout>({
     name: 'api',
-    command: commandOf(commandOfProgram('api'), {
-      rights: 'to drop',
-      shown: also.isConfined
-        ? []
-        : [
-            ...apiFolders.map(name => ({ folder: join(dataDir, name), at: join(socketsIn(runDir).data, name) })),
-            ...storeFolder(runDir, also.storePlace),
-          ],
-      joinFiles: groups.joinFiles('api'),
-    }),
+    command: () => commandOf(commandOfProgram('api'), surroundings),
     environment: Object.fromEntries(
       Object.entries(environment).filter(([name]) => apiEnvironment.test(name) || name === 'PATH'),
     ),
@@ -164,7 +165,7 @@ export function beginEdge(
   const ports = { port: settings.port, tlsPort: settings.tlsPort };
   return begin<EdgeAbout>({
     name: 'edge',
-    command: commandOf(commandOfProgram('edge'), { rights: 'to drop', joinFiles: groups.joinFiles('edge') }),
+    command: () => commandOf(commandOfProgram('edge'), { rights: 'to drop', joinFiles: groups.joinFiles('edge') }),
     environment: {},
     async settings(): Promise<EdgeSettings> {
       const { installation, runDir, certificate, isControl } = await served;
@@ -198,7 +199,7 @@ export function beginGate(
 ): Part<unknown> {
   return begin({
     name: 'gate',
-    command: commandOf(commandOfProgram('gate'), { rights: 'to drop', joinFiles: groups.joinFiles('gate') }),
+    command: () => commandOf(commandOfProgram('gate'), { rights: 'to drop', joinFiles: groups.joinFiles('gate') }),
     environment: {},
     settings,
     async onAsk(what, value) {

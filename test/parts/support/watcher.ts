@@ -7,7 +7,7 @@ import { commandOf } from '../../../src/supervisor/program.ts';
 
 const part = startPart<{ pid: number }>({
   name: 'api',
-  command: commandOf([process.execPath, join(import.meta.dir, 'little-part.ts')], { rights: 'to drop' }),
+  command: () => commandOf([process.execPath, join(import.meta.dir, 'little-part.ts')], { rights: 'to drop' }),
   environment: {},
   settings: () => ({ doing: 'serve' }),
   stallLooksMax: 10,
