@@ -10,6 +10,7 @@ import { startNode } from '../node/start/start.ts';
 import { defaultSize } from '../protocol/default-size.ts';
 import type { ExecutionRef } from '../protocol/node.ts';
 import { readIfThere } from '../base/small-file.ts';
+import type { Programs } from './platform/programs.ts';
 import { builtPrograms, criuDir, runscDir } from './repository.ts';
 import { isWildcard, type Settings } from './settings/settings.ts';
 import { advice } from '../base/process/set-up.ts';
@@ -21,6 +22,8 @@ type OwnNodeOptions = {
   nodeId: string;
   poolSize: number;
   onLost: (error: Error) => void;
+  /** The agent and the builder, where the platform keeps them; absent: as set-up has built them. */
+  programs?: Programs;
   /** The claim of the data directory; absent: the node claims it. */
   installation?: Installation;
   /** As `NodeOptions` has it. */
@@ -37,6 +40,7 @@ export async function startOwnNode(options: OwnNodeOptions): Promise<Node> {
     nodeId,
     dataDir: settings.dataDir,
     ...builtPrograms,
+    ...options.programs,
     nameservers: settings.nameservers,
     egress: egressOf(settings),
     // Standby sandboxes have the size that most creates ask for; a claim for another size changes it.

@@ -6,6 +6,7 @@ import { createLog } from '../../base/telemetry/log.ts';
 import { gateLease } from '../../gate/gate-memory.ts';
 import { runPart } from '../../supervisor/inside.ts';
 import { draftsOverWire, memoryOverWire, volumesOverWire } from '../../wire/pause-copy.ts';
+import { forgetOtherPrograms, type Programs } from '../platform/programs.ts';
 import type { Settings } from '../settings/settings.ts';
 import { type InstallationPlace, makeSocketFolder, socketsIn } from './sockets.ts';
 
@@ -18,14 +19,16 @@ export type NodeSettings = {
   environment: Record<string, string>;
   /** In a cluster: the gate of this machine is its one caller. */
   isForGate: boolean;
+  programs: Programs;
 };
 
 /** Longest wait for the previous node to end, after its supervisor was killed. Milliseconds. */
 const claimTimeoutMs = 5_000;
 
-runPart<NodeSettings>(async ({ settings, nodeId, environment, isForGate }, control) => {
+runPart<NodeSettings>(async ({ settings, nodeId, environment, isForGate, programs }, control) => {
   const log = createLog(settings.logLevel, text => void process.stderr.write(text)).with({ part: 'node' });
   const claim = await claimed(settings.dataDir);
+  forgetOtherPrograms(settings.dataDir, programs);
   const place: InstallationPlace = { installation: claim.number, runDir: claim.runDir };
   const userOf = (part: 'api' | 'edge') => userIdOf(isForGate ? 'gate' : part, claim.number);
   const users = { api: userOf('api'), edge: userOf('edge') };
@@ -48,6 +51,7 @@ runPart<NodeSettings>(async ({ settings, nodeId, environment, isForGate }, contr
     log,
     nodeId,
     poolSize,
+    programs,
     onLost: control.fail,
     installation: claim,
     // The gate asks when a call comes, which may be long before processes run.

@@ -20,6 +20,7 @@ import { readOidcFile } from '../settings/oidc-file.ts';
 import { commitOf } from '../commit.ts';
 import { shownSettings } from '../settings/config.ts';
 import { examineApart } from './examine.ts';
+import { keepPrograms, type Programs } from './programs.ts';
 import type { Identity } from './identity.ts';
 import type { ApiAbout, EdgeAbout } from '../parts/about.ts';
 import type { ApiSettings } from '../parts/api.ts';
@@ -28,7 +29,7 @@ import type { GateSettings } from '../parts/gate.ts';
 import type { NodeSettings } from '../parts/node.ts';
 import { type InstallationPlace, socketsIn } from '../parts/sockets.ts';
 import type { NodeIdentity } from '../../wire/tls/listen-tls.ts';
-import { repository } from '../repository.ts';
+import { builtPrograms, repository } from '../repository.ts';
 import type { Settings } from '../settings/settings.ts';
 
 /** Variables of the environment that may be for the api's connections: proxies, authorities, PostgreSQL's own. */
@@ -62,11 +63,16 @@ export function beginNode(
   { settings, environment, identity, groups }: Omit<Common, 'identity'> & { identity: Pick<Identity, 'nodeId'> },
   { isForGate, onClaimed }: { isForGate: boolean; onClaimed(place: InstallationPlace): void },
 ): Part<unknown> {
+  let programs: Promise<Programs> | undefined;
   return begin({
     name: 'node',
     command: () => commandOf(commandOfProgram('node'), { rights: 'root', joinFiles: groups.joinFiles('node') }),
     environment,
-    settings: (): NodeSettings => ({ settings, nodeId: identity.nodeId, environment, isForGate }),
+    async settings(): Promise<NodeSettings> {
+      // Those of this version: the node may be started again when there are others.
+      programs ??= keepPrograms(settings.dataDir, builtPrograms);
+      return { settings, nodeId: identity.nodeId, environment, isForGate, programs: await programs };
+    },
     async onAsk(what, value) {
       if (what !== 'others') throw new AtollError('unimplemented', `nobody may ask for ${what}`);
       onClaimed(value as InstallationPlace);

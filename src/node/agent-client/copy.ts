@@ -7,7 +7,7 @@ import { join } from 'node:path';
  * Sandboxes run from the copy: building the agent anew must not pull it from under them.
  */
 export async function keepAgent(built: string, agents: string): Promise<string> {
-  const kept = join(agents, fingerprint(built));
+  const kept = join(agents, fingerprintOf(built));
   if (existsSync(kept)) return kept;
   const temporary = join(agents, 'copying');
   rmSync(temporary, { recursive: true, force: true });
@@ -26,7 +26,8 @@ export function forgetOtherAgents(agents: string, inUse: string[]): void {
     if (!inUse.includes(join(agents, name))) rmSync(join(agents, name), { recursive: true, force: true });
 }
 
-function fingerprint(directory: string): string {
+/** Tells one build of a program's directory from another. */
+export function fingerprintOf(directory: string): string {
   const facts = readdirSync(directory, { recursive: true, encoding: 'utf8' })
     .sort()
     .map(name => {

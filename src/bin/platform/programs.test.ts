@@ -1,0 +1,58 @@
+import { afterAll, expect, test } from 'bun:test';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { forgetOtherPrograms, keepPrograms } from './programs.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'atoll-programs-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const built = { agentDir: join(folder, 'dist/agent'), builderDir: join(folder, 'dist/builder') };
+
+/** As set-up does it: the former ones are removed, and others get their names. */
+function build(version: string): void {
+  rmSync(join(folder, 'dist'), { recursive: true, force: true });
+  for (const directory of Object.values(built)) {
+    mkdirSync(join(directory, 'lib'), { recursive: true });
+    writeFileSync(join(directory, 'program'), version, { mode: 0o755 });
+    writeFileSync(join(directory, 'lib/library'), version);
+  }
+}
+
+test('a version has its own agent and builder when others have been built, and removes those before it', async () => {
+  const dataDir = join(folder, 'data');
+  build('one');
+  const one = await keepPrograms(dataDir, built);
+  expect(await keepPrograms(dataDir, built)).toEqual(one);
+  build('the second');
+  for (const directory of Object.values(one)) {
+    expect(readFileSync(join(directory, 'program'), 'utf8')).toBe('one');
+    expect(readFileSync(join(directory, 'lib/library'), 'utf8')).toBe('one');
+    expect(statSync(join(directory, 'program')).mode & 0o777).toBe(0o755);
+  }
+  const two = await keepPrograms(dataDir, built);
+  expect(readFileSync(join(two.builderDir, 'program'), 'utf8')).toBe('the second');
+  forgetOtherPrograms(dataDir, two);
+  expect([one, two].map(({ agentDir }) => existsSync(agentDir))).toEqual([false, true]);
+  expect(readdirSync(join(dataDir, 'node/built'))).toHaveLength(1);
+});
+
+test('where nothing can be kept, what set-up has built is used and stays', async () => {
+  const dataDir = join(folder, 'full');
+  mkdirSync(join(dataDir, 'node'), { recursive: true });
+  writeFileSync(join(dataDir, 'node/built'), 'no folder');
+  build('one');
+  expect(await keepPrograms(dataDir, built)).toEqual(built);
+  rmSync(join(dataDir, 'node/built'));
+  forgetOtherPrograms(dataDir, built);
+  expect(existsSync(join(built.agentDir, 'program'))).toBe(true);
+});
