@@ -7,13 +7,16 @@ import { useViewer } from './session.tsx';
 
 const pageRows = 100;
 
-/** Some rows of a list, and what the question for those after them adds; null where these are the last. */
-type RowsPage<T> = { rows: T[]; next: Query | null };
+/**
+ * Some rows of a list, the answer that they came in, and what the question for those after them adds; null where these
+ * are the last.
+ */
+type RowsPage<T, Body> = { rows: T[]; body: Body; next: Query | null };
 
 /** A list as far as it has been read. */
-export type Pages<T> = UseInfiniteQueryResult<InfiniteData<RowsPage<T>>>;
+export type Pages<T, Body = unknown> = UseInfiniteQueryResult<InfiniteData<RowsPage<T, Body>>>;
 
-type Kept<T> = { state: { data?: InfiniteData<RowsPage<T>> | undefined } };
+type Kept<T, Body> = { state: { data?: InfiniteData<RowsPage<T, Body>> | undefined } };
 
 type PagesOptions<T, Body> = {
   query?: Query;
@@ -31,7 +34,7 @@ type PagesOptions<T, Body> = {
 };
 
 /** A list that a GET answers page by page, as far as one asks for more; events of the team have it asked again. */
-export function usePages<T, Body = T[]>(path: string, options: PagesOptions<T, Body> = {}): Pages<T> {
+export function usePages<T, Body = T[]>(path: string, options: PagesOptions<T, Body> = {}): Pages<T, Body> {
   const { team } = useViewer();
   const { query, personal = false, byOffset = false, every, enabled, nextOf } = options;
   const rowsOf = options.rowsOf ?? (body => body as unknown as T[]);
@@ -40,22 +43,24 @@ export function usePages<T, Body = T[]>(path: string, options: PagesOptions<T, B
     // Beside what `useRead` keeps under the same path, which is no list of pages.
     queryKey: [path, teamID, query, 'pages'],
     initialPageParam: {} as Query,
-    queryFn: async ({ pageParam, signal }): Promise<RowsPage<T>> => {
+    queryFn: async ({ pageParam, signal }): Promise<RowsPage<T, Body>> => {
       const asked = { ...query, ...pageParam, limit: pageRows };
       const response = await ask(path, { team: teamID, query: asked, signal });
       const body = (await response.json()) as Body;
       const rows = rowsOf(body);
-      if (nextOf) return { rows, next: nextOf(body) };
+      if (nextOf) return { rows, body, next: nextOf(body) };
       const token = response.headers.get('X-Next-Token');
       if (byOffset && rows.length === pageRows)
-        return { rows, next: { offset: Number(pageParam['offset'] ?? 0) + pageRows } };
-      return { rows, next: token === null ? null : { nextToken: token } };
+        return { rows, body, next: { offset: Number(pageParam['offset'] ?? 0) + pageRows } };
+      return { rows, body, next: token === null ? null : { nextToken: token } };
     },
     getNextPageParam: ({ next }) => next,
     placeholderData: (previous, before) =>
       before?.queryKey[0] === path && before.queryKey[1] === teamID ? previous : undefined,
     // All pages are asked for each time: of many, as often as of one would be too much.
-    ...(every !== undefined && { refetchInterval: ({ state }: Kept<T>) => every * (state.data?.pages.length ?? 1) }),
+    ...(every !== undefined && {
+      refetchInterval: ({ state }: Kept<T, Body>) => every * (state.data?.pages.length ?? 1),
+    }),
     ...(enabled !== undefined && { enabled }),
   });
 }

@@ -7,13 +7,12 @@ import type { SnapshotInfo } from '../../../protocol/api/lifecycle.ts';
 import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
 import { askJson } from '../../api/client.ts';
 import { rowsOfPages, usePages } from '../../api/pages.ts';
-import type { Pages } from '../../api/pages.ts';
 import { useTeam } from '../../api/session.tsx';
 import { Ago } from '../../parts/bits.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card } from '../../parts/page.tsx';
 import { useForbidden } from '../../parts/role-button.tsx';
-import { More } from '../../parts/rows/more.tsx';
+import { MoreOf } from '../../parts/rows/paged.tsx';
 import { ancestorOf, childrenOf } from './relatives.ts';
 import type { Relative } from './relatives.ts';
 import { useSandbox } from './sandbox.tsx';
@@ -107,8 +106,16 @@ function SandboxNode({ of: { id, at }, here, depth }: NodeProps) {
               <SnapshotNode key={child.id} of={child} here={here} depth={depth + 1} />
             ),
           )}
-          <MoreOf of={snapshots} />
-          <MoreOf of={events} />
+          {snapshots.hasNextPage && (
+            <li>
+              <MoreOf of={snapshots} />
+            </li>
+          )}
+          {events.hasNextPage && (
+            <li>
+              <MoreOf of={events} />
+            </li>
+          )}
         </ul>
       )}
     </li>
@@ -149,23 +156,13 @@ function SnapshotNode({ of: { id, at }, here, depth }: NodeProps) {
               depth={depth + 1}
             />
           ))}
-          <MoreOf of={begun} />
+          {begun.hasNextPage && (
+            <li>
+              <MoreOf of={begun} />
+            </li>
+          )}
         </ul>
       )}
-    </li>
-  );
-}
-
-/** The way to those after the ones that have been read. */
-function MoreOf<T>({ of: pages }: { of: Pages<T> }) {
-  if (!pages.hasNextPage) return null;
-  return (
-    <li>
-      <More
-        isComing={pages.isFetchingNextPage}
-        isBusy={pages.isFetching}
-        onMore={() => void pages.fetchNextPage({ cancelRefetch: false })}
-      />
     </li>
   );
 }

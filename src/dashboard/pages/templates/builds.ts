@@ -2,8 +2,8 @@ import type { TemplateBuild, TemplateWithBuilds } from '../../../protocol/api/te
 import { usePages } from '../../api/pages.ts';
 import type { Pages } from '../../api/pages.ts';
 
-/** The builds of a template, newest first. */
-export const useBuilds = (templateId: string): Pages<TemplateBuild> =>
+/** The builds of a template, newest first; each page of them comes with the template. */
+export const useBuilds = (templateId: string): Pages<TemplateBuild, TemplateWithBuilds> =>
   usePages<TemplateBuild, TemplateWithBuilds>(`/templates/${encodeURIComponent(templateId)}`, {
     rowsOf: ({ builds }) => builds,
   });

@@ -2,7 +2,7 @@ import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { Hammer, Play, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import type { TemplateBuild, TemplateWithBuilds } from '../../../protocol/api/template.ts';
-import { useChange, useRead } from '../../api/hooks.ts';
+import { useChange } from '../../api/hooks.ts';
 import { rowsOfPages, useReadOn } from '../../api/pages.ts';
 import { formatDuration } from '../../../base/duration.ts';
 import { formatCount } from '../../format.ts';
@@ -10,7 +10,7 @@ import { Ago, Badge, Copy } from '../../parts/bits.tsx';
 import { Confirm } from '../../parts/dialog.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card, Page } from '../../parts/page.tsx';
-import { Paged } from '../../parts/rows/paged.tsx';
+import { MoreOf } from '../../parts/rows/paged.tsx';
 import { Table } from '../../parts/table.tsx';
 import { buildTone } from './build-tone.ts';
 import { useBuilds } from './builds.ts';
@@ -21,34 +21,34 @@ import { RoleButton, useForbidden } from '../../parts/role-button.tsx';
 /** A template: what it is used for, its tags, its builds. */
 export function TemplatePage() {
   const { templateId = '' } = useParams({ strict: false });
-  const template = useRead<TemplateWithBuilds>(`/templates/${encodeURIComponent(templateId)}`, { query: { limit: 1 } });
   const builds = useBuilds(templateId);
   const hasReady = rowsOfPages(builds).some(({ status }) => status === 'ready');
   useReadOn(builds, !hasReady);
-  const name = template.data?.names[0];
+  const template = builds.data?.pages[0]?.body;
   return (
     <Page
-      title={name ?? 'Template'}
+      title={template?.names[0] ?? 'Template'}
       about={<Copy text={templateId} />}
-      actions={template.data && <Actions of={template.data} />}
+      actions={template && <Actions of={template} />}
     >
-      <Loaded of={template}>
-        {({ spawnCount, lastSpawnedAt, names }) => (
+      <Loaded of={builds}>
+        {() => (
           <div className="columns">
             <Card title="Builds">
-              <Paged of={builds}>{rows => <BuildTable templateId={templateId} rows={rows} />}</Paged>
+              <BuildTable templateId={templateId} rows={rowsOfPages(builds)} />
+              <MoreOf of={builds} />
             </Card>
             <div className="stack">
               <Card title="Use">
                 <dl className="facts body">
                   <dt>Sandboxes made</dt>
-                  <dd className="num">{formatCount(spawnCount)}</dd>
+                  <dd className="num">{formatCount(template?.spawnCount ?? 0)}</dd>
                   <dt>Last one</dt>
                   <dd>
-                    <Ago at={lastSpawnedAt} />
+                    <Ago at={template?.lastSpawnedAt} />
                   </dd>
                   <dt>Names</dt>
-                  <dd>{names.join(', ') || '–'}</dd>
+                  <dd>{template?.names.join(', ') || '–'}</dd>
                 </dl>
               </Card>
               {hasReady && <Content templateId={templateId} />}

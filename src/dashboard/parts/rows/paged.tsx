@@ -13,17 +13,23 @@ export function Paged<T>({ of: pages, children }: PagedProps<T>) {
       {() => (
         <>
           {children(rowsOfPages(pages))}
-          {pages.hasNextPage && (
-            <div className="row">
-              <More
-                isComing={pages.isFetchingNextPage}
-                isBusy={pages.isFetching}
-                onMore={() => void pages.fetchNextPage({ cancelRefetch: false })}
-              />
-            </div>
-          )}
+          <MoreOf of={pages} />
         </>
       )}
     </Loaded>
+  );
+}
+
+/** The way to the rows that follow those that have been read; nothing where these are all. */
+export function MoreOf<T>({ of: pages }: { of: Pages<T> }) {
+  if (!pages.hasNextPage) return null;
+  return (
+    <div className="row">
+      <More
+        isComing={pages.isFetchingNextPage}
+        isBusy={pages.isFetching}
+        onMore={() => void pages.fetchNextPage({ cancelRefetch: false })}
+      />
+    </div>
   );
 }
