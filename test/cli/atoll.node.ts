@@ -93,6 +93,15 @@ test('exec has the output, input and exit code of the command', async () => {
   assert.match(unknown.stderr, /^atoll sandbox exec: .*nosuchsandbox.*\n$/);
 });
 
+test('exec passes any bytes, in and out', async () => {
+  const content = Buffer.from(crypto.getRandomValues(new Uint8Array(60_000)));
+  writeFileSync(join(home, 'bytes'), Buffer.concat(Array.from({ length: 50 }, () => content)));
+  const script = '"$0" sandbox exec "$1" "cat; exit 3" < bytes > same';
+  const piped = await runToEnd(['sh', '-c', script, atoll, sandboxId], { env, cwd: home });
+  assert.deepEqual([piped.exitCode, piped.stderr], [3, '']);
+  assert.ok(readFileSync(join(home, 'same')).equals(readFileSync(join(home, 'bytes'))));
+});
+
 test('files are copied in and out', async () => {
   const content = Buffer.from(crypto.getRandomValues(new Uint8Array(50_000)));
   writeFileSync(join(home, 'in.bin'), content);

@@ -92,7 +92,7 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
     ],
     [
       'it learns nothing of other sandboxes',
-      'src/node/agent-client/message.test.ts',
+      'src/protocol/process-message.test.ts',
       'members of another kind than the protocol has',
     ],
     ['never into the sandbox', 'test/egress/headers.test.ts', 'the values go to the named host alone'],

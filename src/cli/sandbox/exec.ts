@@ -1,10 +1,10 @@
-import type { CommandHandle, Sandbox } from 'e2b';
-import { AtollError } from '../../base/error.ts';
+import type { Sandbox } from 'e2b';
 import { parseArguments } from '../terminal/arguments.ts';
 import type { Command, Input } from '../terminal/command.ts';
 import type { Connect } from '../connection/connection.ts';
 import { pairsOf } from '../terminal/pairs.ts';
 import { withSandbox } from './open.ts';
+import { runInside } from './run-inside.ts';
 
 /** `atoll sandbox exec`: runs a command inside, with this command's input, output and exit code. */
 export function execCommand(connect: Connect): Command {
@@ -25,20 +25,18 @@ export function execCommand(connect: Connect): Command {
       const [sandboxId = '', ...command] = positionals;
       const line = lineOf(command[0] === '--' ? command.slice(1) : command);
       const envs = pairsOf('--env', values.env);
-      return withSandbox(connect, sandboxId, async sandbox => {
-        const handle = await sandbox.commands.run(line, {
-          background: true,
-          stdin: true,
-          timeoutMs: 0,
-          envs,
-          ...(values.user !== undefined && { user: values.user }),
-          ...(values.cwd !== undefined && { cwd: values.cwd }),
-          onStdout: text => terminal.out(text),
-          onStderr: text => terminal.err(text),
-        });
-        void sendInput(sandbox, handle, terminal.input);
-        return exitCodeOf(handle);
-      });
+      const stderr = new TextDecoder();
+      return withSandbox(connect, sandboxId, async (sandbox, way) =>
+        runInside(
+          way,
+          { line, envs, user: values.user, cwd: values.cwd },
+          {
+            onStart: pid => void sendInput(sandbox, pid, terminal.input),
+            onStdout: bytes => terminal.out(bytes),
+            onStderr: bytes => terminal.err(stderr.decode(bytes, { stream: true })),
+          },
+        ),
+      );
     },
   };
 }
@@ -50,7 +48,7 @@ export function lineOf(words: string[]): string {
   return words.map(word => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(' ');
 }
 
-async function sendInput(sandbox: Sandbox, { pid }: CommandHandle, input: Input | undefined): Promise<void> {
+async function sendInput(sandbox: Sandbox, pid: number, input: Input | undefined): Promise<void> {
   try {
     // A person who types would have to end the input by hand: `sandbox shell` is for that.
     if (input && !input.isTerminal)
@@ -58,21 +56,5 @@ async function sendInput(sandbox: Sandbox, { pid }: CommandHandle, input: Input 
     await sandbox.commands.closeStdin(pid);
   } catch {
     // The command has ended without reading all of it.
-  }
-}
-
-/**
- * The exit code of a command; 128 and the signal's number as shells have it. Fails with `unavailable` where the
- * connection broke off.
- */
-export async function exitCodeOf(handle: CommandHandle): Promise<number> {
-  const { CommandExitError } = await import('e2b');
-  try {
-    return (await handle.wait()).exitCode;
-  } catch (error) {
-    if (error instanceof CommandExitError) return error.exitCode;
-    throw new AtollError('unavailable', 'The connection to the sandbox broke off before the command had ended.', {
-      cause: error,
-    });
   }
 }

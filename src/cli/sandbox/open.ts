@@ -5,6 +5,9 @@ import type { Connect } from '../connection/connection.ts';
 /** How long a command may have no answer of a sandbox, milliseconds. */
 const requestTimeoutMs = 60_000;
 
+/** How the agent of a sandbox is reached, past the published client. */
+export type AgentWay = { url: string; headers: Record<string, string> };
+
 /**
  * Works in a running sandbox by the published client: what happens inside goes the way that programs go. A paused one
  * is resumed. What the client throws fails with `not_found` or `unavailable`.
@@ -12,22 +15,38 @@ const requestTimeoutMs = 60_000;
 export async function withSandbox<T>(
   connect: Connect,
   sandboxId: string,
-  use: (sandbox: Sandbox) => Promise<T>,
+  use: (sandbox: Sandbox, way: AgentWay) => Promise<T>,
 ): Promise<T> {
   const { url, apiKey, domain } = connect();
   const client = await import('e2b');
   try {
     const options = { apiKey, apiUrl: url, sandboxUrl: url, domain, requestTimeoutMs };
-    const connected = client.Sandbox.connect(sandboxId, options).catch((error: unknown) => {
-      // The client speaks of a paused one, whatever was named.
-      if (!(error instanceof client.NotFoundError)) throw error;
-      throw new AtollError('not_found', `Sandbox "${sandboxId}" was not found`, { cause: error });
-    });
-    return await use(await connected);
+    const connected = reachable(client.Sandbox)
+      .connect(sandboxId, options)
+      .catch((error: unknown) => {
+        // The client speaks of a paused one, whatever was named.
+        if (!(error instanceof client.NotFoundError)) throw error;
+        throw new AtollError('not_found', `Sandbox "${sandboxId}" was not found`, { cause: error });
+      });
+    const sandbox = await connected;
+    return await use(sandbox, { url, headers: sandbox.agentHeaders() });
   } catch (error) {
     if (error instanceof client.NotFoundError) throw new AtollError('not_found', messageOf(error), { cause: error });
     if (error instanceof client.SandboxError || error instanceof client.AuthenticationError)
       throw new AtollError('unavailable', messageOf(error), { cause: error });
     throw error;
   }
+}
+
+/** The published client, as one that says what its requests to an agent say of themselves. */
+function reachable(Client: typeof Sandbox) {
+  return class extends Client {
+    agentHeaders(): Record<string, string> {
+      return {
+        'E2b-Sandbox-Id': this.sandboxId,
+        'E2b-Sandbox-Port': String(this.envdPort),
+        ...(this.envdAccessToken !== undefined && { 'X-Access-Token': this.envdAccessToken }),
+      };
+    }
+  };
 }

@@ -1,9 +1,8 @@
-import type { Sandbox } from 'e2b';
+import type { CommandHandle, Sandbox } from 'e2b';
 import { AtollError } from '../../base/error.ts';
 import { parseArguments } from '../terminal/arguments.ts';
 import type { Command, Input } from '../terminal/command.ts';
 import type { Connect } from '../connection/connection.ts';
-import { exitCodeOf } from './exec.ts';
 import { withSandbox } from './open.ts';
 
 /** `atoll sandbox shell`: a terminal inside. */
@@ -49,5 +48,21 @@ async function sendKeys(sandbox: Sandbox, pid: number, input: Input): Promise<vo
     for await (const chunk of input.chunks()) await sandbox.pty.sendInput(pid, chunk);
   } catch {
     // The shell has ended.
+  }
+}
+
+/**
+ * The exit code of a command; 128 and the signal's number as shells have it. Fails with `unavailable` where the
+ * connection broke off.
+ */
+async function exitCodeOf(handle: CommandHandle): Promise<number> {
+  const { CommandExitError } = await import('e2b');
+  try {
+    return (await handle.wait()).exitCode;
+  } catch (error) {
+    if (error instanceof CommandExitError) return error.exitCode;
+    throw new AtollError('unavailable', 'The connection to the sandbox broke off before the command had ended.', {
+      cause: error,
+    });
   }
 }

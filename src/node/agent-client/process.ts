@@ -1,7 +1,7 @@
 import { AtollError } from '../../base/error.ts';
 import { agentPort } from '../../protocol/agent.ts';
-import { createMessageReader, endOfStream, envelopeOf } from './envelopes.ts';
-import { readProcessMessage } from './message.ts';
+import { createMessageReader, endOfStream, envelopeOf } from '../../base/envelopes.ts';
+import { readProcessMessage } from '../../protocol/process-message.ts';
 import { type AgentRequest, requestOnce } from './stream.ts';
 import type { NetworkNamespace } from '../native/netns.ts';
 import { dial } from '../network/dial.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { createMessageReader } from './envelopes.ts';
+import { createMessageReader } from '../../base/envelopes.ts';
 import { createResponseReader } from './response.ts';
 
 const head = 'HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n';

@@ -1,8 +1,8 @@
 import { encodeBytesMessage, encodeEnd, encodeMessage } from '../../../src/agent/connect/envelope.ts';
 import { statusOf } from '../../../src/base/error.ts';
 import { createResponseReader } from '../../../src/node/agent-client/response.ts';
-import { readProcessMessage } from '../../../src/node/agent-client/message.ts';
-import { createMessageReader } from '../../../src/node/agent-client/envelopes.ts';
+import { readProcessMessage } from '../../../src/protocol/process-message.ts';
+import { createMessageReader } from '../../../src/base/envelopes.ts';
 import { valueOrCode } from '../engine/errors.ts';
 import { cutIntoPieces } from '../engine/pieces.ts';
 import { agree, holds, type Target } from '../engine/target.ts';

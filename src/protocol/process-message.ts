@@ -1,9 +1,11 @@
-import { AtollError, statusOf, type ErrorCode } from '../../base/error.ts';
-import { parseJson } from '../../base/json-text.ts';
+import { AtollError, statusOf, type ErrorCode } from '../base/error.ts';
+import { parseJson } from '../base/json-text.ts';
 
 /** What a message of `process.Process/Start` says (connectrpc.com, JSON). */
 type ProcessMessage = {
   hasStarted: boolean;
+  /** Its number inside, where it has started. */
+  pid: number | undefined;
   stdout: Buffer | undefined;
   stderr: Buffer | undefined;
   end: { exitCode: number; status: string } | undefined;
@@ -33,6 +35,7 @@ export function readProcessMessage(payload: Buffer): ProcessMessage {
   const { stdout, stderr } = membersOf(data);
   return {
     hasStarted: isObject(start),
+    pid: numberOf(membersOf(start)['pid']),
     stdout: bytesOf(stdout),
     stderr: bytesOf(stderr),
     end: isObject(end) ? endOf(membersOf(end)) : undefined,
@@ -43,6 +46,7 @@ export function readProcessMessage(payload: Buffer): ProcessMessage {
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 const membersOf = (value: unknown): Record<string, unknown> =>
   isObject(value) ? (value as Record<string, unknown>) : {};
+const numberOf = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
 const textOf = (value: unknown, fallback: string): string =>
   typeof value === 'string' ? value.slice(0, textCharactersMax) : fallback;
 

@@ -1,4 +1,4 @@
-import { AtollError } from '../../base/error.ts';
+import { AtollError } from './error.ts';
 
 const messageBytesMax = 1 << 20;
 /** One byte of flags, four of length. */

@@ -1,11 +1,19 @@
 import { expect, test } from 'bun:test';
-import { readProcessMessage } from './message.ts';
+import { readProcessMessage } from './process-message.ts';
 
 const read = (value: unknown) => readProcessMessage(Buffer.from(JSON.stringify(value)));
-const nothing = { hasStarted: false, stdout: undefined, stderr: undefined, end: undefined, error: undefined };
+const nothing = {
+  hasStarted: false,
+  pid: undefined,
+  stdout: undefined,
+  stderr: undefined,
+  end: undefined,
+  error: undefined,
+};
 
 test('what an agent says is read', () => {
-  expect(read({ event: { start: { pid: 7 } } })).toEqual({ ...nothing, hasStarted: true });
+  expect(read({ event: { start: { pid: 7 } } })).toEqual({ ...nothing, hasStarted: true, pid: 7 });
+  expect(read({ event: { start: { pid: '7' } } })).toEqual({ ...nothing, hasStarted: true });
   expect(read({ event: { data: { stderr: 'aGk=' } } })).toEqual({ ...nothing, stderr: Buffer.from('hi') });
   expect(read({ event: { end: { exitCode: -1, status: 'signal: killed' } } }).end).toEqual({
     exitCode: -1,
