@@ -33,7 +33,15 @@ export type BuildSource =
 export type Heredoc = { name: string; content: string; expand: boolean };
 
 /** A directory that outlives the builds that use it, or one that only the command sees (`RUN --mount`). */
-export type DockerMount = { kind: 'cache' | 'tmpfs'; target: string; id: string };
+export type DockerMount = {
+  kind: 'cache' | 'tmpfs';
+  target: string;
+  id: string;
+  /** Absent: root's. */
+  owner?: { uid: number; gid: number };
+  /** Permission bits; absent: those that it has. */
+  mode?: number;
+};
 
 /** An instruction of a Dockerfile as written: variables are expanded when it runs. */
 export type DockerInstruction = { line: number; text: string } & (

@@ -187,6 +187,13 @@ const cases: Case[] = [
     shows: ['one\ntwo'],
   },
   {
+    name: 'a cache for another user',
+    dockerfile:
+      'FROM debian:12\nRUN useradd -u 1234 app\nUSER app\nRUN --mount=type=cache,target=/owned,uid=1234,gid=1234,mode=0700 touch /owned/x && stat -c "%u:%g:%a" /owned > /tmp/owner',
+    look: 'cat /tmp/owner',
+    shows: ['1234:1234:700'],
+  },
+  {
     name: 'what says nothing about files',
     dockerfile:
       'FROM debian:12\nLABEL a=b "c d"="e"\nEXPOSE 80/tcp\nVOLUME /data\nHEALTHCHECK CMD true\nSTOPSIGNAL SIGTERM\nMAINTAINER me\nONBUILD RUN false\nRUN true',

@@ -38,7 +38,7 @@ test.each([
   ['${NONE:-${A}b}', 'ab'],
   ['${NONE:-"}"}', '}'],
   ['${NONE:-${NONE2:-${A}}}', 'a'],
-  ['${A%x}', '${A%x}'],
+  ['${A:?needed}${A?}', 'aa'],
   ['${}', '${}'],
   ['$constructor$__proto__', ''],
 ])('%p becomes %p', (word, expected) => {
@@ -58,11 +58,23 @@ test.each([
 });
 
 test.each([
-  ['open braces', '${A'.repeat(20_000)],
+  ['${NONE:?say $A}', 'NONE: say a'],
+  ['${EMPTY:?}', 'EMPTY: it must be set'],
+  ['${NONE?}', 'NONE: it must be set'],
+  ['${A#x}', '${A#x… is no form'],
+  ['${A%%x}', '${A%%… is no form'],
+  ['${A/x/y}', '${A/x… is no form'],
+  ['${A', '${A… is no form'],
+])('%p is refused: %s', (word, message) => {
+  expect(() => expandWord(word, lookUp)).toThrow(message);
+  expect(() => expandText(word, lookUp)).toThrow(message);
+});
+
+test.each([
   ['dollars', '$'.repeat(65_000)],
   ['backslashes', '\\'.repeat(65_000)],
   ['names', `$${'A'.repeat(65_000)}`],
-  ['braced names', '${AAAAAAAA%}'.repeat(5_000)],
+  ['braced names', '${AAAAAAAA:+}'.repeat(5_000)],
 ])('thousands of %s are read in one go', (_, word) => {
   const startedMs = cpuMs();
   expandWord(word, () => undefined);

@@ -14,8 +14,9 @@ type Reading = { text: string; at: number; lookUp: LookUp; charactersMax: number
 
 /**
  * A word of a Dockerfile as Docker understands it: variables replaced (`$NAME`, `${NAME}`, `${NAME:-default}`,
- * `${NAME:+alternative}`), then quotes and escapes taken away. In single quotes nothing is replaced.
- * Errors: `invalid` for what is too long, nested too deeply or not closed.
+ * `${NAME:+alternative}`, `${NAME:?why it is needed}`), then quotes and escapes taken away. In single quotes nothing is
+ * replaced.
+ * Errors: `invalid` for what is too long, nested too deeply, not closed, needed or of another form.
  */
 export function expandWord(word: string, lookUp: LookUp): string {
   return expand({ text: word, at: 0, lookUp, charactersMax: wordCharactersMax, quotes: true });
@@ -81,18 +82,25 @@ function readVariable(reading: Reading, depth: number): string {
   }
   const withColon = text[end] === ':';
   const operator = text[withColon ? end + 1 : end] ?? '';
-  if (operator !== '-' && operator !== '+') {
-    if (text[end] !== '}') return '$';
+  if (text[end] === '}') {
     reading.at = end + 1;
     return lookUp(name) ?? '';
   }
+  // To leave it as it stands would be to take it for something else than Docker does.
+  if (operator === '' || !'-+?'.includes(operator))
+    throw new AtollError(
+      'invalid',
+      `\${${name}${text.slice(end, end + 2)}… is no form of a variable that is known here`,
+    );
   if (depth >= nestingMax) throw new AtollError('invalid', `variables are nested more than ${nestingMax} deep`);
   reading.at = end + (withColon ? 2 : 1);
   const alternative = readParts(reading, depth + 1);
   const value = lookUp(name);
   // With a colon, an empty value counts as none.
   const isSet = value !== undefined && (!withColon || value !== '');
-  if (operator === '-') return isSet ? value : alternative;
+  if (operator === '?' && !isSet)
+    throw new AtollError('invalid', `${name}: ${alternative.slice(0, 200) || 'it must be set'}`);
+  if (operator !== '+') return isSet ? value : alternative;
   return isSet ? alternative : '';
 }
 

@@ -34,6 +34,7 @@ test('a plan that can’t be carried out is refused with the reason', () => {
   refused(planOf({ ...build, dockerfile: 7 }), /builds\.0\.dockerfile must be/);
   refused(JSON.stringify({ workspace: '/', builds: [] }), /folder is not an absolute path/);
   refused(JSON.stringify({ workspace: '/srv/../..', builds: [] }), /folder is not an absolute path/);
+  refused(planOf({ ...build, dockerfile: 'FROM x\nADD a.txt b.tar.gz /' }), /line 2: ADD does not unpack b\.tar\.gz/);
   refused(planOf({ ...build, target: 'other' }), /there is no stage other/);
   refused(planOf(build, build, build, build, build), /builds must be/);
 });

@@ -71,11 +71,21 @@ function withArgument(instruction: DockerInstruction, args: Record<string, strin
     : instruction;
 }
 
+/** What Docker's ADD unpacks, as it is called. */
+const archiveName = /\.(tar(\.(gz|bz2|xz|zst))?|tgz|tbz2?|txz|tzst)["']?$/i;
+
 /** Copies from the folder of the build are copies from the layers; stages are counted on from those before. */
 function placed(instruction: DockerInstruction, before: number, context: string): DockerInstruction {
   if (instruction.kind !== 'copy') return instruction;
   const { from, sources } = instruction;
   if (from !== '')
     return /^\d{1,3}$/.test(from) ? { ...instruction, from: String(Number(from) + before) } : instruction;
+  const archive = sources.find(source => archiveName.test(source));
+  if (archive !== undefined && instruction.text.startsWith('ADD'))
+    throw new AtollError(
+      'invalid',
+      `dockerfile: line ${instruction.line}: ADD does not unpack ${archive.slice(0, 200)} here; ` +
+        'use COPY, and RUN with tar',
+    );
   return { ...instruction, from: devContainerContext, sources: sources.map(source => `${context}/${source}`) };
 }

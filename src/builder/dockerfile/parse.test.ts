@@ -48,6 +48,20 @@ test('mounts of caches and temporary files; optional secrets are left out', () =
   ]);
 });
 
+test('a cache belongs to whom its mount says', () => {
+  const [stage] = parseDockerfile(
+    'FROM x\nRUN --mount=type=cache,target=/c,uid=1000,mode=0700 --mount=type=cache,target=/d,gid=5 ls',
+  );
+  expect(stage?.instructions).toMatchObject([
+    {
+      mounts: [
+        { target: '/c', owner: { uid: 1000, gid: 0 }, mode: 0o700 },
+        { target: '/d', owner: { uid: 0, gid: 5 } },
+      ],
+    },
+  ]);
+});
+
 test.each([
   ['', 'has no FROM'],
   ['RUN true', 'line 1: RUN before the first FROM'],
@@ -56,6 +70,10 @@ test.each([
   [`ARG A=${'a'.repeat(50_000)}\nARG B=$A\nARG C=$A\nFROM x`, 'line 3: the arguments before the first FROM are longer'],
   ['FROM x\n\nBREW tea', 'line 3: BREW is not an instruction'],
   ['FROM x\nRUN --mount=type=bind,target=/x ls', 'line 2: --mount=type=bind'],
+  ['FROM x\nRUN --mount=type=cache,target=/x,uid=me ls', 'line 2: uid=me of --mount is no number'],
+  ['FROM x\nRUN --mount=type=cache,target=/x,from=y ls', 'line 2: --mount=type=cache does not know from'],
+  ['FROM x\nCOPY --from=y --parents a b', 'line 2: COPY does not know --parents'],
+  ['FROM x\nADD --exclude=*.md a b', 'line 2: ADD does not know --exclude'],
   ['FROM x\nRUN', 'line 2: RUN needs an argument'],
   ['FROM x\nCOPY a', 'line 2: COPY needs a source'],
   ['FROM x\nADD https://example.com/x /x', 'line 2: ADD of an address'],

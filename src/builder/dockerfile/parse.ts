@@ -153,11 +153,34 @@ function mountOf(text: string, fail: Fail): DockerMount[] {
   const target = options.get('target') ?? options.get('dst') ?? options.get('destination') ?? '';
   if (kind === 'cache' || kind === 'tmpfs') {
     const path = checkTarget(target, kind, fail);
-    return [{ kind, target: path, id: options.get('id') ?? path }];
+    for (const name of options.keys())
+      if (!mountOptions[kind].includes(name)) fail(`--mount=type=${kind} does not know ${shown(name)}`);
+    return [{ kind, target: path, id: options.get('id') ?? path, ...ownerOf(options, fail) }];
   }
   // Optional secrets and agents that nobody provides are simply not there.
   if ((kind === 'secret' || kind === 'ssh') && options.get('required') !== 'true') return [];
   return fail(`--mount=type=${shown(kind)} is not supported; there are cache and tmpfs`);
+}
+
+/** Some say nothing here: commands may write to a cache in any case, and one build at a time uses it. */
+const mountOptions = {
+  cache: 'type target dst destination id sharing uid gid mode ro readonly rw readwrite'.split(' '),
+  tmpfs: 'type target dst destination size'.split(' '),
+};
+
+/** The owner and mode that a mount asks for. */
+function ownerOf(options: ReadonlyMap<string, string>, fail: Fail): Pick<DockerMount, 'owner' | 'mode'> {
+  const number = (name: string, form: RegExp, base: number): number | undefined => {
+    const text = options.get(name);
+    if (text === undefined) return undefined;
+    return form.test(text) ? Number.parseInt(text, base) : fail(`${name}=${shown(text)} of --mount is no number`);
+  };
+  const [uid, gid] = [number('uid', /^\d{1,9}$/, 10), number('gid', /^\d{1,9}$/, 10)];
+  const mode = number('mode', /^0{0,2}[0-7]{1,4}$/, 8);
+  return {
+    ...((uid ?? gid) !== undefined && { owner: { uid: uid ?? 0, gid: gid ?? 0 } }),
+    ...(mode !== undefined && { mode }),
+  };
 }
 
 const targetCharactersMax = 500;
@@ -183,6 +206,8 @@ function copyOf(
   { escape, place, fail }: { escape: string; place: Place; fail: Fail },
 ): DockerInstruction[] {
   const { flags, rest } = takeFlags(argument);
+  for (const name of flags.keys())
+    if (!['from', 'chown', 'chmod', 'link'].includes(name)) fail(`${keyword} does not know --${name}`);
   const flag = (name: string) => flags.get(name)?.at(-1) ?? '';
   const words = jsonForm(rest) ?? splitWords(rest, escape);
   const destination = words.at(-1);

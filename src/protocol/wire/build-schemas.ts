@@ -36,7 +36,15 @@ export const State = schemaOf<BuildState>()(
 );
 
 const Here = schemaOf<Heredoc>()(Type.Object({ name: text(), content: text(), expand: Type.Boolean() }));
-const Mount = schemaOf<DockerMount>()(Type.Object({ kind: oneOf('cache', 'tmpfs'), target: text(), id: text() }));
+const Mount = schemaOf<DockerMount>()(
+  Type.Object({
+    kind: oneOf('cache', 'tmpfs'),
+    target: text(),
+    id: text(),
+    owner: optional(Type.Object({ uid: count(), gid: count() })),
+    mode: optional(count()),
+  }),
+);
 const command = () => Type.Union([text(), texts()]);
 const written = { line: Type.Number(), text: text() };
 const placed = { destination: text(), chown: text(), chmod: text() };

@@ -44,10 +44,20 @@ export async function runForLayer(
   const temporary = mounts.filter(mount => mount.kind === 'tmpfs' || !sandbox.canBind).map(mount => mount.target);
   if (temporary.length > 0)
     await runLogged(build, sandbox, { ...command, argv: ['mkdir', '-p', '--', ...temporary], user: 'root', cwd: '/' });
+  for (const mount of mounts)
+    for (const argv of ownersOf(mount)) await runLogged(build, sandbox, { ...command, argv, user: 'root', cwd: '/' });
   await runLogged(build, sandbox, command);
   const { upper } = await sandbox.finish();
   const excluded = [...platformFiles, ...temporary.map(target => target.slice(1))];
   return await makeLayer(build, { job: { kind: 'pack', excluded, marked: true, limits }, upper, signal });
+}
+
+/** The commands that give the directory of a mount the owner and mode that it is to have. */
+function ownersOf({ target, owner, mode }: DockerMount): [string, ...string[]][] {
+  return [
+    ...(owner ? [['chown', `${owner.uid}:${owner.gid}`, target] as [string, ...string[]]] : []),
+    ...(mode !== undefined ? [['chmod', mode.toString(8), target] as [string, ...string[]]] : []),
+  ];
 }
 
 /**
