@@ -44,15 +44,16 @@ export function readUpper(options: PackOptions, writer: ImageWriter): DirectoryN
 
   const readDirectory = (path: ByteString, attributes: Attributes): DirectoryNode | undefined => {
     const entries = new Map<ByteString, TreeNode>();
-    let left = 0;
+    let isExcluded = false;
     for (const name of upper.names(path)) {
       const child = path === '' ? name : `${path}/${name}`;
       const node = options.excluded.has(child) ? undefined : readNode(child);
       if (node) entries.set(name, node);
-      else left++;
+      // A directory is left out for what it holds; a socket says nothing of where it is.
+      else isExcluded ||= options.excluded.has(child) || upper.stat(child)?.isDirectory() === true;
     }
-    // It was there for what is left out.
-    if (left > 0 && entries.size === 0) return undefined;
+    // It was there for what is excluded.
+    if (isExcluded && entries.size === 0) return undefined;
     return { kind: 'directory', attributes, opaque: false, entries };
   };
 

@@ -1,0 +1,33 @@
+import { expect, test } from 'bun:test';
+import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createImageWriter } from '../erofs/writer.ts';
+import { readUpper } from './read-directory.ts';
+
+test('a directory that holds sockets alone stays, and one that holds what is excluded alone goes', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'atoll-upper-'));
+  const output = openSync(join(dir, 'image'), 'wx+');
+  const upper = join(dir, 'upper');
+  const listeners = ['run/only', 'run/deep/below'].map(path => {
+    mkdirSync(join(upper, path), { recursive: true });
+    return Bun.listen({ unix: join(upper, path, 'socket'), socket: { data() {} } });
+  });
+  try {
+    chmodSync(join(upper, 'run/only'), 0o710);
+    mkdirSync(join(upper, 'platform/own'), { recursive: true });
+    writeFileSync(join(upper, 'platform/own/file'), '');
+    const marks = new Map([['run/only', new Map([['trusted.overlay.opaque', Buffer.from('y')]])]]);
+    const writer = createImageWriter(output, { bytesMax: 1 << 20, inodesMax: 100 });
+    const root = readUpper({ upper, marks, excluded: new Set(['platform/own/file']) }, writer);
+    expect([...(root?.entries.keys() ?? [])]).toEqual(['run']);
+    const run = root?.entries.get('run');
+    const entries = run?.kind === 'directory' ? run.entries : new Map();
+    expect(entries.get('only')).toMatchObject({ kind: 'directory', opaque: true, attributes: { mode: 0o710 } });
+    expect(entries.get('deep')).toMatchObject({ kind: 'directory', opaque: false });
+  } finally {
+    for (const listener of listeners) listener.stop(true);
+    closeSync(output);
+    rmSync(dir, { recursive: true });
+  }
+});
