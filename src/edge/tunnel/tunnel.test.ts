@@ -35,6 +35,7 @@ function scene(room?: number) {
     ...{ context: { limits, clock }, sendBuffer: new SendBuffer(near.socket), input: null as Buffer | null },
     ...{ inputAt: 0, isPaused: false, deadlineMs: 0 },
     use() {},
+    giveBack: (taken: Share) => taken.give(),
     pause: () => void (client.isPaused = true),
     resume: () => void (client.isPaused = false),
     close() {},
