@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { AtollError } from '../../../src/base/error.ts';
 import { findSandboxOfAnyTeam } from '../../../src/api/sandbox/store/read.ts';
 import { settleMove } from '../../../src/api/sandbox/workflows/move/settle.ts';
 import { onEachDatabase } from '../databases.ts';
@@ -104,6 +105,18 @@ onEachDatabase(database => {
     await platform.call('POST', '/secrets/k', { value: 'while-moving' });
     if (moving) await settleMove(parts, moving);
     expect(headersAt(platform, sandboxID)).toEqual({ Authorization: 'while-moving' });
+  });
+
+  test('a sandbox whose pause has failed runs on where the disk is full', async () => {
+    await using platform = await start();
+    const { sandboxID } = await platform.createSandbox({ network: { rules: rulesOf('kept') } });
+    platform.node.before = async call => {
+      if (call === 'pause' || call === 'updateNetwork') throw new AtollError('no_space', 'the disk is full');
+    };
+    expect((await platform.call('POST', `/sandboxes/${sandboxID}/pause`)).status).toBe(507);
+    const detail = (await platform.call('GET', `/sandboxes/${sandboxID}`)).body;
+    expect(detail).toMatchObject({ state: 'running' });
+    expect(detail).not.toHaveProperty('transition');
   });
 
   test('a network that can’t be told to what runs on is told again until it is', async () => {

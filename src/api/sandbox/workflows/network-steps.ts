@@ -1,3 +1,4 @@
+import { AtollError } from '../../../base/error.ts';
 import { egressPolicyFor } from '../rules/network/egress-policy.ts';
 import { sandboxMoved } from '../rules/find.ts';
 import { findExecution } from '../store/read.ts';
@@ -53,7 +54,8 @@ const updateNetworkSteps: readonly Step<UpdateNetworkContext>[] = [
 /**
  * Makes the node of a sandbox that runs, and does not count as running yet, enforce what the store says: nobody told it
  * of changes while the sandbox was between two states. `applyNetwork` does so again when it counts as running, for
- * what has changed in between. `begun`: the execution that runs, where it is another one by now.
+ * what has changed in between. `begun`: the execution that runs, where it is another one by now. A full disk, on which
+ * the node can't record what is new, does not keep what runs from counting as that.
  */
 export async function tellNetwork(
   deps: Omit<ApplyDeps, 'nodes'>,
@@ -62,7 +64,13 @@ export async function tellNetwork(
   begun: string = sandbox.executionId,
 ): Promise<void> {
   const policy = await egressPolicyFor(deps, sandbox);
-  await node.updateNetwork({ sandboxId: sandbox.sandboxId, executionId: begun }, policy);
+  const { sandboxId } = sandbox;
+  try {
+    await node.updateNetwork({ sandboxId, executionId: begun }, policy);
+  } catch (error) {
+    if (!(error instanceof AtollError) || error.code !== 'no_space') throw error;
+    deps.log.error('a sandbox runs on without a change of its network', { sandboxId, error: error.message });
+  }
 }
 
 /** Makes a running sandbox's node enforce what the store says. */

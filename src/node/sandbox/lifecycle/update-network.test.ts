@@ -36,4 +36,9 @@ test('what was printed under a policy is in the log before another one is in for
   // Nothing is replaced, and so nothing has to be looked through before.
   await updateNetwork(parts, target, { internetAccess: false });
   expect(steps).toHaveLength(3);
+  // An agent that does not answer, which there is none of here, keeps no policy from being in force.
+  const silent = { ...parts, egress: { ...parts.egress, trusted: () => 'certificates' } };
+  for (let round = 0; round < 2; round++) await updateNetwork(silent, target, { internetAccess: true });
+  expect(steps.filter(step => step === 'update')).toHaveLength(3);
+  expect(inForce()).toEqual({ internetAccess: true });
 });

@@ -1,3 +1,4 @@
+import { messageOf } from '../../../base/error.ts';
 import type { ExecutionRef, SandboxNetwork } from '../../../protocol/node.ts';
 import type { SandboxLogs } from '../../logs/sandbox-logs.ts';
 import type { Egress } from '../../network/egress/egress.ts';
@@ -23,21 +24,38 @@ export async function updateNetwork(parts: UpdateParts, target: ExecutionRef, ne
 
 /**
  * The record goes first: a restart in between must not bring the old policy back. After a restart every sandbox is told
- * its policy again; where nothing of it can be missing, that costs nothing.
+ * its policy again; where nothing of it can be missing, that costs little.
  */
 async function replace(parts: UpdateParts, running: Running, network: SandboxNetwork): Promise<void> {
   const { sandboxes, records, egress, logs } = parts;
   const { sandboxId, processes, policyInForce } = running;
-  const authorities = egress.trusted(network);
-  if (authorities === undefined && policyInForce && Bun.deepEquals(policyInForce, network)) return;
+  if (policyInForce && Bun.deepEquals(policyInForce, network)) return void (await trust(parts, running, network));
   // What programs have printed up to now is looked through for what this policy has, and the next one may not.
   await logs.catchUp(sandboxId);
   const record = { ...running.record, network };
   // Until all of it is done it is not certain what is in force.
   const updating = sandboxes.transition(running, { ...running, record, policyInForce: null });
   await records.write(record);
-  if (authorities !== undefined) await trustAuthorities(processes.namespace, record.controlToken, authorities);
+  const isTrusted = await trust(parts, updating, network);
   await egress.update({ sandboxId, slot: processes.slot, namespace: processes.namespace }, network);
-  sandboxes.transition(updating, { ...updating, policyInForce: network });
+  sandboxes.transition(updating, { ...updating, policyInForce: isTrusted ? network : null });
   logs.write(sandboxId, 'info', 'network', 'what may leave the sandbox was replaced', { event: 'policy' });
+}
+
+/**
+ * Has programs of the sandbox trust whom its policy needs them to. Its agent does so: one that does not answer keeps no
+ * policy from being in force. False: it is to be told again.
+ */
+async function trust({ egress, logs }: UpdateParts, running: Running, network: SandboxNetwork): Promise<boolean> {
+  const { sandboxId, processes, record } = running;
+  const authorities = egress.trusted(network);
+  if (authorities === undefined) return true;
+  try {
+    await trustAuthorities(processes.namespace, record.controlToken, authorities);
+    return true;
+  } catch (error) {
+    const text = `programs may not trust certificates of the platform: ${messageOf(error)}`;
+    logs.write(sandboxId, 'warn', 'network', text, { event: 'policy' });
+    return false;
+  }
 }
