@@ -28,6 +28,8 @@ export async function killSandboxWorkflow(
   );
 }
 
+const isAway = (error: unknown) => error instanceof AtollError && error.code === 'unavailable';
+
 /** The steps of a kill: cut its connections, end it, forget its row. */
 export const killSandboxSteps: readonly Step<KillContext>[] = [
   {
@@ -44,9 +46,12 @@ export const killSandboxSteps: readonly Step<KillContext>[] = [
       // One that was being moved may be on both machines.
       if (nextNodeId !== null && nextNodeId !== sandbox.nodeId && !(await isGone(deps.db, nextNodeId)))
         await endAt(deps.nodes.get(nextNodeId), sandbox, reason);
-      // Only what is in the store is left of one whose machine was taken out; nobody refers to that from here on.
-      if (await isForgotten(deps, sandbox.nodeId)) return;
-      await endAt(deps.nodes.get(sandbox.nodeId), sandbox, reason);
+      try {
+        await endAt(deps.nodes.get(sandbox.nodeId), sandbox, reason);
+      } catch (error) {
+        // Only what is in the store is left of one whose machine was taken out; nobody refers to that from here on.
+        if (!isAway(error) || !(await isForgotten(deps, sandbox.nodeId))) throw error;
+      }
     },
   },
   {
@@ -57,7 +62,7 @@ export const killSandboxSteps: readonly Step<KillContext>[] = [
       } catch (error) {
         // The sandbox is gone, and nobody sees a row in this state: it is told so, and the row goes when the database
         // is back.
-        if (!(error instanceof AtollError) || error.code !== 'unavailable') throw error;
+        if (!isAway(error)) throw error;
         deps.log.warn('the row of a sandbox that was killed stays until the database is back', {
           sandboxId: sandbox.sandboxId,
           error: messageOf(error),
