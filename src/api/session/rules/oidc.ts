@@ -9,6 +9,7 @@ import type { UserRecord } from '../../team/record.ts';
 import type { Accounts } from '../../team/rules/provision-team.ts';
 import { addMember, createUser } from '../../team/rules/provision-user.ts';
 import { findUserByEmail } from '../../team/store/member.ts';
+import { lockTeam } from '../../team/store/lock.ts';
 import { findTeam } from '../../team/store/team.ts';
 import type { Flow, OidcProvider, Stranger } from './oidc-provider.ts';
 import { findByIdentity, insertIdentity } from '../store/identities.ts';
@@ -132,6 +133,8 @@ async function createNewcomer(
     (await findTeam(deps.db, { teamId: newcomers.team })) ?? (await findTeam(deps.db, { slug: newcomers.team }));
   if (!team)
     throw new AtollError('precondition', `ATOLL_OIDC_FILE: newcomers.team: there is no team "${newcomers.team}"`);
+  // Before the user, as invitations do: in another order each would wait for the other.
+  await lockTeam(deps.db, team.teamId);
   const user = await createUser(deps, { email, name });
   await addMember(deps, team, user, newcomers.role);
   return user;

@@ -1,3 +1,4 @@
+import { AtollError } from '../../../base/error.ts';
 import { teamsOf } from '../store/member.ts';
 import { createListedKey } from '../../credential/rules/api-keys.ts';
 import type { HeldCredential } from '../../credential/caller.ts';
@@ -11,7 +12,7 @@ const listingsPerSecond = 5;
 /**
  * The teams of a user, each with a key that was made for this answer: only digests are stored, so a key that exists
  * can't be told again, and a client that signs in by this route needs one. A key does more than a viewer may: teams of
- * which the user is one are left out. `held`: what the user asks by.
+ * which the user is one are left out, and those that the user leaves meanwhile. `held`: what the user asks by.
  * Throws `rate_limited`.
  */
 export async function listTeamsWithKeys(
@@ -23,8 +24,14 @@ export async function listTeamsWithKeys(
   const listed = [];
   for (const { team, isDefault, role } of await teamsOf(deps.db, user.userId)) {
     if (role === 'viewer') continue;
-    listed.push({ team, apiKey: await createListedKey(deps, team, user, held), isDefault });
+    const apiKey = await createListedKey(deps, team, user, held).catch(unlessForbidden);
+    if (apiKey !== null) listed.push({ team, apiKey, isDefault });
   }
   deps.credentials.clear();
   return listed;
+}
+
+function unlessForbidden(error: unknown): null {
+  if (error instanceof AtollError && error.code === 'forbidden') return null;
+  throw error;
 }
