@@ -29,7 +29,11 @@ import {
   listSecrets,
   replaceSecretValue,
 } from '../../../src/api/secret/store/secrets.ts';
-import { forgetVolumeRemoval, volumeRemovalsOn } from '../../../src/api/volume/store/removals.ts';
+import {
+  forgetVolumeRemoval,
+  recordVolumeRemovalHere,
+  volumeRemovalsOn,
+} from '../../../src/api/volume/store/removals.ts';
 import {
   deleteVolume,
   findVolume,
@@ -149,6 +153,11 @@ onEachDatabase(database => {
     expect(await volumeRemovalsOn(db, 'node-1')).toEqual([{ volumeId: 'one', recordedAtUs: startUs }]);
     const there = { ...made, nodeId: 'node-2' };
     expect(await beginMove(db, there, 'node-1', first)).toBe('left_over');
+    // Where its own machine can't remove it either, that one is asked again; the other one's is listed as nobody's.
+    await recordVolumeRemovalHere(db, there, startUs + 1);
+    expect(await volumeRemovalsOn(db, 'node-1')).toEqual([]);
+    expect(await volumeRemovalsOn(db, 'node-2')).toEqual([{ volumeId: 'one', recordedAtUs: startUs + 1 }]);
+    await recordVolumeRemovalHere(db, made, startUs);
     // That what another machine had is gone says nothing of this one.
     await forgetVolumeRemoval(db, there);
     expect(await volumeRemovalsOn(db, 'node-1')).toHaveLength(1);

@@ -1,7 +1,7 @@
 import { AtollError, messageOf } from '../../../base/error.ts';
 import { newUuid, isUuid } from '../../../base/id.ts';
 import { placeSandbox } from '../../placement/place.ts';
-import { forgetVolumeRemoval, recordVolumeRemoval } from '../store/removals.ts';
+import { forgetVolumeRemoval, recordVolumeRemoval, recordVolumeRemovalHere } from '../store/removals.ts';
 import { deleteVolume, findVolume, insertVolume, listVolumes, volumeRefusal, volumeUsers } from '../store/volumes.ts';
 import { unlessAway } from '../../sandbox/rules/logs.ts';
 import type { TeamRecord } from '../../team/record.ts';
@@ -118,12 +118,14 @@ export async function removeVolume(
         'it first',
     );
   }
+  if (outcome.nodeId === null) return volume;
+  const place = { volumeId: volume.volumeId, nodeId: outcome.nodeId };
   // The reconciler deletes what a node that does not answer keeps.
   try {
-    if (outcome.nodeId === null) return volume;
-    await nodes.get(outcome.nodeId).volumes.remove(volume.volumeId);
-    await forgetVolumeRemoval(db, { volumeId: volume.volumeId, nodeId: outcome.nodeId });
+    await nodes.get(place.nodeId).volumes.remove(place.volumeId);
+    await forgetVolumeRemoval(db, place);
   } catch (error) {
+    await recordVolumeRemovalHere(db, place, clock());
     log.warn('the content of a deleted volume is deleted later', {
       volumeId: volume.volumeId,
       error: messageOf(error),

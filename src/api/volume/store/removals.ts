@@ -14,6 +14,23 @@ export async function recordVolumeRemoval(
     .execute();
 }
 
+/**
+ * The same, where another machine may have some of it left: one of them is removed by itself, and the other is listed
+ * among what nobody has.
+ */
+export async function recordVolumeRemovalHere(
+  db: Db,
+  { volumeId, nodeId }: Pick<VolumeRecord, 'volumeId' | 'nodeId'>,
+  nowUs: number,
+): Promise<void> {
+  const noted = { node_id: nodeId, noted_at_us: nowUs };
+  await db
+    .insertInto('volume_removals')
+    .values({ volume_id: volumeId, ...noted })
+    .onConflict(conflict => conflict.column('volume_id').doUpdateSet(noted))
+    .execute();
+}
+
 /** Forgets that the content of a volume is to go from a machine. Another one may have some of it left. */
 export async function forgetVolumeRemoval(
   db: Db,
