@@ -163,13 +163,15 @@ export class MountedVolumes {
     const image = this.#imageOf(volumeId);
     const point = this.#pointOf(volumeId);
     mkdirSync(point, { recursive: true });
-    const { helper } = this.#options;
+    const { helper, log } = this.#options;
     await helper.call('disk-mount', { image, at: point, durable: true });
     this.#live.add(volumeId);
     // A copy of it that a crash cut off may have left its writers waiting; of any other one this says that it is none.
     await helper.spawn(['fsfreeze', '--unfreeze', point], { timeoutMs: unfreezeTimeoutMs });
     const root = contentOf(point);
-    await removeUploads(pathInHelper({ helper }, root));
+    await removeUploads(pathInHelper({ helper }, root)).catch((error: unknown) =>
+      log.warn('what a crash left of uploads stays in a volume', { volumeId, error: messageOf(error) }),
+    );
     return root;
   }
 
