@@ -216,3 +216,18 @@ test('an agent that does not answer holds nobody up who wants to read its log', 
   await until(async () => (await follower.catchUp(), asked > 1));
   expect(added).toHaveLength(1);
 });
+
+test('an agent that reports a little without end holds nobody up either', async () => {
+  let asked = 0;
+  const serve: Parameters<typeof follow>[0] = socket => {
+    let number = ++asked;
+    socket.write(head + chunk(epoch('a') + line(number)));
+    if (asked === 1) return;
+    const more = setInterval(() => void socket.write(chunk(line(++number))), 50);
+    cleanUps.push(() => clearInterval(more));
+  };
+  const { added, follower } = follow(serve, { createdMs: 0, times: { quietMs: 20, askEveryMs: 60_000 } });
+  await until(() => added.length === 1);
+  await until(async () => (await follower.catchUp(), asked > 1));
+  expect(added.length).toBeGreaterThan(2);
+});

@@ -18,6 +18,8 @@ const quietMs = 5_000;
 const askEveryMs = 10 * 60_000;
 /** How long an agent that is asked may take: it may be frozen. */
 const answerMsMax = 200;
+/** And how long until it has reported what there is, whatever it sends: a change of its sandbox may wait for it. */
+const reportMsMax = 2_000;
 
 /** The agent whose log is followed. */
 type FollowedAgent = {
@@ -113,7 +115,7 @@ export class LogFollower {
 
   /**
    * One connection, to its end: the agent's, or ours when it has reported nothing for a while. Answers whether that was
-   * why. `once`: until the agent has reported what there is.
+   * why. `once`: until the agent has reported what there is, or has had its time for that.
    */
   async #stream({ once }: { once: boolean }): Promise<'quiet' | 'ended'> {
     const { signal } = this.#stopping;
@@ -122,6 +124,7 @@ export class LogFollower {
     const read = createLineReader(line => this.#intake.take(line));
     const stream = await openStream(fd, this.#request(once), {
       signal,
+      ...(once && { timeoutMs: reportMsMax }),
       onBytes: (count, connection) => {
         heardAt = performance.now();
         const waitMs = this.#intake.count(count);
