@@ -11,6 +11,8 @@ export const programsAtOnce = {
   dump: 32,
   /** Reads or copies a whole disk before a start, or for a build. */
   ahead: 16,
+  /** Looks through a disk, or all that is kept, before a resume. */
+  check: 16,
   /** Any other that may take long: it writes out what is kept, and a sandbox may stand still for it. */
   long: 32,
   /** Any other. */

@@ -36,7 +36,7 @@ export async function syncDisk(
  * then is what it has. Of one that is whole it reads a block. Errors: `internal` where it can't be repaired.
  */
 export async function repairDisk({ helper, log }: { helper: Helper; log: Log }, image: string): Promise<void> {
-  const kind = 'ahead';
+  const kind = 'check';
   const { status, output } = await helper.spawn(['e2fsck', '-p', image], { timeoutMs: repairTimeoutMs, kind });
   if (status < uncorrectedStatus) return;
   log.warn('the disk of a sandbox is repaired', { image, output: output.trim().slice(-500) });

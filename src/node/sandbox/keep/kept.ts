@@ -45,7 +45,7 @@ export function createKeptFiles(options: {
         throw new AtollError('internal', `the checksums of a paused sandbox could not be written: ${output.trim()}`);
     },
     async verify(sandboxId) {
-      const { status, output } = await run('verify', sandboxId, 'ahead');
+      const { status, output } = await run('verify', sandboxId, 'check');
       if (status !== 0)
         throw new AtollError('internal', `what sandbox ${sandboxId} has kept is damaged: ${output.trim()}`, {
           detail: 'sandbox_state_damaged',
