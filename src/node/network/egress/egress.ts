@@ -1,5 +1,4 @@
 import { readdirSync } from 'node:fs';
-import { isIPv4 } from 'node:net';
 import { join } from 'node:path';
 import { messageOf } from '../../../base/error.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
@@ -24,13 +23,10 @@ import type { Denial, ProxySettings } from './proxies/messages.ts';
 import { watchRefusals } from './refusals.ts';
 import { detoursOf, type Detours } from './detours.ts';
 import { addLocalRoutes, removeLocalRoutes } from './local-routes.ts';
-import { proxySettingsOf } from './proxies/settings.ts';
+import { proxySettingsOf, publicResolver } from './proxies/settings.ts';
 import { createReports } from './reports.ts';
 import { SandboxPolicies } from './sandbox-policies.ts';
 import type { EgressSettings } from './settings.ts';
-
-/** The resolver that sandboxes may always ask where names are allowed, whatever theirs is. */
-const publicResolver = '8.8.8.8';
 
 /** What sandboxes are told to ask: a resolver on the host's own loopback stands behind the public one's address. */
 export function resolversInside(nameservers: string[]): string[] {
@@ -104,7 +100,7 @@ export function createEgress(options: EgressOptions): Egress {
       const flowsMax = flowsPerSandbox(trackedMax());
       const proxies = proxyCount();
       await policies.install(startProxies(proxies, { log, onDenied: reports.ofProxy, settings: proxySettings }));
-      const resolvers = [publicResolver, ...nameservers.filter(isIPv4)];
+      const { resolvers } = proxySettings;
       await table.install({ resolvers, proxies, flowsMax, ipv6, features, linksNow: linksOf(installation) });
       known.count();
       await forwarding.start();

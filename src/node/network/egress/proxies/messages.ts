@@ -10,6 +10,8 @@ export type ProxySettings = {
   resolverPort: number;
   /** The platform's own name servers, `address` or `address:port`. */
   nameServers: string[];
+  /** IPv4 addresses that sandboxes ask for names, where they go by the proxy. */
+  resolvers: string[];
   /** The platform itself, where sandboxes may reach its sandboxes' URLs. */
   platform: PlatformInside | undefined;
   /** Also open TLS connections that are allowed by their name. */

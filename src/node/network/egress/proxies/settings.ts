@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net';
+import { isIPv4, isIPv6 } from 'node:net';
 import { rootCertificates } from 'node:tls';
 import { userIdOf } from '../../../../base/process/part-users.ts';
 import { proxyListenAddress, type Layout } from '../../../layout.ts';
@@ -6,6 +6,9 @@ import { proxyPort, resolverPort } from '../../rules/proxy-chains.ts';
 import { hostRoots, readAuthority } from '../authority.ts';
 import type { ProxySettings } from './messages.ts';
 import { platformInside, type EgressSettings } from '../settings.ts';
+
+/** The resolver that sandboxes may always ask where names are allowed, whatever theirs is. */
+export const publicResolver = '8.8.8.8';
 
 /** What the proxies of an installation are started with. Makes the installation's authority where there is none. */
 export function proxySettingsOf({
@@ -24,6 +27,7 @@ export function proxySettingsOf({
     port: proxyPort,
     resolverPort,
     nameServers: nameservers.map(address => (isIPv6(address) ? `[${address}]` : address)),
+    resolvers: [publicResolver, ...nameservers.filter(isIPv4)],
     platform: settings.platform && platformInside(installation, settings.platform),
     opensAllowedNames: settings.opensAllowedNames ?? false,
     roots: settings.roots ?? hostRoots() ?? rootCertificates.join('\n'),

@@ -1,5 +1,5 @@
 import { messageOf } from '../../../../base/error.ts';
-import { splitHostPort } from '../../../../protocol/network/network.ts';
+import { parseAddress, splitHostPort } from '../../../../protocol/network/network.ts';
 import type { FromProxy, ProxySettings, ToProxy } from '../proxies/messages.ts';
 import { SocketChannel, channelHandlers } from './channel.ts';
 import { createDescriptors, descriptorsForSandboxes } from './shares/descriptors.ts';
@@ -69,6 +69,7 @@ async function start(settings: ProxySettings): Promise<ProxiedSandboxes> {
     resolver,
     descriptors,
     platform,
+    resolvers: settings.resolvers.map(text => parseAddress(text)).filter(octets => octets !== undefined),
   });
   dropPrivileges(settings.userId);
   return sandboxes;

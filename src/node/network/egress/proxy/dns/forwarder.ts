@@ -5,6 +5,7 @@ import type { Account } from '../target.ts';
 import { Gathered } from '../gathered.ts';
 import type { ProxiedSandbox, ProxiedSandboxes } from '../sandboxes.ts';
 import { isSandboxHost } from '../platform.ts';
+import { refusalOf } from './refused-names.ts';
 import {
   addressAnswer,
   answerFor,
@@ -37,12 +38,12 @@ type ForwarderOptions = {
   resolver: Resolver;
   descriptors: Descriptors;
   platform: PlatformInside | undefined;
+  /** What sandboxes ask, as octets: the packet rules turn questions to these to the forwarder. */
+  resolvers: Uint8Array[];
 };
 
 /**
- * Answers the questions that sandboxes ask at port 53 of their resolvers. Where a policy names domains, or
- * denies what it does not name, only names that it allows can be asked for: one that nobody may reach would be a way
- * out by itself, to whoever answers for it.
+ * Answers the questions that sandboxes ask at port 53 of their resolvers, but for those of refused-names.ts.
  */
 export async function startForwarder(options: ForwarderOptions): Promise<void> {
   await takeDatagrams(options);
@@ -149,10 +150,10 @@ function answerOn(channel: SocketChannel, options: ForwarderOptions): void {
 async function answerTo(
   sandbox: ProxiedSandbox,
   query: Query,
-  { resolver, platform, descriptors }: ForwarderOptions,
+  { resolver, platform, descriptors, resolvers }: ForwarderOptions,
 ): Promise<Buffer | undefined> {
   const { policy } = sandbox;
-  const rule = refusalOf(sandbox, query);
+  const rule = refusalOf(policy, query, resolvers);
   if (rule !== undefined) {
     sandbox.deny({ host: query.name, port: 53, rule });
     return emptyAnswer(query, responseCode.refused);
@@ -176,11 +177,4 @@ async function answerTo(
   } finally {
     sandbox.lookups--;
   }
-}
-
-/** The rule against looking the name up, if there is one. */
-function refusalOf({ policy }: ProxiedSandbox, query: Query): string | undefined {
-  if (policy.domains.length === 0 && !policy.closed) return undefined;
-  if (query.type === recordType.ANY) return 'no questions for all records';
-  return policy.byName(query.name)?.allowed || policy.headersFor(query.name) ? undefined : policy.fallback;
 }

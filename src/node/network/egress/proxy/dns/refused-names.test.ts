@@ -1,0 +1,23 @@
+import { expect, test } from 'bun:test';
+import { compilePolicy } from '../../../../../protocol/network/egress-policy.ts';
+import type { EgressPolicy } from '../../../../../protocol/network/network.ts';
+import { recordType } from './message.ts';
+import { refusalOf } from './refused-names.ts';
+
+const resolvers = ['8.8.8.8', '1.1.1.1'].map(address => Uint8Array.from(address.split('.').map(Number)));
+const closed: EgressPolicy = { internetAccess: true, denyOut: ['0.0.0.0/0'] };
+const question = { name: 'example.com', type: recordType.A };
+const refusal = (policy: EgressPolicy) => refusalOf(compilePolicy(policy), question, resolvers);
+
+test('a policy that denies what it does not name refuses names, unless it allows a resolver by its address', () => {
+  expect(refusal({ internetAccess: true })).toBeUndefined();
+  expect(refusal(closed)).toBe('denyOut 0.0.0.0/0');
+  expect(refusal({ ...closed, allowOut: ['9.9.9.9'] })).toBe('denyOut 0.0.0.0/0');
+  expect(refusal({ ...closed, allowOut: ['1.1.1.1', '9.9.9.0/24'] })).toBeUndefined();
+  expect(refusal({ ...closed, allowOut: ['8.0.0.0/8'] })).toBeUndefined();
+});
+
+test('a policy that names domains refuses the others, whatever it allows by address', () => {
+  expect(refusal({ ...closed, allowOut: ['example.com', '8.8.8.8'] })).toBeUndefined();
+  expect(refusal({ ...closed, allowOut: ['example.org', '8.8.8.8'] })).toBe('denyOut 0.0.0.0/0');
+});
