@@ -141,6 +141,32 @@ test('whole responses that wait for a connection that nobody reads count as well
   }
 }, 60_000);
 
+test('a stream that runs outlasts the whole responses beside it that a sleeping client does not read', async () => {
+  await using unread = await startUnread({ unreadTimeoutMs: 1500 });
+  using server = startRawServer();
+  unread.fixture.mapPort(81, server.port);
+  unread.ask(1, '81-one.localhost');
+  unread.client.send(window(1, 1 << 20));
+  const upstream = await server.accept();
+  await upstream.expect('\r\n\r\n');
+  upstream.send('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
+  const streams = Array.from({ length: 249 }, (_, at) => 2 * at + 3);
+  for (const stream of streams) unread.ask(stream);
+  await unread.answered(streams.length);
+  unread.client.pause();
+  for (const stream of streams) unread.client.send(window(stream, answerBytes));
+  const { stats } = unread.fixture.edge;
+  await settled(() => stats().inSandboxes);
+  expect(stats().inSandboxes).toBeGreaterThan(1);
+  // A window: what it has not read would have ended the connection in it.
+  await Bun.sleep(4000);
+  expect(stats().clientConnections).toBe(1);
+  unread.client.resume();
+  upstream.send('4\r\nmore\r\n0\r\n\r\n');
+  await unread.client.until(() => unread.of(1).isWhole || unread.wasReset(1));
+  expect(unread.of(1)).toEqual({ bytes: 4, isWhole: true });
+}, 60_000);
+
 test('a response without end waits for a connection that nobody reads', async () => {
   await using unread = await startUnread({});
   const block = new Uint8Array(65_536);

@@ -47,6 +47,8 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
   #sentBytes = 0;
   /** Streams that are closed, whose last bytes are not: from which count on they are. */
   readonly #leaving: { readonly from: number; leave(): void }[] = [];
+  /** When the client last took something, or the first of those began to wait. */
+  #takenMs = 0;
   readonly #streams = new Set<StreamSocket>();
   #resets = 0;
   #resetsSinceMs = 0;
@@ -100,27 +102,35 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
       return;
     }
     const { limits } = this.#context;
-    if (this.#leaving.length === 0) this.deadlineMs = Number.POSITIVE_INFINITY;
     this.#seat.busy();
     const socket = new StreamSocket(stream, this, request, headers[':method'] === 'HEAD', ofOwnResponses(limits));
     const client = new ClientConnection(this.#context, socket, this.#secure, this.#serve, this.#seat.origin, null);
     client.isGrpc = request.isGrpc;
     this.#context.clients.add(client);
     this.#streams.add(socket);
+    this.#setDeadline();
     stream.on('close', () => {
       const leave = () => this.#ended(socket, stream.aborted);
       const waiting = this.#duplex.writableLength;
       if (waiting === 0 || !socket.isAnswered) return leave();
       // It says nothing of the client that more has come to wait.
       if (this.#leaving.push({ from: this.#sentBytes + waiting, leave }) === 1) this.#expectSome();
+      else this.#setDeadline();
     });
     socket.serve(client, request.head);
   }
 
-  /** Whole responses wait for the kernel: a client that takes nothing of them in time is gone. */
+  /** Whole responses wait for the kernel: a client that takes nothing of them from now on, in time, is gone. */
   #expectSome(): void {
-    const { clock, limits } = this.#context;
-    this.deadlineMs = this.#leaving.length > 0 ? clock.nowMs + limits.unreadTimeoutMs : Number.POSITIVE_INFINITY;
+    this.#takenMs = this.#context.clock.nowMs;
+    this.#setDeadline();
+  }
+
+  /** A client that has other streams may be asleep: they have the time that a stream of HTTP/1.1 has. */
+  #setDeadline(): void {
+    const { unreadTimeoutMs, streamIdleTimeoutMs } = this.#context.limits;
+    const waitMs = this.#leaving.length < this.#streams.size ? streamIdleTimeoutMs : unreadTimeoutMs;
+    this.deadlineMs = this.#leaving.length > 0 ? this.#takenMs + waitMs : Number.POSITIVE_INFINITY;
   }
 
   /** Streams leave when their last byte is with the kernel: what waits for it still counts as theirs. */
@@ -140,6 +150,8 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
     if (this.#streams.size === 0) {
       this.deadlineMs = clock.nowMs + limits.keepAliveTimeoutMs;
       this.#seat.idle(clock.nowMs);
+    } else {
+      this.#setDeadline();
     }
     if (!aborted) return;
     if (clock.nowMs - this.#resetsSinceMs > resetsIntervalMs) {
