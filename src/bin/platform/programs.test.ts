@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fingerprintOf } from '../../node/agent-client/copy.ts';
 import { forgetOtherPrograms, keepPrograms } from './programs.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'atoll-programs-'));
@@ -44,6 +45,18 @@ test('a version has its own agent and builder when others have been built, and r
   forgetOtherPrograms(dataDir, two);
   expect([one, two].map(({ agentDir }) => existsSync(agentDir))).toEqual([false, true]);
   expect(readdirSync(join(dataDir, 'node/built'))).toHaveLength(1);
+});
+
+test('an agent is the same one beside another builder', async () => {
+  const dataDir = join(folder, 'rebuilt');
+  build('one');
+  const before = await keepPrograms(dataDir, built);
+  rmSync(join(built.builderDir, 'program'));
+  writeFileSync(join(built.builderDir, 'program'), 'the second');
+  const after = await keepPrograms(dataDir, built);
+  expect(after.agentDir).not.toBe(before.agentDir);
+  expect(fingerprintOf(after.agentDir)).toBe(fingerprintOf(before.agentDir));
+  expect(fingerprintOf(after.builderDir)).not.toBe(fingerprintOf(before.builderDir));
 });
 
 test('where nothing can be kept, what set-up has built is used and stays', async () => {

@@ -26,13 +26,16 @@ export function forgetOtherAgents(agents: string, inUse: string[]): void {
     if (!inUse.includes(join(agents, name))) rmSync(join(agents, name), { recursive: true, force: true });
 }
 
-/** Tells one build of a program's directory from another. */
+/**
+ * Tells one build of a program's directory from another. Directories count by their names alone: where files are linked
+ * to another place, theirs are new.
+ */
 export function fingerprintOf(directory: string): string {
   const facts = readdirSync(directory, { recursive: true, encoding: 'utf8' })
     .sort()
     .map(name => {
-      const { size, mtimeMs } = statSync(join(directory, name));
-      return `${name} ${size} ${mtimeMs}`;
+      const stats = statSync(join(directory, name));
+      return stats.isDirectory() ? name : `${name} ${stats.size} ${stats.mtimeMs}`;
     });
   return Bun.hash(facts.join('\n')).toString(16);
 }
