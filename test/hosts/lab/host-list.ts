@@ -40,11 +40,18 @@ const bareHost = [
 /** What `npm run up` is started with, of the distribution; Python, which laboratory and suites use. */
 const forCheckouts = ['nodejs', 'npm', 'git', 'python3'];
 
+/**
+ * Debian's npm is four hundred packages, which an emulator takes an hour to unpack and set up: machines of another type
+ * have npm's own.
+ */
+export const ownNpm = 'npm@10.9.4';
+
 /** Packages of a host: what it is, and what would be installed on it while it has no network. */
-export function packagesOf({ architecture, installs }: Host): { own: string[]; later: string[] } {
-  const own = [...bareHost, `linux-image-cloud-${debianNameOf(architecture)}`];
-  return installs === 'checkout'
-    ? { own: [...own, ...forCheckouts], later: needed.map(({ name }) => name) }
+export function packagesOf(host: Host): { own: string[]; later: string[] } {
+  const own = [...bareHost, `linux-image-cloud-${debianNameOf(host.architecture)}`];
+  const forCheckout = forCheckouts.filter(name => name !== 'npm' || !isForeign(host));
+  return host.installs === 'checkout'
+    ? { own: [...own, ...forCheckout], later: needed.map(({ name }) => name) }
     : { own, later: [...runtimePackages] };
 }
 

@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path';
 import { authorities, checkout, type Contents, missingIn } from './contents.ts';
 import { mustRunForeign } from './foreign.ts';
-import { debianNameOf, type Host, isForeign, packagesOf } from './host-list.ts';
+import { debianNameOf, type Host, isForeign, ownNpm, packagesOf } from './host-list.ts';
 import { mustRun } from './program.ts';
 
 const mirror = 'http://deb.debian.org/debian';
@@ -130,7 +130,7 @@ async function makeTree(host: Host, tree: string, log: string): Promise<void> {
   }
 }
 
-/** The packages of npm as a machine of another type has them, by the same lock file. */
+/** npm, and its packages as a machine of another type has them, by the same lock file. */
 async function putForeignModules({ architecture }: Host, work: string, tree: string): Promise<void> {
   mkdirSync(work);
   for (const name of ['package.json', 'package-lock.json']) copyFileSync(join(checkout, name), join(work, name));
@@ -139,8 +139,13 @@ async function putForeignModules({ architecture }: Host, work: string, tree: str
     timeoutMs: diskTimeoutMs,
     cwd: work,
   });
+  await mustRun(
+    ['npm', 'install', '--global', '--prefix', join(tree, 'usr/local'), '--no-audit', '--no-fund', ownNpm],
+    { timeoutMs: diskTimeoutMs },
+  );
   mkdirSync(join(tree, checkout), { recursive: true });
   await mustRun(['mv', join(work, 'node_modules'), join(tree, checkout)], { timeoutMs: diskTimeoutMs });
+  rmSync(work, { recursive: true });
 }
 
 function furnish(tree: string, publicKey: string): void {
