@@ -101,7 +101,9 @@ onEachDatabase(database => {
     // What is being tried is told before it is over: its end is later once that is written.
     await until(async () => (await endMs()) > Date.now() + 5_000);
     await expire(platform, full);
-    await until(async () => (await stateOf(platform, full)) === 'paused');
+    // It shows as paused before its node has been asked.
+    await until(() => platform.node.paused().some(({ sandboxId }) => sandboxId === full));
+    expect(await stateOf(platform, full)).toBe('paused');
     expect(pauses).toBe(2);
   });
 
