@@ -151,9 +151,6 @@ export const protobufMessages: Target = {
   },
 };
 
-const folder = mkdtempSync(join(tmpdir(), 'atoll-fuzz-images-'));
-process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
-
 function image(...entries: Buffer[]): Buffer {
   const parts = entries.map(entry => {
     const length = Buffer.alloc(4);
@@ -169,6 +166,30 @@ async function read(path: string): Promise<Field[][]> {
   return entries;
 }
 
+async function checkImage(folder: string, input: Buffer): Promise<string> {
+  const [path, changed] = [join(folder, 'files.img'), join(folder, 'changed.img')];
+  const start = () => writeFileSync(path, input);
+  start();
+  const entries = await resultOrCode(() => read(path), ['internal']);
+  const works: (() => Promise<unknown>)[] = [
+    () => closeOneEndedConnections(path),
+    () => allowOtherSizes(path, ['/vol']),
+    () => mapToHostIds(path, changed, 100_000),
+  ];
+  for (const work of works) {
+    start();
+    const result = await resultOrCode(work, ['internal']);
+    if ('code' in entries) holds('code' in result, 'what can’t be read is not rewritten');
+    else if ('value' in result) await read(path);
+  }
+  if ('code' in entries) return 'malformed';
+  start();
+  await rewriteImage(path, changed, same => [...same]);
+  agree(await read(changed), entries.value, 'an image that is rewritten unchanged says the same');
+  holds(readFileSync(changed).subarray(0, 8).equals(input.subarray(0, 8)), 'magic numbers stay');
+  return `${Math.min(entries.value.length, 3)} entries`;
+}
+
 /** CRIU writes them, with names that a sandbox chose in them. */
 export const checkpointImages: Target = {
   name: 'checkpoint-images',
@@ -182,27 +203,12 @@ export const checkpointImages: Target = {
   generate: random => image(...Array.from({ length: random.below(5) }, () => message(random))),
   work: input => decodeFields(input.subarray(12)),
   async check(input) {
-    const [path, changed] = [join(folder, 'files.img'), join(folder, 'changed.img')];
-    const start = () => writeFileSync(path, input);
-    start();
-    const entries = await resultOrCode(() => read(path), ['internal']);
-    const works: (() => Promise<unknown>)[] = [
-      () => closeOneEndedConnections(path),
-      () => allowOtherSizes(path, ['/vol']),
-      () => mapToHostIds(path, changed, 100_000),
-    ];
-    for (const work of works) {
-      start();
-      const result = await resultOrCode(work, ['internal']);
-      if ('code' in entries) holds('code' in result, 'what can’t be read is not rewritten');
-      else if ('value' in result) await read(path);
+    const folder = mkdtempSync(join(tmpdir(), 'atoll-fuzz-images-'));
+    try {
+      return await checkImage(folder, input);
+    } finally {
+      rmSync(folder, { recursive: true });
     }
-    if ('code' in entries) return 'malformed';
-    start();
-    await rewriteImage(path, changed, same => [...same]);
-    agree(await read(changed), entries.value, 'an image that is rewritten unchanged says the same');
-    holds(readFileSync(changed).subarray(0, 8).equals(input.subarray(0, 8)), 'magic numbers stay');
-    return `${Math.min(entries.value.length, 3)} entries`;
   },
 };
 
