@@ -27,10 +27,17 @@ export async function openConnections(port: number, count: number, request: stri
   const sockets: Socket[] = [];
   const ask = async (socket: Socket) => {
     if (socket.destroyed) throw new Error('the edge had closed a connection that was kept');
-    const answer = once(socket, 'data', { signal: AbortSignal.timeout(60_000) }) as Promise<[Buffer]>;
-    const closed = once(socket, 'close').then(() => Promise.reject(new Error('the edge closed a connection')));
+    const answered = new AbortController();
+    const signal = AbortSignal.any([answered.signal, AbortSignal.timeout(60_000)]);
+    const first = (event: 'data' | 'close') => once(socket, event, { signal }).then(([bytes]) => ({ event, bytes }));
+    const outcomes = [first('data'), first('close')];
     socket.write(request);
-    return (await Promise.race([answer, closed]))[0].toString('latin1').slice(9, 12);
+    const { event, bytes } = await Promise.race(outcomes);
+    // Who still listens for the other would be one more with each request.
+    answered.abort();
+    await Promise.allSettled(outcomes);
+    if (event === 'close') throw new Error('the edge closed a connection');
+    return (bytes as Buffer).toString('latin1').slice(9, 12);
   };
   const open = async (index: number) => {
     const socket = connect({ host: '127.0.0.1', port, localAddress: `127.0.1.${1 + Math.floor(index / perAddress)}` });
