@@ -49,7 +49,7 @@ export type ClusterLinks = {
   /** Copies a layer from one machine to another. Errors: those of `LayerProtocol`. */
   copyLayer(digest: string, from: LayerProtocol, to: LayerProtocol): Promise<void>;
   /** The bytes of a descriptor that a machine has answered, until it ends. It is closed in the end. */
-  read(descriptor: number): AsyncIterable<Uint8Array>;
+  read(descriptor: number): AsyncGenerator<Uint8Array>;
   /** Writes to a descriptor that a machine has answered, and closes it. Fails where the bytes do. */
   write(descriptor: number, bytes: AsyncIterable<Uint8Array>): Promise<void>;
 };

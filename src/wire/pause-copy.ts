@@ -12,6 +12,9 @@ import type {
 import { streamPair } from './files.ts';
 import { pump, socketSink, socketSource } from './pump.ts';
 
+/** For how long what comes can be kept or dropped. Milliseconds. */
+const knownMs = 60 * 60_000;
+
 /** What carries sandboxes in streams, with connections in their place: those can be passed on. */
 export function memoryOverWire<Target, Kept>(carrier: MemoryCarrier<Target, Kept>): MemoryExchange<Target, Kept> {
   return { describe: target => carrier.describe(target), ...streamsOverWire(carrier) };
@@ -48,9 +51,11 @@ function streamsOverWire<Target, Kept>(
       const arrival = await carrier.receive(target, key, sizeBytes);
       const [own, given] = streamPair();
       const taken = arrival.take(socketSource(own));
-      taken.catch(() => {}); // reported by `keepWrite`
+      // What broke off takes no place: who sent it may be gone, and not come to drop it. `keepWrite` reports the error.
+      taken.catch(() => arrival.drop());
       const writeId = newUuid();
       arrivals.set(writeId, { arrival, taken });
+      setTimeout(() => arrivals.delete(writeId), knownMs).unref();
       return { writeId, descriptor: given };
     },
     async keepWrite(writeId) {

@@ -52,8 +52,30 @@ function opened(fd: number, handlers: Partial<Bun.SocketHandler<undefined>>): Pr
   return Bun.connect({ fd, allowHalfOpen: true, socket } as unknown as Bun.UnixSocketOptions<undefined>);
 }
 
-/** What a socket sends until it ends. */
-export async function* socketSource(fd: number): AsyncGenerator<Uint8Array> {
+/** What a socket sends until it ends. It is closed with the generator, also where nobody has begun to read. */
+export function socketSource(fd: number): AsyncGenerator<Uint8Array> {
+  const source = received(fd);
+  let isBegun = false;
+  const next = () => {
+    isBegun = true;
+    return source.next();
+  };
+  const close = async () => {
+    // Nothing of a generator runs before its first `next`, not even what releases what it owns.
+    if (!isBegun) closeSync(fd);
+    isBegun = true;
+    return source.return(undefined);
+  };
+  return Object.assign(Object.create(source), {
+    next,
+    return: close,
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  });
+}
+
+async function* received(fd: number): AsyncGenerator<Uint8Array> {
   const waiting: Buffer[] = [];
   let bytes = 0;
   let isOver = false;

@@ -184,7 +184,7 @@ function report(samples: Sample[], { startedAt, built }: { startedAt: Date; buil
   return `
 ${sandboxCount} sandboxes for ${minutes} min: ${busyCount} of them run twenty commands a second and answer fifty requests, ${terminalCount} terminals print a line a
 second, ${connectionCount} connections to the edge are kept and used, one sandbox a second is created and killed, and ${built} templates are built
-one after the other. Clients, sandboxes and platform share the machine. Nothing may go unanswered. Medians over the minutes of the first
+one after the other. Clients, sandboxes and platform share the machine. A request without an answer fails it. Medians over the minutes of the first
 and of the last fifth of the time; plots: [latency](performance/load.svg), [what it holds](performance/load-holdings.svg).
 
 | | |

@@ -1,13 +1,15 @@
 import { expect, test } from 'bun:test';
-import { mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLog } from '../../src/base/telemetry/log.ts';
-import type { LayerProtocol, MachineService } from '../../src/protocol/cluster.ts';
+import type { LayerProtocol, MachineService, VolumeCarrier } from '../../src/protocol/cluster.ts';
 import { copyLayer } from '../../src/wire/layer-copy.ts';
 import { machineAt, serveMachine } from '../../src/wire/node-service.ts';
 import { overNetwork } from '../../src/wire/over-network.ts';
-import { newAuthority } from './support/cluster.ts';
+import { volumesOverWire } from '../../src/wire/pause-copy.ts';
+import { waitFor } from '../support/process.ts';
+import { newAuthority, openFiles } from './support/cluster.ts';
 
 // A layer goes from one machine to another through control, over two TLS connections.
 
@@ -65,4 +67,37 @@ test('what came in part is not kept: a connection that broke looks like one that
     served.stop();
   }
   rmSync(folder, { recursive: true });
+});
+
+test('a machine that takes no layer leaves no connection open to the one that would have sent it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-layer-'));
+  writeFileSync(join(folder, 'from'), Buffer.alloc(1 << 20));
+  const authority = newAuthority();
+  const { machine, served } = machineWith(join(folder, 'from'), authority);
+  const full = { openWrite: () => Promise.reject(new Error('no room')) } as unknown as LayerProtocol;
+  const refused = () => copyLayer(digest, machine.layers, full).catch(String);
+  expect(await refused()).toBe('Error: no room');
+  const before = openFiles();
+  for (let round = 0; round < 10; round++) await refused();
+  await waitFor('what was opened is closed', () => openFiles() <= before);
+  machine.close();
+  served.stop();
+  rmSync(folder, { recursive: true });
+});
+
+test('what breaks off on its way takes no place, and who asks for it hears why', async () => {
+  const [dropped, refusal] = [Promise.withResolvers<void>(), new Error('too short')];
+  const arrival = {
+    async take(bytes: AsyncIterable<Uint8Array>) {
+      for await (const _ of bytes);
+      throw refusal;
+    },
+    keep: async () => {},
+    drop: async () => dropped.resolve(),
+  };
+  const exchange = volumesOverWire({ receive: async () => arrival } as unknown as VolumeCarrier);
+  const { writeId, descriptor } = await exchange.openWrite('volume', 'key', 10);
+  closeSync(descriptor);
+  await dropped.promise;
+  expect(exchange.keepWrite(writeId)).rejects.toThrow(refusal);
 });

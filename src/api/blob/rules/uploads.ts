@@ -110,7 +110,12 @@ export class SharedUploads {
         `The uploaded files ${upload.hash} are not in reach: upload them again, and start the build again`,
       );
     const { sizeBytes, descriptor } = await holder.uploads.openRead(upload);
-    await this.#write({ machine: to }, upload, sizeBytes, links.read(descriptor));
+    const bytes = links.read(descriptor);
+    try {
+      await this.#write({ machine: to }, upload, sizeBytes, bytes);
+    } finally {
+      await bytes.return(undefined);
+    }
   }
 
   /** A machine in reach, other than `except`, that has an archive. */

@@ -231,10 +231,13 @@ export class VolumeCopies {
   ): Promise<void> {
     const { carried } = this.#deps.machines;
     const key = newKey();
+    // Opened by who writes, which closes its own connection where this fails.
+    async function* sent() {
+      yield* carried.read((await from.openRead(fixedId, key)).descriptor);
+    }
     const { writeId, descriptor } = await to.openWrite(volumeId, key, sizeBytes);
     try {
-      const source = await from.openRead(fixedId, key);
-      await carried.write(descriptor, carried.read(source.descriptor));
+      await carried.write(descriptor, sent());
     } catch (error) {
       await to.dropWrite(writeId).catch(() => {}); // it runs out
       throw error;
