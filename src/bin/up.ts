@@ -72,8 +72,8 @@ export function upCommand(
   };
 }
 
-/** Codes of starts that would be refused again: trying once more is no use. */
-const lastingCodes: readonly ErrorCode[] = ['invalid', 'precondition', 'conflict', 'unimplemented'];
+/** Codes of starts that would be refused again: trying once more is no use. A port, say, may be free soon. */
+const lastingCodes: readonly ErrorCode[] = ['invalid', 'precondition', 'unimplemented'];
 
 /** Says why in the manager's status, and by the exit code whether another try makes sense. */
 function failedUnder(manager: ServiceManager, error: unknown, signal: AbortSignal, terminal: Terminal): number {

@@ -103,8 +103,17 @@ export function startPart<About>(options: PartOptions<About>): Part<About> {
       return options.onGivenUp(notStayingError(name, endsInARow, cause));
     const facts = { ...factsOf(name, end), afterMs: delayMs };
     log.error('a process of the platform has ended and is started again', facts);
-    waiting = setTimeout(launch, delayMs);
+    waiting = setTimeout(relaunch, delayMs);
     delayMs = Math.min(delayMs * 2, restartDelay.max);
+  }
+
+  function relaunch(): void {
+    try {
+      launch();
+    } catch (error) {
+      // The host has no memory or descriptors left for a process, and may have some later.
+      startAgain({ how: 'not started', reason: 'ended', failure: toWire(error), lifeMs: 0 });
+    }
   }
 }
 

@@ -23,7 +23,7 @@ export type NodeSettings = {
 };
 
 /** Longest wait for the previous node to end, after its supervisor was killed. Milliseconds. */
-const claimTimeoutMs = 5_000;
+const claimTimeoutMs = 15_000;
 
 runPart<NodeSettings>(async ({ settings, nodeId, environment, isForGate, programs }, control) => {
   const log = createLog(settings.logLevel, text => void process.stderr.write(text)).with({ part: 'node' });

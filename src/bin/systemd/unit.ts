@@ -60,8 +60,8 @@ Description=Atoll, sandboxes for code that nobody has reviewed
 After=network-online.target nss-lookup.target time-sync.target nftables.service postgresql.service
 Wants=network-online.target
 RequiresMountsFor=${quoted(dataDir)}
-StartLimitIntervalSec=600
-StartLimitBurst=20
+# A database or a name server that is away may be so for long: what never heals is refused, and not tried again.
+StartLimitIntervalSec=0
 
 [Service]
 Type=notify
@@ -74,7 +74,7 @@ TimeoutStopSec=60
 WatchdogSec=${watchdogSeconds}
 WatchdogSignal=SIGKILL
 Restart=on-failure
-RestartSec=2
+RestartSec=5
 # A start that was refused: trying again changes nothing.
 RestartPreventExitStatus=${refusedExitCode}
 # The supervisor ends the platform's processes in their order, and the kernel ends them with it. All others are

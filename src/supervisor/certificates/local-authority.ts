@@ -1,8 +1,9 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { type CertificatePair, issueCertificate, makeAuthority } from '../../base/crypto/certificate.ts';
+import { writeWhole } from '../../base/small-file.ts';
 import type { CertificateSource } from './files.ts';
 
 const authorityDays = 3650;
@@ -71,12 +72,10 @@ function save(folder: string, name: string, pair: CertificatePair): CertificateP
   return pair;
 }
 
-/** All or nothing, so that a crash leaves no half file. */
+/** All or nothing, also after a loss of power: an empty file would end each start. */
 function write(path: string, text: string, mode: number): void {
-  const draft = `${path}.new`;
-  writeFileSync(draft, text, { mode });
-  chmodSync(draft, mode);
-  renameSync(draft, path);
+  writeWhole(path, text);
+  chmodSync(path, mode);
 }
 
 function filesOf(folder: string, name: string): [certFile: string, keyFile: string] {

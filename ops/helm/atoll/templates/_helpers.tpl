@@ -14,6 +14,15 @@ app.kubernetes.io/component: {{ .part }}
 {{- end }}
 {{- end }}
 
+{{- /* Machines get single objects of the store to read and write, and no key of it. */}}
+{{- define "atoll.nodeSettings" -}}
+{{- range $name, $value := .Values.settings }}
+{{- if not (hasPrefix "ATOLL_STORE" $name) }}
+- { name: {{ $name }}, value: {{ $value | toString | quote }} }
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "atoll.nodePlace" -}}
 - { name: ATOLL_DATA_DIR, value: {{ .Values.node.dataDir | quote }} }
 - { name: ATOLL_CACHE_DIR, value: {{ .Values.node.cacheDir | quote }} }
