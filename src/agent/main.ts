@@ -1,4 +1,5 @@
 import { AtollError } from '../base/error.ts';
+import { outliveFaults } from '../base/telemetry/faults.ts';
 import type { Log } from '../base/telemetry/log.ts';
 import { createAfterAnswer } from './after-answer.ts';
 import type { Agent } from './agent.ts';
@@ -62,6 +63,7 @@ export async function runAgent({ port, initPath, stateFd, serves, log }: AgentOp
   const methods = new Map([...processMethods(agent), ...filesystemMethods(agent)]);
   const server = serve({ agent, routes, methods }, port);
   serves();
+  outliveFaults(log, 'the agent');
   log.info('listening', { port: server.port });
 }
 

@@ -5,7 +5,7 @@ import type { Agent } from '../agent.ts';
 import { json } from '../answer.ts';
 import { fileError } from '../filesystem/errno.ts';
 import { sniffedBytes, sniffType, typeByName } from './content-type.ts';
-import { readPieces, readWhole, streamFile } from './file-body.ts';
+import { closeUnread, readPieces, readWhole, streamFile } from './file-body.ts';
 import { gzip, gzipLevel } from './gzip.ts';
 import { negotiateCoding } from './negotiate.ts';
 import { isModifiedMeanwhile, isRangeCurrent, isUnmodified, readRange, type Range } from './range.ts';
@@ -75,7 +75,7 @@ async function respondCompressed({ request, headers, file, size, whole }: Served
   if (request.method === 'HEAD') return finish(file, null, { headers });
   const bytes = whole ?? (await readWhole(file, 0, size));
   if (bytes) return finish(file, Bun.gzipSync(bytes, { level: gzipLevel }), { headers });
-  return new Response(gzip(readPieces(file, 0, size)), { headers });
+  return new Response(gzip(readPieces(file, { start: 0, end: size }, closeUnread(file, request))), { headers });
 }
 
 async function respondRange(served: Served, modifiedMs: number): Promise<Response> {
@@ -108,7 +108,7 @@ async function respondBytes(
   const bytes = whole?.subarray(start, end) ?? (await readWhole(file, start, end));
   return bytes
     ? finish(file, bytes, { status, headers })
-    : new Response(streamFile(file, start, end), { status, headers });
+    : new Response(streamFile(file, { start, end }, closeUnread(file, request)), { status, headers });
 }
 
 async function finish(file: FileHandle, body: Uint8Array<ArrayBuffer> | null, init: ResponseInit): Promise<Response> {

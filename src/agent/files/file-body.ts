@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { AtollError } from '../../base/error.ts';
+import type { Range } from './range.ts';
 
 /** A file up to this size is answered from memory, in one piece and with its length. */
 const wholeBytesMax = 1 << 20;
@@ -21,15 +22,31 @@ export async function readWhole(
 }
 
 /**
+ * Closes a file whose client leaves before its answer begins: the runtime neither pulls nor cancels such a body. Whoever
+ * begins to read calls what this answers, and closes the file from then on.
+ */
+export function closeUnread(file: FileHandle, { signal }: Pick<Request, 'signal'>): () => void {
+  const close = () => void file.close();
+  if (signal.aborted) close();
+  else signal.addEventListener('abort', close, { once: true });
+  return () => signal.removeEventListener('abort', close);
+}
+
+/**
  * The bytes of a file from `start` to `end` (infinity: its end) as a body, read only as fast as the client takes it;
  * closes the file in the end. If the file became shorter, the answer breaks off: its length was promised.
  */
-export function streamFile(file: FileHandle, start: number, end: number): ReadableStream<Uint8Array<ArrayBuffer>> {
+export function streamFile(
+  file: FileHandle,
+  { start, end }: Range,
+  onBegin: () => void,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
   let isWanted = true;
   // With a direct stream of Bun's one buffer does for the whole file: it is free again once it was flushed.
   const source: Bun.DirectUnderlyingSource<Uint8Array<ArrayBuffer>> = {
     type: 'direct',
     async pull(controller) {
+      onBegin();
       try {
         const bytes = new Uint8Array(pieceBytes);
         for (let at = start; isWanted && at < end;) {
@@ -55,9 +72,10 @@ export function streamFile(file: FileHandle, start: number, end: number): Readab
 /** The same in pieces, for whoever makes something else of them. Ends early where the file became shorter. */
 export async function* readPieces(
   file: FileHandle,
-  start: number,
-  end: number,
+  { start, end }: Range,
+  onBegin: () => void,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  onBegin();
   try {
     for (let at = start; at < end;) {
       const bytes = new Uint8Array(Math.min(pieceBytes / 4, end - at));

@@ -2,7 +2,7 @@ import type { CertificatePair } from '../../base/crypto/certificate.ts';
 import { createLog, type Level } from '../../base/telemetry/log.ts';
 import { userIdOf } from '../../base/process/part-users.ts';
 import { followDirectory } from '../../edge/directory/follow-directory.ts';
-import { outliveFaults } from '../../edge/faults.ts';
+import { outliveFaults } from '../../base/telemetry/faults.ts';
 import { startEdge } from '../../edge/start.ts';
 import { runPart } from '../../supervisor/inside.ts';
 import { directoryAt } from '../../wire/directory-service.ts';
@@ -64,7 +64,7 @@ runPart<EdgeSettings, EdgeUpdate>(
     // Only now: the others ask the kernel who connects.
     const followed = followDirectory(api, closed => edge.closed(closed), log);
     const reporting = setInterval(() => void api.report(edge.stats()).catch(() => {}), reportMs);
-    outliveFaults(log);
+    outliveFaults(log, 'the edge');
     const about: EdgeAbout = { port: edge.port, tlsPort: edge.tlsPort };
     return {
       about,
