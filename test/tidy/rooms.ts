@@ -11,7 +11,6 @@ export const rooms: Record<string, Record<string, string[]>> = {
     clients: ['limits'],
     'send-buffer': [],
     'http2-fields': [],
-    faults: [],
     upstream: ['directory', 'http2-fields', 'limits', 'send-buffer'],
     context: ['limits', 'directory', 'clients', 'upstream'],
     connection: ['answer', 'clients', 'context', 'limits', 'send-buffer'],

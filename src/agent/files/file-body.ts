@@ -22,8 +22,8 @@ export async function readWhole(
 }
 
 /**
- * Closes a file whose client leaves before its answer begins: the runtime neither pulls nor cancels such a body. Whoever
- * begins to read calls what this answers, and closes the file from then on.
+ * Closes a file whose client leaves before its answer begins: the runtime neither pulls nor cancels such a body. What
+ * this answers is called by whoever begins to read, and closes the file from then on.
  */
 export function closeUnread(file: FileHandle, { signal }: Pick<Request, 'signal'>): () => void {
   const close = () => void file.close();

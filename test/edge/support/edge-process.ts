@@ -1,6 +1,6 @@
 import { silentLog } from '../../../src/base/telemetry/log.ts';
 import { AtollError } from '../../../src/base/error.ts';
-import { outliveFaults } from '../../../src/edge/faults.ts';
+import { outliveFaults } from '../../../src/base/telemetry/faults.ts';
 import { startEdge } from '../../../src/edge/start.ts';
 import { dialLoopback } from './loopback-dial.ts';
 
@@ -32,5 +32,5 @@ const edge = startEdge({
     throw new AtollError('not_found', 'it has only done harm');
   },
 });
-outliveFaults(silentLog);
+outliveFaults(silentLog, 'the edge');
 process.stdout.write(`${edge.port}\n`);
