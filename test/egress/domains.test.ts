@@ -145,6 +145,27 @@ except socket.timeout: print('kept')
   await lab.kill(sandbox);
 });
 
+test('a connection that was made by name is cut by a policy without names, also when another came between', async () => {
+  const sandbox = await lab.create(policy);
+  await lab.visits();
+  const held = lab.python(
+    sandbox,
+    String.raw`
+import socket, ssl
+s = ssl._create_unverified_context().wrap_socket(socket.create_connection(('allowed.test', 443)), server_hostname='allowed.test'); s.settimeout(4)
+s.sendall(b'GET / HTTP/1.1\r\nHost: allowed.test\r\n\r\n'); s.recv(1000); print('up', flush=True)
+try: print('ended' if s.recv(1000) == b'' else 'data')
+except (ConnectionError, ssl.SSLError): print('cut')
+except socket.timeout: print('kept')
+`,
+  );
+  await until(async () => (await visited()).length >= 1);
+  await lab.update(sandbox, { internetAccess: true });
+  await lab.update(sandbox, { internetAccess: false });
+  expect((await held).stdout).toMatch(/^up\n(cut|ended)\n$/);
+  await lab.kill(sandbox);
+});
+
 test('names that lead to protected addresses lead nowhere', async () => {
   const sandbox = await lab.create(policy);
   const before = await lab.strays();

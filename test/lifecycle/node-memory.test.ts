@@ -1,5 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { closeSync, existsSync, openSync, readdirSync, readSync, rmSync, truncateSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+  readSync,
+  rmSync,
+  truncateSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { newUuid } from '../../src/base/id.ts';
 import type { ExecutionRef } from '../../src/protocol/node.ts';
@@ -162,6 +173,22 @@ test('a resume that fails leaves the memory as it is', async () => {
   const resumed = await it.resume(sandbox);
   expect([resumed.from, await count(sandbox.sandboxId)]).toEqual(['memory', before + 1]);
   await protocol().kill(resumed);
+});
+
+test('a resume without memory that fails once it has begun leaves the files alone, not memory beside them', async () => {
+  const { sandbox } = await counting();
+  await protocol().pause(sandbox, { memory: true });
+  await it.restart();
+  const folder = join(kept(sandbox.sandboxId), '..');
+  const failed = it.resume(sandbox, { memory: false }).then(() => 'resumed', String);
+  while (!readFileSync(join(folder, 'record.json'), 'utf8').includes('"kept":"filesystem"')) await Bun.sleep(1);
+  mkdirSync(join(folder, 'record.json.new'));
+  expect(await failed).not.toBe('resumed');
+  rmSync(join(folder, 'record.json.new'), { recursive: true });
+  expect((await protocol().listPaused()).map(({ kept }) => kept)).toEqual(['filesystem']);
+  const booted = await it.resume(sandbox);
+  expect(booted.from).toBe('filesystem');
+  await protocol().kill(booted);
 });
 
 test('a paused sandbox whose checksums could not be written is whole all the same', async () => {

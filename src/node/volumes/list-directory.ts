@@ -8,17 +8,19 @@ import { entryIn } from './entry.ts';
 
 /** Entries of one answer. */
 const entriesMax = 10_000;
-/** The kernel's own size of a directory: one of a hundred thousand names has about a tenth of it. */
-const directoryBytesMax = 32 << 20;
+/** The kernel's own size of a directory: one of 10,000 names of the greatest length has a third of it. */
+const directoryBytesMax = 8 << 20;
+/** Paths and targets of links in one answer: in JSON a byte may take six, and what carries answers takes 64 MiB. */
+const textBytesMax = 8 << 20;
 
-type Listing = { entries: VolumeEntry[]; path: string };
+type Listing = { entries: VolumeEntry[]; path: string; textBytes: number };
 
 /**
  * The entries below a directory, `depth` levels of them, each directory followed by its children in the order of their
  * names.
  */
 export async function listDirectory(root: string, path: string, depth: number): Promise<VolumeEntry[]> {
-  const listing: Listing = { entries: [], path };
+  const listing: Listing = { entries: [], path, textBytes: 0 };
   try {
     using top = openTop(root);
     using directory = openBeneath(top, path);
@@ -33,14 +35,17 @@ export async function listDirectory(root: string, path: string, depth: number): 
 
 async function addChildren(listing: Listing, directory: Opened, path: string, depth: number): Promise<void> {
   if ((await stat(directory.path)).size > directoryBytesMax) throw tooMany(listing);
-  const names = (await readdir(`${directory.path}/.`)).toSorted(byCodePoints);
-  for (const name of names) {
+  const names = await readdir(`${directory.path}/.`);
+  if (listing.entries.length + names.length > entriesMax) throw tooMany(listing);
+  for (const name of names.toSorted(byCodePoints)) {
     if (listing.entries.length === entriesMax) throw tooMany(listing);
     const childPath = path === '' ? name : `${path}/${name}`;
     // What sandboxes remove meanwhile is not there any more; what is no UTF-8 has no name here.
     const entry = await entryIn(directory, name, childPath).catch(unlessGone);
     if (!entry) continue;
     listing.entries.push(entry);
+    listing.textBytes += Buffer.byteLength(entry.path) + Buffer.byteLength(entry.target ?? '');
+    if (listing.textBytes > textBytesMax) throw tooMany(listing);
     if (entry.type !== 'directory' || depth <= 1) continue;
     using child = openedUnlessGone(directory, name);
     if (child) await addChildren(listing, child, childPath, depth - 1);
@@ -65,6 +70,7 @@ const byCodePoints = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 function tooMany({ path }: Listing): AtollError {
   return new AtollError(
     'invalid',
-    `path: ${JSON.stringify(path)} holds more than ${entriesMax} entries: list a directory below it, or fewer levels`,
+    `path: ${JSON.stringify(path)} holds more than ${entriesMax} entries, or ${textBytesMax >> 20} MiB of names: ` +
+      'list a directory below it, or fewer levels',
   );
 }

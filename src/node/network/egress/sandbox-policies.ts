@@ -80,11 +80,11 @@ export class SandboxPolicies {
     const { known, detours, table, forgotten, bandwidthBytesPerSecond } = this.#parts;
     const policy = compilePolicy(source);
     const { slot, namespace } = sandbox;
-    const before = known.get(slot.number);
-    if (!before && bandwidthBytesPerSecond !== undefined) limitBandwidth(slot, namespace, bandwidthBytesPerSecond);
-    // The proxy first: it must know the sandbox when the first connection is turned to it.
-    if (detours.usesProxy(policy) || (before && detours.usesProxy(before.policy)))
-      await this.#proxy?.set(slot.number, source);
+    if (!known.get(slot.number) && bandwidthBytesPerSecond !== undefined)
+      limitBandwidth(slot, namespace, bandwidthBytesPerSecond);
+    // The proxy first: it must know the sandbox when the first connection is turned to it. What it has taken under any
+    // policy before goes on in it, so that it hears of all that follow.
+    if (detours.usesProxy(policy) || this.#proxy?.knows(slot.number)) await this.#proxy?.set(slot.number, source);
     await forgotten.free(slot);
     await table.assign(slot, detours.chains(policy));
     known.put(sandbox, policy);

@@ -32,7 +32,7 @@ export async function startAgain(
   try {
     return request.memory && record.kept === 'memory'
       ? await restoreMemory(parts, left, request)
-      : await boot(parts, record, request);
+      : await boot(parts, left, request);
   } catch (error) {
     await kept
       .writeChecksums(sandboxId)
@@ -82,7 +82,18 @@ async function restoreMemory(
 }
 
 /** Starts a paused sandbox from its files: new processes, a new boot ID, nothing in what does not outlive a boot. */
-async function boot(parts: StartAgainParts, record: PausedRecord, request: ResumeSandbox): Promise<StartedSandbox> {
+async function boot(
+  parts: StartAgainParts,
+  left: { record: PausedRecord },
+  request: ResumeSandbox,
+): Promise<StartedSandbox> {
+  const { record } = left;
+  if (record.kept === 'memory') {
+    // Before anything changes the files: processes that have them in memory as they were must not go on with them.
+    const files: PausedRecord = { ...record, kept: 'filesystem' };
+    await parts.records.write(files);
+    left.record = files;
+  }
   await repairDisk(parts, parts.records.diskOf(record.sandboxId));
   return startSandbox(parts, orderOf(parts, record, request, 'filesystem'), { kind: 'files' });
 }

@@ -123,6 +123,8 @@ const moveSandboxSteps: readonly Step<MoveContext>[] = [
       await durable.carry(sandbox, nextNodeId, draftBytes === null ? null : { draftId, sizeBytes: draftBytes });
     },
     async undo({ deps, sandbox, nextNodeId }) {
+      // Once it is moved, what is there is the sandbox itself.
+      if (sandbox.state !== 'moving') return;
       // Where it can't be done now, adoption does it; but nobody would know it once the sandbox is killed.
       await deps.nodes
         .get(nextNodeId)
@@ -163,10 +165,24 @@ const moveSandboxSteps: readonly Step<MoveContext>[] = [
       });
       await removeLeft(deps, sandbox);
       await durable.dropDraft(draft, nextNodeId);
-      if (policy) await holdSecrets(deps, moved, policy);
+      if (policy) await holdCurrentSecrets(deps, moved, policy);
     },
   },
 ];
+
+/** A sandbox that runs there is not given up for what fails of this: its secrets are those that it was started with. */
+async function holdCurrentSecrets(
+  deps: MoveContext['deps'],
+  moved: SandboxRecord,
+  policy: EgressPolicy,
+): Promise<void> {
+  try {
+    await holdSecrets(deps, moved, policy);
+  } catch (error) {
+    const { sandboxId } = moved;
+    deps.log.error('a sandbox that was moved may hold a secret as it was', { sandboxId, error: messageOf(error) });
+  }
+}
 
 /** What has stayed where the sandbox was; adoption does what fails here. */
 async function removeLeft({ nodes, log }: SandboxWork, left: SandboxRecord): Promise<void> {

@@ -21,6 +21,8 @@ const faultsLoggedMax = 20;
 
 /** An egress proxy, in a process of its own that is replaced when it ends or stalls. */
 export type Proxy = {
+  /** Whether it was told a policy of the slot's sandbox, and may have connections of that. */
+  knows(slot: number): boolean;
   /**
    * Tells it the policy of a sandbox. When it resolves, the policy holds and connections that it denies are cut; where
    * the process is replaced meanwhile, all of them are. Fails where no proxy could ever be started.
@@ -105,6 +107,7 @@ export function startProxy({ settings, log, onDenied }: ProxyOptions): Proxy {
     });
 
   return {
+    knows: slot => policies.has(slot),
     async set(slot, policy) {
       policies.set(slot, policy);
       await started.promise;

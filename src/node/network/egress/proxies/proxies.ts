@@ -28,6 +28,7 @@ export function startProxies(count: number, { settings, ...options }: ProxyOptio
   );
   const of = (slot: number) => proxies[proxyOf(slot, count)] as Proxy;
   return {
+    knows: slot => of(slot).knows(slot),
     set: (slot, policy) => of(slot).set(slot, policy),
     remove: slot => of(slot).remove(slot),
     stop: async () => void (await Promise.all(proxies.map(proxy => proxy.stop()))),
