@@ -161,6 +161,21 @@ test('directories are made with all above them, as the user’s', async () => {
   expect(await error('MakeDir', { path: 'made/file/below' })).toBe('500 internal');
 });
 
+test('a directory below a link that leads nowhere is refused, and not tried for ever', async () => {
+  symlinkSync('releases/5', agent.path('/home/someone/current'));
+  expect(await error('MakeDir', { path: 'current/logs' })).toBe('500 internal');
+});
+
+test('what can not be described in full does not end the agent with the list that it is in', async () => {
+  const pid = agent.agentPid();
+  await shell(agent, 'mkdir /dev/shm/times; touch -d @9999999999999 /dev/shm/times/a /dev/shm/times/b');
+  const times = (await list('/dev/shm/times')).map(({ modifiedTime }) => modifiedTime);
+  expect(times).toEqual(['9999-12-31T23:59:59Z', '9999-12-31T23:59:59Z']);
+  const names = (await list('/proc/1')).map(({ name }) => name);
+  expect(names).toContain('exe');
+  expect(agent.agentPid()).toBe(pid);
+});
+
 test('moving renames, replaces files, makes parents, and refuses full directories', async () => {
   mkdirSync(inside('/tmp/move/full'), { recursive: true });
   mkdirSync(inside('/tmp/move/directory'), { recursive: true });

@@ -67,7 +67,7 @@ async function concatenate(sources: string[], destination: string, user: User): 
     }
     await rename(temporary, destination);
   } catch (error) {
-    await rm(temporary, { force: true });
+    await rm(temporary, { force: true }).catch(() => {}); // what failed before says more
     throw fileError(error, destination, { ENOTDIR: 'invalid', EISDIR: 'invalid' });
   }
 }

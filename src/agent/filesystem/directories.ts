@@ -9,12 +9,21 @@ import { errnoOf } from './errno.ts';
  */
 export async function makeDirectories(path: string, user: User): Promise<boolean> {
   try {
+    return await makeOne(path, user);
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT' || dirname(path) === path) throw error;
+  }
+  await makeDirectories(dirname(path), user);
+  // Once: below a link that leads nowhere something is missing again and again.
+  return makeOne(path, user);
+}
+
+async function makeOne(path: string, user: User): Promise<boolean> {
+  try {
     await mkdir(path, 0o755);
   } catch (error) {
     if (errnoOf(error) === 'EEXIST') return false;
-    if (errnoOf(error) !== 'ENOENT' || dirname(path) === path) throw error;
-    await makeDirectories(dirname(path), user);
-    return makeDirectories(path, user);
+    throw error;
   }
   await chown(path, user.uid, user.gid);
   return true;

@@ -3,6 +3,7 @@ import { lstat, readlink, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import type { Native } from '../native.ts';
 import { readOwnerNames, type OwnerNames } from '../sandbox/users.ts';
+import { errnoOf } from './errno.ts';
 import { readMetadata } from './metadata.ts';
 
 /** The wire's `EntryInfo`; members at their default value are absent, as protobuf's JSON has it. */
@@ -67,9 +68,11 @@ function typeOf(facts: BigIntStats | undefined): EntryInfo['type'] {
   return facts?.isDirectory() ? 'FILE_TYPE_DIRECTORY' : undefined;
 }
 
-/** The final target of a link, or its text where it leads nowhere. */
+/** The final target of a link, or its text where it leads nowhere; empty where others may not know it, as in /proc. */
 async function linkTarget(path: string, raw: string | Buffer): Promise<string> {
-  return realpath(raw).catch(async () => resolve(dirname(path), await readlink(raw)));
+  return realpath(raw)
+    .catch(async () => resolve(dirname(path), await readlink(raw)))
+    .catch((error: unknown) => (errnoOf(error) === 'EACCES' ? '' : Promise.reject(error as Error)));
 }
 
 // S_IFMT and its values, and the bits above the permissions, with the letters that Go prints for them
@@ -95,11 +98,16 @@ function permissionsOf(mode: number): string {
   return (letters || '-') + bits.join('');
 }
 
+/** The years 1 and 9999, seconds: protobuf has no others, and a file system may be told of some. */
+const [firstSecond, lastSecond] = [-62_135_596_800n, 253_402_300_799n];
+
 /** RFC 3339 with as many digits as are needed, as protobuf's JSON has it. */
 function timestampOf(nanoseconds: bigint): string {
   const seconds = nanoseconds / 1_000_000_000n - (nanoseconds % 1_000_000_000n < 0n ? 1n : 0n);
   const fraction = String(nanoseconds - seconds * 1_000_000_000n)
     .padStart(9, '0')
     .replace(/(000){1,3}$/, '');
+  if (seconds < firstSecond) return timestampOf(firstSecond * 1_000_000_000n);
+  if (seconds > lastSecond) return timestampOf(lastSecond * 1_000_000_000n);
   return `${new Date(Number(seconds) * 1000).toISOString().slice(0, -5)}${fraction && `.${fraction}`}Z`;
 }

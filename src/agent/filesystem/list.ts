@@ -42,7 +42,9 @@ async function walk(context: Walk, path: string, raw: Buffer, depth: number): Pr
     const children = names.slice(at, at + batch).map(name => {
       const child = Buffer.concat([raw, Buffer.from(endsWithSlash(path) ? '' : '/'), name]);
       const childPath = child.toString();
-      return { child, childPath, entry: readEntry(native, childPath, options, child).catch(ignoreVanished) };
+      const entry = readEntry(native, childPath, options, child).catch(ignoreVanished);
+      entry.catch(() => {}); // one that fails ends the list before the others are waited for
+      return { child, childPath, entry };
     });
     for (const { child, childPath, entry } of children) {
       const info = await entry;

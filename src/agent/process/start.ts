@@ -25,6 +25,7 @@ export async function start(agent: ProcessHost, message: Message, call: Call, ou
   const settings = agent.settings();
   const config = readProcessConfig(messageField(message, 'process') ?? {});
   const pty = messageField(message, 'pty');
+  const tag = stringField(message, 'tag');
   const user = findUser(call.username || settings.defaultUser);
   const program = await startProgram(
     {
@@ -38,7 +39,6 @@ export async function start(agent: ProcessHost, message: Message, call: Call, ou
     agent.spawner,
     agent.native,
   );
-  const tag = stringField(message, 'tag');
   const facts = {
     pid: program.pid,
     config,
