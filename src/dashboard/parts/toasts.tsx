@@ -1,5 +1,5 @@
 import { CircleAlert, CircleCheck } from 'lucide-react';
-import { createContext, use, useCallback, useState } from 'react';
+import { createContext, use, useCallback, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 
 type Toast = { id: number; kind: 'ok' | 'danger'; text: string };
@@ -15,8 +15,10 @@ export const useToast = (): Show => use(ToastContext);
 /** Shows what `useToast` is told, above everything below it. */
 export function Toasts({ children }: { children: ReactNode }) {
   const [toasts, setToasts] = useState<Toast[]>([]);
+  const made = useRef(0);
   const show = useCallback<Show>(toast => {
-    const id = performance.now();
+    // Counted: two of one moment are two, and a clock may stand still for longer than one of them takes.
+    const id = made.current++;
     setToasts(shown => [...shown.slice(1 - toastsMax), { ...toast, id }]);
     setTimeout(() => setToasts(shown => shown.filter(one => one.id !== id)), shownMs[toast.kind]);
   }, []);
