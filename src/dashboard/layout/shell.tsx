@@ -35,9 +35,11 @@ export function Shell() {
     if (isOut) void navigate({ to: '/signin', replace: true });
   }, [isOut, navigate]);
   if (isOut) return null;
-  const error = session.error ?? all.error;
-  if (error) return <Problem error={error} onRetry={() => void session.refetch()} />;
-  if (!session.data || (isOperator && !all.data)) return <Loading />;
+  if (!session.data || (isOperator && !all.data)) {
+    // What could not be renewed is no reason to take away what is open: the page goes on with what is known.
+    const failed = session.data ? all : session;
+    return failed.error ? <Problem error={failed.error} onRetry={() => void failed.refetch()} /> : <Loading />;
+  }
   const teams = all.data ?? session.data.teams;
   const team = teams.find(({ slug }) => slug === wanted) ?? teams[0] ?? null;
   return <Frame viewer={{ session: session.data, teams, team }} />;

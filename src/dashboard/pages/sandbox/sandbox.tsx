@@ -39,19 +39,9 @@ export function SandboxPage() {
   const detail = useRead<SandboxDetail>(`/sandboxes/${id}`);
   const events = useRead<LifecycleEvent[]>(`/events/sandboxes/${id}`, { query: { limit: 100 } });
   const isGone = detail.error instanceof ApiFailure && detail.error.status === 404;
-  const wrong = (isGone ? null : detail.error) ?? events.error;
-  if (wrong)
-    return (
-      <Page title={sandboxId}>
-        <Problem error={wrong} onRetry={() => void detail.refetch()} />
-      </Page>
-    );
-  if ((!detail.data && !isGone) || !events.data)
-    return (
-      <Page title={sandboxId}>
-        <Loading />
-      </Page>
-    );
+  const failed = (isGone ? [events] : [detail, events]).find(({ error }) => error);
+  const problem = failed?.error && <Problem error={failed.error} onRetry={() => void failed.refetch()} />;
+  if ((!detail.data && !isGone) || !events.data) return <Page title={sandboxId}>{problem ?? <Loading />}</Page>;
   if (isGone && events.data.length === 0)
     return (
       <Page title={sandboxId}>
@@ -66,6 +56,8 @@ export function SandboxPage() {
         about={<StateLine known={known} />}
         actions={known.detail && <SandboxActions of={known.detail} />}
       >
+        {/* Beside what is open, and not in its place: terminals and texts go on with what is known. */}
+        {problem}
         <nav className="tabs" aria-label="Sandbox" ref={showCurrent}>
           {tabs.map(({ to, name }) => (
             <Link key={to} to={to} params={{ sandboxId }} activeOptions={{ exact: true, includeSearch: false }}>
