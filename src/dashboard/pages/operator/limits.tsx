@@ -23,15 +23,18 @@ const names = Object.keys(words) as Limit[];
 
 /** What a team may do. An empty field is the installation's own limit. */
 export function Limits({ of: { teamID, name, limits }, onClose }: { of: AdminTeam; onClose: () => void }) {
-  const [texts, setTexts] = useState<Record<string, string>>(
+  const [before] = useState<Record<string, string>>(() =>
     Object.fromEntries(names.map(limit => [limit, String(limits[limit] ?? '')])),
   );
+  const [texts, setTexts] = useState(before);
+  // Those alone: another operator may have changed others since this was opened.
+  const changed = names.filter(limit => texts[limit] !== before[limit]);
   const save = useChange('The limits hold from now on', ['/admin/teams'], true);
   const submit = () =>
     save.mutate({
       method: 'PATCH',
       path: `/admin/teams/${teamID}`,
-      body: { limits: Object.fromEntries(names.map(limit => [limit, texts[limit] ? Number(texts[limit]) : null])) },
+      body: { limits: Object.fromEntries(changed.map(limit => [limit, texts[limit] ? Number(texts[limit]) : null])) },
       then: onClose,
     });
   return (

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { Sandbox } from 'e2b';
+import type { Page, Route } from 'playwright-core';
+import { noBrowser, seriousFindings } from './support/browser.ts';
+import { startSignedIn } from './support/signed-in.ts';
+import type { SignedIn } from './support/signed-in.ts';
+
+describe('what pages keep while something fails, or somebody else changes it', { skip: noBrowser ?? false }, () => {
+  let signedIn: SignedIn;
+  let page: Page;
+  let sandbox: Sandbox;
+
+  const failing = (route: Route) =>
+    route.fulfill({ status: 500, json: { code: 500, message: 'the database is away' } });
+  /** Asks the API as the operator who is signed in, beside the page. */
+  const ask = (method: string, path: string, body?: unknown) =>
+    page.evaluate(
+      async ([method, path, body]) => {
+        const headers = { 'Content-Type': 'application/json' };
+        const response = await fetch(path, { method, ...(body !== '' && { headers, body }) });
+        return (await response.json()) as unknown;
+      },
+      [method, path, body === undefined ? '' : JSON.stringify(body)] as const,
+    );
+
+  before(async () => {
+    signedIn = await startSignedIn();
+    page = signedIn.page;
+    sandbox = await Sandbox.create('base', { ...signedIn.options, timeoutMs: 900_000 });
+  });
+  beforeEach(() => signedIn.window.complaints.splice(0));
+  after(() => signedIn?.[Symbol.asyncDispose]());
+
+  test('a page stays with what is open in it where what it knows cannot be renewed', async () => {
+    await sandbox.files.write('/home/user/notes.txt', 'first');
+    await page.goto(`/dashboard/sandboxes/${sandbox.sandboxId}/files?file=/home/user/notes.txt`);
+    const text = page.getByRole('textbox', { name: 'Text of /home/user/notes.txt' });
+    await text.fill('not saved yet');
+    const paths = [`/sandboxes/${sandbox.sandboxId}`, '/admin/teams', '/session'];
+    const isOne = (url: URL) => paths.includes(url.pathname);
+    await page.route(isOne, failing);
+    const alert = page.getByRole('alert').filter({ hasText: 'the database is away' });
+    const asked = page.waitForResponse(response => isOne(new URL(response.url())));
+    await sandbox.setTimeout(600_000);
+    assert.equal((await asked).status(), 500);
+    await alert.waitFor();
+    assert.equal(await text.inputValue(), 'not saved yet');
+    assert.deepEqual(await seriousFindings(page), []);
+    await page.unroute(isOne);
+    await alert.getByRole('button', { name: 'Try again' }).click();
+    await alert.waitFor({ state: 'detached' });
+    assert.equal(await text.inputValue(), 'not saved yet');
+  });
+
+  test('limits that another operator has changed meanwhile stay as they were set', async () => {
+    const [team] = (await ask('GET', '/admin/teams')) as { teamID: string; name: string }[];
+    await page.goto('/dashboard/operator/teams');
+    await page.getByRole('button', { name: 'Limits' }).first().click();
+    const dialog = page.getByRole('dialog', { name: `Limits of ${team?.name}` });
+    await ask('PATCH', `/admin/teams/${team?.teamID}`, { limits: { volumes: 7 } });
+    await dialog.getByLabel('Snapshots').fill('11');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    const [now] = (await ask('GET', '/admin/teams')) as { limits: Record<string, number> }[];
+    assert.deepEqual([now?.limits['volumes'], now?.limits['snapshots']], [7, 11]);
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
+});
