@@ -7,6 +7,8 @@ import type { Ending } from './end-status.ts';
 import { openInput, type Input } from './input.ts';
 import { inTerminal, sessionOfItsOwn, type Spawner } from './spawner.ts';
 
+const sigkill = 9;
+
 /** The outputs of a program: two pipes, or one terminal. */
 export type OutputName = 'stdout' | 'stderr' | 'pty';
 
@@ -66,7 +68,7 @@ async function startWithPipes(launch: Launch, spawner: Spawner, native: Native):
       stderr.writeEnd,
       ...(stdin ? [stdin.readEnd] : []),
     ]);
-    return {
+    return orKill(child, () => ({
       ...child,
       outputs: [
         { name: 'stdout', reader: readerOf(stdout.readEnd) },
@@ -74,7 +76,7 @@ async function startWithPipes(launch: Launch, spawner: Spawner, native: Native):
       ],
       input: stdin && openInput('stdin', stdin.writeEnd),
       resize: () => false,
-    };
+    }));
   } finally {
     // The child has its ends, and reader and input have duplicates of ours.
     for (const fd of opened) closeSync(fd);
@@ -90,24 +92,33 @@ async function startInTerminal(launch: Launch, size: TerminalSize, spawner: Spaw
   } catch (error) {
     throw new AtollError('invalid', `no terminal can be opened: ${messageOf(error)}`, { cause: error });
   }
+  let open = true;
+  // Once: their numbers may be another's a moment later.
+  const close = () => {
+    if (!open) return;
+    open = false;
+    closeSync(terminal);
+    closeSync(master);
+  };
   try {
     native.setTerminalSize(master, size.cols, size.rows);
     const child = await spawn(launch, sessionOfItsOwn | inTerminal, spawner, [master]);
-    let open = true;
-    void child.ended.then(() => {
-      open = false;
-      closeSync(terminal);
-      closeSync(master);
+    void child.ended.then(close);
+    return orKill(child, () => {
+      const outputs = [{ name: 'pty' as const, reader: readerOf(master) }];
+      const input = openInput('pty', master);
+      // Bun makes a terminal that it writes to a blocking one. It asks for non-blocking reads, but gVisor's block all
+      // the same.
+      native.neverWait(master);
+      return {
+        ...child,
+        outputs,
+        input,
+        resize: ({ cols, rows }) => open && native.setTerminalSize(master, cols, rows),
+      };
     });
-    const outputs = [{ name: 'pty' as const, reader: readerOf(master) }];
-    const input = openInput('pty', master);
-    // Bun makes a terminal that it writes to a blocking one. It asks for non-blocking reads, but gVisor's block all the
-    // same.
-    native.neverWait(master);
-    return { ...child, outputs, input, resize: ({ cols, rows }) => open && native.setTerminalSize(master, cols, rows) };
   } catch (error) {
-    closeSync(terminal);
-    closeSync(master);
+    close();
     throw error;
   }
 }
@@ -121,6 +132,16 @@ function openTerminal(master: number, native: Native): number {
     return openSync(native.terminalOf(master) ?? '', constants.O_RDWR | constants.O_NOCTTY);
   } catch (error) {
     closeSync(master);
+    throw error;
+  }
+}
+
+/** Kills a child that nobody could reach, as `finish` has thrown. */
+function orKill(child: Pick<Program, 'signal'>, finish: () => Program): Program {
+  try {
+    return finish();
+  } catch (error) {
+    child.signal(sigkill);
     throw error;
   }
 }
