@@ -1,6 +1,7 @@
 import { beforeAll, expect, test } from 'bun:test';
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
-import { run, shell } from './support/process.ts';
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { finish, run, shell, type ProcessEvent } from './support/process.ts';
+import { stream } from './support/rpc.ts';
 import { sharedAgent } from './support/shared-agent.ts';
 import { addUser, as } from './support/users.ts';
 
@@ -37,6 +38,18 @@ test.each([
   ['HUP', 'signal: hangup'],
 ])('the end by SIG%s is told', async (signal, status) => {
   expect((await shell(agent, `kill -${signal} $$`)).end).toEqual({ exitCode: -1, status, error: status });
+});
+
+test('a start with a field of the wrong type is refused before anything has begun', async () => {
+  const marker = '/tmp/began';
+  const process = { cmd: '/usr/bin/touch', args: [marker] };
+  for (const wrong of [{ tag: 5 }, { stdin: 'yes' }, { pty: { size: { cols: 'wide' } } }]) {
+    const events = await stream<ProcessEvent>(agent, 'process.Process/Start', { process, ...wrong });
+    expect(await finish(events)).toMatchObject({ order: [], error: { code: 'invalid_argument' } });
+  }
+  // Process 1 starts programs in their order; a window for one that began before this.
+  await shell(agent, 'sleep 0.2');
+  expect(existsSync(agent.path(marker))).toBe(false);
 });
 
 test('a program that is not there or can not be run ends as a shell would say it', async () => {
