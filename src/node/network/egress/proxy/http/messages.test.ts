@@ -142,6 +142,15 @@ test('what a sandbox says of where it comes from does not go to the platform, ne
   expect(composeRequest(read, 'a.test', rules).toString()).toContain('X-Forwarded-For: 1.2.3.4');
 });
 
+test('no rule turns a request to the platform to another host than the one that was decided about', () => {
+  const read = good('GET /sandboxes HTTP/1.1', 'Host: 80-a.test');
+  const rules = { hOst: 'api.test', X: 'y' };
+  expect(composeRequest(read, '80-a.test', rules, { toPlatform: true }).toString()).toBe(
+    ['GET /sandboxes HTTP/1.1', 'Host: 80-a.test', 'X: y', '', ''].join('\r\n'),
+  );
+  expect(composeRequest(read, '80-a.test', rules).toString()).toContain('hOst: api.test');
+});
+
 test('where a response ends depends on its request and its status', () => {
   const response = (method: string, ...lines: string[]) => {
     const read = readResponse(head(...lines), method);

@@ -78,14 +78,17 @@ const dropped = ['proxy-connection', 'proxy-authorization', 'http2-settings', 'u
 /** What frames a message or the connection is the client's to say; a rule that sets it would break both apart. */
 const framing = ['content-length', 'transfer-encoding', 'connection', 'upgrade', 'trailer', 'te'];
 
-/** What tells who a request comes from: the platform's edge may be told to believe it, of those before it. */
-function namesOrigin(name: string): boolean {
-  return name.startsWith('x-forwarded-') || name === 'forwarded' || name === 'x-real-ip';
+/**
+ * What tells who a request comes from, which the platform's edge may be told to believe of those before it, and whom it
+ * is for: by another host, the edge would pass it to another sandbox or to the API.
+ */
+function tellsThePlatform(name: string): boolean {
+  return name === 'host' || name.startsWith('x-forwarded-') || name === 'forwarded' || name === 'x-real-ip';
 }
 
 /**
  * The head of a request as it goes to the server: to the host that was decided about, with the rule's headers in place
- * of its own. `toPlatform`: without what a sandbox says of where it comes from.
+ * of its own. `toPlatform`: without what a sandbox says of where it comes from, and for no other host than that.
  */
 export function composeRequest(
   request: RelayedRequest,
@@ -94,12 +97,12 @@ export function composeRequest(
   { toPlatform = false } = {},
 ): Buffer {
   const set = Object.entries(headers).filter(
-    ([name]) => !framing.includes(name.toLowerCase()) && !(toPlatform && namesOrigin(name.toLowerCase())),
+    ([name]) => !framing.includes(name.toLowerCase()) && !(toPlatform && tellsThePlatform(name.toLowerCase())),
   );
   const replaced = new Set(set.map(([name]) => name.toLowerCase()));
   const kept = request.fields.flatMap(field => {
     const name = field.name.toLowerCase();
-    if (replaced.has(name) || dropped.includes(name) || (toPlatform && namesOrigin(name))) return [];
+    if (replaced.has(name) || dropped.includes(name) || (toPlatform && tellsThePlatform(name))) return [];
     if (name !== 'connection') return [field];
     const options = listOf(field.value).filter(option => !dropped.includes(option) && !replaced.has(option));
     return options.length > 0 ? [{ name: field.name, value: options.join(', ') }] : [];
