@@ -25,6 +25,7 @@ const names = [
   'nftables',
   'connection tracking',
   'transparent proxy',
+  'ports of the egress proxies',
   'veth',
   'way out',
   'port',
@@ -97,6 +98,33 @@ test('a port in use, and a directory whose file system can’t shift owners, are
     await server.stop(true);
   }
 });
+
+test('ports that the egress proxies listen at are found where a program has them at all addresses', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'atoll-doctor-'));
+  const look = async (program: string) => {
+    const within = ['unshare', '--net', 'sh', '-ec', `ip link set lo up; ${program} "$@"`, 'sh'];
+    const { findings } = await examine({ ATOLL_DATA_DIR: dir }, within);
+    return findings.find(({ name }) => name === 'ports of the egress proxies');
+  };
+  const taking = (address: string) =>
+    `python3 -c "${[
+      'import socket, subprocess, sys',
+      'kinds = [(socket.SOCK_STREAM, 3128), (socket.SOCK_DGRAM, 5353)]',
+      'sockets = [socket.socket(socket.AF_INET, kind) for kind, _ in kinds]',
+      `[s.bind(('${address}', port)) for s, (_, port) in zip(sockets, kinds)]`,
+      'sockets[0].listen()',
+      'sys.exit(subprocess.call(sys.argv[1:]))',
+    ].join('; ')}"`;
+  try {
+    expect(await look(taking('0.0.0.0'))).toMatchObject({
+      status: 'limited',
+      detail: expect.stringContaining('in use at all addresses: TCP 3128, UDP 5353;'),
+    });
+    expect(await look(taking('127.0.0.1'))).toMatchObject({ status: 'ok' });
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}, 120_000);
 
 test('where no data directory can be, every remedy is to choose another one', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'atoll-doctor-'));

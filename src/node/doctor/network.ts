@@ -3,6 +3,7 @@ import { createServer } from 'node:net';
 import { findHostFeatures, flowsPerSandbox, trackedMax } from '../network/rules/host-features.ts';
 import { withoutIpv6 } from '../network/ipv6.ts';
 import { hostTable } from '../network/rules/host-table.ts';
+import { proxyPort, resolverPort } from '../network/rules/proxy-chains.ts';
 import { proxyCount } from '../network/egress/proxies/proxies.ts';
 import { tryInNetworkNamespace } from '../../base/process/command.ts';
 import { limited, ok, type Probe, type ProbeResult } from './probe.ts';
@@ -56,6 +57,7 @@ export function networkProbes({ port, servesPort }: { port: number; servesPort: 
         return ok('nftables takes tproxy rules and sets of networks');
       },
     },
+    { name: 'ports of the egress proxies', needed: false, look: lookAtProxyPorts },
     {
       name: 'veth',
       needed: true,
@@ -111,6 +113,44 @@ async function lookAtTracking(): Promise<ProbeResult> {
         `${detail}: fewer than ${sandboxesWanted} sandboxes can take all of them`,
         'Raise it: `sysctl net.netfilter.nf_conntrack_max=262144`.',
       );
+}
+
+/** An address of the loopback that nobody listens at: what is taken there is taken at every address. */
+const unusedAddress = '127.198.19.1';
+
+/** Proxies listen at addresses of their own, which a program that listens at all of them takes from them. */
+async function lookAtProxyPorts(): Promise<ProbeResult> {
+  const taken: string[] = [];
+  for (let index = 0; index < proxyCount(); index++) {
+    if (!isFree(proxyPort + index)) taken.push(`TCP ${proxyPort + index}`);
+    if (!isFree(resolverPort + index)) taken.push(`TCP ${resolverPort + index}`);
+    if (!(await isFreeForDatagrams(resolverPort + index))) taken.push(`UDP ${resolverPort + index}`);
+  }
+  return taken.length === 0
+    ? ok(`TCP from ${proxyPort}, TCP and UDP from ${resolverPort} are free`)
+    : limited(
+        `in use at all addresses: ${taken.join(', ')}; policies with domains, header rules or a proxy can't be applied`,
+        'End what uses them (`ss -lntup`), or have it listen at addresses of its own.',
+      );
+}
+
+/** As the proxy listens: by the same calls. */
+function isFree(port: number): boolean {
+  try {
+    Bun.listen({ hostname: unusedAddress, port, socket: { data() {} } }).stop();
+    return true;
+  } catch {
+    return false; // what keeps us from a port is the finding
+  }
+}
+
+async function isFreeForDatagrams(port: number): Promise<boolean> {
+  try {
+    (await Bun.udpSocket({ hostname: unusedAddress, port })).close();
+    return true;
+  } catch {
+    return false; // what keeps us from a port is the finding
+  }
 }
 
 function listenFailure(port: number): Promise<string | undefined> {

@@ -1,11 +1,10 @@
-import { AtollError } from '../../../../base/error.ts';
 import type { Log } from '../../../../base/telemetry/log.ts';
 import type { EgressPolicy } from '../../../../protocol/network/network.ts';
 import { spawnProxy, type ProxyChild } from './child.ts';
+import { FirstStart } from './first-start.ts';
 import type { Denial, ProxySettings, ToProxy } from './messages.ts';
 import { createWatch, type Watch } from './watch.ts';
 
-const startTimeoutMs = 20_000;
 /** How long a proxy that is told to end may take. */
 const endTimeoutMs = 2_000;
 /** How long a proxy may take to put a policy in force. Then it is replaced: no connection goes on under the old one. */
@@ -14,6 +13,8 @@ const setTimeoutMs = 3_000;
  * How long the end of a sandbox waits for its connections to be cut. A stalled proxy is replaced, which cuts them too.
  */
 const removeTimeoutMs = 250;
+/** How long calls wait for the first start of a proxy. */
+const firstStartWaits = { startMs: 20_000, laterMs: setTimeoutMs };
 /** How long to wait before a proxy that has ended is started again; doubled each time until one has run for a while. */
 const restartDelayMs = { first: 100, max: 5_000, steadyAfter: 30_000 } as const;
 /** Faults of one process that are logged. */
@@ -25,7 +26,8 @@ export type Proxy = {
   knows(slot: number): boolean;
   /**
    * Tells it the policy of a sandbox. When it resolves, the policy holds and connections that it denies are cut; where
-   * the process is replaced meanwhile, all of them are. Fails where no proxy could ever be started.
+   * the process is replaced meanwhile, all of them are. Fails where no proxy could be started yet, which then knows
+   * nothing of the slot.
    */
   set(slot: number, policy: EgressPolicy): Promise<void>;
   /** Ends all connections of a sandbox. */
@@ -66,16 +68,11 @@ class Answers {
 }
 
 /** Starts the proxy in the background; the first calls wait for it. */
-export function startProxy({ settings, log, onDenied }: ProxyOptions): Proxy {
+export function startProxy({ settings, log, onDenied }: ProxyOptions, waits = firstStartWaits): Proxy {
   const policies = new Map<number, EgressPolicy>();
   let stopping = false;
   let delayMs: number = restartDelayMs.first;
-  const started = Promise.withResolvers<void>();
-  const startTimer = setTimeout(
-    () => started.reject(new AtollError('unavailable', 'the egress proxy did not start in time')),
-    startTimeoutMs,
-  );
-  started.promise.catch(() => {}); // whoever calls hears it
+  const firstStart = new FirstStart(waits);
   let serving = launch();
 
   function launch(): Serving {
@@ -85,9 +82,9 @@ export function startProxy({ settings, log, onDenied }: ProxyOptions): Proxy {
       onDenied,
       onReady(child) {
         for (const [slot, policy] of policies) child.send({ kind: 'set', id: 0, slot, policy });
-        clearTimeout(startTimer);
-        started.resolve();
+        firstStart.succeed();
       },
+      onFailed: reason => firstStart.fail(reason),
       onEnd(lifeMs) {
         if (stopping) return;
         log.error('the egress proxy has ended and is started again');
@@ -110,7 +107,10 @@ export function startProxy({ settings, log, onDenied }: ProxyOptions): Proxy {
     knows: slot => policies.has(slot),
     async set(slot, policy) {
       policies.set(slot, policy);
-      await started.promise;
+      await firstStart.wait().catch(error => {
+        policies.delete(slot);
+        throw error;
+      });
       const { child } = serving;
       const timer = setTimeout(() => {
         log.error('the egress proxy does not take a policy and is replaced');
@@ -129,7 +129,6 @@ export function startProxy({ settings, log, onDenied }: ProxyOptions): Proxy {
     },
     async stop() {
       stopping = true;
-      clearTimeout(startTimer);
       const { child, watch } = serving;
       watch.stop();
       child.disconnect();
@@ -140,13 +139,17 @@ export function startProxy({ settings, log, onDenied }: ProxyOptions): Proxy {
   };
 }
 
-type Launch = ProxyOptions & { onReady(child: ProxyChild): void; onEnd(lifeMs: number): void };
+type Launch = ProxyOptions & {
+  onReady(child: ProxyChild): void;
+  onFailed(reason: string): void;
+  onEnd(lifeMs: number): void;
+};
 
 /**
  * Starts one process, watches it, and ends it when it stalls. Its end is reported once, with how long it lived,
  * milliseconds.
  */
-function launchProxy({ settings, log, onDenied, onReady, onEnd }: Launch): Serving {
+function launchProxy({ settings, log, onDenied, onReady, onFailed, onEnd }: Launch): Serving {
   const startedAt = performance.now();
   const answers = new Answers();
   let faults = 0;
@@ -154,6 +157,7 @@ function launchProxy({ settings, log, onDenied, onReady, onEnd }: Launch): Servi
     onMessage(message) {
       if (message.kind === 'ready') beginToServe();
       else if (message.kind === 'failed') {
+        onFailed(message.message);
         log.error('the egress proxy did not start', { reason: message.message });
         child.kill('SIGKILL');
       } else if (message.kind === 'denied') onDenied(message.slot, message.count, message.sample);

@@ -53,26 +53,32 @@ async function start(settings: ProxySettings): Promise<ProxiedSandboxes> {
   const resolver = createResolver(
     settings.nameServers.map(text => ({ address: splitHostPort(text).host, port: splitHostPort(text).port ?? 53 })),
   );
-  const { authority, roots, opensAllowedNames, platform } = settings;
-  listen(settings, sandboxes, {
-    resolver,
-    descriptors,
-    certificateFor: createHostCertificates(authority),
-    roots,
-    opensAllowedNames,
-    platform,
-  });
-  await startForwarder({
-    hostname: settings.listenAddress,
-    port: settings.resolverPort,
-    sandboxes,
-    resolver,
-    descriptors,
-    platform,
-    resolvers: settings.resolvers.map(text => parseAddress(text)).filter(octets => octets !== undefined),
-  });
+  const { authority, roots, opensAllowedNames, platform, port, resolverPort } = settings;
+  const certificateFor = createHostCertificates(authority);
+  const context = { resolver, descriptors, certificateFor, roots, opensAllowedNames, platform };
+  await atPort(port, () => listen(settings, sandboxes, context));
+  await atPort(resolverPort, () =>
+    startForwarder({
+      hostname: settings.listenAddress,
+      port: resolverPort,
+      sandboxes,
+      resolver,
+      descriptors,
+      platform,
+      resolvers: settings.resolvers.map(text => parseAddress(text)).filter(octets => octets !== undefined),
+    }),
+  );
   dropPrivileges(settings.userId);
   return sandboxes;
+}
+
+/** The runtime's errors do not name the port that is taken, of which each proxy has two. */
+async function atPort(port: number, listens: () => void | Promise<void>): Promise<void> {
+  try {
+    await listens();
+  } catch (error) {
+    throw new Error(`port ${port}: ${messageOf(error)}`);
+  }
 }
 
 function listen({ listenAddress, port }: ProxySettings, sandboxes: ProxiedSandboxes, context: ServeContext): void {
