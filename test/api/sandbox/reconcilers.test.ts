@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test';
 import { newUuid } from '../../../src/base/id.ts';
 import { reconcileNodes } from '../../../src/api/sandbox/reconcilers/adoption.ts';
-import { sandboxesAtOnce } from '../../../src/api/sandbox/store/read.ts';
+import { findSandboxOfAnyTeam, sandboxesAtOnce } from '../../../src/api/sandbox/store/read.ts';
 import { onEachDatabase } from '../databases.ts';
-import { Platform, until } from '../platform.ts';
+import { adminToken, call, Platform, until } from '../platform.ts';
 import { followClosed } from '../follow-closed.ts';
 
 onEachDatabase(database => {
@@ -31,6 +31,43 @@ onEachDatabase(database => {
     expect(platform.api.directory.find(kept.sandboxID)).toMatchObject({ state: 'running' });
     expect((await platform.call('GET', `/sandboxes/${lost.sandboxID}`)).status).toBe(404);
     expect((await platform.call('GET', '/v2/sandboxes')).headers.get('x-total-running')).toBe('1');
+  });
+
+  test('what was set aside takes the place of no sandbox that runs', async () => {
+    await using platform = await Platform.start({ database });
+    const { sandboxID } = await platform.createSandbox();
+    const adopt = () =>
+      call(
+        platform.socketPath,
+        'POST',
+        `/admin/orphans/sandboxes/${sandboxID}/adopt`,
+        { teamID: platform.team.teamId },
+        { 'x-admin-token': adminToken },
+      );
+    const [execution] = platform.node.executions();
+    if (!execution) throw new Error('the sandbox is not on its node');
+    // As a move that was cut short leaves it, on the machine that the sandbox was on.
+    const left = { sandboxId: sandboxID, executionId: newUuid() };
+    await platform.node.create({ ...platform.node.created[0]!, ...left });
+    await platform.node.setAside(left, 'the database did not know it');
+    expect(await adopt()).toMatchObject({ status: 409, body: { message: expect.stringContaining('runs') } });
+    expect([...platform.node.setAsideIds.keys()]).toEqual([sandboxID]);
+    expect(await findSandboxOfAnyTeam(platform.store.db, sandboxID)).toMatchObject({
+      executionId: execution.executionId,
+      state: 'running',
+    });
+    // Nor while somebody goes on with it.
+    const { takeBack } = platform.node;
+    platform.node.takeBack = async target => {
+      await platform.store.db.updateTable('sandboxes').set({ replica_id: 'another' }).execute();
+      return takeBack.call(platform.node, target);
+    };
+    await platform.node.kill(execution);
+    expect(await adopt()).toMatchObject({ status: 409 });
+    expect([...platform.node.setAsideIds.keys()]).toEqual([sandboxID]);
+    platform.node.takeBack = takeBack;
+    expect(await adopt()).toMatchObject({ status: 204 });
+    expect(await findSandboxOfAnyTeam(platform.store.db, sandboxID)).toMatchObject({ ...left, state: 'paused' });
   });
 
   test('a restart adopts more sandboxes than are read at a time', async () => {

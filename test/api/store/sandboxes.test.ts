@@ -273,9 +273,16 @@ onEachDatabase(database => {
     await using scene = await storeScene(database);
     const { db, mine, theirs } = scene;
     const paused = { ...record(mine.teamId, 'a', { state: 'paused' }), kept: 'memory' as const };
-    expect(await putPausedSandbox(db, paused)).toEqual(paused);
-    await put(db, record(mine.teamId, 'b', { state: 'resuming', replicaId: 'r', nextExecutionId: 'n' }));
-    const back = await putPausedSandbox(db, { ...paused, sandboxId: 'b', executionId: 'found', nodeId: 'node-2' });
+    expect(await putPausedSandbox(db, paused, null)).toEqual(paused);
+    // Somebody else was faster.
+    expect(await putPausedSandbox(db, { ...paused, executionId: 'other' }, null)).toBeNull();
+    const was = await put(db, record(mine.teamId, 'b', { state: 'resuming', replicaId: 'r', nextExecutionId: 'n' }));
+    const found = { ...paused, sandboxId: 'b', executionId: 'found', nodeId: 'node-2' };
+    for (const since of [{ state: 'running' as const }, { replicaId: 'other' }, { executionId: 'n' }])
+      expect(await putPausedSandbox(db, found, { ...was, ...since })).toBeNull();
+    expect(await findExecution(db, was)).toEqual(was);
+    const back = await putPausedSandbox(db, found, was);
+    if (!back) throw new Error('it is as it was');
     expect(back).toMatchObject({
       ...{ executionId: 'found', state: 'paused', kept: 'memory', nodeId: 'node-2' },
       ...{ replicaId: null, nextExecutionId: null },

@@ -14,7 +14,8 @@ import type { LimitsOf } from '../../team/rules/limits.ts';
 import type { Db } from '../../database/db.ts';
 import type { SandboxDirectory } from '../../sandbox/directory/directory.ts';
 import type { Clock } from '../../../base/clock.ts';
-import type { Nodes } from '../../placement/nodes.ts';
+import { isGone } from '../../placement/node-status.ts';
+import { isCluster, type Nodes } from '../../placement/nodes.ts';
 
 /** Dependencies of looking for what the store does not know. */
 export type OrphanDeps = { clock: Clock; db: Db; nodes: Nodes };
@@ -64,6 +65,7 @@ export async function adoptSandbox(deps: AdoptDeps, team: TeamRecord, sandboxId:
   const row = await findSandboxOfAnyTeam(deps.db, sandboxId);
   if (row && row.teamId !== team.teamId)
     throw new AtollError('conflict', `Sandbox "${sandboxId}" is another team's: adopt it for team ${row.teamId}`);
+  if (row && (await isRunning(deps, row))) throw runsAlready(sandboxId);
   const target = { sandboxId, executionId: known.executionId };
   const volumeMounts = [];
   for (const { volumeId, path } of known.volumes) {
@@ -78,9 +80,10 @@ export async function adoptSandbox(deps: AdoptDeps, team: TeamRecord, sandboxId:
   const nowUs = deps.clock();
   const startedAtUs = Math.min(nowUs, Math.round(known.startedAtMs * 1000));
   const { cpuCount, memoryMiB, diskMiB } = known.resources;
+  const node = deps.nodes.get(nodeId);
   // The node first: a crash in between leaves it unknown to the store, and it is set aside again.
-  await deps.nodes.get(nodeId).takeBack(target);
-  const taken = await putPausedSandbox(deps.db, {
+  await node.takeBack(target);
+  const paused: Parameters<typeof putPausedSandbox>[1] = {
     ...defaultOptions,
     ...target,
     teamId: team.teamId,
@@ -106,10 +109,34 @@ export async function adoptSandbox(deps: AdoptDeps, team: TeamRecord, sandboxId:
     nextExecutionId: null,
     nextNodeId: null,
     replicaId: null,
-  });
+  };
+  const taken = await putPausedSandbox(deps.db, paused, row);
+  if (!taken) {
+    await node.setAside(target, reason);
+    throw runsAlready(sandboxId);
+  }
   deps.directory.adopt(taken);
   return taken;
 }
+
+/** Whether a machine runs the sandbox of a row: what was set aside is then what has stayed of an earlier execution. */
+async function isRunning({ db, nodes }: OrphanDeps, row: SandboxRecord): Promise<boolean> {
+  const executions = new Set([row.executionId, row.nextExecutionId]);
+  for (const nodeId of new Set([row.nodeId, row.nextNodeId])) {
+    const isKnown = nodes.list().some(node => node.nodeId === nodeId);
+    if (nodeId === null || (!isKnown && (!isCluster(nodes) || (await isGone(db, nodeId))))) continue;
+    const running = await nodes.get(nodeId).list();
+    if (running.some(({ executionId }) => executions.has(executionId))) return true;
+  }
+  return false;
+}
+
+const runsAlready = (sandboxId: string) =>
+  new AtollError(
+    'conflict',
+    `Sandbox "${sandboxId}" runs, or is changed right now: what was set aside is of an earlier time. Discard it, or ` +
+      'kill the sandbox first',
+  );
 
 /** Removes a sandbox that was set aside, with all that it has kept. Throws `not_found`. */
 export async function discardSandbox(deps: OrphanDeps, sandboxId: string): Promise<void> {

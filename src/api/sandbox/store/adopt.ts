@@ -1,13 +1,21 @@
 import type { Kept } from '../../../protocol/node.ts';
 import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
+import { asItWas, type AsItWas } from './as-it-was.ts';
 import { columnsOf, rowOfSandbox, sandboxOfRow } from './row.ts';
 import type { SandboxRecord } from '../record.ts';
 
-/** Gives a sandbox that was set aside a row again, paused; one that it has, of another execution, becomes its own. */
-export async function putPausedSandbox(db: Db, sandbox: SandboxRecord & { kept: Kept }): Promise<SandboxRecord> {
-  return inTransaction(db, async db => {
-    const known = await db
+/**
+ * Gives a sandbox that was set aside a row again, paused; `was`, one that it has, of another execution, becomes its
+ * own. Null where the row is not (any more) as it was read: somebody has gone on with the sandbox.
+ */
+export async function putPausedSandbox(
+  db: Db,
+  sandbox: SandboxRecord & { kept: Kept },
+  was: AsItWas | null,
+): Promise<SandboxRecord | null> {
+  if (was) {
+    const row = await db
       .updateTable('sandboxes')
       .set({
         execution_id: sandbox.executionId,
@@ -19,11 +27,19 @@ export async function putPausedSandbox(db: Db, sandbox: SandboxRecord & { kept: 
         replica_id: null,
         node_id: sandbox.nodeId,
       })
-      .where('sandbox_id', '=', sandbox.sandboxId)
+      .where(asItWas(was))
       .returningAll()
       .executeTakeFirst();
-    if (known) return sandboxOfRow(known);
-    await db.insertInto('sandboxes').values(rowOfSandbox(sandbox)).execute();
+    return row ? sandboxOfRow(row) : null;
+  }
+  return inTransaction(db, async db => {
+    const inserted = await db
+      .insertInto('sandboxes')
+      .values(rowOfSandbox(sandbox))
+      .onConflict(conflict => conflict.column('sandbox_id').doNothing())
+      .returning('sandbox_id')
+      .executeTakeFirst();
+    if (!inserted) return null;
     const volumes = [...new Set(sandbox.volumeMounts.map(({ volumeId }) => volumeId))].map(volumeId => ({
       sandbox_id: sandbox.sandboxId,
       volume_id: volumeId,

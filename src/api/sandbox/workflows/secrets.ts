@@ -1,4 +1,4 @@
-import { AtollError } from '../../../base/error.ts';
+import { AtollError, messageOf } from '../../../base/error.ts';
 import { forEachParallel } from '../../../base/concurrency/parallel.ts';
 import type { EgressPolicy } from '../../../protocol/network/network.ts';
 import type { SandboxState } from '../../../protocol/state.ts';
@@ -43,4 +43,14 @@ export async function applySecretChange(deps: ApplyDeps, { teamId, name, secretI
 export async function holdSecrets(deps: ApplyDeps, sandbox: SandboxRecord, sent: EgressPolicy): Promise<void> {
   if (!sent.headerRules || JSON.stringify(await egressPolicyFor(deps, sandbox)) === JSON.stringify(sent)) return;
   await applyNetwork(deps, sandbox);
+}
+
+/** The same for one that is not given up for what fails of this: its secrets are those that it was started with. */
+export async function holdCurrentSecrets(deps: ApplyDeps, sandbox: SandboxRecord, sent: EgressPolicy): Promise<void> {
+  try {
+    await holdSecrets(deps, sandbox, sent);
+  } catch (error) {
+    const { sandboxId } = sandbox;
+    deps.log.error('a sandbox that runs may hold a secret as it was', { sandboxId, error: messageOf(error) });
+  }
 }

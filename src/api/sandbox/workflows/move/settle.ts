@@ -36,7 +36,7 @@ export async function settleMove(deps: SettleMoveDeps, listed: SandboxRecord): P
     const begun = await findBegun(node, { sandboxId, executionId: nextExecutionId });
     if (begun) {
       const moved = await finishBegun(deps, node, sandbox, nextExecutionId, begun);
-      return countAs(deps, moved);
+      return countAs(deps, moved, sandbox);
     }
     // What was brought there goes.
     await node.kill({ sandboxId, executionId });
@@ -44,10 +44,25 @@ export async function settleMove(deps: SettleMoveDeps, listed: SandboxRecord): P
   return countAs(deps, await goBack(deps, sandbox));
 }
 
-async function countAs(deps: SettleMoveDeps, settled: SandboxRecord | null): Promise<void> {
+/** `left`: what it was on the machine that it is not on any more. */
+async function countAs(deps: SettleMoveDeps, settled: SandboxRecord | null, left?: SandboxRecord): Promise<void> {
   if (!settled) return;
   deps.directory.apply(settled);
+  if (left) await removeLeft(deps, left);
   if (settled.state === 'running') await applyNetwork(deps, settled);
+}
+
+/** What has stayed where the sandbox was. Where that is out of reach it is set aside there once it is back. */
+export async function removeLeft(
+  { nodes, log }: Pick<SettleMoveDeps, 'nodes' | 'log'>,
+  left: SandboxRecord,
+): Promise<void> {
+  const { sandboxId, executionId, nodeId } = left;
+  try {
+    await nodes.get(nodeId).kill({ sandboxId, executionId });
+  } catch (error) {
+    log.warn('what has stayed of a sandbox that was moved stays for now', { sandboxId, error: messageOf(error) });
+  }
 }
 
 const runs = async (node: NodeProtocol, executionId: string) =>

@@ -9,8 +9,8 @@ import { sandboxMoved } from '../../rules/find.ts';
 import { startSettings } from '../../rules/start-settings.ts';
 import { beginMove, finishMove, recordNextRun } from '../../store/move.ts';
 import { runWorkflow, type SandboxWork, type Step } from '../run.ts';
-import { holdSecrets } from '../secrets.ts';
-import { type SettleMoveDeps, settleMove } from './settle.ts';
+import { holdCurrentSecrets } from '../secrets.ts';
+import { type SettleMoveDeps, removeLeft, settleMove } from './settle.ts';
 
 /** What the steps of a move work on. */
 type MoveContext = {
@@ -169,27 +169,3 @@ const moveSandboxSteps: readonly Step<MoveContext>[] = [
     },
   },
 ];
-
-/** A sandbox that runs there is not given up for what fails of this: its secrets are those that it was started with. */
-async function holdCurrentSecrets(
-  deps: MoveContext['deps'],
-  moved: SandboxRecord,
-  policy: EgressPolicy,
-): Promise<void> {
-  try {
-    await holdSecrets(deps, moved, policy);
-  } catch (error) {
-    const { sandboxId } = moved;
-    deps.log.error('a sandbox that was moved may hold a secret as it was', { sandboxId, error: messageOf(error) });
-  }
-}
-
-/** What has stayed where the sandbox was; adoption does what fails here. */
-async function removeLeft({ nodes, log }: SandboxWork, left: SandboxRecord): Promise<void> {
-  const { sandboxId } = left;
-  try {
-    await nodes.get(left.nodeId).kill(executionOf(left));
-  } catch (error) {
-    log.warn('what has stayed of a sandbox that was moved is removed later', { sandboxId, error: messageOf(error) });
-  }
-}
