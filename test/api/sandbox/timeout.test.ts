@@ -1,4 +1,8 @@
 import { expect, test } from 'bun:test';
+import type { DurablePauses } from '../../../src/api/blob/rules/pauses.ts';
+import { singleNode } from '../../../src/api/placement/nodes.ts';
+import { autoPauses } from '../../../src/api/sandbox/reconcilers/expiry.ts';
+import type { NodeProtocol } from '../../../src/protocol/node.ts';
 import { onEachDatabase } from '../databases.ts';
 import { Platform, until } from '../platform.ts';
 
@@ -126,5 +130,32 @@ onEachDatabase(database => {
     expect((await platform.call('GET', `/sandboxes/${sandboxID}`)).status).toBe(404);
     await until(() => platform.node.executions().length === 0, 15_000);
     await until(async () => (await platform.store.db.selectFrom('sandboxes').selectAll().execute()).length === 0);
+  });
+
+  test('an automatic pause whose memory can not be kept outlives its machine all the same, where it was to', async () => {
+    await using platform = await Platform.start({ database });
+    const [first, second] = [await platform.createSandbox(), await platform.createSandbox()];
+    await platform.api.stop();
+    const { db } = platform.store;
+    const isDue = { auto_pause: 1, auto_pause_durability: 'cluster', end_at_us: 1 } as const;
+    await db.updateTable('sandboxes').set(isDue).execute();
+    platform.node.memory = { kept: false, reason: 'no CRIU' };
+    const durablePauses = {
+      isUsable: true,
+      async store({ sandboxId }: { sandboxId: string }) {
+        if (sandboxId === second.sandboxID) throw new Error('the store is away');
+      },
+    } as unknown as DurablePauses;
+    const nodes = singleNode('node-1', platform.node as NodeProtocol);
+    const pauses = autoPauses({ ...platform.api.parts, nodes, durablePauses });
+    await pauses.round();
+    await pauses.settled();
+    const rows = await db.selectFrom('sandboxes').select(['sandbox_id', 'state', 'kept', 'durability']).execute();
+    const paused = { state: 'paused', kept: 'filesystem' };
+    expect(rows.toSorted((one, other) => (one.durability ?? '').localeCompare(other.durability ?? ''))).toMatchObject([
+      { sandbox_id: first.sandboxID, durability: 'cluster', ...paused },
+      { sandbox_id: second.sandboxID, durability: 'node', ...paused },
+    ]);
+    expect(platform.logged.join('')).not.toContain('could not be paused and runs on');
   });
 });

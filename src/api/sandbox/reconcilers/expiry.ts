@@ -80,26 +80,26 @@ export function autoPauses(deps: AutoPauseDeps): { round(): Promise<void>; settl
  * lost. One that can't be paused at all runs on until it can.
  */
 async function autoPause(deps: AutoPauseDeps, sandbox: SandboxFacts): Promise<void> {
-  const { sandboxId } = sandbox;
+  const { sandboxId, autoPauseMemory } = sandbox;
   try {
-    await pauseRunning(
-      deps,
-      sandbox,
-      { memory: sandbox.autoPauseMemory, durable: durableFor(deps, sandbox) },
-      deps.clock(),
-    );
+    await pauseDue(deps, sandbox, autoPauseMemory);
+  } catch (error) {
+    if (!autoPauseMemory || !(error instanceof AtollError) || error.detail !== memoryUnavailable)
+      return postpone(deps, sandbox, error);
+    deps.log.warn('a sandbox is paused with its files alone, because its memory could not be kept', {
+      sandboxId,
+      error: error.message,
+    });
+    await pauseDue(deps, sandbox, false).catch(again => postpone(deps, sandbox, again));
+  }
+}
+
+async function pauseDue(deps: AutoPauseDeps, sandbox: SandboxFacts, memory: boolean): Promise<void> {
+  try {
+    await pauseRunning(deps, sandbox, { memory, durable: durableFor(deps, sandbox) }, deps.clock());
   } catch (error) {
     // It is paused, on its machine.
-    if (error instanceof AtollError && error.detail === pauseNotStored) return;
-    if (sandbox.autoPauseMemory && error instanceof AtollError && error.detail === memoryUnavailable) {
-      deps.log.warn('a sandbox is paused with its files alone, because its memory could not be kept', {
-        sandboxId,
-        error: error.message,
-      });
-      await pauseRunning(deps, sandbox, { memory: false }, deps.clock()).catch(again => postpone(deps, sandbox, again));
-    } else {
-      await postpone(deps, sandbox, error);
-    }
+    if (!(error instanceof AtollError) || error.detail !== pauseNotStored) throw error;
   }
 }
 
