@@ -80,6 +80,23 @@ onEachDatabase(database => {
     expect(headersAt(platform, sandboxID)).toEqual({ Authorization: 'while-snapshotting' });
   });
 
+  test('a resume is answered, also where a secret that changed meanwhile can not be told to the node', async () => {
+    await using platform = await start();
+    await platform.call('POST', '/secrets', { name: 'k', value: 'at-first' });
+    const { sandboxID } = await platform.createSandbox({ network: { rules: rulesOf('${e2b.secrets.k}') } });
+    await platform.call('POST', `/sandboxes/${sandboxID}/pause`);
+    platform.node.after = async call => {
+      if (call === 'resume') await platform.call('POST', '/secrets/k', { value: 'while-resuming' });
+    };
+    platform.node.before = async call => {
+      if (call === 'updateNetwork') throw new Error('the machine fails');
+    };
+    expect((await platform.call('POST', `/sandboxes/${sandboxID}/connect`, { timeout: 60 })).status).toBe(201);
+    const detail = (await platform.call('GET', `/sandboxes/${sandboxID}`)).body;
+    expect(detail).toMatchObject({ state: 'running' });
+    expect(platform.logged.join('')).toContain('may hold a secret as it was');
+  });
+
   test('what changes while a pause or a move fails holds in the sandbox that runs on', async () => {
     await using platform = await start();
     await platform.call('POST', '/secrets', { name: 'k', value: 'at-first' });

@@ -4,7 +4,7 @@ import type { EgressPolicy } from '../../../protocol/network/network.ts';
 import type { Kept } from '../../../protocol/node.ts';
 import { demandsOf } from '../rules/demands.ts';
 import { sandboxMoved } from '../rules/find.ts';
-import { holdSecrets } from './secrets.ts';
+import { holdCurrentSecrets } from './secrets.ts';
 import { findExecution, findSandboxOfAnyTeam } from '../store/read.ts';
 import { beginResume, cancelResume, finishResume } from '../store/resume.ts';
 import type { DurablePauses } from '../../blob/rules/pauses.ts';
@@ -136,7 +136,7 @@ export const resumeSandboxSteps: readonly Step<ResumeContext>[] = [
       if (!running) throw sandboxMoved(sandboxId);
       context.sandbox = running;
       deps.directory.apply(running);
-      if (policy) await holdSecrets(deps, running, policy);
+      if (policy) await holdCurrentSecrets(deps, running, policy);
     },
   },
 ];
