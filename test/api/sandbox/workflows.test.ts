@@ -104,6 +104,30 @@ onEachDatabase(database => {
     }
   });
 
+  test('a create that can not be taken back leaves a sandbox that is in reach', async () => {
+    await using platform = await Platform.start({ database });
+    const context = createContext(platform);
+    let isAway = false;
+    const { clock } = context.deps;
+    context.deps = {
+      ...context.deps,
+      clock() {
+        if (isAway) throw new Error('the database is away');
+        return clock();
+      },
+    };
+    const broken = changed(createSandboxSteps, createSandboxSteps.length - 1, step => ({
+      ...step,
+      async run(inner, signal) {
+        await step.run(inner, signal);
+        isAway = true;
+        throw new Error('broken');
+      },
+    }));
+    await expect(runWorkflow('create', broken, context, { log: silentLog })).rejects.toThrow('broken');
+    expect(await traces(platform)).toEqual(one);
+  });
+
   test('a kill comes to the same end when each step runs twice, and when it is begun again after a failure at any step', async () => {
     await using platform = await Platform.start({ database });
     expect(killSandboxSteps.length).toBe(3);

@@ -144,8 +144,9 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
       if (policy) await holdSecrets(deps, running, policy);
     },
     async undo({ deps, sandbox, repeatable }) {
-      deps.directory.close(sandbox);
+      // In this order: where the row can't be taken back, the sandbox runs on and stays in reach.
       await undoPublish(deps.db, sandbox, repeatable?.key, deps.clock());
+      deps.directory.close(sandbox);
     },
   },
 ];
