@@ -94,6 +94,15 @@ onEachDatabase(database => {
     expect((await put(platform, sandboxID, { denyOut: ['9.9.9.9'] })).status).toBe(500);
     expect([await detail(platform, sandboxID), platform.node.networks.get(sandboxID)]).toEqual(before);
     expect((await put(platform, 'inothing', {})).status).toBe(404);
+    // Its node does it, and only the answer is lost.
+    platform.node.before = async () => {};
+    platform.node.after = async call => {
+      if (call !== 'updateNetwork') return;
+      platform.node.after = async () => {};
+      throw new Error('broken');
+    };
+    expect((await put(platform, sandboxID, { denyOut: ['9.9.9.9'] })).status).toBe(500);
+    expect([await detail(platform, sandboxID), platform.node.networks.get(sandboxID)]).toEqual(before);
   });
 
   test('of updates at the same time, the one that is told is the one that holds', async () => {

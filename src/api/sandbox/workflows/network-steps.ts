@@ -46,6 +46,8 @@ const updateNetworkSteps: readonly Step<UpdateNetworkContext>[] = [
     },
     async undo({ deps, sandbox, settings }) {
       await setSandboxNetwork(deps.db, sandbox, sandbox, deps.clock(), settings);
+      // Its node may have what was taken back: only its answer was lost.
+      await applyNetwork(deps, sandbox);
     },
   },
   { name: 'apply', run: ({ deps, sandbox }) => applyNetwork(deps, sandbox) },
