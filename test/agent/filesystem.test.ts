@@ -9,7 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { shell } from './support/process.ts';
+import { finish, outputUntil, shell, start, startedPid } from './support/process.ts';
 import { unary, unaryError } from './support/rpc.ts';
 import { sharedAgent } from './support/shared-agent.ts';
 import { addUser, as } from './support/users.ts';
@@ -174,6 +174,34 @@ test('what can not be described in full does not end the agent with the list tha
   const names = (await list('/proc/1')).map(({ name }) => name);
   expect(names).toContain('exe');
   expect(agent.agentPid()).toBe(pid);
+});
+
+test('one entry that can not be looked into does not take the list of all others', async () => {
+  // The shell's child ends, and what the shell becomes does not wait for it: proc refuses to list its network then.
+  const events = await start(agent, {
+    process: { cmd: '/bin/sh', args: ['-c', 'sleep 0 & echo $!; exec sleep 1000'] },
+  });
+  const parent = await startedPid(events);
+  const zombie = (await outputUntil(events, '\n')).trim();
+  const state = async () => (await Bun.file(inside(`/proc/${zombie}/stat`)).text()).replace(/.*\) /, '')[0];
+  while ((await state()) !== 'Z') await Bun.sleep(5);
+  const paths = (await list(`/proc/${zombie}`, 2)).map(({ path }) => path);
+  expect(paths).toContain(`/proc/${zombie}/net`);
+  expect(paths).toContain(`/proc/${zombie}/task/${zombie}`);
+  await unary(agent, 'process.Process/SendSignal', { process: { pid: parent }, signal: 'SIGNAL_SIGKILL' });
+  await finish(events);
+});
+
+test('very old clients get short entries, and links are not entered for them either', async () => {
+  mkdirSync(inside('/tmp/old/folder'), { recursive: true });
+  symlinkSync('folder', inside('/tmp/old/link'));
+  writeFileSync(inside('/tmp/old/folder/file'), '');
+  const { body } = await call('ListDir', { path: '/tmp/old', depth: 3 }, { 'user-agent': 'connect-python' });
+  expect(body['entries']).toEqual([
+    { name: 'folder', type: 'FILE_TYPE_DIRECTORY', path: '/tmp/old/folder' },
+    { name: 'file', type: 'FILE_TYPE_FILE', path: '/tmp/old/folder/file' },
+    { name: 'link', type: 'FILE_TYPE_DIRECTORY', path: '/tmp/old/link' },
+  ]);
 });
 
 test('moving renames, replaces files, makes parents, and refuses full directories', async () => {

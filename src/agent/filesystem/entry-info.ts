@@ -25,31 +25,23 @@ export type EntryInfo = {
 };
 
 /**
- * `owners`: a cache of names for a whole list. `wantsShortEntries`: leave out fields that the Python SDK does not know.
- */
-export type EntryOptions = { owners?: OwnerNames; wantsShortEntries?: boolean };
-
-/**
- * Describes what is at `path`, not following a final link. `raw` is the path as bytes, for names that are not UTF-8.
- * Throws what lstat(2) throws.
+ * Describes what is at `path`, not following a final link. `owners`: a cache of names for a whole list. `raw` is the path
+ * as bytes, for names that are not UTF-8. Throws what lstat(2) throws.
  */
 export async function readEntry(
   native: Native,
   path: string,
-  options: EntryOptions = {},
+  owners: OwnerNames = readOwnerNames(),
   raw: string | Buffer = path,
 ): Promise<EntryInfo> {
   const facts = await lstat(raw, { bigint: true });
   const isLink = facts.isSymbolicLink();
   const target = isLink ? await stat(raw, { bigint: true }).catch(() => undefined) : facts;
-  const owners = options.owners ?? readOwnerNames();
   const type = typeOf(target);
-  const name = basename(path) || path;
-  if (options.wantsShortEntries) return { name, ...(type && { type }), path } as EntryInfo;
   const mode = Number((target ?? facts).mode) & 0o777;
   const metadata = isLink ? undefined : readMetadata(native, raw);
   return {
-    name,
+    name: basename(path) || path,
     ...(type && { type }),
     path,
     ...(facts.size > 0n && { size: String(facts.size) }),
@@ -63,16 +55,21 @@ export async function readEntry(
   };
 }
 
+/** An entry without the members that very old clients can't read. */
+export function shortEntry({ name, type, path }: EntryInfo): Pick<EntryInfo, 'name' | 'type' | 'path'> {
+  return { name, ...(type && { type }), path };
+}
+
 function typeOf(facts: BigIntStats | undefined): EntryInfo['type'] {
   if (facts?.isFile()) return 'FILE_TYPE_FILE';
   return facts?.isDirectory() ? 'FILE_TYPE_DIRECTORY' : undefined;
 }
 
-/** The final target of a link, or its text where it leads nowhere; empty where others may not know it, as in /proc. */
+/** The final target of a link, or its text where it leads nowhere; empty where nobody may know it, as in /proc. */
 async function linkTarget(path: string, raw: string | Buffer): Promise<string> {
   return realpath(raw)
     .catch(async () => resolve(dirname(path), await readlink(raw)))
-    .catch((error: unknown) => (errnoOf(error) === 'EACCES' ? '' : Promise.reject(error as Error)));
+    .catch((error: unknown) => (errnoOf(error) === 'ENOENT' ? Promise.reject(error as Error) : ''));
 }
 
 // S_IFMT and its values, and the bits above the permissions, with the letters that Go prints for them

@@ -1,8 +1,8 @@
 import { readdir, stat } from 'node:fs/promises';
 import { AtollError } from '../../base/error.ts';
 import type { Native } from '../native.ts';
-import { readOwnerNames } from '../sandbox/users.ts';
-import { readEntry, type EntryInfo, type EntryOptions } from './entry-info.ts';
+import { readOwnerNames, type OwnerNames } from '../sandbox/users.ts';
+import { readEntry, type EntryInfo } from './entry-info.ts';
 import { errnoOf, fileError } from './errno.ts';
 
 /** Entries of one answer. For more, ask for less depth, directory by directory. */
@@ -12,54 +12,52 @@ const batch = 64;
 
 /**
  * The entries below `path`, `depth` levels down: depth first, siblings in byte order. A link at `path` itself is
- * followed; links below are listed and not entered. Entries that vanish meanwhile are left out.
+ * followed; links below are listed and not entered. Entries that vanish meanwhile, or that the kernel does not let anybody
+ * look at, are left out, and so is what is below a directory that can't be read.
  */
-export async function listDirectory(
-  native: Native,
-  path: string,
-  depth: number,
-  options: EntryOptions,
-): Promise<EntryInfo[]> {
+export async function listDirectory(native: Native, path: string, depth: number): Promise<EntryInfo[]> {
   const facts = await stat(path).catch(error => Promise.reject(fileError(error, path)));
   if (!facts.isDirectory()) throw new AtollError('invalid', `path '${path}' is not a directory`);
   const found: EntryInfo[] = [];
-  await walk(
-    { native, found, options: { ...options, owners: readOwnerNames() } },
-    path,
-    Buffer.from(path),
-    Math.max(depth, 1),
+  await walk({ native, found, owners: readOwnerNames() }, Buffer.from(path), Math.max(depth, 1)).catch(error =>
+    Promise.reject(fileError(error, path)),
   );
   return found;
 }
 
-type Walk = { native: Native; found: EntryInfo[]; options: EntryOptions };
+type Walk = { native: Native; found: EntryInfo[]; owners: OwnerNames };
 
-async function walk(context: Walk, path: string, raw: Buffer, depth: number): Promise<void> {
-  const { native, found, options } = context;
-  const names = await readdir(raw, { encoding: 'buffer' }).catch(error => Promise.reject(fileError(error, path)));
+async function walk(context: Walk, path: Buffer, depth: number): Promise<void> {
+  const { native, found, owners } = context;
+  const names = await readdir(path, { encoding: 'buffer' });
   names.sort(Buffer.compare);
+  const prefix = path.at(-1) === slash ? path : Buffer.concat([path, Buffer.of(slash)]);
   for (let at = 0; at < names.length; at += batch) {
     const children = names.slice(at, at + batch).map(name => {
-      const child = Buffer.concat([raw, Buffer.from(endsWithSlash(path) ? '' : '/'), name]);
-      const childPath = child.toString();
-      const entry = readEntry(native, childPath, options, child).catch(ignoreVanished);
+      const child = Buffer.concat([prefix, name]);
+      const entry = readEntry(native, child.toString(), owners, child).catch(ignoreUnreadable);
       entry.catch(() => {}); // one that fails ends the list before the others are waited for
-      return { child, childPath, entry };
+      return { child, entry };
     });
-    for (const { child, childPath, entry } of children) {
+    for (const { child, entry } of children) {
       const info = await entry;
       if (!info) continue;
       if (found.push(info) > entriesMax)
         throw new AtollError('too_large', `there are more than ${entriesMax} entries: list with less depth`);
-      const isOwnDirectory = info.type === 'FILE_TYPE_DIRECTORY' && info.symlinkTarget === undefined;
-      if (depth > 1 && isOwnDirectory) await walk(context, childPath, child, depth - 1).catch(ignoreVanished);
+      const isOwnDirectory = info.type === 'FILE_TYPE_DIRECTORY' && !info.isSymlink;
+      if (depth > 1 && isOwnDirectory) await walk(context, child, depth - 1).catch(ignoreUnreadable);
     }
   }
 }
 
-const endsWithSlash = (path: string) => path.endsWith('/');
+const slash = 0x2f;
 
-function ignoreVanished(error: unknown): undefined {
-  if (error instanceof AtollError ? error.code === 'not_found' : errnoOf(error) === 'ENOENT') return undefined;
-  throw error;
+/**
+ * What says something about one entry only: it is gone or was replaced, its process has ended (proc, which also answers
+ * EINVAL then), nobody may look at it, or the disk or server behind it fails.
+ */
+const ofOneEntry = ['ENOENT', 'ENOTDIR', 'ESRCH', 'EINVAL', 'EACCES', 'EPERM', 'EIO', 'ENOTCONN', 'ESTALE'];
+
+function ignoreUnreadable(error: unknown): undefined {
+  if (!ofOneEntry.includes(errnoOf(error) ?? '')) throw error;
 }

@@ -7,7 +7,7 @@ import type { Outbox } from '../connect/outbox.ts';
 import { resolvePath } from '../sandbox/paths.ts';
 import { findUser, type User } from '../sandbox/users.ts';
 import { makeDirectories, makeParents } from './directories.ts';
-import { readEntry, type EntryInfo } from './entry-info.ts';
+import { readEntry, shortEntry } from './entry-info.ts';
 import { fileError } from './errno.ts';
 import { listDirectory } from './list.ts';
 import { removePath } from './remove.ts';
@@ -118,12 +118,11 @@ async function remove(agent: Pick<Agent, 'initPath' | 'journal'>, { resolve }: A
 }
 
 async function list(agent: Pick<Agent, 'native'>, { message, call, resolve }: Asked): Promise<object> {
-  const entries = await listDirectory(agent.native, resolve('path'), uint32Field(message, 'depth') ?? 1, {
-    wantsShortEntries: call.wantsShortEntries,
-  });
-  return nonEmpty('entries', entries);
+  const entries = await listDirectory(agent.native, resolve('path'), uint32Field(message, 'depth') ?? 1);
+  return nonEmpty('entries', call.wantsShortEntries ? entries.map(shortEntry) : entries);
 }
 
-async function entryAt(agent: Pick<Agent, 'native'>, path: string, { wantsShortEntries }: Call): Promise<EntryInfo> {
-  return readEntry(agent.native, path, { wantsShortEntries }).catch(error => Promise.reject(fileError(error, path)));
+async function entryAt(agent: Pick<Agent, 'native'>, path: string, { wantsShortEntries }: Call): Promise<object> {
+  const entry = await readEntry(agent.native, path).catch(error => Promise.reject(fileError(error, path)));
+  return wantsShortEntries ? shortEntry(entry) : entry;
 }

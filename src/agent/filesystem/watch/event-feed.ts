@@ -70,7 +70,7 @@ async function described(native: Native, { path }: WatchTarget, { name, type }: 
   const event: FilesystemEvent = { name: utf8(name), type };
   if (!withEntry.includes(type)) return event;
   const raw = name === '.' ? Buffer.from(path) : Buffer.concat([Buffer.from(`${path}/`), Buffer.from(name, 'latin1')]);
-  const entry = await readEntry(native, raw.toString(), {}, raw).catch(() => undefined);
+  const entry = await readEntry(native, raw.toString(), undefined, raw).catch(() => undefined);
   return entry ? { ...event, entry } : event;
 }
 
