@@ -281,13 +281,14 @@ test('snake_case names are understood', async () => {
 test('lost events are found again by looking, and the directories that lost some are told', async () => {
   await using events = await watch({ recursive: true });
   writeFileSync(inside('sub/before'), '');
+  mkdirSync(inside('replaced'));
   await eventsUntilMark(events);
   // The pump that brings the kernel's events is stopped until its queue (16384 events) has run over.
   const { stdout } = await shell(agent, 'pgrep -f "init [p]ump"');
   await shell(agent, `kill -STOP ${stdout.trim()}`);
   await shell(
     agent,
-    `cd ${root} && i=0; while [ $i -lt 9000 ]; do : > burst; echo x >> burst; rm burst; i=$((i+1)); done; mkdir -p late/deep; echo x > late/deep/file; rm sub/before; rmdir sub`,
+    `cd ${root} && i=0; while [ $i -lt 9000 ]; do : > burst; echo x >> burst; rm burst; i=$((i+1)); done; mkdir -p late/deep; echo x > late/deep/file; rm sub/before; rmdir sub; rmdir replaced; mkdir replaced`,
   );
   await shell(agent, `kill -CONT ${stdout.trim()}`);
   await eventsUntilAll(events, [
@@ -296,11 +297,14 @@ test('lost events are found again by looking, and the directories that lost some
     'create late/deep/file',
     'write late/deep/file',
     'remove sub',
+    'remove replaced',
+    'create replaced',
     'write .',
   ]);
   // What was found is watched from then on.
-  while (kernelWatches() < 3) await Bun.sleep(5);
+  while (kernelWatches() < 4) await Bun.sleep(5);
   expect(await eventsOf(events, 'echo y >> late/deep/file')).toContain('write late/deep/file');
+  expect(await eventsOf(events, ': > replaced/file')).toContain('create replaced/file');
 });
 
 test('a pump that somebody kills is replaced', async () => {

@@ -25,8 +25,8 @@ export type EntryInfo = {
 };
 
 /**
- * Describes what is at `path`, not following a final link. `owners`: a cache of names for a whole list. `raw` is the path
- * as bytes, for names that are not UTF-8. Throws what lstat(2) throws.
+ * Describes what is at `path`, not following a final link. `owners`: a cache of names for a whole list. `raw` is the
+ * path as bytes, for names that are not UTF-8. Throws what lstat(2) throws.
  */
 export async function readEntry(
   native: Native,

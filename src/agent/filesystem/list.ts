@@ -12,8 +12,8 @@ const batch = 64;
 
 /**
  * The entries below `path`, `depth` levels down: depth first, siblings in byte order. A link at `path` itself is
- * followed; links below are listed and not entered. Entries that vanish meanwhile, or that the kernel does not let anybody
- * look at, are left out, and so is what is below a directory that can't be read.
+ * followed; links below are listed and not entered. Entries that vanish meanwhile, or that the kernel does not let
+ * anybody look at, are left out, and so is what is below a directory that can't be read.
  */
 export async function listDirectory(native: Native, path: string, depth: number): Promise<EntryInfo[]> {
   const facts = await stat(path).catch(error => Promise.reject(fileError(error, path)));

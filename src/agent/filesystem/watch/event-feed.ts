@@ -44,20 +44,27 @@ export async function openFeed(sources: WatchSources, watched: WatchTarget, targ
     for (let event = waiting.shift(); event; event = waiting.shift())
       target.give(await described(sources.native, watched, event));
     giving = undefined;
+    catchUp();
+  };
+  const hasRoom = () => waiting.length < waitingMax && target.hasRoom();
+  const catchUp = () => {
+    if (hasRoom()) tree.catchUp();
   };
 
   const tree = new TreeWatch(sources.inotify, watched.path, watched.isRecursive, {
     report(event) {
-      if (waiting.length >= waitingMax || !target.hasRoom()) return tree.fallBehind();
-      if (!watched.includeEntry) return target.give({ name: utf8(event.name), type: event.type });
-      waiting.push(event);
-      giving ??= give();
+      if (!hasRoom()) return false;
+      if (watched.includeEntry) {
+        waiting.push(event);
+        giving ??= give();
+      } else target.give({ name: utf8(event.name), type: event.type });
+      return true;
     },
     fail: error => target.fail(error),
   });
   await tree.arm();
   return {
-    catchUp: () => tree.catchUp(),
+    catchUp,
     async settle() {
       await tree.settle();
       await giving;

@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import type { TreeEvent } from './tree-event.ts';
 import { nameIn, type TreeNode } from './tree-node.ts';
@@ -9,8 +10,11 @@ type RescannedTree = {
   pathOf(node: TreeNode): Buffer;
   /** Watches a directory that was not known. Undefined: it is gone again. */
   add(parent: TreeNode, name: string): Promise<TreeNode | undefined>;
+  /** False: another directory has the place of the one that is watched. */
+  isInPlace(node: TreeNode): boolean;
   forget(node: TreeNode): void;
-  report(event: TreeEvent): void;
+  /** Resolves when the event was taken. */
+  report(event: TreeEvent): Promise<void>;
 };
 
 /**
@@ -27,13 +31,13 @@ async function look(tree: RescannedTree, node: TreeNode, sinceMs: number): Promi
   const path = tree.pathOf(node);
   const facts = await lstat(path).catch(() => undefined);
   if (!facts) return;
-  if (facts.mtimeMs >= sinceMs) tree.report({ name: nameIn(node), type: 'EVENT_TYPE_WRITE' });
+  if (facts.mtimeMs >= sinceMs) await tree.report({ name: nameIn(node), type: 'EVENT_TYPE_WRITE' });
   const entries = await readdir(path, { encoding: 'buffer' }).catch(() => []);
   const names = new Set(entries.map(entry => entry.toString('latin1')));
   for (const [name, child] of node.children) {
     if (names.has(name)) continue;
-    tree.report({ name: nameIn(node, name), type: 'EVENT_TYPE_REMOVE' });
     tree.forget(child);
+    await tree.report({ name: nameIn(node, name), type: 'EVENT_TYPE_REMOVE' });
   }
   for (const name of names) await lookAtEntry(tree, node, name, sinceMs);
 }
@@ -44,14 +48,23 @@ async function lookAtEntry(tree: RescannedTree, node: TreeNode, name: string, si
   );
   if (!facts) return;
   const path = nameIn(node, name);
-  const isNew = facts.birthtimeMs >= sinceMs;
-  if (isNew) tree.report({ name: path, type: 'EVENT_TYPE_CREATE' });
+  const wasReplaced = forgetReplaced(tree, node.children.get(name), facts);
+  if (wasReplaced) await tree.report({ name: path, type: 'EVENT_TYPE_REMOVE' });
+  const isNew = wasReplaced || facts.birthtimeMs >= sinceMs;
+  if (isNew) await tree.report({ name: path, type: 'EVENT_TYPE_CREATE' });
   if (facts.isDirectory() && tree.isRecursive) {
     const child = node.children.get(name) ?? (await tree.add(node, name));
     if (child) await look(tree, child, sinceMs);
   } else if (facts.mtimeMs >= sinceMs && (!isNew || facts.size > 0)) {
-    tree.report({ name: path, type: 'EVENT_TYPE_WRITE' });
+    await tree.report({ name: path, type: 'EVENT_TYPE_WRITE' });
   } else if (facts.ctimeMs >= sinceMs && !isNew) {
-    tree.report({ name: path, type: 'EVENT_TYPE_CHMOD' });
+    await tree.report({ name: path, type: 'EVENT_TYPE_CHMOD' });
   }
+}
+
+/** Says whether something else is where `known` was: then the kernel watches what is gone, or is elsewhere by now. */
+function forgetReplaced(tree: RescannedTree, known: TreeNode | undefined, facts: Stats): boolean {
+  if (!known || (facts.isDirectory() && tree.isInPlace(known))) return false;
+  tree.forget(known);
+  return true;
 }

@@ -9,7 +9,8 @@ import { detachNode, moveNode, nameIn, newNode, type TreeNode } from './tree-nod
 
 /** Gets the events of one tree, in order. */
 type TreeListener = {
-  report(event: TreeEvent): void;
+  /** False: it has no room, and calls `catchUp` when it has. */
+  report(event: TreeEvent): boolean;
   /** The last call: a new directory can't be watched. */
   fail(error: AtollError): void;
 };
@@ -46,11 +47,15 @@ export class TreeWatch {
   readonly #root = newNode('', undefined);
   readonly #moved = new Map<number, TreeNode>();
   #release: (() => void) | undefined;
-  /** `behind`: the listener asked for a pause. */
+  /** `behind`: the listener has no room. */
   #state: 'arming' | 'reporting' | 'behind' | 'closed' = 'arming';
+  /** Resolves when the state changes next. */
+  #turn = Promise.withResolvers<void>();
   /** Everything that happened before is known to the listener. Epoch milliseconds. */
   #knownMs = Date.now();
   #checkpointMs = 0;
+  /** How often something was to be looked for. */
+  #losses = 0;
   #isLooking = false;
   #mustLook = false;
   /** Looks at directories that have not ended: their findings are not reported yet. */
@@ -76,36 +81,43 @@ export class TreeWatch {
       this.close();
       throw error;
     }
-    if (this.#state === 'arming') this.#state = 'reporting';
+    if (this.#state === 'arming') this.#become('reporting');
     if (this.#mustLook) this.#look();
   }
 
   close(): void {
-    this.#state = 'closed';
+    this.#become('closed');
     this.#forget(this.#root);
     for (const node of this.#moved.values()) this.#forget(node);
     this.#release?.();
     this.#release = undefined;
   }
 
-  /** The listener has no room: nothing is reported until `catchUp`. */
-  fallBehind(): void {
-    if (this.#state === 'reporting') this.#state = 'behind';
-  }
-
-  /** Reports what has changed since the listener fell behind, then goes on as before. */
+  /** The listener has room again: reports what has changed since it had none, then goes on as before. */
   catchUp(): void {
     if (this.#state !== 'behind') return;
-    this.#state = 'reporting';
+    this.#become('reporting');
     this.#look();
   }
 
-  /** Resolves when all events before the call were reported, or the kernel lost them and a rescan looked for them. */
+  /**
+   * Resolves when all events before the call were reported, or the kernel lost them and a rescan looked for them; at
+   * once where the listener has no room for more.
+   */
   async settle(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#inotify.afterPending(() => resolve());
     await promise;
-    await Promise.all(this.#looks);
+    const looked = Promise.all(this.#looks).then(() => true);
+    let isOver = false;
+    while (!isOver && this.#state !== 'behind')
+      isOver = await Promise.race([looked, this.#turn.promise.then(() => false)]);
+  }
+
+  #become(state: 'reporting' | 'behind' | 'closed'): void {
+    this.#state = state;
+    this.#turn.resolve();
+    this.#turn = Promise.withResolvers();
   }
 
   #track(look: Promise<void>): void {
@@ -114,6 +126,7 @@ export class TreeWatch {
   }
 
   #look(): void {
+    this.#losses++;
     this.#mustLook = true;
     if (!this.#isLooking && this.#state === 'reporting') this.#track(this.#lookUntilKnown());
   }
@@ -125,7 +138,7 @@ export class TreeWatch {
         this.#mustLook = false;
         const startedMs = Date.now();
         await this.#rescan();
-        if (this.#state === 'reporting') this.#knownMs = startedMs;
+        this.#knownMs = startedMs;
       }
     } finally {
       this.#isLooking = false;
@@ -138,14 +151,24 @@ export class TreeWatch {
       isRecursive: this.#isRecursive,
       pathOf: (node: TreeNode) => this.#pathOf(node),
       add: (parent: TreeNode, name: string) => this.#add(parent, name),
+      isInPlace: (node: TreeNode) => this.#isInPlace(node),
       forget: (node: TreeNode) => this.#forget(node),
-      report: (event: TreeEvent) => this.#report(event),
+      report: (event: TreeEvent) => this.#reportFound(event),
     };
     return rescan(tree, this.#knownMs - clockSlackMs);
   }
 
-  #report(event: TreeEvent): void {
-    if (this.#state === 'reporting') this.#listener.report(event);
+  /** Reports what the kernel has told, or drops it where there is no room: the look that follows finds it. */
+  #report(event: TreeEvent): boolean {
+    if (this.#state !== 'reporting') return false;
+    const isTaken = this.#listener.report(event);
+    if (!isTaken) this.#become('behind');
+    return isTaken;
+  }
+
+  /** Reports what a look has found, as soon as there is room: a second look would find the same and come no further. */
+  async #reportFound(event: TreeEvent): Promise<void> {
+    while (!this.#report(event) && (this.#state === 'reporting' || this.#state === 'behind')) await this.#turn.promise;
   }
 
   #fail(error: unknown): void {
@@ -180,8 +203,10 @@ export class TreeWatch {
     const nowMs = Date.now();
     if (this.#checkpointMs + checkpointEveryMs > nowMs) return;
     this.#checkpointMs = nowMs;
+    const losses = this.#losses;
     this.#inotify.afterPending(wasLost => {
-      if (!wasLost && !this.#isLooking && this.#state === 'reporting') this.#knownMs = nowMs;
+      const isWhole = !wasLost && losses === this.#losses && !this.#isLooking;
+      if (isWhole && this.#state === 'reporting') this.#knownMs = nowMs;
     });
   }
 
@@ -226,11 +251,13 @@ export class TreeWatch {
     const heard = node.heard;
     node.heard = undefined;
     const unheard = isNew ? entries.filter(({ name }) => !heard.has(name)) : [];
-    for (const { name } of unheard) {
-      node.found.add(name);
-      this.#report({ name: nameIn(node, name), type: 'EVENT_TYPE_CREATE' });
-    }
+    for (const { name } of unheard) node.found.add(name);
     if (unheard.length > 0) this.#inotify.afterPending(() => (node.found = new Set()));
+    for (const { name } of unheard) {
+      const event: TreeEvent = { name: nameIn(node, name), type: 'EVENT_TYPE_CREATE' };
+      // At once where that is possible: what the kernel tells of an entry comes after this.
+      if (!this.#report(event)) await this.#reportFound(event);
+    }
     for (const { name, isDirectory } of entries) {
       if (!isDirectory || node.children.has(name)) continue;
       const child = await this.#add(node, name);
@@ -242,7 +269,8 @@ export class TreeWatch {
   /** A file that was found with content has been written too, perhaps before anybody listened. */
   async #reportContent(node: TreeNode, name: string): Promise<void> {
     const facts = await lstat(this.#pathOf(node, name)).catch(() => undefined);
-    if (facts?.isFile() && facts.size > 0) this.#report({ name: nameIn(node, name), type: 'EVENT_TYPE_WRITE' });
+    if (facts?.isFile() && facts.size > 0)
+      await this.#reportFound({ name: nameIn(node, name), type: 'EVENT_TYPE_WRITE' });
   }
 
   /** Undefined: there is no such directory any more. Throws where it can't be watched. */
@@ -263,6 +291,15 @@ export class TreeWatch {
     // The directory that was asked for may be a link; links below it are entries like others.
     node.watch = this.#inotify.add(this.#pathOf(node), node.watcher, node === this.#root);
     return node.watch >= 0;
+  }
+
+  /** The kernel has one watch for each directory: where it answers another one, another directory is there. */
+  #isInPlace(node: TreeNode): boolean {
+    if (!node.watcher) return false;
+    const watch = this.#inotify.add(this.#pathOf(node), node.watcher, false);
+    if (watch === node.watch) return true;
+    if (watch >= 0) this.#inotify.remove(watch, node.watcher);
+    return false;
   }
 
   #forget(node: TreeNode): void {
