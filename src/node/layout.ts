@@ -63,6 +63,11 @@ export function slotOf(installation: number, number: number): Slot {
   };
 }
 
+/** All slots of an installation. */
+export function slotsOf(installation: number): Slot[] {
+  return Array.from({ length: slotsMax }, (_, number) => slotOf(installation, number));
+}
+
 /** The network that holds all addresses of an installation's slots. */
 export function slotNetwork(installation: number): string {
   return `198.18.${(installation * 2 * slotsMax) >> 8}.0/21`;

@@ -4,7 +4,7 @@ import { messageOf } from '../../../base/error.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
 import type { EgressPolicy } from '../../../protocol/network/network.ts';
 import type { TrafficCounters } from '../../../protocol/node-usage.ts';
-import type { Layout, Slot } from '../../layout.ts';
+import { slotsOf, type Layout, type Slot } from '../../layout.ts';
 import { families, openNetlink } from '../../native/netlink.ts';
 import { createForwarding } from '../forwarding.ts';
 import { findHostFeatures, flowsPerSandbox, trackedMax } from '../rules/host-features.ts';
@@ -103,6 +103,8 @@ export function createEgress(options: EgressOptions): Egress {
       const { resolvers } = proxySettings;
       await table.install({ resolvers, proxies, flowsMax, ipv6, features, linksNow: linksOf(installation) });
       known.count();
+      // Whoever had the other slots may have ended while nobody looked.
+      for (const slot of slotsOf(installation)) if (!known.get(slot.number)) forgotten.leave(slot);
       await forwarding.start();
       stopWatching = await watchRefusals(refusalGroup(installation), refusal => reports.ofRules(refusal, flowsMax));
     },

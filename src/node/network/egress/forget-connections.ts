@@ -6,6 +6,8 @@ import { families, openNetlink } from '../../native/netlink.ts';
 
 /** Many at a time, and not more often than this: going through the kernel's connections takes milliseconds. */
 const collectMs = 250;
+/** How long to wait before those are tried again that could not be forgotten. */
+const retryMs = 2_000;
 
 /**
  * Makes the kernel forget the connections of sandboxes that are gone: what still comes in for them must not reach a
@@ -16,6 +18,7 @@ export type ForgottenConnections = {
   leave(slot: Addresses): void;
   /** Resolves when the slot has no connections of a sandbox before. Fails where they could not be forgotten. */
   free(slot: Addresses): Promise<void>;
+  /** Forgets what waits. */
   stop(): Promise<void>;
 };
 
@@ -26,7 +29,7 @@ type Addresses = Pick<Slot, 'address' | 'addressV6'>;
  * Takes a netlink socket of its own, as going through the kernel's connections takes its time. `ipv6`: sandboxes have
  * it.
  */
-export function createForgottenConnections(log: Log, ipv6: boolean): ForgottenConnections {
+export function createForgottenConnections(log: Log, ipv6: boolean, forgetAll = forgetFlows): ForgottenConnections {
   const netfilter = openNetlink(families.netfilter);
   /** Addresses for which the kernel may still keep connections. */
   const stale = new Set<string>();
@@ -34,33 +37,39 @@ export function createForgottenConnections(log: Log, ipv6: boolean): ForgottenCo
   const forgetting = new Map<string, Promise<void>>();
   let last = Promise.resolve();
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let isStopped = false;
+
+  const wait = (addresses: string[], ms: number) => {
+    if (stale.size === 0 && addresses.length > 0 && !isStopped) timer = setTimeout(forget, ms);
+    for (const address of addresses) stale.add(address);
+  };
 
   const forget = () => {
     clearTimeout(timer);
     const gone = new Set(stale);
     stale.clear();
-    const done = last.then(() => forgetFlows(netfilter, gone));
-    last = done.catch(error =>
-      log.error('connections of sandboxes that are gone could not be forgotten', { reason: messageOf(error) }),
-    );
+    const done = last.then(() => forgetAll(netfilter, gone));
     for (const address of gone) forgetting.set(address, done);
-    void last.then(() => {
-      for (const address of gone) if (forgetting.get(address) === done) forgetting.delete(address);
-    });
+    // Another attempt may have begun with some of them, for a sandbox that is to come.
+    const settled = () => [...gone].filter(address => forgetting.get(address) === done && forgetting.delete(address));
+    last = done.then(
+      () => void settled(),
+      error => {
+        log.error('connections of sandboxes that are gone could not be forgotten', { reason: messageOf(error) });
+        wait(settled(), retryMs);
+      },
+    );
   };
 
   return {
-    leave({ address, addressV6 }) {
-      if (stale.size === 0) timer = setTimeout(forget, collectMs);
-      stale.add(address);
-      if (ipv6) stale.add(addressV6);
-    },
+    leave: ({ address, addressV6 }) => wait(ipv6 ? [address, addressV6] : [address], collectMs),
     async free({ address }) {
       if (stale.has(address)) forget();
       await forgetting.get(address);
     },
     async stop() {
-      clearTimeout(timer);
+      isStopped = true;
+      if (stale.size > 0) forget();
       await last;
       netfilter.close();
     },

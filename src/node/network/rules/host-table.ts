@@ -1,5 +1,5 @@
 import { protectedNetworks } from '../../../protocol/network/network.ts';
-import { slotOf, slotsMax } from '../../layout.ts';
+import { slotsOf } from '../../layout.ts';
 import { elements } from './elements.ts';
 import { addressChains, forwardChains, policyMaps } from './forward-chains.ts';
 import type { HostFeatures } from './host-features.ts';
@@ -36,7 +36,7 @@ export type HostTableOptions = {
 export function hostTable(options: HostTableOptions): string {
   const { installation, resolvers, proxies, flowsMax, ipv6, features, linksNow, policies } = options;
   const links = `"at${installation}-*"`;
-  const slots = Array.from({ length: slotsMax }, (_, number) => slotOf(installation, number));
+  const slots = slotsOf(installation);
   const table = tableOf(installation);
   const refusals = refusalChain(
     installation,
