@@ -31,31 +31,32 @@ export type Resolver = {
   ask(query: Query, account: Account): Promise<Buffer>;
 };
 
+/** Connections of one question; each settles when its socket is closed. */
+type Connecting = Promise<void>[];
+
 type Kept = { until: number; addresses: Promise<string[]> };
 
 /** Asks these servers, the next one where one does not answer. */
 export function createResolver(servers: NameServer[]): Resolver {
   const kept = new LRUCache<string, Kept>({ max: cacheEntriesMax });
 
-  const ask = async (query: Omit<Query, 'id'>): Promise<Buffer> => {
+  const ask = async (query: Omit<Query, 'id'>, connecting: Connecting): Promise<Buffer> => {
     for (let round = 0; round < rounds; round++) {
       for (const server of servers) {
         const question = { ...query, id: randomInt(0x10000) };
-        const answer = await askByUdp(server, question).catch(() => undefined);
+        const answer = await askServer(server, question, connecting).catch(() => undefined);
         if (!answer) continue;
-        const { truncated, code } = readAnswer(answer);
-        if (truncated) return await askByTcp(server, question);
+        const { code } = readAnswer(answer);
         if (code !== responseCode.failure && code !== responseCode.refused) return answer;
       }
     }
     throw new AtollError('unavailable', `no name server answers for ${query.name}`);
   };
 
-  const lookUp = async (name: string, entry: Kept): Promise<string[]> => {
+  const lookUp = async (name: string, entry: Kept, connecting: Connecting): Promise<string[]> => {
     try {
-      const answer = readAnswer(
-        await ask({ name, type: recordType.A, udpBytesMax: 0, extended: true, wantsSignatures: false }),
-      );
+      const question = { name, type: recordType.A, udpBytesMax: 0, extended: true, wantsSignatures: false };
+      const answer = readAnswer(await ask(question, connecting));
       if (answer.addresses.length === 0) throw new AtollError('not_found', `${name} has no IPv4 address`);
       entry.until = Date.now() + Math.min(answer.ttlSeconds, keptSecondsMax) * 1000;
       return answer.addresses;
@@ -66,30 +67,37 @@ export function createResolver(servers: NameServer[]): Resolver {
     }
   };
 
-  /** One question has one socket at a time. */
-  const onAccount = async <T>(account: Account, work: () => Promise<T>): Promise<T> => {
+  /** One question has one socket at a time, and those that nobody waits for any more count until they are closed. */
+  const onAccount = async <T>(account: Account, work: (connecting: Connecting) => Promise<T>): Promise<T> => {
     const release = account.take();
     if (!release) throw new AtollError('forbidden', 'the sandbox has as many questions open as it may');
-    return await work().finally(release);
+    const connecting: Connecting = [];
+    return await work(connecting).finally(() => void Promise.all(connecting).then(release));
   };
 
   return {
-    ask: (query, account) => onAccount(account, () => ask(query)),
+    ask: (query, account) => onAccount(account, connecting => ask(query, connecting)),
     async resolve(name, account) {
       const known = kept.get(name);
       if (known && known.until > Date.now()) return await known.addresses;
-      return await onAccount(account, () => lookUpAnew(name));
+      return await onAccount(account, connecting => lookUpAnew(name, connecting));
     },
   };
 
   /** What one has begun to look up, others wait for. */
-  function lookUpAnew(name: string): Promise<string[]> {
+  function lookUpAnew(name: string, connecting: Connecting): Promise<string[]> {
     const entry: Kept = { until: Number.POSITIVE_INFINITY, addresses: Promise.resolve([]) };
-    entry.addresses = lookUp(name, entry);
+    entry.addresses = lookUp(name, entry, connecting);
     entry.addresses.catch(() => {}); // whoever waits for it hears it
     kept.set(name, entry);
     return entry.addresses;
   }
+}
+
+/** By UDP, and by TCP what is too long for that. */
+async function askServer(server: NameServer, query: Query, connecting: Connecting): Promise<Buffer> {
+  const answer = await askByUdp(server, query);
+  return readAnswer(answer).truncated ? await askByTcp(server, query, connecting) : answer;
 }
 
 /** One question from a port of its own, on a socket that takes answers of that server alone. */
@@ -115,37 +123,41 @@ async function askByUdp(server: NameServer, query: Query): Promise<Buffer> {
   }
 }
 
-async function askByTcp(server: NameServer, query: Query): Promise<Buffer> {
+/** The connection is part of the time that a server has. One that comes up later belongs to nobody. */
+async function askByTcp(server: NameServer, query: Query, connecting: Connecting): Promise<Buffer> {
   const answer = Promise.withResolvers<Buffer>();
-  const timer = setTimeout(
-    () => answer.reject(new AtollError('unavailable', 'a name server did not answer in time')),
-    serverTimeoutMs,
+  const fail = (reason: string) => answer.reject(new AtollError('unavailable', `a name server ${reason}`));
+  const timer = setTimeout(() => fail('did not answer in time'), serverTimeoutMs);
+  const over = answer.promise.then(
+    () => clearTimeout(timer),
+    () => clearTimeout(timer),
   );
-  answer.promise.catch(() => {});
   const have = new Gathered();
-  try {
-    const socket = await Bun.connect({
-      hostname: server.address,
-      port: server.port,
-      socket: {
-        open(socket) {
-          const question = writeQuery(query);
-          socket.write(Buffer.concat([Buffer.of(question.length >> 8, question.length & 255), question]));
-        },
-        data(_, part) {
-          have.append(part);
-          const { bytes } = have;
-          const whole = bytes.length >= 2 && bytes.length >= 2 + bytes.readUInt16BE(0);
-          if (whole && answers(bytes.subarray(2), query)) answer.resolve(bytes.subarray(2, 2 + bytes.readUInt16BE(0)));
-          else if (whole || bytes.length > tcpAnswerBytesMax + 2)
-            answer.reject(new AtollError('unavailable', 'a name server answered something else'));
-        },
-        close: () => answer.reject(new AtollError('unavailable', 'a name server closed the connection')),
-        error() {},
+  const connected = Bun.connect({
+    hostname: server.address,
+    port: server.port,
+    socket: {
+      open(socket) {
+        const question = writeQuery(query);
+        socket.write(Buffer.concat([Buffer.of(question.length >> 8, question.length & 255), question]));
       },
-    });
-    return await answer.promise.finally(() => socket.terminate());
-  } finally {
-    clearTimeout(timer);
-  }
+      data(_, part) {
+        have.append(part);
+        const { bytes } = have;
+        const whole = bytes.length >= 2 && bytes.length >= 2 + bytes.readUInt16BE(0);
+        if (whole && answers(bytes.subarray(2), query)) answer.resolve(bytes.subarray(2, 2 + bytes.readUInt16BE(0)));
+        else if (whole || bytes.length > tcpAnswerBytesMax + 2) fail('answered something else');
+      },
+      close: () => fail('closed the connection'),
+      error() {},
+      connectError() {}, // the promise says it
+    },
+  });
+  connecting.push(
+    connected.then(
+      socket => over.then(() => socket.terminate()),
+      () => fail('takes no connection'),
+    ),
+  );
+  return await answer.promise;
 }
