@@ -110,6 +110,8 @@ export type ApiParts = {
   readonly rateLimiter: RateLimiter;
   /** Requests with wrong credentials, by the client's address. */
   readonly wrongCredentials: RateLimiter;
+  /** Attempts to sign in, by the client's address and by account: strangers choose both, and teams are not forgotten. */
+  readonly signInAttempts: RateLimiter;
   readonly passwords: Passwords;
   /** At which people can sign in too; null where there is none. */
   readonly oidc: OidcProvider | null;
@@ -252,6 +254,7 @@ export async function createParts(options: ApiOptions, stopping: AbortSignal): P
     metrics: options.metrics ?? (() => []),
     rateLimiter: new RateLimiter(),
     wrongCredentials: new RateLimiter(),
+    signInAttempts: new RateLimiter(),
     passwords: createPasswords(),
     oidc: options.oidc ? oidcProvider(options.oidc) : null,
     uploads: new Uploads(),

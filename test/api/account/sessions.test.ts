@@ -89,6 +89,21 @@ test('attempts to sign in are counted by address', async () => {
   expect([...statuses]).toEqual([401, 429]);
 });
 
+test('who makes up addresses behind a proxy, or has an IPv6 network of them, has no more attempts to sign in', async () => {
+  await using platform = await Platform.start();
+  const statusesOf = async (addressOf: (attempt: number) => string) => {
+    const statuses = new Set<number>();
+    for (let attempt = 0; attempt < 12; attempt++) {
+      const headers = { ...page, 'x-forwarded-for': addressOf(attempt) };
+      statuses.add((await call(platform.socketPath, 'POST', '/session', { code: 'x' }, headers)).status);
+    }
+    return [...statuses];
+  };
+  expect(await statusesOf(attempt => `192.0.2.${attempt}, 203.0.113.9, 10.0.0.1`)).toEqual([401, 429]);
+  expect(await statusesOf(attempt => `2001:db8:1:2::${attempt}`)).toEqual([401, 429]);
+  expect(await statusesOf(attempt => `203.0.113.${20 + attempt}, 10.0.0.1`)).toEqual([401]);
+});
+
 test('an answer to a session lets no other origin read it; others do', async () => {
   await using platform = await Platform.start();
   const cors = async (headers: Record<string, string>) =>

@@ -18,10 +18,10 @@ export function countWrongCredential(limiter: RateLimiter, address: string, erro
 }
 
 /**
- * Behind a proxy that the edge trusts, the client is the last address that the proxy names, and the proxy comes after
- * it.
+ * The client that an address of a request, as the edge gives it, stands for. Behind a proxy that the edge trusts, it is
+ * the last address that the proxy names, and the proxy comes after it; what comes before it the client may have made up.
  */
-function clientOf(address: string): string {
+export function clientOf(address: string): string {
   const addresses = address.split(',').map(text => text.trim());
   const client = addresses.at(-2) ?? addresses.at(-1) ?? '';
   const bytes = parseAddress(client);

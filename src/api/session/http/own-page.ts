@@ -1,12 +1,13 @@
 import { AtollError } from '../../../base/error.ts';
+import { clientOf } from '../../credential/rules/wrong-credentials.ts';
 import type { RateLimiter } from '../../credential/rules/rate-limit.ts';
 
-/** Attempts to prove something from one address in a second on average. */
+/** Attempts to prove something of one client in a second on average. */
 const attemptsPerSecond = 1;
 
-/** Counts an attempt of an address. Throws `rate_limited`. */
-export function takeAttempt({ rateLimiter }: { rateLimiter: RateLimiter }, address: string): void {
-  rateLimiter.take(`sign-in ${address}`, attemptsPerSecond);
+/** Counts an attempt of the client that has this address, as the edge gives it. Throws `rate_limited`. */
+export function takeAttempt({ signInAttempts }: { signInAttempts: RateLimiter }, address: string): void {
+  signInAttempts.take(`client ${clientOf(address)}`, attemptsPerSecond, 'attempts to sign in');
 }
 
 /**

@@ -32,7 +32,7 @@ export const beginAtProviderRoute = route({
   responses: { 200: { description: 'Where the browser goes', schema: ProviderUrl } },
   errors: [403, 404, 429],
   async handle(
-    deps: { oidc: OidcProvider | null; seed: Uint8Array; clock: Clock; rateLimiter: RateLimiter },
+    deps: { oidc: OidcProvider | null; seed: Uint8Array; clock: Clock; signInAttempts: RateLimiter },
     { body, sameOrigin, origin, address },
   ) {
     requireOwnPage(sameOrigin, origin);

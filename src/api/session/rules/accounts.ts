@@ -5,7 +5,7 @@ import { endListedKeys } from '../../credential/rules/api-keys.ts';
 import { deleteAccessTokensOf } from '../../credential/store/access-token.ts';
 import { requireHeld } from '../../credential/rules/held.ts';
 import type { Accounts } from '../../team/rules/provision-team.ts';
-import { takeInvitation } from '../../team/rules/invitations.ts';
+import { requireInvitation, takeInvitation } from '../../team/rules/invitations.ts';
 import { addMember, createUser } from '../../team/rules/provision-user.ts';
 import { teamsOf } from '../../team/store/member.ts';
 import { lockUser } from '../../team/store/lock.ts';
@@ -56,6 +56,8 @@ export async function createInvitedAccount(
 ): Promise<Begun & { user: UserRecord; team: TeamRecord }> {
   const hash = await deps.passwords.hash(account.password);
   const made = await inTransaction(deps.db, async db => {
+  // A hash takes time and memory, and few are made at once: none for who has no invitation.
+  await requireInvitation(deps.db, invitation);
     const { team, role } = await takeInvitation({ ...deps, db }, invitation);
     const user = await createUser({ ...deps, db }, account);
     await setPassword(db, user.userId, hash);

@@ -17,7 +17,7 @@ import type { Begun, From, Who } from './begin.ts';
 import type { Passwords } from './passwords.ts';
 
 /** Dependencies of finding out who signs in. */
-export type SignInDeps = Accounts & { passwords: Passwords; rateLimiter: RateLimiter };
+export type SignInDeps = Accounts & { passwords: Passwords; signInAttempts: RateLimiter };
 
 /** Who has proven it, and whether the proof is still good. */
 type Proven = Who & { holds: (db: Db) => Promise<boolean> };
@@ -85,11 +85,11 @@ async function byToken({ credentials }: Accounts, accessToken: string): Promise<
 
 /** As long and as often for an account that does not exist as for one that does: nobody learns which there are. */
 async function byPassword(
-  { db, passwords, rateLimiter }: SignInDeps,
+  { db, passwords, signInAttempts }: SignInDeps,
   email: string,
   password: string,
 ): Promise<Proven | null> {
-  rateLimiter.take(`password ${sha256Hex(email)}`, triesPerSecond, 'passwords for this account');
+  signInAttempts.take(`password ${sha256Hex(email)}`, triesPerSecond, 'passwords for this account');
   const known = await findPassword(db, email);
   const isRight = await passwords.verify(password, known?.hash ?? null);
   if (!known || !isRight) return null;

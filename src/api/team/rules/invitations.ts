@@ -73,6 +73,11 @@ export async function removeInvitation(db: Db, team: TeamRecord, invitationId: s
     throw new AtollError('not_found', `There is no invitation ${invitationId} into this team`);
 }
 
+/** Throws `unauthenticated` for a code of which there is no invitation; whether it is good is found out by taking it. */
+export async function requireInvitation(db: Db, code: string): Promise<void> {
+  if ((await teamOfInvitation(db, sha256Hex(code))) === null) throw notGood();
+}
+
 /** Takes the invitation of a code, once. Throws `unauthenticated` where it is not good. `db` is a transaction. */
 export async function takeInvitation({ clock, db }: Deps, code: string): Promise<{ team: TeamRecord; role: Role }> {
   const digest = sha256Hex(code);
@@ -81,10 +86,12 @@ export async function takeInvitation({ clock, db }: Deps, code: string): Promise
   if (teamId !== null) await lockTeam(db, teamId);
   const invitation = await takeInvitationRow(db, digest);
   const team = invitation && (await findTeam(db, { teamId: invitation.teamId }));
-  if (!team || clock() >= invitation.expiresAtUs)
-    throw new AtollError('unauthenticated', 'This invitation is not good: each works once and for 72 hours');
+  if (!team || clock() >= invitation.expiresAtUs) throw notGood();
   return { team, role: invitation.role };
 }
+
+const notGood = () =>
+  new AtollError('unauthenticated', 'This invitation is not good: each works once and for 72 hours');
 
 /**
  * Makes a user a member by an invitation. Throws `unauthenticated`, and `conflict` for a member; the invitation stays
