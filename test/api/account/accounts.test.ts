@@ -115,6 +115,25 @@ onEachDatabase(database => {
     expect((await ask('GET', '/v2/sandboxes', { ...other, 'x-team-id': platform.team.teamId })).status).toBe(401);
   });
 
+  test('a session that ends while its account is made makes none', async () => {
+    await using platform = await Platform.start({ database });
+    const ask = askOf(platform);
+    const { passwords, db, credentials } = platform.api.parts;
+    const code = (await createSignInLink(platform.api.parts, null)).path.split('#')[1];
+    const cookie = cookieOf((await ask('POST', '/session', {}, { code })).headers);
+    const { hash } = passwords;
+    using hashing = spyOn(passwords, 'hash').mockImplementation(async text => {
+      await db.deleteFrom('sessions').execute();
+      credentials.clear();
+      return hash(text);
+    });
+    const account = { name: 'Ada', email: 'ada@example.com', password };
+    const made = await ask('POST', '/session/account', { cookie }, account);
+    expect(hashing).toHaveBeenCalledTimes(1);
+    expect(made).toMatchObject({ status: 401 });
+    expect(await db.selectFrom('users').select('email').where('email', '=', 'ada@example.com').execute()).toEqual([]);
+  });
+
   test('whoever leaves a team, or may less in it, has no key and no invitation left to come back by', async () => {
     await using platform = await Platform.start({ database });
     const { ask, cookie } = await withOperator(platform);

@@ -24,8 +24,8 @@ type Account = { name: string; email: string; password: string };
 
 /**
  * An operator's account for who signed in by the operator's link; the session goes on as a new one of the account.
- * Throws
- * `conflict` for a session that has an account, or where the e-mail address is taken, and `invalid`.
+ * Throws `conflict` for a session that has an account, or where the e-mail address is taken, `unauthenticated` where the
+ * session has ended meanwhile, and `invalid`; of these the session stays where it was.
  */
 export async function createOperatorAccount(
   deps: Deps,
@@ -36,9 +36,11 @@ export async function createOperatorAccount(
   if (session.userId !== null) throw new AtollError('conflict', 'This session has an account already');
   const hash = await deps.passwords.hash(account.password);
   const user = await inTransaction(deps.db, async db => {
+    // First: of two who come at once one gets it, and who was signed out meanwhile makes no account.
+    if (!(await deleteSession(db, session.sessionId)))
+      throw new AtollError('unauthenticated', 'The session of this request has ended');
     const user = await createUser({ ...deps, db }, { ...account, isOperator: true });
     await setPassword(db, user.userId, hash);
-    await deleteSession(db, session.sessionId);
     return user;
   });
   deps.credentials.clear();
@@ -54,10 +56,10 @@ export async function createInvitedAccount(
   { invitation, ...account }: Account & { invitation: string },
   from: From,
 ): Promise<Begun & { user: UserRecord; team: TeamRecord }> {
-  const hash = await deps.passwords.hash(account.password);
-  const made = await inTransaction(deps.db, async db => {
   // A hash takes time and memory, and few are made at once: none for who has no invitation.
   await requireInvitation(deps.db, invitation);
+  const hash = await deps.passwords.hash(account.password);
+  const made = await inTransaction(deps.db, async db => {
     const { team, role } = await takeInvitation({ ...deps, db }, invitation);
     const user = await createUser({ ...deps, db }, account);
     await setPassword(db, user.userId, hash);
