@@ -110,7 +110,7 @@ export type ApiParts = {
   readonly rateLimiter: RateLimiter;
   /** Requests with wrong credentials, by the client's address. */
   readonly wrongCredentials: RateLimiter;
-  /** Attempts to sign in, by the client's address and by account: strangers choose both, and teams are not forgotten. */
+  /** Attempts to sign in, by client and by account: strangers choose both, and push no team out of its memory. */
   readonly signInAttempts: RateLimiter;
   readonly passwords: Passwords;
   /** At which people can sign in too; null where there is none. */

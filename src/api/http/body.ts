@@ -4,6 +4,10 @@ import { parseBoundedJson } from './bounded-json.ts';
 /** The longest request bodies, bytes. A route says which it takes where the usual one is not enough. */
 export const bodyBytesMax = {
   usual: 2 ** 20,
+  /** Nobody counts what strangers send before it is read, and what they may send is short. */
+  strangers: 16_384,
+  /** Two certificates and a token of Kubernetes. */
+  joinCluster: 32_768,
   /** Environment and metadata may have 1.25 MiB, and escapes make JSON of it longer. */
   createSandbox: 4 * 2 ** 20,
   /** A Dockerfile may have a million characters. */
@@ -40,5 +44,5 @@ async function readText(request: Request, bytesMax: number): Promise<{ text: str
 }
 
 function tooLarge(bytesMax: number): AtollError {
-  return new AtollError('too_large', `request body: longer than ${bytesMax} bytes (${bytesMax / 2 ** 20} MiB)`);
+  return new AtollError('too_large', `request body: longer than ${bytesMax} bytes (${bytesMax / 1024} KiB)`);
 }

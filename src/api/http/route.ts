@@ -85,7 +85,7 @@ type RouteSpec<
   bodyOptional?: boolean;
   /** The body is bytes that the handler reads as they come. */
   upload?: boolean;
-  /** The longest body, bytes, where the usual one is too short. */
+  /** The longest body, bytes, where the usual one of all routes, or of those for strangers, is too short. */
   bodyBytesMax?: number;
   /** What a member of the team must be at least. Default: a viewer to read, a developer to change. */
   role?: Role;
@@ -173,7 +173,7 @@ export function route<
     body: spec.body ?? null,
     bodyOptional: spec.bodyOptional ?? false,
     upload: spec.upload ?? false,
-    bodyBytesMax: spec.bodyBytesMax ?? bodyBytesMax.usual,
+    bodyBytesMax: spec.bodyBytesMax ?? (spec.auth === 'none' ? bodyBytesMax.strangers : bodyBytesMax.usual),
     strict: spec.strict ?? spec.auth === 'admin',
     changes,
     durable: spec.durable ?? changes,

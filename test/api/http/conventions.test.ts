@@ -67,6 +67,12 @@ test('a body beyond the limit is refused by its length and by what arrives', asy
     body: { code: 413, message: expect.stringContaining(String(bodyBytesMax.createSandbox)) },
   });
 
+  const stranger = { email: 'ada@example.com', password: 'x'.repeat(bodyBytesMax.strangers) };
+  expect(await call(platform.socketPath, 'POST', '/session', stranger)).toMatchObject({
+    status: 413,
+    body: { message: 'request body: longer than 16384 bytes (16 KiB)' },
+  });
+
   const chunked = await fetch('http://api/v2/sandboxes', {
     unix: platform.socketPath,
     method: 'POST',

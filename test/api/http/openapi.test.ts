@@ -4,6 +4,7 @@ import { expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { examples } from '../../../src/api/http/examples.ts';
+import { documentRoute } from '../../../src/api/operator/http/platform.ts';
 import { document, routes } from '../../../src/api/routes.ts';
 import { Platform } from '../platform.ts';
 
@@ -68,4 +69,13 @@ test('the document is served without a credential', async () => {
   await using platform = await Platform.start();
   const answer = await platform.call('GET', '/openapi.json', undefined, { 'x-api-key': '' });
   expect(answer).toMatchObject({ status: 200, body: { openapi: '3.1.0' } });
+});
+
+test('the document is written as text once, not for each who asks', async () => {
+  let written = 0;
+  const { handle } = documentRoute(() => ({ openapi: String(++written) }));
+  const input = {} as Parameters<typeof handle>[1];
+  expect([(await handle({}, input)).body, (await handle({}, input)).body]).toEqual(
+    Array.from({ length: 2 }, () => expect.objectContaining({ text: '{"openapi":"1"}' })),
+  );
 });

@@ -7,6 +7,7 @@ import {
   ClusterJoinPod,
   ClusterPodJoined,
 } from '../../../protocol/api/cluster.ts';
+import { bodyBytesMax } from '../../http/body.ts';
 import { route } from '../../http/route.ts';
 import { forgetNode, type ForgetDeps } from '../rules/forget.ts';
 import { inviteNode, type JoinDeps, joinNode, joinPod, type PodJoinDeps } from '../rules/join.ts';
@@ -38,6 +39,7 @@ export const joinNodeRoute = route({
   auth: 'none',
   noStore: true,
   body: ClusterJoin,
+  bodyBytesMax: bodyBytesMax.joinCluster,
   responses: { 201: { description: 'The certificate of the machine', schema: ClusterJoined } },
   errors: [401, 409],
   async handle(deps: JoinDeps, { body, audit }) {
@@ -57,6 +59,7 @@ export const joinPodRoute = route({
   auth: 'none',
   noStore: true,
   body: ClusterJoinPod,
+  bodyBytesMax: bodyBytesMax.joinCluster,
   responses: { 201: { description: 'The certificate of the machine', schema: ClusterPodJoined } },
   errors: [401, 409, 429, 503],
   async handle(deps: PodJoinDeps, { body, audit }) {

@@ -19,7 +19,7 @@ export function countWrongCredential(limiter: RateLimiter, address: string, erro
 
 /**
  * The client that an address of a request, as the edge gives it, stands for. Behind a proxy that the edge trusts, it is
- * the last address that the proxy names, and the proxy comes after it; what comes before it the client may have made up.
+ * the last address that the proxy names, and the proxy comes after it; what comes before the client may have made up.
  */
 export function clientOf(address: string): string {
   const addresses = address.split(',').map(text => text.trim());

@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox';
+import { JsonText } from '../../../base/json-text.ts';
 import { freeObject } from '../../../protocol/api/primitives.ts';
 import { route } from '../../http/route.ts';
 import type { Health } from '../../database/health.ts';
@@ -18,8 +19,9 @@ export const health = route({
   },
 });
 
-/** The route that serves the document which is emitted from all routes, this one included. */
+/** The route that serves the document which is emitted from all routes, this one included: written as text once. */
 export function documentRoute(document: () => Record<string, unknown>) {
+  let text: JsonText<Record<string, unknown>> | undefined;
   return route({
     operationId: 'getOpenApi',
     method: 'GET',
@@ -28,7 +30,8 @@ export function documentRoute(document: () => Record<string, unknown>) {
     auth: 'none',
     responses: { 200: { description: 'The OpenAPI document', schema: freeObject() } },
     async handle() {
-      return { status: 200, body: document() };
+      text ??= new JsonText(JSON.stringify(document()));
+      return { status: 200, body: text };
     },
   });
 }

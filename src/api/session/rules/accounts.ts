@@ -24,8 +24,8 @@ type Account = { name: string; email: string; password: string };
 
 /**
  * An operator's account for who signed in by the operator's link; the session goes on as a new one of the account.
- * Throws `conflict` for a session that has an account, or where the e-mail address is taken, `unauthenticated` where the
- * session has ended meanwhile, and `invalid`; of these the session stays where it was.
+ * Throws `conflict` for a session that has an account, or where the e-mail address is taken, `unauthenticated` where
+ * the session has ended meanwhile, and `invalid`; the session stays then.
  */
 export async function createOperatorAccount(
   deps: Deps,

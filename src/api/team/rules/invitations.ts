@@ -73,7 +73,7 @@ export async function removeInvitation(db: Db, team: TeamRecord, invitationId: s
     throw new AtollError('not_found', `There is no invitation ${invitationId} into this team`);
 }
 
-/** Throws `unauthenticated` for a code of which there is no invitation; whether it is good is found out by taking it. */
+/** Throws `unauthenticated` where a code is of no invitation; whether that is good is found out by taking it. */
 export async function requireInvitation(db: Db, code: string): Promise<void> {
   if ((await teamOfInvitation(db, sha256Hex(code))) === null) throw notGood();
 }
