@@ -122,6 +122,14 @@ onEachDatabase(database => {
     expect((await max('sandbox_start_rate')).value).toBeGreaterThan(0);
     await until(async () => (await latestBefore(platform.store.db, platform.team.teamId, nowSeconds() + 120)) === 0);
 
+    // Nobody was seen there yet, and no date is that far.
+    for (const later of [nowSeconds() + 600, Number.MAX_SAFE_INTEGER]) {
+      for (const list of [path, `${path}/templates`])
+        expect(await platform.call('GET', `${list}?start=${later}`)).toMatchObject({ status: 200, body: [] });
+      const highest = await platform.call('GET', `${path}/max?metric=concurrent_sandboxes&start=${later}`);
+      expect(highest).toMatchObject({ status: 200, body: { value: 0 } });
+    }
+
     for (const route of [path, `${path}/max?metric=concurrent_sandboxes`]) {
       expect((await platform.call('GET', route, undefined, { 'x-api-key': other.key })).status).toBe(403);
       expect((await platform.call('GET', route.replace(platform.team.teamId, 'nonsense'))).status).toBe(403);

@@ -35,6 +35,7 @@ export async function readTeamMetrics(
 ): Promise<TeamPoint[]> {
   checkOwn(team, teamId);
   const range = rangeOf(clock, asked);
+  if (range === null) return [];
   const seconds = range.endSeconds - range.startSeconds + 1;
   const stepSeconds = Math.ceil(seconds / teamPointsMax / teamMetricSeconds) * teamMetricSeconds;
   const spans = await teamSpans(db, teamId, range, stepSeconds);
@@ -47,7 +48,10 @@ export async function readTeamMetrics(
   }));
 }
 
-/** The highest value in a range and when it was; 0 at its start where there is none. Throws as `readTeamMetrics`. */
+/**
+ * The highest value in a range and when it was; 0 at its start where there is none, and now where it is yet to come.
+ * Throws as `readTeamMetrics`.
+ */
 export async function readHighestTeamMetric(
   { clock, db }: { clock: Clock; db: Db },
   team: TeamRecord,
@@ -57,6 +61,7 @@ export async function readHighestTeamMetric(
 ): Promise<{ atSeconds: number; value: number }> {
   checkOwn(team, teamId);
   const range = rangeOf(clock, asked);
+  if (range === null) return { atSeconds: nowSecondsOf(clock), value: 0 };
   const highest = await highestOfTeam(db, teamId, range, metric === 'concurrent_sandboxes' ? 'concurrent' : 'starts');
   const atSeconds = Math.max(highest?.atSeconds ?? 0, range.startSeconds);
   const value = highest?.value ?? 0;
@@ -71,7 +76,9 @@ export async function readTemplateUse(
   asked: TimeRange,
 ): Promise<(TemplateUse & { names: TemplateName[] })[]> {
   checkOwn(team, teamId);
-  const used = await mostUsedTemplates(db, teamId, rangeOf(clock, asked), templatesMax);
+  const range = rangeOf(clock, asked);
+  if (range === null) return [];
+  const used = await mostUsedTemplates(db, teamId, range, templatesMax);
   const names = await namesOf(
     db,
     used.map(({ templateId }) => templateId),
@@ -104,10 +111,13 @@ function checkOwn(team: TeamRecord, teamId: string): void {
   if (teamId !== team.teamId) throw new AtollError('forbidden', 'The metrics of another team are not yours to read');
 }
 
-/** The future has no samples: a range ends now at the latest. */
-function rangeOf(clock: Clock, asked: TimeRange): TeamRange {
+/** The future has no samples: a range ends now at the latest, and is null where it begins later. */
+function rangeOf(clock: Clock, asked: TimeRange): TeamRange | null {
   checkRange(asked);
-  const nowSeconds = Math.floor(clock() / microsPerSecond);
-  const endSeconds = Math.min(asked.end ?? nowSeconds, Math.max(nowSeconds, asked.start ?? 0));
+  const nowSeconds = nowSecondsOf(clock);
+  if (asked.start !== undefined && asked.start > nowSeconds) return null;
+  const endSeconds = Math.min(asked.end ?? nowSeconds, nowSeconds);
   return { startSeconds: asked.start ?? Math.max(endSeconds - defaultRangeSeconds, 0), endSeconds };
 }
+
+const nowSecondsOf = (clock: Clock): number => Math.floor(clock() / microsPerSecond);
