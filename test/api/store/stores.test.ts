@@ -11,6 +11,7 @@ import {
   volumesLeft,
 } from '../../../src/api/volume/store/moves.ts';
 import { expect, test } from 'bun:test';
+import { buildLogSource } from '../../../src/api/build/rules/log-stream.ts';
 import { appendBuildLog, buildLogLength, readBuildLog } from '../../../src/api/build/store/log.ts';
 import {
   buildsInStatus,
@@ -51,6 +52,9 @@ import {
   webhooksDue,
 } from '../../../src/api/webhook/store/deliveries.ts';
 import { insertWebhook } from '../../../src/api/webhook/store/webhooks.ts';
+import { findTeam } from '../../../src/api/team/store/team.ts';
+import { assert } from '../../../src/base/error.ts';
+import { logLevels } from '../../../src/protocol/api/template-build.ts';
 import { onEachDatabase } from '../databases.ts';
 import { atOnce, startUs, storeScene } from './scene.ts';
 
@@ -371,5 +375,33 @@ onEachDatabase(database => {
     expect(await messages({ level: 'error', offset: 1, limit: 2 })).toEqual(['line 100', 'line 200']);
     expect(await messages({ backward: true, cursorMs: 1002, limit: 9 })).toEqual(['line 1', 'line 0']);
     expect(await messages({ cursorMs: 2098, limit: 9 })).toEqual(['line 1098', 'line 1099']);
+  });
+
+  test('builds: a stream of one level looks at no line twice', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine } = scene;
+    const buildId = crypto.randomUUID();
+    await insertBuild(db, build(mine.templateId, buildId));
+    const line = (message: string, level: 'info' | 'error') => ({ timestampMs: 1, level, message });
+    await appendBuildLog(db, buildId, 0, [line('a', 'error'), line('b', 'info'), line('c', 'info')]);
+    const team = await findTeam(db, { teamId: mine.teamId });
+    assert(team !== null, 'the scene has it');
+    const source = await buildLogSource(
+      db,
+      team,
+      { templateId: mine.templateId, buildId },
+      { after: 0, level: 'warn' },
+    );
+    const told = async () => (await source.next()).items.map(({ place, item }) => `${place} ${item.message}`);
+    expect(await told()).toEqual(['1 a']);
+    // It would be told now, if it was read again.
+    await db
+      .updateTable('build_log')
+      .set({ level: logLevels.indexOf('error') })
+      .where('number', '=', 1)
+      .execute();
+    expect(await told()).toEqual([]);
+    await appendBuildLog(db, buildId, 3, [line('d', 'error')]);
+    expect(await told()).toEqual(['4 d']);
   });
 });

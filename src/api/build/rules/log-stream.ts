@@ -2,7 +2,7 @@ import type { BuildLogEntry, BuildLogLevel } from '../../../protocol/build.ts';
 import type { Db } from '../../database/db.ts';
 import type { StreamSource } from '../../event/record.ts';
 import type { TeamRecord } from '../../team/record.ts';
-import { readBuildLogBehind } from '../store/log.ts';
+import { buildLogLength, readBuildLogBehind } from '../store/log.ts';
 import { findOwnBuild } from './find.ts';
 
 /** Bounds of streams of builds' logs. */
@@ -31,11 +31,13 @@ export async function buildLogSource(
     async next() {
       // The state first: it ends after the last line was written, so a page read later has that line.
       const { status, reason } = await find();
+      // What is behind the last line of a page that is not full is of lower levels: nobody looks at it again.
+      const length = level ? await buildLogLength(db, buildId) : 0;
       const page = { first, limit: buildLogStreamBounds.pageMax, ...(level && { level }) };
       const lines = await readBuildLogBehind(db, buildId, page);
       const items = lines.map(({ number, entry }) => ({ place: number + 1, item: entry }));
-      first = items.at(-1)?.place ?? first;
       const isMore = lines.length === buildLogStreamBounds.pageMax;
+      first = Math.max(first, items.at(-1)?.place ?? 0, isMore ? 0 : length);
       const isOver = (status === 'ready' || status === 'error') && !isMore;
       return { items, isMore, ...(isOver && { end: { status, ...(reason && { reason }) } }) };
     },
