@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { sql } from 'kysely';
 import type { DurablePauses } from '../../../src/api/blob/rules/pauses.ts';
 import { singleNode } from '../../../src/api/placement/nodes.ts';
 import { autoPauses } from '../../../src/api/sandbox/reconcilers/expiry.ts';
@@ -137,8 +138,9 @@ onEachDatabase(database => {
     const [first, second] = [await platform.createSandbox(), await platform.createSandbox()];
     await platform.api.stop();
     const { db } = platform.store;
-    const isDue = { auto_pause: 1, auto_pause_durability: 'cluster', end_at_us: 1 } as const;
-    await db.updateTable('sandboxes').set(isDue).execute();
+    await db.updateTable('sandboxes').set({ auto_pause: 1, end_at_us: 1 }).execute();
+    // No create gets this without a store, and nothing changes it.
+    await sql`update sandboxes set auto_pause_durability = 'cluster'`.execute(db);
     platform.node.memory = { kept: false, reason: 'no CRIU' };
     const durablePauses = {
       isUsable: true,
