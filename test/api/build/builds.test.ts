@@ -1,8 +1,9 @@
-import { expect, test } from 'bun:test';
+import { expect, spyOn, test } from 'bun:test';
 import { existsSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findBuild } from '../../../src/api/build/store/read.ts';
 import { deleteTemplateRow } from '../../../src/api/template/store/change.ts';
+import { AtollError } from '../../../src/base/error.ts';
 import { onEachDatabase } from '../databases.ts';
 import { call, Platform, until, type Answer } from '../platform.ts';
 import { ScriptedBuilder } from '../scripted-builder.ts';
@@ -202,6 +203,33 @@ onEachDatabase(database => {
     await becomes(last, 'ready');
     expect(await kept()).toEqual([]);
     expect((await platform.call('POST', start)).status).toBe(202);
+  });
+
+  test('a rebuild that is refused leaves the template its name', async () => {
+    const { builder, platform, built, register, start } = await scene(database, { concurrentBuilds: 1 });
+    await using _ = platform;
+    const { templateID } = await built({ name: 'app' });
+    const rebuild = () =>
+      platform.call('POST', `/templates/${templateID}`, { dockerfile: 'FROM debian:12', alias: 'renamed' });
+    const names = async () =>
+      ((await platform.call('GET', '/templates')).body as { templateID: string; names: string[] }[]).find(
+        each => each.templateID === templateID,
+      )?.names;
+    const other = await register({ name: 'other' });
+    expect((await start(other, { fromImage: 'debian:12' })).status).toBe(202);
+    expect((await rebuild()).status).toBe(429);
+    expect(await names()).toEqual(['default/app']);
+    expect((await platform.call('POST', `/templates/${other.templateID}/builds/${other.buildID}/cancel`)).status).toBe(
+      204,
+    );
+    {
+      const away = new AtollError('unavailable', 'The node is away');
+      using _start = spyOn(builder, 'start').mockRejectedValueOnce(away);
+      expect((await rebuild()).status).toBe(503);
+    }
+    expect(await names()).toEqual(['default/app']);
+    expect((await rebuild()).status).toBe(202);
+    expect(await names()).toEqual(['default/renamed']);
   });
 
   test('its team ends a build that waits or runs; one that is ready stays, one that failed too', async () => {

@@ -15,6 +15,7 @@ import type { BuildRequest } from '../record.ts';
 import type { TemplateRecord } from '../../template/record.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { Clock } from '../../../base/clock.ts';
+import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import type { AwaitDeps } from './awaited.ts';
 import type { StartDeps } from './start.ts';
@@ -39,10 +40,15 @@ export async function rebuildTemplate(
     return registerBuild(deps, team, { ...sizes, name, request });
   }
   const { template } = await ownTemplate(deps.db, team, text, 'templateID');
-  if (alias !== undefined) await renameTemplate(deps, team, template, alias);
-  const registered = await registerBuildOf(deps, team, template, { ...sizes, request });
+  const renaming = alias === undefined ? null : renamingOf(deps.clock, team, template, alias);
+  const registered = await registerBuildOf(deps, team, template, { ...sizes, request }, renaming?.rename);
   const build = await findBuild(deps.db, registered.buildId);
-  if (build) await startBuild(deps, team, build, plan);
+  try {
+    if (build) await startBuild(deps, team, build, plan);
+  } catch (error) {
+    if (renaming) await inTransaction(deps.db, renaming.undo);
+    throw error;
+  }
   return registered;
 }
 
@@ -73,20 +79,34 @@ export async function planOfDockerfile(
   };
 }
 
-/** Moves the template's name in the team's namespace. Throws `conflict` where another template has it. */
-async function renameTemplate(
-  { clock, db }: { clock: Clock; db: Db },
-  team: TeamRecord,
-  { templateId }: TemplateRecord,
-  alias: string,
-): Promise<void> {
-  const { name } = parseReference(alias, 'alias');
-  await db.transaction().execute(async db => {
-    const holder = await templateByName(db, team.slug, name);
-    if (holder?.templateId === templateId) return;
-    if (holder) throw new AtollError('conflict', `alias: "${name}" is the name of another template`);
-    for (const old of (await namesOf(db, [templateId])).get(templateId) ?? [])
-      if (old.namespace === team.slug) await unnameTemplate(db, old);
-    await nameTemplate(db, { namespace: team.slug, alias: name, templateId, nowUs: clock() });
-  });
+/**
+ * Moves the template's name in the team's namespace, and back. Throws `invalid`; `rename` throws `conflict` where another
+ * template has the name, and `undo` leaves alone what others have made of it meanwhile. Both take a transaction.
+ */
+function renamingOf(clock: Clock, team: TeamRecord, { templateId }: TemplateRecord, text: string) {
+  const namespace = team.slug;
+  const { name: alias } = parseReference(text, 'alias');
+  const before: string[] = [];
+  let isRenamed = false;
+  return {
+    async rename(db: Db): Promise<void> {
+      const holder = await templateByName(db, namespace, alias);
+      if (holder?.templateId === templateId) return;
+      if (holder) throw new AtollError('conflict', `alias: "${alias}" is the name of another template`);
+      for (const old of (await namesOf(db, [templateId])).get(templateId) ?? []) {
+        if (old.namespace !== namespace) continue;
+        before.push(old.alias);
+        await unnameTemplate(db, old);
+      }
+      await nameTemplate(db, { namespace, alias, templateId, nowUs: clock() });
+      isRenamed = true;
+    },
+    async undo(db: Db): Promise<void> {
+      if (!isRenamed || (await templateByName(db, namespace, alias))?.templateId !== templateId) return;
+      await unnameTemplate(db, { namespace, alias });
+      for (const old of before)
+        if (!(await templateByName(db, namespace, old)))
+          await nameTemplate(db, { namespace, alias: old, templateId, nowUs: clock() });
+    },
+  };
 }

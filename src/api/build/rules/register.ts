@@ -65,12 +65,13 @@ export async function registerBuild(deps: RegisterDeps, team: TeamRecord, asked:
   });
 }
 
-/** Adds a build to a template that is there already, by ID. */
+/** Adds a build to a template that is there already, by ID; in the same transaction, what is to be done `beside` it. */
 export async function registerBuildOf(
   deps: RegisterDeps,
   team: TeamRecord,
   template: TemplateRecord,
   asked: AskedBuild,
+  beside: (db: Db) => Promise<void> = async () => {},
 ): Promise<Registered> {
   const sizes = sizesOf(deps.limitsOf, team, asked);
   await refuseTooMany(deps, team);
@@ -78,6 +79,7 @@ export async function registerBuildOf(
   const buildId = await deps.db.transaction().execute(async db => {
     await lockTeam(db, team.teamId);
     await requireBuildPlace(db, deps.limitsOf, team, false);
+    await beside(db);
     return addBuild(deps.clock, db, template.templateId, {
       ...sizes,
       tags,
