@@ -1,5 +1,8 @@
 import { join } from 'node:path';
 
+/** The uploaded archives, a directory for each team. */
+export const uploadedFiles = 'files';
+
 /** Files of a data directory that a backup copies as they are. */
 export const plainFiles: readonly string[] = [
   'node-id',
@@ -10,7 +13,7 @@ export const plainFiles: readonly string[] = [
   'images.json',
   'shipped-templates.json',
   'tls',
-  'files',
+  uploadedFiles,
 ];
 
 /** Files of a node's directory that are packed with their owners: the authority that sandboxes trust. */

@@ -1,8 +1,18 @@
 import { afterAll, expect, test } from 'bun:test';
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkManifest, writeManifest } from './manifest.ts';
+import { copyPlainFiles } from './plain-files.ts';
 import { sandboxDirectory, sandboxFiles, volumeImage } from './places.ts';
 import { restoreSandboxes } from './sandboxes.ts';
 import { pack, unpackInto } from './tar.ts';
@@ -51,6 +61,21 @@ test('a volume that is being made is not in a backup, which could not be restore
     writeFileSync(join(directory('in-use/node/volumes', name), volumeImage), 'content');
   expect(await packVolumes(join(folder, 'in-use'), directory('staging'))).toEqual([]);
   expect(readdirSync(join(folder, 'staging/volumes'))).toEqual([`${volumeId}.tar`]);
+});
+
+test('an archive that is being uploaded is not in a backup, and whole ones are', () => {
+  const [hash, other] = ['a'.repeat(64), 'b'.repeat(64)];
+  const from = directory('running/files/team');
+  writeFileSync(join(folder, 'running/seed'), 'seed');
+  writeFileSync(join(from, hash), 'whole', { mode: 0o600 });
+  writeFileSync(join(from, `${other}.${crypto.randomUUID()}`), 'ha');
+  symlinkSync('nowhere', join(from, 'c'.repeat(64))); // as one that goes between the list and the copy
+  const staging = directory('plain');
+  copyPlainFiles(join(folder, 'running'), staging);
+  expect(readdirSync(staging).toSorted()).toEqual(['files', 'seed']);
+  expect(readdirSync(join(staging, 'files/team'))).toEqual([hash]);
+  expect(statSync(join(staging, 'files/team')).mode & 0o777).toBe(0o700);
+  expect(statSync(join(staging, 'files/team', hash)).mode & 0o777).toBe(0o600);
 });
 
 test('a link is not restored', async () => {

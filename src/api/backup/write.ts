@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import { syncPath } from '../../base/sync.ts';
@@ -6,7 +6,8 @@ import { requirePair } from '../installation/check.ts';
 import type { Place } from '../installation/place.ts';
 import { linkLayers, pickLayers } from './layers.ts';
 import { writeManifest } from './manifest.ts';
-import { nodeFiles, plainFiles } from './places.ts';
+import { nodeFiles } from './places.ts';
+import { copyPlainFiles } from './plain-files.ts';
 import { packSandboxes, type PackedSandboxes } from './sandboxes.ts';
 import { recordBackup, writeState } from './state.ts';
 import { pack } from './tar.ts';
@@ -78,16 +79,6 @@ export async function writeBackup(
     rmSync(partial, { force: true });
     rmSync(scratch, { recursive: true, force: true });
   }
-}
-
-function copyPlainFiles(dataDir: string, staging: string): void {
-  for (const name of plainFiles)
-    if (existsSync(join(dataDir, name)))
-      cpSync(join(dataDir, name), join(staging, name), {
-        recursive: true,
-        preserveTimestamps: true,
-        dereference: true,
-      });
 }
 
 /** Removes leftovers of backups that were killed. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { registerBuildOf } from '../build/rules/register.ts';
 import { startBuild, type BuildPlan } from '../build/rules/start.ts';
@@ -7,6 +7,7 @@ import { ensurePublicTemplate } from '../template/rules/provision.ts';
 import { resolveBuild } from '../template/rules/reference.ts';
 import { findBuild } from '../build/store/read.ts';
 import { AtollError } from '../../base/error.ts';
+import { newUuid } from '../../base/id.ts';
 import type { BuildSource, BuildState, BuildStep } from '../../protocol/build.ts';
 import type { ShippedDefinition } from '../../protocol/shipped.ts';
 import type { ShippedTemplatesOptions } from './options.ts';
@@ -67,7 +68,10 @@ async function keepFiles({ parts, team, shipped }: ShippedTemplatesOptions, name
   const dir = join(parts.filesDir, team.teamId);
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const path = join(dir, hash);
-  writeFileSync(path, archive, { mode: 0o600 });
+  // As an upload: under its name it is whole, whoever copies it meanwhile.
+  const temporary = `${path}.${newUuid()}`;
+  writeFileSync(temporary, archive, { mode: 0o600 });
+  renameSync(temporary, path);
   if (parts.sharedUploads) {
     await parts.sharedUploads.keep({ teamId: team.teamId, hash }, { path, sizeBytes: archive.length });
     rmSync(path);
