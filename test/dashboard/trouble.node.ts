@@ -66,4 +66,48 @@ describe('what pages keep while something fails, or somebody else changes it', {
     assert.deepEqual([now?.limits['volumes'], now?.limits['snapshots']], [7, 11]);
     assert.deepEqual(signedIn.window.complaints, []);
   });
+
+  test('a terminal begins anew where its shell is gone, says why none can begin, and takes what is typed ahead', async () => {
+    const other = await Sandbox.create('base', { ...signedIn.options, timeoutMs: 900_000 });
+    await page.goto(`/dashboard/sandboxes/${other.sandboxId}/terminal`);
+    const visible = page.locator('.xterm-rows:visible');
+    const connected = page.getByText('connected', { exact: true }).and(page.locator(':visible'));
+    await connected.waitFor();
+    const first = await page.getByText(/^process \d+$/).textContent();
+    // What held this window's place has ended while nobody looked, and its number is another's.
+    await page.evaluate(`for (const key of Object.keys(sessionStorage))
+      if (/^atoll[.]shell[.].*[.]1$/.test(key)) sessionStorage.setItem(key, 'dashboard-of-nobody')`);
+    await page.reload();
+    await page.getByText(/^process \d+$/).waitFor();
+    assert.notEqual(await page.getByText(/^process \d+$/).textContent(), first);
+    await page.keyboard.type('printf "new %s\\n" one\n');
+    await visible.getByText('new one', { exact: true }).waitFor();
+    await page.keyboard.type('exit\n');
+    await page.getByText('the shell has ended').waitFor();
+    await page.reload();
+    await connected.waitFor();
+
+    const shellAs = async (user: string, directory: string) => {
+      await page.getByRole('button', { name: 'Shell as' }).click();
+      const asked = page.getByRole('dialog', { name: 'New shell' });
+      await asked.getByLabel('User', { exact: true }).fill(user);
+      await asked.getByLabel('Directory').fill(directory);
+      await asked.getByRole('button', { name: 'Open' }).click();
+    };
+    await shellAs('root', '/nowhere');
+    await page.getByText('it can’t begin').and(page.locator(':visible')).waitFor();
+    await page.getByText("cwd '/nowhere' does not exist").waitFor();
+    assert.deepEqual(await seriousFindings(page), []);
+
+    let start = () => {};
+    const held = new Promise<void>(resolve => (start = resolve));
+    await page.route('**/process.Process/Start', route => held.then(() => route.continue()));
+    await page.getByRole('button', { name: 'New shell' }).click();
+    await page.getByText('connecting', { exact: true }).and(page.locator(':visible')).waitFor();
+    await page.keyboard.type('printf "typed %s\\n" ahead\n');
+    start();
+    await visible.getByText('typed ahead', { exact: true }).waitFor();
+    await page.unroute('**/process.Process/Start');
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
 });

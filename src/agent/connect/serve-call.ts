@@ -7,7 +7,8 @@ import {
   type UnaryMethod,
   type ClientStreamMethod,
 } from './call.ts';
-import { connectStatus, wireErrorOf, type WireError } from './code.ts';
+import { wireErrorOf, type WireError } from './code.ts';
+import { connectStatus } from '../../protocol/connect-status.ts';
 import { encodeEnd, encodeMessage, parseJson, readMessages } from './envelope.ts';
 import { asMessage } from './message.ts';
 import { Outbox } from './outbox.ts';

@@ -1,3 +1,4 @@
+import { connectStatus } from '../../protocol/connect-status.ts';
 import { ApiFailure, failureOf, withQuery } from './client.ts';
 import type { Query } from './client.ts';
 import { endFlag, joinEnvelope, readEnvelopes } from './envelope.ts';
@@ -46,11 +47,18 @@ export async function* streamAgent<T>(
       yield json as T;
       continue;
     }
-    const { error } = json as { error?: { message?: string } };
-    if (error) throw new ApiFailure(500, error.message ?? 'The stream ended with an error');
+    const { error } = json as { error?: { code?: string; message?: string } };
+    if (error) throw streamFailure(error);
     return;
   }
   throw new ApiFailure(0, 'The connection to the sandbox was lost');
+}
+
+const statuses: ReadonlyMap<string, number> = new Map(Object.entries(connectStatus));
+
+/** The error that the end of a stream tells: its code, with the status that a call with one answer would have had. */
+export function streamFailure({ code = '', message = 'The stream ended with an error' }): ApiFailure {
+  return new ApiFailure(statuses.get(code) ?? connectStatus.unknown, message, code);
 }
 
 /** A file of a sandbox, or writes one. Throws `ApiFailure`. */

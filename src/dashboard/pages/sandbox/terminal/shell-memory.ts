@@ -3,16 +3,22 @@ export type ShellPlace = { sandboxId: string; number: number };
 
 const keyOf = ({ sandboxId, number }: ShellPlace) => `atoll.shell.${sandboxId}.${number}`;
 
-/** The process of the shell that this window had, if any. What it has shown is kept by the sandbox's agent. */
-export function keptShell(place: ShellPlace): number | null {
-  const pid = Number(sessionStorage.getItem(keyOf(place)) ?? '');
-  return Number.isSafeInteger(pid) && pid > 0 ? pid : null;
-}
+/**
+ * The tag of the shell that this window had, if any. What it has shown is kept by the sandbox's agent. Its number may
+ * be another process' by now, where the sandbox was started anew.
+ */
+export const keptShell = (place: ShellPlace): string | null => sessionStorage.getItem(keyOf(place));
+
+/** A tag that no other shell has. */
+export const newShellTag = (): string => `dashboard-${crypto.randomUUID()}`;
 
 /** Keeps a shell for when this window comes back. */
-export const keepShell = (place: ShellPlace, pid: number): void => sessionStorage.setItem(keyOf(place), String(pid));
+export const keepShell = (place: ShellPlace, tag: string): void => sessionStorage.setItem(keyOf(place), tag);
 
-/** Forgets a shell. */
+/** Forgets a shell that has ended; the next one in its place begins as it did. */
+export const forgetEnded = (place: ShellPlace): void => sessionStorage.removeItem(keyOf(place));
+
+/** Forgets a shell, and how it began. */
 export const forgetShell = (place: ShellPlace): void => {
   for (const key of [keyOf(place), startKey(place)]) sessionStorage.removeItem(key);
 };

@@ -5,11 +5,11 @@ import { ApiFailure } from '../../../api/client.ts';
 import { pacedOutput } from './paced-output.ts';
 import { isReport } from './reports.ts';
 import type { ShellSize } from './terminal-search.ts';
-import { forgetShell, keepShell, keptShell, shellStart } from './shell-memory.ts';
+import { forgetEnded, forgetShell, keepShell, keptShell, newShellTag, shellStart } from './shell-memory.ts';
 import type { ShellPlace } from './shell-memory.ts';
 
-/** `lost`: the connection is, and is tried again. `ended`: the shell has ended. */
-export type ShellState = 'connecting' | 'open' | 'lost' | 'ended';
+/** `lost`: the connection is, and is tried again. `ended`: the shell has ended. `refused`: none can begin like this. */
+export type ShellState = 'connecting' | 'open' | 'lost' | 'ended' | 'refused';
 type ShellView = {
   size: () => ShellSize;
   /** Settles once the bytes are shown: what comes faster waits. */
@@ -31,15 +31,53 @@ type ProcessEvent = {
 
 const reconnectMs = 1_500;
 
-/** Asks for a shell of this window, or for the one that has a process. */
-function openingOf(target: Target, place: ShellPlace | null, pid: number | null, size: ShellSize) {
-  if (!place || pid !== null)
-    return { who: target, method: 'process.Process/Connect', message: { process: { pid }, replay: true } };
-  const { user, cwd } = shellStart(place);
-  const envs = { TERM: 'xterm-256color', LANG: 'C.UTF-8' };
-  const process = { cmd: '/bin/bash', args: ['-i', '-l'], envs, ...(cwd !== undefined && { cwd }) };
-  return { who: { ...target, user }, method: 'process.Process/Start', message: { process, pty: { size } } };
+/** Which shell: one of this window's own, by its number, or a process that is looked at. */
+export type ShellChoice = { number: number } | { watched: number };
+
+/** A process of a sandbox. Tags are given once; a number is another's where the sandbox has been started anew. */
+type Selector = { tag: string } | { pid: number };
+
+const [startMethod, connectMethod] = ['process.Process/Start', 'process.Process/Connect'];
+
+/** The process that is shown: another's, or the shell of a place in this window, which may have to begin. */
+function shownProcess(choice: ShellChoice, place: ShellPlace | null) {
+  const kept = place && keptShell(place);
+  let tag = kept ?? newShellTag();
+  let isThere = kept !== null;
+  let pid = 'watched' in choice ? choice.watched : null;
+  const selector = (): Selector => ('watched' in choice ? { pid: choice.watched } : { tag });
+  return {
+    selector,
+    /** Whether it is one that another has, or that has begun and is not known to have ended. */
+    isThere: () => place === null || isThere,
+    pid: () => pid,
+    onStart(started: number) {
+      pid = started;
+      if (!place) return;
+      isThere = true;
+      keepShell(place, tag);
+    },
+    /** Another one begins in its place, if any does. */
+    onEnd() {
+      if (place) forgetEnded(place);
+      [tag, isThere] = [newShellTag(), false];
+    },
+    /** What asks for it. */
+    opening(target: Target, size: ShellSize) {
+      if (!place || isThere)
+        return { who: target, method: connectMethod, message: { process: selector(), replay: true } };
+      const { user, cwd } = shellStart(place);
+      const envs = { TERM: 'xterm-256color', LANG: 'C.UTF-8' };
+      const process = { cmd: '/bin/bash', args: ['-i', '-l'], envs, ...(cwd !== undefined && { cwd }) };
+      return { who: { ...target, user }, method: startMethod, message: { process, pty: { size }, tag } };
+    },
+  };
 }
+
+/** Nothing that was asked in this way will ever begin: no such user, no such directory. Else it may, a little later. */
+const isRefusal = (error: unknown): error is ApiFailure =>
+  error instanceof ApiFailure &&
+  ['invalid_argument', 'not_found', 'permission_denied', 'unauthenticated', 'failed_precondition'].includes(error.code);
 
 const base64Of = (text: string) =>
   btoa(Array.from(new TextEncoder().encode(text), byte => String.fromCharCode(byte)).join(''));
@@ -57,38 +95,45 @@ const nextFrame = () =>
     });
   });
 
-/** Sends one message at a time, so that keys arrive in the order in which they were typed. */
-function inOrder(stopped: AbortSignal, sendOne: (text: string) => Promise<unknown>) {
+/** Characters that wait for a shell to be connected: somebody types ahead, nobody writes a book. */
+const waitingCharactersMax = 65_536;
+
+/** Sends one message at a time, so that keys arrive in the order in which they were typed; while it `isOpen` alone. */
+function inOrder(isOpen: () => boolean, sendOne: (text: string) => Promise<unknown>) {
   let queue = '';
   let sending = false;
+  const send = async () => {
+    if (sending) return;
+    sending = true;
+    while (queue !== '' && isOpen()) {
+      const text = queue;
+      queue = '';
+      await sendOne(text);
+    }
+    sending = false;
+  };
   return {
     add(text: string) {
-      queue += text;
+      if (isOpen() || queue.length + text.length <= waitingCharactersMax) queue += text;
+      void send();
     },
-    async send() {
-      if (sending) return;
-      sending = true;
-      while (queue !== '' && !stopped.aborted) {
-        const text = queue;
-        queue = '';
-        await sendOne(text);
-      }
-      sending = false;
+    /** Sends what has waited. */
+    resume: () => void send(),
+    clear() {
+      queue = '';
     },
   };
 }
 
-const resizeShell = (target: Target, pid: number, size: ShellSize) =>
-  callAgent(target, 'process.Process/Update', { process: { pid }, pty: { size } }).catch(() => undefined);
+const resizeShell = (target: Target, process: Selector, size: ShellSize) =>
+  callAgent(target, 'process.Process/Update', { process, pty: { size } }).catch(() => undefined);
 
-const typeInto = (target: Target, pid: number | null, text: string) =>
-  callAgent(target, 'process.Process/SendInput', { process: { pid }, input: { pty: base64Of(text) } });
+const typeInto = (target: Target, process: Selector, text: string) =>
+  callAgent(target, 'process.Process/SendInput', { process, input: { pty: base64Of(text) } });
 
 /** Ends a shell, which may have ended by itself. */
-const killShell = (target: Target, pid: number) =>
-  callAgent(target, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGKILL' }).catch(
-    () => undefined,
-  );
+const killShell = (target: Target, process: Selector) =>
+  callAgent(target, 'process.Process/SendSignal', { process, signal: 'SIGNAL_SIGKILL' }).catch(() => undefined);
 
 /** What a process has written. Without a terminal of its own, nobody has put the returns before its new lines. */
 function shownBytes({ pty, stdout, stderr }: { pty?: string; stdout?: string; stderr?: string }): Uint8Array {
@@ -98,20 +143,10 @@ function shownBytes({ pty, stdout, stderr }: { pty?: string; stdout?: string; st
   );
 }
 
-/** Which shell: one of this window's own, by its number, or a process that is looked at. */
-export type ShellChoice = { number: number } | { watched: number };
-
-/**
- * Opens a shell of this window in a sandbox, or goes on with it where this window had it. One that is only watched gets
- * no keys and no size from here, and goes on when one leaves.
- */
-export function openShell(target: Target, choice: ShellChoice, view: ShellView) {
-  const stop = new AbortController();
-  const place = 'number' in choice ? { sandboxId: target.sandboxId, number: choice.number } : null;
-  let pid = 'watched' in choice ? choice.watched : place && keptShell(place);
-  /** Bytes of what is shown again that are to come. What programs asked the terminal then gets no answer now. */
+/** What a shell writes, as it is shown. What is shown again has asked the terminal things that get no answer now. */
+function shownOutput(view: ShellView) {
+  /** Bytes of what is shown again that are to come. */
   let toReplay = 0;
-
   const show = pacedOutput({
     async show(bytes) {
       await view.onOutput(bytes);
@@ -120,64 +155,87 @@ export function openShell(target: Target, choice: ShellChoice, view: ShellView) 
     frame: nextFrame,
     onMuch: view.onMuch,
   });
-  const follow = async (): Promise<'ended' | 'lost'> => {
-    const { who, method, message } = openingOf(target, place, pid, view.size());
+  return {
+    show,
+    onReplay(bytes: number) {
+      toReplay = bytes;
+    },
+    isReplaying: () => toReplay > 0,
+  };
+}
+
+/**
+ * Opens a shell of this window in a sandbox, or goes on with it where this window had it. One that is only watched gets
+ * no keys and no size from here, and goes on when one leaves.
+ */
+export function openShell(target: Target, choice: ShellChoice, view: ShellView) {
+  const stop = new AbortController();
+  const place = 'number' in choice ? { sandboxId: target.sandboxId, number: choice.number } : null;
+  const process = shownProcess(choice, place);
+  let state: ShellState = 'connecting';
+  const output = shownOutput(view);
+  const setState = (next: ShellState, why?: string) => {
+    state = next;
+    view.onState(next, why);
+  };
+  const keys = inOrder(
+    () => state === 'open' && !stop.signal.aborted,
+    text => typeInto(target, process.selector(), text).catch((error: Error) => view.onState('lost', error.message)),
+  );
+  const resize = (size: ShellSize) =>
+    void (place && process.isThere() && resizeShell(target, process.selector(), size));
+  const follow = async (): Promise<void> => {
+    const { who, method, message } = process.opening(target, view.size());
     for await (const { event } of streamAgent<ProcessEvent>(who, method, message, stop.signal)) {
       if (event?.start) {
-        pid = event.start.pid;
-        if (place) keepShell(place, pid);
-        toReplay = event.start.replayed ?? 0;
-        if (method === 'process.Process/Connect') view.onReplay();
-        view.onState('open', `process ${pid}`);
-        void resize(view.size());
+        process.onStart(event.start.pid);
+        output.onReplay(event.start.replayed ?? 0);
+        if (method === connectMethod) view.onReplay();
+        setState('open', `process ${event.start.pid}`);
+        resize(view.size());
+        keys.resume();
       }
-      if (event?.data) await show(shownBytes(event.data));
+      if (event?.data) await output.show(shownBytes(event.data));
       if (event?.end) {
-        view.onState('ended', event.end.status ?? '');
-        return 'ended';
+        process.onEnd();
+        return setState('ended', event.end.status ?? '');
       }
     }
-    return 'lost';
   };
-  const run = async () => {
-    while (!stop.signal.aborted) {
-      try {
-        if ((await follow()) === 'ended') return;
-      } catch (error) {
-        if (stop.signal.aborted) return;
-        // The sandbox was started anew since, and its processes are gone.
-        if (error instanceof ApiFailure && error.status === 404) {
-          if (!place) return view.onState('ended', 'This process is not there any more');
-          pid = null;
-        }
-        view.onState('lost', error instanceof Error ? error.message : '');
-      }
-      await new Promise(resolve => setTimeout(resolve, reconnectMs));
-    }
+  const onFailure = (error: Error) => {
+    const isRefused = isRefusal(error);
+    if (isRefused && !process.isThere()) return setState('refused', error.message);
+    if (!isRefused || error.code !== 'not_found') return setState('lost', error.message);
+    if (!place) return setState('ended', 'This process is not there any more');
+    // The sandbox was started anew since, and its processes are gone. What was typed was meant for that shell.
+    keys.clear();
+    process.onEnd();
+    return setState('lost', 'The shell is not there any more: another one begins');
   };
-  const keys = inOrder(stop.signal, text =>
-    typeInto(target, pid, text).catch((error: Error) => view.onState('lost', error.message)),
-  );
-  const resize = (size: ShellSize) => (pid === null || !place ? undefined : resizeShell(target, pid, size));
-  void run();
+  void untilDone(stop.signal, async () => {
+    await follow().catch(error => void (stop.signal.aborted || onFailure(error)));
+    return state === 'ended' || state === 'refused';
+  });
   return {
     type(text: string) {
-      if (!place || (toReplay > 0 && isReport(text))) return;
-      keys.add(text);
-      if (pid !== null) void keys.send();
+      if (place && state !== 'ended' && state !== 'refused' && !(output.isReplaying() && isReport(text)))
+        keys.add(text);
     },
-    resize: (size: ShellSize) => void resize(size),
+    resize,
     /** Its process; null while it is not known. */
-    process: () => pid,
+    process: () => process.pid(),
     /** Ends the shell and what runs in it. */
     async end() {
       stop.abort();
-      if (!place) return;
-      forgetShell(place);
-      if (pid !== null) await killShell(target, pid);
-      pid = null;
+      if (place) forgetShell(place);
+      if (place && process.isThere()) await killShell(target, process.selector());
     },
     /** Leaves the shell running. */
     leave: () => stop.abort(),
   };
+}
+
+/** Does something again and again, with a pause, until it says that it is done, or `signal`. */
+async function untilDone(signal: AbortSignal, once: () => Promise<boolean>): Promise<void> {
+  while (!signal.aborted && !(await once())) await new Promise(resolve => setTimeout(resolve, reconnectMs));
 }

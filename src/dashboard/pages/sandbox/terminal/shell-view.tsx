@@ -15,6 +15,7 @@ const states: Record<ShellState, { text: string; tone: Tone }> = {
   open: { text: 'connected', tone: 'ok' },
   ended: { text: 'the shell has ended', tone: 'idle' },
   lost: { text: 'connecting again', tone: 'warn' },
+  refused: { text: 'it can’t begin', tone: 'danger' },
 };
 
 /** The address at which a shell is watched. */
