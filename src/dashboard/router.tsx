@@ -1,5 +1,6 @@
 import { createRootRoute, createRoute, createRouter, redirect, retainSearchParams } from '@tanstack/react-router';
 import { Shell } from './layout/shell.tsx';
+import { Failed } from './pages/failed.tsx';
 import { Join } from './pages/join.tsx';
 import { NotFound } from './pages/not-found.tsx';
 import { readSandboxesSearch } from './pages/sandboxes/search.ts';
@@ -75,5 +76,10 @@ export function createAppRouter() {
     ...elsewhere,
     shell.addChildren([sandboxes, ...pageRoutes(shell)]),
   ]);
-  return createRouter({ routeTree: tree, basepath: '/dashboard', scrollRestoration: true });
+  return createRouter({
+    routeTree: tree,
+    basepath: '/dashboard',
+    scrollRestoration: true,
+    defaultErrorComponent: Failed,
+  });
 }

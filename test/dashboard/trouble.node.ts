@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { Sandbox } from 'e2b';
 import type { Page, Route } from 'playwright-core';
-import { noBrowser, seriousFindings } from './support/browser.ts';
+import { noBrowser, openWindow, seriousFindings } from './support/browser.ts';
 import { startSignedIn } from './support/signed-in.ts';
 import type { SignedIn } from './support/signed-in.ts';
 
@@ -109,5 +109,42 @@ describe('what pages keep while something fails, or somebody else changes it', {
     await visible.getByText('typed ahead', { exact: true }).waitFor();
     await page.unroute('**/process.Process/Start');
     assert.deepEqual(signedIn.window.complaints, []);
+  });
+
+  test('who is in no team is told so, on every page of a team; a page that cannot be drawn leaves the frame', async () => {
+    const { userID } = (await ask('POST', '/admin/users', { name: 'Newcomer' })) as { userID: string };
+    const { path } = (await ask('POST', '/admin/sign-in-links', { userID })) as { path: string };
+    const guest = await openWindow(signedIn.browser, signedIn.platform.ready.url);
+    await guest.page.goto(path);
+    await guest.page.getByText('Newcomer · ').waitFor();
+    for (const at of ['/sandboxes', '/members', `/sandboxes/${sandbox.sandboxId}/logs`]) {
+      await guest.page.goto(`/dashboard${at}`);
+      await guest.page.getByRole('heading', { name: 'You are in no team' }).waitFor();
+      assert.deepEqual(await seriousFindings(guest.page), []);
+    }
+    await guest.page.getByRole('link', { name: 'Account' }).click();
+    await guest.page.getByRole('heading', { level: 1, name: 'Newcomer' }).waitFor();
+
+    await page.goto('/dashboard/operator/teams');
+    await page.getByRole('button', { name: 'Add Newcomer to a team' }).click();
+    await page.getByRole('dialog').getByLabel('Team').press('ArrowDown');
+    assert.deepEqual(await seriousFindings(page), []);
+    await page
+      .getByRole('dialog')
+      .getByRole('button', { name: /^Add to / })
+      .click();
+    await page.getByText('Joined', { exact: true }).waitFor();
+    await guest.page.goto('/dashboard/members');
+    await guest.page.getByRole('row').filter({ hasText: 'Newcomer' }).waitFor();
+    await guest.context.close();
+
+    await page.route('**/api-keys', route => route.fulfill({ json: [{}] }));
+    await page.goto('/dashboard/keys');
+    await page.getByRole('heading', { level: 1, name: 'This page has failed' }).waitFor();
+    assert.deepEqual(await seriousFindings(page), []);
+    await page.unroute('**/api-keys');
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('heading', { level: 1, name: 'API keys' }).waitFor();
+    signedIn.window.complaints.splice(0);
   });
 });

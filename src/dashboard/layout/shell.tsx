@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { Link, Outlet, useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, Outlet, useMatchRoute, useNavigate, useSearch } from '@tanstack/react-router';
 import { Clock, CodeXml, Globe, LogOut, Menu, Monitor, Moon, Search, Sun } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import type { Session } from '../../protocol/api/session.ts';
@@ -17,6 +17,7 @@ import type { Destination } from './destinations.ts';
 import { Logo } from './logo.tsx';
 import { Palette } from './palette.tsx';
 import { Shortcuts } from './shortcuts.tsx';
+import { NoTeam } from './no-team.tsx';
 import { nextTheme, rememberedTheme, showTheme } from './theme.ts';
 
 /** Finds out who is signed in and shows the frame of all pages, or the way to sign in. */
@@ -51,6 +52,8 @@ function Frame({ viewer }: { viewer: Viewer }) {
   const [open, setOpen] = useState(false);
   const [seeking, setSeeking] = useState(false);
   const { team, session } = viewer;
+  const isOn = useMatchRoute();
+  const isPersonal = [...destinations.account, ...destinations.operator].some(({ to }) => isOn({ to, fuzzy: true }));
   return (
     <ViewerContext value={viewer}>
       <ShownCalls>
@@ -84,9 +87,7 @@ function Frame({ viewer }: { viewer: Viewer }) {
           </nav>
           <div className="beside-rail">
             <CallsNote />
-            <Proofs>
-              <Outlet />
-            </Proofs>
+            <Proofs>{team || isPersonal ? <Outlet /> : <NoTeam />}</Proofs>
           </div>
         </div>
         <Shortcuts />

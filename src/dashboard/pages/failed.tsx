@@ -1,0 +1,12 @@
+import type { ErrorComponentProps } from '@tanstack/react-router';
+import { Page } from '../parts/page.tsx';
+import { Problem } from '../parts/bits.tsx';
+
+/** Stands where a page could not be drawn: the frame around it goes on. */
+export function Failed({ error }: ErrorComponentProps) {
+  return (
+    <Page title="This page has failed">
+      <Problem error={error instanceof Error ? error : new Error(String(error))} onRetry={() => location.reload()} />
+    </Page>
+  );
+}
