@@ -88,16 +88,19 @@ type UserActionsProps = {
 };
 
 function UserActions({ user: { name, operator }, teams, onJoin, onChange, onSignIn }: UserActionsProps) {
+  const [isJoining, setJoining] = useState(false);
   return (
     <span className="row" style={{ justifyContent: 'flex-end', flexWrap: 'nowrap' }}>
-      <select aria-label={`Add ${name} to a team`} value="" onChange={event => onJoin(event.target.value)}>
-        <option value="">Add to a team…</option>
-        {teams.map(team => (
-          <option key={team.teamID} value={team.teamID}>
-            {team.name}
-          </option>
-        ))}
-      </select>
+      <button
+        type="button"
+        className="button tiny"
+        aria-label={`Add ${name} to a team`}
+        disabled={teams.length === 0}
+        onClick={() => setJoining(true)}
+      >
+        Add to a team
+      </button>
+      {isJoining && <JoinDialog name={name} teams={teams} onJoin={onJoin} onClose={() => setJoining(false)} />}
       <button type="button" className="button tiny" onClick={() => onChange({ operator: !operator })}>
         {operator ? 'Not operator' : 'Make operator'}
       </button>
@@ -105,6 +108,36 @@ function UserActions({ user: { name, operator }, teams, onJoin, onChange, onSign
         Sign-in link
       </button>
     </span>
+  );
+}
+
+type JoinProps = Pick<UserActionsProps, 'teams' | 'onJoin'> & { name: string; onClose: () => void };
+
+/** Asks which team somebody is added to. */
+function JoinDialog({ name, teams, onJoin, onClose }: JoinProps) {
+  const [chosen, setChosen] = useState(teams[0]?.teamID ?? '');
+  const team = teams.find(({ teamID }) => teamID === chosen) ?? teams[0];
+  return (
+    <Dialog
+      title={`Add ${name} to a team`}
+      onClose={onClose}
+      onSubmit={() => {
+        onClose();
+        if (team) onJoin(team.teamID);
+      }}
+    >
+      <label className="field">
+        <span>Team</span>
+        <select value={team?.teamID} onChange={event => setChosen(event.target.value)}>
+          {teams.map(({ teamID, name }) => (
+            <option key={teamID} value={teamID}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <DialogFooter action={`Add to ${team?.name ?? ''}`} onClose={onClose} />
+    </Dialog>
   );
 }
 

@@ -1,16 +1,17 @@
-import { Plus } from 'lucide-react';
+import { Pencil, Plus } from 'lucide-react';
 import { useState } from 'react';
-import { roles } from '../../../protocol/api/member.ts';
 import type { Role } from '../../../protocol/api/member.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
 import { useMay } from '../../api/session.tsx';
 import { Ago, Badge, Empty } from '../../parts/bits.tsx';
+import { Dialog, DialogFooter } from '../../parts/dialog.tsx';
 import { DeleteButton } from '../../parts/delete-button.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
 import { Invitations } from './invitations.tsx';
 import { Invite } from './invite.tsx';
+import { RoleFields } from './role-fields.tsx';
 
 type Member = { userID: string; name: string; email: string | null; role: Role; since: string };
 
@@ -54,7 +55,7 @@ export function Members() {
                 name: 'Role',
                 of: ({ userID, name, role }) =>
                   mayChange ? (
-                    <RoleChoice
+                    <MemberRole
                       name={name}
                       role={role}
                       onChange={role => change.mutate({ method: 'PATCH', path: `/members/${userID}`, body: { role } })}
@@ -84,14 +85,39 @@ export function Members() {
   );
 }
 
-type RoleChoiceProps = { name: string; role: Role; onChange: (role: string) => void };
+type MemberRoleProps = { name: string; role: Role; onChange: (role: Role) => void };
 
-function RoleChoice({ name, role, onChange }: RoleChoiceProps) {
+/** The role of a member, and another one after a question: a list would take what one only passes. */
+function MemberRole({ name, role, onChange }: MemberRoleProps) {
+  const [isAsking, setAsking] = useState(false);
   return (
-    <select aria-label={`Role of ${name}`} value={role} onChange={event => onChange(event.target.value)}>
-      {roles.map(one => (
-        <option key={one}>{one}</option>
-      ))}
-    </select>
+    <>
+      <button
+        type="button"
+        className="button bare tiny"
+        aria-label={`Role of ${name}: ${role}`}
+        onClick={() => setAsking(true)}
+      >
+        {role} <Pencil size={13} aria-hidden />
+      </button>
+      {isAsking && <RoleDialog name={name} role={role} onChange={onChange} onClose={() => setAsking(false)} />}
+    </>
+  );
+}
+
+function RoleDialog({ name, role, onChange, onClose }: MemberRoleProps & { onClose: () => void }) {
+  const [next, setNext] = useState(role);
+  return (
+    <Dialog
+      title={`Role of ${name}`}
+      onClose={onClose}
+      onSubmit={() => {
+        onClose();
+        if (next !== role) onChange(next);
+      }}
+    >
+      <RoleFields role={next} onChange={setNext} />
+      <DialogFooter action={next === role ? `Stay ${role}` : `Make ${name} ${next}`} onClose={onClose} />
+    </Dialog>
   );
 }
