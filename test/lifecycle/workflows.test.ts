@@ -4,11 +4,14 @@ import { silentLog } from '../../src/base/telemetry/log.ts';
 import { reconcileNodes } from '../../src/api/sandbox/reconcilers/adoption.ts';
 import { reconcileLeftovers } from '../../src/api/sandbox/reconcilers/leftovers.ts';
 import { beginPause } from '../../src/api/sandbox/store/pause.ts';
+import { outcomeUnknown } from '../../src/api/database/postgres/driver.ts';
+import { AtollError } from '../../src/base/error.ts';
 import { findSandbox } from '../../src/api/sandbox/store/read.ts';
 import { pauseSandboxSteps } from '../../src/api/sandbox/workflows/pause-steps.ts';
 import { resumeSandboxSteps } from '../../src/api/sandbox/workflows/resume-steps.ts';
 import { runWorkflow } from '../../src/api/sandbox/workflows/run.ts';
 import type { Step } from '../../src/api/sandbox/workflows/run.ts';
+import { snapshotSandbox } from '../../src/api/snapshot/workflows/take.ts';
 import { snapshotSandboxSteps } from '../../src/api/sandbox/workflows/snapshot-steps.ts';
 import { onEachDatabase } from '../api/databases.ts';
 import { Platform } from '../api/platform.ts';
@@ -156,6 +159,25 @@ onEachDatabase(database => {
       expect(await whereabouts(platform, id)).toMatchObject(after);
     });
   }
+
+  test('the memory of a snapshot goes where it was not recorded, and stays where nobody knows whether it was', async () => {
+    await using platform = await Platform.start({ database });
+    const { sandboxID: id } = await platform.createSandbox();
+    const { parts } = platform.api;
+    const left = async (error: AtollError) => {
+      let asked = 0;
+      // Asked before anything is done, and again in the transaction that records it.
+      const limitsOf: typeof parts.limitsOf = team => {
+        if (++asked > 1) throw error;
+        return parts.limitsOf(team);
+      };
+      await expect(snapshotSandbox({ ...parts, limitsOf }, platform.team, id, {})).rejects.toBe(error);
+      return (await platform.node.listSnapshots()).length;
+    };
+    expect(await left(new AtollError('unavailable', 'the database is away'))).toBe(0);
+    const detail = outcomeUnknown;
+    expect(await left(new AtollError('unavailable', 'the database did not answer', { detail }))).toBe(1);
+  });
 
   test('what a crash has left in a transition becomes what its node says it is', async () => {
     await using platform = await Platform.start({ database });

@@ -2,6 +2,7 @@ import { AtollError } from '../../../base/error.ts';
 import { newTemplateId, newUuid, isUuid } from '../../../base/id.ts';
 import { findBuild } from '../../build/store/read.ts';
 import type { Db } from '../../database/db.ts';
+import { isOutcomeUnknown } from '../../database/postgres/driver.ts';
 import { recordSandboxEvent } from '../../sandbox/store/events.ts';
 import { templateByName } from '../../template/store/resolve.ts';
 import { addReadyBuild, insertTemplate, nameTemplate } from '../../template/store/write.ts';
@@ -50,10 +51,12 @@ export async function snapshotSandbox(
   try {
     return await record(deps, team, sandbox, { wanted, taken, config });
   } catch (error) {
-    await deps.nodes
-      .get(sandbox.nodeId)
-      .deleteSnapshot(taken.snapshotId)
-      .catch(() => {}); // the reconciler does it
+    // Where nobody knows whether it was recorded, it may be needed: the reconciler removes what is not.
+    if (!isOutcomeUnknown(error))
+      await deps.nodes
+        .get(sandbox.nodeId)
+        .deleteSnapshot(taken.snapshotId)
+        .catch(() => {}); // the reconciler does it
     throw error;
   }
 }
