@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { sealedBytes, sealFrames } from '../../../base/crypto/frames.ts';
 import { AtollError } from '../../../base/error.ts';
+import { syncPath } from '../../../base/sync.ts';
 import type { PauseFacts, SnapshotCarrier } from '../../../protocol/cluster.ts';
 import type { MemoryFacts } from '../../../protocol/node.ts';
 import type { Drivers } from '../../drivers/drivers.ts';
@@ -89,6 +90,8 @@ async function keepArrived(
   writeManifest(folder, { ...manifest, facts });
   await writeChecksums(parts, folder);
   mkdirSync(parts.layout.snapshots, { recursive: true, mode: 0o700 });
+  // On the disk before it has its name, by which it is trusted.
+  await makeDurable(parts, folder);
   renameSync(folder, directory);
-  await makeDurable(parts, directory);
+  await syncPath(parts.layout.snapshots);
 }
