@@ -41,7 +41,7 @@ export function createCrunDriver(options: DriverHost): Driver {
   const crun = [crunProgram, '--root', layout.runtimeState, '--cgroup-manager=cgroupfs'];
   const ownFiles = createOwnFiles();
   const ownFilesOf = (slot: Slot) => join(layout.ownFiles, slot.name);
-  let sealed: Promise<unknown> | undefined;
+  const seal = sealing(helper);
   cgroups.makeParent(cgroupRoot);
   makeDirectories(layout);
 
@@ -55,7 +55,7 @@ export function createCrunDriver(options: DriverHost): Driver {
       mkdirSync(bundle, { recursive: true });
       const ownFilesDir = this.makeOwnFiles(slot, { bootId, resources });
       writeConfig(options, bundle, { slot, resources, ownFilesDir, cgroupPath: cgroupOf(slot), host });
-      await (sealed ??= sealProgram(helper));
+      await seal();
       const run = [...crun, 'run', '--detach', '--pid-file', pidFile, '--bundle', bundle, slot.name];
       const argv = [...namespaceOwner(options.helperBinary, slot.baseId), freshClock, ...run];
       const started = await helper.start(slot.name, argv, { timeoutMs: runTimeoutMs, stdin: controlToken });
@@ -149,6 +149,16 @@ function throwMountError(error: unknown, path: string): never {
     `a volume can't be mounted at ${path}: a symbolic link or a file is on the way there`,
     { cause: error },
   );
+}
+
+/** Seals the runtime, once for all starts. Where that fails, the next one tries again. */
+function sealing(helper: Helper): () => Promise<void> {
+  let sealed: Promise<void> | undefined;
+  return () =>
+    (sealed ??= sealProgram(helper).catch((error: unknown) => {
+      sealed = undefined;
+      throw error;
+    }));
 }
 
 /**

@@ -118,7 +118,12 @@ async function showAgent(parts: RestoredParts, agentDir: string): Promise<string
   if (!agentsShown.has(agentDir)) {
     mkdirSync(mountPoint, { recursive: true });
     agentsShown.add(agentDir);
-    await helper.call('show', { directory: agentDir, at: mountPoint });
+    try {
+      await helper.call('show', { directory: agentDir, at: mountPoint });
+    } catch (error) {
+      agentsShown.delete(agentDir);
+      throw error;
+    }
   }
   return mountPoint;
 }
