@@ -10,17 +10,10 @@ import { dial } from './network/dial.ts';
 import type { Egress } from './network/egress/egress.ts';
 import { memoryAbilityOf, type CheckpointSupport } from './sandbox/keep/checkpoint-support.ts';
 import { createSandbox, type CreateParts } from './sandbox/lifecycle/create.ts';
-import { killSandbox } from './sandbox/lifecycle/end.ts';
+import { killSandbox, type KillParts } from './sandbox/lifecycle/end.ts';
 import { pausedSummaryOf, pauseSandbox } from './sandbox/lifecycle/pause.ts';
 import { resumeSandbox, type ResumeParts } from './sandbox/lifecycle/resume.ts';
-import {
-  listSetAside,
-  removeSetAside,
-  setAside,
-  takeBack,
-  type RemoveParts,
-  type SetAsideParts,
-} from './sandbox/lifecycle/set-aside.ts';
+import { listSetAside, removeSetAside, setAside, takeBack, type SetAsideParts } from './sandbox/lifecycle/set-aside.ts';
 import { updateNetwork, type UpdateParts } from './sandbox/lifecycle/update-network.ts';
 import { withdrawExecution } from './sandbox/lifecycle/withdraw.ts';
 import type { Incidents } from './sandbox/incidents.ts';
@@ -38,7 +31,7 @@ import { volumeProtocolOf, type VolumeParts } from './volumes/protocol.ts';
 type ProtocolParts = CreateParts &
   ResumeParts &
   SetAsideParts &
-  RemoveParts &
+  KillParts &
   UpdateParts &
   SnapshotParts &
   VolumeParts & {

@@ -77,17 +77,10 @@ export async function adoptSandboxes(parts: AdoptParts): Promise<{ adopted: numb
   return { adopted: adopted.length, removed: leftovers.length, paused: sandboxes.paused().length };
 }
 
-/** Removes what is left of a slot of which it is not known who has it, and makes it free. */
-export async function releaseLeftover(
-  { drivers, slotHost }: Pick<AdoptParts, 'drivers' | 'slotHost'>,
-  slot: Slot,
-): Promise<void> {
-  await slotHost.release(slot, drivers.keepersOf(slot.number));
-}
-
 /** What can't be removed now is tried again behind the start: it holds its slot and nobody else. */
 async function releaseNowOrLater(parts: AdoptParts, slot: Slot): Promise<void> {
-  const release = () => releaseLeftover(parts, slot);
+  // It is not known who has it.
+  const release = () => parts.slotHost.release(slot, parts.drivers.keepersOf(slot.number));
   try {
     await release();
   } catch (error) {

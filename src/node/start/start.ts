@@ -10,7 +10,7 @@ import type { ExecutionRef } from '../../protocol/node.ts';
 import type { Node, NodeOptions } from './options.ts';
 import { openRooms } from './open-rooms.ts';
 import { protocolOf } from '../protocol.ts';
-import { adoptSandboxes, releaseLeftover } from '../sandbox/adopt.ts';
+import { adoptSandboxes } from '../sandbox/adopt.ts';
 import { createCarrier } from '../sandbox/carry/carrier.ts';
 import { createDraftCarrier } from '../sandbox/carry/draft-carrier.ts';
 import { Drafts } from '../sandbox/carry/drafts.ts';
@@ -69,7 +69,6 @@ export async function startNode(
     thaw: thaw.bind(null, started),
     keep: keepSandbox.bind(null, started),
     discardMemory: (sandboxId: string) => discardMemory(rooms.records, sandboxId, rooms.log),
-    releaseLeftover: releaseLeftover.bind(null, rooms),
   };
   const carried = await carriage(rooms, checkpoints);
   const builds = composeBuilds(started, options.builds);
@@ -102,7 +101,7 @@ export async function startNode(
       steps.defer(() => rooms.cleanups.stop());
       steps.defer(() => dropAllFrozen(rooms));
       steps.defer(async () => void (await Promise.all(every.map(target => killSandbox(rooms, target)))));
-      for (const { sandboxId } of unreadable) steps.defer(() => removeSetAside(lifecycle, sandboxId));
+      for (const { sandboxId } of unreadable) steps.defer(() => removeSetAside(rooms, sandboxId));
       steps.defer(async () => pool?.stop());
       steps.defer(() => builds.stop());
       await steps.disposeAsync();

@@ -4,6 +4,7 @@ import type { Driver } from '../../../src/node/drivers/driver.ts';
 import { slotOf } from '../../../src/node/layout.ts';
 import type { NetworkNamespace } from '../../../src/node/native/netns.ts';
 import type { KeepSource, KeepWhat } from '../../../src/node/sandbox/keep/keep-sandbox.ts';
+import type { KillParts } from '../../../src/node/sandbox/lifecycle/end.ts';
 import type { CreateParts } from '../../../src/node/sandbox/lifecycle/create.ts';
 import type { ResumeParts } from '../../../src/node/sandbox/lifecycle/resume.ts';
 import type { SetAsideParts } from '../../../src/node/sandbox/lifecycle/set-aside.ts';
@@ -23,7 +24,7 @@ type FakeProcesses = Processes & { sandboxId: string; state: 'running' | 'frozen
 
 /** What all that a lifecycle needs of a host comes to, where each step of it may fail, hang or lose the processes. */
 export type FaultyHost = {
-  parts: CreateParts & ResumeParts & SetAsideParts & UpdateParts;
+  parts: CreateParts & ResumeParts & SetAsideParts & UpdateParts & KillParts;
   sandboxes: Sandboxes;
   /** Every set of processes that was started and has not ended. */
   alive(): FakeProcesses[];
@@ -87,19 +88,25 @@ export function createFaultyHost(next: (step: string) => Fault, ticks: () => num
       noted.set(record.sandboxId, record);
     },
     forget: (sandboxId: string) => void noted.delete(sandboxId),
-    remove: async () => step('remove').catch(() => {}),
+    remove: async () => step('remove'),
   };
 
   const parts: FaultyHost['parts'] = {
     sandboxes,
+    drivers: { keepersOf: () => [] },
     log: silentLog,
     logs: { write: () => {}, follow: () => {}, catchUp: async () => {}, leave: async () => {} },
     incidents: { report: exit => void incidents.push(exit) },
     frozenMs: 3_600_000,
     records,
     egress: { trusted: () => undefined, update: () => step('policy') },
-    cleanups: { begin: (_name, free) => void free() },
-    slotHost: { empty: async () => {}, give: slot => void slots.delete(slot.number) },
+    cleanups: {
+      begin(_name, free) {
+        const again = (): Promise<void> => free().catch(again);
+        void again();
+      },
+    },
+    slotHost: { empty: () => step('empty'), give: slot => void slots.delete(slot.number) },
     processControl: {
       async end(wanted) {
         await step('end', fakeOf(wanted));

@@ -1,13 +1,14 @@
 import { messageOf } from '../../../base/error.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
 import type { EndReason, ExecutionRef, OwnEnd } from '../../../protocol/node.ts';
+import type { Drivers } from '../../drivers/drivers.ts';
 import type { SandboxLogs } from '../../logs/sandbox-logs.ts';
 import type { Incidents } from '../incidents.ts';
 import type { Records } from '../records/record-store.ts';
 import type { Cleanups } from '../slot/cleanups.ts';
 import type { ProcessControl, Processes } from '../slot/processes.ts';
 import type { SlotHost } from '../slot/slot-host.ts';
-import type { Ending, Frozen, Paused, Running } from '../state/sandbox-state.ts';
+import type { Ending, Frozen, Paused, Running, Unreadable } from '../state/sandbox-state.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
 
 /** What sandboxes are ended with. */
@@ -21,6 +22,9 @@ export type EndParts = {
   incidents: Pick<Incidents, 'report'>;
   log: Log;
 };
+
+/** What sandboxes are killed with, those that are out of reach too. */
+export type KillParts = EndParts & { drivers: Pick<Drivers, 'keepersOf'> };
 
 type Reason = EndReason | OwnEnd;
 
@@ -36,15 +40,33 @@ const endings: Record<Reason, { level: 'info' | 'error'; text: string }> = {
  * what it held of the host is gone soon after (see slot/cleanups.ts). What was asked of the sandbox before is waited
  * for. One that is not here is gone already, and another execution stays.
  */
-export async function killSandbox(parts: EndParts, target: ExecutionRef, reason: EndReason = 'asked'): Promise<void> {
+export async function killSandbox(parts: KillParts, target: ExecutionRef, reason: EndReason = 'asked'): Promise<void> {
   const { sandboxes } = parts;
   await sandboxes.inTurn(target.sandboxId, async () => {
     const state = sandboxes.get(target.sandboxId);
+    // Where the record is damaged, nobody can say whether it is this execution: the operator decides.
+    if (state?.kind === 'unreadable' && state.record?.executionId === target.executionId)
+      return endUnreadable(parts, state);
     // A removal that failed before is tried again.
     const isHere =
       state?.kind === 'running' || state?.kind === 'paused' || state?.kind === 'frozen' || state?.kind === 'ending';
     if (isHere && state.record.executionId === target.executionId) await end(parts, state, reason);
   });
+}
+
+/**
+ * Removes all of a sandbox that is out of reach, whatever of it still runs. In its turn; one that failed can be
+ * repeated.
+ */
+export async function endUnreadable(parts: KillParts, unreadable: Unreadable): Promise<void> {
+  const { sandboxes, records, slotHost, drivers } = parts;
+  const { sandboxId, slot } = unreadable;
+  records.forget(sandboxId);
+  if (slot) await slotHost.empty(slot, drivers.keepersOf(slot.number));
+  await records.remove(sandboxId);
+  // Once: it is another sandbox's right after.
+  if (slot) slotHost.give(slot);
+  sandboxes.remove(unreadable);
 }
 
 /** Ends a sandbox when its processes end without being told to, and records that among the incidents. */
@@ -80,8 +102,8 @@ async function end(parts: EndParts, state: Running | Paused | Frozen | Ending, r
     // It holds the network that is about to go.
     await logs.leave(sandboxId);
   }
-  if (state.kind === 'frozen') state.processes.driver.killFrozen(state.processes.slot);
   records.forget(sandboxId);
+  if (state.kind === 'frozen') state.processes.driver.killFrozen(state.processes.slot);
   if (processes) {
     await processControl.end(processes);
     cleanUp(parts, sandboxId, processes);

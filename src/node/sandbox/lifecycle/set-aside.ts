@@ -1,11 +1,10 @@
 import { AtollError, messageOf } from '../../../base/error.ts';
 import type { ExecutionRef, PausedSandbox, SetAsideSandbox } from '../../../protocol/node.ts';
-import type { Slot } from '../../layout.ts';
 import type { PausedRecord, RunningRecord } from '../records/record.ts';
 import type { Records } from '../records/record-store.ts';
 import type { Paused } from '../state/sandbox-state.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
-import { killSandbox, type EndParts } from './end.ts';
+import { endUnreadable, killSandbox, type KillParts } from './end.ts';
 import { dropFrozen } from './frozen.ts';
 import { pausedSummaryOf, pauseSandbox, type PauseParts } from './pause.ts';
 
@@ -78,24 +77,15 @@ function knownOf(record: PausedRecord | RunningRecord): SetAsideSandbox['known']
   };
 }
 
-/** What sandboxes that were set aside are removed with. */
-export type RemoveParts = EndParts & {
-  /** Removes everything of a slot of which it is not known who has it, and makes it free. */
-  releaseLeftover(slot: Slot): Promise<void>;
-};
-
 /** Removes a sandbox that was set aside, because an operator says so. Errors: `not_found`. */
-export async function removeSetAside(parts: RemoveParts, sandboxId: string): Promise<void> {
-  const { sandboxes, records } = parts;
+export async function removeSetAside(parts: KillParts, sandboxId: string): Promise<void> {
+  const { sandboxes } = parts;
   const state = sandboxes.get(sandboxId);
   if (state?.kind === 'paused' && state.record.setAside) return killSandbox(parts, state.record);
   await sandboxes.inTurn(sandboxId, async () => {
     const unreadable = sandboxes.get(sandboxId);
     if (unreadable?.kind !== 'unreadable') throw notSetAside(sandboxId);
-    records.forget(sandboxId);
-    if (unreadable.slot) await parts.releaseLeftover(unreadable.slot);
-    await records.remove(sandboxId);
-    sandboxes.remove(unreadable);
+    await endUnreadable(parts, unreadable);
   });
 }
 
