@@ -4,6 +4,7 @@ import { slotOf } from '../../src/node/layout.ts';
 import { createSandbox } from '../../src/node/sandbox/lifecycle/create.ts';
 import { killSandbox } from '../../src/node/sandbox/lifecycle/end.ts';
 import type { Unreadable } from '../../src/node/sandbox/state/sandbox-state.ts';
+import { waitFor } from '../support/process.ts';
 import { createFaultyHost } from './support/faulty-host.ts';
 
 const sandboxId = 'a';
@@ -31,6 +32,23 @@ function failing(...names: string[]) {
     () => 0,
   );
 }
+
+test('an end that failed is tried again until the sandbox is gone, though nobody asks again', async () => {
+  const host = failing('end', 'end', 'empty');
+  await createSandbox(host.parts, request);
+  await expect(killSandbox(host.parts, target)).rejects.toThrow('end failed');
+  expect(host.sandboxes.get(sandboxId)?.kind).toBe('ending');
+  await waitFor('the sandbox to be gone', () => host.sandboxes.get(sandboxId) === undefined && host.slotsUsed() === 0);
+  expect([host.alive().length, host.noted.size]).toEqual([0, 0]);
+});
+
+test('so is the end of one whose processes have ended by themselves', async () => {
+  const host = failing('end');
+  await createSandbox(host.parts, request);
+  host.alive()[0]?.die();
+  await waitFor('the sandbox to be gone', () => host.sandboxes.get(sandboxId) === undefined && host.slotsUsed() === 0);
+  expect(host.incidents).toMatchObject([target]);
+});
 
 test('a kill of a sandbox that can not be taken over frees what it holds, and says so where it can not', async () => {
   const host = failing('empty', 'remove');

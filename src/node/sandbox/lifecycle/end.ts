@@ -28,6 +28,9 @@ export type KillParts = EndParts & { drivers: Pick<Drivers, 'keepersOf'> };
 
 type Reason = EndReason | OwnEnd;
 
+/** Between two tries to end a sandbox that could not be ended. */
+const retryDelayMs = 1_000;
+
 const endings: Record<Reason, { level: 'info' | 'error'; text: string }> = {
   asked: { level: 'info', text: 'killed' },
   timed_out: { level: 'info', text: 'ended: its time was over' },
@@ -86,12 +89,36 @@ export function endWithProcesses(parts: EndParts, { sandboxId, processes }: Runn
   void processes.ended.then(() => sandboxes.react(sandboxId, ended));
 }
 
+/** Ends a sandbox. What fails is tried again later, also where nobody asks for it any more. */
+async function end(parts: EndParts, state: Running | Paused | Frozen | Ending, reason: Reason): Promise<void> {
+  try {
+    await endNow(parts, state, reason);
+  } catch (error) {
+    // Whoever failed first has seen to the next try.
+    if (state.kind !== 'ending') endLater(parts, state.sandboxId, reason);
+    throw error;
+  }
+}
+
+function endLater(parts: EndParts, sandboxId: string, reason: Reason): void {
+  const { sandboxes, log } = parts;
+  const again = async () => {
+    const state = sandboxes.get(sandboxId);
+    if (state?.kind !== 'ending') return; // a kill has done it
+    await endNow(parts, state, reason).catch((error: unknown) => {
+      log.error('a sandbox that is to end can not be removed', { sandboxId, error: messageOf(error) });
+      endLater(parts, sandboxId, reason);
+    });
+  };
+  setTimeout(() => void sandboxes.react(sandboxId, again), retryDelayMs).unref();
+}
+
 /**
  * Ends a sandbox, as far as it got. The record goes first: whatever a crash leaves behind from then on belongs to
  * nobody, and the next start removes it. What the processes held of the host, the disk included, is taken away right
  * after.
  */
-async function end(parts: EndParts, state: Running | Paused | Frozen | Ending, reason: Reason): Promise<void> {
+async function endNow(parts: EndParts, state: Running | Paused | Frozen | Ending, reason: Reason): Promise<void> {
   const { sandboxes, records, processControl, logs } = parts;
   const { sandboxId, record } = state;
   const processes = state.kind === 'paused' ? null : state.processes;

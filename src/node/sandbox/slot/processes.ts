@@ -85,8 +85,9 @@ export function createProcessControl(options: {
       await driver.endProcesses(slot);
       egress.countLast(slot);
       await egress.remove(slot);
-      namespace.close();
       volumes.release(slot);
+      // Last: its number is another file's after that, and a failed end is repeated.
+      namespace.close();
     },
     async release(processes) {
       const { slot, driver } = processes;
