@@ -11,9 +11,9 @@ import type { Egress } from './network/egress/egress.ts';
 import { memoryAbilityOf, type CheckpointSupport } from './sandbox/keep/checkpoint-support.ts';
 import { createSandbox, type CreateParts } from './sandbox/lifecycle/create.ts';
 import { killSandbox, type KillParts } from './sandbox/lifecycle/end.ts';
-import { pausedSummaryOf, pauseSandbox } from './sandbox/lifecycle/pause.ts';
+import { pausedSummaryOf, pauseSandbox, type PauseParts } from './sandbox/lifecycle/pause.ts';
 import { resumeSandbox, type ResumeParts } from './sandbox/lifecycle/resume.ts';
-import { listSetAside, removeSetAside, setAside, takeBack, type SetAsideParts } from './sandbox/lifecycle/set-aside.ts';
+import { listSetAside, removeSetAside, setAside, takeBack } from './sandbox/lifecycle/set-aside.ts';
 import { updateNetwork, type UpdateParts } from './sandbox/lifecycle/update-network.ts';
 import { withdrawExecution } from './sandbox/lifecycle/withdraw.ts';
 import type { Incidents } from './sandbox/incidents.ts';
@@ -30,7 +30,7 @@ import { volumeProtocolOf, type VolumeParts } from './volumes/protocol.ts';
 /** What the methods of the protocol are carried out with: each takes its part of it. */
 type ProtocolParts = CreateParts &
   ResumeParts &
-  SetAsideParts &
+  PauseParts &
   KillParts &
   UpdateParts &
   SnapshotParts &

@@ -3,9 +3,11 @@ import type { CreateSandbox } from '../../src/protocol/node.ts';
 import { slotOf } from '../../src/node/layout.ts';
 import { createSandbox } from '../../src/node/sandbox/lifecycle/create.ts';
 import { killSandbox } from '../../src/node/sandbox/lifecycle/end.ts';
+import { dropAllFrozen } from '../../src/node/sandbox/lifecycle/frozen.ts';
+import { pauseSandbox } from '../../src/node/sandbox/lifecycle/pause.ts';
 import type { Unreadable } from '../../src/node/sandbox/state/sandbox-state.ts';
 import { waitFor } from '../support/process.ts';
-import { createFaultyHost } from './support/faulty-host.ts';
+import { createFaultyHost, type Fault } from './support/faulty-host.ts';
 
 const sandboxId = 'a';
 const request: CreateSandbox = {
@@ -70,4 +72,30 @@ test('a kill of a sandbox that can not be taken over frees what it holds, and sa
   }
   await killSandbox(host.parts, target);
   expect([host.sandboxes.get(sandboxId), host.slotsUsed(), host.noted.size]).toEqual([undefined, 0, 0]);
+});
+
+test('the processes of a paused sandbox are there until it is recorded that they are not', async () => {
+  let fault: Fault = 'none';
+  const host = createFaultyHost(
+    name => (name === 'write' ? fault : 'none'),
+    () => 0,
+  );
+  const noted = () => host.noted.get(sandboxId);
+  for (fault of ['hangs', 'hangs and fails'] as const) {
+    const during = fault;
+    fault = 'none';
+    await createSandbox(host.parts, request);
+    await pauseSandbox(host.parts, target, { memory: true });
+    fault = during;
+    const dropped = dropAllFrozen(host.parts);
+    await Bun.sleep(1);
+    expect(host.alive().map(({ state }) => state)).toEqual(['frozen']);
+    host.release();
+    await dropped;
+    fault = 'none';
+    // Without room on its disk too, the host has its memory again.
+    expect([host.alive().length, host.sandboxes.get(sandboxId)?.kind]).toEqual([0, 'paused']);
+    if (during === 'hangs') expect(noted()).toMatchObject({ state: 'paused', frozen: null });
+    await killSandbox(host.parts, target);
+  }
 });

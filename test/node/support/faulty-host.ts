@@ -7,7 +7,7 @@ import type { KeepSource, KeepWhat } from '../../../src/node/sandbox/keep/keep-s
 import type { KillParts } from '../../../src/node/sandbox/lifecycle/end.ts';
 import type { CreateParts } from '../../../src/node/sandbox/lifecycle/create.ts';
 import type { ResumeParts } from '../../../src/node/sandbox/lifecycle/resume.ts';
-import type { SetAsideParts } from '../../../src/node/sandbox/lifecycle/set-aside.ts';
+import type { PauseParts } from '../../../src/node/sandbox/lifecycle/pause.ts';
 import type { UpdateParts } from '../../../src/node/sandbox/lifecycle/update-network.ts';
 import {
   pausedRecord,
@@ -24,7 +24,7 @@ type FakeProcesses = Processes & { sandboxId: string; state: 'running' | 'frozen
 
 /** What all that a lifecycle needs of a host comes to, where each step of it may fail, hang or lose the processes. */
 export type FaultyHost = {
-  parts: CreateParts & ResumeParts & SetAsideParts & UpdateParts & KillParts;
+  parts: CreateParts & ResumeParts & PauseParts & UpdateParts & KillParts;
   sandboxes: Sandboxes;
   /** Every set of processes that was started and has not ended. */
   alive(): FakeProcesses[];

@@ -2,6 +2,7 @@ import { messageOf } from '../../../base/error.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
 import type { KeptFiles } from '../keep/kept.ts';
 import type { PausedRecord } from '../records/record.ts';
+import type { Records } from '../records/record-store.ts';
 import type { ProcessControl, Processes } from '../slot/processes.ts';
 import type { Frozen, Paused, Pausing } from '../state/sandbox-state.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
@@ -12,6 +13,7 @@ const frozenMax = 16;
 /** What the processes of paused sandboxes are ended with. */
 export type FrozenParts = {
   sandboxes: Sandboxes;
+  records: Pick<Records, 'write'>;
   processControl: Pick<ProcessControl, 'release'>;
   kept: Pick<KeptFiles, 'writeChecksums'>;
   /** How long the processes of a paused sandbox stay frozen before they are ended. */
@@ -36,11 +38,31 @@ export function freeze(parts: FrozenParts, pausing: Pausing, record: PausedRecor
 /** Ends the frozen processes of a paused sandbox. What was kept is all of it then. In its turn. */
 export async function dropFrozen(parts: FrozenParts, frozen: Frozen): Promise<Paused> {
   const { sandboxId, processes } = frozen;
-  const record = { ...frozen.record, frozen: null };
+  const record = await recordWithoutProcesses(parts, frozen.record);
   const paused = parts.sandboxes.transition(frozen, { kind: 'paused', sandboxId, record });
   processes.driver.killFrozen(processes.slot);
   await freeProcesses(parts, sandboxId, processes);
   return paused;
+}
+
+/**
+ * Records that a paused sandbox has no processes any more, before they are ended: to end they go on, and a start after
+ * a crash would take those that it finds so for a sandbox that runs. What can't be recorded keeps no memory in use.
+ */
+export async function recordWithoutProcesses(
+  { records, log }: Pick<FrozenParts, 'records' | 'log'>,
+  frozen: PausedRecord,
+): Promise<PausedRecord> {
+  const record = { ...frozen, frozen: null };
+  await records
+    .write(record)
+    .catch((error: unknown) =>
+      log.error('the end of the processes of a paused sandbox could not be recorded', {
+        sandboxId: record.sandboxId,
+        error: messageOf(error),
+      }),
+    );
+  return record;
 }
 
 /**

@@ -8,7 +8,7 @@ import type { StartedSandbox } from '../start/start-sandbox.ts';
 import type { Frozen, Paused, Running } from '../state/sandbox-state.ts';
 import { endWithProcesses, type EndParts } from './end.ts';
 import { followLogs, type FollowParts } from './follow-logs.ts';
-import { dropFrozen, freeProcesses, type FrozenParts } from './frozen.ts';
+import { dropFrozen, freeProcesses, recordWithoutProcesses, type FrozenParts } from './frozen.ts';
 
 /** What sandboxes are resumed with. */
 export type ResumeParts = EndParts &
@@ -77,7 +77,8 @@ async function resumeFrozen(parts: ResumeParts, frozen: Frozen, request: ResumeS
     return sandboxes.transition(resuming, runningState(await parts.thaw(frozen, request)));
   } catch (error) {
     // What was kept is on the host's disk. Which network policy these processes have now, nobody can say.
-    sandboxes.transition(resuming, { kind: 'paused', sandboxId, record: { ...record, frozen: null } });
+    const left = await recordWithoutProcesses(parts, record);
+    sandboxes.transition(resuming, { kind: 'paused', sandboxId, record: left });
     processes.driver.killFrozen(processes.slot);
     await freeProcesses(parts, sandboxId, processes);
     throw error;

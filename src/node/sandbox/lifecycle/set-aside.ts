@@ -1,18 +1,14 @@
 import { AtollError, messageOf } from '../../../base/error.ts';
 import type { ExecutionRef, PausedSandbox, SetAsideSandbox } from '../../../protocol/node.ts';
 import type { PausedRecord, RunningRecord } from '../records/record.ts';
-import type { Records } from '../records/record-store.ts';
 import type { Paused } from '../state/sandbox-state.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
 import { endUnreadable, killSandbox, type KillParts } from './end.ts';
 import { dropFrozen } from './frozen.ts';
 import { pausedSummaryOf, pauseSandbox, type PauseParts } from './pause.ts';
 
-/** What sandboxes are set aside with. */
-export type SetAsideParts = PauseParts & { records: Pick<Records, 'write'> };
-
 /** Stops a sandbox that nobody answers for, and keeps what it has, with its memory where that can be kept. */
-export async function setAside(parts: SetAsideParts, target: ExecutionRef, reason: string): Promise<void> {
+export async function setAside(parts: PauseParts, target: ExecutionRef, reason: string): Promise<void> {
   const { sandboxes, log } = parts;
   const { sandboxId } = target;
   const state = sandboxes.get(sandboxId);
@@ -31,7 +27,7 @@ export async function setAside(parts: SetAsideParts, target: ExecutionRef, reaso
 }
 
 /** Makes a sandbox that was set aside a paused one like any other again. Errors: `not_found`. */
-export async function takeBack(parts: SetAsideParts, target: ExecutionRef): Promise<PausedSandbox> {
+export async function takeBack(parts: PauseParts, target: ExecutionRef): Promise<PausedSandbox> {
   const { sandboxes } = parts;
   return sandboxes.inTurn(target.sandboxId, async () => {
     const paused = sandboxes.findPaused(target);
@@ -42,7 +38,7 @@ export async function takeBack(parts: SetAsideParts, target: ExecutionRef): Prom
 
 /** The record is on the disk before anybody acts on what it says. */
 async function mark(
-  { sandboxes, records }: SetAsideParts,
+  { sandboxes, records }: PauseParts,
   paused: Paused,
   setAside: PausedRecord['setAside'],
 ): Promise<Paused> {

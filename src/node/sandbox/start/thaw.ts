@@ -13,8 +13,8 @@ import type { StartedSandbox } from './start-sandbox.ts';
 type ThawParts = { records: Records; egress: Egress; logOutput: boolean; log: Log; requireLease(): void };
 
 /**
- * Lets the frozen processes of a paused sandbox go on, as another execution. Where that fails, none of them has run and
- * the sandbox is recorded as paused.
+ * Lets the frozen processes of a paused sandbox go on, as another execution. Where that fails, none of them has run;
+ * the sandbox may be recorded as running.
  */
 export async function thaw(parts: ThawParts, frozen: Frozen, request: ResumeSandbox): Promise<StartedSandbox> {
   const { records, egress } = parts;
@@ -22,14 +22,9 @@ export async function thaw(parts: ThawParts, frozen: Frozen, request: ResumeSand
   const { slot, driver, namespace, pid } = processes;
   const { nextExecutionId: executionId, network } = request;
   const record = resumedRecord(paused, { ...placeOf(slot, pid), executionId, network, resumedFrom: 'memory' });
-  try {
-    await records.write(record);
-    if (!Bun.deepEquals(paused.network, network)) await egress.update({ sandboxId, slot, namespace }, network);
-    parts.requireLease();
-  } catch (error) {
-    await records.write({ ...paused, frozen: null });
-    throw error;
-  }
+  await records.write(record);
+  if (!Bun.deepEquals(paused.network, network)) await egress.update({ sandboxId, slot, namespace }, network);
+  parts.requireLease();
   driver.thaw(slot);
   await configure(parts, frozen, request);
   return { record, processes };
