@@ -15,7 +15,7 @@ async function killAgent(): Promise<void> {
   await agent.healthy();
 }
 
-type Listed = { pid: number; tag?: string; config: { cmd: string } };
+type Listed = { pid: number; tag?: string; config: { cmd: string; args?: string[]; envs?: Record<string, string> } };
 const listed = async () =>
   ((await unary(agent, 'process.Process/List', {}, access)).body['processes'] ?? []) as Listed[];
 
@@ -62,6 +62,29 @@ test('they can be signalled, but their input is gone', async () => {
   const attached = await attach(agent, { pid }, access);
   await unary(agent, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGTERM' }, access);
   expect((await finish(attached)).end?.status).toBe('signal: terminated');
+});
+
+test('a deadline is kept, also by the next agent', async () => {
+  const events = await start(
+    agent,
+    { process: { cmd: '/bin/sleep', args: ['1000'] }, tag: 'limited' },
+    { ...access, 'connect-timeout-ms': '1000' },
+  );
+  await startedPid(events);
+  await killAgent();
+  const attached = await attach(agent, { tag: 'limited' }, access);
+  expect((await finish(attached)).end?.status).toBe('signal: killed');
+});
+
+test('a process whose command is longer than its record is found all the same', async () => {
+  const script = `exec sleep 1000 ${'#'.repeat(40_000)}`;
+  const events = await start(agent, { process: { cmd: '/bin/sh', args: ['-c', script] }, tag: 'long' }, access);
+  const pid = await startedPid(events);
+  await killAgent();
+  expect(await listed()).toEqual([{ pid, tag: 'long', config: { cmd: '/bin/sh', args: ['…'], envs: {} } }]);
+  const attached = await attach(agent, { tag: 'long' }, access);
+  await unary(agent, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGKILL' }, access);
+  expect((await finish(attached)).end?.status).toBe('signal: killed');
 });
 
 test('the end of one that ended while there was no agent is told', async () => {

@@ -20,7 +20,7 @@ export const settingsBytesMax = 8 << 20;
 
 /** One record for each live process: `uint32` length (0: free), then JSON. */
 export const processesOffset = 20 << 20;
-/** Bytes of one record, its length included. */
+/** Bytes of one record, its length included. A longer command is recorded without arguments and variables. */
 export const processRecordBytesMax = 16 << 10;
 /** Processes that have a record; further ones are forgotten when the agent is started again. */
 export const processesMax = 2500;

@@ -9,7 +9,14 @@ import type { Program } from './program.ts';
 import type { Child } from './spawner.ts';
 
 /** Record of a process in case that the agent is killed. */
-export type ProcessRecord = { pid: number; startedAtMs: number; config: ProcessConfig; tag: string | undefined };
+export type ProcessRecord = {
+  pid: number;
+  startedAtMs: number;
+  /** Its deadline; absent: none. */
+  endsAtMs?: number;
+  config: ProcessConfig;
+  tag: string | undefined;
+};
 
 /**
  * Adopts the processes of an agent that was killed: they can be listed, attached to and signalled, and their real exit
@@ -42,6 +49,8 @@ export async function adoptProcesses(agent: Omit<ProcessHost, 'native'> & { log:
       });
       const process = new Process(adoptedProgram(agent, child), config, tag, { outOfMemory: agent.outOfMemory, log });
       agent.processes.add(process, () => agent.state.removeProcess(slot));
+      const leftMs = leftUntilEnd(record);
+      if (leftMs !== undefined) process.endWithin(leftMs);
       agent.log.warn('took over a process without its input and output', { pid });
     } else {
       const end = lastEnd(agent.state.orphanEnds(), pid);
@@ -49,6 +58,11 @@ export async function adoptProcesses(agent: Omit<ProcessHost, 'native'> & { log:
       agent.state.removeProcess(slot);
     }
   }
+}
+
+/** Not more than it had at first: the clock may have been set back. */
+function leftUntilEnd({ startedAtMs, endsAtMs }: ProcessRecord): number | undefined {
+  return endsAtMs === undefined ? undefined : Math.max(0, endsAtMs - Math.max(startedAtMs, Date.now()));
 }
 
 function adoptedProgram({ spawner }: Pick<ProcessHost, 'spawner'>, { pid, ended }: Child): Program {

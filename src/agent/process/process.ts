@@ -15,6 +15,8 @@ const quietMs = 50;
 /** …or when more came than a pipe can have held at the end (the largest that Linux lets an ordinary user have). */
 const leftInPipeBytesMax = 1 << 20;
 
+const sigkill = 9;
+
 /** Says whether the kernel killed something in the sandbox for want of memory since the last call. */
 export type OutOfMemoryWatch = { sawKill(): boolean };
 
@@ -77,6 +79,15 @@ export class Process {
     }
     this.#wasSignalled = true;
     this.#signalled.resolve();
+  }
+
+  /** Kills the process unless it ends within `timeoutMs`, and calls `then`. Callers may be long gone by then. */
+  endWithin(timeoutMs: number, then: () => void = () => {}): void {
+    const timer = setTimeout(() => {
+      this.signal(sigkill);
+      then();
+    }, timeoutMs);
+    void this.ended.then(() => clearTimeout(timer));
   }
 
   async #run(outOfMemory: OutOfMemoryWatch): Promise<EndEvent> {
@@ -144,4 +155,4 @@ const dataAfter = '"}}}';
 
 /** SIGKILL, or a shell's report of it: the two ways in which the kernel's choice of a victim shows. */
 const endedByKernel = (ending: Ending): boolean =>
-  'signal' in ending ? ending.signal === 9 : ending.exitCode === 128 + 9;
+  'signal' in ending ? ending.signal === sigkill : ending.exitCode === 128 + sigkill;

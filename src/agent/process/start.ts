@@ -3,6 +3,7 @@ import { AtollError } from '../../base/error.ts';
 import type { Call } from '../connect/call.ts';
 import { wireErrorOf } from '../connect/code.ts';
 import { keepAlive } from '../connect/keepalive.ts';
+import type { StateFile } from '../durable/state-file.ts';
 import { booleanField, messageField, stringField, type Message } from '../connect/message.ts';
 import type { Outbox } from '../connect/outbox.ts';
 import { logProcess } from './process-log.ts';
@@ -14,8 +15,6 @@ import { processEnvironment } from './environment.ts';
 import { Process } from './process.ts';
 import type { ProcessHost } from './process-host.ts';
 import { startProgram } from './program.ts';
-
-const sigkill = 9;
 
 /**
  * `process.Process/Start`: starts a process and attaches the caller to it. The process outlives the caller; only the
@@ -49,20 +48,27 @@ export async function start(agent: ProcessHost, message: Message, call: Call, ou
   };
   const log = logProcess(agent.journal, agent.outputBudget, facts);
   const process = new Process(program, config, tag, { outOfMemory: agent.outOfMemory, log });
-  const record: ProcessRecord = { pid: process.pid, startedAtMs: Date.now(), config, tag: process.tag };
-  const slot = agent.state.addProcess(record);
+  const slot = saveRecord(agent.state, recordOf(process, call.timeoutMs));
   agent.processes.add(process, () => agent.state.removeProcess(slot));
   process.attach(outbox);
-  const timer =
-    call.timeoutMs === undefined ? undefined : setTimeout(() => endAtDeadline(process, outbox), call.timeoutMs);
-  // It is the process' own deadline: the caller may be long gone.
-  void process.ended.then(() => clearTimeout(timer));
+  if (call.timeoutMs !== undefined) process.endWithin(call.timeoutMs, () => endAtDeadline(process, outbox));
   outbox.onClose = () => process.detach(outbox);
   keepAlive(outbox, call.keepaliveMs);
 }
 
+function recordOf({ pid, config, tag }: Process, timeoutMs: number | undefined): ProcessRecord {
+  const startedAtMs = Date.now();
+  return { pid, startedAtMs, config, tag, ...(timeoutMs !== undefined && { endsAtMs: startedAtMs + timeoutMs }) };
+}
+
+/** Without what a record has no room for, the process is still found. Its variables go too: they are what is masked. */
+function saveRecord(state: StateFile, record: ProcessRecord): number {
+  const slot = state.addProcess(record);
+  if (slot >= 0) return slot;
+  return state.addProcess({ ...record, config: { ...record.config, args: ['…'], envs: {} } });
+}
+
 function endAtDeadline(process: Process, outbox: Outbox): void {
-  process.signal(sigkill);
   process.detach(outbox);
   outbox.end(
     wireErrorOf(
