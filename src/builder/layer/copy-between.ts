@@ -39,7 +39,8 @@ export async function copyBetween(
       const entries = stat.isDirectory() ? entriesBelow(from, path, '.') : [entryOf(from, path, name, stat)];
       await copyFiles(iterate(entries), tree, writer, {
         ...job.copy,
-        source: stat.isDirectory() ? '' : escapeGlob(name),
+        source: stat.isDirectory() ? '' : name,
+        isExact: true,
       });
     }
   }
@@ -68,7 +69,8 @@ function matchesOf(from: Root, source: ByteString): ByteString[] {
 function namesOf(from: Root, place: ByteString, part: ByteString): ByteString[] {
   if (!/[*?[]/.test(part)) return [part];
   if (from.stat(place)?.isDirectory() !== true) return [];
-  const glob = new Bun.Glob(part);
+  // Docker's patterns know no alternatives in braces, and no `!` in front.
+  const glob = new Bun.Glob(part.replace(/(?<!\\)[{}]|^!/g, '\\$&'));
   return from
     .names(place)
     .filter(name => glob.match(name))
@@ -125,11 +127,6 @@ function readAll(file: Opened, take: (part: Uint8Array) => void): void {
 
 async function* iterate(entries: Iterable<TarEntry>): AsyncGenerator<TarEntry> {
   yield* entries;
-}
-
-/** A name that happens to hold glob characters means itself. */
-function escapeGlob(name: ByteString): ByteString {
-  return /[*?[{]/.test(name) ? '' : name;
 }
 
 function shown(name: ByteString): string {

@@ -10,6 +10,8 @@ import type { MergedTree } from './merged-tree.ts';
 export type Copy = {
   /** File, directory or link in the archive; from the first glob character on it only says what the archive holds. */
   source: ByteString;
+  /** Glob characters in `source` mean themselves. */
+  isExact?: boolean;
   /** Absolute. With `/` at the end it is a directory. */
   destination: ByteString;
   /** Absent: as in the archive. */
@@ -31,7 +33,7 @@ export async function copyFiles(
   writer: ImageWriter,
   options: Copy,
 ): Promise<void> {
-  const wanted = sourceOf(options.source);
+  const wanted = sourceOf(options.source, options.isExact);
   const attributesFor = (entry: TarEntry): Attributes => ({
     ...entry.attributes,
     ...options.owner,
@@ -100,8 +102,8 @@ async function nodeOf(entry: TarEntry, attributes: Attributes, writer: ImageWrit
 }
 
 /** `partsBelow` answers a path relative to the source: empty for the source itself, undefined for what is not in it. */
-function sourceOf(source: ByteString): { partsBelow(path: ByteString[]): ByteString[] | undefined } {
-  const glob = source.search(/[*?[{]/);
+function sourceOf(source: ByteString, isExact = false): { partsBelow(path: ByteString[]): ByteString[] | undefined } {
+  const glob = isExact ? -1 : source.search(/[*?[{]/);
   const text = glob < 0 ? source : source.slice(0, source.lastIndexOf('/', glob) + 1);
   // The archive holds exactly the matches of a partial name with a glob.
   const wanted = partsOf(text);
