@@ -2,7 +2,7 @@ import { readSync, type BigIntStats } from 'node:fs';
 import { isStorable } from '../erofs/format.ts';
 import type { Attributes, ByteString, DirectoryNode, TreeNode } from '../erofs/tree.ts';
 import type { ImageWriter } from '../erofs/writer.ts';
-import { openRoot, xattrsOf, type Opened } from './root.ts';
+import { openRoot, xattrsOf, type Opened, type Root } from './root.ts';
 
 /**
  * Attributes that become part of a layer. Overlay's own on an upper directory would only make equal layers
@@ -70,8 +70,7 @@ export function readUpper(options: PackOptions, writer: ImageWriter): DirectoryN
   const readNew = (path: ByteString, stat: BigIntStats): TreeNode | undefined => {
     switch (stat.mode & typeBits) {
       case 0o040000n: {
-        using opened = upper.open(path);
-        const xattrs = new Map([...xattrsOf(opened), ...(options.marks.get(path) ?? [])]);
+        const xattrs = new Map([...xattrsAt(upper, path), ...(options.marks.get(path) ?? [])]);
         const directory = readDirectory(path, attributesOf(stat, xattrs));
         return directory && { ...directory, opaque: xattrs.has(opaqueXattr) };
       }
@@ -95,15 +94,23 @@ export function readUpper(options: PackOptions, writer: ImageWriter): DirectoryN
   return root && root.entries.size > 0 ? root : undefined;
 }
 
+/** Closed before anything below is read: a tree may be deeper than there are descriptors. */
+function xattrsAt(upper: Root, path: ByteString): Map<string, Uint8Array> {
+  using opened = upper.open(path);
+  return xattrsOf(opened);
+}
+
 /** The attributes of a file on disk that a layer keeps. */
 export function attributesOf(stat: BigIntStats, xattrs: ReadonlyMap<string, Uint8Array>): Attributes {
   const secondNs = 1_000_000_000n;
+  // Counted on from the second before, also in front of 1970.
+  const nanoseconds = ((stat.mtimeNs % secondNs) + secondNs) % secondNs;
   return {
     mode: Number(stat.mode & 0o7777n),
     uid: Number(stat.uid),
     gid: Number(stat.gid),
-    mtimeSeconds: Number(stat.mtimeNs / secondNs),
-    mtimeNanoseconds: Number(stat.mtimeNs % secondNs),
+    mtimeSeconds: Number((stat.mtimeNs - nanoseconds) / secondNs),
+    mtimeNanoseconds: Number(nanoseconds),
     xattrs: new Map([...xattrs].filter(([name]) => keptXattr.test(name) && isStorable(name))),
   };
 }
