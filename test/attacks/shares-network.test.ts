@@ -5,6 +5,7 @@ import { silentAfterMs } from '../../src/node/network/egress/proxies/watch.ts';
 import { proxyCount } from '../../src/node/network/egress/proxies/proxies.ts';
 import { connectionsMax } from '../../src/node/network/egress/proxy/sandboxes.ts';
 import { dnsConnectionsMax } from '../../src/node/network/egress/proxy/dns/forwarder.ts';
+import { newConnections } from '../../src/node/network/rules/closed-flows.ts';
 import { flowsPerSandbox, trackedMax } from '../../src/node/network/rules/host-features.ts';
 import { nextHops } from '../../src/node/network/rules/forward-chains.ts';
 import { fragments } from '../../src/node/network/rules/link-table.ts';
@@ -51,6 +52,48 @@ print('sent', 20000)
     expect(await lab.history(greedy)).toContainEqual(
       expect.stringContaining(`at most ${flowsMax} connections at a time`),
     );
+  });
+}, 120_000);
+
+test('connection tracking: connections that are over when they begin take no more than open ones', async () => {
+  await withTwo('open', async ({ greedy, modest }) => {
+    const before = tracked();
+    const startedAt = performance.now();
+    // The kernel's count leaves them out, its table does not.
+    await attempt(
+      greedy,
+      `
+for _ in range(40):
+    batch = [socket.socket() for _ in range(200)]
+    for s in batch:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0)); s.setblocking(False); s.connect_ex((OTHER, 7000))
+    time.sleep(0.05)
+    for s in batch: s.close()
+`,
+    );
+    const seconds = (performance.now() - startedAt) / 1000;
+    const { burst, perSecond } = newConnections(flowsMax, true);
+    expect(tracked() - before).toBeGreaterThan(100);
+    expect(tracked() - before).toBeLessThanOrEqual(burst + seconds * perSecond + 50);
+    expect(await lab.history(greedy)).toContainEqual(expect.stringContaining('as many that were just closed'));
+    expect(counted(await attempt(modest, conversations(200)), 'answered')).toBe(200);
+  });
+}, 120_000);
+
+test('connection tracking: connections that are over are forgotten soon', async () => {
+  await withTwo('open', async ({ greedy }) => {
+    const before = tracked();
+    const made = await attempt(
+      greedy,
+      `
+def visit(n):
+    s = connected(OTHER, 80, wait=5); s.shutdown(socket.SHUT_WR); s.recv(1); s.close(); return n
+print('made', len(many(300, visit, seconds=10)))
+`,
+    );
+    expect(counted(made, 'made')).toBe(300);
+    expect(tracked() - before).toBeGreaterThan(100);
+    await until(async () => tracked() - before < 100, 40_000);
   });
 }, 120_000);
 

@@ -99,7 +99,7 @@ test('a builder that has the network reaches public addresses, and others where 
       proxies: 2,
       flowsMax: 1,
       ipv6: false,
-      features: { countsFlows: false },
+      features: { countsFlows: false, forgetsClosed: false },
       linksNow: [],
       policies: [],
     }),

@@ -97,13 +97,18 @@ export function networkProbes({ port, servesPort }: { port: number; servesPort: 
 const sandboxesWanted = 64;
 
 async function lookAtTracking(): Promise<ProbeResult> {
-  const { countsFlows } = await findHostFeatures();
+  const { countsFlows, forgetsClosed } = await findHostFeatures();
   const tracked = trackedMax();
   const each = flowsPerSandbox(tracked);
   if (!countsFlows)
     return limited(
       'the kernel does not count connections by sandbox; new ones are limited instead',
       'A kernel with CONFIG_NFT_CONNLIMIT counts them.',
+    );
+  if (!forgetsClosed)
+    return limited(
+      'the kernel keeps closed connections of sandboxes for two minutes; they may open few new ones instead',
+      'A kernel with CONFIG_NF_CONNTRACK_TIMEOUT forgets them sooner.',
     );
   const detail = `${tracked} connections in all, ${each} for one sandbox`;
   const enough = (tracked * 3) / 4 / each >= sandboxesWanted;

@@ -54,6 +54,7 @@ test('the end forgets what waits, once', async () => {
   forgotten.leave(first);
   forgotten.leave(second);
   await forgotten.stop();
+  // A window: no further attempt may come in it.
   await Bun.sleep(400);
   expect(attempts).toEqual([[first.address, second.address]]);
 });

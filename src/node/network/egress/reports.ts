@@ -20,7 +20,7 @@ export function createReports(known: KnownSandboxes, onDenied: (sandboxId: strin
       for (const { sandbox, policy } of known.all()) {
         if (sandbox.slot.address !== source && sandbox.slot.addressV6 !== source) continue;
         const { rule } = refusal.isOneTooMany
-          ? { rule: `at most ${flowsMax} connections at a time` }
+          ? { rule: `at most ${flowsMax} connections at a time, and as many that were just closed` }
           : permitsDirect(policy, refusal.protocol, refusal.destination, refusal.port);
         onDenied(sandbox.sandboxId, { host: addressText(refusal.destination), port: refusal.port, rule });
       }

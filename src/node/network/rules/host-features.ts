@@ -1,15 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { ifThere } from '../../../base/if-there.ts';
 import { tryCommand } from '../../../base/process/command.ts';
+import { closedTimeouts, forgetSoon } from './closed-flows.ts';
 
 /** What kernels differ in, of what the packet rules use. */
 export type HostFeatures = {
   /** Connections are counted by link (CONFIG_NFT_CONNLIMIT). */
   countsFlows: boolean;
+  /** Some connections are forgotten sooner than others once they are closed (CONFIG_NF_CONNTRACK_TIMEOUT). */
+  forgetsClosed: boolean;
 };
 
-const trial = `table inet atoll-trial {
-  set flows {
+const trials = {
+  countsFlows: `  set flows {
     type ifname
     size 16
     flags dynamic
@@ -17,17 +20,19 @@ const trial = `table inet atoll-trial {
   chain trial {
     ct state new add @flows { iifname ct count over 10 } drop
   }
-}
-`;
+`,
+  forgetsClosed: `${closedTimeouts(true)}${forgetSoon(true)}`,
+};
 
 /** Finds out by trying, in a network namespace that is gone afterwards. */
 export async function findHostFeatures(): Promise<HostFeatures> {
-  return {
-    countsFlows: await tryCommand(['unshare', '--net', 'nft', '-f', '-'], trial).then(
+  const loads = (trial: string) =>
+    tryCommand(['unshare', '--net', 'nft', '-f', '-'], `table inet atoll-trial {\n${trial}}\n`).then(
       () => true,
       () => false,
-    ),
-  };
+    );
+  const [countsFlows, forgetsClosed] = await Promise.all([loads(trials.countsFlows), loads(trials.forgetsClosed)]);
+  return { countsFlows, forgetsClosed };
 }
 
 /**

@@ -62,7 +62,7 @@ table inet ${table} {
   chain let_in {
     accept
   }
-${refusals}${flowChains(installation, flowsMax, features)}${detourChains(installation, proxies, slots)}\
+${refusals}${flowChains(installation, flowsMax, { ipv6, features })}${detourChains(installation, proxies, slots)}\
 ${policyMaps(policies)}
 ${addressChains(installation, links, slots, ipv6)}${forwardChains(links, ipv6)}
 ${inputChains(installation, proxies, links)}

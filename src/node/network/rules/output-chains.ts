@@ -40,6 +40,7 @@ export function outputChains(installation: number, links: string): string {
   chain from_proxy {
     ip daddr @protected reject
     fib daddr type != unicast reject
+    ct state new jump forget_soon
   }
   chain from_builder {
     meta l4proto != tcp drop

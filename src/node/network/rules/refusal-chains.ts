@@ -1,4 +1,5 @@
 import { slotsMax } from '../../layout.ts';
+import { closedTimeouts, forgetSoon, newConnections } from './closed-flows.ts';
 import { elements } from './elements.ts';
 import type { HostFeatures } from './host-features.ts';
 
@@ -41,17 +42,31 @@ export function refusalChain(installation: number, links: string[]): string {
  * Bounds the connections that the host keeps track of for each link: the table is one for all, the host's own included.
  * Kernels that can't count them get a limit of new ones, which lasts less.
  */
-export function flowChains(installation: number, flowsMax: number, { countsFlows }: HostFeatures): string {
+export function flowChains(
+  installation: number,
+  flowsMax: number,
+  { ipv6, features: { countsFlows, forgetsClosed } }: { ipv6: boolean; features: HostFeatures },
+): string {
   const over = countsFlows
     ? `ct count over ${flowsMax}`
     : `limit rate over ${newFlows.perSecond}/second burst ${newFlows.burst} packets`;
-  return `  set flows {
+  const { perSecond, burst } = newConnections(flowsMax, forgetsClosed);
+  const forgets = forgetsClosed ? `${closedTimeouts(ipv6)}${forgetSoon(ipv6)}` : '  chain forget_soon {\n  }\n';
+  return `${forgets}  set flows {
+    type ifname
+    size ${slotsMax}
+    flags dynamic
+  }
+  set flows_lately {
     type ifname
     size ${slotsMax}
     flags dynamic
   }
   chain new_flow {
+    meta l4proto tcp update @flows_lately { iifname limit rate over ${perSecond}/second burst ${burst} packets } \
+      goto too_many_flows
     add @flows { iifname ${over} } goto too_many_flows
+    jump forget_soon
   }
   chain too_many_flows {
     iifname @refused

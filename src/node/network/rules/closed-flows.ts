@@ -1,0 +1,32 @@
+/** How long the host keeps track of a TCP connection of a sandbox that is over; it has minutes for its own. Seconds. */
+const keptSeconds = { afterEnd: 10, afterReset: 2 } as const;
+/** The same where the kernel has one time for all: what it begins with (nf_conntrack_tcp_timeout_time_wait). */
+const keptSecondsByKernel = 120;
+
+/**
+ * New TCP connections of one sandbox in a second, and at once. The kernel's count of connections leaves out those that
+ * are closed, which are in its table all the same: at this rate there are no more of them than of open ones.
+ */
+export function newConnections(flowsMax: number, forgetsClosed: boolean): { perSecond: number; burst: number } {
+  const seconds = forgetsClosed ? keptSeconds.afterEnd : keptSecondsByKernel;
+  return { perSecond: Math.max(Math.floor(flowsMax / seconds), 1), burst: flowsMax };
+}
+
+/** Objects that say how long closed connections are kept, by family. */
+export function closedTimeouts(ipv6: boolean): string {
+  const one = (name: string, family: string) => `  ct timeout ${name} {
+    protocol tcp
+    l3proto ${family}
+    policy = { time_wait : ${keptSeconds.afterEnd}, close : ${keptSeconds.afterReset} }
+  }
+`;
+  return `${one('closed', 'ip')}${ipv6 ? one('closed_v6', 'ip6') : ''}`;
+}
+
+/** The chain that has a new connection forgotten soon when it is closed. */
+export function forgetSoon(ipv6: boolean): string {
+  return `  chain forget_soon {
+    meta nfproto ipv4 meta l4proto tcp ct timeout set "closed"
+${ipv6 ? '    meta nfproto ipv6 meta l4proto tcp ct timeout set "closed_v6"\n' : ''}  }
+`;
+}
