@@ -34,6 +34,7 @@ import { StartCounts } from './metrics/start-counts.ts';
 import type { ApiOptions } from './options.ts';
 import { CreateCounts } from './placement/create-counts.ts';
 import { type Nodes, singleNode } from './placement/nodes.ts';
+import { VolumeUploads } from './volume/rules/uploads.ts';
 import { VolumeCopies } from './volume/rules/volume-copies.ts';
 import { clockOf, databaseClock } from './replica/rules/database-clock.ts';
 import { type Replica, startReplica } from './replica/rules/replica.ts';
@@ -116,6 +117,7 @@ export type ApiParts = {
   /** At which people can sign in too; null where there is none. */
   readonly oidc: OidcProvider | null;
   readonly uploads: Uploads;
+  readonly volumeUploads: VolumeUploads;
   /** Where uploads of a cluster are for all of it; null: on this machine alone. */
   readonly sharedUploads: SharedUploads | null;
   /** Streams that teams follow. */
@@ -258,6 +260,7 @@ export async function createParts(options: ApiOptions, stopping: AbortSignal): P
     passwords: createPasswords(),
     oidc: options.oidc ? oidcProvider(options.oidc) : null,
     uploads: new Uploads(),
+    volumeUploads: new VolumeUploads(),
     streams: new OpenStreams(),
     health: new Health(db),
     auditBacklog: new AuditBacklog(options.log),

@@ -3,6 +3,7 @@ import { volumeToken } from '../../src/api/volume/rules/token.ts';
 import { recordVolumeRemoval } from '../../src/api/volume/store/removals.ts';
 import { reconcileVolumes } from '../../src/api/volume/reconcilers/removals.ts';
 import { findVolume } from '../../src/api/volume/store/volumes.ts';
+import { volumeUploadsPerTeamMax } from '../../src/api/volume/rules/uploads.ts';
 import { newUuid } from '../../src/base/id.ts';
 import { onEachDatabase } from './databases.ts';
 import { Platform, adminToken, call } from './platform.ts';
@@ -50,6 +51,26 @@ onEachDatabase(database =>
       expect((await platform.call('DELETE', `/volumes/${volumeID}`)).status).toBe(404);
       expect((await platform.call('GET', `/volumes/${newUuid()}`)).status).toBe(404);
       expect((await platform.call('GET', '/volumes/nonsense')).status).toBe(400);
+    });
+
+    test('an upload of a team that has its share under way waits for a place', async () => {
+      const { volumeID, token } = await create(platform, 'shared');
+      const volume = await findVolume(platform.store.db, volumeID);
+      const { volumeUploads } = platform.api.parts;
+      const { signal } = new AbortController();
+      const places = await Promise.all(
+        Array.from({ length: volumeUploadsPerTeamMax }, () =>
+          volumeUploads.begin(volume?.nodeId ?? '', platform.team.teamId, signal),
+        ),
+      );
+      let isOver = false;
+      const upload = content(platform, token, 'PUT', `${volumeID}/file?path=/a`, 'text').finally(() => (isOver = true));
+      // Whoever reads is not held up, and comes behind it.
+      expect((await content(platform, token, 'GET', `${volumeID}/path?path=/a`)).status).toBe(404);
+      expect(isOver).toBe(false);
+      for (const place of places) place[Symbol.dispose]();
+      expect((await upload).status).toBe(201);
+      expect((await platform.call('DELETE', `/volumes/${volumeID}`)).status).toBe(204);
     });
 
     test("names that can't be, that are taken, and more than the limit are refused", async () => {

@@ -64,7 +64,7 @@ export function volumeProtocolOf(parts: VolumeParts): VolumeProtocol {
     },
     openRead: (volumeId, path) => within(volumeId, root => openFile(root, cleanPath(path))),
     async openWrite(volumeId, path, entry) {
-      await writes.admit();
+      using _place = await writes.admit();
       const use = await volumes.use(volumeId);
       try {
         const file = await use.change(() => beginFile(pathInHelper(parts, use.root), cleanPath(path), entry));

@@ -17,8 +17,11 @@ type Write = { file: NewFile; use: VolumeUse; timer: Timer };
 
 /** The files that are being written, by the ID that their writer knows. */
 type Writes = {
-  /** Fails with `unavailable` or `no_space` where another one can't begin. */
-  admit(): Promise<void>;
+  /**
+   * A place for one that is to begin, to be given back when it has, or can't. Fails with `unavailable` or `no_space`
+   * where there is none.
+   */
+  admit(): Promise<Disposable>;
   /**
    * Answers a descriptor of the caller's own: one that he goes on writing to when this has ended must not be somebody
    * else's by then.
@@ -31,6 +34,7 @@ type Writes = {
 /** `dir` is on the disk that holds the volumes. */
 export function createWrites(dir: string): Writes {
   const writes = new Map<string, Write>();
+  let beginning = 0;
   const take = (writeId: string): Write => {
     const write = writes.get(writeId);
     if (!write) throw new AtollError('not_found', 'The upload has ended already');
@@ -50,14 +54,22 @@ export function createWrites(dir: string): Writes {
   const drop = (writeId: string) => end(writeId, file => file.drop());
   return {
     async admit() {
-      if (writes.size >= writesMax)
+      if (writes.size + beginning >= writesMax)
         throw new AtollError(
           'unavailable',
           `${writesMax} files are being written to volumes, which is the most at a time; try again later`,
         );
-      const { bavail, bsize } = await statfs(dir);
-      if (bavail * bsize < diskReserveBytes)
+      // Before anything is waited for: of many that come at once each would see the place of all others free.
+      beginning++;
+      const place = { [Symbol.dispose]: () => void beginning-- };
+      try {
+        const { bavail, bsize } = await statfs(dir);
+        if (bavail * bsize >= diskReserveBytes) return place;
         throw new AtollError('no_space', 'The disk that holds the volumes is full');
+      } catch (error) {
+        place[Symbol.dispose]();
+        throw error;
+      }
     },
     begin(file, use) {
       const descriptor = openSync(`/proc/self/fd/${file.file.fd}`, constants.O_WRONLY);

@@ -13,20 +13,35 @@ export const uploadsWaitingPerTeamMax = 128;
 /** Shorter than the edge waits for a byte of a body (`apiBodyIdleTimeoutMs`): none is read meanwhile. */
 const uploadWaitMs = 45_000;
 
+/** How many uploads may be under way and wait, of everybody and of one team. */
+type UploadBounds = { atOnceMax: number; perTeamMax: number; waitingMax: number; waitingPerTeamMax: number };
+
+const archives: UploadBounds = {
+  atOnceMax: uploadsAtOnceMax,
+  perTeamMax: uploadsPerTeamMax,
+  waitingMax: uploadsWaitingMax,
+  waitingPerTeamMax: uploadsWaitingPerTeamMax,
+};
+
 type Team = { uploads: Share; waiting: Share };
 type Waiting = { team: Team; begin(): void };
 
 /** The uploads under way, and those that wait for a place. */
 export class Uploads {
-  readonly #all = new Share('everybody', uploadsAtOnceMax, null);
-  readonly #allWaiting = new Share('everybody', uploadsWaitingMax, null);
+  readonly #all: Share;
+  readonly #allWaiting: Share;
   readonly #teams = new Map<string, Team>();
   /** In the order in which they came. */
   readonly #queue = new Set<Waiting>();
   readonly #waitMs: number;
+  readonly #bounds: UploadBounds;
 
-  constructor(waitMs: number = uploadWaitMs) {
+  /** Those of archives, where `bounds` says nothing else. */
+  constructor(waitMs: number = uploadWaitMs, bounds: UploadBounds = archives) {
     this.#waitMs = waitMs;
+    this.#bounds = bounds;
+    this.#all = new Share('everybody', bounds.atOnceMax, null);
+    this.#allWaiting = new Share('everybody', bounds.waitingMax, null);
   }
 
   /**
@@ -35,8 +50,8 @@ export class Uploads {
    */
   async begin(teamId: string, signal: AbortSignal): Promise<Disposable> {
     const team = this.#teams.get(teamId) ?? {
-      uploads: new Share('team', uploadsPerTeamMax, this.#all),
-      waiting: new Share('team', uploadsWaitingPerTeamMax, this.#allWaiting),
+      uploads: new Share('team', this.#bounds.perTeamMax, this.#all),
+      waiting: new Share('team', this.#bounds.waitingPerTeamMax, this.#allWaiting),
     };
     this.#teams.set(teamId, team);
     try {

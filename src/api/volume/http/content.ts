@@ -9,6 +9,7 @@ import {
 import type { VolumeEntry } from '../../../protocol/volume.ts';
 import { formatTime } from '../../../base/time.ts';
 import { contentOf, newEntry, streamDescriptor, uploadFile } from '../rules/content.ts';
+import type { VolumeUploads } from '../rules/uploads.ts';
 import { route } from '../../http/route.ts';
 import type { Nodes } from '../../placement/nodes.ts';
 
@@ -142,8 +143,12 @@ export const writeVolumeFile = route({
   query: NewVolumeEntryQuery,
   responses: { 201: stat },
   errors: [404, 409, 503, 507],
-  async handle({ nodes }: { nodes: Nodes }, { caller, params, query, upload, signal }) {
+  async handle(
+    { nodes, volumeUploads }: { nodes: Nodes; volumeUploads: VolumeUploads },
+    { caller, params, query, upload, signal },
+  ) {
     const { volume, ...at } = contentOf(nodes, caller, params.volumeID);
+    using _place = await volumeUploads.begin(volume.nodeId, volume.teamId, signal);
     return {
       status: 201,
       body: entryView(

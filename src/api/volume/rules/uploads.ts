@@ -1,0 +1,34 @@
+import { Uploads } from '../../build/rules/uploads.ts';
+
+/** Files that teams together write to the volumes of one machine at a time: as many as its node takes (`writesMax`). */
+const volumeUploadsMax = 128;
+/** Files that one team writes there at a time. */
+export const volumeUploadsPerTeamMax = 32;
+
+/** Files of all teams, and of one, that may wait for a place there. */
+const volumeUploadsWaitingMax = 1_024;
+const volumeUploadsWaitingPerTeamMax = 256;
+
+const bounds = {
+  atOnceMax: volumeUploadsMax,
+  perTeamMax: volumeUploadsPerTeamMax,
+  waitingMax: volumeUploadsWaitingMax,
+  waitingPerTeamMax: volumeUploadsWaitingPerTeamMax,
+};
+
+/** The uploads into volumes that are under way, by the machine that has the volume, and those that wait for a place. */
+export class VolumeUploads {
+  readonly #machines = new Map<string, Uploads>();
+  readonly #waitMs: number | undefined;
+
+  constructor(waitMs?: number) {
+    this.#waitMs = waitMs;
+  }
+
+  /** A place for an upload of a team to a machine, as `Uploads.begin` gives one. */
+  begin(nodeId: string, teamId: string, signal: AbortSignal): Promise<Disposable> {
+    const uploads = this.#machines.get(nodeId) ?? new Uploads(this.#waitMs, bounds);
+    this.#machines.set(nodeId, uploads);
+    return uploads.begin(teamId, signal);
+  }
+}
