@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { tmpdir } from 'node:os';
 import { createWrites } from './writes.ts';
 
-test('of many uploads that come at once no more begin than may be under way, and who can not begin leaves his place', async () => {
+test('of many uploads that come at once no more begin than may be under way', async () => {
   const { admit } = createWrites(tmpdir());
   const admitted = await Promise.allSettled(Array.from({ length: 200 }, admit));
   const places = admitted.flatMap(each => (each.status === 'fulfilled' ? [each.value] : []));

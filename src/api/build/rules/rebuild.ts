@@ -81,7 +81,7 @@ export async function planOfDockerfile(
 
 /**
  * Moves the template's name in the team's namespace, and back. Throws `invalid`; `rename` throws `conflict` where
- * another template has the name, and `undo` leaves alone what others have made of it meanwhile. Both take a transaction.
+ * another template has the name, `undo` leaves alone what others have made of it meanwhile. Both take a transaction.
  */
 function renamingOf(clock: Clock, team: TeamRecord, { templateId }: TemplateRecord, text: string) {
   const namespace = team.slug;
