@@ -36,6 +36,14 @@ test('files become one, in order, and are gone', async () => {
   expect(readdirSync(agent.path('/home/someone/new'))).toEqual(['whole']);
 });
 
+test('the name may have as many bytes as a name can have', async () => {
+  const name = '長'.repeat(85);
+  expect(await compose({ source_paths: [make('part', 'x')], destination: `/tmp/compose/${name}` })).toMatchObject({
+    status: 200,
+    body: { name },
+  });
+});
+
 test('what was there is replaced in one step, for the user that is named', async () => {
   writeFileSync(agent.path('/tmp/compose/target'), 'former');
   const before = statSync(agent.path('/tmp/compose/target')).ino;

@@ -41,6 +41,16 @@ test('an upload replaces all of it', async () => {
   expect(await stored('replaced')).toBeUndefined();
 });
 
+test('names that objects have of their own are names like others', async () => {
+  const named = (value: string) => Object.fromEntries([['__proto__', value]]);
+  expect((await put('own', { ...named('1'), constructor: '2' })).body[0]?.metadata).toEqual({
+    ...named('1'),
+    constructor: '2',
+  });
+  await put('own', { ...named('3') });
+  expect(await stored('own')).toEqual(named('3'));
+});
+
 test.each([
   ['a value beyond ASCII', { key: 'ü' }],
   ['a key that is too long', { ['k'.repeat(247)]: 'v' }],

@@ -55,7 +55,8 @@ async function checkSources(sources: string[], destination: string): Promise<voi
 }
 
 async function concatenate(sources: string[], destination: string, user: User): Promise<void> {
-  const temporary = join(dirname(destination), `.${basename(destination).slice(0, 100)}.${randomName(12)}`);
+  // Without the name: there may be no room for more bytes beside it.
+  const temporary = join(dirname(destination), `.compose-${randomName(12)}`);
   try {
     await makeParents(destination, user);
     const into = await open(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o666);

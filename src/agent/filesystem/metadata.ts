@@ -14,26 +14,27 @@ export type Metadata = Record<string, string>;
 
 /** The metadata of a file, or undefined where there is none. */
 export function readMetadata(native: Native, file: string | Uint8Array | number): Metadata | undefined {
-  const found: Metadata = {};
+  const found: [string, string][] = [];
   for (const [name, value] of native.attributes(file))
-    if (name.startsWith(prefix)) found[name.slice(prefix.length)] = value;
-  return Object.keys(found).length > 0 ? found : undefined;
+    if (name.startsWith(prefix)) found.push([name.slice(prefix.length), value]);
+  return found.length > 0 ? Object.fromEntries(found) : undefined;
 }
 
 /** Makes `metadata` all that the open file carries. Where the file system keeps none, nothing happens. */
 export function replaceMetadata(native: Native, fd: number, metadata: Metadata): void {
   for (const name of native.attributes(fd).keys()) {
-    if (name.startsWith(prefix) && !(name.slice(prefix.length) in metadata)) native.removeAttribute(fd, name);
+    if (name.startsWith(prefix) && !Object.hasOwn(metadata, name.slice(prefix.length)))
+      native.removeAttribute(fd, name);
   }
   for (const [key, value] of Object.entries(metadata)) if (!native.setAttribute(fd, prefix + key, value)) return;
 }
 
 /**
  * The metadata in the headers `X-Metadata-<key>` of an upload. A repeated header counts as one, joined by `, `, as in
- * HTTP.
+ * HTTP: the runtime shows no other.
  */
 export function metadataOf(headers: Headers): Metadata {
-  const metadata: Metadata = {};
+  const metadata: [string, string][] = [];
   let bytes = 0;
   headers.forEach((value, name) => {
     if (!name.startsWith(headerPrefix)) return;
@@ -42,10 +43,11 @@ export function metadataOf(headers: Headers): Metadata {
       throw new AtollError('invalid', `a metadata key must have 1 to ${keyBytesMax} bytes`);
     if (!/^[\x20-\x7e]*$/.test(value))
       throw new AtollError('invalid', `the metadata value of '${key}' must be printable ASCII`);
-    metadata[key] = value;
+    metadata.push([key, value]);
     bytes += prefix.length + key.length + value.length;
   });
   if (bytes > metadataBytesMax)
     throw new AtollError('invalid', `the metadata takes ${bytes} bytes, more than ${metadataBytesMax}`);
-  return metadata;
+  // Every name is one of its own, `__proto__` too.
+  return Object.fromEntries(metadata);
 }
