@@ -3,6 +3,7 @@ import {
   closeSync,
   mkdirSync,
   openSync,
+  readFileSync,
   readdirSync,
   readlinkSync,
   statSync,
@@ -212,6 +213,17 @@ test('files of proc, which say that they are empty, come with their content in e
   expect((await raw('/proc/sys/kernel/random/boot_id')).bytes.toString()).toMatch(/^[0-9a-f-]{36}\n$/);
   const symbols = await raw('/proc/kallsyms');
   expect(symbols.bytes.length).toBeGreaterThan(1 << 20);
+});
+
+test('what is of the agent or one of its threads is refused', async () => {
+  const ids = readdirSync(`/proc/${agent.agentPid()}/task`).map(thread => {
+    const status = readFileSync(`/proc/${agent.agentPid()}/task/${thread}/status`, 'utf8');
+    return /^NSpid:.*\t(\d+)$/m.exec(status)?.[1];
+  });
+  expect(ids.length).toBeGreaterThan(1);
+  for (const id of ['self', '1', ...ids])
+    for (const name of ['maps', 'environ']) expect((await get(`/proc/${id}/${name}`)).status).toBe(400);
+  expect((await get('/proc/net/dev')).status).toBe(200);
 });
 
 test('links are followed', async () => {
