@@ -363,7 +363,7 @@ static int serve(int port, char **relayArguments, char **agentArguments) {
   startAgent(&serving);
   startRelay(&serving);
   // A SIGCHLD that was taken may have been in the registers that are lost.
-  if (sigsetjmp(loop, 1)) failUnfinished(&serving.channel), reap(&serving);
+  if (sigsetjmp(loop, 1)) finishStart(&serving.channel), reap(&serving);
   surviveBreakpoints();
   for (;;) {
     int64_t left = serving.restartAtMs ? serving.restartAtMs - nowMs() : hourMs;

@@ -145,20 +145,24 @@ static void markFound(uint64_t inode) {
 // ---- the slow way, for what was renamed since its layer was made
 
 static int entriesSeen;
+static char scanned[PATH_MAX]; // one for all levels: a tree may be deeper than a stack with a path for each
 
-static void scan(int parent, const char *name, const char *path) {
+// `length`: bytes of `scanned` that are the directory's path; 0: the root.
+static void scan(int parent, const char *name, size_t length) {
   int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   DIR *all = fd < 0 ? NULL : fdopendir(fd);
   for (struct dirent *e; all && entriesSeen < treeEntriesMax && (e = readdir(all));) {
     struct stat s;
-    char below[PATH_MAX];
     if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
     entriesSeen++;
-    if (snprintf(below, sizeof below, "%s%s%s", path, *path ? "/" : "", e->d_name) >= (int)sizeof below) continue;
+    size_t nameBytes = strlen(e->d_name), at = length ? length + 1 : 0;
+    if (at + nameBytes >= sizeof scanned) continue;
+    if (length) scanned[length] = '/';
+    memcpy(scanned + at, e->d_name, nameBytes + 1);
     if (fstatat(fd, e->d_name, &s, AT_SYMLINK_NOFOLLOW) < 0 || kernelDevice(s.st_dev) != rootDevice) continue;
     for (int i = 0; i < watchCount; i++)
-      if (!watches[i].found && watches[i].inode == s.st_ino) writeEntry(&watches[i], below), markFound(s.st_ino);
-    if (S_ISDIR(s.st_mode)) scan(fd, e->d_name, below);
+      if (!watches[i].found && watches[i].inode == s.st_ino) writeEntry(&watches[i], scanned), markFound(s.st_ino);
+    if (S_ISDIR(s.st_mode)) scan(fd, e->d_name, at + nameBytes);
   }
   if (all) closedir(all);
 }
@@ -195,7 +199,7 @@ int watchPaths(const char *pid, const char *groupFile, const char *imagePath, ch
     else missing++;
   }
   int root = missing ? openat(rootFd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-  if (root >= 0) scan(root, ".", "");
+  if (root >= 0) scan(root, ".", 0);
   for (int i = 0; i < watchCount; i++)
     if (!watches[i].found && endWatch(&watches[i]) < 0) complain("a watch of a deleted file");
   return fclose(image) ? complain(imagePath) : 0;

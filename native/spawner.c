@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -46,9 +47,13 @@ static size_t received;
 static int receivedFds[programFdsMax];
 static int receivedFdCount;
 static struct reply waiting; // kind 0: none
-static uint32_t underWay;    // the start that is being made, 0: none; agents count from 1
+static uint32_t underWay;    // the start that is being made and still in the buffer, 0: none; agents count from 1
+static pid_t underWayPid;    // its program, 0: there is none yet
 static char *strings[stringsMax + 2] __attribute__((aligned(pageBytes)));
 static uint8_t started[pidsMax / 8]; // programs that run; a page is only there once it is written
+
+// What is written before this is in memory before what is written after it, if the registers are lost in between.
+static void inOrder(void) { atomic_signal_fence(memory_order_seq_cst); }
 
 static void closeFds(void) {
   while (receivedFdCount > 0) close(receivedFds[--receivedFdCount]);
@@ -57,7 +62,7 @@ static void closeFds(void) {
 int openChannel(struct channel *channel, int agentEnds[2]) {
   int sockets[2], pipes[2];
   *channel = (struct channel){ -1, -1 };
-  received = underWay = 0;
+  received = underWay = underWayPid = 0;
   waiting.kind = 0;
   closeFds();
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets)) return -1;
@@ -88,7 +93,10 @@ void sendWaiting(struct channel *channel) {
 }
 
 static void answer(struct channel *channel, uint32_t kind, uint32_t about, int32_t value) {
-  waiting = (struct reply){ kind, about, value };
+  waiting.about = about;
+  waiting.value = value;
+  inOrder();
+  waiting.kind = kind;
   sendWaiting(channel);
 }
 
@@ -101,13 +109,17 @@ void reportEnd(struct channel *channel, pid_t pid, int status) {
   if (channel->replies >= 0) answer(channel, replyEnded, pid, status);
 }
 
-void failUnfinished(struct channel *channel) {
-  if (underWay == 0 || waiting.kind != 0) return;
+void finishStart(struct channel *channel) {
+  if (underWay == 0) return;
   uint32_t id = underWay;
-  underWay = 0;
+  pid_t pid = underWayPid;
   closeFds();
+  // A start comes with descriptors, and nothing that follows them is read with it.
   received = 0;
-  if (channel->replies >= 0) answer(channel, replyFailed, id, EINTR);
+  inOrder();
+  underWay = underWayPid = 0;
+  // It may have been answered already: the agent passes over a second answer.
+  if (channel->replies >= 0 && waiting.kind == 0) answer(channel, pid > 0 ? replyStarted : replyFailed, id, pid > 0 ? pid : EINTR);
 }
 
 // Finds the texts behind the groups. Answers how many there are, -1 where the last has no end or there are too many.
@@ -146,14 +158,17 @@ static int readStart(const struct requestHead *head, struct program *program) {
 
 static void start(struct channel *channel, const struct requestHead *head) {
   struct program program;
+  underWayPid = 0;
+  inOrder();
   underWay = head->id;
+  inOrder();
   int error = readStart(head, &program);
   pid_t pid = error ? -1 : startProgram(&program);
   if (pid < 0 && !error) error = errno;
   if (pid >= pidsMax) error = EOVERFLOW;
-  if (!error) started[pid / 8] |= 1 << pid % 8;
+  if (!error) started[pid / 8] |= 1 << pid % 8, underWayPid = pid;
+  inOrder();
   closeFds();
-  underWay = 0;
   answer(channel, error ? replyFailed : replyStarted, head->id, error ? error : pid);
 }
 
@@ -202,6 +217,8 @@ int receiveRequests(struct channel *channel) {
     if (done > 0) {
       received -= done;
       memmove(buffer, buffer + done, received);
+      inOrder();
+      underWay = underWayPid = 0;
       if (done > keptBytes && received == 0) shrink();
       continue;
     }

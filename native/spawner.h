@@ -55,5 +55,5 @@ void sendWaiting(struct channel *channel);
 int receiveRequests(struct channel *channel);
 // Tells the agent the end of a program that it, or one before it, has started; others' are not its business.
 void reportEnd(struct channel *channel, pid_t pid, int status);
-// Answers a request that was under way when the registers were lost (init.c, surviveBreakpoints).
-void failUnfinished(struct channel *channel);
+// Answers a start that was under way when the registers were lost (init.c, surviveBreakpoints).
+void finishStart(struct channel *channel);

@@ -281,6 +281,29 @@ test('the helper’s other programs refuse what they can’t do', () => {
   expect(run([made('helper')]).exitCode).toBe(2);
 });
 
+test('a watch is found deep in a tree on a small stack', async () => {
+  expect(
+    run(['gcc', '-Wall', '-Wextra', '-Werror', '-o', made('watcher'), join(root, 'test/native/watcher.c')]),
+  ).toMatchObject({ exitCode: 0, stderr: '' });
+  // On a file system of which files and directories have one number.
+  const tree = mkdtempSync('/dev/shm/atoll-native-');
+  const deep = `${'d/'.repeat(900)}file`;
+  mkdirSync(join(tree, deep, '..'), { recursive: true });
+  writeFileSync(join(tree, deep), '');
+  const watcher = Bun.spawn([made('watcher'), tree, deep], { stdout: 'pipe' });
+  try {
+    await watcher.stdout.getReader().read();
+    writeFileSync(made('group'), String(watcher.pid));
+    const program = [made('helper'), 'watch-paths', String(watcher.pid), made('group'), made('irmap'), tree, tree];
+    expect(run(['sh', '-c', 'ulimit -s 1024; exec "$@"', 'sh', ...program])).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(readFileSync(made('irmap'), 'latin1')).toContain(`/${deep}`);
+  } finally {
+    watcher.kill('SIGKILL');
+    await watcher.exited;
+    rmSync(tree, { recursive: true });
+  }
+});
+
 test('init goes on where a tracer that is killed has left it at a breakpoint, with foreign registers', async () => {
   expect(
     run(['gcc', '-Wall', '-Wextra', '-Werror', '-o', made('killed-tracer'), join(root, 'test/native/killed-tracer.c')]),
