@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { followChanges } from '../../../src/api/sandbox/reconcilers/changes.ts';
-import { Platform } from '../platform.ts';
+import { Platform, until } from '../platform.ts';
 
 test('a row that was read while a workflow of the same process was at work does not undo what that has said since', async () => {
   await using platform = await Platform.start();
@@ -35,4 +35,30 @@ test('a row that was read while a workflow of the same process was at work does 
   arrives.resolve();
   await stop();
   expect(directory.find(id)).toMatchObject({ state: 'running' });
+});
+
+test('what could not be read is read again', async () => {
+  for (const isAny of [false, true]) {
+    await using platform = await Platform.start();
+    const { sandboxID: id } = await platform.createSandbox();
+    const { busy, directory, log } = platform.api.parts;
+    const { db } = platform.store;
+    let failures = 1;
+    const failing = db.withPlugin({
+      transformQuery: ({ node }) => node,
+      async transformResult({ result }) {
+        if (failures-- > 0) throw new Error('the database is away');
+        return result;
+      },
+    });
+    let tell: (changed: ReadonlySet<string> | null) => void = () => {};
+    const stop = followChanges(
+      { busy, db: failing, directory, log },
+      { onSandboxChanges: listener => ((tell = listener), () => {}) },
+    );
+    await db.updateTable('sandboxes').set({ state: 'paused', kept: 'memory' }).where('sandbox_id', '=', id).execute();
+    tell(isAny ? null : new Set([id]));
+    await until(() => directory.find(id)?.state === 'paused');
+    await stop();
+  }
 });

@@ -9,6 +9,7 @@ import { DurablePauses } from '../../../src/api/blob/rules/pauses.ts';
 import { reconcileMachines } from '../../../src/api/cluster/reconcilers/beat.ts';
 import { Machines } from '../../../src/api/cluster/rules/machines.ts';
 import type { Db } from '../../../src/api/database/db.ts';
+import type { SandboxListener } from '../../../src/api/database/postgres/watch.ts';
 import { StartCounts } from '../../../src/api/metrics/start-counts.ts';
 import { createMeasures } from '../../../src/api/metrics/measures.ts';
 import { drains } from '../../../src/api/operator/reconcilers/drains.ts';
@@ -126,14 +127,16 @@ export async function startControl(
   const process = new Process(name);
   return world.as(process, async () => {
     const parts = await partsOf(world, name, db, machines, objects);
-    const heard: ((changed: null) => void)[] = [];
+    const heard: SandboxListener[] = [];
     const emptied = drains(parts);
-    followChanges(parts, {
-      onSandboxChanges(listener) {
-        heard.push(listener as (changed: null) => void);
+    const changes = {
+      onSandboxChanges(listener: SandboxListener) {
+        heard.push(listener);
         return () => {};
       },
-    });
+    };
+    // All is read again and again below, by the world's clock.
+    followChanges(parts, changes, () => () => {});
     const loop = (ms: number, work: () => Promise<void> | void) =>
       void (async () => {
         for (;;) {

@@ -9,26 +9,63 @@ import { allSandboxIds, sandboxesAtOnce, sandboxesById } from '../store/read.ts'
 /** Dependencies of following the changes of others. */
 type ChangesDeps = { busy: BusyExecutions; db: Db; directory: SandboxDirectory; log: Log };
 
+/** When what could not be read is read again, milliseconds. */
+const retryMs = 1_000;
+/** Where more sandboxes than these were not read, all are read. */
+const unreadMax = 10_000;
+
+/** Changed sandboxes; null where it may be any. */
+type Changed = ReadonlySet<string> | null;
+
 /**
  * Brings the directory up to date with what other processes on the same database do. Nothing where there is no other.
- * Answers what ends it.
+ * What could not be read is read again, `later`, until it can be. Answers what ends it.
  */
-export function followChanges(deps: ChangesDeps, store: Pick<Store, 'onSandboxChanges'>): () => Promise<void> {
+export function followChanges(
+  deps: ChangesDeps,
+  store: Pick<Store, 'onSandboxChanges'>,
+  later: (work: () => void) => () => void = afterRetryMs,
+): () => Promise<void> {
   let turn: Promise<void> = Promise.resolve();
-  const stop = store.onSandboxChanges(changed => {
-    turn = turn
-      .then(() => takeOver(deps, changed))
-      // Adoption finds it later.
-      .catch((error: unknown) => deps.log.warn('what became of sandboxes was not read', { error: messageOf(error) }));
-  });
+  let unread: Changed = new Set();
+  let cancelRetry: (() => void) | undefined;
+  let isOver = false;
+  const read = async (changed: Changed) => {
+    unread = both(unread, changed);
+    try {
+      await takeOver(deps, unread);
+      unread = new Set();
+    } catch (error) {
+      deps.log.warn('what became of sandboxes was not read', { error: messageOf(error) });
+      if (isOver) return;
+      cancelRetry ??= later(() => {
+        cancelRetry = undefined;
+        take(new Set());
+      });
+    }
+  };
+  const take = (changed: Changed) => void (turn = turn.then(() => read(changed)));
+  const stop = store.onSandboxChanges(take);
   return async () => {
+    isOver = true;
     stop();
+    cancelRetry?.();
     await turn;
   };
 }
 
-/** `changed` null: it may be any. */
-async function takeOver(deps: ChangesDeps, changed: ReadonlySet<string> | null): Promise<void> {
+function afterRetryMs(work: () => void): () => void {
+  const timer = setTimeout(work, retryMs);
+  return () => clearTimeout(timer);
+}
+
+function both(one: Changed, other: Changed): Changed {
+  if (one === null || other === null) return null;
+  const all = one.union(other);
+  return all.size > unreadMax ? null : all;
+}
+
+async function takeOver(deps: ChangesDeps, changed: Changed): Promise<void> {
   const ids = changed ? [...changed] : [...new Set([...(await allSandboxIds(deps.db)), ...deps.directory.ids()])];
   for (let first = 0; first < ids.length; first += sandboxesAtOnce)
     await takeOverPart(deps, new Set(ids.slice(first, first + sandboxesAtOnce)));
