@@ -522,6 +522,7 @@ class NewSandbox(TypedDict):
     secure: NotRequired[bool]
     allow_internet_access: NotRequired[bool]
     network: NotRequired[SandboxNetworkConfig]
+    # What lists show and can look for: up to 256 pairs, and 256 KiB as JSON
     metadata: NotRequired[Dict[str, str]]
     # Environment of every process in the sandbox
     envVars: NotRequired[Dict[str, str]]
@@ -559,6 +560,7 @@ class NewSandboxV2(TypedDict):
     secure: NotRequired[bool]
     allow_internet_access: NotRequired[bool]
     network: NotRequired[SandboxNetworkConfig]
+    # What lists show and can look for: up to 256 pairs, and 256 KiB as JSON
     metadata: NotRequired[Dict[str, str]]
     # Environment of every process in the sandbox
     envVars: NotRequired[Dict[str, str]]

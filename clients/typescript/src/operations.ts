@@ -497,6 +497,7 @@ export interface Schemas {
     /** default true */
     allow_internet_access?: boolean | undefined;
     network?: Schemas['SandboxNetworkConfig'] | undefined;
+    /** What lists show and can look for: up to 256 pairs, and 256 KiB as JSON */
     metadata?: Record<string, string> | undefined;
     /** Environment of every process in the sandbox */
     envVars?: Record<string, string> | undefined;
@@ -530,6 +531,7 @@ export interface Schemas {
     /** default true */
     allow_internet_access?: boolean | undefined;
     network?: Schemas['SandboxNetworkConfig'] | undefined;
+    /** What lists show and can look for: up to 256 pairs, and 256 KiB as JSON */
     metadata?: Record<string, string> | undefined;
     /** Environment of every process in the sandbox */
     envVars?: Record<string, string> | undefined;

@@ -125,7 +125,7 @@ const createOptions = {
   secure: Type.Optional(Type.Boolean({ description: 'Require the access token inside the sandbox' })),
   allow_internet_access: Type.Optional(Type.Boolean({ default: true })),
   network: Type.Optional(SandboxNetworkConfig),
-  metadata: Type.Optional(stringMap()),
+  metadata: Type.Optional(stringMap('What lists show and can look for: up to 256 pairs, and 256 KiB as JSON')),
   envVars: Type.Optional(stringMap('Environment of every process in the sandbox')),
   mcp: Type.Optional(freeObject('Recorded only; up to 64 KiB')),
   iam: Type.Optional(

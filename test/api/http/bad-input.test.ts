@@ -2,6 +2,8 @@ import { expect, test } from 'bun:test';
 import { onEachDatabase } from '../databases.ts';
 import { Platform } from '../platform.ts';
 
+const pairs = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 'v']));
+
 /** What each body must be refused with, and what the message must name. */
 const createRefusals: Array<[body: Record<string, unknown>, status: number, names: string]> = [
   [{ templateID: undefined }, 400, 'templateID'],
@@ -40,6 +42,7 @@ const createRefusals: Array<[body: Record<string, unknown>, status: number, name
   [{ metadata: ['a'] }, 400, 'metadata'],
   [{ metadata: 'a=b' }, 400, 'metadata'],
   [{ metadata: { a: 'x'.repeat(300_000) } }, 400, 'metadata'],
+  [{ metadata: pairs(257) }, 400, 'metadata: has 257 pairs, the most is 256'],
   [{ envVars: { A: 1 } }, 400, 'envVars.A'],
   [{ envVars: { '': 'x' } }, 400, 'envVars'],
   [{ envVars: { 'A=B': 'x' } }, 400, 'envVars'],
@@ -177,6 +180,7 @@ onEachDatabase(database => {
     const accepted: Array<Record<string, unknown>> = [
       { metadata },
       { metadata: {} },
+      { metadata: pairs(256) },
       { timeout: 24 * 3600 },
       {
         timeout: null,
@@ -214,7 +218,7 @@ onEachDatabase(database => {
       E2B_SANDBOX_ID: platform.node.created.at(-1)?.sandboxId ?? '',
     });
     expect(platform.node.created.map(({ network }) => network.denyOut)).toEqual(
-      accepted.map((_, index) => (index === 6 ? ['0.0.0.0/0', '::/0'] : undefined)),
+      accepted.map((_, index) => (index === 7 ? ['0.0.0.0/0', '::/0'] : undefined)),
     );
   });
 

@@ -72,6 +72,18 @@ onEachDatabase(database => {
     expect(homes).toEqual([{ node_id: 'node-1', left_at_us: startUs + 7 }]);
   });
 
+  test('a sandbox may have more labels than one statement writes', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine } = scene;
+    const metadata = Object.fromEntries(Array.from({ length: 40_000 }, (_, i) => [`k${i}`, '']));
+    await put(db, record(mine.teamId, 'a', { metadata }));
+    const { count } = await db
+      .selectFrom('sandbox_labels')
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .executeTakeFirstOrThrow();
+    expect(Number(count)).toBe(40_000);
+  });
+
   test('a team is told which of its sandboxes are between two states, so many at most', async () => {
     await using scene = await storeScene(database);
     const { db, mine, theirs } = scene;

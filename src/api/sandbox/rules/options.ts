@@ -9,6 +9,8 @@ const createBounds = {
   envVarBytesMax: 131_071,
   envVarsBytesMax: 1024 * 1024,
   metadataBytesMax: 256 * 1024,
+  /** Each is a row of its own, by which lists find the sandbox. */
+  metadataPairsMax: 256,
   mcpBytesMax: 64 * 1024,
   iamTokensMax: 5,
 } as const;
@@ -17,7 +19,7 @@ const createBounds = {
 export function checkSandboxOptions(features: Features, options: SandboxOptions): void {
   checkLifecycle(options);
   checkEnvVars(options.envVars);
-  checkLength('metadata', options.metadata ?? {}, createBounds.metadataBytesMax);
+  checkMetadata(options.metadata ?? {});
   checkLength('mcp', options.mcp ?? {}, createBounds.mcpBytesMax);
   checkIam(features, options.iam);
   if (options.network) {
@@ -67,6 +69,13 @@ function checkEnvVars(envVars: Record<string, string>): void {
   if (total > createBounds.envVarsBytesMax) {
     throw new AtollError('invalid', `envVars: ${total} bytes in all, the most is ${createBounds.envVarsBytesMax}`);
   }
+}
+
+function checkMetadata(metadata: Record<string, string>): void {
+  const pairs = Object.keys(metadata).length;
+  if (pairs > createBounds.metadataPairsMax)
+    throw new AtollError('invalid', `metadata: has ${pairs} pairs, the most is ${createBounds.metadataPairsMax}`);
+  checkLength('metadata', metadata, createBounds.metadataBytesMax);
 }
 
 function checkLength(name: string, value: Record<string, unknown>, bytesMax: number): void {

@@ -12,6 +12,9 @@ import { rowOfSandbox, sandboxColumnNames } from './row.ts';
 import type { SandboxRecord } from '../record.ts';
 import type { TeamLimits } from '../../team/record.ts';
 
+/** Labels that one statement writes. */
+const labelsAtOnce = 1_000;
+
 /**
  * Writes the row of a new sandbox unless its team already occupies as many places as it may at once (`full`), has as
  * many sandboxes, paused ones included, as it may have (`too_many`), its machine has no room, a volume of it is gone or
@@ -41,7 +44,12 @@ export async function insertSandbox(
       sandbox_id: sandbox.sandboxId,
       pair_digest: pairDigest(key, value),
     }));
-    if (labels.length > 0) await db.insertInto('sandbox_labels').values(labels).execute();
+    // A fork of a sandbox from before there was a limit may have more than one statement takes.
+    for (let first = 0; first < labels.length; first += labelsAtOnce)
+      await db
+        .insertInto('sandbox_labels')
+        .values(labels.slice(first, first + labelsAtOnce))
+        .execute();
     const uses = volumeIds.map(volumeId => ({ sandbox_id: sandbox.sandboxId, volume_id: volumeId }));
     if (uses.length > 0) await db.insertInto('sandbox_volumes').values(uses).execute();
     return 'inserted';
