@@ -42,6 +42,9 @@ async function eventsOf(db: Db, sandboxId: string): Promise<string[]> {
   return (await rows.execute()).map(({ type }) => type.replace('sandbox.lifecycle.', ''));
 }
 
+/** More than there is. */
+const metadataBytes = 1024 ** 2;
+
 onEachDatabase(database => {
   test('a create counts and writes in one: two at once do not both take the last place', async () => {
     await using scene = await storeScene(database);
@@ -152,7 +155,9 @@ onEachDatabase(database => {
     await put(db, record(theirs.teamId, 'e', { ...at(5), metadata: { app: 'Web_1' } }));
     const all = { teamId: mine.teamId, shown: ['running', 'paused'], metadata: [] } as const;
     const ids = async (filter: Partial<Parameters<typeof listSandboxes>[1]>, order: 'asc' | 'desc' = 'asc') =>
-      (await listSandboxes(db, { ...all, ...filter }, { order, limit: 9 })).map(({ sandboxId }) => sandboxId);
+      (await listSandboxes(db, { ...all, ...filter }, { order, limit: 9, metadataBytes })).sandboxes.map(
+        ({ sandboxId }) => sandboxId,
+      );
     expect(await ids({})).toEqual(['a', 'b', 'c']);
     expect(await ids({}, 'desc')).toEqual(['c', 'b', 'a']);
     expect(await ids({ shown: ['running'] })).toEqual(['a', 'b']);
@@ -172,8 +177,36 @@ onEachDatabase(database => {
     expect(await ids({ templateId: 'another' })).toEqual([]);
     expect(await countSandboxes(db, { ...all, text: 'web' })).toBe(2);
     const behind = { startedAtUs: startUs + 2, sandboxId: 'b' };
-    const page = await listSandboxes(db, all, { order: 'desc', after: behind, limit: 1 });
-    expect(page.map(({ sandboxId }) => sandboxId)).toEqual(['a']);
+    const page = await listSandboxes(db, all, { order: 'desc', after: behind, limit: 1, metadataBytes });
+    expect(page).toMatchObject({ sandboxes: [{ sandboxId: 'a' }], isMore: false });
+  });
+
+  test('a page has so much metadata, and at least one sandbox; what is long is not searched', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine } = scene;
+    for (const [number, bytes] of [10, 17_000, 10, 10].entries())
+      await put(
+        db,
+        record(mine.teamId, `${number}`, { startedAtUs: startUs + number, metadata: { a: 'x'.repeat(bytes) } }),
+      );
+    const all = { teamId: mine.teamId, shown: ['running'], metadata: [] } as const;
+    for (const [order, start] of [
+      ['asc', [0, 1]],
+      ['desc', [3, 2, 1]],
+    ] as const)
+      for (const limit of [1, 2, 3, 4]) {
+        const page = await listSandboxes(db, all, { order, limit, metadataBytes: 1_000 });
+        const expected = start.slice(0, limit).map(number => ({ sandboxId: `${number}` }));
+        expect(page).toMatchObject({ sandboxes: expected, isMore: true });
+        expect(page.sandboxes).toHaveLength(expected.length);
+      }
+    const whole = await listSandboxes(db, all, { order: 'asc', limit: 4, metadataBytes });
+    expect([whole.sandboxes.length, whole.isMore]).toEqual([4, false]);
+    expect(
+      await listSandboxes(db, { ...all, templateId: 'another' }, { order: 'asc', limit: 4, metadataBytes }),
+    ).toEqual({ sandboxes: [], isMore: false });
+    expect(await countSandboxes(db, { ...all, text: 'xx' })).toBe(3);
+    expect(await countSandboxes(db, { ...all, text: '1' })).toBe(1);
   });
 
   test('where many are read, nothing is read of what their creators may make long', async () => {
@@ -186,7 +219,8 @@ onEachDatabase(database => {
       db,
     );
     const all = { teamId: mine.teamId, shown: ['running'], metadata: [] } as const;
-    const [listed] = await listSandboxes(db, all, { order: 'asc', limit: 9 });
+    const { sandboxes } = await listSandboxes(db, all, { order: 'asc', limit: 9, metadataBytes });
+    const [listed] = sandboxes;
     expect(listed).toMatchObject({ sandboxId, metadata: { app: 'web' } });
     await sql`update sandboxes set metadata_json = '{'`.execute(db);
     const replica = { ownId: 'own', nowUs: startUs };

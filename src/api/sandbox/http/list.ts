@@ -47,7 +47,7 @@ export const listSandboxesV2 = route({
       Type.String({
         minLength: 1,
         maxLength: textCharactersMax,
-        description: 'The beginning of the ID, or a part of a key or value of the metadata, in any case',
+        description: 'The beginning of the ID, or a part of a key or value of metadata of up to 16 KiB, in any case',
       }),
     ),
     nextToken: Type.Optional(Type.String()),
@@ -55,7 +55,7 @@ export const listSandboxesV2 = route({
   }),
   responses: {
     200: {
-      description: 'A page of sandboxes',
+      description: 'A page of sandboxes, fewer than `limit` where their metadata takes more than 4 MiB',
       schema: Type.Array(ListedSandbox),
       headers: {
         'X-Next-Token': 'Token of the next page, when there is one',

@@ -13,10 +13,20 @@ import type { Db } from '../../database/db.ts';
 /** Sandboxes on a page at most, and when the caller does not say. */
 export const listPageMax = 100;
 
-/** The running sandboxes of a team, newest first, all of them. */
+/** Bytes of metadata on a page, or in the list that has no pages: what goes beyond is on the next one. */
+const metadataBytesMax = { page: 4 * 1024 ** 2, unpaged: 32 * 1024 ** 2 };
+
+/** The running sandboxes of a team, newest first, all of them. Throws `precondition` where that is too much. */
 export async function listRunning(db: Db, team: TeamRecord, metadata: string | undefined): Promise<ListedSandbox[]> {
   const filter: SandboxFilter = { teamId: team.teamId, shown: ['running'], metadata: parseMetadataFilter(metadata) };
-  return listSandboxes(db, filter, { order: 'desc', limit: unpagedMax });
+  const page = { order: 'desc', limit: unpagedMax, metadataBytes: metadataBytesMax.unpaged } as const;
+  const { sandboxes, isMore } = await listSandboxes(db, filter, page);
+  if (isMore)
+    throw new AtollError(
+      'precondition',
+      `The metadata of these sandboxes has more than ${metadataBytesMax.unpaged} bytes: GET /v2/sandboxes has pages`,
+    );
+  return sandboxes;
 }
 
 /** Bounds the route that has no pages; no team may run more sandboxes at once. */
@@ -43,7 +53,10 @@ type SandboxPage = {
   totalRunning: number | null;
 };
 
-/** One page of a team's sandboxes. Throws `invalid` for a filter or token that can't be read. */
+/**
+ * One page of a team's sandboxes, shorter where their metadata is long. Throws `invalid` for a filter or token that
+ * can't be read.
+ */
 export async function listPage(db: Db, team: TeamRecord, query: ListQuery): Promise<SandboxPage> {
   const shown = query.state?.length ? query.state : (['running', 'paused'] as const);
   const order = query.order ?? 'desc';
@@ -59,12 +72,12 @@ export async function listPage(db: Db, team: TeamRecord, query: ListQuery): Prom
       return { sandboxes: [], nextToken: null, totalRunning: shown.includes('running') ? 0 : null };
     filter.templateId = templateId;
   }
-  const found = await listSandboxes(db, filter, { order, limit: limit + 1, ...(after && { after }) });
-  const sandboxes = found.slice(0, limit);
+  const page = { order, limit, metadataBytes: metadataBytesMax.page, ...(after && { after }) };
+  const { sandboxes, isMore } = await listSandboxes(db, filter, page);
   const last = sandboxes.at(-1);
   return {
     sandboxes,
-    nextToken: found.length > limit && last ? formatToken(last, order) : null,
+    nextToken: isMore && last ? formatToken(last, order) : null,
     totalRunning: shown.includes('running') ? await countSandboxes(db, { ...filter, shown: ['running'] }) : null,
   };
 }

@@ -19,21 +19,30 @@ export type SandboxFilter = {
   startedAfterUs?: number;
   templateId?: string;
   nodeId?: string;
-  /** Text at the beginning of the ID, or anywhere in a key or value of the metadata; case does not matter. */
+  /**
+   * Text at the beginning of the ID, or anywhere in a key or value of metadata of up to `textSearchedBytesMax`; case
+   * does not matter.
+   */
   text?: string;
 };
 
 /** A place in the order (start time, ID): the page after it begins behind this sandbox. */
 export type SandboxCursor = { startedAtUs: number; sandboxId: string };
 
-/** At most `limit` sandboxes behind `after`, in the given direction of (start time, ID). */
+/** A page of sandboxes, and whether others follow. */
+type ListedPage = { sandboxes: ListedSandbox[]; isMore: boolean };
+
+/**
+ * At most `limit` sandboxes behind `after`, in the given direction of (start time, ID), with `metadataBytes` of
+ * metadata, or one more: no more is read.
+ */
 export async function listSandboxes(
   db: Db,
   filter: SandboxFilter,
-  page: { order: 'asc' | 'desc'; after?: SandboxCursor; limit: number },
-): Promise<ListedSandbox[]> {
+  page: { order: 'asc' | 'desc'; after?: SandboxCursor; limit: number; metadataBytes: number },
+): Promise<ListedPage> {
   let query = filtered(db, filter);
-  const { order, after } = page;
+  const { order, after, limit, metadataBytes } = page;
   if (after) {
     const beyond = order === 'asc' ? '>' : '<';
     // As one comparison, an index finds the place; as two, every row before it is looked at.
@@ -41,14 +50,34 @@ export async function listSandboxes(
       eb(refTuple('started_at_us', 'sandboxes.sandbox_id'), beyond, tuple(after.startedAtUs, after.sandboxId)),
     );
   }
-  const rows = await query
-    .select(listedColumnNames.map(name => `sandboxes.${name}` as const))
+  const found = query
+    .select(['sandboxes.sandbox_id as id', 'started_at_us as at', metadataLength.as('bytes')])
     .orderBy('started_at_us', order)
     .orderBy('sandboxes.sandbox_id', order)
-    .limit(page.limit)
+    .limit(limit + 1);
+  const direction = sql.raw(order);
+  const summed = db
+    .selectFrom(found.as('found'))
+    .select([
+      'id',
+      sql<number>`sum(bytes) over (order by at ${direction}, id ${direction}) - bytes`.as('bytes_before'),
+      sql<number>`count(*) over ()`.as('found_count'),
+    ]);
+  const rows = await db
+    .selectFrom(summed.as('summed'))
+    .crossJoin('sandboxes')
+    .whereRef('sandboxes.sandbox_id', '=', 'summed.id')
+    .where('bytes_before', '<=', metadataBytes)
+    .select([...listedColumnNames.map(name => `sandboxes.${name}` as const), 'found_count'])
+    .orderBy('started_at_us', order)
+    .orderBy('sandboxes.sandbox_id', order)
+    .limit(limit)
     .execute();
-  return rows.map(listedOfRow);
+  return { sandboxes: rows.map(listedOfRow), isMore: rows.length < Number(rows[0]?.found_count ?? 0) };
 }
+
+/** Bytes of the metadata, which are known without reading it. */
+const metadataLength = sql<number>`coalesce(octet_length(sandboxes.metadata_json), 0)`;
 
 /**
  * How many sandboxes match. All of them are looked at, which are few beside the team's where they must have some
@@ -114,6 +143,9 @@ function labelled(db: Db, digest: string): SelectQueryBuilder<Tables, 'sandboxes
  */
 const noText = '(?<!\\\\)((?:\\\\\\\\)*)\\\\u(?:0000|d[89a-f][0-9a-f]{2})';
 
+/** Longer metadata is not searched for a text: a search looks at that of all sandboxes of a team. */
+const textSearchedBytesMax = 16 * 1024;
+
 /** Both databases give the pairs of an object as rows, by functions of different names. */
 function textMatch(db: Db, text: string) {
   const literal = text.toLowerCase().replaceAll(/[\\%_]/g, '\\$&');
@@ -127,9 +159,9 @@ function textMatch(db: Db, text: string) {
       : sql`json_each(sandboxes.metadata_json) as pair`;
   return sql<boolean>`(
     lower(sandboxes.sandbox_id) like ${`${literal}%`} escape '\\'
-    or exists (
+    or case when ${metadataLength} > ${textSearchedBytesMax} then false else exists (
       select 1 from ${pairs}
       where lower(pair.key) like ${somewhere} escape '\\' or lower(pair.value) like ${somewhere} escape '\\'
-    )
+    ) end
   )`;
 }
