@@ -168,6 +168,7 @@ describe('files in the dashboard', { skip: noBrowser ?? false }, () => {
     assert.equal(await coloured('number'), 2);
     assert.deepEqual(await seriousFindings(page), []);
     await page.getByRole('button', { name: 'Back' }).click();
+    await page.getByRole('dialog', { name: 'Leave main.py unsaved?' }).getByRole('button', { name: 'Leave' }).click();
     await page.getByLabel('Find in files').fill('nowhere at all');
     await page.keyboard.press('Enter');
     await page.getByText('No file here has that').waitFor();

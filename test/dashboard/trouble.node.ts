@@ -51,6 +51,69 @@ describe('what pages keep while something fails, or somebody else changes it', {
     await alert.getByRole('button', { name: 'Try again' }).click();
     await alert.waitFor({ state: 'detached' });
     assert.equal(await text.inputValue(), 'not saved yet');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('not saved', { exact: true }).waitFor({ state: 'detached' });
+  });
+
+  test('a text that is written is not lost: to its lines’ ends, a save, a change or an end of the file, or a way out', async () => {
+    const path = '/home/user/windows.txt';
+    await sandbox.files.write(path, 'one\r\ntwo\r\nthree\n');
+    await page.goto(`/dashboard/sandboxes/${sandbox.sandboxId}/files`);
+    await page.getByRole('button', { name: 'File windows.txt', exact: true }).click();
+    const text = page.getByRole('textbox', { name: `Text of ${path}` });
+    const unsaved = page.getByText('not saved', { exact: true });
+    const save = page.getByRole('button', { name: 'Save' });
+    assert.equal(await text.inputValue(), 'one\ntwo\nthree\n');
+    await text.fill('one\nTWO\nthree\n');
+
+    // What is typed while it is saved is a draft still, and saved by the next.
+    let write = () => {};
+    const held = new Promise<void>(resolve => (write = resolve));
+    const isWrite = (url: URL) => url.pathname === '/files' && url.searchParams.get('path') === path;
+    await page.route(isWrite, route =>
+      (route.request().method() === 'POST' ? held : Promise.resolve()).then(() => route.continue()),
+    );
+    const isAsked = page.waitForRequest(request => request.method() === 'POST' && isWrite(new URL(request.url())));
+    await save.click();
+    await isAsked;
+    await text.press('Control+End');
+    await text.pressSequentially('four');
+    write();
+    await page.getByText('Saved', { exact: true }).waitFor();
+    await unsaved.waitFor();
+    assert.equal(await sandbox.files.read(path), 'one\r\nTWO\r\nthree\n');
+    await save.click();
+    await unsaved.waitFor({ state: 'detached' });
+    assert.equal(await sandbox.files.read(path), 'one\r\nTWO\r\nthree\nfour');
+    await page.unroute(isWrite);
+
+    // The page is asked to be left, and then the file goes.
+    await text.fill('mine');
+    await page.getByRole('link', { name: 'Logs' }).click();
+    const leaving = page.getByRole('dialog', { name: 'Leave windows.txt unsaved?' });
+    assert.deepEqual(await seriousFindings(page), []);
+    await leaving.getByRole('button', { name: 'Cancel' }).click();
+    assert.equal(await text.inputValue(), 'mine');
+    await sandbox.files.remove(path);
+    await save.click();
+    const gone = page.getByRole('dialog', { name: 'It is not there any more' });
+    assert.deepEqual(await seriousFindings(page), []);
+    await gone.getByRole('button', { name: 'Make it again' }).click();
+    await unsaved.waitFor({ state: 'detached' });
+    assert.equal(await sandbox.files.read(path), 'mine');
+
+    await text.fill('given up');
+    const asked = new Promise<string>(resolve => page.once('dialog', dialog => resolve(dialog.type())));
+    await page.evaluate('location.reload()').catch(() => undefined);
+    assert.equal(await asked, 'beforeunload');
+    await page.getByRole('link', { name: 'Logs' }).click();
+    await leaving.getByRole('button', { name: 'Leave' }).click();
+    await page.waitForURL(/logs/);
+    // The browser's own question, and what asked for the file that was gone, are what was wanted.
+    assert.deepEqual(
+      signedIn.window.complaints.filter(one => !/^dialog:|404/.test(one)),
+      [],
+    );
   });
 
   test('limits that another operator has changed meanwhile stay as they were set', async () => {

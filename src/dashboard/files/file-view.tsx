@@ -1,15 +1,18 @@
-import { useQuery } from '@tanstack/react-query';
 import { ArrowLeft, Download, Save } from 'lucide-react';
-import { useEffect, useMemo, useState } from 'react';
+import { useMemo, useState } from 'react';
 import { formatBytes } from '../format.ts';
 import { CopyBeside } from '../parts/bits.tsx';
 import { Confirm } from '../parts/dialog.tsx';
 import { Loaded } from '../parts/loaded.tsx';
 import { useToast } from '../parts/toasts.tsx';
-import { contentOf, hexLines } from './content.ts';
+import { hexLines } from './content.ts';
 import type { Content } from './content.ts';
 import { downloadFile } from './download.ts';
+import { useDraft } from './draft.ts';
+import type { Conflict } from './draft.ts';
 import { CodeArea } from './editor/code-area.tsx';
+import { Leaving } from './leaving.tsx';
+import { withPlainEnds } from './line-ends.ts';
 import { nameOf } from './paths.ts';
 import type { FileStore } from './store.ts';
 import { tableOf } from './table-of.ts';
@@ -27,7 +30,7 @@ type FileViewProps = {
 /** A file: its text to edit, an image to see, anything to download. Nothing of it becomes a document of this origin. */
 export function FileView({ store, path, line, mayChange, onClose }: FileViewProps) {
   const toast = useToast();
-  const { file, draft, setDraft, save, isChangedThere, setChangedThere } = useDraft(store, path);
+  const { file, draft, type, save, isSaving, conflict, setConflict } = useDraft(store, path);
   const download = () =>
     void downloadFile(store, path).catch((error: Error) => toast({ kind: 'danger', text: error.message }));
   return (
@@ -53,58 +56,59 @@ export function FileView({ store, path, line, mayChange, onClose }: FileViewProp
           <Download size={14} /> Download
         </button>
         {mayChange && (
-          <button type="button" className="button primary" disabled={draft === null} onClick={() => void save()}>
+          <button
+            type="button"
+            className="button primary"
+            disabled={draft === null || isSaving}
+            onClick={() => void save()}
+          >
             <Save size={14} /> Save
           </button>
         )}
       </div>
       <Loaded of={file}>
         {content => (
-          <Shown content={content} path={path} line={line} draft={draft} onDraft={mayChange ? setDraft : undefined} />
+          <Shown content={content} path={path} line={line} draft={draft} onDraft={mayChange ? type : undefined} />
         )}
       </Loaded>
-      {isChangedThere && (
-        <Confirm
-          title="It has changed there since you opened it"
-          action="Overwrite"
-          onClose={() => setChangedThere(false)}
+      {conflict && (
+        <ConflictQuestion
+          of={conflict}
+          path={path}
+          onClose={() => setConflict(null)}
           onConfirm={() => {
-            setChangedThere(false);
+            setConflict(null);
             void save(true);
           }}
-        >
-          <p className="muted">What is in {nameOf(path)} now goes, and your text takes its place.</p>
-        </Confirm>
+        />
       )}
+      <Leaving path={path} isUnsaved={draft !== null} />
     </div>
   );
 }
 
-/** A file and what somebody writes into it; saving finds out whether it has changed meanwhile. */
-function useDraft(store: FileStore, path: string) {
-  const toast = useToast();
-  const [draft, setDraft] = useState<string | null>(null);
-  const [isChangedThere, setChangedThere] = useState(false);
-  const file = useQuery({
-    queryKey: ['file', store.key, path],
-    queryFn: () => contentOf(store, path),
-    refetchOnWindowFocus: false,
-  });
-  const url = file.data?.kind === 'image' ? file.data.url : null;
-  useEffect(() => () => void (url !== null && URL.revokeObjectURL(url)), [url]);
-  const write = async (isForced: boolean) => {
-    if (!isForced && (await store.stat(path)).changedAt !== file.data?.changedAt) {
-      setChangedThere(true);
-      return;
-    }
-    await store.write(path, new Blob([draft ?? '']));
-    toast({ kind: 'ok', text: 'Saved' });
-    await file.refetch();
-    setDraft(null);
-  };
-  const save = (isForced = false) =>
-    write(isForced).catch((error: Error) => toast({ kind: 'danger', text: error.message }));
-  return { file, draft, setDraft, save, isChangedThere, setChangedThere };
+const conflicts: Record<Conflict, { title: string; action: string; about: (name: string) => string }> = {
+  changed: {
+    title: 'It has changed there since you opened it',
+    action: 'Overwrite',
+    about: name => `What is in ${name} now goes, and your text takes its place.`,
+  },
+  gone: {
+    title: 'It is not there any more',
+    action: 'Make it again',
+    about: name => `${name} was removed or renamed since you opened it. Your text can make it again.`,
+  },
+};
+
+type ConflictProps = { of: Conflict; path: string; onClose: () => void; onConfirm: () => void };
+
+function ConflictQuestion({ of, path, onClose, onConfirm }: ConflictProps) {
+  const { title, action, about } = conflicts[of];
+  return (
+    <Confirm title={title} action={action} onClose={onClose} onConfirm={onConfirm}>
+      <p className="muted">{about(nameOf(path))}</p>
+    </Confirm>
+  );
 }
 
 type ShownProps = {
@@ -116,10 +120,11 @@ type ShownProps = {
 };
 
 function Shown({ content, path, line, draft, onDraft }: ShownProps) {
-  if (content.kind === 'text')
-    return (
-      <ShownText text={draft ?? content.text} path={path} line={line} isDraft={draft !== null} onDraft={onDraft} />
-    );
+  // A draft stays, whatever has become of the file.
+  if (draft !== null || content.kind === 'text') {
+    const text = draft ?? (content.kind === 'text' ? withPlainEnds(content.text) : '');
+    return <ShownText text={text} path={path} line={line} isDraft={draft !== null} onDraft={onDraft} />;
+  }
   if (content.kind === 'image') return <img className="preview" src={content.url} alt={nameOf(path)} />;
   return (
     <>

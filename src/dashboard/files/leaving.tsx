@@ -1,0 +1,27 @@
+import { useBlocker } from '@tanstack/react-router';
+import { useCallback } from 'react';
+import { Confirm } from '../parts/dialog.tsx';
+import { nameOf } from './paths.ts';
+
+/** Asks before a page is left whose text is not saved; the browser asks where it is closed or loaded anew. */
+export function Leaving({ path, isUnsaved }: { path: string; isUnsaved: boolean }) {
+  const shouldBlockFn = useCallback(
+    ({ current, next }: { current: Place; next: Place }) =>
+      next.pathname !== current.pathname || next.search.file !== current.search.file,
+    [],
+  );
+  const { status, proceed, reset } = useBlocker({
+    shouldBlockFn,
+    enableBeforeUnload: isUnsaved,
+    disabled: !isUnsaved,
+    withResolver: true,
+  });
+  if (status !== 'blocked') return null;
+  return (
+    <Confirm title={`Leave ${nameOf(path)} unsaved?`} action="Leave" onClose={reset} onConfirm={proceed}>
+      <p className="muted">What you have written since it was saved goes.</p>
+    </Confirm>
+  );
+}
+
+type Place = { pathname: string; search: { file?: string } };
