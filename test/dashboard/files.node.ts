@@ -82,6 +82,26 @@ describe('files in the dashboard', { skip: noBrowser ?? false }, () => {
     await entry('empty.txt').waitFor();
     assert.deepEqual(await seriousFindings(page), []);
     assert.deepEqual(signedIn.window.complaints, []);
+    await replaceNothingUnasked();
+    assert.equal(await there.read(path.replace(hostile, 'empty.txt')), 'uploaded');
+    assert.deepEqual(signedIn.window.complaints, []);
+  };
+  /** Neither a new file nor an upload takes the place of what is there without a question. */
+  const replaceNothingUnasked = async () => {
+    await page.getByRole('button', { name: 'New file' }).click();
+    await answer('New file', 'Name', 'empty.txt', 'Make');
+    await page.getByText('empty.txt is there already').waitFor();
+    const upload = () =>
+      page
+        .getByLabel('Files to upload')
+        .setInputFiles([{ name: 'empty.txt', mimeType: 'text/plain', buffer: Buffer.from('uploaded') }]);
+    const question = page.getByRole('dialog', { name: 'Replace empty.txt?' });
+    await upload();
+    assert.deepEqual(await seriousFindings(page), []);
+    await question.getByRole('button', { name: 'Cancel' }).click();
+    await upload();
+    await question.getByRole('button', { name: 'Replace' }).click();
+    await page.getByText('empty.txt uploaded').waitFor();
   };
 
   before(async () => {
@@ -110,6 +130,10 @@ describe('files in the dashboard', { skip: noBrowser ?? false }, () => {
       /^await sandbox\.files\.read\("\/.*"\)$/,
     );
     await page.goBack();
+    await page.getByRole('button', { name: 'Rename empty.txt' }).click();
+    await answer('Rename empty.txt', 'New name', 'bytes', 'Rename');
+    await page.getByRole('dialog', { name: 'Replace bytes?' }).getByRole('button', { name: 'Cancel' }).click();
+    assert.equal((await sandbox.files.read('/home/user/project/src/bytes', { format: 'bytes' })).length, 4);
     await page.getByRole('button', { name: 'Rename empty.txt' }).click();
     await answer('Rename empty.txt', 'New name', 'full.txt', 'Rename');
     await entry('full.txt').waitFor();

@@ -11,10 +11,11 @@ import { arrange } from './arrange.ts';
 import { Crumbs } from './crumbs.tsx';
 import { droppedFiles } from './dropped.ts';
 import { Entries } from './entries.tsx';
+import { isThere } from './existing.ts';
 import { FindField, foundAs, Found } from './find/found.tsx';
 import { octalMode } from './mode.ts';
 import { PathBar } from './path-bar.tsx';
-import { joinPath } from './paths.ts';
+import { joinPath, nameOf } from './paths.ts';
 import { fileOrders } from './search.ts';
 import type { FileOrder, FilesSearch } from './search.ts';
 import type { Entry, FileStore } from './store.ts';
@@ -59,6 +60,7 @@ type Asking =
   | { what: 'folder' }
   | { what: 'file' }
   | { what: 'rename'; entry: Entry }
+  | { what: 'replace'; entry: Entry; to: string }
   | { what: 'mode'; entry: Entry }
   | { what: 'remove'; entry: Entry };
 
@@ -68,7 +70,7 @@ export function FolderView({ store, search, onGo, mayChange }: FolderViewProps) 
   const [dragged, setDragged] = useState(false);
   const [asking, setAsking] = useState<Asking | null>(null);
   const { folder, change, renew } = useFolder(store, path);
-  const { progress, upload, cancel } = useUploads(store, path, renew);
+  const { progress, upload, question, cancel } = useUploads(store, path, renew);
   return (
     <div
       className={dragged ? 'stack drop' : 'stack'}
@@ -98,6 +100,7 @@ export function FolderView({ store, search, onGo, mayChange }: FolderViewProps) 
         find={store.find && <FindField find={find} onFind={text => onGo(foundAs(search, text))} />}
       />
       {progress && <UploadProgress of={progress} onCancel={cancel} />}
+      {question}
       {store.find && find !== undefined ? (
         <Found store={store} search={{ ...search, path, find }} onGo={onGo} />
       ) : (
@@ -123,6 +126,7 @@ export function FolderView({ store, search, onGo, mayChange }: FolderViewProps) 
           path={path}
           change={change}
           onClose={() => setAsking(null)}
+          onAsk={setAsking}
           onOpenFile={file => onGo({ ...search, file })}
         />
       )}
@@ -220,11 +224,29 @@ type QuestionProps = {
   path: string;
   change: (work: () => Promise<unknown>, done: string) => Promise<void>;
   onClose: () => void;
+  onAsk: (next: Asking) => void;
   onOpenFile: (path: string) => void;
 };
 
 /** Asks what is to be made or removed, and has it done. */
-function Question({ of, store, path, change, onClose, onOpenFile }: QuestionProps) {
+function Question({ of, store, path, change, onClose, onAsk, onOpenFile }: QuestionProps) {
+  const toast = useToast();
+  const fail = (error: Error) => toast({ kind: 'danger', text: error.message });
+  const rename = (from: string, to: string) => void change(async () => store.rename?.(from, to), 'Renamed');
+  if (of.what === 'replace')
+    return (
+      <Confirm
+        title={`Replace ${nameOf(of.to)}?`}
+        action="Replace"
+        onClose={onClose}
+        onConfirm={() => {
+          onClose();
+          rename(of.entry.path, of.to);
+        }}
+      >
+        <p className="muted">It is there already, and what is in it now would go.</p>
+      </Confirm>
+    );
   if (of.what === 'remove')
     return (
       <Confirm
@@ -255,11 +277,19 @@ function Question({ of, store, path, change, onClose, onOpenFile }: QuestionProp
   if (of.what === 'folder')
     return asked('New folder', 'Make', to => void change(() => store.makeFolder(to), 'Folder made'));
   if (of.what === 'file')
-    return asked('New file', 'Make', async to => {
-      await change(() => store.write(to, new Blob([])), 'File made');
-      onOpenFile(to);
+    return asked('New file', 'Make', to => {
+      const make = async () => {
+        if (await isThere(store, to)) return fail(new Error(`${nameOf(to)} is there already`));
+        await change(() => store.write(to, new Blob([])), 'File made');
+        onOpenFile(to);
+      };
+      void make().catch(fail);
     });
-  const { path: from, name } = of.entry;
-  const rename = async (to: string) => store.rename?.(from, to);
-  return asked(`Rename ${name}`, 'Rename', to => void change(() => rename(to), 'Renamed'), name);
+  const { entry } = of;
+  const renameTo = async (to: string) => {
+    if (to === entry.path) return;
+    if (await isThere(store, to)) onAsk({ what: 'replace', entry, to });
+    else rename(entry.path, to);
+  };
+  return asked(`Rename ${entry.name}`, 'Rename', to => void renameTo(to).catch(fail), entry.name);
 }
