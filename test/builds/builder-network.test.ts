@@ -101,6 +101,7 @@ test('a builder that has the network reaches public addresses, and others where 
       ipv6: false,
       features: { countsFlows: false, forgetsClosed: false },
       linksNow: [],
+      guards: { ways_out: [], ways_out_v6: [] },
       policies: [],
     }),
   );

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { slotOf } from '../../src/node/layout.ts';
-import { addresses, hostUplink } from './support/addresses.ts';
+import { addresses, hostUplink, internetUplink } from './support/addresses.ts';
 import { startLab, type Lab } from './support/lab.ts';
 
 let lab: Lab;
@@ -221,4 +221,31 @@ test('the host forwards for sandboxes and for nobody else', async () => {
   lab.inInternet('bash', '-c', 'for i in 1 2 3; do echo x > /dev/udp/10.9.9.5/9; done; sleep 0.3');
   expect(sent()).toBe(before);
   await lab.kill(sandbox);
+});
+
+test('an interface that was the way out passes on nothing of strangers when another one is', async () => {
+  lab.inHost(
+    'sh',
+    '-c',
+    'ip link add lan2 type veth peer name lan3; ip link set lan2 up; ip link set lan3 up; sysctl -qw net.ipv6.conf.lan2.disable_ipv6=1 net.ipv6.conf.lan3.disable_ipv6=1; ip address add 10.9.8.1/24 dev lan2; ip neigh add 10.9.8.5 lladdr 02:00:00:00:00:05 dev lan2',
+  );
+  lab.inInternet('ip', 'route', 'add', '10.9.8.0/24', 'via', hostUplink);
+  const forwards = (name: string) => lab.inHost('cat', `/proc/sys/net/ipv4/conf/${name}/forwarding`).trim() === '1';
+  const sent = () => Number(lab.inHost('cat', '/sys/class/net/lan2/statistics/tx_packets'));
+  lab.inHost('ip', 'route', 'replace', 'default', 'via', '10.9.8.5', 'dev', 'lan2');
+  // That network looks public: as long as it is there, its interface is a way out, too.
+  const uplink = ['192.0.2.0/24', 'dev', 'up0', 'src', hostUplink];
+  lab.inHost('ip', 'route', 'del', ...uplink);
+  try {
+    await until(async () => forwards('lan2'));
+    expect(forwards('up0')).toBe(true);
+    const before = sent();
+    lab.inInternet('bash', '-c', 'for i in 1 2 3; do echo x > /dev/udp/10.9.8.5/9; done; sleep 0.3');
+    expect(sent()).toBe(before);
+    lab.inHost('bash', '-c', 'echo x > /dev/udp/10.9.8.5/9');
+    expect(sent()).toBeGreaterThan(before);
+  } finally {
+    lab.inHost('ip', 'route', 'add', ...uplink);
+    lab.inHost('ip', 'route', 'replace', 'default', 'via', internetUplink, 'dev', 'up0');
+  }
 });

@@ -41,6 +41,7 @@ export function networkProbes({ port, servesPort }: { port: number; servesPort: 
             ipv6: withoutIpv6() === undefined,
             features: await findHostFeatures(),
             linksNow: [],
+            guards: { ways_out: [], ways_out_v6: [] },
             policies: [],
           }),
         );

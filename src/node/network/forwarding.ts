@@ -11,17 +11,23 @@ const lookEveryMs = 10_000;
 
 /** How the host's kernel says which packets it passes on. */
 type Family = {
+  /** What entries of the file begin with. */
+  prefix: string;
   settings: string;
   /** The setting that is 1 where all interfaces forward. */
   all: string;
   /** The same for one interface, in its directory. */
   one: string;
   /** The set of the host table that holds the interfaces which forward for sandboxes alone. */
-  set: string;
+  set: keyof Guards;
   waysOut(): string[];
 };
 
+/** Interfaces that pass packets on for sandboxes alone, by the set of the host table that holds them. */
+export type Guards = { ways_out: string[]; ways_out_v6: string[] };
+
 const ipv4: Family = {
+  prefix: '',
   settings: '/proc/sys/net/ipv4',
   all: 'ip_forward',
   one: 'forwarding',
@@ -31,6 +37,7 @@ const ipv4: Family = {
 
 /** `forwarding` of a single interface makes it a router to its neighbours, and would pass nothing on. Linux 6.17. */
 const ipv6: Family = {
+  prefix: 'ipv6 ',
   settings: '/proc/sys/net/ipv6',
   all: 'conf/all/forwarding',
   one: 'force_forwarding',
@@ -44,6 +51,8 @@ const ipv6: Family = {
  * anyway, nothing is changed.
  */
 type Forwarding = {
+  /** What the sets of a host table that is put in place next are to hold. */
+  guards(): Guards;
   start(): Promise<void>;
   stop(): void;
   /** Puts back what was changed, unless another installation needs it. */
@@ -62,31 +71,46 @@ export function createForwarding({
   file: string;
   onError(error: unknown): void;
 }): Forwarding {
-  const families = hasIpv6 ? [ipv4, ipv6] : [ipv4];
   // Interfaces of IPv4 by their names, as earlier releases wrote them; of IPv6 with their family before.
   const opened = new Set<string>(existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as string[]) : []);
   const guarded = new Map<Family, string>();
   let timer: ReturnType<typeof setInterval> | undefined;
 
+  const waysOutOf = (family: Family) =>
+    forwardsForAll(family) || (family === ipv6 && !hasIpv6) ? [] : family.waysOut();
+  /** One that was opened forwards on when another one is the way out by now. */
+  const toGuard = (family: Family) => {
+    const before = [...opened].filter(entry => familyOf(entry) === family).map(nameOf);
+    return forwardsForAll(family) ? [] : [...new Set([...before, ...waysOutOf(family)])].sort();
+  };
+  const guard = async (family: Family) => {
+    const names = toGuard(family);
+    if ((guarded.get(family) ?? '') === names.join()) return;
+    const set = `inet ${tableOf(installation)} ${family.set}`;
+    const elements = names.length > 0 ? `add element ${set} { ${names.map(name => `"${name}"`).join(', ')} }\n` : '';
+    await nft(`flush set ${set}\n${elements}`);
+    guarded.set(family, names.join());
+  };
   const lookAt = async (family: Family) => {
-    const ways = readSetting(family, family.all) === '1' ? [] : family.waysOut();
-    for (const name of ways) {
+    await guard(family);
+    for (const name of waysOutOf(family)) {
+      // Another one than a moment ago has its turn with the next look.
+      if (!guarded.get(family)?.split(',').includes(name)) continue;
       if (readSetting(family, `conf/${name}/${family.one}`) !== '0') continue;
-      opened.add(family === ipv6 ? `ipv6 ${name}` : name);
+      opened.add(`${family.prefix}${name}`);
       writeFileSync(file, JSON.stringify([...opened]));
       writeSetting(family, `conf/${name}/${family.one}`, '1');
     }
-    if ((guarded.get(family) ?? '') === ways.join()) return;
-    const set = `inet ${tableOf(installation)} ${family.set}`;
-    const elements = ways.length > 0 ? `add element ${set} { ${ways.map(name => `"${name}"`).join(', ')} }\n` : '';
-    await nft(`flush set ${set}\n${elements}`);
-    guarded.set(family, ways.join());
   };
   const look = async () => {
-    for (const family of families) await lookAt(family);
+    for (const family of [ipv4, ipv6]) await lookAt(family);
   };
 
   return {
+    guards() {
+      for (const family of [ipv4, ipv6]) guarded.set(family, toGuard(family).join());
+      return { ways_out: toGuard(ipv4), ways_out_v6: toGuard(ipv6) };
+    },
     async start() {
       await look();
       timer = setInterval(() => void look().catch(onError), lookEveryMs);
@@ -96,13 +120,16 @@ export function createForwarding({
     undo() {
       if (readdirSync('/sys/class/net').some(name => /^at\d+-/.test(name))) return;
       for (const entry of opened) {
-        const family = entry.startsWith('ipv6 ') ? ipv6 : ipv4;
-        if (readSetting(family, family.all) === '1') continue;
-        writeSetting(family, `conf/${entry.replace('ipv6 ', '')}/${family.one}`, '0');
+        const family = familyOf(entry);
+        if (!forwardsForAll(family)) writeSetting(family, `conf/${nameOf(entry)}/${family.one}`, '0');
       }
     },
   };
 }
+
+const familyOf = (entry: string): Family => (entry.startsWith(ipv6.prefix) ? ipv6 : ipv4);
+const nameOf = (entry: string): string => entry.replace(ipv6.prefix, '');
+const forwardsForAll = (family: Family): boolean => readSetting(family, family.all) === '1';
 
 /** Interfaces by which public addresses are reached, of the kernel's table of routes (/proc/net/route). */
 export function waysOut(routes: string): string[] {

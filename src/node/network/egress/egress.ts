@@ -101,7 +101,8 @@ export function createEgress(options: EgressOptions): Egress {
       const proxies = proxyCount();
       await policies.install(startProxies(proxies, { log, onDenied: reports.ofProxy, settings: proxySettings }));
       const { resolvers } = proxySettings;
-      await table.install({ resolvers, proxies, flowsMax, ipv6, features, linksNow: linksOf(installation) });
+      const [linksNow, guards] = [linksOf(installation), forwarding.guards()];
+      await table.install({ resolvers, proxies, flowsMax, ipv6, features, linksNow, guards });
       known.count();
       // Whoever had the other slots may have ended while nobody looked.
       for (const slot of slotsOf(installation)) if (!known.get(slot.number)) forgotten.leave(slot);

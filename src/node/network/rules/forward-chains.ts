@@ -1,5 +1,6 @@
 import { globalUnicast, tunnels } from '../../../protocol/network/network.ts';
 import { innerAddress, innerAddressV6, slotNetwork, slotNetworkV6, slotsMax } from '../../layout.ts';
+import type { Guards } from '../forwarding.ts';
 import { elements } from './elements.ts';
 import type { VerdictMap } from './link-verdicts.ts';
 import type { PolicyChains } from './policy-chains.ts';
@@ -129,12 +130,15 @@ const nextHopChains = `  set next_hops {
  * policy is in force with the next one. Interfaces that forward only because sandboxes need it, `ways_out`, do so for
  * them alone.
  */
-export function forwardChains(links: string, ipv6: boolean): string {
+export function forwardChains(links: string, ipv6: boolean, guards: Guards): string {
+  const named = (names: string[]) => elements(names.map(name => `"${name}"`));
   return `  set ways_out {
     type ifname
+    ${named(guards.ways_out)}
   }
   set ways_out_v6 {
     type ifname
+    ${named(guards.ways_out_v6)}
   }
 ${nextHopChains}  chain destination_nat {
     type nat hook prerouting priority dstnat; policy accept;

@@ -1,5 +1,6 @@
 import { protectedNetworks } from '../../../protocol/network/network.ts';
 import { slotsOf } from '../../layout.ts';
+import type { Guards } from '../forwarding.ts';
 import { elements } from './elements.ts';
 import { addressChains, forwardChains, policyMaps } from './forward-chains.ts';
 import type { HostFeatures } from './host-features.ts';
@@ -25,6 +26,8 @@ export type HostTableOptions = {
   features: HostFeatures;
   /** Links that are there. */
   linksNow: string[];
+  /** Interfaces that pass packets on for sandboxes alone. */
+  guards: Guards;
   /** What each sandbox that runs may do. */
   policies: { interfaceName: string; chains: PolicyChains }[];
 };
@@ -34,7 +37,7 @@ export type HostTableOptions = {
  * are declared before the chains that use them.
  */
 export function hostTable(options: HostTableOptions): string {
-  const { installation, resolvers, proxies, flowsMax, ipv6, features, linksNow, policies } = options;
+  const { installation, resolvers, proxies, flowsMax, ipv6, features, linksNow, guards, policies } = options;
   const links = `"at${installation}-*"`;
   const slots = slotsOf(installation);
   const table = tableOf(installation);
@@ -64,7 +67,7 @@ table inet ${table} {
   }
 ${refusals}${flowChains(installation, flowsMax, { ipv6, features })}${detourChains(installation, proxies, slots)}\
 ${policyMaps(policies)}
-${addressChains(installation, links, slots, ipv6)}${forwardChains(links, ipv6)}
+${addressChains(installation, links, slots, ipv6)}${forwardChains(links, ipv6, guards)}
 ${inputChains(installation, proxies, links)}
 ${outputChains(installation, links)}}
 ${linkTable(installation, linksNow, ipv6)}`;
