@@ -25,6 +25,7 @@ await table.install({
   ipv6: false,
   features: await findHostFeatures(),
   linksNow: [],
+  guards: { ways_out: [], ways_out_v6: [] },
 });
 const before = kernelMiB();
 const added = await timeEach(count, number => table.assign(slotOf(installation, number), policyOf(number, blocksEach)));

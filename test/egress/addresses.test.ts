@@ -197,6 +197,38 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await Bun.sleep(20);
 }
 
+test('rules that somebody removes come back, with the policies of sandboxes, and links are made as before', async () => {
+  const reaches = async (sandbox: string, address: string) =>
+    (await lab.run(sandbox, `curl -sS --max-time 2 http://${address}/`)).exitCode === 0;
+  const [open, closed] = await Promise.all([
+    lab.create({ internetAccess: true, denyOut: [addresses.attacker] }),
+    lab.create({ internetAccess: false, allowOut: [addresses.allowed] }),
+  ]);
+  const listed = (...table: string[]) => {
+    try {
+      return lab.inHost('nft', 'list', 'table', ...table, `atoll${lab.installation}`);
+    } catch {
+      return ''; // it is not there
+    }
+  };
+  const tables = () => [listed('inet'), listed('netdev')];
+  expect(await reaches(closed, addresses.other)).toBe(false);
+  lab.inHost('nft', 'flush', 'ruleset');
+  expect(tables()).toEqual(['', '']);
+  await until(async () => tables().every(text => text !== ''));
+  expect(tables().join('')).toContain('elements = { "up0" }');
+  expect(await reaches(open, addresses.other)).toBe(true);
+  expect(await reaches(open, addresses.attacker)).toBe(false);
+  expect(await reaches(closed, addresses.allowed)).toBe(true);
+  expect(await reaches(closed, addresses.other)).toBe(false);
+  expect((await lab.traffic(closed)).denied).toBeGreaterThan(0);
+  const later = await lab.create({ internetAccess: false, allowOut: [addresses.other] });
+  expect(await reaches(later, addresses.other)).toBe(true);
+  expect(await reaches(later, addresses.allowed)).toBe(false);
+  expect((await lab.logged()).some(line => line.includes('somebody has removed the packet rules'))).toBe(true);
+  for (const sandbox of [open, closed, later]) await lab.kill(sandbox);
+});
+
 test('the host forwards for sandboxes and for nobody else', async () => {
   const settings = () =>
     lab

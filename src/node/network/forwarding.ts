@@ -50,7 +50,7 @@ const ipv6: Family = {
  * answers come in by the host's own way out, which must, too, and no other interface. Where the host forwards for all
  * anyway, nothing is changed.
  */
-type Forwarding = {
+export type Forwarding = {
   /** What the sets of a host table that is put in place next are to hold. */
   guards(): Guards;
   start(): Promise<void>;

@@ -1,4 +1,3 @@
-import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../../../base/error.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
@@ -25,6 +24,7 @@ import { detoursOf, type Detours } from './detours.ts';
 import { addLocalRoutes, removeLocalRoutes } from './local-routes.ts';
 import { proxySettingsOf, publicResolver } from './proxies/settings.ts';
 import { createReports } from './reports.ts';
+import { createWatchedRules } from './rules-watch.ts';
 import { SandboxPolicies } from './sandbox-policies.ts';
 import type { EgressSettings } from './settings.ts';
 
@@ -90,6 +90,7 @@ export function createEgress(options: EgressOptions): Egress {
   const reports = createReports(known, options.onDenied);
   const { bandwidthBytesPerSecond } = settings;
   const policies = new SandboxPolicies({ netfilter, table, known, forgotten, detours, bandwidthBytesPerSecond });
+  const rules = createWatchedRules(netfilter, { installation, log, table, known, forwarding });
   let stopWatching = () => {};
 
   return {
@@ -100,9 +101,7 @@ export function createEgress(options: EgressOptions): Egress {
       const flowsMax = flowsPerSandbox(trackedMax());
       const proxies = proxyCount();
       await policies.install(startProxies(proxies, { log, onDenied: reports.ofProxy, settings: proxySettings }));
-      const { resolvers } = proxySettings;
-      const [linksNow, guards] = [linksOf(installation), forwarding.guards()];
-      await table.install({ resolvers, proxies, flowsMax, ipv6, features, linksNow, guards });
+      await rules.install({ resolvers: proxySettings.resolvers, proxies, flowsMax, ipv6, features });
       known.count();
       // Whoever had the other slots may have ended while nobody looked.
       for (const slot of slotsOf(installation)) if (!known.get(slot.number)) forgotten.leave(slot);
@@ -131,6 +130,7 @@ export function createEgress(options: EgressOptions): Egress {
     async stop() {
       forwarding.stop();
       stopWatching();
+      await rules.stop();
       await policies.stop();
       await forgotten.stop();
       netfilter.close();
@@ -138,6 +138,7 @@ export function createEgress(options: EgressOptions): Egress {
 
     async down() {
       forwarding.stop();
+      await rules.stop();
       await removeTables(installation);
       forwarding.undo();
       await removeLocalRoutes(installation);
@@ -152,11 +153,6 @@ function forwardingOf({ installation, run }: Layout, log: Log, ipv6: boolean) {
     file: join(run, 'forwarding.json'),
     onError: error => log.error('the way out of sandboxes could not be looked at', { reason: messageOf(error) }),
   });
-}
-
-/** Links of an installation that are there. */
-function linksOf(installation: number): string[] {
-  return readdirSync('/sys/class/net').filter(name => name.startsWith(`at${installation}-`));
 }
 
 /** Removes the packet rules. A table is declared first: then it is there. */

@@ -35,6 +35,8 @@ export type KnownSandboxes = {
   /** Counts connections that the proxy refused. */
   addDenied(slotNumber: number, count: number): void;
   counters(slot: Slot): TrafficCounters;
+  /** The rules count refused packets from zero again. */
+  refusalsBeginAnew(): void;
   /** Counts what went through of all into the totals. */
   count(): void;
   /** Counts what went through of one into the totals, and answers it; undefined where it is not known. */
@@ -96,6 +98,12 @@ export function createKnownSandboxes(refusedOn: (slot: Slot) => number): KnownSa
       if (entry) entry.denied += more;
     },
     counters,
+    refusalsBeginAnew() {
+      for (const entry of known.values()) {
+        entry.denied = Math.max(entry.denied, entry.counted?.denied ?? 0);
+        entry.refusedBefore = 0;
+      }
+    },
     count,
     countOne(slotNumber) {
       const entry = known.get(slotNumber);

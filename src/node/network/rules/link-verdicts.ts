@@ -1,13 +1,31 @@
 import { tableOf } from './table-name.ts';
 import { cString } from '../../native/libc.ts';
-import { attribute, attributesIn, be32, flags, type Message, type Netlink } from '../../native/netlink.ts';
+import { ofSandboxes } from './link-table.ts';
+import {
+  attribute,
+  attributesIn,
+  be32,
+  flags,
+  NetlinkError,
+  type Message,
+  type Netlink,
+} from '../../native/netlink.ts';
 
 // linux/netfilter/nfnetlink.h, nf_tables.h
 const NFNL_MSG_BATCH_BEGIN = 16;
 const NFNL_MSG_BATCH_END = 17;
 const subsystem = 10;
-const message = { deleteChain: 5, deleteSet: 11, newElement: 12, getElement: 13, deleteElement: 14 } as const;
+const message = {
+  getChain: 4,
+  deleteChain: 5,
+  deleteSet: 11,
+  newElement: 12,
+  getElement: 13,
+  deleteElement: 14,
+} as const;
 const NFPROTO_INET = 1;
+const NFPROTO_NETDEV = 5;
+const ENOENT = 2;
 const NFT_GOTO = -4;
 const list = { table: 1, set: 2, elements: 3 } as const;
 const element = { key: 1, data: 2, expression: 7 } as const;
@@ -93,6 +111,33 @@ export function refusedPackets(netfilter: Netlink, installation: number, interfa
   const expression = found && attributesIn(found).get(element.expression);
   const counter = expression && attributesIn(expression).get(2);
   return Number((counter && attributesIn(counter).get(2))?.readBigUInt64BE() ?? 0);
+}
+
+/**
+ * Whether the rules of an installation are in force: whoever reloads those of the host may remove all that there are. A
+ * table alone says nothing: a policy that is declared makes one.
+ */
+export function rulesAreThere(netfilter: Netlink, installation: number): boolean {
+  const question = (family: number, chain: string): Message => ({
+    type: (subsystem << 8) | message.getChain,
+    flags: flags.ack,
+    body: Buffer.concat([
+      header(family, 0),
+      attribute(1, cString(tableOf(installation))),
+      attribute(3, cString(chain)),
+    ]),
+  });
+  try {
+    for (const [family, chain] of [
+      [NFPROTO_INET, 'forward'],
+      [NFPROTO_NETDEV, ofSandboxes],
+    ] as const)
+      netfilter.exchange('looking for the packet rules', [question(family, chain)]);
+    return true;
+  } catch (error) {
+    if (error instanceof NetlinkError && error.errno === ENOENT) return false;
+    throw error;
+  }
 }
 
 function elementMessage(

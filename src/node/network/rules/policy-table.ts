@@ -13,7 +13,7 @@ const distinctPoliciesMax = 2048;
 
 /** The policies that are in force in the host table. */
 export type PolicyTable = {
-  /** Puts the whole table in place, with what `assign` was told before. */
+  /** Puts the whole table in place, with what `assign` was told before. Again where it is gone. */
   install(host: Omit<HostTableOptions, 'installation' | 'policies'>): Promise<void>;
   /**
    * Puts a sandbox under a policy, from its next packet on. The former one's rules go where no other sandbox uses them.
@@ -40,6 +40,8 @@ export function createPolicyTable(installation: number, netfilter: Netlink): Pol
   const queue = createNftQueue();
   const table = tableOf(installation);
   let installed = false;
+  /** Settles when the table is in place: what is declared while it comes would go with the one before. */
+  let installing = Promise.resolve();
 
   const declare = async (chains: PolicyChains, user: number) => {
     if (chains.declarations === '') return;
@@ -55,7 +57,7 @@ export function createPolicyTable(installation: number, netfilter: Netlink): Pol
       );
     const entry: Declared = { chains, users: new Set([user]), ready: Promise.resolve() };
     declared.set(chains.key, entry);
-    if (installed) entry.ready = queue.run(`table inet ${table} {\n${chains.declarations}}\n`);
+    if (installed) entry.ready = installing.then(() => queue.run(`table inet ${table} {\n${chains.declarations}}\n`));
     await entry.ready.catch(error => {
       if (declared.get(chains.key) === entry) declared.delete(chains.key);
       throw error;
@@ -87,11 +89,11 @@ export function createPolicyTable(installation: number, netfilter: Netlink): Pol
 
   return {
     async install(host) {
-      const policies = [...assigned.values()].map(({ slot, chains }) => ({
-        interfaceName: slot.interfaceName,
-        chains,
-      }));
-      await nft(hostTable({ installation, ...host, policies }));
+      const policies = [...assigned.values()].map(({ slot: { interfaceName }, chains }) => ({ interfaceName, chains }));
+      const all = [...declared.values()].map(({ chains }) => chains);
+      const done = nft(`${hostTable({ installation, ...host, policies })}${declaredBeside(table, all, policies)}`);
+      installing = done.catch(() => {}); // whoever installs hears it
+      await done;
       installed = true;
     },
     async assign(slot, chains) {
@@ -104,4 +106,11 @@ export function createPolicyTable(installation: number, netfilter: Netlink): Pol
       if (before) release(before, slot.number);
     },
   };
+}
+
+/** Declares what no policy in force does: what a sandbox that is being made will be under. */
+function declaredBeside(table: string, all: PolicyChains[], inForce: { chains: PolicyChains }[]): string {
+  const keys = new Set(inForce.map(({ chains }) => chains.key));
+  const declarations = all.filter(({ key }) => !keys.has(key)).map(chains => chains.declarations);
+  return `table inet ${table} {\n${declarations.join('')}}\n`;
 }
