@@ -47,7 +47,14 @@ export type DockerMount = {
 export type DockerInstruction = { line: number; text: string } & (
   | { kind: 'arg'; name: string; value: string | null }
   | { kind: 'env'; pairs: [string, string][] }
-  | { kind: 'run'; command: string | string[]; heredocs: Heredoc[]; mounts: DockerMount[] }
+  | {
+      kind: 'run';
+      command: string | string[];
+      heredocs: Heredoc[];
+      mounts: DockerMount[];
+      /** Absent: the network that steps of builds have. */
+      network?: 'none';
+    }
   | { kind: 'copy'; from: string; sources: string[]; destination: string; chown: string; chmod: string }
   | { kind: 'write'; files: Heredoc[]; destination: string; chown: string; chmod: string }
   | { kind: 'workdir'; path: string }

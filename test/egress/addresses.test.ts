@@ -48,6 +48,13 @@ test('steps of builds reach what the operator lets builds reach, and sandboxes a
   await lab.kill(sandbox);
 });
 
+test('a command of a Dockerfile that wants no network has none', async () => {
+  expect((await lab.build(get(addresses.allowed), 'default')).status).toBe('ready');
+  await lab.visits();
+  expect((await lab.build(get(addresses.allowed), 'none')).status).toBe('error');
+  expect(await lab.visits()).toEqual([]);
+});
+
 test('denyOut denies, and allowOut beats it', async () => {
   const sandbox = await lab.create({
     internetAccess: true,

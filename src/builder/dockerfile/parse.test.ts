@@ -48,6 +48,15 @@ test('mounts of caches and temporary files; optional secrets are left out', () =
   ]);
 });
 
+test('a command has the network of builds unless it wants none', () => {
+  const [stage] = parseDockerfile('FROM x\nRUN --network=none --security=sandbox a\nRUN --network=default b\nRUN c');
+  expect(stage?.instructions.map(each => each.kind === 'run' && [each.command, each.network])).toEqual([
+    ['a', 'none'],
+    ['b', undefined],
+    ['c', undefined],
+  ]);
+});
+
 test('a cache belongs to whom its mount says', () => {
   const [stage] = parseDockerfile(
     'FROM x\nRUN --mount=type=cache,target=/c,uid=1000,mode=0700 --mount=type=cache,target=/d,gid=5 ls',
@@ -72,6 +81,11 @@ test.each([
   ['FROM x\nRUN --mount=type=bind,target=/x ls', 'line 2: --mount=type=bind'],
   ['FROM x\nRUN --mount=type=cache,target=/x,uid=me ls', 'line 2: uid=me of --mount is no number'],
   ['FROM x\nRUN --mount=type=cache,target=/x,from=y ls', 'line 2: --mount=type=cache does not know from'],
+  ['FROM x\nRUN --network=host ls', 'line 2: RUN --network=host is not supported'],
+  ['FROM x\nRUN --security=insecure ls', 'line 2: RUN --security=insecure is not supported'],
+  ['ARG NAME\n\nFROM ${NAME}', 'line 3: FROM ${NAME} names nothing: its ARG needs a value'],
+  ['FROM x\nARG NAME=y\nFROM $NAME', 'line 3: FROM $NAME names nothing'],
+  ['FROM ${NAME', 'line 1: ${NAME… is no form of a variable'],
   ['FROM x\nCOPY --from=y --parents a b', 'line 2: COPY does not know --parents'],
   ['FROM x\nADD --exclude=*.md a b', 'line 2: ADD does not know --exclude'],
   ['FROM x\nRUN', 'line 2: RUN needs an argument'],

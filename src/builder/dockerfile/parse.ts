@@ -26,7 +26,10 @@ export function parseDockerfile(source: string, told: Record<string, string> = {
     };
     if (keyword === 'FROM') {
       if (stages.length === stagesMax) fail(`there are more than ${stagesMax} stages`);
-      stages.push(stageOf(argument, { ...globalArgs.values }, fail));
+      const stage = stageOf(argument, { ...globalArgs.values }, fail);
+      if (expanded(stage.from, lookUpIn(globalArgs.values, told), fail) === '')
+        fail(`FROM ${shown(stage.from)} names nothing: its ARG needs a value before the first FROM`);
+      stages.push(stage);
       continue;
     }
     const stage = stages.at(-1);
@@ -45,15 +48,17 @@ type GlobalArgs = { values: Record<string, string>; characters: number };
 
 /** Keeps an argument before the first FROM; its default sees those before it. */
 function addGlobalArg(args: GlobalArgs, { name, value }: Arg, told: Record<string, string>, fail: Fail): void {
-  const given = [args.values, platformArgs];
-  const lookUp = (wanted: string) => given.find(table => Object.hasOwn(table, wanted))?.[wanted];
   const own = Object.hasOwn(told, name) ? told[name] : undefined;
-  const known = own ?? (value === null ? undefined : expanded(value, lookUp, fail));
+  const known = own ?? (value === null ? undefined : expanded(value, lookUpIn(args.values), fail));
   if (known === undefined) return;
   args.characters += name.length + known.length;
   if (args.characters > globalCharactersMax)
     fail(`the arguments before the first FROM are longer than ${globalCharactersMax} characters`);
   args.values[name] = known;
+}
+
+function lookUpIn(...tables: Record<string, string>[]): (name: string) => string | undefined {
+  return wanted => [...tables, platformArgs].find(table => Object.hasOwn(table, wanted))?.[wanted];
 }
 
 function expanded(word: string, lookUp: (name: string) => string | undefined, fail: Fail): string {
@@ -137,12 +142,18 @@ function runOf(argument: string, heredocs: Heredoc[], following: string, place: 
   const { flags, rest } = takeFlags(argument);
   for (const flag of flags.keys())
     if (flag !== 'mount' && flag !== 'network' && flag !== 'security') fail(`RUN does not know --${flag}`);
+  const network = flags.get('network')?.at(-1) ?? 'default';
+  if (network !== 'none' && network !== 'default')
+    fail(`RUN --network=${shown(network)} is not supported: a step has the network of builds, or none`);
+  const security = flags.get('security')?.at(-1) ?? 'sandbox';
+  if (security !== 'sandbox') fail(`RUN --security=${shown(security)} is not supported: a step runs in a sandbox`);
   const mounts = (flags.get('mount') ?? []).flatMap(text => mountOf(text, fail));
   const [script] = heredocs;
   // A document alone is a script; with a command beside it, the shell reads it itself.
   const alone = script !== undefined && heredocs.length === 1 && isHeredoc(rest.trim());
   const command = alone ? script.content : heredocs.length > 0 ? `${rest}\n${following}\n` : (jsonForm(rest) ?? rest);
-  return { ...place, kind: 'run', command, heredocs: alone ? [script] : [], mounts };
+  const base = { ...place, kind: 'run', command, heredocs: alone ? [script] : [], mounts } as const;
+  return network === 'none' ? { ...base, network } : base;
 }
 
 function mountOf(text: string, fail: Fail): DockerMount[] {

@@ -59,6 +59,7 @@ const Instruction = schemaOf<DockerInstruction>()(
       command: command(),
       heredocs: Type.Array(Here),
       mounts: Type.Array(Mount),
+      network: optional(Type.Literal('none')),
     }),
     Type.Object({ ...written, ...placed, kind: Type.Literal('copy'), from: text(), sources: texts() }),
     Type.Object({ ...written, ...placed, kind: Type.Literal('write'), files: Type.Array(Here) }),

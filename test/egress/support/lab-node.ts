@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { newSandboxId, newUuid } from '../../../src/base/id.ts';
+import { parseDockerfile } from '../../../src/builder/dockerfile/parse.ts';
 import { createLog } from '../../../src/base/telemetry/log.ts';
 import { startNode } from '../../../src/node/start/start.ts';
 import type { EgressPolicy } from '../../../src/protocol/network/network.ts';
@@ -75,7 +76,7 @@ await serveRemote(async () => {
       },
       kill: (sandboxId: string) => node.protocol.kill(refOf(sandboxId)),
       run: (sandboxId: string, command: string, user: string) => runInSandbox(node.protocol, sandboxId, command, user),
-      async build(command: string) {
+      async build(command: string, network?: 'none' | 'default') {
         const buildId = newUuid();
         const state = { layers: [base], env: {}, user: 'root', workdir: '' };
         const steps = [{ type: 'RUN', args: [command], force: false }];
@@ -83,8 +84,16 @@ await serveRemote(async () => {
           buildId,
           templateId: 't',
           teamId: 'team',
-          source: { kind: 'state', state },
-          steps,
+          ...(network
+            ? {
+                source: {
+                  kind: 'dockerfile',
+                  stages: parseDockerfile(`FROM base\nRUN --network=${network} ${command}`),
+                  templates: { base: state },
+                },
+                steps: [],
+              }
+            : { source: { kind: 'state', state }, steps }),
           force: true,
           startsAsUser: false,
           resources,

@@ -61,8 +61,8 @@ export type Lab = {
    * send if nothing but its network stopped it.
    */
   pythonOnLink(sandboxId: string, program: string): Promise<Result>;
-  /** Builds a template of one command, on the base layer, and answers how that ended. */
-  build(command: string): Promise<BuildResult>;
+  /** Builds a template of one command, on the base layer, and answers how that ended; `network`: as in a Dockerfile. */
+  build(command: string, network?: 'none' | 'default'): Promise<BuildResult>;
   traffic(sandboxId: string): Promise<TrafficCounters>;
   /** What the node has logged since the last call, one JSON object a line. */
   logged(): Promise<string[]>;
@@ -147,7 +147,7 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
         ]);
         return { exitCode, stdout: output, stderr: errors };
       },
-      build: command => node.call('build', command),
+      build: (command, network) => node.call('build', command, network),
       traffic: sandboxId => node.call('traffic', sandboxId),
       logged: () => node.call('logged'),
       history: sandboxId => node.call('history', sandboxId),

@@ -17,7 +17,7 @@ export function runDockerCommand(
   const argv = argvOf(stage, run);
   // Its outcome may hold what a command has drawn or fetched, such as keys, or found in a cache directory: it is each
   // team's own.
-  const facts = [argv, stage.args, run.mounts, build.request.teamId];
+  const facts = [argv, stage.args, run.mounts, build.request.teamId, ...(run.network ? [run.network] : [])];
   return cachedLayer(build, state, { kind: 'docker-run', facts, label }, () =>
     runForLayer(
       build,
@@ -29,7 +29,7 @@ export function runDockerCommand(
         env: { ...stage.args, ...stage.env },
         cwd: stage.workdir || '/',
       },
-      run.mounts,
+      { mounts: run.mounts, ...(run.network === 'none' && { network: { internetAccess: false } }) },
     ),
   );
 }

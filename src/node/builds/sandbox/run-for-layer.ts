@@ -1,5 +1,6 @@
 import { AtollError } from '../../../base/error.ts';
 import type { BuildState, DockerMount } from '../../../protocol/build.ts';
+import type { EgressPolicy } from '../../../protocol/network/network.ts';
 import type { CommandWork } from '../build.ts';
 import { logLines } from '../build-log.ts';
 import type { BuildSandbox } from './build-sandbox.ts';
@@ -21,12 +22,15 @@ type BuildCommand = {
   cwd: string;
 };
 
-/** Runs a command on top of `state` in a sandbox of its own and answers the layer of what it changed. */
+/**
+ * Runs a command on top of `state` in a sandbox of its own and answers the layer of what it changed. `network`: that of
+ * builds, unless given.
+ */
 export async function runForLayer(
   build: CommandWork,
   state: BuildState,
   command: BuildCommand,
-  mounts: DockerMount[] = [],
+  { mounts = [], network = build.network }: { mounts?: DockerMount[]; network?: EgressPolicy } = {},
 ): Promise<string | null> {
   const { request, limits, signal } = build;
   await using caches = await openCacheMounts(build, mounts);
@@ -37,7 +41,7 @@ export async function runForLayer(
     resources: request.resources,
     driver: request.driver,
     authorities: build.authorities,
-    network: build.network,
+    network,
   });
   if (sandbox.canBind) for (const { source, target } of caches.binds) await sandbox.bind(source, target);
   // A cache may be empty at any time: where it can't be shown, it is.
