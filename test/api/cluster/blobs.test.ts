@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path';
 import { afterEach, expect, test } from 'bun:test';
 import { collectBlobs, sweepObjects } from '../../../src/api/blob/reconcilers/collect.ts';
 import { ClusterStore } from '../../../src/api/blob/rules/cluster-store.ts';
-import { findBlob, referTo } from '../../../src/api/blob/store/blobs.ts';
+import { StoredLogs } from '../../../src/api/blob/rules/logs.ts';
+import { abandonBlob, beginBlob, findBlob, referTo } from '../../../src/api/blob/store/blobs.ts';
 import type { BlobOwner } from '../../../src/api/blob/record.ts';
 import { openStore } from '../../../src/api/database/database.ts';
 import { enterReplica, leaveReplica } from '../../../src/api/replica/store/replicas.ts';
@@ -230,6 +231,40 @@ onEachDatabase(database => {
     expect(await it.put('pause', 'p', new Uint8Array(1), owner)).toBe(true);
     await collectBlobs(it.deps, grace);
     expect(await it.objects()).toBe(1);
+  });
+
+  test('an upload that its process could not give up is given up later, and one that goes on is not', async () => {
+    await using it = await scene();
+    const owner = await it.sandbox();
+    // As it stands where the database was away in the moment that the upload failed.
+    const left = { blobId: newUuid(), kind: 'pause', name: 'p', bytes: 1, sealedKey: null, facts: null } as const;
+    expect(await beginBlob(it.db, left, it)).toBe(true);
+    const machine = Promise.withResolvers<{ sizeBytes: number; descriptor: number }>();
+    const begun = Promise.withResolvers<void>();
+    const slow = {
+      sizeBytes: 1,
+      send: () => Promise.reject(new Error('there are no URLs')),
+      open: () => (begun.resolve(), machine.promise),
+    };
+    const going = it.store.put({ kind: 'pause', name: 'slow', sealedKey: null, facts: null }, slow, owner);
+    await begun.promise;
+    await collectBlobs(it.deps, grace);
+    expect(await it.put('pause', 'p', new Uint8Array(1), owner)).toBe(true);
+    it.sent.set(77, new Uint8Array(1));
+    machine.resolve({ sizeBytes: 1, descriptor: 77 });
+    expect(await going).toBe(true);
+  });
+
+  test('a log counts as stored when it is there, and not while somebody puts it there', async () => {
+    await using it = await scene();
+    const logs = new StoredLogs({ ...it, seed: new Uint8Array(32) });
+    const machines = [{ logs: async () => [] }];
+    const other = { blobId: newUuid(), kind: 'log', name: 'i1', bytes: 1, sealedKey: null, facts: null } as const;
+    expect(await beginBlob(it.db, other, { replicaId: newUuid(), nowUs: it.nowUs })).toBe(true);
+    expect(await logs.store('i1', machines)).toBe(false);
+    await abandonBlob(it.db, other.blobId, it.nowUs);
+    expect([await logs.store('i1', machines), await logs.store('i1', [])]).toEqual([true, true]);
+    expect(await logs.read({ sandboxId: 'i1', backward: true, limit: 9 })).toEqual([]);
   });
 
   test('objects without a row go after a while, and those of another cluster stay', async () => {

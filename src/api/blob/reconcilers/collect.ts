@@ -5,6 +5,7 @@ import { isSuspect } from '../../database/timeline.ts';
 import { sandboxLogDays } from '../../../protocol/logs.ts';
 import type { Db } from '../../database/db.ts';
 import { type BlobKind, blobKinds } from '../record.ts';
+import { abandonBlob } from '../store/blobs.ts';
 import type { ClusterStore } from '../rules/cluster-store.ts';
 import {
   blobsToDelete,
@@ -14,6 +15,7 @@ import {
   knownBlobs,
   pruneGone,
   removeBlob,
+  uploadsOf,
 } from '../store/collect.ts';
 
 /** How often this runs, milliseconds. */
@@ -56,6 +58,9 @@ export async function collectBlobs(
   const nowUs = clock();
   await dropLooseRefs(db);
   await markLeftUploads(db, { ownId: busy.replicaId, nowUs });
+  // Its own that failed while the database was away, too: the rows first, as one that begins after is none of them.
+  for (const blobId of await uploadsOf(db, busy.replicaId))
+    if (!store.isSending(blobId)) await abandonBlob(db, blobId, nowUs);
   for (const kind of blobKinds)
     await markUnusedBlobs(db, kind, { beforeUs: nowUs - graceSeconds[kind] * microsPerSecond, nowUs });
   const deleted = await blobsToDelete(db, deletionsMax);

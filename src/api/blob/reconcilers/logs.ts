@@ -39,11 +39,8 @@ export async function storeLogs({
     try {
       // What a machine has that comes back is waited for.
       for (const home of homes) if (!inReach.has(home) && !(await isNodeLost(db, home))) return;
-      await storedLogs.store(
-        sandboxId,
-        [...homes].flatMap(home => inReach.get(home) ?? []),
-      );
-      await recordLogsStored(db, sandboxId);
+      const machines = [...homes].flatMap(home => inReach.get(home) ?? []);
+      if (await storedLogs.store(sandboxId, machines)) await recordLogsStored(db, sandboxId);
     } catch (error) {
       log.warn('the log of a sandbox is not in the store yet', { sandboxId, error: messageOf(error) });
     }

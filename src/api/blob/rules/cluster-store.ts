@@ -52,6 +52,8 @@ export class ClusterStore {
   readonly #options: Options;
   readonly #storeId: string;
   #trouble: AtollError | null = null;
+  /** Blobs whose rows this process is writing: of any other that says `uploading` it has given up. */
+  readonly #sending = new Set<string>();
 
   private constructor(options: Options, storeId: string) {
     this.#options = options;
@@ -66,6 +68,11 @@ export class ClusterStore {
   /** Nothing is known that keeps the store from being used. */
   get isUsable(): boolean {
     return this.#trouble === null;
+  }
+
+  /** Whether this process is uploading a blob now. */
+  isSending(blobId: string): boolean {
+    return this.#sending.has(blobId);
   }
 
   /** Throws what keeps the store from being used, as far as that is known. */
@@ -100,14 +107,17 @@ export class ClusterStore {
     const { db, clock, replicaId } = this.#options;
     const blobId = newUuid();
     const bytes = outgoing.sizeBytes;
-    if (!(await beginBlob(db, { ...blob, blobId, bytes }, { replicaId, nowUs: clock() }))) return false;
+    this.#sending.add(blobId);
     try {
+      if (!(await beginBlob(db, { ...blob, blobId, bytes }, { replicaId, nowUs: clock() }))) return false;
       await this.#send(blobId, outgoing);
       if (await finishBlob(db, blobId, owner, clock())) return true;
       throw new AtollError('unavailable', 'What was uploaded had been given up meanwhile', { retryAfterSeconds: 5 });
     } catch (error) {
-      await abandonBlob(db, blobId, clock()).catch(() => {}); // its replica ends some time
+      await abandonBlob(db, blobId, clock()).catch(() => {}); // collecting does so, when the database is there again
       throw error;
+    } finally {
+      this.#sending.delete(blobId);
     }
   }
 

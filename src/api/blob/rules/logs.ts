@@ -36,18 +36,21 @@ export class StoredLogs {
     return this.#deps.store.isUsable;
   }
 
-  /** Puts the log of a sandbox into the store, as the machines say that it was on. Errors: theirs, and the store's. */
-  async store(sandboxId: string, machines: readonly Pick<NodeProtocol, 'logs'>[]): Promise<void> {
+  /**
+   * Puts the log of a sandbox into the store, as the machines say that it was on. False: it is not there yet, as another
+   * process puts it there, which may fail. Errors: those of the machines and the store.
+   */
+  async store(sandboxId: string, machines: readonly Pick<NodeProtocol, 'logs'>[]): Promise<boolean> {
     const { db, store, seed } = this.#deps;
-    if (await findBlob(db, 'log', sandboxId)) return;
+    const known = await findBlob(db, 'log', sandboxId);
+    if (known) return known.state === 'stored';
     const all = await Promise.all(machines.map(machine => newestOf(machine, sandboxId)));
     const entries = all.flat().toSorted((a, b) => a.timestampMs - b.timestampMs);
     const packed = gzipSync(entries.map(entry => JSON.stringify(entry)).join('\n'));
     const key = randomBytes(keyBytes);
     const sealedKey = encrypt(encryptionKey(seed, keyPurpose), key.toString('base64url'), sandboxId);
     const own = () => sealFrames(key, once(packed));
-    // False: another process does so.
-    await store.put(
+    return store.put(
       { kind: 'log', name: sandboxId, sealedKey, facts: null },
       { sizeBytes: sealedBytes(packed.length), own },
       null,

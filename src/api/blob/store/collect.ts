@@ -71,6 +71,17 @@ export async function markLeftUploads(db: Db, replica: { ownId: string; nowUs: n
     .execute();
 }
 
+/** The blobs that a process uploads, as their rows say. */
+export async function uploadsOf(db: Db, replicaId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('blobs')
+    .select('blob_id')
+    .where('state', '=', 'uploading')
+    .where('replica_id', '=', replicaId)
+    .execute();
+  return rows.map(row => row.blob_id);
+}
+
 /** Some of the blobs whose objects are to be deleted, the oldest first. */
 export async function blobsToDelete(db: Db, limit: number): Promise<{ blobId: string; bytes: number }[]> {
   const rows = await db
