@@ -96,7 +96,11 @@ export const updateWebhookRoute = route({
     audit({
       target: `webhook:${after.webhookId}`,
       before: auditFactsOf(before),
-      after: { ...auditFactsOf(after), newSecret: body.signatureSecret !== undefined },
+      after: {
+        ...auditFactsOf(after),
+        newUrl: after.url !== before.url,
+        newSecret: body.signatureSecret !== undefined,
+      },
     });
     return { status: 200, body: webhookView(after) };
   },
@@ -164,18 +168,21 @@ export const redeliverRoute = route({
   },
 });
 
-/** For the audit log: the query of a URL is often a credential. */
+/** For the audit log, which is kept for long and read by others. */
 function auditFactsOf(webhook: WebhookRecord): Record<string, unknown> {
-  const { origin, pathname } = new URL(webhook.url);
-  return { name: webhook.name, url: origin + pathname, enabled: webhook.enabled, events: webhook.types };
+  return { name: webhook.name, url: receiverOf(webhook.url), enabled: webhook.enabled, events: webhook.types };
 }
 
-/** Whoever may only look sees where deliveries go, and not the path and query, by which receivers know who may send. */
+/** Where deliveries go, without path and query, by which receivers know who may send. */
+function receiverOf(url: string): string {
+  const { origin, href } = new URL(url);
+  return href === `${origin}/` ? origin : `${origin}/***`;
+}
+
+/** Whoever may only look sees where deliveries go, and no credential. */
 function shownTo({ role }: { role: Role }, webhook: WebhookRecord): Webhook {
   const view = webhookView(webhook);
-  if (role !== 'viewer') return view;
-  const { origin, href } = new URL(view.url);
-  return { ...view, url: href === `${origin}/` ? origin : `${origin}/***` };
+  return role === 'viewer' ? { ...view, url: receiverOf(view.url) } : view;
 }
 
 function webhookView(webhook: WebhookRecord): Webhook {
