@@ -94,6 +94,8 @@ onEachDatabase(database => {
       for (const secret of [hook.signatureSecret ?? '?', 'a secret of my own']) expect(text).not.toContain(secret);
     }
     expect(audited).not.toContain('token=x');
+    expect(audited).not.toContain('/hook');
+    expect(audited).toContain(`http://127.0.0.1:${receiver.port}/***`);
   });
 
   test('a receiver that fails is tried again, later each time and before what follows; then the delivery is dead and can be asked for', async () => {
@@ -127,6 +129,23 @@ onEachDatabase(database => {
     const isFailing = async () =>
       ((await platform.call('GET', `/events/webhooks/${hook.id}`)).body as { failing: boolean }).failing;
     await until(async () => !(await isFailing()));
+  });
+
+  test('a try that the end of the process cut off counts as none', async () => {
+    await using platform = await open({ timeoutMs: 60_000 });
+    await using receiver = await Receiver.start();
+    receiver.answer = () => {};
+    const hook = await register(platform, receiver.url);
+    await platform.createSandbox();
+    for (let starts = 1; starts <= quick.attemptsMax; starts++) {
+      await until(() => receiver.received.length === starts);
+      await platform.restart();
+    }
+    receiver.answer = response => void response.writeHead(204).end();
+    await until(() => receiver.received.length === quick.attemptsMax + 1);
+    await platform.restart();
+    await until(async () => (await deliveries(platform, hook.id))[0]?.state === 'delivered');
+    expect(await deliveries(platform, hook.id)).toMatchObject([{ attempts: 1, lastStatus: 204 }]);
   });
 
   test('receivers that stall, redirect, babble or lie are failures within their time, and delay nobody else', async () => {

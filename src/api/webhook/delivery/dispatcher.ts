@@ -2,7 +2,14 @@ import { messageOf } from '../../../base/error.ts';
 import { webhookSecret } from '../rules/webhooks.ts';
 import { startLoop } from '../../../base/concurrency/loop.ts';
 import type { Loop } from '../../../base/concurrency/loop.ts';
-import { claimDelivery, dueHeads, releaseClaims, settleDelivery, webhooksDue } from '../store/deliveries.ts';
+import {
+  claimDelivery,
+  dueHeads,
+  releaseClaims,
+  returnDelivery,
+  settleDelivery,
+  webhooksDue,
+} from '../store/deliveries.ts';
 import type { ClaimedDelivery } from '../store/deliveries.ts';
 import { attemptDelivery } from './attempt.ts';
 import { backoffOf } from './settings.ts';
@@ -50,7 +57,7 @@ export class WebhookDispatcher {
     return new WebhookDispatcher(deps);
   }
 
-  /** Gives up what is under way; it is tried again after the next start. */
+  /** Gives up what is under way; it is tried again after the next start, or by another process, and counts as no try. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#loop.stop();
@@ -119,9 +126,9 @@ export class WebhookDispatcher {
       delivery,
       this.#stopping.signal,
     );
-    // What this process itself cut off says nothing of the receiver.
-    if (!ok && this.#stopping.signal.aborted) return;
     const nowUs = clock();
+    // What this process itself cut off says nothing of the receiver.
+    if (!ok && this.#stopping.signal.aborted) return returnDelivery(db, delivery, nowUs);
     const isLast = delivery.attempts >= settings.attemptsMax;
     if (!ok && isLast)
       log.warn('a delivery was given up', { webhookId: webhook.webhookId, eventId: delivery.eventId, error });

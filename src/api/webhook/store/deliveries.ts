@@ -109,6 +109,23 @@ export async function releaseClaims(db: Db, nowUs: number): Promise<void> {
     .execute();
 }
 
+/** Gives back a delivery that was taken for a try which did not come to its end: it counts as none. */
+export async function returnDelivery(
+  db: Db,
+  { webhookId, sequence, attempts }: Pick<ClaimedDelivery, keyof DeliveryRef | 'attempts'>,
+  nowUs: number,
+): Promise<void> {
+  await db
+    .updateTable('webhook_deliveries')
+    .set({ claimed: 0, due_at_us: nowUs, attempts: attempts - 1 })
+    .where('webhook_id', '=', webhookId)
+    .where('sequence', '=', sequence)
+    .where('state', '=', 'pending')
+    .where('claimed', '=', 1)
+    .where('attempts', '=', attempts)
+    .execute();
+}
+
 /** How a try of a delivery ended, and when the next one is due. */
 type Outcome = { state: DeliveryState; status: number | null; error: string | null; dueAtUs: number; nowUs: number };
 
