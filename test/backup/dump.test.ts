@@ -6,6 +6,8 @@ import { connectStore, openStore } from '../../src/api/database/database.ts';
 import type { StoreLocation } from '../../src/api/database/db.ts';
 import { dumpStore } from '../../src/api/database/dump.ts';
 import { sandboxDirectory, sandboxFiles } from '../../src/api/backup/places.ts';
+import { findVolume } from '../../src/api/volume/store/volumes.ts';
+import { assert } from '../../src/base/error.ts';
 import { forgetUnkept } from '../../src/api/backup/restored-state.ts';
 import { packSandboxes } from '../../src/api/backup/sandboxes.ts';
 import { writeState } from '../../src/api/backup/state.ts';
@@ -78,8 +80,8 @@ onEachDatabase(database => {
     }
   });
 
-  test('restored state names no memory and no sandbox that was not restored with it', async () => {
-    await using platform = await Platform.start({ database });
+  test('restored state names no memory, sandbox and volume that was not restored with it', async () => {
+    await using platform = await Platform.start({ database, features: { volumes: true } });
     await using place = await scene();
     const [running, paused] = [await platform.createSandbox(), await platform.createSandbox()];
     await platform.call('POST', `/sandboxes/${paused.sandboxID}/snapshots`, { name: 'shot' });
@@ -92,14 +94,24 @@ onEachDatabase(database => {
       .set({ config_json: JSON.stringify({ ...JSON.parse(build?.config_json ?? ''), started }) })
       .where('build_id', '=', build?.build_id ?? '')
       .execute();
+    const volume = async (name: string) =>
+      findVolume(db, ((await platform.call('POST', '/volumes', { name })).body as { volumeID: string }).volumeID);
+    const [kept, _deleted, elsewhere] = [await volume('kept'), await volume('deleted'), await volume('elsewhere')];
+    assert(kept !== null && elsewhere !== null, 'they were just made');
+    await db.updateTable('volumes').set({ node_id: 'another' }).where('name', '=', 'elsewhere').execute();
     const target = await place.fresh('adjusted.sqlite');
     await loadDump(target, linesOf(await dumped(platform.location, place.scratch)), transaction =>
-      forgetUnkept(transaction, [paused.sandboxID], 5),
+      forgetUnkept(transaction, { nodeId: kept.nodeId, sandboxes: [paused.sandboxID], volumes: [kept.volumeId] }, 5),
     );
     await using restored = await openStore(target);
     expect(await restored.db.selectFrom('sandboxes').select(['sandbox_id', 'state', 'kept']).execute()).toEqual([
       { sandbox_id: paused.sandboxID, state: 'paused', kept: 'filesystem' },
     ]);
+    expect(await restored.db.selectFrom('volumes').select('name').orderBy('name').execute()).toEqual([
+      { name: 'elsewhere' },
+      { name: 'kept' },
+    ]);
+    expect(await restored.db.selectFrom('volume_removals').selectAll().execute()).toEqual([]);
     const builds = await restored.db.selectFrom('builds').select('config_json').execute();
     expect(builds).toHaveLength(2);
     expect(JSON.stringify(builds)).not.toContain('napshotId');

@@ -1,15 +1,21 @@
 import type { Transaction } from 'kysely';
 import type { Tables } from '../database/schema.ts';
 import { deleteSandbox } from '../sandbox/store/state.ts';
+import { forgetVolumeRemoval } from '../volume/store/removals.ts';
+import { deleteVolume, volumeOfRow } from '../volume/store/volumes.ts';
 import type { BuildConfig } from '../build/record.ts';
+
+/** What was restored beside the state: sandboxes, and the volumes of the machine with this ID. */
+type Kept = { nodeId: string; sandboxes: readonly string[]; volumes: readonly string[] };
 
 /**
  * Makes restored state say what was restored with it: of sandboxes those that are kept, paused, with their files; of
- * snapshots, and of templates with a start command, the files. What is gone is reported as lost.
+ * snapshots, and of templates with a start command, the files; of volumes those whose content is there. What is gone is
+ * reported as lost, and volumes as deleted: they were, while the backup was written.
  */
 export async function forgetUnkept(
   db: Transaction<Tables>,
-  keptSandboxes: readonly string[],
+  { nodeId, sandboxes: keptSandboxes, volumes }: Kept,
   nowUs: number,
 ): Promise<void> {
   const kept = new Set(keptSandboxes);
@@ -17,6 +23,11 @@ export async function forgetUnkept(
   for (const { sandbox_id: sandboxId, execution_id: executionId, state } of sandboxes) {
     if (kept.has(sandboxId) && state === 'paused') continue;
     await deleteSandbox(db, { sandboxId, executionId }, [state], { reason: 'lost', atUs: nowUs });
+  }
+  for (const row of await db.selectFrom('volumes').selectAll().where('node_id', '=', nodeId).execute()) {
+    if (volumes.includes(row.volume_id)) continue;
+    await deleteVolume(db, volumeOfRow(row), { shownMax: 1, nowUs });
+    await forgetVolumeRemoval(db, { volumeId: row.volume_id, nodeId });
   }
   await db.updateTable('sandboxes').set({ kept: 'filesystem' }).where('kept', '=', 'memory').execute();
   const withMemory = await db

@@ -17,6 +17,7 @@ import type { Place } from '../installation/place.ts';
 import type { Manifest } from './manifest.ts';
 import { layerFile } from './places.ts';
 import { forgetUnkept } from './restored-state.ts';
+import { volumesIn } from './volumes.ts';
 
 const stateFile = 'state.jsonl';
 const linesAtOnce = 500;
@@ -80,16 +81,13 @@ export async function restoreState(
   });
   const atUs = systemClock()();
   await loadDump(location, lines, async db => {
-    await forgetUnkept(db, manifest.sandboxes, atUs);
+    const nodeId = readFileSync(join(made, 'node-id'), 'utf8').trim();
+    await forgetUnkept(db, { nodeId, sandboxes: manifest.sandboxes, volumes: volumesIn(made) }, atUs);
     // Both copies may run: an installation of its own, so that neither takes the other's database for its own.
     const seed = Buffer.from(readFileSync(join(made, 'seed'), 'utf8').trim(), 'hex');
     const known = { installationId: newUuid(), seedDigest: seedDigestOf(seed), generation: 0 };
     await putInstallation(db, { ...known, acceptedAtUs: null });
-    writeFacts(made, {
-      ...known,
-      nodeId: readFileSync(join(made, 'node-id'), 'utf8').trim(),
-      database: databaseOf(database),
-    });
+    writeFacts(made, { ...known, nodeId, database: databaseOf(database) });
     await recordLocalChange(
       db,
       { operation: 'cli.restore', account, atUs, teamId: null },

@@ -6,6 +6,7 @@ import { pack, unpackInto } from './tar.ts';
 
 /** What is being made has another name until it is whole. */
 const volumeName = /^[0-9a-f-]{36}$/;
+const volumesFolder = 'node/volumes';
 /** Tries to copy a volume that is being written to, in the hope for a quiet moment. */
 const triesMax = 3;
 
@@ -14,11 +15,11 @@ const triesMax = 3;
  * would have left: all that was flushed, and a journal for the rest. Answers the volumes that found no such moment.
  */
 export async function packVolumes(dataDir: string, staging: string): Promise<string[]> {
-  const from = join(dataDir, 'node/volumes');
+  const from = join(dataDir, volumesFolder);
   const restless: string[] = [];
   if (!existsSync(from)) return restless;
   mkdirSync(join(staging, 'volumes'));
-  for (const volumeId of readdirSync(from).filter(name => volumeName.test(name))) {
+  for (const volumeId of volumesIn(dataDir)) {
     const [image, file] = [join(from, volumeId, volumeImage), join(staging, 'volumes', `${volumeId}.tar`)];
     try {
       if (existsSync(image) && !(await packQuiet(from, volumeId, file))) restless.push(volumeId);
@@ -29,6 +30,12 @@ export async function packVolumes(dataDir: string, staging: string): Promise<str
     }
   }
   return restless;
+}
+
+/** The volumes of a data directory. */
+export function volumesIn(dataDir: string): string[] {
+  const folder = join(dataDir, volumesFolder);
+  return existsSync(folder) ? readdirSync(folder).filter(name => volumeName.test(name)) : [];
 }
 
 async function packQuiet(from: string, volumeId: string, file: string): Promise<boolean> {
@@ -53,7 +60,7 @@ export async function restoreVolumes(unpacked: string, dataDir: string): Promise
     const volumeId = name.replace(/\.tar$/, '');
     if (!volumeName.test(volumeId) || volumeId === name)
       throw new AtollError('invalid', `The backup is damaged: ${name} is no volume. Nothing was restored.`);
-    const directory = join(dataDir, 'node/volumes', volumeId);
+    const directory = join(dataDir, volumesFolder, volumeId);
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     await unpackInto(directory, join(from, name));
     await repair(join(directory, volumeImage));
