@@ -7,7 +7,12 @@ export type SandboxVolume = {
 };
 
 /** A volume that is on a node. */
-export type NodeVolume = { volumeId: string; createdAtMs: number };
+export type NodeVolume = {
+  volumeId: string;
+  createdAtMs: number;
+  /** What its image may grow to; absent of a node that does not say so, and where there is no image. */
+  sizeMiB?: number;
+};
 
 /** Types of a volume's entries. `unknown`: a FIFO, socket or device, whose content is never touched. */
 export const volumeEntryTypes = ['unknown', 'file', 'directory', 'symlink'] as const;

@@ -7,6 +7,7 @@ import type { NewVolumeEntry, NodeVolume, VolumeEntry, VolumeProtocol } from '..
 /** Volumes that are plain directories; what matters to their node alone (limits, links, owners) they leave out. */
 export class FakeVolumes implements VolumeProtocol {
   readonly #directory: string;
+  readonly #sizes = new Map<string, number>();
   readonly #writes = new Map<string, { temporary: string; volumeId: string; path: string }>();
 
   constructor(directory: string) {
@@ -14,7 +15,8 @@ export class FakeVolumes implements VolumeProtocol {
     mkdirSync(directory, { recursive: true });
   }
 
-  async create(volumeId: string): Promise<void> {
+  async create(volumeId: string, sizeMiB = 1): Promise<void> {
+    this.#sizes.set(volumeId, sizeMiB);
     mkdirSync(join(this.#directory, volumeId), { recursive: true });
   }
 
@@ -37,6 +39,7 @@ export class FakeVolumes implements VolumeProtocol {
     return readdirSync(this.#directory).map(volumeId => ({
       volumeId,
       createdAtMs: statSync(join(this.#directory, volumeId)).mtimeMs,
+      sizeMiB: this.#sizes.get(volumeId) ?? 0,
     }));
   }
 

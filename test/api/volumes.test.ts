@@ -73,6 +73,17 @@ onEachDatabase(database =>
       expect((await platform.call('DELETE', `/volumes/${volumeID}`)).status).toBe(204);
     });
 
+    test('a volume that is adopted has the size that it has, whatever new ones of the team get', async () => {
+      const volumeId = newUuid();
+      await platform.node.volumes.create(volumeId, 77);
+      platform.node.volumes.makeOld(volumeId);
+      const adopt = `/admin/orphans/volumes/${volumeId}/adopt/${platform.team.teamId}`;
+      const operator = { 'x-admin-token': adminToken };
+      expect((await call(platform.socketPath, 'POST', adopt, { name: 'found' }, operator)).status).toBe(204);
+      expect((await findVolume(platform.store.db, volumeId))?.sizeMiB).toBe(77);
+      expect((await platform.call('DELETE', `/volumes/${volumeId}`)).status).toBe(204);
+    });
+
     test("names that can't be, that are taken, and more than the limit are refused", async () => {
       for (const name of ['', 'a b', 'a/b', '../x', 'ü', 'x'.repeat(200)])
         expect([name, (await platform.call('POST', '/volumes', { name })).status]).toEqual([name, 400]);

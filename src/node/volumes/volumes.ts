@@ -115,9 +115,12 @@ export function createVolumes(options: { helper: Helper; dir: string; mounts: st
     remove: async volumeId =>
       mounted.remove(checked(volumeId), () => rm(join(dir, volumeId), { recursive: true, force: true })),
     list: () =>
-      readdirSync(dir).flatMap(name =>
-        isVolumeId(name) ? [{ volumeId: name, createdAtMs: statSync(join(dir, name)).mtimeMs }] : [],
-      ),
+      readdirSync(dir).flatMap(name => {
+        if (!isVolumeId(name)) return [];
+        const image = statSync(imageOf(name), { throwIfNoEntry: false });
+        const createdAtMs = statSync(join(dir, name)).mtimeMs;
+        return [{ volumeId: name, createdAtMs, ...(image && { sizeMiB: Math.round(image.size / 2 ** 20) }) }];
+      }),
     taken: volumeIds => takenBytes(volumeIds.filter(isVolumeId).map(volumeId => [volumeId, imageOf(volumeId)])),
     touch,
     states() {

@@ -5,7 +5,9 @@ import { oneOf, optional, schemaOf } from './schema.ts';
 
 // Schemas of the messages about volumes. Their types say what they mean.
 
-export const Volume = schemaOf<NodeVolume>()(Type.Object({ volumeId: Type.String(), createdAtMs: Type.Number() }));
+export const Volume = schemaOf<NodeVolume>()(
+  Type.Object({ volumeId: Type.String(), createdAtMs: Type.Number(), sizeMiB: optional(Type.Integer({ minimum: 0 })) }),
+);
 
 export const Entry = schemaOf<VolumeEntry>()(
   Type.Object({

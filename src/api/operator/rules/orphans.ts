@@ -16,6 +16,7 @@ import type { SandboxDirectory } from '../../sandbox/directory/directory.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { isGone } from '../../placement/node-status.ts';
 import { isCluster, type Nodes } from '../../placement/nodes.ts';
+import type { NodeVolume } from '../../../protocol/volume.ts';
 
 /** Dependencies of looking for what the store does not know. */
 export type OrphanDeps = { clock: Clock; db: Db; nodes: Nodes };
@@ -30,7 +31,7 @@ export type AdoptVolumeDeps = OrphanDeps & { limitsOf: LimitsOf };
 const youngSeconds = 10 * 60;
 
 /** A volume that the database does not know. */
-type OrphanVolume = { volumeId: string; nodeId: string; createdAtMs: number };
+type OrphanVolume = NodeVolume & { nodeId: string };
 /** Sandboxes and volumes that the database does not know. */
 type Orphans = { sandboxes: (SetAsideSandbox & { nodeId: string })[]; volumes: OrphanVolume[] };
 
@@ -164,11 +165,15 @@ export async function adoptVolume(
   volumeId: string,
   name: string,
 ): Promise<void> {
-  const { nodeId, createdAtMs } = await orphanVolume(deps, volumeId);
+  const { nodeId, createdAtMs, sizeMiB } = await orphanVolume(deps, volumeId);
   const { volumes, volumeMiB } = deps.limitsOf(team);
   const outcome = await insertVolume(
     deps.db,
-    { volumeId, teamId: team.teamId, nodeId, name, sizeMiB: volumeMiB, createdAtUs: Math.round(createdAtMs * 1000) },
+    {
+      ...{ volumeId, teamId: team.teamId, nodeId, name },
+      sizeMiB: sizeMiB ?? volumeMiB,
+      createdAtUs: Math.round(createdAtMs * 1000),
+    },
     volumes,
   );
   if (outcome === 'taken') throw new AtollError('invalid', `name: the team has a volume "${name}" already`);
