@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Log } from '../../base/telemetry/log.ts';
 import type { SandboxNetwork } from '../../protocol/node.ts';
 import type { TrafficCounters } from '../../protocol/node-usage.ts';
@@ -10,6 +11,8 @@ import { keepSecrets } from './policy-secrets.ts';
 /** Denied connections of one sandbox that are written down: at once, and then in each second. */
 const denialsMax = 50;
 const denialsPerSecond = 5;
+/** Sandboxes whose denials are counted; what is refused to others begins with all that may be written. */
+const deniedSandboxesMax = 10_000;
 
 /** A running sandbox whose agent is listened to. */
 type LoggedSandbox = {
@@ -47,7 +50,8 @@ export type SandboxLogs = Pick<LogStore, 'write'> & {
 export function openSandboxLogs(options: { directory: string; bytesMax: number; log: Log }): SandboxLogs {
   const store = openLogStore(options);
   const followed = new Map<string, { follower: LogFollower; secrets: () => readonly string[] }>();
-  const denials = new Map<string, { left: number; atMs: number; dropped: number }>();
+  // The last refusals of a sandbox are reported after its end.
+  const denials = new LRUCache<string, { left: number; atMs: number; dropped: number }>({ max: deniedSandboxesMax });
   const leave = async (sandboxId: string) => {
     const left = followed.get(sandboxId);
     followed.delete(sandboxId);
