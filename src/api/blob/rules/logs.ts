@@ -37,7 +37,7 @@ export class StoredLogs {
   }
 
   /**
-   * Puts the log of a sandbox into the store, as the machines say that it was on. False: it is not there yet, as another
+   * Puts the log of a sandbox into the store, as the machines say that it was on. False: it is not there yet, another
    * process puts it there, which may fail. Errors: those of the machines and the store.
    */
   async store(sandboxId: string, machines: readonly Pick<NodeProtocol, 'logs'>[]): Promise<boolean> {

@@ -57,7 +57,7 @@ export class WebhookDispatcher {
     return new WebhookDispatcher(deps);
   }
 
-  /** Gives up what is under way; it is tried again after the next start, or by another process, and counts as no try. */
+  /** Gives up what is under way; it is tried again after the next start or by another process, and counts as no try. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#loop.stop();
