@@ -13,6 +13,7 @@ test('what a first start, or a machine of a cluster, has begun is an installatio
     ['seed', true],
     ['api-key', true],
     ['cluster-identity', true],
+    ['node-id', true],
     ['settings', false],
   ] as const) {
     const dataDir = join(folder, name);

@@ -40,11 +40,15 @@ export function ownInstallation(settings: () => Settings): OwnInstallation {
   };
 }
 
-/** A first start that failed has claimed things of this machine before there was a key. */
-const isInstalled = (own: Settings) =>
-  [apiKeyFile(own.dataDir), join(own.dataDir, 'seed')].some(file => readIfThere(file) !== undefined) || isMachine(own);
+/** A first start that failed, or could not join, has claimed things of this machine before there was more. */
+const isInstalled = (own: Settings) => [apiKeyFile(own.dataDir), seedOf(own)].some(isThere) || isMachine(own);
 
-const isMachine = ({ dataDir }: Settings) => readMachineIdentity(dataDir) !== undefined;
+/** It has no seed, and before it has joined nothing but its ID. */
+const isMachine = (own: Settings) =>
+  readMachineIdentity(own.dataDir) !== undefined || (isThere(join(own.dataDir, 'node-id')) && !isThere(seedOf(own)));
+
+const seedOf = ({ dataDir }: Settings) => join(dataDir, 'seed');
+const isThere = (file: string) => readIfThere(file) !== undefined;
 
 /** A supervisor that was killed, or got a signal together with its processes, may end before they do. */
 async function untilUnused(dataDir: string): Promise<void> {

@@ -12,7 +12,7 @@ import { budgetsOf } from '../../supervisor/budgets.ts';
 import { makePartGroups } from '../../supervisor/control-groups.ts';
 import type { Part } from '../../supervisor/part.ts';
 import type { NodeIdentity } from '../../wire/tls/listen-tls.ts';
-import { forgetInstance, recordInstance } from '../platform/instance.ts';
+import { forgetInstance, recordInstance, requireNoInstance } from '../platform/instance.ts';
 import type { GateSettings } from '../parts/gate.ts';
 import type { InstallationPlace } from '../parts/sockets.ts';
 import { platformNiceness } from '../platform/platform.ts';
@@ -36,6 +36,8 @@ type MachineOptions = {
   signal: AbortSignal;
 };
 
+const stopped = 'The start was interrupted.';
+
 /** A machine that serves its cluster. Disposing ends it; its sandboxes run on. */
 type RunningMachine = AsyncDisposable & { nodeId: string; address: string; failed: Promise<never> };
 
@@ -51,25 +53,38 @@ export async function startMachine(options: MachineOptions): Promise<RunningMach
       'invalid',
       'ATOLL_NODE_ADDRESS is not set: it is the host:port at which control reaches this machine.',
     );
+  requireNoInstance(dataDir);
   if (existsSync(dataDir)) makeRoomToStart(dataDir, freeBytesOf(dataDir));
-  await unlessAborted(requireAbleHost(settings), signal, 'The start was interrupted.');
+  await unlessAborted(requireAbleHost(settings), signal, stopped);
   setPriority(platformNiceness);
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const nodeId = readOrMake(join(dataDir, 'node-id'), () => newUuid());
   const address = `${nodeAddress.host}:${nodeAddress.port}`;
-  let identity = await identityOf(options, { nodeId, address });
   const failed = Promise.withResolvers<never>();
   failed.promise.catch(() => {}); // a caller may begin to wait after the failure
   await using started = new AsyncDisposableStack();
   const groups = started.use(makePartGroups(budgetsOf(totalmem())));
   const begin = beginWith(started, { ...options, onRestart() {}, onGivenUp: failed.reject });
-  const served = <About>(part: Part<About>) => unlessAborted(part.ready, signal, 'The start was interrupted.');
+  const served = <About>(part: Part<About>) => unlessAborted(part.ready, signal, stopped);
   const claimed = Promise.withResolvers<InstallationPlace>();
   const common = { settings, environment, groups, identity: { nodeId } };
-  await served(beginNode(begin, common, { isForGate: true, onClaimed: claimed.resolve }));
-  const { installation, runDir } = await claimed.promise;
+  // Control believes who joined last: a machine that runs on this directory would be shut out by one that only tries.
+  const joined = claimed.promise.then(() => unlessAborted(identityOf(options, { nodeId, address }), signal, stopped));
+  joined.catch(() => {}); // the node is asked to wait for it, and may be told before anybody here is
+  const nodeServes = served(
+    beginNode(begin, common, {
+      isForGate: true,
+      onClaimed(place) {
+        claimed.resolve(place);
+        return joined;
+      },
+    }),
+  );
+  const { installation, runDir } = await Promise.race([claimed.promise, nodeServes.then(() => claimed.promise)]);
   started.defer(() => forgetInstance(dataDir));
   recordInstance(dataDir);
+  let identity = await joined;
+  await nodeServes;
   const { logLevel, nodeLabels: labels = {}, cpuOvercommit } = settings;
   const said = { labels, cpuOvercommit };
   const gateSettings = (): GateSettings => ({ installation, runDir, logLevel, ...nodeAddress, identity, ...said });

@@ -56,12 +56,13 @@ export type EdgeSurroundings = InstallationPlace & {
 
 /**
  * Starts the node, which is root's. `onClaimed`: the data directory is this platform's, and has its place on the
- * machine; the node serves later. `isForGate`: of a cluster, where the gate of this machine is its one caller.
+ * machine; the node goes on with its start when what that answers resolves. `isForGate`: of a cluster, where the gate
+ * of this machine is its one caller.
  */
 export function beginNode(
   begin: BeginPart,
   { settings, environment, identity, groups }: Omit<Common, 'identity'> & { identity: Pick<Identity, 'nodeId'> },
-  { isForGate, onClaimed }: { isForGate: boolean; onClaimed(place: InstallationPlace): void },
+  { isForGate, onClaimed }: { isForGate: boolean; onClaimed(place: InstallationPlace): unknown },
 ): Part<unknown> {
   let programs: Promise<Programs> | undefined;
   return begin({
@@ -75,7 +76,8 @@ export function beginNode(
     },
     async onAsk(what, value) {
       if (what !== 'others') throw new AtollError('unimplemented', `nobody may ask for ${what}`);
-      onClaimed(value as InstallationPlace);
+      await onClaimed(value as InstallationPlace);
+      return undefined;
     },
   });
 }
