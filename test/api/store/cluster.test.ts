@@ -36,7 +36,11 @@ import type { Db } from '../../../src/api/database/db.ts';
 import { insertBuild } from '../../../src/api/build/store/write.ts';
 import { enterReplica, keepReplica, leaveReplica, pruneReplicas } from '../../../src/api/replica/store/replicas.ts';
 import { onEachDatabase } from '../databases.ts';
-import { atOnce, startUs, storeScene } from './scene.ts';
+import { pauseRowsOf } from '../../../src/api/cluster/rules/give-up.ts';
+import type { SandboxDirectory } from '../../../src/api/sandbox/directory/directory.ts';
+import { insertSandbox } from '../../../src/api/sandbox/store/create.ts';
+import { sandboxesIn } from '../../../src/api/sandbox/store/read.ts';
+import { atOnce, manySandboxes, sandboxRecord, startUs, storeScene } from './scene.ts';
 
 // What statements about a cluster answer, on both databases: machines and their leases, processes, and what is stored
 // beyond machines.
@@ -110,6 +114,55 @@ onEachDatabase(database => {
     // By the lease of before it would be given up again at once.
     expect(await giveUpNodes(db, startUs + 41)).toEqual([]);
     expect(await keep({ a: 99 })).toEqual(['a']);
+  });
+
+  test('what ran on a machine that was given up counts as paused, in parts, for as long as it is given up', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine } = scene;
+    // One machine alone is never given up.
+    if (kindOf(db) !== 'postgres') return;
+    const node = { nodeId: 'node-1', address: '192.0.2.1:1', certificates: ['c'], renewAtUs: 0, joinedAtUs: startUs };
+    await putClusterNode(db, node, null);
+    await keepLeases(db, [{ nodeId: 'node-1', untilUs: startUs }]);
+    await giveUpNodes(db, startUs + 1);
+    for (let i = 0; i < 40; i++) await insertSandbox(db, sandboxRecord(mine.teamId, `${i}`), manySandboxes);
+    const resuming = { state: 'resuming', nextExecutionId: 'n' } as const;
+    await insertSandbox(
+      db,
+      sandboxRecord(mine.teamId, 'stored', { ...resuming, durability: 'cluster' }),
+      manySandboxes,
+    );
+    await insertSandbox(db, sandboxRecord(mine.teamId, 'not', { ...resuming, durability: 'node' }), manySandboxes);
+    const left = async () =>
+      (await sandboxesIn(db, ['running', 'resuming'])).map(({ sandboxId }) => sandboxId).toSorted();
+    const deps = (apply: () => void) => ({
+      ...{ db, clock: () => startUs },
+      directory: { apply } as unknown as SandboxDirectory,
+    });
+    const stopped = pauseRowsOf(
+      deps(() => {
+        throw new Error('the process ends');
+      }),
+      'node-1',
+    );
+    await expect(stopped).rejects.toThrow('the process ends');
+    const { length } = await left();
+    expect([length > 0, length < 42]).toEqual([true, true]);
+    await takeNodeBack(db, 'node-1');
+    await pauseRowsOf(
+      deps(() => {}),
+      'node-1',
+    );
+    expect(await left()).toHaveLength(length);
+    await keepLeases(db, [{ nodeId: 'node-1', untilUs: startUs }]);
+    await giveUpNodes(db, startUs + 1);
+    let applied = 0;
+    await pauseRowsOf(
+      deps(() => applied++),
+      'node-1',
+    );
+    expect(await left()).toEqual(['not']);
+    expect(applied).toBe(length - 1);
   });
 
   test('invitations of machines are used once, in their time; the authority is the first that was kept', async () => {

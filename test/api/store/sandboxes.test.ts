@@ -24,7 +24,7 @@ import {
   sandboxesWithRules,
   takeOverSandbox,
 } from '../../../src/api/sandbox/store/read.ts';
-import { deleteSandbox, publishSandbox, setSandboxEnd } from '../../../src/api/sandbox/store/state.ts';
+import { deleteSandbox, expireSandbox, publishSandbox, setSandboxEnd } from '../../../src/api/sandbox/store/state.ts';
 import { enterReplica } from '../../../src/api/replica/store/replicas.ts';
 import { deleteVolume, insertVolume } from '../../../src/api/volume/store/volumes.ts';
 import { onEachDatabase } from '../databases.ts';
@@ -234,6 +234,10 @@ onEachDatabase(database => {
       await sandboxesDue(db, 'kill', Number.MAX_SAFE_INTEGER, 9),
     ])
       expect(rows).toMatchObject([{ sandboxId, executionId, nodeId }]);
+    // Hundreds end at a time; the event has the metadata.
+    await sql`update sandboxes set metadata_json = '{}'`.execute(db);
+    const expired = await expireSandbox(db, { sandboxId, executionId }, Number.MAX_SAFE_INTEGER, 'own');
+    expect(expired).toMatchObject({ sandboxId, executionId, nodeId, state: 'killing' });
   });
 
   test('whose time is over comes first, and a timeout is extended unless that would shorten it', async () => {

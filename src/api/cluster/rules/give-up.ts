@@ -4,30 +4,48 @@ import type { Db } from '../../database/db.ts';
 import type { SandboxDirectory } from '../../sandbox/directory/directory.ts';
 import { finishPause } from '../../sandbox/store/pause.ts';
 import { cancelResume } from '../../sandbox/store/resume.ts';
+import type { SandboxFacts } from '../../sandbox/record.ts';
 import { sandboxesOn } from '../../sandbox/store/read.ts';
 import { lockGivenUp } from '../store/nodes.ts';
+
+/** Rows that one transaction changes: each is read whole, and events may be long. */
+const rowsAtOnce = 32;
+
+/** What giving up a machine works on. */
+type GiveUpDeps = { clock: Clock; db: Db; directory: SandboxDirectory };
 
 /**
  * Counts what ran on a machine that was given up as paused there, as the machine does itself: with memory where it can
  * keep that. What was between two states is settled when the machine is back, which can't be meanwhile; only a resume
- * of what is in the store is taken back at once.
+ * of what is in the store is taken back at once. Where the machine is back in the middle, the rest is as it says.
  */
-export async function pauseRowsOf(
-  { clock, db, directory }: { clock: Clock; db: Db; directory: SandboxDirectory },
+export async function pauseRowsOf(deps: GiveUpDeps, nodeId: string): Promise<void> {
+  const there = (await sandboxesOn(deps.db, nodeId, ['running', 'resuming'])).filter(
+    sandbox => sandbox.nodeId === nodeId && (sandbox.state === 'running' || sandbox.durability === 'cluster'),
+  );
+  for (let first = 0; first < there.length; first += rowsAtOnce)
+    if (!(await pauseRows(deps, nodeId, there.slice(first, first + rowsAtOnce)))) return;
+}
+
+/** False where the machine is given up no more. */
+async function pauseRows(
+  { clock, db, directory }: GiveUpDeps,
   nodeId: string,
-): Promise<void> {
+  rows: readonly SandboxFacts[],
+): Promise<boolean> {
   const paused = await inTransaction(db, async db => {
     const node = await lockGivenUp(db, nodeId);
-    if (!node) return [];
+    if (!node) return null;
     const kept = node.info?.memory.kept ? 'memory' : 'filesystem';
-    const running = (await sandboxesOn(db, nodeId, ['running'])).filter(sandbox => sandbox.nodeId === nodeId);
     const changed = [];
-    for (const sandbox of running) changed.push(await finishPause(db, sandbox, { kept }, clock()));
-    // Nobody was told that it runs, and what it was before is in the store.
-    for (const sandbox of await sandboxesOn(db, nodeId, ['resuming']))
-      if (sandbox.nodeId === nodeId && sandbox.durability === 'cluster' && sandbox.nextExecutionId !== null)
-        changed.push(await cancelResume(db, { ...sandbox, nextExecutionId: sandbox.nextExecutionId }));
+    for (const sandbox of rows) {
+      const { nextExecutionId } = sandbox;
+      if (sandbox.state === 'running') changed.push(await finishPause(db, sandbox, { kept }, clock()));
+      // Nobody was told that it runs, and what it was before is in the store.
+      else if (nextExecutionId !== null) changed.push(await cancelResume(db, { ...sandbox, nextExecutionId }));
+    }
     return changed;
   });
-  for (const sandbox of paused) if (sandbox) directory.apply(sandbox);
+  for (const sandbox of paused ?? []) if (sandbox) directory.apply(sandbox);
+  return paused !== null;
 }

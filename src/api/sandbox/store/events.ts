@@ -2,7 +2,7 @@ import type { CompiledQuery } from 'kysely';
 import { formatTime } from '../../../base/time.ts';
 import type { Db } from '../../database/db.ts';
 import { type NewEvent, recordEvent } from '../../event/store/write.ts';
-import type { SandboxRecord } from '../record.ts';
+import type { ListedSandbox, SandboxFacts } from '../record.ts';
 
 /** Why a sandbox is no more. `failed`: its start did; `lost`: its node does not have it any more. */
 export type KillReason = 'request' | 'timeout' | 'exited' | 'out_of_memory' | 'lost' | 'failed';
@@ -20,7 +20,7 @@ type SandboxChange = {
  */
 export async function recordSandboxEvent(
   db: Db,
-  sandbox: SandboxRecord,
+  sandbox: ListedSandbox,
   change: SandboxChange,
   behind: readonly CompiledQuery[] = [],
 ): Promise<void> {
@@ -54,7 +54,7 @@ export async function recordSandboxEvent(
 }
 
 /** The run that has ended: of a paused sandbox, with its pause. */
-function executionOf(sandbox: SandboxRecord, atUs: number): Record<string, unknown> {
+function executionOf(sandbox: SandboxFacts, atUs: number): Record<string, unknown> {
   const endedAtUs = sandbox.kept === null ? atUs : Math.min(atUs, sandbox.endAtUs);
   return {
     started_at: formatTime(sandbox.startedAtUs),

@@ -10,8 +10,8 @@ import { freeKey, settleKey } from './idempotency.ts';
 import { recordPastSandbox } from './past.ts';
 import { recordSandboxEvent } from './events.ts';
 import type { KillReason } from './events.ts';
-import { sandboxColumnNames, sandboxOfRow } from './row.ts';
-import type { SandboxRecord } from '../record.ts';
+import { factsOfRow, listedColumnNames, listedOfRow, sandboxColumnNames, sandboxOfRow } from './row.ts';
+import type { ListedSandbox, SandboxFacts, SandboxRecord } from '../record.ts';
 
 /**
  * Changes of a sandbox's state. Each names the execution and the states it may leave, and answers null when the
@@ -94,13 +94,16 @@ const move = prepared<Execution & { to: SandboxState; replicaId: string }, Row, 
     .returning(sandboxColumnNames),
 );
 
-/** `running` → `killing`, if its time is over by `nowUs`: a timeout that was extended meanwhile wins. */
+/**
+ * `running` → `killing`, if its time is over by `nowUs`: a timeout that was extended meanwhile wins. Nothing is read
+ * that may be long but for what its event has.
+ */
 export async function expireSandbox(
   db: Db,
   execution: { sandboxId: string; executionId: string },
   nowUs: number,
   replicaId: string,
-): Promise<SandboxRecord | null> {
+): Promise<SandboxFacts | null> {
   return inTransaction(db, async db => {
     const row = await db
       .updateTable('sandboxes')
@@ -109,9 +112,11 @@ export async function expireSandbox(
       .where('execution_id', '=', execution.executionId)
       .where('state', '=', 'running')
       .where('end_at_us', '<=', nowUs)
-      .returningAll()
+      .returning(listedColumnNames)
       .executeTakeFirst();
-    return row ? writeKilled(db, sandboxOfRow(row), { reason: 'timeout', atUs: nowUs }) : null;
+    if (!row) return null;
+    await writeKilled(db, listedOfRow(row), { reason: 'timeout', atUs: nowUs });
+    return factsOfRow(row);
   });
 }
 
@@ -127,7 +132,8 @@ export async function markSandboxForKill(
 ): Promise<SandboxRecord | null> {
   return inTransaction(db, async db => {
     const sandbox = await moveSandbox(db, execution, from, 'killing', replicaId);
-    return sandbox && writeKilled(db, sandbox, { reason: 'request', atUs: nowUs });
+    if (sandbox) await writeKilled(db, sandbox, { reason: 'request', atUs: nowUs });
+    return sandbox;
   });
 }
 
@@ -227,9 +233,8 @@ const remove = prepared<Execution, Row, SandboxState>((db, parameter, from) =>
 
 async function writeKilled(
   db: Db,
-  sandbox: SandboxRecord,
+  sandbox: ListedSandbox,
   { reason, atUs }: { reason: KillReason; atUs: number },
-): Promise<SandboxRecord> {
+): Promise<void> {
   await recordSandboxEvent(db, sandbox, { type: 'killed', atUs, data: { kill_reason: reason } });
-  return sandbox;
 }

@@ -4,11 +4,11 @@ import { deleteSandbox } from '../store/state.ts';
 import { runWorkflow } from './run.ts';
 import { isForgotten, isGone } from '../../placement/node-status.ts';
 import type { Step } from './run.ts';
-import type { SandboxRecord } from '../record.ts';
+import type { SandboxFacts } from '../record.ts';
 import type { SandboxWork } from './run.ts';
 
 /** What the steps of a kill work on. */
-export type KillContext = { deps: SandboxWork; sandbox: SandboxRecord; reason: EndReason };
+export type KillContext = { deps: SandboxWork; sandbox: SandboxFacts; reason: EndReason };
 
 /**
  * Ends a sandbox whose row was moved to `killing`. From that move on there is no way back:
@@ -16,7 +16,7 @@ export type KillContext = { deps: SandboxWork; sandbox: SandboxRecord; reason: E
  */
 export async function killSandboxWorkflow(
   deps: SandboxWork,
-  sandbox: SandboxRecord,
+  sandbox: SandboxFacts,
   reason: EndReason = 'asked',
 ): Promise<void> {
   const context: KillContext = { deps, sandbox, reason };
@@ -75,7 +75,7 @@ export const killSandboxSteps: readonly Step<KillContext>[] = [
 /** The one that a resume or a move begins goes first: if that fails meanwhile, it leaves the other one. */
 async function endAt(
   node: NodeProtocol,
-  { sandboxId, executionId, nextExecutionId }: SandboxRecord,
+  { sandboxId, executionId, nextExecutionId }: SandboxFacts,
   reason: EndReason,
 ): Promise<void> {
   if (nextExecutionId !== null) {
