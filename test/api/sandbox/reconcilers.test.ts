@@ -70,6 +70,22 @@ onEachDatabase(database => {
     expect(await findSandboxOfAnyTeam(platform.store.db, sandboxID)).toMatchObject({ ...left, state: 'paused' });
   });
 
+  test('what was set aside and has a row is taken back', async () => {
+    await using platform = await Platform.start({ database });
+    const [{ sandboxID }, other] = [await platform.createSandbox(), await platform.createSandbox()];
+    for (const id of [sandboxID, other.sandboxID])
+      expect((await platform.call('POST', `/sandboxes/${id}/pause`, {})).status).toBe(204);
+    for (const paused of platform.node.paused()) await platform.node.setAside(paused, 'another database was there');
+    // As what it is by now, and not as what it was.
+    await platform.store.db
+      .updateTable('sandboxes')
+      .set({ execution_id: newUuid() })
+      .where('sandbox_id', '=', other.sandboxID)
+      .execute();
+    await reconcileNodes(platform.api.parts);
+    expect([...platform.node.setAsideIds.keys()]).toEqual([other.sandboxID]);
+  });
+
   test('a restart adopts more sandboxes than are read at a time', async () => {
     await using platform = await Platform.start({ database, checkAnswers: false });
     const ids: string[] = [];

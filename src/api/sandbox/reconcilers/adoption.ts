@@ -7,7 +7,7 @@ import { onceStored } from '../../blob/store/blobs.ts';
 import { recordDiskFailed } from '../store/disk-failed.ts';
 import { correctKept, finishPause } from '../store/pause.ts';
 import { endedElsewhere } from '../store/past.ts';
-import { sandboxesAtOnce, sandboxesById, sandboxesElsewhere, sandboxesIn, sandboxesOn } from '../store/read.ts';
+import { sandboxesAtOnce, sandboxesById, sandboxesElsewhere, sandboxesOn } from '../store/read.ts';
 import type { KillReason } from '../store/events.ts';
 import { deleteLost, deleteSandbox } from '../store/state.ts';
 import { applyNetwork } from '../workflows/network-steps.ts';
@@ -212,13 +212,12 @@ async function setAsideUnknown(log: Log, node: NodeProtocol, unknown: ExecutionR
 async function takeBackKnown({ db, log }: { db: Db; log: Log }, nodeId: string, node: NodeProtocol): Promise<void> {
   const setAside = await node.listSetAside();
   if (setAside.length === 0) return;
-  const rows = await sandboxesIn(db, settledStates);
+  // Read after it: a row that is written meanwhile is there.
+  const rows = (await sandboxesOn(db, nodeId, settledStates)).filter(sandbox => sandbox.nodeId === nodeId);
+  const executions = new Map(rows.map(row => [row.sandboxId, row.executionId]));
   for (const { sandboxId, known } of setAside) {
-    const row = rows.find(
-      row => row.nodeId === nodeId && row.sandboxId === sandboxId && row.executionId === known?.executionId,
-    );
     // One that only could not be taken over is none that can be given back: its node has to start again.
-    if (row && known)
+    if (known && executions.get(sandboxId) === known.executionId)
       await node
         .takeBack({ sandboxId, executionId: known.executionId })
         .catch((error: unknown) => log.warn('a sandbox stays set aside', { sandboxId, error: messageOf(error) }));
