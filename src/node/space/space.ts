@@ -4,6 +4,7 @@ import type { Log } from '../../base/telemetry/log.ts';
 import type { SpaceUsage } from '../../protocol/node-usage.ts';
 import { createBallast } from './ballast.ts';
 import { setRoom } from './hold.ts';
+import { Reservations, type Room } from './reservations.ts';
 import { mountedDisks, owedBytes, type MountedDisk } from './mounted-disks.ts';
 
 /** Between two looks at the disk; sooner where it is nearly full. */
@@ -25,6 +26,11 @@ export type Space = {
   freeBytes(): number;
   /** Fails with `no_space`, with the figures, where `what` would take from the reserve. */
   require(what: string, bytes?: number): void;
+  /**
+   * The same, and keeps so many bytes from others until the answer is disposed of. `keptBackBytes`: what must be left
+   * instead of the reserve.
+   */
+  reserve(what: string, bytes: number, keptBackBytes?: number): Room;
   /** Aborted, with `no_space`, when the reserve is half gone: for long work that writes. */
   signal(): AbortSignal;
   facts(): SpaceUsage;
@@ -58,7 +64,10 @@ export function watchSpace(options: SpaceOptions): Space {
   let low = new AbortController();
   let stopped = false;
   let wake = () => {};
-  const free = () => freeBytesOf(dataDir) - owed;
+  const reservations = new Reservations();
+  /** What is promised is not taken yet: it holds nobody. */
+  const untaken = () => freeBytesOf(dataDir) - owed;
+  const free = () => untaken() - reservations.bytes;
 
   const logged = onceInARow(error => log.error('the room on the disk could not be looked at or held', { error }));
 
@@ -74,7 +83,7 @@ export function watchSpace(options: SpaceOptions): Space {
     }
     owed = [...owedBy.values()].reduce((sum, bytes) => sum + Math.max(0, bytes), 0);
     failed.follow(disks);
-    const left = free();
+    const left = untaken();
     const next = held ? left < reserveBytes * releaseShare : left < reserveBytes * holdShare;
     // All each time: a disk may have been mounted since, and another run of the platform may have held it.
     const room = Math.max(1, left - reserveBytes * floorShare);
@@ -85,12 +94,7 @@ export function watchSpace(options: SpaceOptions): Space {
   };
   const change = (next: boolean, left: number) => {
     held = next;
-    if (next)
-      log.error('the disk is nearly full: running sandboxes can’t write anything new until there is room', {
-        freeBytes: left,
-        reserveBytes,
-      });
-    else log.warn('there is room on the disk again: running sandboxes can write', { freeBytes: left });
+    logHeld(log, next, { freeBytes: left, reserveBytes });
     if (next) low.abort(noRoomError({ freeBytes: left, reserveBytes }));
     else low = new AbortController();
     options.onHeld(next);
@@ -100,7 +104,7 @@ export function watchSpace(options: SpaceOptions): Space {
       await look().catch(logged);
       if (stopped) return;
       await new Promise<void>(resolve => {
-        const timer = setTimeout(resolve, free() < reserveBytes * nearFactor ? lookMs.near : lookMs.far);
+        const timer = setTimeout(resolve, untaken() < reserveBytes * nearFactor ? lookMs.near : lookMs.far);
         wake = () => (clearTimeout(timer), resolve());
       });
     }
@@ -110,6 +114,10 @@ export function watchSpace(options: SpaceOptions): Space {
   return {
     freeBytes: free,
     require: (what, bytes = 0) => requireRoom(what, { freeBytes: free(), reserveBytes, bytes }),
+    reserve(what, bytes, keptBackBytes = reserveBytes) {
+      requireRoom(what, { freeBytes: free(), reserveBytes: keptBackBytes, bytes });
+      return reservations.add(bytes);
+    },
     signal: () => low.signal,
     facts: () => ({ freeBytes: freeBytesOf(dataDir), owedBytes: owed, reserveBytes, held, failedDisks: failed.count }),
     async stop() {
@@ -118,6 +126,19 @@ export function watchSpace(options: SpaceOptions): Space {
       await ended;
     },
   };
+}
+
+function logHeld(
+  log: Log,
+  held: boolean,
+  { freeBytes, reserveBytes }: { freeBytes: number; reserveBytes: number },
+): void {
+  if (held)
+    log.error('the disk is nearly full: running sandboxes can’t write anything new until there is room', {
+      freeBytes,
+      reserveBytes,
+    });
+  else log.warn('there is room on the disk again: running sandboxes can write', { freeBytes });
 }
 
 /** What work that writes ends with. */

@@ -191,6 +191,7 @@ export function rightsAttacks(range: () => BuildRange): Attack[] {
 const endlessRoom: Space = {
   freeBytes: () => Infinity,
   require: () => {},
+  reserve: () => ({ wrote: () => {}, [Symbol.dispose]: () => {} }),
   signal: () => new AbortController().signal,
   facts: () => ({ freeBytes: Infinity, owedBytes: 0, reserveBytes: 0, held: false, failedDisks: 0 }),
   stop: async () => {},

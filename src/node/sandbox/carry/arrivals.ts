@@ -1,16 +1,16 @@
 import { mkdirSync, rmSync } from 'node:fs';
-import { rm, statfs } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openFrames } from '../../../base/crypto/frames.ts';
 import { AtollError } from '../../../base/error.ts';
 import { newUuid } from '../../../base/id.ts';
 import type { Arrival } from '../../../protocol/cluster.ts';
+import type { Room } from '../../space/reservations.ts';
+import type { Space } from '../../space/space.ts';
 import { type ArchiveHeader, type FindDraft, writeArchive } from './archive.ts';
 
 /** Things of one kind that come at a time. */
 const arrivalsMax = 4;
-/** What one that comes must leave of the disk. */
-const diskReserveBytes = 1 << 30;
 /** For how long one that came waits to be kept. Milliseconds. */
 const heldMs = 60 * 60_000;
 
@@ -30,31 +30,39 @@ type Coming<Content, Kept> = {
 export class Arrivals {
   readonly #place: string;
   readonly #what: Carried;
+  readonly #space: Pick<Space, 'reserve'>;
   readonly #open = new Set<string>();
 
-  constructor(place: string, what: Carried) {
+  constructor(place: string, what: Carried, space: Pick<Space, 'reserve'>) {
     this.#place = emptyFolder(place);
     this.#what = what;
+    this.#space = space;
   }
 
   /** Errors: `unavailable` or `no_space` where no more of so many bytes is taken. */
   async receive<Content, Kept>({ key, sizeBytes, findDraft, keep }: Coming<Content, Kept>): Promise<Arrival<Kept>> {
-    await this.#admit(sizeBytes);
+    const room = this.#admit(sizeBytes);
     const id = newUuid();
     const folder = join(this.#place, id);
-    this.#open.add(id);
-    mkdirSync(folder, { mode: 0o700 });
     let header: ArchiveHeader<Content> | undefined;
     const drop = async () => {
       clearTimeout(timer);
       this.#open.delete(id);
+      room[Symbol.dispose]();
       await rm(folder, { recursive: true, force: true });
     };
+    this.#open.add(id);
     const timer = setTimeout(() => void drop(), heldMs);
     timer.unref();
+    try {
+      mkdirSync(folder, { mode: 0o700 });
+    } catch (error) {
+      await drop();
+      throw error;
+    }
     return {
       async take(bytes) {
-        const opened = openFrames(Buffer.from(key, 'base64url'), bytes);
+        const opened = openFrames(Buffer.from(key, 'base64url'), counted(bytes, room));
         header = await writeArchive<Content>(opened, folder, findDraft).catch(explain);
       },
       keep: async () => {
@@ -69,22 +77,24 @@ export class Arrivals {
     };
   }
 
-  async #admit(sizeBytes: number): Promise<void> {
+  /** Nobody else comes between what it asks for and what it gets. */
+  #admit(sizeBytes: number): Room {
     if (this.#open.size >= arrivalsMax)
       throw new AtollError(
         'unavailable',
         `${arrivalsMax} ${this.#what}s come to this node, which is the most at a time`,
         { retryAfterSeconds: 2 },
       );
-    await requireRoom(this.#place, sizeBytes, `the ${this.#what}`);
+    return this.#space.reserve(`a ${this.#what} that comes to this machine`, sizeBytes);
   }
 }
 
-/** Throws `no_space` where so many bytes more leave too little of the disk. `what` they are, for the error. */
-export async function requireRoom(folder: string, bytes: number, what: string): Promise<void> {
-  const { bavail, bsize } = await statfs(folder);
-  if (bavail * bsize - bytes < diskReserveBytes)
-    throw new AtollError('no_space', `The disk of this machine has no room for ${what}`);
+/** What has come is on the disk right after, and counts there. */
+async function* counted(bytes: AsyncIterable<Uint8Array>, room: Room): AsyncGenerator<Uint8Array> {
+  for await (const piece of bytes) {
+    room.wrote(piece.length);
+    yield piece;
+  }
 }
 
 /** Empties a folder in which a crash may have left something, and answers it. */

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
 import { sealedBytes, sealFrames } from '../../../base/crypto/frames.ts';
+import { Reservations } from '../../space/reservations.ts';
 import type { SandboxRecord } from '../records/record.ts';
 import { createRecords } from '../records/record-store.ts';
 import { recordKey } from '../records/record-key.ts';
@@ -56,6 +57,7 @@ test('memory that comes from another machine is on the disk before the sandbox i
     memoryFacts: { agent: 'a' },
     agentDir: '/agent',
     drafts: { find: () => undefined },
+    space: { reserve: (_what: string, bytes: number) => new Reservations().add(bytes) },
   } as unknown as CarryParts);
   const sizeBytes = sealedBytes(archiveBytes(header));
   const arrival = await carrier.receive(target, key.toString('base64url'), sizeBytes);

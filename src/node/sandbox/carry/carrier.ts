@@ -8,6 +8,7 @@ import type { ExecutionRef, MemoryFacts, PausedSandbox } from '../../../protocol
 import type { Drivers } from '../../drivers/drivers.ts';
 import type { Layout } from '../../layout.ts';
 import type { SandboxLogs } from '../../logs/sandbox-logs.ts';
+import type { Space } from '../../space/space.ts';
 import { isChecksums } from '../../snapshot/checksums.ts';
 import { readManifest } from '../../snapshot/manifest.ts';
 import type { KeptFiles } from '../keep/kept.ts';
@@ -34,6 +35,7 @@ export type CarryParts = FrozenParts & {
   records: Records;
   kept: KeptFiles;
   drivers: Drivers;
+  space: Pick<Space, 'reserve'>;
   logs: Pick<SandboxLogs, 'write'>;
   /** The present copy of the agent. */
   agentDir: string;
@@ -44,7 +46,7 @@ export type CarryParts = FrozenParts & {
 
 /** Carries paused sandboxes from machine to machine; `sendRest`: to one that has a draft. */
 export function createCarrier(parts: CarryParts): PauseCarrier & Pick<DraftCarrier, 'sendRest'> {
-  const arrivals = new Arrivals(join(parts.layout.data, 'arriving'), 'sandbox');
+  const arrivals = new Arrivals(join(parts.layout.data, 'arriving'), 'sandbox', parts.space);
   const digests = new Map<string, Promise<string>>([[parts.agentDir, Promise.resolve(parts.memoryFacts.agent)]]);
   const digestOf = (directory: string) => {
     const known = digests.get(directory) ?? agentDigest(directory);

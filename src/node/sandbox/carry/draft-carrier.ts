@@ -11,7 +11,7 @@ import { checkpointSource, requireCheckpoints, type CheckpointSupport } from '..
 import { slotMountPoint } from '../slot/slot-disk.ts';
 import { allocatedBytes } from '../snapshot/copy-disk.ts';
 import { archiveBytes, type ArchiveHeader, planFiles, readArchive } from './archive.ts';
-import { Arrivals, requireRoom } from './arrivals.ts';
+import { Arrivals } from './arrivals.ts';
 import { type CarryParts, requireNoVolumes } from './carrier.ts';
 import { KnownPages } from './known-pages.ts';
 import { isPages, memoryFolder, pagesIn } from './since-draft.ts';
@@ -25,7 +25,7 @@ type DraftHeader = ArchiveHeader<DraftRef>;
 /** Carries drafts of running sandboxes from machine to machine. `pauses`: sends what comes after one. */
 export function createDraftCarrier(parts: DraftParts, pauses: Pick<DraftCarrier, 'sendRest'>): DraftCarrier {
   const { drafts, layout, memoryFacts } = parts;
-  const arrivals = new Arrivals(join(layout.data, 'arriving-drafts'), 'draft');
+  const arrivals = new Arrivals(join(layout.data, 'arriving-drafts'), 'draft', parts.space);
   const headerOf = (target: DraftRef): DraftHeader => ({
     version: 1,
     record: target,
@@ -63,7 +63,7 @@ const diskOf = ({ records }: DraftParts, { sandboxId }: DraftRef) => records.dis
 
 /** Takes the draft of a running sandbox, and answers what the machine that gets it has to have. */
 async function take(parts: DraftParts, target: DraftRef): Promise<Pick<PauseFacts, 'layers' | 'driver'>> {
-  const { drafts, helper, layers, layout, sandboxes } = parts;
+  const { drafts, helper, layers, layout, sandboxes, space } = parts;
   const { record, processes } = sandboxes.requireRunning(target);
   requireNoVolumes(record);
   const { driver, slot } = processes;
@@ -72,7 +72,7 @@ async function take(parts: DraftParts, target: DraftRef): Promise<Pick<PauseFact
   if (memoryBytes > memoryBytesMax)
     throw new AtollError('precondition', `of more than ${memoryBytesMax} bytes of memory no draft is made`);
   const disk = diskOf(parts, target);
-  await requireRoom(layout.data, memoryBytes + allocatedBytes(disk), 'the draft of a sandbox');
+  using _room = space.reserve('the draft of a sandbox', memoryBytes + allocatedBytes(disk));
   const folder = drafts.begin(target);
   try {
     const source = checkpointSource(processes, {

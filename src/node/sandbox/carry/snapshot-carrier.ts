@@ -8,6 +8,7 @@ import type { MemoryFacts } from '../../../protocol/node.ts';
 import type { Drivers } from '../../drivers/drivers.ts';
 import type { Layout } from '../../layout.ts';
 import type { Helper } from '../../native/helper.ts';
+import type { Space } from '../../space/space.ts';
 import { isChecksums, makeDurable, writeChecksums } from '../../snapshot/checksums.ts';
 import { readManifest, writeManifest } from '../../snapshot/manifest.ts';
 import { snapshotOf, type SnapshotFacts } from '../snapshot/snapshot-store.ts';
@@ -21,6 +22,7 @@ type CarryParts = {
   helper: Helper;
   helperBinary: string;
   drivers: Drivers;
+  space: Pick<Space, 'reserve'>;
   /** The present copy of the agent. */
   agentDir: string;
   /** What memory that comes has to fit. */
@@ -36,7 +38,7 @@ type Header = ArchiveHeader<SnapshotRecord>;
  * changes: it is read without a lock, and one that is deleted meanwhile is too short for whoever reads it.
  */
 export function createSnapshotCarrier(parts: CarryParts): SnapshotCarrier {
-  const arrivals = new Arrivals(join(parts.layout.data, 'arriving-snapshots'), 'snapshot');
+  const arrivals = new Arrivals(join(parts.layout.data, 'arriving-snapshots'), 'snapshot', parts.space);
   return {
     async describe(snapshotId) {
       const header = await headerOf(parts, snapshotId);

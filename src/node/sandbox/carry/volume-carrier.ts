@@ -6,9 +6,10 @@ import { AtollError } from '../../../base/error.ts';
 import { newUuid } from '../../../base/id.ts';
 import type { VolumeCarrier } from '../../../protocol/cluster.ts';
 import type { Layout } from '../../layout.ts';
+import type { Space } from '../../space/space.ts';
 import type { Volumes } from '../../volumes/volumes.ts';
 import { archiveBytes, type ArchiveHeader, planFiles, readArchive } from './archive.ts';
-import { Arrivals, emptyFolder, requireRoom } from './arrivals.ts';
+import { Arrivals, emptyFolder } from './arrivals.ts';
 
 /** For how long a volume stays fixed. Milliseconds. */
 const heldMs = 60 * 60_000;
@@ -24,11 +25,11 @@ type Header = ArchiveHeader<VolumeRecord>;
 type Fixed = { folder: string; header: Header; end(): Promise<void> };
 
 /** What volumes are carried with. */
-type CarryParts = { layout: Layout; volumes: Volumes };
+type CarryParts = { layout: Layout; volumes: Volumes; space: Pick<Space, 'reserve'> };
 
 /** Carries volumes from machine to machine, and to a store. */
-export function createVolumeCarrier({ layout, volumes }: CarryParts): VolumeCarrier {
-  const arrivals = new Arrivals(join(layout.data, 'arriving-volumes'), 'volume');
+export function createVolumeCarrier({ layout, volumes, space }: CarryParts): VolumeCarrier {
+  const arrivals = new Arrivals(join(layout.data, 'arriving-volumes'), 'volume', space);
   const copies = emptyFolder(join(layout.data, 'copies-of-volumes'));
   const fixed = new Map<string, Fixed>();
   const find = (fixedId: string) => {
@@ -46,7 +47,7 @@ export function createVolumeCarrier({ layout, volumes }: CarryParts): VolumeCarr
           retryAfterSeconds: 2,
         });
       fixing++;
-      const held = await fixVolume({ volumes, copies }, volumeId, how).finally(() => fixing--);
+      const held = await fixVolume({ volumes, space, copies }, volumeId, how).finally(() => fixing--);
       const fixedId = newUuid();
       const timer = setTimeout(
         () =>
@@ -86,7 +87,7 @@ export function createVolumeCarrier({ layout, volumes }: CarryParts): VolumeCarr
 }
 
 async function fixVolume(
-  { volumes, copies }: { volumes: Volumes; copies: string },
+  { volumes, space, copies }: Pick<CarryParts, 'volumes' | 'space'> & { copies: string },
   volumeId: string,
   how: 'copy' | 'seal',
 ): Promise<Fixed> {
@@ -98,7 +99,8 @@ async function fixVolume(
   const folder = join(copies, newUuid());
   const end = () => rm(folder, { recursive: true, force: true });
   // Running sandboxes must be able to go on writing.
-  await requireRoom(copies, archiveBytes(headerOf(volumes.folderOf(volumeId), volumeId)), 'a copy of the volume');
+  const sizeBytes = archiveBytes(headerOf(volumes.folderOf(volumeId), volumeId));
+  using _room = space.reserve('a copy of the volume', sizeBytes);
   mkdirSync(folder, { mode: 0o700 });
   try {
     await volumes.copy(volumeId, folder);

@@ -1,0 +1,53 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { requireRoom } from '../../../base/disk-room.ts';
+import { Reservations } from '../../space/reservations.ts';
+import { Arrivals } from './arrivals.ts';
+
+let place = '';
+beforeEach(() => (place = mkdtempSync(join(tmpdir(), 'atoll-arrivals-'))));
+afterEach(() => rmSync(place, { recursive: true }));
+
+const coming = (sizeBytes: number) => ({ key: randomBytes(32).toString('base64url'), sizeBytes, keep: async () => {} });
+
+/** A disk of so many bytes, which are free but for what was promised. */
+function diskOf(freeBytes: number) {
+  const reservations = new Reservations();
+  const reserve = (what: string, bytes: number) => {
+    requireRoom(what, { freeBytes: freeBytes - reservations.bytes, reserveBytes: 100, bytes });
+    return reservations.add(bytes);
+  };
+  return { reserve, reservations };
+}
+
+test('things that come at the same time are promised no byte twice, and none of the reserve', async () => {
+  const disk = diskOf(1_000);
+  const arrivals = new Arrivals(place, 'volume', disk);
+  const outcomes = await Promise.allSettled([600, 600, 300, 1].map(bytes => arrivals.receive(coming(bytes))));
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'rejected']);
+  expect(outcomes[1]).toMatchObject({ reason: { code: 'no_space', detail: 'disk_reserve' } });
+  for (const outcome of outcomes) if (outcome.status === 'fulfilled') await outcome.value.drop();
+  expect(disk.reservations.bytes).toBe(0);
+});
+
+test('no more come at a time than may, however they are asked for', async () => {
+  const arrivals = new Arrivals(place, 'draft', diskOf(1_000_000));
+  const outcomes = await Promise.allSettled(Array.from({ length: 7 }, () => arrivals.receive(coming(10))));
+  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(4);
+  for (const outcome of outcomes) if (outcome.status === 'fulfilled') await outcome.value.drop();
+});
+
+test('what was promised for something that is no archive is given back with it', async () => {
+  const disk = diskOf(1_000);
+  const arrival = await new Arrivals(place, 'snapshot', disk).receive(coming(600));
+  const bytes = async function* () {
+    yield new Uint8Array(100);
+  };
+  await expect(arrival.take(bytes())).rejects.toMatchObject({ code: 'invalid' });
+  expect(disk.reservations.bytes).toBe(500);
+  await arrival.drop();
+  expect(disk.reservations.bytes).toBe(0);
+});
