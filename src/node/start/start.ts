@@ -6,7 +6,7 @@ import { layoutOf } from '../layout.ts';
 import { startHistory } from '../metrics/history.ts';
 import { startRefreshing } from '../numbers/refresh.ts';
 import { observeMachine } from '../metrics/machine.ts';
-import type { ExecutionRef } from '../../protocol/node.ts';
+import type { CreateSandbox, ExecutionRef, ResumeSandbox } from '../../protocol/node.ts';
 import type { Node, NodeOptions } from './options.ts';
 import { openRooms } from './open-rooms.ts';
 import { protocolOf } from '../protocol.ts';
@@ -20,16 +20,17 @@ import { knownAgentDigest, memoryFactsOf } from '../sandbox/carry/memory-facts.t
 import { findCheckpointSupport } from '../sandbox/find-checkpoint-support.ts';
 import type { CheckpointSupport } from '../sandbox/keep/checkpoint-support.ts';
 import { keepSandbox } from '../sandbox/keep/keep-sandbox.ts';
-import { discardMemory } from '../sandbox/keep/memory-files.ts';
+import { discardMemory, memoryOf } from '../sandbox/keep/memory-files.ts';
 import { killSandbox } from '../sandbox/lifecycle/end.ts';
 import { dropAllFrozen } from '../sandbox/lifecycle/frozen.ts';
 import { removeSetAside } from '../sandbox/lifecycle/set-aside.ts';
+import type { PausedRecord } from '../sandbox/records/record.ts';
 import { agentsInUse } from '../sandbox/snapshot/agents-in-use.ts';
-import { forgetPartialSnapshots } from '../sandbox/snapshot/snapshot-store.ts';
-import { admit } from '../sandbox/start/admission.ts';
+import { forgetPartialSnapshots, snapshotOf } from '../sandbox/snapshot/snapshot-store.ts';
+import { createAdmission, leastNeed, needOf } from '../sandbox/start/admission.ts';
 import { createPool, type Pool } from '../sandbox/start/pool.ts';
 import { startAgain } from '../sandbox/start/start-again.ts';
-import { startNew } from '../sandbox/start/start-new.ts';
+import { snapshotToBegin, startNew } from '../sandbox/start/start-new.ts';
 import { thaw } from '../sandbox/start/thaw.ts';
 
 type Rooms = Awaited<ReturnType<typeof openRooms>>;
@@ -63,7 +64,7 @@ export async function startNode(
   const started = { ...rooms, checkpoints, pool, requireLease: options.requireLease ?? (() => {}) };
   const lifecycle = {
     ...started,
-    admit: () => admit({ space: rooms.space, freeMemory: () => dropAllFrozen(rooms) }),
+    ...admissions(started),
     startNew: startNew.bind(null, started),
     startAgain: startAgain.bind(null, started),
     thaw: thaw.bind(null, started),
@@ -116,6 +117,20 @@ const refOf = ({ record: { sandboxId, executionId } }: { record: ExecutionRef })
   sandboxId,
   executionId,
 });
+
+/** What refuses sandboxes that there is no room for: a new one, and one that is resumed. */
+function admissions(rooms: Rooms & { checkpoints: CheckpointSupport }) {
+  const { admit } = createAdmission({ space: rooms.space, freeMemory: () => dropAllFrozen(rooms) });
+  return {
+    async admitNew(request: CreateSandbox) {
+      const snapshotId = snapshotToBegin(rooms, request);
+      return admit(snapshotId === undefined ? leastNeed : needOf(snapshotOf(rooms.layout, snapshotId)));
+    },
+    async admitAgain({ sandboxId, kept }: PausedRecord, { memory }: ResumeSandbox) {
+      return admit(memory && kept === 'memory' ? needOf(memoryOf(rooms.records, sandboxId)) : leastNeed);
+    },
+  };
+}
 
 /** What carries paused sandboxes and snapshots, and what those that come have to fit. */
 async function carriage(rooms: Rooms, checkpoints: CheckpointSupport) {

@@ -118,7 +118,8 @@ export function createFaultyHost(next: (step: string) => Fault, ticks: () => num
       },
     },
     kept: { writeChecksums: () => step('checksums') },
-    admit: () => step('admit'),
+    admitNew: () => step('admit').then(() => new DisposableStack()),
+    admitAgain: () => step('admit').then(() => new DisposableStack()),
     discardMemory: () => step('discard memory'),
     withdrawn: { require: () => {} },
     async startNew(request: CreateSandbox) {

@@ -11,7 +11,7 @@ import { followLogs, type FollowParts } from './follow-logs.ts';
 export type CreateParts = EndParts &
   FollowParts & {
     /** Refuses what the node has no room for; see start/admission.ts. */
-    admit(): Promise<void>;
+    admitNew(request: CreateSandbox): Promise<Disposable>;
     /** See start/start-new.ts. */
     startNew(request: CreateSandbox): Promise<StartedSandbox>;
     withdrawn: Pick<Withdrawn, 'require'>;
@@ -42,7 +42,7 @@ async function create(parts: CreateParts, request: CreateSandbox, starting: Star
   const beganMs = Date.now();
   let started: StartedSandbox;
   try {
-    await parts.admit();
+    using _room = await parts.admitNew(request);
     started = await parts.startNew(request);
   } catch (error) {
     sandboxes.remove(starting);

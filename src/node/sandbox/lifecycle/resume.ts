@@ -15,7 +15,7 @@ export type ResumeParts = EndParts &
   FollowParts &
   FrozenParts & {
     /** Refuses what the node has no room for; see start/admission.ts. */
-    admit(): Promise<void>;
+    admitAgain(record: PausedRecord, request: ResumeSandbox): Promise<Disposable>;
     /** See start/start-again.ts. */
     startAgain(record: PausedRecord, request: ResumeSandbox): Promise<StartedSandbox | FailedStart>;
     /** See start/thaw.ts. */
@@ -89,7 +89,7 @@ async function resumeFrozen(parts: ResumeParts, frozen: Frozen, request: ResumeS
 async function resumeFromDisk(parts: ResumeParts, paused: Paused, request: ResumeSandbox): Promise<Running> {
   const { sandboxes } = parts;
   const { sandboxId, record } = paused;
-  await parts.admit();
+  using _room = await parts.admitAgain(record, request);
   const resuming = sandboxes.transition(paused, {
     kind: 'resuming',
     sandboxId,

@@ -1,24 +1,71 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
+import { diskFile } from '../../snapshot/manifest.ts';
 import type { Space } from '../../space/space.ts';
+import { allocatedBytes } from '../snapshot/copy-disk.ts';
 
 /** What a new sandbox must leave of the host's memory, on top of its own smallest need. */
 const memoryReserveBytes = 512 * 1024 ** 2;
 
-/**
- * Refuses a sandbox that would put those that run at risk. `freeMemory` ends what waits frozen, where memory is short.
- * Errors: `unavailable`, and `no_space` where the disk has only its reserve left.
- */
-export async function admit({ space, freeMemory }: { space: Space; freeMemory(): Promise<void> }): Promise<void> {
-  space.require('another sandbox');
-  if (availableMemory() >= memoryReserveBytes) return;
-  await freeMemory();
-  const available = availableMemory();
-  if (available >= memoryReserveBytes) return;
-  const mib = (bytes: number) => Math.floor(bytes / 1024 ** 2);
-  throw new AtollError(
+/** What a sandbox takes of the host by its start alone. */
+type Need = { memoryBytes: number; diskBytes: number };
+
+/** What one takes that begins without memory that was kept: what any does. */
+export const leastNeed: Need = { memoryBytes: 0, diskBytes: 0 };
+
+/** What one takes that begins with the memory in a folder, and with a copy of the disk that may be beside it. */
+export function needOf(directory: string): Need {
+  if (!existsSync(directory)) return leastNeed; // whoever opens it says so
+  const pages = readdirSync(directory).filter(name => /^pages-\d+\.img$/.test(name));
+  const disk = join(directory, diskFile);
+  return {
+    memoryBytes: pages.reduce((sum, name) => sum + statSync(join(directory, name)).size, 0),
+    diskBytes: existsSync(disk) ? allocatedBytes(disk) : 0,
+  };
+}
+
+/** Refuses sandboxes that would put those that run at risk. */
+type Admission = {
+  /**
+   * Keeps what a sandbox needs from others until the answer is disposed of: when it has started it has taken that.
+   * Errors: `unavailable`, and `no_space` where the disk has only its reserve left.
+   */
+  admit(need: Need): Promise<Disposable>;
+};
+
+/** `freeMemory` ends what waits frozen, where memory is short. `availableBytes`: of the host's memory. */
+export function createAdmission({
+  space,
+  freeMemory,
+  availableBytes = availableMemory,
+}: {
+  space: Pick<Space, 'reserve'>;
+  freeMemory(): Promise<void>;
+  availableBytes?: () => number;
+}): Admission {
+  let promised = 0;
+  return {
+    async admit({ memoryBytes, diskBytes }) {
+      using undo = new DisposableStack();
+      undo.use(space.reserve('another sandbox', diskBytes));
+      const left = () => availableBytes() - promised - memoryBytes;
+      if (left() < memoryReserveBytes) await freeMemory();
+      if (left() < memoryReserveBytes) throw tooLittle(left() + memoryBytes, memoryBytes);
+      promised += memoryBytes;
+      undo.defer(() => void (promised -= memoryBytes));
+      return undo.move();
+    },
+  };
+}
+
+function tooLittle(availableBytes: number, memoryBytes: number): AtollError {
+  const mib = (bytes: number) => Math.floor(Math.max(0, bytes) / 1024 ** 2);
+  const needed = memoryBytes > 0 ? `the sandbox begins with ${mib(memoryBytes)} MiB, ` : '';
+  return new AtollError(
     'unavailable',
-    `this node is short of memory: ${mib(available)} MiB are free, ${mib(memoryReserveBytes)} MiB must stay free`,
+    `this node is short of memory: ${mib(availableBytes)} MiB are free, ${needed}` +
+      `${mib(memoryReserveBytes)} MiB must stay free`,
     { detail: 'sandbox_capacity_unavailable' },
   );
 }

@@ -50,6 +50,25 @@ function orderOf(request: CreateSandbox, driver: Driver): StartOrder {
 }
 
 /**
+ * The snapshot with whose memory the sandbox of a create begins; undefined where it boots. One with the memory of its
+ * template boots too where that can't be used.
+ */
+export function snapshotToBegin(
+  { drivers, checkpoints }: Pick<StartNewParts, 'drivers' | 'checkpoints'>,
+  request: CreateSandbox,
+): string | undefined {
+  const { driver, memorySnapshotId } = request.image;
+  if (drivers.toStart(driver).capabilities.withoutCheckpoints !== null) return undefined;
+  return memorySnapshotId ?? serverToBegin(checkpoints, request)?.snapshotId;
+}
+
+/** What the template's build has kept of its server, where a sandbox can begin with that. */
+function serverToBegin(checkpoints: CheckpointSupport, { image, resources, volumes }: CreateSandbox) {
+  if (!image.started || !checkpoints.supported || volumes?.length) return undefined;
+  return limitsDiffer(image.started.resources, resources) ? undefined : image.started;
+}
+
+/**
  * Starts a sandbox with the start command running as the template's build has kept it, where that is of this sandbox's
  * size. Undefined where it is not or can't be used: the sandbox boots then, and starts the command.
  */
@@ -58,9 +77,9 @@ async function startWithServer(
   request: CreateSandbox,
   driver: Driver,
 ): Promise<StartedSandbox | undefined> {
-  const { started: kept, ...image } = request.image;
-  if (!kept || !parts.checkpoints.supported || request.volumes?.length) return undefined;
-  if (limitsDiffer(kept.resources, request.resources)) return undefined;
+  const kept = serverToBegin(parts.checkpoints, request);
+  if (!kept) return undefined;
+  const { started: _, ...image } = request.image;
   const { snapshotId, layers } = kept;
   const order = { ...orderOf(request, driver), image: { ...image, layers, memorySnapshotId: snapshotId } };
   try {

@@ -1,0 +1,58 @@
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'bun:test';
+import { Reservations } from '../../space/reservations.ts';
+import { createAdmission, leastNeed, needOf } from './admission.ts';
+
+const gib = 1024 ** 3;
+
+function admissionTo(availableBytes: number, freeMemory: () => void = () => {}) {
+  const reservations = new Reservations();
+  const available = { bytes: availableBytes };
+  const admission = createAdmission({
+    space: { reserve: (_, bytes) => reservations.add(bytes) },
+    freeMemory: async () => freeMemory(),
+    availableBytes: () => available.bytes,
+  });
+  return { ...admission, reservations, available };
+}
+
+test('a sandbox that begins with memory must find as much of it, beside those that begin meanwhile', async () => {
+  const { admit, reservations } = admissionTo(3 * gib);
+  const need = { memoryBytes: 2 * gib, diskBytes: 100 };
+  await expect(admit({ ...need, memoryBytes: 3 * gib })).rejects.toMatchObject({
+    code: 'unavailable',
+    message:
+      'this node is short of memory: 3072 MiB are free, the sandbox begins with 3072 MiB, 512 MiB must stay free',
+  });
+  expect(reservations.bytes).toBe(0);
+  {
+    using _first = await admit(need);
+    expect(reservations.bytes).toBe(100);
+    await expect(admit(need)).rejects.toMatchObject({ code: 'unavailable' });
+    using _other = await admit(leastNeed);
+  }
+  expect(reservations.bytes).toBe(0);
+  using _second = await admit(need);
+});
+
+test('what waits frozen makes room first', async () => {
+  const { admit, available } = admissionTo(gib, () => (available.bytes = 3 * gib));
+  using _room = await admit({ memoryBytes: 2 * gib, diskBytes: 0 });
+});
+
+test('what is kept in a folder says what a start from it takes', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-need-'));
+  try {
+    for (const name of ['pages-1.img', 'pages-23.img', 'core-1.img'])
+      writeFileSync(join(folder, name), 'x'.repeat(100));
+    expect(needOf(folder)).toEqual({ memoryBytes: 200, diskBytes: 0 });
+    writeFileSync(join(folder, 'disk.img'), 'x'.repeat(4096));
+    truncateSync(join(folder, 'disk.img'), gib);
+    expect(needOf(folder).diskBytes).toBeWithin(4096, 1 << 20);
+    expect(needOf(join(folder, 'none'))).toEqual(leastNeed);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
