@@ -7,7 +7,12 @@ import { copyImage } from '../../disks/copy-image.ts';
 import type { Layers } from '../../layers/store.ts';
 import type { Helper } from '../../native/helper.ts';
 import { draftMemory } from '../../snapshot/checkpoint.ts';
-import { checkpointSource, requireCheckpoints, type CheckpointSupport } from '../keep/checkpoint-support.ts';
+import {
+  checkpointBytes,
+  checkpointSource,
+  requireCheckpoints,
+  type CheckpointSupport,
+} from '../keep/checkpoint-support.ts';
 import { slotMountPoint } from '../slot/slot-disk.ts';
 import { allocatedBytes } from '../snapshot/copy-disk.ts';
 import { archiveBytes, type ArchiveHeader, planFiles, readArchive } from './archive.ts';
@@ -72,7 +77,7 @@ async function take(parts: DraftParts, target: DraftRef): Promise<Pick<PauseFact
   if (memoryBytes > memoryBytesMax)
     throw new AtollError('precondition', `of more than ${memoryBytesMax} bytes of memory no draft is made`);
   const disk = diskOf(parts, target);
-  using _room = space.reserve('the draft of a sandbox', memoryBytes + allocatedBytes(disk));
+  using _room = space.reserve('the draft of a sandbox', (await checkpointBytes(processes)) + allocatedBytes(disk));
   const folder = drafts.begin(target);
   try {
     const source = checkpointSource(processes, {

@@ -3,6 +3,7 @@ import type { MemoryAbility } from '../../../protocol/node.ts';
 import type { Driver } from '../../drivers/driver.ts';
 import type { CheckpointSource } from '../../snapshot/checkpoint-source.ts';
 import { checkpointFailed } from '../../snapshot/criu.ts';
+import { namelessBytes } from '../../snapshot/nameless-files.ts';
 import type { RestoreHost } from '../../snapshot/restore.ts';
 import type { Processes } from '../slot/processes.ts';
 
@@ -53,4 +54,9 @@ export function checkpointSource(
 export function explainCheckpoint(error: unknown): unknown {
   if (!(error instanceof AtollError) || error.code !== 'unavailable' || error.detail !== checkpointFailed) return error;
   return new AtollError('precondition', error.message, { fields: error.fields, cause: error });
+}
+
+/** How much of the host's disk a checkpoint of a sandbox takes now, at most: its memory, and files without a name. */
+export async function checkpointBytes({ driver, slot }: Pick<Processes, 'driver' | 'slot'>): Promise<number> {
+  return driver.memoryUsed(slot) + (await namelessBytes(driver.processes(slot)));
 }

@@ -2,8 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'bun:test';
+import { AtollError } from '../../../base/error.ts';
 import { silentLog } from '../../../base/telemetry/log.ts';
 import { slotOf } from '../../layout.ts';
+import { Reservations } from '../../space/reservations.ts';
 import type { RunningRecord, SandboxRecord } from '../records/record.ts';
 import { keepSandbox, type KeepSource } from './keep-sandbox.ts';
 
@@ -16,7 +18,7 @@ test('a sandbox that could not be recorded as paused with its files is recorded 
     layout: { mounts: '/nowhere' },
     helper: { mountsPid: process.pid, spawn: async () => ({ status: 0, output: '' }) },
     volumes: { sync: async () => {} },
-    space: { freeBytes: () => 1024 ** 4 },
+    space: { reserve: () => new Reservations().add(0) },
     records: {
       diskOf: () => join(directory, 'disk.img'),
       async write({ state }: SandboxRecord) {
@@ -36,4 +38,24 @@ test('a sandbox that could not be recorded as paused with its files is recorded 
   } finally {
     rmSync(directory, { recursive: true });
   }
+});
+
+test('a pause that there is no room for leaves the sandbox running, and none takes the room of another', async () => {
+  const reservations = new Reservations();
+  const asked: unknown[] = [];
+  const space = {
+    reserve(_what: string, bytes: number, keptBackBytes: number) {
+      asked.push([bytes, keptBackBytes]);
+      if (reservations.bytes > 0) throw new AtollError('no_space', 'no room');
+      return reservations.add(bytes);
+    },
+  };
+  const parts = { space, checkpoints: { supported: true, host: {} } } as unknown as Parameters<typeof keepSandbox>[0];
+  const driver = { memoryUsed: () => 1000, processes: () => [], capabilities: { withoutCheckpoints: 'it fails here' } };
+  const source = { record: {}, processes: { slot: slotOf(0, 1), driver } } as unknown as KeepSource;
+  const keep = () => keepSandbox(parts, source, { memory: true, agentUnresponsive: false });
+  const outcomes = await Promise.allSettled([keep(), keep()]);
+  expect(outcomes).toMatchObject([{ reason: { code: 'precondition' } }, { reason: { code: 'no_space' } }]);
+  expect(asked).toEqual(Array.from({ length: 2 }, () => [1000, 256 * 1024 ** 2]));
+  expect(reservations.bytes).toBe(0);
 });

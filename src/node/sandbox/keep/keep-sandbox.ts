@@ -15,6 +15,7 @@ import { isAlive } from '../records/start-ticks.ts';
 import type { Processes } from '../slot/processes.ts';
 import { slotMountPoint } from '../slot/slot-disk.ts';
 import {
+  checkpointBytes,
   checkpointSource,
   explainCheckpoint,
   requireCheckpoints,
@@ -57,20 +58,10 @@ export type KeepWhat = {
  * kept, and why), `no_space`, `internal`.
  */
 export async function keepSandbox(parts: KeepParts, source: KeepSource, what: KeepWhat): Promise<PausedRecord> {
-  const { driver, slot } = source.processes;
-  requireRoom(parts.space, what.memory ? driver.memoryUsed(slot) : 0);
-  return what.memory ? keepMemory(parts, source, what) : keepFiles(parts, source);
-}
-
-/** A disk that fills up while a sandbox is paused hurts those that run. Errors: `no_space`. */
-function requireRoom(space: Space, bytes: number): void {
-  const mib = (amount: number) => Math.ceil(Math.max(0, amount) / 1024 ** 2);
-  const freeBytes = space.freeBytes();
-  if (freeBytes >= bytes + diskReserveBytes) return;
-  throw new AtollError(
-    'no_space',
-    `the disk has ${mib(freeBytes)} MiB left, and ${mib(bytes + diskReserveBytes)} MiB are needed to keep the sandbox`,
-  );
+  const bytes = what.memory ? await checkpointBytes(source.processes) : 0;
+  // A disk that fills up while a sandbox is paused hurts those that run.
+  using _room = parts.space.reserve('what a paused sandbox keeps', bytes, diskReserveBytes);
+  return await (what.memory ? keepMemory(parts, source, what) : keepFiles(parts, source));
 }
 
 async function keepFiles(parts: KeepParts, { record, processes }: KeepSource): Promise<PausedRecord> {

@@ -18,6 +18,7 @@ import type { RestoreHost } from '../../snapshot/restore.ts';
 import { makeDurable, writeChecksums } from '../../snapshot/checksums.ts';
 import type { Space } from '../../space/space.ts';
 import {
+  checkpointBytes,
   checkpointSource,
   explainCheckpoint,
   requireCheckpoints,
@@ -76,14 +77,15 @@ export async function keepSnapshot(
   const host = memory ? requireCheckpoints(parts.checkpoints, source.processes.driver) : null;
   mkdirSync(layout.snapshots, { recursive: true, mode: 0o700 });
   try {
-    await using copy = await inTurn(() =>
-      mountDiskCopy(parts, async image => {
+    using room = new DisposableStack();
+    await using copy = await inTurn(async () => {
+      room.use(parts.space.reserve('the snapshot of a sandbox', await snapshotBytes(source, memory)));
+      return mountDiskCopy(parts, async image => {
         if (host === null) return copyFrozen(parts, source, image);
         await checkpoint(parts, host, source, image, directory);
-        const isSmall = allocatedBytes(image) <= diskBytesMax && source.layers.length + 1 < stackedLayersMax;
-        if (isSmall) await keepDisk(parts.helper, host, image, directory);
-      }),
-    );
+        if (hasDisk(source, image)) await keepDisk(parts.helper, host, image, directory);
+      });
+    });
     // Processes that go on find everything as they left it; a sandbox that boots is given the platform's files anew.
     const upper = await sealUpper(parts, copy, host ? [] : [...platformFiles, ...volatile]);
     const layers = await flattened(parts, upper === null ? source.layers : [...source.layers, upper]);
@@ -93,6 +95,19 @@ export async function keepSnapshot(
     await deleteSnapshot(layout, snapshotId);
     throw error;
   }
+}
+
+/** How much of the host's disk a snapshot takes while it is made, at most. */
+async function snapshotBytes(source: SnapshotSource, memory: boolean): Promise<number> {
+  const diskBytes = allocatedBytes(source.disk);
+  // What was written is copied, and becomes a layer.
+  const copies = memory && hasDisk(source, source.disk) ? 3 : 2;
+  return copies * diskBytes + (memory ? await checkpointBytes(source.processes) : 0);
+}
+
+/** Whether a snapshot with memory has the disk too, of which this is an image. */
+function hasDisk({ layers }: SnapshotSource, image: string): boolean {
+  return allocatedBytes(image) <= diskBytesMax && layers.length + 1 < stackedLayersMax;
 }
 
 async function copyFrozen(parts: SnapshotParts, { processes, disk }: SnapshotSource, image: string): Promise<void> {
