@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { AtollError } from '../../src/base/error.ts';
 import { checkpointAndRun, checkpointToPause } from '../../src/node/snapshot/checkpoint.ts';
 import { openSnapshot } from '../../src/node/snapshot/restore.ts';
 import { waitFor } from '../support/process.ts';
@@ -77,7 +78,7 @@ test('three forks and their source go their own ways from one moment', async () 
   rmSync(directory, { recursive: true });
 }, 120_000);
 
-test('a sandbox that was dumped and is frozen goes on where it stood, or from the snapshot', async () => {
+test('a sandbox that was dumped and is frozen, or can not be, goes on where it stood, or from the snapshot', async () => {
   const sandbox = await machine.start(10);
   sandboxes.add(sandbox);
   await sandbox.launch(
@@ -94,8 +95,16 @@ test('a sandbox that was dumped and is frozen goes on where it stood, or from th
   rmSync(directory, { recursive: true });
 
   expect(await checkpointToPause(machine.host, sandbox.source, options)).toBe('freeze');
-  for (const pid of sandbox.source.group.processes()) process.kill(pid, 'SIGKILL');
   sandbox.source.group.thaw();
+  await sandbox.run('true');
+  rmSync(directory, { recursive: true });
+
+  // One process waits for the kernel for too long: those that are frozen must not go on beyond what was kept.
+  const frozen = async () => {
+    throw new AtollError('unavailable', 'a process is not frozen in time');
+  };
+  const slow = { ...sandbox.source, group: { ...sandbox.source.group, frozen } };
+  expect(await checkpointToPause(machine.host, slow, options)).toBe('end');
   await machine.release(sandbox);
   sandboxes.delete(sandbox);
   const restored = await machine.restore(await openSnapshot(machine.host, directory), 11, sandbox.source.disk);

@@ -77,8 +77,13 @@ export type Driver = {
   killFrozen(slot: Slot): void;
   /** The sandbox's control group, relative to the root of each hierarchy. */
   cgroupPath(slot: Slot): string;
-  /** Begins to freeze every process, for those that are stopped for another reason yet; `freeze` waits for it. */
+  /** Begins to freeze every process, for those that are stopped for another reason yet; `frozen` waits for it. */
   beginFreeze(slot: Slot): void;
+  /**
+   * Resolves when every process is frozen, where that has begun. Fails with `unavailable` where one is not in time:
+   * none of the others goes on.
+   */
+  frozen(slot: Slot): Promise<void>;
   isFrozen(slot: Slot): boolean;
   /** All processes of a sandbox, in the host's numbers. */
   processes(slot: Slot): number[];

@@ -13,6 +13,7 @@ type GroupOperations = Pick<
   | 'freeze'
   | 'thaw'
   | 'beginFreeze'
+  | 'frozen'
   | 'isFrozen'
   | 'processes'
   | 'cgroupPath'
@@ -35,20 +36,16 @@ export function groupOperations(cgroups: Cgroups, cgroupOf: (slot: Slot) => stri
 
     async freeze(slot) {
       const path = cgroupOf(slot);
-      const deadline = performance.now() + freezeTimeoutMs;
       cgroups.freeze(path);
-      while (!cgroups.isFrozen(path)) {
-        if (performance.now() < deadline) await Bun.sleep(1);
-        else {
-          cgroups.thaw(path);
-          throw new AtollError(
-            'unavailable',
-            'the sandbox can’t be frozen: a process of it waits for the kernel; try again later',
-          );
-        }
+      try {
+        await untilFrozen(cgroups, path);
+      } catch (error) {
+        cgroups.thaw(path);
+        throw error;
       }
     },
 
+    frozen: slot => untilFrozen(cgroups, cgroupOf(slot)),
     thaw: slot => cgroups.thaw(cgroupOf(slot)),
     beginFreeze: slot => cgroups.freeze(cgroupOf(slot)),
     isFrozen: slot => cgroups.isFrozen(cgroupOf(slot)),
@@ -61,6 +58,18 @@ export function groupOperations(cgroups: Cgroups, cgroupOf: (slot: Slot) => stri
     memoryUsed: slot => cgroups.memoryUsed(cgroupOf(slot)),
     outOfMemoryKills: slot => cgroups.outOfMemoryKills(cgroupOf(slot)),
   };
+}
+
+async function untilFrozen(cgroups: Cgroups, path: string): Promise<void> {
+  const deadline = performance.now() + freezeTimeoutMs;
+  while (!cgroups.isFrozen(path)) {
+    if (performance.now() > deadline)
+      throw new AtollError(
+        'unavailable',
+        'the sandbox can’t be frozen: a process of it waits for the kernel; try again later',
+      );
+    await Bun.sleep(1);
+  }
 }
 
 /** Kills what is left in a group, until it stays empty. */

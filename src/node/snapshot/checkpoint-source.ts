@@ -7,6 +7,8 @@ export type CheckpointSource = {
     freeze(): Promise<void>;
     /** Begins it, for processes that are stopped for another reason yet. */
     beginFreeze(): void;
+    /** Settles when what was begun is done. Where one process is not frozen in time, none of the others goes on. */
+    frozen(): Promise<void>;
     thaw(): void;
     /** All processes, in the host's numbers. */
     processes(): number[];

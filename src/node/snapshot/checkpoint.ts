@@ -63,11 +63,12 @@ export async function checkpointToPause(
     };
     try {
       await dump(host, source, options, { end: then === 'end', final: true, commit });
-      if (then === 'freeze') await source.group.freeze();
+      if (then === 'freeze') await source.group.frozen();
       return then;
     } catch (error) {
       if (!complete) throw error;
-      // The sandbox is paused, whatever went wrong since. What is left of its processes must not run.
+      // The sandbox is paused, whatever went wrong since. What is left of its processes must not run: those that are
+      // not frozen yet are about to be.
       for (const pid of source.group.processes()) killIfThere(pid);
       source.group.thaw();
       return 'end';

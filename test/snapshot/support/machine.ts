@@ -106,6 +106,7 @@ export async function startMachine(): Promise<Machine> {
   const groupOf = (slot: Slot) => ({
     freeze: () => driver.freeze(slot),
     beginFreeze: () => cgroups.freeze(cgroupOf(slot)),
+    frozen: () => driver.frozen(slot),
     thaw: () => driver.thaw(slot),
     processes: () => cgroups.processes(cgroupOf(slot)),
   });

@@ -41,6 +41,7 @@ export function checkpointSource(
     group: {
       freeze: () => driver.freeze(slot),
       beginFreeze: () => driver.beginFreeze(slot),
+      frozen: () => driver.frozen(slot),
       thaw: () => driver.thaw(slot),
       processes: () => driver.processes(slot),
     },
