@@ -20,6 +20,7 @@ const policyOf = (number: number, size: number) =>
 
 await table.install({
   resolvers: ['8.8.8.8'],
+  proxyNeeds: { nameServers: [], edgePort: undefined },
   proxies: proxyCount(),
   flowsMax: flowsPerSandbox(trackedMax()),
   ipv6: false,

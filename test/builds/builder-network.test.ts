@@ -96,6 +96,7 @@ test('a builder that has the network reaches public addresses, and others where 
     hostTable({
       installation,
       resolvers: [],
+      proxyNeeds: { nameServers: [], edgePort: undefined },
       proxies: 2,
       flowsMax: 1,
       ipv6: false,

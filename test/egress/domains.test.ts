@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { addresses } from './support/addresses.ts';
+import { userIdOf } from '../../src/base/process/part-users.ts';
+import { slotOf } from '../../src/node/layout.ts';
+import { addresses, hostPublic, hostUplink } from './support/addresses.ts';
 import { startLab, type Lab } from './support/lab.ts';
 
 let lab: Lab;
@@ -233,6 +235,31 @@ test('the proxy runs as a user that owns nothing, without capabilities', async (
   // It is each thread's own: those of the runtime were there before it gave up root.
   const threads = lab.inHost('sh', '-c', `cat /proc/${pid}/task/*/status`);
   expect(new Set(threads.match(/^NoNewPrivs:\t\d$/gm))).toEqual(new Set(['NoNewPrivs:\t1']));
+});
+
+test('the user of the proxy reaches name servers, and by addresses that stand for sandboxes public ones', async () => {
+  const user = userIdOf('egress', lab.installation);
+  // A proxy that strangers have taken over would choose the address that it connects from.
+  const reach = (from: string, to: string, port: number) => {
+    const program = `import os, socket, encodings.idna
+os.setgid(${user}); os.setuid(${user}); socket.create_connection(('${to}', ${port}), 2, ('${from}', 0))`;
+    const run = `python3 -c "${program}" 2>/dev/null`;
+    return lab.inHost('sh', '-c', `${run} && echo open || echo closed`).trim();
+  };
+  const own = slotOf(lab.installation, 1000).proxyAddress;
+  expect(reach(own, addresses.allowed, 80)).toBe('open');
+  expect(reach('0.0.0.0', addresses.publicResolver, 53)).toBe('open');
+  for (const [address, port] of [
+    ['127.0.0.1', 22],
+    [hostUplink, 22],
+    [hostPublic, 5432],
+    ['10.0.0.5', 80],
+    ['169.254.169.254', 80],
+    [addresses.allowed, 80],
+    [addresses.publicResolver, 80],
+  ] as const)
+    expect([address, reach('0.0.0.0', address, port)]).toEqual([address, 'closed']);
+  for (const address of ['127.0.0.1', hostUplink]) expect(reach(own, address, 22)).toBe('closed');
 });
 
 /** Process IDs of the lab's proxies. */

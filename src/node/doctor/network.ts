@@ -36,6 +36,7 @@ export function networkProbes({ port, servesPort }: { port: number; servesPort: 
           hostTable({
             installation: 0,
             resolvers: [],
+            proxyNeeds: { nameServers: [], edgePort: undefined },
             proxies: proxyCount(),
             flowsMax: 1,
             ipv6: withoutIpv6() === undefined,

@@ -22,7 +22,7 @@ import type { Denial, ProxySettings } from './proxies/messages.ts';
 import { watchRefusals } from './refusals.ts';
 import { detoursOf, type Detours } from './detours.ts';
 import { addLocalRoutes, removeLocalRoutes } from './local-routes.ts';
-import { proxySettingsOf, publicResolver } from './proxies/settings.ts';
+import { proxyNeedsOf, proxySettingsOf, publicResolver } from './proxies/settings.ts';
 import { createReports } from './reports.ts';
 import { createWatchedRules } from './rules-watch.ts';
 import { SandboxPolicies } from './sandbox-policies.ts';
@@ -101,7 +101,8 @@ export function createEgress(options: EgressOptions): Egress {
       const flowsMax = flowsPerSandbox(trackedMax());
       const proxies = proxyCount();
       await policies.install(startProxies(proxies, { log, onDenied: reports.ofProxy, settings: proxySettings }));
-      await rules.install({ resolvers: proxySettings.resolvers, proxies, flowsMax, ipv6, features });
+      const proxyNeeds = proxyNeedsOf(proxySettings);
+      await rules.install({ resolvers: proxySettings.resolvers, proxyNeeds, proxies, flowsMax, ipv6, features });
       known.count();
       // Whoever had the other slots may have ended while nobody looked.
       for (const slot of slotsOf(installation)) if (!known.get(slot.number)) forgotten.leave(slot);

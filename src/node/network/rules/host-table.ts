@@ -5,7 +5,7 @@ import { elements } from './elements.ts';
 import { addressChains, forwardChains, policyMaps } from './forward-chains.ts';
 import type { HostFeatures } from './host-features.ts';
 import { linkTable } from './link-table.ts';
-import { outputChains } from './output-chains.ts';
+import { outputChains, type ProxyNeeds } from './output-chains.ts';
 import type { PolicyChains } from './policy-chains.ts';
 import { detourChains, inputChains } from './proxy-chains.ts';
 import { flowChains, refusalChain } from './refusal-chains.ts';
@@ -16,6 +16,8 @@ export type HostTableOptions = {
   installation: number;
   /** Addresses at which sandboxes look names up. */
   resolvers: string[];
+  /** What the egress proxies reach for themselves. */
+  proxyNeeds: ProxyNeeds;
   /** How many egress proxies there are; they share the slots. */
   proxies: number;
   /** Connections of one sandbox that the host keeps track of at a time. */
@@ -37,7 +39,8 @@ export type HostTableOptions = {
  * are declared before the chains that use them.
  */
 export function hostTable(options: HostTableOptions): string {
-  const { installation, resolvers, proxies, flowsMax, ipv6, features, linksNow, guards, policies } = options;
+  const { installation, resolvers, proxyNeeds, proxies, flowsMax, ipv6, features, linksNow, guards, policies } =
+    options;
   const links = `"at${installation}-*"`;
   const slots = slotsOf(installation);
   const table = tableOf(installation);
@@ -69,6 +72,6 @@ ${refusals}${flowChains(installation, flowsMax, { ipv6, features })}${detourChai
 ${policyMaps(policies)}
 ${addressChains(installation, links, slots, ipv6)}${forwardChains(links, ipv6, guards)}
 ${inputChains(installation, proxies, links)}
-${outputChains(installation, links)}}
+${outputChains(installation, links, proxyNeeds)}}
 ${linkTable(installation, linksNow, ipv6)}`;
 }

@@ -1,6 +1,15 @@
+import { isIPv6 } from 'node:net';
 import { userIdOf } from '../../../base/process/part-users.ts';
 import { globalUnicast, tunnels } from '../../../protocol/network/network.ts';
 import { innerAddress, innerAddressV6, proxyNetwork } from '../../layout.ts';
+import { elements } from './elements.ts';
+
+/** What the egress proxies need to reach for themselves, and not for a sandbox. */
+export type ProxyNeeds = {
+  nameServers: { address: string; port: number }[];
+  /** Where the platform's edge listens on this machine, where sandboxes may reach it by them. */
+  edgePort: number | undefined;
+};
 
 /** Addresses of registries that the operator allows builders to reach: kept as long as a job may run. */
 const builderHosts = { max: 4096, seconds: 2 * 3600 } as const;
@@ -11,12 +20,28 @@ const builderHosts = { max: 4096, seconds: 2 * 3600 } as const;
  * route: nothing.
  *
  * The egress proxies connect from addresses of their own, one for each slot, which are kept away from the host and from
- * everything protected, whatever a proxy does. Likewise builders, by their user: whatever one does, it reaches public
- * addresses, and
- * `builder_hosts`, which the operator allows.
+ * everything protected, whatever a proxy does. From others they reach, by their user, name servers and the edge, and
+ * answer sandboxes. Likewise builders: whatever one does, it reaches public addresses, and `builder_hosts`, which the
+ * operator allows.
  */
-export function outputChains(installation: number, links: string): string {
-  return `  set builder_hosts {
+export function outputChains(installation: number, links: string, { nameServers, edgePort }: ProxyNeeds): string {
+  const [v6, v4] = [true, false].map(wanted =>
+    elements(
+      nameServers
+        .filter(({ address }) => isIPv6(address) === wanted)
+        .map(({ address, port }) => `${address} . ${port}`),
+    ),
+  );
+  const toEdge = edgePort === undefined ? '' : `    fib daddr type local tcp dport ${edgePort} accept\n`;
+  return `  set name_servers {
+    type ipv4_addr . inet_service
+    ${v4}
+  }
+  set name_servers_v6 {
+    type ipv6_addr . inet_service
+    ${v6}
+  }
+  set builder_hosts {
     type ipv4_addr . inet_service
     size ${builderHosts.max}
     flags timeout
@@ -36,11 +61,20 @@ export function outputChains(installation: number, links: string): string {
     oifname ${links} ct state new drop
     ip saddr ${proxyNetwork(installation)} jump from_proxy
     meta skuid ${userIdOf('builder', installation)} jump from_builder
+    meta skuid ${userIdOf('egress', installation)} ip saddr != ${proxyNetwork(installation)} jump from_egress
+    meta skuid ${userIdOf('egress', installation)} meta nfproto ipv6 jump from_egress
   }
   chain from_proxy {
     ip daddr @protected reject
     fib daddr type != unicast reject
     ct state new jump forget_soon
+  }
+  chain from_egress {
+    ct state established accept
+    meta l4proto { tcp, udp } ip daddr . th dport @name_servers accept
+    meta l4proto { tcp, udp } ip6 daddr . th dport @name_servers_v6 accept
+${toEdge}    meta l4proto tcp reject with tcp reset
+    reject
   }
   chain from_builder {
     meta l4proto != tcp drop

@@ -1,5 +1,5 @@
 import type { CertificatePair } from '../../../../base/crypto/certificate.ts';
-import type { EgressPolicy } from '../../../../protocol/network/network.ts';
+import { splitHostPort, type EgressPolicy } from '../../../../protocol/network/network.ts';
 
 /** What the proxy's process needs to know before it starts. */
 export type ProxySettings = {
@@ -23,6 +23,12 @@ export type ProxySettings = {
   /** User and group that it runs as once it listens. */
   userId: number;
 };
+
+/** A name server of the settings, as it is connected to. */
+export function nameServerOf(text: string): { address: string; port: number } {
+  const { host, port = 53 } = splitHostPort(text);
+  return { address: host, port };
+}
 
 /** How sandboxes reach the URLs of sandboxes. */
 export type PlatformInside = {

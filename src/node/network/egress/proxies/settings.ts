@@ -3,8 +3,9 @@ import { rootCertificates } from 'node:tls';
 import { userIdOf } from '../../../../base/process/part-users.ts';
 import { proxyListenAddress, type Layout } from '../../../layout.ts';
 import { proxyPort, resolverPort } from '../../rules/proxy-chains.ts';
+import type { ProxyNeeds } from '../../rules/output-chains.ts';
 import { hostRoots, readAuthority } from '../authority.ts';
-import type { ProxySettings } from './messages.ts';
+import { nameServerOf, type ProxySettings } from './messages.ts';
 import { platformInside, type EgressSettings } from '../settings.ts';
 
 /** The resolver that sandboxes may always ask where names are allowed, whatever theirs is. */
@@ -34,4 +35,9 @@ export function proxySettingsOf({
     authority: readAuthority(layout.egressAuthority),
     userId: userIdOf('egress', installation),
   };
+}
+
+/** What the proxies reach for themselves, which the packet rules let them. */
+export function proxyNeedsOf({ nameServers, platform }: ProxySettings): ProxyNeeds {
+  return { nameServers: nameServers.map(nameServerOf), edgePort: platform?.edge.port };
 }

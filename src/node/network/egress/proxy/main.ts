@@ -1,6 +1,6 @@
 import { messageOf } from '../../../../base/error.ts';
-import { parseAddress, splitHostPort } from '../../../../protocol/network/network.ts';
-import type { FromProxy, ProxySettings, ToProxy } from '../proxies/messages.ts';
+import { parseAddress } from '../../../../protocol/network/network.ts';
+import { nameServerOf, type FromProxy, type ProxySettings, type ToProxy } from '../proxies/messages.ts';
 import { SocketChannel, channelHandlers } from './channel.ts';
 import { createDescriptors, descriptorsForSandboxes } from './shares/descriptors.ts';
 import { startForwarder } from './dns/forwarder.ts';
@@ -50,9 +50,7 @@ function send(message: FromProxy): void {
 async function start(settings: ProxySettings): Promise<ProxiedSandboxes> {
   const sandboxes = createProxiedSandboxes(settings.installation, createTurns(), send);
   const descriptors = createDescriptors(descriptorsForSandboxes());
-  const resolver = createResolver(
-    settings.nameServers.map(text => ({ address: splitHostPort(text).host, port: splitHostPort(text).port ?? 53 })),
-  );
+  const resolver = createResolver(settings.nameServers.map(nameServerOf));
   const { authority, roots, opensAllowedNames, platform, port, resolverPort } = settings;
   const certificateFor = createHostCertificates(authority);
   const context = { resolver, descriptors, certificateFor, roots, opensAllowedNames, platform };
