@@ -8,26 +8,52 @@ import { installTree } from './tree.mjs';
 export const runtimePackages = [...needed.filter(({ builds }) => !builds).map(({ name }) => name), 'util-linux'];
 
 /**
- * A package that was removed leaves no process, mount or rule; its data stay until it is purged. Each service says in
- * its unit's head which data directory it is for, and one that can't be ended keeps the package: it would go on with
- * files that are gone. A first start has a seed long before it has a key.
+ * For each unit that runs this package: its name, and the data directory that `atoll install` has named in its head
+ * (empty: somebody else has made it).
+ */
+const eachUnit = body => `for unit in /etc/systemd/system/*.service; do
+      [ -f "$unit" ] && grep -q '^ExecStart="\\?/usr/\\(lib/atoll/\\)\\?bin/atoll"\\? ' "$unit" || continue
+      name=$(basename "$unit" .service)
+      directory=$(sed -n -e '/^\\[Unit\\]/q' -e 's|^#.* Settings: \\(/.*\\)/settings$|\\1|p' "$unit")
+${body}
+    done`;
+
+/**
+ * A package that was removed leaves no process, mount or rule; its data stay until it is purged. A service that can't
+ * be ended keeps the package: it would go on with files that are gone; and so does a platform or a machine of a cluster
+ * that was started without one, which /run/atoll tells of. A first start has a seed, or its ID in a cluster, long
+ * before it has more.
  */
 const beforeRemoval = `#!/bin/sh
 set -e
 if [ "$1" = remove ]; then
-  services=
+  ended=
   if [ -d /run/systemd/system ]; then
-    for unit in /etc/systemd/system/*.service; do
-      [ -f "$unit" ] && grep -q '^ExecStart="\\?/usr/lib/atoll/bin/atoll"\\? ' "$unit" || continue
-      services=yes
-      name=$(basename "$unit" .service)
-      directory=$(sed -n -e '/^\\[Unit\\]/q' -e 's|^#.* Settings: \\(/.*\\)/settings$|\\1|p' "$unit")
-      if [ -n "$directory" ] && ATOLL_DATA_DIR="$directory" atoll uninstall --name "$name"; then continue; fi
+    ${eachUnit(`      if [ -n "$directory" ] && ATOLL_DATA_DIR="$directory" atoll uninstall --name "$name"; then
+        [ "$directory" != /var/lib/atoll ] || ended=yes
+        continue
+      fi
       echo "The service $name could not be ended: mend what is said above, or end it and remove $unit yourself." >&2
-      exit 1
+      exit 1`)}
+  fi
+  for owner in /run/atoll/*/owner; do
+    directory=$(cat "$owner" 2>/dev/null || true)
+    pid=$(sed -n 's/.*"pid":\\([0-9]*\\).*/\\1/p' "$directory/instance.json" 2>/dev/null || true)
+    case "$(readlink "/proc/\${pid:-none}/exe" || true)" in /usr/lib/atoll/*) ;; *) continue ;; esac
+    if ATOLL_DATA_DIR="$directory" atoll down; then
+      [ "$directory" != /var/lib/atoll ] || ended=yes
+      continue
+    fi
+    echo "What runs on $directory could not be ended: mend what is said above, or end it yourself." >&2
+    exit 1
+  done
+  if [ -z "$ended" ]; then
+    for name in seed api-key node-id; do
+      [ -e "/var/lib/atoll/$name" ] || continue
+      ATOLL_DATA_DIR=/var/lib/atoll atoll down || true
+      break
     done
   fi
-  if [ -z "$services" ] && { [ -e /var/lib/atoll/seed ] || [ -e /var/lib/atoll/api-key ]; }; then atoll down || true; fi
 fi
 `;
 
@@ -45,12 +71,32 @@ if [ "$1" = purge ]; then
 fi
 `;
 
-/** A service that runs goes on with the new version; its sandboxes run on. */
+/**
+ * A service that runs goes on with the new version; its sandboxes run on. Where its database would be changed, or is of
+ * a newer version, it goes on as it is, for the operator to decide: a service that does not start again is no reason to
+ * leave the package half installed.
+ */
 const afterInstallation = `#!/bin/sh
 set -e
-if [ "$1" = configure ] && [ -d /run/systemd/system ] && systemctl --quiet is-active atoll.service; then
-  systemctl daemon-reload
-  systemctl restart atoll.service
+if [ "$1" = configure ] && [ -d /run/systemd/system ]; then
+  reloaded=
+    ${eachUnit(`      [ -n "$directory" ] && systemctl --quiet is-active "$name.service" || continue
+      if grep -q '^ExecStart=.* up --service$' "$unit"; then
+        if ! plan=$(ATOLL_DATA_DIR="$directory" atoll upgrade --check --json); then
+          echo "The service $name goes on with the version that it runs: this one can't take over its state, as is" \\
+            "said above. Install a version that can, or restore a backup (docs/backup.md)." >&2
+          continue
+        fi
+        case "$plan" in *'"pending": []'*) ;; *)
+          echo "The service $name goes on with the version that it runs: this one changes its database. Run" \\
+            "\\\`ATOLL_DATA_DIR=$directory atoll upgrade\\\`, which makes a backup before." >&2
+          continue
+        esac
+      fi
+      [ -n "$reloaded" ] || systemctl daemon-reload
+      reloaded=yes
+      systemctl restart "$name.service" ||
+        echo "The service $name did not start again: \\\`journalctl -u $name -n 20\\\` has what it said." >&2`)}
 fi
 `;
 

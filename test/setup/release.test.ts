@@ -107,10 +107,96 @@ test('a package takes its services with it, whatever they are called and run, or
     return runToEnd(['unshare', '--mount', '--propagation=private', 'sh', '-ec', script]);
   };
   const [first, second] = ['/srv/a: atoll uninstall --name atoll\n', '/srv/b | c: atoll uninstall --name beta\n'];
-  expect(await remove('none')).toMatchObject({ exitCode: 0, stdout: first + second, stderr: '' });
+  // The default directory has a start that was no service's.
+  const rest = '/var/lib/atoll: atoll down\n';
+  expect(await remove('none')).toMatchObject({ exitCode: 0, stdout: first + second + rest, stderr: '' });
   const refused = await remove('/srv/a');
   expect(refused).toMatchObject({ exitCode: 1, stdout: first });
   expect(refused.stderr).toContain('/etc/systemd/system/atoll.service');
+});
+
+test('a package takes what was started without a service with it, machines of a cluster among them, or stays', async () => {
+  await pack('started', '', false);
+  const [scripts, programs, owned] = ['scripts', 'programs', 'owned'].map(name => join(folder, 'started', name));
+  const file = join(folder, 'started/output/atoll_1.2.3_amd64.deb');
+  expect((await runToEnd(['dpkg-deb', '--control', file, scripts!])).exitCode).toBe(0);
+  for (const path of [programs!, owned!]) mkdirSync(path);
+  const said = 'echo "$ATOLL_DATA_DIR: atoll $*"; [ "$ATOLL_DATA_DIR" != "$BROKEN" ]';
+  writeFileSync(join(programs!, 'atoll'), `#!/bin/sh\n${said}`, { mode: 0o755 });
+  const remove = (broken: string, kept: string) => {
+    const running = (number: number, path: string, program: string) => [
+      `mkdir -p /run/atoll/${number} ${path}; printf %s ${path} > /run/atoll/${number}/owner`,
+      `${program} 60 & pids="$pids $!"; printf '{"pid":%s,"startTicks":"1"}' $! > ${path}/instance.json`,
+    ];
+    const script = [
+      "pids=; trap 'kill $pids' EXIT",
+      'for place in /run /var/lib /usr/lib/atoll; do mkdir -p $place; mount -t tmpfs atoll-test $place; done',
+      'mkdir /var/lib/atoll; cp "$(command -v sleep)" /usr/lib/atoll/program',
+      ...running(0, `${owned}/node`, '/usr/lib/atoll/program'),
+      ...running(1, `${owned}/checkout`, 'sleep'),
+      'mkdir /run/atoll/2; echo /gone > /run/atoll/2/owner; touch /run/atoll/lock',
+      `touch /var/lib/atoll/${kept}`,
+      `export BROKEN='${broken}' PATH=${programs}:$PATH`,
+      `sleep 0.2; sh ${scripts}/prerm remove`,
+    ].join('\n');
+    return runToEnd(['unshare', '--mount', '--propagation=private', 'sh', '-ec', script]);
+  };
+  const program = '/usr/lib/atoll';
+  const isInstalled = existsSync(program);
+  using _ = { [Symbol.dispose]: () => void (isInstalled || rmSync(program, { recursive: true, force: true })) };
+  const first = `${owned}/node: atoll down\n`;
+  for (const kept of ['seed', 'api-key', 'node-id'])
+    expect(await remove('none', kept)).toMatchObject({
+      exitCode: 0,
+      stdout: `${first}/var/lib/atoll: atoll down\n`,
+      stderr: '',
+    });
+  const refused = await remove(`${owned}/node`, 'settings');
+  expect(refused).toMatchObject({ exitCode: 1, stdout: first });
+  expect(refused.stderr).toContain(`What runs on ${owned}/node could not be ended`);
+});
+
+test('a package restarts services whose database stays as it is, and is installed whatever becomes of the others', async () => {
+  await pack('upgraded', '', false);
+  const [scripts, programs, units] = ['scripts', 'programs', 'units'].map(name => join(folder, 'upgraded', name));
+  const file = join(folder, 'upgraded/output/atoll_1.2.3_amd64.deb');
+  expect((await runToEnd(['dpkg-deb', '--control', file, scripts!])).exitCode).toBe(0);
+  for (const path of [programs!, units!]) mkdirSync(path);
+  const answers = [
+    'case $ATOLL_DATA_DIR in',
+    '/srv/newer) echo "the schema is of a newer version" >&2; exit 1 ;;',
+    `/srv/changed) echo '${JSON.stringify({ pending: ['0099'] }, null, 2)}' ;;`,
+    `*) echo '${JSON.stringify({ pending: [] }, null, 2)}' ;;`,
+    'esac',
+  ];
+  writeFileSync(join(programs!, 'atoll'), `#!/bin/sh\n${answers.join('\n')}\n`, { mode: 0o755 });
+  const systemctl =
+    '#!/bin/sh\necho "systemctl $*"\n[ "$*" != "restart fails.service" ] && [ "$3" != stopped.service ]';
+  writeFileSync(join(programs!, 'systemctl'), systemctl, { mode: 0o755 });
+  for (const name of ['changed', 'fails', 'newer', 'same', 'stopped'])
+    writeFileSync(
+      join(units!, `${name}.service`),
+      unitText({ program: '/usr/lib/atoll/bin/atoll', dataDir: `/srv/${name}`, namesDataDir: true }),
+    );
+  const script = [
+    'mount -t tmpfs atoll-test /run; mkdir -p /run/systemd/system',
+    `mount --bind ${units} /etc/systemd/system; export PATH=${programs}:$PATH; sh ${scripts}/postinst configure 1.2.4`,
+  ].join('; ');
+  const { exitCode, stdout, stderr } = await runToEnd([
+    'unshare',
+    '--mount',
+    '--propagation=private',
+    'sh',
+    '-ec',
+    script,
+  ]);
+  expect({ exitCode, stdout: stdout.replaceAll(/systemctl --quiet is-active .*\n/g, '') }).toEqual({
+    exitCode: 0,
+    stdout: 'systemctl daemon-reload\nsystemctl restart fails.service\nsystemctl restart same.service\n',
+  });
+  expect(stderr).toContain('The service changed goes on with the version that it runs: this one changes its database');
+  expect(stderr).toContain('the schema is of a newer version\nThe service newer goes on with the version that it runs');
+  expect(stderr).toContain('The service fails did not start again');
 });
 
 test('the executable is equal from whichever checkout, to wherever it is built', async () => {
