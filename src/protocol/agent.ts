@@ -10,6 +10,9 @@ export const agentVersion = '0.6.13';
 /** Header with which the platform proves itself on `/init`. Known to the agent and the node alone. */
 export const controlTokenHeader = 'x-atoll-control-token';
 
+/** What the names of headers begin with that attach metadata to uploaded files. */
+export const fileMetadataHeader = 'x-metadata-';
+
 /** Body of `POST /init`. Absent members keep what the agent has. */
 export type AgentInit = {
   /** Replaces the whole global environment. */

@@ -49,6 +49,28 @@ test('the head passes unchanged but for what concerns the connection and the edg
   expect(await both.client.expect('abc')).toBe(response);
 });
 
+test('of metadata that is attached to an upload twice the first passes', async () => {
+  await using both = await startBoth();
+  both.client.send(
+    [
+      'POST /files HTTP/1.1',
+      'Host: 49983-one.localhost',
+      'X-Metadata-A: first',
+      'x-metadata-b: other',
+      'x-metadata-a: second',
+      'X-Metadata-A: third',
+      'Content-Length: 2',
+      '',
+      'hi',
+    ].join('\r\n'),
+  );
+  const agent = await (await both.server.accept()).expect('\r\n\r\nhi');
+  expect(agent.split('\r\n').filter(line => /^x-metadata/i.test(line))).toEqual([
+    'X-Metadata-A: first',
+    'x-metadata-b: other',
+  ]);
+});
+
 test('what an answer says for its whole origin passes from the sandbox’s own host alone', async () => {
   await using both = await startBoth();
   const ofOrigin = [

@@ -1,9 +1,9 @@
 import { AtollError } from '../../base/error.ts';
+import { fileMetadataHeader } from '../../protocol/agent.ts';
 import type { Native } from '../native.ts';
 
 /** Extended attributes that hold what clients attach to files. */
 const prefix = 'user.e2b.';
-const headerPrefix = 'x-metadata-';
 /** Bytes of one file's metadata: names with prefix, and values. ext4 has one block for all attributes of a file. */
 const metadataBytesMax = 4096;
 /** XATTR_NAME_MAX of Linux is 255 bytes; the prefix takes nine. */
@@ -30,15 +30,15 @@ export function replaceMetadata(native: Native, fd: number, metadata: Metadata):
 }
 
 /**
- * The metadata in the headers `X-Metadata-<key>` of an upload. A repeated header counts as one, joined by `, `, as in
- * HTTP: the runtime shows no other.
+ * The metadata in the headers `X-Metadata-<key>` of an upload. The runtime shows a repeated header as one, joined by
+ * `, `; the edge lets only the first of HTTP/1.1 through.
  */
 export function metadataOf(headers: Headers): Metadata {
   const metadata: [string, string][] = [];
   let bytes = 0;
   headers.forEach((value, name) => {
-    if (!name.startsWith(headerPrefix)) return;
-    const key = name.slice(headerPrefix.length);
+    if (!name.startsWith(fileMetadataHeader)) return;
+    const key = name.slice(fileMetadataHeader.length);
     if (key === '' || key.length > keyBytesMax)
       throw new AtollError('invalid', `a metadata key must have 1 to ${keyBytesMax} bytes`);
     if (!/^[\x20-\x7e]*$/.test(value))

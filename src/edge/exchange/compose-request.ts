@@ -1,4 +1,5 @@
 import type { Client } from '../connection/client.ts';
+import type { Fields } from '../../http1/fields.ts';
 import { headerId, internalHeader, type KnownHeader, unknownHeader } from '../../http1/known-headers.ts';
 import type { RequestHead } from '../../http1/request-head.ts';
 import { nominatedFields } from './nominated-fields.ts';
@@ -9,6 +10,8 @@ export type ForwardPlan = {
   readonly host: string | null;
   /** The request asks for another protocol and may get it. */
   readonly upgrade: boolean;
+  /** What names begin with, in lower case, of whose lines the first alone passes; absent: there are none. */
+  readonly firstOf?: string;
 };
 
 const crlf = Buffer.from('\r\n');
@@ -49,6 +52,7 @@ export function composeRequest(out: Buffer, head: RequestHead, client: Client, p
   const hostIndex = fields.indexOf('host');
   const replaceHost = plan.host !== null || head.targetIsAbsolute;
   const nominated = nominatedFields(fields);
+  const repeated = plan.firstOf === undefined ? null : repeatedFields(fields, plan.firstOf);
   let length = copyRequestLine(out, head);
   // Runs of lines that pass are copied at once.
   let runStart = fields.count > 0 ? fields.lineStart(0) : 0;
@@ -58,6 +62,7 @@ export function composeRequest(out: Buffer, head: RequestHead, client: Client, p
     if (id === headerId.upgrade && plan.upgrade) drop = false;
     if (i === hostIndex && replaceHost) drop = true;
     if (!drop && nominated !== null && nominated.has(fields.nameAt(i))) drop = true;
+    if (repeated?.has(i)) drop = true;
     if (!drop) continue;
     length += bytes.copy(out, length, runStart, fields.lineStart(i));
     runStart = fields.lineEnd(i);
@@ -68,6 +73,20 @@ export function composeRequest(out: Buffer, head: RequestHead, client: Client, p
   if (plan.upgrade) length += upgradeLine.copy(out, length);
   else if (head.minorVersion === 0) length += closeLine.copy(out, length);
   return length + crlf.copy(out, length);
+}
+
+/** The lines of fields that were there before, of those whose name begins like this; null where there are none. */
+function repeatedFields(fields: Fields, start: string): Set<number> | null {
+  const seen = new Set<string>();
+  const repeated = new Set<number>();
+  for (let i = 0; i < fields.count; i++) {
+    if (fields.ids[i] !== unknownHeader) continue;
+    const name = fields.nameAt(i);
+    if (!name.startsWith(start)) continue;
+    if (seen.has(name)) repeated.add(i);
+    seen.add(name);
+  }
+  return repeated.size === 0 ? null : repeated;
 }
 
 /** The host that the client asked for: the authority of an absolute target (RFC 9112 3.2.2), else the Host field. */

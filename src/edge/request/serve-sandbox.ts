@@ -1,4 +1,4 @@
-import { agentPort } from '../../protocol/agent.ts';
+import { agentPort, fileMetadataHeader } from '../../protocol/agent.ts';
 import type { Destination } from '../../protocol/network/hosts.ts';
 import { credentialsOf } from './admit.ts';
 import { admit, answerToTrouble, connect, giveUp, takeIdle, type Connected } from './connect.ts';
@@ -113,6 +113,8 @@ function begin(
   const plan = {
     host: masked ? maskRequestHost.replaceAll('${PORT}', String(to.port)) : null,
     upgrade: upgradeFor(head, to.port),
+    // The agent's runtime would show it the values of all lines as one.
+    ...(to.port === agentPort && head.methodIs('POST') && { firstOf: fileMetadataHeader }),
   };
   new Exchange(
     client,
