@@ -1,4 +1,4 @@
-import { AtollError } from '../../../../base/error.ts';
+import { AtollError, messageOf } from '../../../../base/error.ts';
 import { parseAddress, protectedRange, splitHostPort, type EgressProxy } from '../../../../protocol/network/network.ts';
 import { SocketChannel, channelHandlers } from './channel.ts';
 import type { Resolver } from './dns/resolver.ts';
@@ -34,7 +34,11 @@ export async function dial(target: Target, options: DialOptions): Promise<Dialle
   if (!egressProxy) return connectAny(target, options);
   const { host, port } = splitHostPort(egressProxy.address);
   if (port === undefined) throw new AtollError('invalid', "the SOCKS5 server's address has no port");
-  const { channel } = await connectAny({ host, port }, { ...options, mayReach: () => true });
+  const { channel } = await connectAny({ host, port }, { ...options, mayReach: () => true }).catch((error: unknown) => {
+    options.signal.throwIfAborted();
+    // The policy's doing: whoever named a server that is not there finds it in the log, as the create looks nothing up.
+    throw new AtollError('forbidden', `egressProxy: ${messageOf(error)}`, { cause: error });
+  });
   try {
     await askSocks(channel, target, egressProxy);
     return { channel, address: parseAddress(target.host) ? target.host : undefined };
