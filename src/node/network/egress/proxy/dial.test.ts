@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { AtollError } from '../../../../base/error.ts';
 import { dial } from './dial.ts';
 
-test('a SOCKS5 server that has no address is said to be the policy’s doing, which the log of the sandbox has', async () => {
+test('a SOCKS5 server that has no address counts as the policy’s doing, as which it is logged', async () => {
   const noAddress = () => Promise.reject(new AtollError('not_found', 'proxy.test has no IPv4 address'));
   const options = {
     resolver: { resolve: noAddress, ask: noAddress },
