@@ -16,7 +16,7 @@ function changeCommands(request: PlatformRequest): Command[] {
     {
       name: 'sandbox pause',
       usage: '[--without-memory] [--json] SANDBOX_ID',
-      summary: 'Pauses a sandbox: its memory is kept where this can be done, its files are always',
+      summary: 'Pauses a sandbox with its memory, where the machine can keep that; --without-memory: its files alone',
       async run(args, terminal) {
         const options = { 'without-memory': { type: 'boolean' }, ...jsonOption } as const;
         const { values, positionals } = parseArguments(args, options, ['SANDBOX_ID']);
