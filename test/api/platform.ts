@@ -10,6 +10,8 @@ import { registerTemplate } from '../../src/api/template/rules/provision.ts';
 import type { TemplateRegistration } from '../../src/api/template/rules/provision.ts';
 import type { BuildProtocol } from '../../src/protocol/build.ts';
 import type { SteadyClock } from '../../src/base/clock.ts';
+import { routeTable } from '../../src/api/http/match.ts';
+import { routes } from '../../src/api/routes.ts';
 import { startApi } from '../../src/api/start.ts';
 import type { Api } from '../../src/api/start.ts';
 import type { ApiOptions } from '../../src/api/options.ts';
@@ -47,6 +49,8 @@ type PlatformOptions = {
   /** Makes the node on a directory of its own; default: a `FakeNode`. */
   makeNode?: (directory: string) => FakeNode;
 };
+
+const table = routeTable(routes);
 
 /** The operator's token of every platform in the tests. */
 export const adminToken = 'operator-of-the-tests';
@@ -211,6 +215,7 @@ export async function call(
     },
     ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });
+  if (!response.ok) requireDocumented(method, path, response.status);
   const text = await response.text();
   const isText = response.headers.get('content-type')?.startsWith('text/') ?? false;
   return {
@@ -218,6 +223,22 @@ export async function call(
     headers: response.headers,
     body: text === '' ? undefined : isText ? text : JSON.parse(text),
   };
+}
+
+/** Fails for an error that the document of the API does not say of the route. */
+function requireDocumented(method: string, path: string, status: number): void {
+  const match = found(method, path);
+  if (match?.kind === 'found' && !match.route.errors.includes(status))
+    throw new Error(`${match.route.operationId} answered ${status}, which its errors do not have`);
+}
+
+/** Undefined: a part of the path is no text. */
+function found(method: string, path: string): ReturnType<typeof table> | undefined {
+  try {
+    return table(method, path.split('?', 1)[0] ?? '');
+  } catch {
+    return undefined;
+  }
 }
 
 /** Waits until `condition` holds; fails after `limitMs`. */

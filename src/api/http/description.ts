@@ -2,7 +2,7 @@ import type { Way } from '../credential/caller.ts';
 import { actsForTeam, waysOf } from './auth.ts';
 import type { Route } from './route.ts';
 
-const KiB = 1024;
+const [KiB, MiB] = [2 ** 10, 2 ** 20];
 
 /** Who proves himself in each way. */
 const callers: Record<Way, string> = {
@@ -27,7 +27,7 @@ export function descriptionOf(route: Route): string {
     ...(actsForTeam(route.auth) ? [`A person needs the role ${route.role} in the team, or more.`] : []),
     ...(route.proof ? ['A session has to have proven lately whose it is.'] : []),
     ...bodySentences(route),
-    ...(route.changes ? ['The audit log has each call.'] : []),
+    ...(route.changes ? ['The audit log has each call that is not refused.'] : []),
     ...(route.changes && !route.durable
       ? ['It does not wait for the disk: a loss of power in that moment may take it back.']
       : []),
@@ -39,10 +39,12 @@ function bodySentences({ body, bodyOptional, bodyBytesMax, strict, upload }: Rou
   if (upload) return ['The body is bytes, as they are.'];
   if (!body) return [];
   return [
-    `The body has at most ${bodyBytesMax / KiB} KiB${bodyOptional ? ', and may be left out' : ''}; members that are ` +
+    `The body has at most ${lengthOf(bodyBytesMax)}${bodyOptional ? ', and may be left out' : ''}; members that are ` +
       `not listed are ${strict ? 'refused' : 'ignored'}.`,
   ];
 }
+
+const lengthOf = (bytes: number): string => (bytes < MiB ? `${bytes / KiB} KiB` : `${bytes / MiB} MiB`);
 
 /** `a`, `a or b`, `a, b or c`. */
 const listed = (parts: readonly string[]): string =>

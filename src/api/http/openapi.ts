@@ -73,7 +73,9 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
     info: {
       title: 'Atoll platform API',
       version,
-      description: 'Sandboxes and templates. The interface inside a sandbox is another one: see docs/.',
+      description:
+        'Sandboxes, templates, volumes, and all around them. The page platform-api of the documentation has what is ' +
+        'true of every operation: credentials, errors, limits. The interface inside a sandbox is another one.',
     },
     // The document is served where the API is.
     servers: [{ url: '/' }],

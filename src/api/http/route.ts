@@ -105,7 +105,7 @@ type RouteSpec<
   durable?: boolean;
   /** Its answers, errors included, must be kept by nobody on the way. */
   noStore?: boolean;
-  /** Statuses of errors beside those that follow from `auth`, `query` and `body`. */
+  /** Statuses of errors beside those that any route may answer, or follow from `auth` and from what it reads. */
   errors?: readonly number[];
   /** `uses`: what the operation works on, by the members that it names. */
   handle: (uses: Uses, input: Input<CallerOf[A], Static<P>, Static<Q>, Static<B>, Static<H>>) => Promise<Out>;
@@ -154,9 +154,11 @@ export function route<
 >(spec: RouteSpec<Uses, A, P, Q, B, R, H, Out>): Route<Uses> {
   const implied = [
     ...(spec.auth === 'none' ? [] : [401, 403, 429]),
-    ...(spec.query || spec.body || spec.headers ? [400] : []),
+    ...(spec.params || spec.query || spec.body || spec.headers ? [400] : []),
     ...(spec.body ? [413] : []),
     500,
+    // While the platform starts, and where the database does not answer.
+    503,
   ];
   const changes = spec.changes ?? spec.method !== 'GET';
   return {

@@ -58,8 +58,8 @@ test('every operation has a description, a tag and, where it takes JSON, an exam
       .find(each => each.operationId === id);
   expect(said('createSandbox')?.description).toBe(
     'Called by a key of the team, by a member of the team or by an operator for the team. A person needs the role ' +
-      'developer in the team, or more. The body has at most 4096 KiB; members that are not listed are ignored. The ' +
-      'audit log has each call. It does not wait for the disk: a loss of power in that moment may take it back.',
+      'developer in the team, or more. The body has at most 4 MiB; members that are not listed are ignored. The audit ' +
+      'log has each call that is not refused. It does not wait for the disk: a loss of power in that moment may take it back.',
   );
   const without = routes.filter(({ body, upload, operationId }) => body && !upload && !examples[operationId]);
   expect(without.map(({ operationId }) => operationId)).toEqual([]);

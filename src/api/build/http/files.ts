@@ -16,7 +16,7 @@ export const offerFileUpload = route({
   role: 'developer',
   params: Type.Object({ templateID: Type.String(), hash: Type.String() }),
   responses: { 201: { description: 'The upload', schema: FileUpload } },
-  errors: [400, 404],
+  errors: [404],
   async handle(deps: OfferDeps, { caller, params, origin }) {
     const { present, path } = await offerUpload(deps, caller.team, params.templateID, params.hash);
     return { status: 201, body: { present, url: `${origin}${path}` } };

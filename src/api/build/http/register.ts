@@ -163,7 +163,7 @@ export const rebuildTemplateRoute = route({
   body: DockerfileBuild,
   bodyBytesMax: bodyBytesMax.build,
   responses: { 202: listed },
-  errors: [404, 409, 429, 503],
+  errors: [404, 409, 429],
   async handle(deps: StartDeps & AwaitDeps & { buildsAllowed: BuildsAllowed }, { caller, params, body, audit }) {
     assertMayBuild(deps.buildsAllowed, caller);
     requireOwnTeam(caller.team, body.teamID);

@@ -25,7 +25,7 @@ export const startBuildRoute = route({
   body: StartBuildV2,
   bodyBytesMax: bodyBytesMax.build,
   responses,
-  errors: [404, 503],
+  errors: [404],
   async handle(
     deps: StartDeps & AwaitDeps & { buildsAllowed: BuildsAllowed },
     { caller, params, body, userAgent, audit },
@@ -48,7 +48,7 @@ export const startBuildV1 = route({
   auth: 'teamOrUser',
   params,
   responses,
-  errors: [400, 404, 503],
+  errors: [404],
   async handle(deps: StartDeps & AwaitDeps & { buildsAllowed: BuildsAllowed }, { caller, params, audit }) {
     assertMayBuild(deps.buildsAllowed, caller);
     const { build } = await findOwnBuild(deps.db, caller.team, params.templateID, params.buildID);

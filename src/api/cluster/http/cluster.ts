@@ -61,7 +61,7 @@ export const joinPodRoute = route({
   body: ClusterJoinPod,
   bodyBytesMax: bodyBytesMax.joinCluster,
   responses: { 201: { description: 'The certificate of the machine', schema: ClusterPodJoined } },
-  errors: [401, 409, 429, 503],
+  errors: [401, 409, 429],
   async handle(deps: PodJoinDeps, { body, audit }) {
     const { nodeID, ...request } = body;
     const answer = await joinPod(deps, { ...request, nodeId: nodeID });

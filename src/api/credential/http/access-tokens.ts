@@ -34,7 +34,7 @@ export const deleteAccessTokenRoute = route({
   auth: 'user',
   params: Type.Object({ accessTokenID: Type.String() }),
   responses: { 204: { description: 'Revoked' } },
-  errors: [400, 404],
+  errors: [404],
   async handle(deps: { credentials: CredentialCache; db: Db }, { caller, params, audit }) {
     audit({ target: `accessToken:${params.accessTokenID}` });
     await revokeAccessToken(deps, caller.user, params.accessTokenID);

@@ -73,7 +73,7 @@ export const deleteApiKeyRoute = route({
   role: 'admin',
   params: apiKeyParams,
   responses: { 204: { description: 'Revoked' } },
-  errors: [400, 404],
+  errors: [404],
   async handle(deps: { credentials: CredentialCache; db: Db }, { caller, params, audit }) {
     audit({ target: `apiKey:${params.apiKeyID}` });
     await revokeTeamKey(deps, caller.team, params.apiKeyID);

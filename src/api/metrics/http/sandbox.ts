@@ -65,7 +65,7 @@ export const readSandboxTraffic = route({
   auth: 'team',
   params: sandboxParams,
   responses: { 200: { description: 'The counters', schema: SandboxTraffic } },
-  errors: [400, 404, 409],
+  errors: [404, 409],
   async handle(deps: { db: Db; nodes: Nodes }, { caller, params }) {
     const { bytesOut, bytesIn, denied } = await readTraffic(deps, caller.team, params.sandboxID);
     return { status: 200, body: { bytesOut, bytesIn, denied } };

@@ -14,7 +14,7 @@ export const examineRoute = route({
   auth: 'admin',
   noStore: true,
   responses: { 200: { description: 'What was found', schema: Examination } },
-  errors: [501, 503],
+  errors: [501],
   async handle({ examine, clock }: { examine: (() => Promise<HostFinding[]>) | null; clock: Clock }) {
     if (!examine) throw new AtollError('unimplemented', 'Nothing here can examine the machine');
     const findings = await examine();

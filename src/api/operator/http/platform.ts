@@ -12,7 +12,6 @@ export const health = route({
   summary: 'Check whether the platform takes requests; if not, the message names the part that does not answer',
   auth: 'none',
   responses: { 200: { description: 'It does', schema: Type.Object({ status: Type.Literal('ok') }) } },
-  errors: [503],
   async handle({ health }: { health: Health }) {
     await health.check();
     return { status: 200, body: { status: 'ok' as const } };

@@ -29,7 +29,7 @@ export const killTeamSandboxes = route({
       schema: Type.Object({ killedCount: int32({ minimum: 0 }), failedCount: int32({ minimum: 0 }) }),
     },
   },
-  errors: [400, 404],
+  errors: [404],
   async handle(deps: SandboxWork, { params, audit }) {
     const { killed, failed } = await killAllOf(deps, await teamForAdmin(deps.db, params.teamID));
     audit({ target: `team:${params.teamID}`, after: { killed, failed } });
@@ -51,7 +51,7 @@ export const cancelTeamBuilds = route({
       schema: Type.Object({ cancelledCount: int32({ minimum: 0 }), failedCount: int32({ minimum: 0 }) }),
     },
   },
-  errors: [400, 404],
+  errors: [404],
   async handle(deps: CancelDeps, { params, audit }) {
     const team = await teamForAdmin(deps.db, params.teamID);
     const cancelled = await cancelBuildsOf(deps, { teamId: team.teamId }, 'Cancelled by the operator');
@@ -102,7 +102,7 @@ export const deleteTeamKeyAsAdmin = route({
   auth: 'admin',
   params: Type.Object({ teamID: Type.String(), apiKeyID: Type.String() }),
   responses: { 204: { description: 'Revoked' } },
-  errors: [400, 404],
+  errors: [404],
   async handle(deps: { credentials: CredentialCache; db: Db }, { params, audit }) {
     audit({ target: `apiKey:${params.apiKeyID}` });
     await revokeTeamKey(deps, await teamForAdmin(deps.db, params.teamID), params.apiKeyID);

@@ -94,7 +94,7 @@ export const addMemberAsAdmin = route({
   proof: true,
   params: memberParams,
   responses: { 204: { description: 'He is one' } },
-  errors: [400, 404, 409],
+  errors: [404, 409],
   async handle(deps: Accounts, { params, audit }) {
     const [team, user] = [await teamForAdmin(deps.db, params.teamID), await userForAdmin(deps.db, params.userID)];
     await addMember(deps, team, user);
@@ -113,7 +113,7 @@ export const removeMemberAsAdmin = route({
   proof: true,
   params: memberParams,
   responses: { 204: { description: 'He is none any more' } },
-  errors: [400, 404],
+  errors: [404],
   async handle(deps: { credentials: CredentialCache; db: Db }, { params, audit }) {
     const [team, user] = [await teamForAdmin(deps.db, params.teamID), await userForAdmin(deps.db, params.userID)];
     await removeMember(deps, team, user);

@@ -17,7 +17,7 @@ const responses = {
   200: { description: 'It was running', schema: Sandbox },
   201: { description: 'It was paused and is running again', schema: Sandbox, headers: resumedFromHeader },
 } as const;
-const errors = [404, 409, 429, 503];
+const errors = [404, 409, 429];
 
 /** `POST /sandboxes/{sandboxID}/connect` */
 export const connectSandboxV1 = route({

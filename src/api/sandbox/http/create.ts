@@ -21,7 +21,7 @@ import type { TeamRecord } from '../../team/record.ts';
 import type { CreateDeps } from '../workflows/create.ts';
 
 const created = { description: 'The sandbox runs and its agent accepts requests', schema: Sandbox };
-const errors = [404, 409, 429, 503, 504];
+const errors = [404, 409, 429, 504];
 
 /** `POST /sandboxes` */
 export const createSandboxV1 = route({

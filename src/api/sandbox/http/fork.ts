@@ -22,7 +22,7 @@ export const forkSandboxRoute = route({
   bodyOptional: true,
   headers: OnceHeaders,
   responses: { 201: { description: 'What became of each fork', schema: Type.Array(SandboxForkResult) } },
-  errors: [404, 409, 503, 507],
+  errors: [404, 409, 507],
   async handle(deps: ForkDeps & OnceDeps, { caller: { team }, params: { sandboxID }, headers, body, audit, signal }) {
     audit({ target: `sandbox:${sandboxID}` });
     const { timeout: seconds = defaultTimeoutSeconds.v1, count = 1 } = body;

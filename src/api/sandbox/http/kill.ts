@@ -12,7 +12,7 @@ export const deleteSandbox = route({
   auth: 'team',
   params: sandboxParams,
   responses: { 204: { description: 'Nothing of the sandbox is left' } },
-  errors: [400, 404, 409],
+  errors: [404, 409],
   async handle(deps: SandboxWork, { caller, params, audit }) {
     audit({ target: `sandbox:${params.sandboxID}` });
     await killSandbox(deps, caller.team, params.sandboxID);

@@ -20,7 +20,7 @@ export const pauseSandboxRoute = route({
       headers: { 'X-Pause-Durability': '`cluster`: also over the loss of its machine; `node`: not over that' },
     },
   },
-  errors: [404, 409, 503, 507],
+  errors: [404, 409, 507],
   async handle(deps: PauseDeps, { caller, params, body, audit }) {
     audit({ target: `sandbox:${params.sandboxID}` });
     const { memory = true, durability = null, requireHealthyGuest = false } = body;

@@ -17,7 +17,7 @@ export const readSandbox = route({
   auth: 'team',
   params: sandboxParams,
   responses: { 200: { description: 'The sandbox', schema: SandboxDetail } },
-  errors: [400, 404],
+  errors: [404],
   async handle({ db, seed }: { db: Db; seed: Uint8Array }, { caller, params }) {
     const detail = sandboxDetailView(seed, await sandboxFor(db, caller.team, params.sandboxID, 'read'));
     return { status: 200, body: caller.role === 'viewer' ? viewersDetailView(detail) : detail };

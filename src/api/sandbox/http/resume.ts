@@ -20,7 +20,7 @@ export const resumeSandboxRoute = route({
   body: SandboxResume,
   bodyOptional: true,
   responses: { 201: { description: 'It runs again', schema: Sandbox, headers: resumedFromHeader } },
-  errors: [404, 409, 429, 503],
+  errors: [404, 409, 429],
   async handle(deps: ResumeDeps, { caller, params, body, audit }) {
     const { timeout: seconds = defaultTimeoutSeconds.v1, memory = true, autoPause } = body;
     const options = { seconds, memory, ...(autoPause !== undefined && { autoPause }) };

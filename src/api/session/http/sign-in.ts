@@ -26,7 +26,7 @@ export const signInRoute = route({
   noStore: true,
   body: SignIn,
   responses: { 201: { description: 'Signed in', schema: Session, headers: { 'Set-Cookie': 'The session' } } },
-  errors: [401, 403, 404, 412, 429],
+  errors: [401, 403, 404, 429],
   async handle(deps: SignInDeps & OidcDeps, { body, sameOrigin, origin, address, userAgent, audit }) {
     const { code, accessToken, email, password, provider } = body;
     if (

@@ -25,7 +25,7 @@ export const createSnapshotRoute = route({
   responses: {
     201: { description: 'Sandboxes can be made from it, also when this one is gone', schema: SnapshotInfo },
   },
-  errors: [404, 409, 503, 507],
+  errors: [404, 409, 507],
   async handle(deps: SnapshotDeps & OnceDeps, { caller: { team }, params: { sandboxID }, headers, body, audit }) {
     audit({ target: `sandbox:${sandboxID}` });
     const asked = { sandboxID, body };

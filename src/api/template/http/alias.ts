@@ -13,7 +13,7 @@ export const readTemplateAlias = route({
   auth: 'team',
   params: Type.Object({ alias: Type.String() }),
   responses: { 200: { description: 'The template behind the name', schema: TemplateAlias } },
-  errors: [400, 404],
+  errors: [404],
   async handle({ db }: { db: Db }, { caller, params }) {
     const template = await readAlias(db, caller.team, params.alias);
     return { status: 200, body: { templateID: template.templateId, public: template.public } };

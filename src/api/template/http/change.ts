@@ -59,7 +59,7 @@ export const deleteTemplateRoute = route({
   auth: 'teamOrUser',
   params,
   responses: { 204: { description: 'It is gone' } },
-  errors: [400, 404],
+  errors: [404],
   async handle(deps: CancelDeps, { caller, params, audit }) {
     const { templateId, public: wasPublic } = await deleteTemplate(deps, caller.team, params.templateID);
     audit({ target: `template:${templateId}`, before: { public: wasPublic } });

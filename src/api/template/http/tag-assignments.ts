@@ -16,7 +16,7 @@ import { countTemplateTags, listTagAssignments, listTagGroups, templateTagExists
 import type { TagAssignment } from '../record.ts';
 
 const template = Type.Object({ templateID: Type.String() });
-const errors = [400, 404];
+const errors = [404];
 
 /** `GET /templates/{templateID}/tags/count` */
 export const countTagsRoute = route({

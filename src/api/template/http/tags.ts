@@ -49,7 +49,7 @@ export const listTagsRoute = route({
   auth: 'team',
   params: Type.Object({ templateID: Type.String() }),
   responses: { 200: { description: 'The tags', schema: Type.Array(TemplateTag) } },
-  errors: [400, 404],
+  errors: [404],
   async handle({ db }: { db: Db }, { caller, params }) {
     const tags = await listTemplateTags(db, caller.team, params.templateID);
     return {

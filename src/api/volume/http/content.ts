@@ -122,7 +122,7 @@ export const readVolumeFile = route({
   params,
   query: VolumePathQuery,
   responses: { 200: { description: 'The content', binary: true } },
-  errors: [404, 503],
+  errors: [404],
   async handle({ nodes }: { nodes: Nodes }, { caller, params, query, signal }) {
     const { volume, content, carried } = contentOf(nodes, caller, params.volumeID);
     const { sizeBytes, descriptor } = await content.openRead(volume.volumeId, query.path);
@@ -142,7 +142,7 @@ export const writeVolumeFile = route({
   upload: true,
   query: NewVolumeEntryQuery,
   responses: { 201: stat },
-  errors: [404, 409, 503, 507],
+  errors: [404, 409, 507],
   async handle(
     { nodes, volumeUploads }: { nodes: Nodes; volumeUploads: VolumeUploads },
     { caller, params, query, upload, signal },

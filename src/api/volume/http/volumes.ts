@@ -65,7 +65,7 @@ export const createVolumeRoute = route({
   body: NewVolume,
   headers: OnceHeaders,
   responses: { 201: { description: 'The volume, with a token for its content', schema: VolumeAndToken } },
-  errors: [409, 503, 507],
+  errors: [409, 507],
   async handle(
     deps: NewVolumeDeps & OnceDeps & { domain: string; volumeTokenSeconds: number },
     { caller: { team }, headers, body: { name }, audit },
@@ -96,7 +96,7 @@ export const readVolumeRoute = route({
   noStore: true,
   params,
   responses: { 200: { description: 'The volume', schema: VolumeAndToken } },
-  errors: [400, 404],
+  errors: [404],
   async handle(deps: VolumeTokenDeps & { db: Db }, { caller, params }) {
     return { status: 200, body: volumeView(deps, await readVolume(deps.db, caller.team, params.volumeID)) };
   },
@@ -112,7 +112,7 @@ export const deleteVolumeRoute = route({
   proof: true,
   params,
   responses: { 204: { description: 'It is gone' } },
-  errors: [400, 404, 409],
+  errors: [404, 409],
   async handle(deps: RemoveVolumeDeps, { caller, params, audit }) {
     const volume = await removeVolume(deps, caller.team, params.volumeID);
     audit({ target: `volume:${volume.volumeId}`, before: { name: volume.name } });
@@ -130,7 +130,7 @@ export const restoreVolumeRoute = route({
   proof: true,
   params,
   responses: { 200: { description: 'It is there, as it was when it was copied', schema: RestoredVolume } },
-  errors: [400, 404, 409, 503],
+  errors: [404, 409],
   async handle(deps: RestoreDeps, { caller, params, audit }) {
     const { volume, copiedAtUs, ageSeconds } = await restoreVolume(deps, caller.team, params.volumeID);
     const copiedAt = formatTime(copiedAtUs);
