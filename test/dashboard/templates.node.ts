@@ -18,6 +18,9 @@ describe('templates in the dashboard', { skip: noBrowser ?? false }, () => {
     await page.goto('/dashboard/templates?build=hello');
     const sheet = page.getByRole('dialog', { name: 'Build from a Dockerfile' });
     await sheet.getByRole('textbox', { name: 'Dockerfile' }).fill(dockerfile);
+    await sheet.getByLabel('CPUs').fill('1');
+    await sheet.getByLabel('Memory, MiB').fill('512');
+    await sheet.getByLabel(/^Start command/).fill('sleep 1000');
     assert.deepEqual(await seriousFindings(page), []);
     await sheet.getByRole('button', { name: 'Build', exact: true }).click();
     await page.getByRole('heading', { level: 1, name: 'Build' }).waitFor();
@@ -46,6 +49,16 @@ describe('templates in the dashboard', { skip: noBrowser ?? false }, () => {
     await lowest.getByText(/\d+(\.\d)? (Ki|Mi)B/).waitFor();
     await lowest.getByRole('link', { name: 'base' }).waitFor();
     assert.deepEqual(await seriousFindings(page), []);
+
+    // Built again, it begins with what it has, and with no Dockerfile that was never its own.
+    await page.getByRole('link', { name: 'Build again' }).click();
+    const again = page.getByRole('dialog', { name: 'Build from a Dockerfile' });
+    assert.equal(await again.getByLabel('CPUs').inputValue(), '1');
+    assert.equal(await again.getByLabel('Memory, MiB').inputValue(), '512');
+    assert.equal(await again.getByLabel(/^Start command/).inputValue(), 'sleep 1000');
+    assert.equal(await again.getByRole('textbox', { name: 'Dockerfile' }).inputValue(), '');
+    assert.deepEqual(await seriousFindings(page), []);
+    await page.goBack();
 
     const sandbox = await Sandbox.create('hello', signedIn.options);
     assert.equal((await sandbox.files.read('/etc/hello')).trim(), hostile);

@@ -1,9 +1,11 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useChange } from '../../api/hooks.ts';
-import type { Template } from '../../../protocol/api/template.ts';
+import { useChange, useRead } from '../../api/hooks.ts';
+import { rowsOfPages } from '../../api/pages.ts';
+import type { Template, TemplateContent } from '../../../protocol/api/template.ts';
 import { CodeTabs } from '../../code/code.tsx';
 import { Dialog, DialogFooter } from '../../parts/dialog.tsx';
+import { useBuilds } from './builds.ts';
 import { bodyOf, codeOf } from './dockerfile-code.ts';
 import type { BuildWish } from './dockerfile-code.ts';
 
@@ -12,16 +14,38 @@ RUN apt-get update && apt-get install -y --no-install-recommends jq
 WORKDIR /home/user
 `;
 
+type DockerfileSheetProps = {
+  name: string;
+  /** The template that is built again, by its ID; else a new one is. */
+  again: string | undefined;
+  onClose: () => void;
+};
+
 /** Builds a template from a Dockerfile that is written here, and leads to the log of the build. */
-export function DockerfileSheet({ name, onClose }: { name: string; onClose: () => void }) {
-  const [wish, setWish] = useState<BuildWish>({
-    name,
-    dockerfile: example,
-    cpuCount: 2,
-    memoryMB: 1024,
-    startCmd: '',
-    readyCmd: '',
-  });
+export function DockerfileSheet({ name, again, onClose }: DockerfileSheetProps) {
+  if (again !== undefined) return <AgainSheet name={name} templateId={again} onClose={onClose} />;
+  const first = { name, dockerfile: example, cpuCount: 2, memoryMB: 1024, startCmd: '', readyCmd: '' };
+  return <WishSheet first={first} onClose={onClose} />;
+}
+
+/** Begins with what is known of the template. Its Dockerfile is not: one that was built may have held secrets. */
+function AgainSheet({ name, templateId, onClose }: { name: string; templateId: string; onClose: () => void }) {
+  const builds = useBuilds(templateId);
+  // A template of which no build is ready has none.
+  const content = useRead<TemplateContent>(`/templates/${encodeURIComponent(templateId)}/content`);
+  if (builds.isPending || content.isPending) return null;
+  const rows = rowsOfPages(builds);
+  const { cpuCount = 2, memoryMB = 1024 } = rows.find(({ status }) => status === 'ready') ?? rows[0] ?? {};
+  const { startCommand: startCmd = '', readyCommand: readyCmd = '' } = content.data ?? {};
+  return (
+    <WishSheet first={{ name, dockerfile: '', cpuCount, memoryMB, startCmd, readyCmd }} isAgain onClose={onClose} />
+  );
+}
+
+type WishSheetProps = { first: BuildWish; isAgain?: boolean; onClose: () => void };
+
+function WishSheet({ first, isAgain, onClose }: WishSheetProps) {
+  const [wish, setWish] = useState(first);
   const change = (next: Partial<BuildWish>) => setWish(now => ({ ...now, ...next }));
   const { build, isBusy } = useBuildOf();
   return (
@@ -56,11 +80,13 @@ export function DockerfileSheet({ name, onClose }: { name: string; onClose: () =
             className="dockerfile"
             required
             spellCheck={false}
+            placeholder={isAgain ? example : undefined}
             maxLength={1 << 20}
             value={wish.dockerfile}
             onChange={event => change({ dockerfile: event.target.value })}
           />
           <span className="small muted">
+            {isAgain && 'The Dockerfile of an earlier build is not kept: write here what this one is made from. '}
             There is no folder to copy files from here: fetch them in a RUN, or build by an SDK.
           </span>
         </label>

@@ -111,7 +111,7 @@ function Actions({ of: template }: { of: TemplateWithBuilds }) {
       </RoleButton>
       <Link
         to="/templates"
-        search={{ build: template.aliases[0] ?? template.templateID }}
+        search={{ build: template.aliases[0] ?? template.templateID, again: template.templateID }}
         className="button"
         disabled={forbidden !== undefined}
         title={forbidden}

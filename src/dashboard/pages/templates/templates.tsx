@@ -24,7 +24,7 @@ await Template.build(Template().fromImage('node:22').npmInstall('tsx'), 'my-temp
 /** The templates that a team can make sandboxes from. */
 export function Templates() {
   const templates = useRead<Template[]>('/templates');
-  const { build }: TemplatesSearch = useSearch({ strict: false });
+  const { build, again }: TemplatesSearch = useSearch({ strict: false });
   const navigate = useNavigate();
   const forbidden = useForbidden('developer');
   return (
@@ -45,7 +45,11 @@ export function Templates() {
       <Loaded of={templates}>{rows => <TemplateTable rows={rows} />}</Loaded>
       {build !== undefined && forbidden === undefined && (
         <Suspense>
-          <DockerfileSheet name={build} onClose={() => void navigate({ to: '/templates', replace: true })} />
+          <DockerfileSheet
+            name={build}
+            again={again}
+            onClose={() => void navigate({ to: '/templates', replace: true })}
+          />
         </Suspense>
       )}
     </Page>
