@@ -6,6 +6,7 @@ import './styles/views.css';
 import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { createRoot } from 'react-dom/client';
+import { ConnectionsContext, connectionsOfPage } from './api/connections.ts';
 import { ApiFailure } from './api/client.ts';
 import { rememberedTheme, showTheme } from './layout/theme.ts';
 import { Clock } from './parts/bits.tsx';
@@ -38,7 +39,9 @@ if (root) {
       <Clock>
         <Zones>
           <Toasts>
-            <RouterProvider router={createAppRouter()} />
+            <ConnectionsContext value={connectionsOfPage()}>
+              <RouterProvider router={createAppRouter()} />
+            </ConnectionsContext>
           </Toasts>
         </Zones>
       </Clock>

@@ -210,4 +210,35 @@ describe('what pages keep while something fails, or somebody else changes it', {
     await page.getByRole('heading', { level: 1, name: 'API keys' }).waitFor();
     signedIn.window.complaints.splice(0);
   });
+
+  test('a page holds few long requests over plain HTTP: shells that are not shown wait, and the page answers', async () => {
+    const other = await Sandbox.create('base', { ...signedIn.options, timeoutMs: 900_000 });
+    await page.goto(`/dashboard/sandboxes/${other.sandboxId}/terminal`);
+    const isVisible = page.locator(':visible');
+    const connected = page.getByText('connected', { exact: true });
+    await connected.and(isVisible).waitFor();
+    await page.keyboard.type('printf "first %s\\n" one\n');
+    const visible = page.locator('.xterm-rows:visible');
+    await visible.getByText('first one', { exact: true }).waitFor();
+    for (let shells = 2; shells <= 7; shells++) {
+      await page.getByRole('button', { name: 'New shell' }).click();
+      await page.getByRole('button', { name: `Shell ${shells}`, pressed: true }).waitFor();
+      await connected.and(isVisible).waitFor();
+    }
+    // Beside the stream of events; what is hidden says what it is, too.
+    await page.getByText('waiting', { exact: true }).nth(3).waitFor({ state: 'attached' });
+    assert.equal(await connected.count(), 3);
+    await page.getByRole('button', { name: 'Shell 1', exact: true }).click();
+    await connected.and(isVisible).waitFor();
+    await visible.getByText('first one', { exact: true }).waitFor();
+    await page.keyboard.type('printf "again %s\\n" one\n');
+    await visible.getByText('again one', { exact: true }).waitFor();
+    assert.equal(await connected.count(), 3);
+    await page
+      .getByRole('navigation', { name: 'Sandbox', exact: true })
+      .getByRole('link', { name: 'Overview' })
+      .click();
+    await page.getByRole('region', { name: 'Commands' }).getByRole('row').nth(7).waitFor();
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
 });

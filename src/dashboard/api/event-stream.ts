@@ -3,6 +3,7 @@ import { useEffect, useState } from 'react';
 import { followed } from '../../base/followed.ts';
 import type { ServerSent } from '../../base/server-sent.ts';
 import type { EventSubject } from '../../protocol/api/event.ts';
+import { useConnections } from './connections.ts';
 import { ApiFailure, ask } from './client.ts';
 import { gathered } from './gathered.ts';
 import { isStale } from './stale.ts';
@@ -20,6 +21,7 @@ const staleInTransition = ['/v2/sandboxes', '/sandboxes'];
 /** Follows what happens in a team and has pages ask again for what changed. Answers whether it hears anything now. */
 export function useEventStream(team: string | undefined): boolean {
   const client = useQueryClient();
+  const connections = useConnections();
   const [live, setLive] = useState(false);
   useEffect(() => {
     if (team === undefined) return;
@@ -41,9 +43,11 @@ export function useEventStream(team: string | undefined): boolean {
     };
     // The frame asks who is signed in and finds nobody.
     const onSignedOut = () => void client.invalidateQueries({ queryKey: ['/session'] });
-    void follow(team, stop.signal, onMessage, setLive, onSignedOut);
+    void connections
+      .hold({ isShown: () => true }, stop.signal)
+      .then(() => follow(team, stop.signal, onMessage, setLive, onSignedOut));
     return () => stop.abort();
-  }, [team, client]);
+  }, [team, client, connections]);
   return live;
 }
 

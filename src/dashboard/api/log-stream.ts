@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'react';
 import { followed } from '../../base/followed.ts';
+import { useConnections } from './connections.ts';
 import { ask } from './client.ts';
 import type { Query } from './client.ts';
 import { useTeam } from './session.tsx';
@@ -20,6 +21,10 @@ export type LogStream<T> = {
   error: Error | null;
 };
 
+/** Why nothing comes yet. */
+const waitsText =
+  'This waits for another one to end: over plain HTTP a browser follows few things at a time. Over TLS it need not.';
+
 const nothing = { entries: null, dropped: 0, isLive: false, end: null, error: null };
 
 /** What a stream tells of an entry, with its place in the log. */
@@ -35,6 +40,7 @@ export function useLogStream<T>(
   keep: 'newest' | 'oldest' = 'newest',
 ): LogStream<Placed<T>> {
   const { teamID } = useTeam();
+  const connections = useConnections();
   const [log, setLog] = useState<LogStream<Placed<T>>>(nothing);
   const asked = JSON.stringify(query);
   useEffect(() => {
@@ -55,6 +61,8 @@ export function useLogStream<T>(
       });
     };
     const read = async () => {
+      const onWait = () => show({ error: new Error(waitsText) });
+      await connections.hold({ isShown: () => true }, stop.signal, onWait);
       const open = (after: string | undefined) =>
         ask(path, {
           team: teamID,
@@ -74,6 +82,6 @@ export function useLogStream<T>(
       stop.abort();
       clearTimeout(timer);
     };
-  }, [path, teamID, asked, keep]);
+  }, [path, teamID, asked, keep, connections]);
   return log;
 }

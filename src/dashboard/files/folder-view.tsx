@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { FilePlus, FolderPlus } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import type { ComponentProps, ReactNode } from 'react';
+import { useConnections } from '../api/connections.ts';
 import { gathered } from '../api/gathered.ts';
 import { Asked } from '../parts/asked.tsx';
 import { Confirm } from '../parts/dialog.tsx';
@@ -28,6 +29,7 @@ const orderNames: Record<FileOrder, string> = { name: 'By name', size: 'Largest 
 function useFolder(store: FileStore, path: string) {
   const client = useQueryClient();
   const toast = useToast();
+  const connections = useConnections();
   const renew = () => client.invalidateQueries({ queryKey: ['files', store.key] });
   const folder = useQuery({ queryKey: ['files', store.key, path], queryFn: () => store.list(path) });
   const change = async (work: () => Promise<unknown>, done: string) => {
@@ -41,10 +43,18 @@ function useFolder(store: FileStore, path: string) {
     const stop = new AbortController();
     // What can't be watched is as it was read.
     const onChange = gathered(async () => renew(), stop.signal);
-    void store.watch?.(path, () => onChange([path]), stop.signal).catch(() => undefined);
+    const watch = async () => {
+      if (!store.watch) return;
+      await connections.hold({ isShown: () => true }, stop.signal);
+      if (!stop.signal.aborted) await store.watch(path, () => onChange([path]), stop.signal);
+    };
+    void watch()
+      .catch(() => undefined)
+      // One that can't be watched holds nothing.
+      .finally(() => stop.abort());
     return () => stop.abort();
     // A store with the same key is the same.
-  }, [store.key, path]);
+  }, [store.key, path, connections]);
   return { folder, change, renew };
 }
 

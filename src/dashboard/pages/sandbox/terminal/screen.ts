@@ -2,6 +2,7 @@ import '@xterm/xterm/css/xterm.css';
 import { FitAddon } from '@xterm/addon-fit';
 import { SearchAddon } from '@xterm/addon-search';
 import { Terminal } from '@xterm/xterm';
+import type { Connections } from '../../../api/connections.ts';
 import type { Target } from '../../../api/agent.ts';
 import { stampStyles } from '../../../parts/style-nonce.ts';
 import { keptFontPixels } from './font-size.ts';
@@ -18,6 +19,8 @@ type ScreenOptions = {
   shell: ShellChoice;
   /** The size that it keeps; default: as many characters as fit. */
   size: ShellSize | null;
+  isShown: () => boolean;
+  connections: Connections;
   onState: (state: ShellState, why: string) => void;
 };
 
@@ -56,7 +59,8 @@ function newTerminal(isWatched: boolean): Terminal {
 }
 
 /** Shows a shell in `element`. */
-export function showShell(element: HTMLElement, { target, shell: choice, size, onState }: ScreenOptions): ShellScreen {
+export function showShell(element: HTMLElement, options: ScreenOptions): ShellScreen {
+  const { target, shell: choice, size, isShown, connections, onState } = options;
   stampStyles();
   const terminal = newTerminal('watched' in choice);
   const [fit, search] = [new FitAddon(), new SearchAddon()];
@@ -67,6 +71,8 @@ export function showShell(element: HTMLElement, { target, shell: choice, size, o
   take();
   const shell = openShell(target, choice, {
     size: () => ({ cols: terminal.cols, rows: terminal.rows }),
+    isShown,
+    connections,
     onOutput: bytes => new Promise(written => terminal.write(bytes, written)),
     // Told to who listens character by character, a flood would take most of the time, and nobody hears it out. What is
     // on the screen afterwards is told.

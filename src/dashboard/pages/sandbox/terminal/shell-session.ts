@@ -1,6 +1,7 @@
 import { bytesOf } from '../../../parts/base64.ts';
 import { callAgent, streamAgent } from '../../../api/agent.ts';
 import type { Target } from '../../../api/agent.ts';
+import type { Connections } from '../../../api/connections.ts';
 import { ApiFailure } from '../../../api/client.ts';
 import { pacedOutput } from './paced-output.ts';
 import { isReport } from './reports.ts';
@@ -8,10 +9,15 @@ import type { ShellSize } from './terminal-search.ts';
 import { forgetEnded, forgetShell, keepShell, keptShell, newShellTag, shellStart } from './shell-memory.ts';
 import type { ShellPlace } from './shell-memory.ts';
 
-/** `lost`: the connection is, and is tried again. `ended`: the shell has ended. `refused`: none can begin like this. */
-export type ShellState = 'connecting' | 'open' | 'lost' | 'ended' | 'refused';
+/**
+ * `waiting`: for a connection that others have. `lost`: the connection is, and is tried again. `ended`: the shell has
+ * ended. `refused`: none can begin like this.
+ */
+export type ShellState = 'connecting' | 'waiting' | 'open' | 'lost' | 'ended' | 'refused';
 type ShellView = {
   size: () => ShellSize;
+  isShown: () => boolean;
+  connections: Connections;
   /** Settles once the bytes are shown: what comes faster waits. */
   onOutput: (bytes: Uint8Array) => Promise<void>;
   /** So much comes from now on that nobody reads it as it comes, or no more. */
@@ -184,9 +190,9 @@ export function openShell(target: Target, choice: ShellChoice, view: ShellView) 
   );
   const resize = (size: ShellSize) =>
     void (place && process.isThere() && resizeShell(target, process.selector(), size));
-  const follow = async (): Promise<void> => {
+  const follow = async (signal: AbortSignal): Promise<void> => {
     const { who, method, message } = process.opening(target, view.size());
-    for await (const { event } of streamAgent<ProcessEvent>(who, method, message, stop.signal)) {
+    for await (const { event } of streamAgent<ProcessEvent>(who, method, message, signal)) {
       if (event?.start) {
         process.onStart(event.start.pid);
         output.onReplay(event.start.replayed ?? 0);
@@ -213,7 +219,9 @@ export function openShell(target: Target, choice: ShellChoice, view: ShellView) 
     return setState('lost', 'The shell is not there any more: another one begins');
   };
   void untilDone(stop.signal, async () => {
-    await follow().catch(error => void (stop.signal.aborted || onFailure(error)));
+    await inTurn(view, stop.signal, setState, signal =>
+      follow(signal).catch(error => void (signal.aborted || onFailure(error))),
+    );
     return state === 'ended' || state === 'refused';
   });
   return {
@@ -233,6 +241,22 @@ export function openShell(target: Target, choice: ShellChoice, view: ShellView) 
     /** Leaves the shell running. */
     leave: () => stop.abort(),
   };
+}
+
+/** Follows a shell while it may have a connection: one that nobody looks at gives way to those that are shown. */
+async function inTurn(
+  { connections, isShown }: ShellView,
+  stopped: AbortSignal,
+  setState: (state: ShellState, why: string) => void,
+  follow: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const turn = new AbortController();
+  const signal = AbortSignal.any([stopped, turn.signal]);
+  const wait = () => setState('waiting', 'others have the connections that a browser has over plain HTTP');
+  await connections.hold({ isShown, giveWay: () => turn.abort() }, signal, wait);
+  if (!signal.aborted) await follow(signal);
+  if (turn.signal.aborted) wait();
+  turn.abort();
 }
 
 /** Does something again and again, with a pause, until it says that it is done, or `signal`. */

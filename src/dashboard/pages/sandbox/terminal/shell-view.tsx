@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'react';
 import type { Target } from '../../../api/agent.ts';
 import { Badge } from '../../../parts/bits.tsx';
 import type { Tone } from '../../../parts/bits.tsx';
+import { useConnections } from '../../../api/connections.ts';
 import { useToast } from '../../../parts/toasts.tsx';
 import { showShell } from './screen.ts';
 import type { ShellScreen } from './screen.ts';
@@ -12,6 +13,7 @@ import type { ShellSize } from './terminal-search.ts';
 
 const states: Record<ShellState, { text: string; tone: Tone }> = {
   connecting: { text: 'connecting', tone: 'warn' },
+  waiting: { text: 'waiting', tone: 'warn' },
   open: { text: 'connected', tone: 'ok' },
   ended: { text: 'the shell has ended', tone: 'idle' },
   lost: { text: 'connecting again', tone: 'warn' },
@@ -37,15 +39,15 @@ type ShellViewProps = {
   onClose?: () => void;
 };
 
-/** A shell and what can be done with it. It stays for as long as its tab. */
-export function ShellView(props: ShellViewProps) {
-  const { target, number, watched, size = null, isShown, isFirst, font, onFont, onClose } = props;
+/** Shows a shell in an element for as long as its tab is there. */
+function useScreen(props: ShellViewProps) {
+  const { target, number, watched, size = null, isShown, isFirst, font } = props;
   const place = useRef<HTMLDivElement>(null);
   const screen = useRef<ShellScreen>(null);
   const [state, setState] = useState<ShellState>('connecting');
   const [message, setMessage] = useState('');
-  const [isSeeking, setSeeking] = useState(false);
-  const toast = useToast();
+  const connections = useConnections();
+  const isShownNow = useRef(isShown);
   const { sandboxId, token } = target;
   const [cols, rows] = [size?.cols, size?.rows];
   useEffect(() => {
@@ -55,6 +57,8 @@ export function ShellView(props: ShellViewProps) {
       target: { sandboxId, token },
       shell: watched === undefined ? { number: number ?? 1 } : { watched },
       size: cols !== undefined && rows !== undefined ? { cols, rows } : null,
+      isShown: () => isShownNow.current,
+      connections,
       onState(next, why) {
         setState(next);
         setMessage(why);
@@ -62,11 +66,25 @@ export function ShellView(props: ShellViewProps) {
     });
     screen.current = shown;
     return () => shown.close();
-  }, [sandboxId, token, number, watched, cols, rows]);
+  }, [sandboxId, token, number, watched, cols, rows, connections]);
+  useEffect(() => {
+    isShownNow.current = isShown;
+    connections.look();
+  }, [isShown, connections]);
   useEffect(() => {
     if (isShown && isFirst) screen.current?.focus();
   }, [isShown, isFirst]);
   useEffect(() => screen.current?.setFont(font), [font]);
+  return { place, screen, state, message };
+}
+
+/** A shell and what can be done with it. It stays for as long as its tab. */
+export function ShellView(props: ShellViewProps) {
+  const { target, watched, size = null, isShown, onFont, onClose } = props;
+  const { place, screen, state, message } = useScreen(props);
+  const [isSeeking, setSeeking] = useState(false);
+  const toast = useToast();
+  const { sandboxId } = target;
   const share = async () => {
     const shared = screen.current?.shared();
     if (!shared) return;
