@@ -3,7 +3,7 @@
 /** Types of records that are known by name (RFC 1035, 3.2.2; RFC 9460). */
 export const recordType = { A: 1, CNAME: 5, SVCB: 64, HTTPS: 65, ANY: 255, OPT: 41 } as const;
 /** What a server says of a question (RFC 1035, 4.1.1). */
-export const responseCode = { ok: 0, formatError: 1, failure: 2, noSuchName: 3, refused: 5 } as const;
+export const responseCode = { ok: 0, failure: 2, noSuchName: 3, refused: 5 } as const;
 
 const flag = { response: 0x8000, truncated: 0x0200, recursionDesired: 0x0100, recursionAvailable: 0x0080 } as const;
 const headerBytes = 12;
