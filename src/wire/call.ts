@@ -7,6 +7,7 @@ import { isMethod } from '../protocol/wire/method.ts';
 import type { Channel } from './channel.ts';
 import type { CheckedMethod } from './checked.ts';
 import { fromWire } from './error.ts';
+import { isWithinFrame } from './frame.ts';
 import { readToCaller, type ToCaller } from './message.ts';
 import { Wrong } from '../protocol/wire/read.ts';
 
@@ -60,6 +61,8 @@ export function callsOn(channel: Channel, part: string, onClosed: () => void): C
       const [trace, adopt] = [traceparent(), adopter()];
       const id = ++lastId;
       return new Promise((resolve, reject) => {
+        const text = JSON.stringify({ id, call: method.name, args: known, ...(adopt && { trace }) });
+        if (!isWithinFrame(text)) throw new AtollError('too_large', `What ${method.name} is told is too long`);
         const giveUp = (error: unknown) => {
           if (!waiting.delete(id)) return;
           channel.send(JSON.stringify({ id, cancel: true }));
@@ -88,7 +91,7 @@ export function callsOn(channel: Channel, part: string, onClosed: () => void): C
           resolve: value => (end(), resolve(value)),
           reject: error => (end(), reject(error)),
         });
-        channel.send(JSON.stringify({ id, call: method.name, args: known, ...(adopt && { trace }) }));
+        channel.send(text);
       });
     },
   };

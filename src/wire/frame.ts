@@ -4,6 +4,9 @@
  */
 export const frameBytesMax = 64 << 20;
 
+/** Whether the other side takes a message of that length: after one that it does not, it closes the channel for all. */
+export const isWithinFrame = (text: string): boolean => Buffer.byteLength(text) <= frameBytesMax;
+
 /** Length of the text in bytes, and whether a file comes with it, before each message. */
 const headBytes = 5;
 

@@ -6,6 +6,7 @@ import type { Caller } from '../protocol/wire/method.ts';
 import type { Channel } from './channel.ts';
 import type { CheckedMethod } from './checked.ts';
 import { toWire } from './error.ts';
+import { isWithinFrame } from './frame.ts';
 import { type FromCaller, readFromCaller, type ToCaller } from './message.ts';
 import { Wrong } from '../protocol/wire/read.ts';
 
@@ -86,7 +87,11 @@ export function serve(channel: Channel, caller: Caller, served: Served, budget =
   }
 
   function send(message: ToCaller, file?: number): void {
-    channel.send(JSON.stringify(message), file);
+    const text = JSON.stringify(message);
+    if (isWithinFrame(text)) return channel.send(text, file);
+    if (file !== undefined) closeSync(file);
+    const { id } = message;
+    channel.send(JSON.stringify({ id, error: toWire(new AtollError('too_large', 'The answer is too long')) }));
   }
 }
 

@@ -5,6 +5,7 @@ import { AtollError } from '../../src/base/error.ts';
 import { type Span, step, traced } from '../../src/base/telemetry/trace.ts';
 import { method, type MethodTable } from '../../src/protocol/wire/method.ts';
 import { descriptor, mapOf, nothing, optional } from '../../src/protocol/wire/schema.ts';
+import { frameBytesMax } from '../../src/wire/frame.ts';
 import { wiredBySocket, wiredInMemory } from './support/pair.ts';
 
 type Lab = {
@@ -111,6 +112,15 @@ for (const [way, wired] of Object.entries(ways)) {
     test('an answer that its schema refuses is an error, and no answer', async () => {
       using it = start();
       await expect(it.remote.lie()).rejects.toMatchObject({ code: 'internal' });
+    });
+
+    test('a message that is too long for one fails alone, and other calls go on', async () => {
+      using it = start({ ...lab(), echo: async ({ text }) => ({ text: text.repeat(frameBytesMax / 2 ** 20) }) });
+      const other = it.remote.wait().catch((error: AtollError) => error.code);
+      await expect(it.remote.echo({ text: 'x'.repeat(2 ** 20) })).rejects.toMatchObject({ code: 'too_large' });
+      await expect(it.remote.echo({ text: 'x'.repeat(frameBytesMax) })).rejects.toMatchObject({ code: 'too_large' });
+      expect(await other).toBe('deadline_exceeded');
+      expect(await it.remote.count(1)).toBe(101);
     });
 
     test('a call of somebody else’s method is refused', async () => {
