@@ -63,7 +63,14 @@ export function layerExchange(layers: Layers, dir: string, cache: Pick<LayerCach
       const timer = setTimeout(() => void end(writeId, 'drop').catch(() => {}), writeTimeoutMs);
       timer.unref();
       writes.set(writeId, { end: resolve, ended, timer });
-      return { writeId, descriptor: await opened.promise };
+      try {
+        return { writeId, descriptor: await opened.promise };
+      } catch (error) {
+        // Nobody hears its ID, and so nobody ends it.
+        writes.delete(writeId);
+        clearTimeout(timer);
+        throw error;
+      }
     },
     keepWrite: writeId => end(writeId, 'keep'),
     dropWrite: writeId => end(writeId, 'drop'),
