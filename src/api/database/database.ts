@@ -52,8 +52,9 @@ export function connectStore(location: StoreLocation): Store {
       },
     };
   }
-  const db = new Kysely<Tables>({ dialect: connectPostgres(location.url) });
-  const watch = new ChangeWatch(location.url);
+  const { dialect, newestTimeline } = connectPostgres(location.url);
+  const db = new Kysely<Tables>({ dialect });
+  const watch = new ChangeWatch(location.url, newestTimeline);
   return {
     kind: 'postgres',
     db,

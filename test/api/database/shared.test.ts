@@ -1,13 +1,16 @@
 import { expect, setDefaultTimeout } from 'bun:test';
 import { sql } from 'kysely';
 import { openShared } from '../../../src/api/installation/control.ts';
+import type { Db } from '../../../src/api/database/db.ts';
+import { connectToPrimary, type Timeline } from '../../../src/api/database/postgres/primary.ts';
+import { ChangeWatch } from '../../../src/api/database/postgres/watch.ts';
 import { openStore } from '../../../src/api/database/database.ts';
 import { tablesInOrder } from '../../../src/api/database/table-order.ts';
 import { startReplica } from '../../../src/api/replica/rules/replica.ts';
 import { correctClock, readClock } from '../../../src/api/database/clock.ts';
 import { findSandbox } from '../../../src/api/sandbox/store/read.ts';
 import { testUnless } from '../../support/skip.ts';
-import { Platform } from '../platform.ts';
+import { Platform, until } from '../platform.ts';
 import { PostgresCluster, postgresPrograms } from '../postgres.ts';
 
 // Control processes on one database: who may not start beside the others, and what the next release may do to the
@@ -129,3 +132,52 @@ onPostgres('this release works on while the next one has expanded the schema', a
     expect((await platform.call('DELETE', `/sandboxes/${id}`)).status).toBe(204);
   expect(platform.logged).toEqual([]);
 });
+
+onPostgres(
+  'who hears of changes keeps nothing from another history of the database, and hears of no server that was left',
+  async () => {
+    await using cluster = await PostgresCluster.start(programs ?? '');
+    const location = await cluster.newDatabase();
+    await using store = await openStore(location);
+    const { url } = location.kind === 'postgres' ? location : { url: '' };
+    const { timeline: present } = await connectToPrimary(url, {}).then(async asked => {
+      await asked[Symbol.asyncDispose]();
+      return asked;
+    });
+    let read: Timeline | null = null;
+    const watch = new ChangeWatch(url, () => read);
+    let looks = 0;
+    watch.onSandboxes(changed => (looks += changed === null ? 1 : 0));
+    const isQuiet = () => !watch.changedElsewhere() && !watch.changedElsewhere();
+    try {
+      // Before anything was read nobody knows of which history it will be.
+      await until(() => looks === 1);
+      expect(isQuiet()).toBe(false);
+      read = present;
+      expect([watch.changedElsewhere(), watch.changedElsewhere(), looks]).toEqual([true, false, 2]);
+      // What is read is of a server that this one was promoted after: nobody tells of changes there.
+      read = { ...present, timeline: present.timeline - 1 };
+      for (let i = 0; i < 3; i++) expect(watch.changedElsewhere()).toBe(true);
+      read = present;
+      expect([watch.changedElsewhere(), watch.changedElsewhere(), looks]).toEqual([true, false, 4]);
+      // Another one was promoted.
+      read = { ...present, timeline: present.timeline + 1 };
+      for (let i = 0; i < 3; i++) expect(watch.changedElsewhere()).toBe(true);
+      await until(async () => (await watchers(store.db)) === 0);
+      for (let i = 0; i < 3; i++) expect(watch.changedElsewhere()).toBe(true);
+      read = present;
+      await until(isQuiet);
+      expect(await watchers(store.db)).toBe(1);
+    } finally {
+      await watch.close();
+    }
+  },
+);
+
+/** Connections that hear of changes, but for the store's own. */
+async function watchers(db: Db): Promise<number> {
+  const { rows } = await sql<{ count: string }>`
+    select count(*) as count from pg_stat_activity where application_name = 'atoll watch' and datname = current_database()
+  `.execute(db);
+  return Number(rows[0]?.count) - 1;
+}

@@ -2,7 +2,7 @@ import { PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'ky
 import type { Dialect } from 'kysely';
 import pg from 'pg';
 import { PostgresDriver } from './driver.ts';
-import { Primary } from './primary.ts';
+import { Primary, type Timeline } from './primary.ts';
 
 /** Connections one process holds at most. */
 const connectionsMax = 10;
@@ -12,12 +12,15 @@ const statementTimeoutMs = 30_000;
 const answerTimeoutMs = statementTimeoutMs + 5_000;
 const connectTimeoutMs = 10_000;
 
+/** The dialect, and the newest history that its connections have led to; null before the first one. */
+type PostgresConnection = { dialect: Dialect; newestTimeline(): Timeline | null };
+
 /**
  * Kysely's PostgreSQL dialect on `pg`. Bun's own client is as fast, but gives 64-bit integers as text with no way to
  * say otherwise and cannot `LISTEN`; `pg` is what Kysely's dialect is made and tested for. `url` may name several
  * servers, of which one takes changes.
  */
-export function connectPostgres(url: string): Dialect {
+export function connectPostgres(url: string): PostgresConnection {
   const primary = new Primary(url, {
     max: connectionsMax,
     statement_timeout: statementTimeoutMs,
@@ -29,12 +32,13 @@ export function connectPostgres(url: string): Dialect {
     application_name: 'atoll',
     types: { getTypeParser: typeParser },
   });
-  return {
+  const dialect: Dialect = {
     createAdapter: () => new PostgresAdapter(),
     createDriver: () => new PostgresDriver(primary),
     createIntrospector: db => new PostgresIntrospector(db),
     createQueryCompiler: () => new PostgresQueryCompiler(),
   };
+  return { dialect, newestTimeline: () => primary.newest };
 }
 
 /** 64-bit integers as numbers: no value of the schema passes 2^53. */

@@ -57,6 +57,11 @@ export class Primary {
     }
   }
 
+  /** The newest timeline that a connection has led to. */
+  get newest(): Timeline | null {
+    return this.#newest;
+  }
+
   /** The timeline that a connection is on: its server's for as long as the connection lasts. */
   timelineOf(client: pg.PoolClient): Timeline | null {
     return this.#timelines.get(client) ?? null;
@@ -116,7 +121,8 @@ export class Primary {
 
 const leftBehind = 'it is on an older timeline: another server was promoted since';
 
-function isLeft(found: Timeline, newest: Timeline | null): boolean {
+/** Whether a server is on a timeline that was left for a newer one. */
+export function isLeft(found: Timeline, newest: Timeline | null): boolean {
   return newest !== null && found.systemId === newest.systemId && found.timeline < newest.timeline;
 }
 
@@ -145,13 +151,17 @@ async function primaryAmong(places: readonly string[], newest: Timeline | null):
   throw new Error(`none of ${places.length} servers takes changes (${reasons.join('; ')})`);
 }
 
-/** A connection beside the pool to the server that takes changes, of those that `url` names. */
+/**
+ * A connection beside the pool to the server that takes changes, of those that `url` names. Where `newest` is known,
+ * none of a timeline that was left for that.
+ */
 export async function connectToPrimary(
   url: string,
   settings: pg.ClientConfig,
+  newest: Timeline | null = null,
 ): Promise<{ client: pg.Client; timeline: Timeline } & AsyncDisposable> {
   const places = hostsOf(url);
-  const place = await primaryAmong(places, null);
+  const place = await primaryAmong(places, newest);
   return connectedTo(place, { ...settings, ...(places.length > 1 && { connectionTimeoutMillis: oneOfSeveralMs }) });
 }
 

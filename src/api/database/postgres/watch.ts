@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { credentialChannel } from '../migrations/first/credential-changes.ts';
 import { sandboxChannel } from '../migrations/first/replicas.ts';
-import { connectToPrimary } from './primary.ts';
+import { connectToPrimary, isLeft, type Timeline } from './primary.ts';
 
 const reconnectMs = 1_000;
 /** A server that has said nothing for so long is asked whether it is there, and has as long for its answer, ms. */
@@ -14,26 +14,34 @@ export type SandboxListener = (sandboxIds: ReadonlySet<string> | null) => void;
 
 /**
  * Hears of changes to keys, teams and sandboxes, whoever makes them. Without connection every answer is
- * "changed": nothing is kept that might be revoked.
+ * "changed": nothing is kept that might be revoked. So it is while the connection leads to another history of the
+ * database than `newest`, that of the connections by which it is read: there others are told.
  */
 export class ChangeWatch {
   readonly #url: string;
+  readonly #newest: () => Timeline | null;
   #client: pg.Client | null = null;
+  /** The history that the connection leads to. */
+  #timeline: Timeline | null = null;
+  /** The history of which changes were told so far. */
+  #known: Timeline | null = null;
   #listening = false;
   #credentialsChanged = true;
   #closed = false;
   #sandboxListener: SandboxListener | null = null;
   #sandboxes = new Set<string>();
 
-  constructor(url: string) {
+  constructor(url: string, newest: () => Timeline | null) {
     this.#url = url;
+    this.#newest = newest;
     void this.#connect();
   }
 
   /** True once after each change of keys and teams. */
   changedElsewhere(): boolean {
+    this.#notice();
     const changed = this.#credentialsChanged;
-    if (this.#listening) this.#credentialsChanged = false;
+    if (this.#listening && isSame(this.#timeline, this.#known)) this.#credentialsChanged = false;
     return changed;
   }
 
@@ -49,6 +57,16 @@ export class ChangeWatch {
     this.#closed = true;
     this.#sandboxListener = null;
     await this.#client?.end();
+  }
+
+  /** Where the history is another one anything may be different; a server that was left for it tells nothing of it. */
+  #notice(): void {
+    const newest = this.#newest();
+    if (newest === null || isSame(newest, this.#known)) return;
+    this.#known = newest;
+    this.#credentialsChanged = true;
+    this.#sandboxListener?.(null);
+    if (this.#timeline && isLeft(this.#timeline, newest)) void this.#client?.end().catch(() => {});
   }
 
   #heard({ channel, payload = '' }: pg.Notification): void {
@@ -74,19 +92,24 @@ export class ChangeWatch {
       isOver = true;
       clearInterval(asking);
       this.#client = null;
+      this.#timeline = null;
       this.#listening = false;
       this.#credentialsChanged = true;
       if (!this.#closed) setTimeout(() => void this.#connect(), reconnectMs).unref();
     };
     try {
       const settings = { application_name: 'atoll watch', keepAlive: true, query_timeout: silenceMs };
-      const { client } = await connectToPrimary(this.#url, settings);
+      const { client, timeline } = await connectToPrimary(this.#url, settings, this.#newest());
       client.on('end', over);
-      if (this.#closed) return void (await client.end());
+      if (this.#closed || isLeft(timeline, this.#newest())) return void (await client.end());
       this.#client = client;
+      this.#timeline = timeline;
       client.on('notification', notification => this.#heard(notification));
       const leave = () => void client.end().catch(() => {});
-      asking = setInterval(() => void client.query('select 1').catch(leave), silenceMs);
+      asking = setInterval(() => {
+        this.#notice();
+        void client.query('select 1').catch(leave);
+      }, silenceMs);
       asking.unref();
       await client.query(`listen ${credentialChannel}; listen ${sandboxChannel}`);
       this.#listening = true;
@@ -98,3 +121,6 @@ export class ChangeWatch {
     }
   }
 }
+
+const isSame = (one: Timeline | null, other: Timeline | null): boolean =>
+  one?.systemId === other?.systemId && one?.timeline === other?.timeline;
