@@ -9,7 +9,9 @@ import type { DurableSnapshots } from '../../../src/api/blob/rules/snapshots.ts'
 import { forkSandbox } from '../../../src/api/sandbox/workflows/fork.ts';
 import { findTeam } from '../../../src/api/team/store/team.ts';
 import { forgetNode } from '../../../src/api/cluster/rules/forget.ts';
-import { deleteClusterNode } from '../../../src/api/cluster/store/nodes.ts';
+import { deleteClusterNode, putClusterNode } from '../../../src/api/cluster/store/nodes.ts';
+import type { SandboxDirectory } from '../../../src/api/sandbox/directory/directory.ts';
+import { findSandboxOfAnyTeam } from '../../../src/api/sandbox/store/read.ts';
 import { until } from '../platform.ts';
 import { type FakeCluster, startFakeCluster } from '../support/fake-cluster.ts';
 
@@ -159,6 +161,42 @@ postgresTest('a row that stayed on a machine that was taken out goes, whatever w
   }
   await until(async () => (await db.selectFrom('sandboxes').select(['sandbox_id', 'state']).execute()).length === 0);
 });
+
+postgresTest(
+  'who was cut short while a machine was taken out asks again, and what is moved is settled elsewhere',
+  async () => {
+    await using cluster = await startFakeCluster(programs ?? '', { controls: 1, machines: [size, size] });
+    const { parts } = cluster.apis[0] ?? {};
+    if (!parts) throw new Error('there is a control process');
+    const { db } = parts;
+    const { made } = await storm(cluster, 6);
+    // A machine that is out of reach.
+    const row = { nodeId: 'away', address: '203.0.113.9:3010', certificates: [], renewAtUs: 0, joinedAtUs: 0 };
+    await putClusterNode(db, row, null);
+    const [moving = '', stored = ''] = made;
+    await db.updateTable('sandboxes').set({ node_id: 'away', state: 'paused', kept: 'memory' }).execute();
+    await db.updateTable('sandboxes').set({ durability: 'cluster' }).where('sandbox_id', '=', stored).execute();
+    const isMoving = { state: 'moving', kept: null, replica_id: parts.busy.replicaId } as const;
+    const execution = await findSandboxOfAnyTeam(db, moving);
+    const left = async () => (await db.selectFrom('sandboxes').select('sandbox_id').execute()).length;
+    await parts.busy.while(execution?.executionId ?? '', async () => {
+      await db.updateTable('sandboxes').set(isMoving).where('sandbox_id', '=', moving).execute();
+      let closed = 0;
+      const close = () => {
+        if (++closed === 2) throw new Error('the process ends');
+      };
+      const failing = { ...parts, directory: { close } as unknown as SandboxDirectory };
+      await expect(forgetNode(failing, 'away')).rejects.toThrow('the process ends');
+      expect(await left()).toBe(4);
+      expect(await forgetNode(parts, 'away')).toEqual({ lost: 2, stored: 1 });
+      expect(await left()).toBe(2);
+    });
+    await expect(forgetNode(parts, 'away')).rejects.toMatchObject({ code: 'not_found' });
+    // Neither machine has it.
+    await until(async () => (await left()) === 1);
+    expect(await findSandboxOfAnyTeam(db, stored)).toMatchObject({ state: 'paused', durability: 'cluster' });
+  },
+);
 
 postgresTest('a fork that is made elsewhere, because its source has no room, has an ID of its own', async () => {
   const memory = { architecture: 'x64', kernel: '6.1', criu: '4.0', cpuFlags: [], agent: 'a' };

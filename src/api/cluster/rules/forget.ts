@@ -9,7 +9,7 @@ import { sandboxesOn } from '../../sandbox/store/read.ts';
 import { cancelResume } from '../../sandbox/store/resume.ts';
 import { deleteSandbox } from '../../sandbox/store/state.ts';
 import { forgetVolumeRemovalsOn } from '../../volume/store/removals.ts';
-import { deleteClusterNode, lockClusterNode } from '../store/nodes.ts';
+import { deleteClusterNode, giveUpNode, lockClusterNode } from '../store/nodes.ts';
 import type { Authority } from './authority.ts';
 import { requireCluster } from './join.ts';
 import type { Machines } from './machines.ts';
@@ -25,48 +25,60 @@ export type ForgetDeps = {
 
 /**
  * Forgets a machine for good: its certificate is worth nothing any more, and every sandbox that is on it, running or
- * paused, is lost, but for those whose pause is in the store: these go on elsewhere, and so do builds. Errors:
- * `not_found`; `conflict` while it is in reach and has sandboxes, which can be moved or ended.
+ * paused, is lost, but for those whose pause is in the store: these go on elsewhere, and so do builds. What becomes of
+ * one that is moved is settled with the other machine. The machine itself goes last: who is cut short asks again.
+ * Errors: `not_found`; `conflict` while it is in reach and has sandboxes, which can be moved or ended.
  */
 export async function forgetNode(deps: ForgetDeps, nodeId: string): Promise<{ lost: number; stored: number }> {
   requireCluster(deps.authority);
-  const { db, directory } = deps;
-  const left = await inTransaction(db, db => takeOut(db, nodeId, deps.machines));
-  const stored: SandboxFacts[] = [];
-  for (const sandbox of left) {
-    const kept = await keptElsewhere(deps, sandbox);
-    if (kept) {
-      stored.push(kept);
-      continue;
-    }
-    directory.close(sandbox);
-    await deleteSandbox(db, sandbox, sandboxStates, { reason: 'lost', atUs: deps.clock() });
+  const { db, machines } = deps;
+  let lost = 0;
+  // Each round leaves less: nothing comes to a machine that is given up.
+  for (;;) {
+    const { left, stored, isOut } = await inTransaction(db, db => takeOut(db, nodeId, machines));
+    if (isOut) return { lost, stored };
+    for (const sandbox of left) if (await loseOrKeep(deps, sandbox)) lost++;
   }
-  return { lost: left.length - stored.length, stored: stored.length };
 }
 
-/** Removes a machine, and answers what is on it: no other sandbox comes there, as each asks for the machine's row. */
-async function takeOut(db: Db, nodeId: string, machines: Machines | null): Promise<SandboxFacts[]> {
+/**
+ * Removes a machine that nothing is on which would be lost. No other sandbox comes to one that is there still, as each
+ * asks for the machine's row.
+ */
+async function takeOut(
+  db: Db,
+  nodeId: string,
+  machines: Machines | null,
+): Promise<{ left: SandboxFacts[]; stored: number; isOut: boolean }> {
   if (!(await lockClusterNode(db, nodeId))) throw new AtollError('not_found', `Node "${nodeId}" was not found`);
-  const left = (await sandboxesOn(db, nodeId, sandboxStates)).filter(sandbox => sandbox.nodeId === nodeId);
-  if (left.length > 0 && machines?.usable().some(({ node }) => node.nodeId === nodeId))
+  const there = (await sandboxesOn(db, nodeId, sandboxStates)).filter(sandbox => sandbox.nodeId === nodeId);
+  if (there.length > 0 && machines?.usable().some(({ node }) => node.nodeId === nodeId))
     throw new AtollError(
       'conflict',
-      `Node "${nodeId}" is in reach and has ${left.length} sandboxes: end them, or stop the machine first`,
+      `Node "${nodeId}" is in reach and has ${there.length} sandboxes: end them, or stop the machine first`,
     );
+  const left = there.filter(sandbox => sandbox.state !== 'moving' && !isStored(sandbox));
+  const stored = there.filter(isStored).length;
+  if (left.length > 0) {
+    await giveUpNode(db, nodeId);
+    return { left, stored, isOut: false };
+  }
   await deleteClusterNode(db, nodeId);
   await forgetVolumeRemovalsOn(db, nodeId);
-  return left;
+  return { left, stored, isOut: true };
 }
 
-/** The sandbox as paused, where what it has kept is in the store: a resume that was under way ends with the machine. */
-async function keptElsewhere({ db, directory }: ForgetDeps, sandbox: SandboxFacts): Promise<SandboxFacts | null> {
-  if (sandbox.durability !== 'cluster') return null;
-  // What becomes of one that is moved is settled with the other machine.
-  if (sandbox.state === 'paused' || sandbox.state === 'moving') return sandbox;
-  const { nextExecutionId } = sandbox;
-  if (sandbox.state !== 'resuming' || nextExecutionId === null) return null;
-  const paused = await cancelResume(db, { ...sandbox, nextExecutionId });
-  if (paused) directory.apply(paused);
-  return paused;
+const isStored = ({ state, durability }: SandboxFacts) => state === 'paused' && durability === 'cluster';
+
+/** True where it is lost. A resume of what is in the store ends with the machine. */
+async function loseOrKeep({ clock, db, directory }: ForgetDeps, sandbox: SandboxFacts): Promise<boolean> {
+  const { state, durability, nextExecutionId } = sandbox;
+  if (state === 'resuming' && durability === 'cluster' && nextExecutionId !== null) {
+    const paused = await cancelResume(db, { ...sandbox, nextExecutionId });
+    if (paused) directory.apply(paused);
+    return false;
+  }
+  if (!(await deleteSandbox(db, sandbox, [state], { reason: 'lost', atUs: clock() }))) return false;
+  directory.close(sandbox);
+  return true;
 }

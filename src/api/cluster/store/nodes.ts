@@ -128,6 +128,11 @@ export async function giveUpNodes(db: Db, beforeUs: number): Promise<string[]> {
   return rows.map(row => row.node_id);
 }
 
+/** Gives up one machine: nothing comes there any more. */
+export async function giveUpNode(db: Db, nodeId: string): Promise<void> {
+  await db.updateTable('cluster_nodes').set({ given_up: 1 }).where('node_id', '=', nodeId).execute();
+}
+
 /** Whether a machine has joined, which stays so until the transaction ends. */
 export async function lockClusterNode(db: Db, nodeId: string): Promise<boolean> {
   const query = db.selectFrom('cluster_nodes').select('node_id').where('node_id', '=', nodeId);

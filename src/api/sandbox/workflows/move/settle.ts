@@ -84,11 +84,7 @@ async function finishBegun(
 
 /** Lets a sandbox that no other machine has run where it was. Null where it is gone, or somebody else's by now. */
 async function goBack(deps: SettleMoveDeps, sandbox: SandboxRecord): Promise<SandboxRecord | null> {
-  const { db, clock } = deps;
   const { sandboxId, executionId, nodeId, nextNodeId, nextExecutionId } = sandbox;
-  const isStored = sandbox.durability === 'cluster';
-  // Its machine does not run it any more, and does not come back with it; what is in the store is there.
-  if (isStored && (await isGone(db, nodeId))) return finishPause(db, sandbox, { kept: 'memory' }, clock(), 'cluster');
   if (await isForgotten(deps, nodeId)) return lose(deps, sandbox);
   const node = deps.nodes.get(nodeId);
   if (nextNodeId === nodeId && nextExecutionId !== null) {
@@ -101,7 +97,6 @@ async function goBack(deps: SettleMoveDeps, sandbox: SandboxRecord): Promise<San
   if (paused) return runAgain(deps, sandbox, node, paused);
   // One that its node has set aside is not gone: an operator decides.
   if ((await node.listSetAside()).some(listed => listed.sandboxId === sandboxId)) return null;
-  if (isStored) return finishPause(db, sandbox, { kept: 'memory' }, clock(), 'cluster');
   return lose(deps, sandbox);
 }
 
