@@ -92,7 +92,7 @@ const withAccounts: WithAccounts = async use => {
 
 const commands: Command[] = [
   upCommand(settings, environment, manager),
-  ...roleCommands(settings, environment),
+  ...roleCommands(settings, environment, manager),
   stopCommand(ownInstallation(settings)),
   downCommand(ownInstallation(settings)),
   ...serviceCommands(serviceControl(environment, ownInstallation(settings))),

@@ -1,25 +1,42 @@
-import { AtollError } from '../base/error.ts';
+import { AtollError, type ErrorCode } from '../base/error.ts';
 import type { Terminal } from '../cli/terminal/command.ts';
+import { type ServiceManager, serviceManager } from './systemd/notify.ts';
+import { refusedExitCode } from './systemd/unit.ts';
 
 /** Conventional exit code for "ended by SIGINT", when it comes before the platform serves. */
-export const interruptedExitCode = 130;
+const interruptedExitCode = 130;
 
 /**
  * Longest time for requests in flight and standby sandboxes to end, milliseconds; the next start cleans up the rest.
  */
 const stopTimeoutMs = 30_000;
 
-/** Runs in the foreground what `start` starts, until a signal stops it or it fails. Answers the exit code. */
+/** Codes of starts that would be refused again: trying once more is no use. A port, say, may be free soon. */
+const lastingCodes: readonly ErrorCode[] = ['invalid', 'precondition', 'unimplemented'];
+
+/** What runs in the foreground. `serving`: what it does, for the status that a service manager shows. */
+type Running = AsyncDisposable & { failed: Promise<never>; serving: string };
+
+/**
+ * Runs in the foreground what `start` starts, until a signal stops it or it fails. Answers the exit code. `service`:
+ * the command, and the service manager that has started it; absent where nobody is to be notified.
+ */
 export async function runUntilStopped(
   terminal: Terminal,
-  start: (signal: AbortSignal) => Promise<AsyncDisposable & { failed: Promise<never> }>,
+  start: (signal: AbortSignal, manager: ServiceManager) => Promise<Running>,
+  service?: { command: string; manager: ServiceManager },
 ): Promise<number> {
   const stop = stopSignal();
+  const manager = service?.manager ?? serviceManager({});
   try {
-    await using running = await start(stop.signal);
+    await using running = await start(stop.signal, manager);
+    manager.notify('READY=1', `STATUS=${running.serving}`);
+    using _ = keepNotifying(manager);
     await Promise.race([stop.asked, running.failed]);
+    manager.notify('STOPPING=1', 'STATUS=Stopping; sandboxes run on');
     beginStopping(terminal);
   } catch (error) {
+    if (service) return failedUnder(service, error, stop.signal, terminal);
     if (!stop.signal.aborted) throw error;
     terminal.err('Interrupted.\n');
     return interruptedExitCode;
@@ -27,8 +44,29 @@ export async function runUntilStopped(
   return 0;
 }
 
+/** Says why in the manager's status, and by the exit code whether another try makes sense. */
+function failedUnder(
+  { command, manager }: { command: string; manager: ServiceManager },
+  error: unknown,
+  signal: AbortSignal,
+  terminal: Terminal,
+): number {
+  if (signal.aborted) return 0;
+  if (!(error instanceof AtollError)) throw error;
+  manager.notify(`STATUS=${error.message.split('\n')[0]}`);
+  terminal.err(`atoll ${command}: ${error.message}\n`);
+  return lastingCodes.includes(error.code) ? refusedExitCode : 1;
+}
+
+/** Notifies the service manager's watchdog that this event loop turns, until it is disposed of. */
+function keepNotifying({ watchdogMs, notify }: ServiceManager): Disposable {
+  if (watchdogMs === undefined) return { [Symbol.dispose]() {} };
+  const timer = setInterval(() => notify('WATCHDOG=1'), watchdogMs / 3);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
 /** Says that the platform stops, and ends this process where that takes too long. */
-export function beginStopping(terminal: Pick<Terminal, 'err'>): void {
+function beginStopping(terminal: Pick<Terminal, 'err'>): void {
   setTimeout(() => {
     terminal.err(`The platform did not stop within ${stopTimeoutMs / 1000} s and is ended. Sandboxes run on.\n`);
     process.exit(1);
@@ -37,7 +75,7 @@ export function beginStopping(terminal: Pick<Terminal, 'err'>): void {
 }
 
 /** SIGINT, SIGTERM and SIGHUP ask for a clean stop. A second Ctrl-C is an impatient person; `down` may ask twice. */
-export function stopSignal(): { asked: Promise<void>; signal: AbortSignal } {
+function stopSignal(): { asked: Promise<void>; signal: AbortSignal } {
   const controller = new AbortController();
   const asked = Promise.withResolvers<void>();
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

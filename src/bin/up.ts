@@ -1,15 +1,13 @@
-import { AtollError, type ErrorCode } from '../base/error.ts';
 import { createLog } from '../base/telemetry/log.ts';
 import { parseArguments } from '../cli/terminal/arguments.ts';
-import type { Command, Terminal } from '../cli/terminal/command.ts';
+import type { Command } from '../cli/terminal/command.ts';
 import { withProgress } from '../cli/terminal/progress.ts';
 import { type Welcome, welcomeText } from '../cli/operator/welcome.ts';
 import { apiKeyFile } from '../api/installation/data-directory.ts';
 import { recordInstance } from './platform/instance.ts';
 import type { Platform } from './platform/platform.ts';
-import { type ServiceManager, serviceManager } from './systemd/notify.ts';
-import { refusedExitCode } from './systemd/unit.ts';
-import { beginStopping, interruptedExitCode, stopSignal } from './until-stopped.ts';
+import type { ServiceManager } from './systemd/notify.ts';
+import { runUntilStopped } from './until-stopped.ts';
 import { plainTextWarning } from './settings/plain-text.ts';
 import { isWildcard, type Settings } from './settings/settings.ts';
 
@@ -32,63 +30,36 @@ export function upCommand(
         service: { type: 'boolean' },
         'accept-database': { type: 'boolean' },
       });
-      const stop = stopSignal();
-      const manager = values.service ? managed : serviceManager({});
-      try {
-        const own = settings();
-        const log = createLog(own.logLevel, terminal.err);
-        const { startPlatform } = await import('./platform/platform.ts');
-        await using platform = await withProgress(terminal, 'Making the base template', onPhase =>
-          startPlatform({
-            settings: own,
-            log,
-            environment,
-            onPhase(phase) {
-              manager.notify(`STATUS=Making the base template: ${phase}`);
-              onPhase(phase);
-            },
-            acceptDatabase: values['accept-database'] ?? false,
-            signal: stop.signal,
-          }),
-        );
-        terminal.err(plainTextWarning(own) ?? '');
-        const about = aboutOf(own, platform);
-        recordInstance(own.dataDir, about.url);
-        const json = `${JSON.stringify({ ...about, pid: process.pid })}\n`;
-        terminal.out(values.service ? `Atoll serves ${about.url}\n` : values.json ? json : welcomeText(about));
-        manager.notify('READY=1', `STATUS=Serving ${about.url}`);
-        using _ = keepNotifying(manager);
-        await Promise.race([stop.asked, platform.failed]);
-        manager.notify('STOPPING=1', 'STATUS=Stopping; sandboxes run on');
-        beginStopping(terminal);
-      } catch (error) {
-        if (values.service) return failedUnder(manager, error, stop.signal, terminal);
-        if (!stop.signal.aborted) throw error;
-        terminal.err('Interrupted.\n');
-        return interruptedExitCode;
-      }
-      return 0;
+      return runUntilStopped(
+        terminal,
+        async (signal, manager) => {
+          const own = settings();
+          const log = createLog(own.logLevel, terminal.err);
+          const { startPlatform } = await import('./platform/platform.ts');
+          const platform = await withProgress(terminal, 'Making the base template', onPhase =>
+            startPlatform({
+              settings: own,
+              log,
+              environment,
+              onPhase(phase) {
+                manager.notify(`STATUS=Making the base template: ${phase}`);
+                onPhase(phase);
+              },
+              acceptDatabase: values['accept-database'] ?? false,
+              signal,
+            }),
+          );
+          terminal.err(plainTextWarning(own) ?? '');
+          const about = aboutOf(own, platform);
+          recordInstance(own.dataDir, about.url);
+          const json = `${JSON.stringify({ ...about, pid: process.pid })}\n`;
+          terminal.out(values.service ? `Atoll serves ${about.url}\n` : values.json ? json : welcomeText(about));
+          return { ...platform, serving: `Serving ${about.url}` };
+        },
+        values.service ? { command: 'up', manager: managed } : undefined,
+      );
     },
   };
-}
-
-/** Codes of starts that would be refused again: trying once more is no use. A port, say, may be free soon. */
-const lastingCodes: readonly ErrorCode[] = ['invalid', 'precondition', 'unimplemented'];
-
-/** Says why in the manager's status, and by the exit code whether another try makes sense. */
-function failedUnder(manager: ServiceManager, error: unknown, signal: AbortSignal, terminal: Terminal): number {
-  if (signal.aborted) return 0;
-  if (!(error instanceof AtollError)) throw error;
-  manager.notify(`STATUS=${error.message.split('\n')[0]}`);
-  terminal.err(`atoll up: ${error.message}\n`);
-  return lastingCodes.includes(error.code) ? refusedExitCode : 1;
-}
-
-/** Notifies the service manager's watchdog that this event loop turns, until it is disposed of. */
-function keepNotifying({ watchdogMs, notify }: ServiceManager): Disposable {
-  if (watchdogMs === undefined) return { [Symbol.dispose]() {} };
-  const timer = setInterval(() => notify('WATCHDOG=1'), watchdogMs / 3);
-  return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
 /** What is said of a platform that serves. */

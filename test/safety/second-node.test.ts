@@ -2,8 +2,10 @@ import { afterAll, expect, test } from 'bun:test';
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { newJoinToken } from '../../src/base/crypto/join-proof.ts';
-import { recordInstance } from '../../src/bin/platform/instance.ts';
+import { joinProof, newJoinToken } from '../../src/base/crypto/join-proof.ts';
+import { joinBefore } from '../../src/bin/cluster/machine.ts';
+import { forgetInstance, recordInstance } from '../../src/bin/platform/instance.ts';
+import { readSettings } from '../../src/bin/settings/settings.ts';
 import { claimInstallation } from '../../src/node/installation.ts';
 import { atoll } from './support/directory.ts';
 
@@ -60,3 +62,48 @@ test('a node joins when it has claimed its directory, and not before', async () 
   expect((await atoll(refused.env, 'down')).exitCode).toBe(0);
   expect(existsSync(claim.runDir)).toBe(false);
 }, 120_000);
+
+test('a machine joins before its service is there, and again by another invitation, but not while it runs', async () => {
+  const dataDir = mkdtempSync(join(folder, 'service-'));
+  const settings = readSettings({ ATOLL_DATA_DIR: dataDir, ATOLL_NODE_ADDRESS: '127.0.0.1:1' });
+  const token = newJoinToken();
+  let joins = 0;
+  using control = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch() {
+      joins++;
+      const proof = joinProof(token.key, 'control', [token.tokenId, 'certificate', 'authority']);
+      return Response.json({ certificate: 'certificate', authority: 'authority', proof }, { status: 201 });
+    },
+  });
+  const invitation = { control: control.url.href, token: token.text };
+  await expect(joinBefore(readSettings({ ATOLL_DATA_DIR: dataDir }), invitation)).rejects.toThrow('ATOLL_NODE_ADDRESS');
+  await expect(joinBefore(settings, undefined)).rejects.toThrow('has not joined a cluster');
+  await joinBefore(settings, invitation);
+  await joinBefore(settings, undefined);
+  recordInstance(dataDir);
+  await expect(joinBefore(settings, invitation)).rejects.toMatchObject({ code: 'conflict' });
+  await joinBefore(settings, undefined);
+  forgetInstance(dataDir);
+  expect({ joins, hasJoined: existsSync(join(dataDir, 'cluster-identity')) }).toEqual({ joins: 1, hasJoined: true });
+  const { release, unlock } = claimInstallation(dataDir);
+  release();
+  unlock();
+});
+
+test('services of a cluster that would be refused again say so by their exit code', async () => {
+  const env = { ...process.env, ATOLL_DATA_DIR: join(folder, 'refused') };
+  const refused = [
+    [['control'], 'ATOLL_DATABASE_URL'],
+    [['node'], 'ATOLL_NODE_ADDRESS'],
+  ] as const;
+  for (const [[role], said] of refused)
+    expect(await atoll(env, role, '--service')).toMatchObject({ exitCode: 78, stderr: expect.stringContaining(said) });
+  for (const args of [
+    ['--role', 'edge'],
+    ['--token', 'x'],
+    ['--role', 'control', '--control', 'x', '--token', 'y'],
+  ])
+    expect(await atoll(env, 'install', ...args)).toMatchObject({ exitCode: 1 });
+});

@@ -93,7 +93,10 @@ test('a package takes its services with it, whatever they are called and run, or
   const said = 'echo "$ATOLL_DATA_DIR: atoll $*"; [ "$ATOLL_DATA_DIR" != "$BROKEN" ]';
   writeFileSync(join(programs!, 'atoll'), `#!/bin/sh\n${said}`, { mode: 0o755 });
   const addUnit = (name: string, program: string, dataDir: string) =>
-    writeFileSync(join(units!, `${name}.service`), unitText({ program, dataDir, namesDataDir: true }));
+    writeFileSync(
+      join(units!, `${name}.service`),
+      unitText({ program, role: 'platform', dataDir, namesDataDir: true }),
+    );
   addUnit('atoll', '/usr/lib/atoll/bin/atoll', '/srv/a');
   addUnit('beta', '/usr/lib/atoll/bin/atoll', '/srv/b | c');
   addUnit('checkout', '/srv/checkout/bin/atoll', '/srv/checkout/data');
@@ -164,6 +167,7 @@ test('a package restarts services whose database stays as it is, and is installe
   for (const path of [programs!, units!]) mkdirSync(path);
   const answers = [
     'case $ATOLL_DATA_DIR in',
+    '/srv/control) exit 1 ;;',
     '/srv/newer) echo "the schema is of a newer version" >&2; exit 1 ;;',
     `/srv/changed) echo '${JSON.stringify({ pending: ['0099'] }, null, 2)}' ;;`,
     `*) echo '${JSON.stringify({ pending: [] }, null, 2)}' ;;`,
@@ -173,10 +177,18 @@ test('a package restarts services whose database stays as it is, and is installe
   const systemctl =
     '#!/bin/sh\necho "systemctl $*"\n[ "$*" != "restart fails.service" ] && [ "$3" != stopped.service ]';
   writeFileSync(join(programs!, 'systemctl'), systemctl, { mode: 0o755 });
-  for (const name of ['changed', 'fails', 'newer', 'same', 'stopped'])
+  // What a machine of a cluster has is no database of its own, and that of control is brought up to date by control.
+  const roles = {
+    changed: 'platform',
+    control: 'control',
+    fails: 'platform',
+    newer: 'platform',
+    same: 'platform',
+  } as const;
+  for (const [name, role] of Object.entries({ ...roles, stopped: 'node' } as const))
     writeFileSync(
       join(units!, `${name}.service`),
-      unitText({ program: '/usr/lib/atoll/bin/atoll', dataDir: `/srv/${name}`, namesDataDir: true }),
+      unitText({ program: '/usr/lib/atoll/bin/atoll', role, dataDir: `/srv/${name}`, namesDataDir: true }),
     );
   const script = [
     'mount -t tmpfs atoll-test /run; mkdir -p /run/systemd/system',
@@ -192,7 +204,9 @@ test('a package restarts services whose database stays as it is, and is installe
   ]);
   expect({ exitCode, stdout: stdout.replaceAll(/systemctl --quiet is-active .*\n/g, '') }).toEqual({
     exitCode: 0,
-    stdout: 'systemctl daemon-reload\nsystemctl restart fails.service\nsystemctl restart same.service\n',
+    stdout: ['daemon-reload', ...['control', 'fails', 'same'].map(name => `restart ${name}.service`)]
+      .map(args => `systemctl ${args}\n`)
+      .join(''),
   });
   expect(stderr).toContain('The service changed goes on with the version that it runs: this one changes its database');
   expect(stderr).toContain('the schema is of a newer version\nThe service newer goes on with the version that it runs');

@@ -7,7 +7,7 @@ import { testUnless } from '../support/skip.ts';
 
 test('a unit is known as that of its own installation, and of no other', () => {
   for (const namesDataDir of [true, false]) {
-    const text = unitText({ program: '/bin/true', dataDir: '/srv/atoll', namesDataDir });
+    const text = unitText({ program: '/bin/true', role: 'platform', dataDir: '/srv/atoll', namesDataDir });
     expect(isUnitOf(text, '/srv/atoll/settings')).toBe(true);
     for (const other of ['/srv/other/settings', '/atoll/settings', '/srv/atoll'])
       expect(isUnitOf(text, other)).toBe(false);
@@ -19,7 +19,7 @@ test('a unit is known as that of its own installation, and of no other', () => {
 test('the units of an installation are found by what they run, whatever their names', () => {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-units-'));
   try {
-    const facts = { program: '/bin/true', namesDataDir: true };
+    const facts = { program: '/bin/true', role: 'platform' as const, namesDataDir: true };
     writeFileSync(join(folder, 'atoll.service'), unitText({ ...facts, dataDir: '/var/lib/atoll' }));
     writeFileSync(join(folder, 'beta.service'), unitText({ ...facts, dataDir: '/srv/b' }));
     writeFileSync(join(folder, 'gone.service~'), unitText({ ...facts, dataDir: '/srv/b' }));
@@ -41,10 +41,12 @@ testUnless(Bun.which('systemd-analyze') === null ? 'no systemd-analyze' : undefi
   () => {
     const folder = mkdtempSync(join(tmpdir(), 'atoll-unit-'));
     try {
-      const file = join(folder, 'atoll.service');
-      writeFileSync(file, unitText({ program: '/bin/true', dataDir: '/srv/at oll%x', namesDataDir: true }));
-      const { exitCode, stderr } = Bun.spawnSync(['systemd-analyze', 'verify', '--man=no', file]);
-      expect({ exitCode, said: stderr.toString().includes(file) }).toEqual({ exitCode: 0, said: false });
+      for (const role of ['platform', 'control', 'node'] as const) {
+        const file = join(folder, `${role}.service`);
+        writeFileSync(file, unitText({ program: '/bin/true', role, dataDir: '/srv/at oll%x', namesDataDir: true }));
+        const { exitCode, stderr } = Bun.spawnSync(['systemd-analyze', 'verify', '--man=no', file]);
+        expect({ exitCode, said: stderr.toString().includes(file) }).toEqual({ exitCode: 0, said: false });
+      }
     } finally {
       rmSync(folder, { recursive: true });
     }

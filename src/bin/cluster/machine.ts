@@ -7,6 +7,7 @@ import { AtollError } from '../../base/error.ts';
 import { newUuid } from '../../base/id.ts';
 import { readIfThere, readOrMake } from '../../base/small-file.ts';
 import type { Log } from '../../base/telemetry/log.ts';
+import { claimInstallation } from '../../node/installation.ts';
 import { makeRoomToStart } from '../../node/space/ballast.ts';
 import { budgetsOf } from '../../supervisor/budgets.ts';
 import { makePartGroups } from '../../supervisor/control-groups.ts';
@@ -32,9 +33,11 @@ type MachineOptions = {
    * URL of any control process, and the token of an invitation, for a machine that has not joined yet; or the file with
    * the token of this pod's service account.
    */
-  invitation: { control: string; token: string } | { control: string; podTokenFile: string } | undefined;
+  invitation: Invitation | undefined;
   signal: AbortSignal;
 };
+
+type Invitation = { control: string; token: string } | { control: string; podTokenFile: string };
 
 const stopped = 'The start was interrupted.';
 
@@ -47,19 +50,14 @@ type RunningMachine = AsyncDisposable & { nodeId: string; address: string; faile
  */
 export async function startMachine(options: MachineOptions): Promise<RunningMachine> {
   const { settings, environment, signal } = options;
-  const { dataDir, nodeAddress } = settings;
-  if (!nodeAddress)
-    throw new AtollError(
-      'invalid',
-      'ATOLL_NODE_ADDRESS is not set: it is the host:port at which control reaches this machine.',
-    );
+  const { dataDir } = settings;
+  const nodeAddress = addressOf(settings);
   requireNoInstance(dataDir);
   if (existsSync(dataDir)) makeRoomToStart(dataDir, freeBytesOf(dataDir));
   await unlessAborted(requireAbleHost(settings), signal, stopped);
   setPriority(platformNiceness);
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  const nodeId = readOrMake(join(dataDir, 'node-id'), () => newUuid());
-  const address = `${nodeAddress.host}:${nodeAddress.port}`;
+  const who = whoIs(settings);
+  const { nodeId, address } = who;
   const failed = Promise.withResolvers<never>();
   failed.promise.catch(() => {}); // a caller may begin to wait after the failure
   await using started = new AsyncDisposableStack();
@@ -69,7 +67,9 @@ export async function startMachine(options: MachineOptions): Promise<RunningMach
   const claimed = Promise.withResolvers<InstallationPlace>();
   const common = { settings, environment, groups, identity: { nodeId } };
   // Control believes who joined last: a machine that runs on this directory would be shut out by one that only tries.
-  const joined = claimed.promise.then(() => unlessAborted(identityOf(options, { nodeId, address }), signal, stopped));
+  const joined = claimed.promise.then(() =>
+    unlessAborted(identityOf(dataDir, options.invitation, who), signal, stopped),
+  );
   joined.catch(() => {}); // the node is asked to wait for it, and may be told before anybody here is
   const nodeServes = served(
     beginNode(begin, common, {
@@ -98,11 +98,45 @@ export async function startMachine(options: MachineOptions): Promise<RunningMach
 }
 
 /**
+ * Has this machine be one of the cluster before it is started: a service is started again and again, and a token is
+ * good for once. It takes nothing of a machine that runs. Errors: those of `joinCluster`; `precondition` for one that
+ * has not joined and has no invitation; `conflict` where one with an invitation runs.
+ */
+export async function joinBefore(settings: Settings, invitation: Invitation | undefined): Promise<void> {
+  const { dataDir } = settings;
+  addressOf(settings);
+  if (!invitation) return void (await identityOf(dataDir, undefined, { nodeId: '', address: '' }));
+  requireNoInstance(dataDir);
+  const { unlock } = claimInstallation(dataDir);
+  try {
+    await identityOf(dataDir, invitation, whoIs(settings));
+  } finally {
+    unlock();
+  }
+}
+
+function addressOf({ nodeAddress }: Settings): { host: string; port: number } {
+  if (nodeAddress) return nodeAddress;
+  throw new AtollError(
+    'invalid',
+    'ATOLL_NODE_ADDRESS is not set: it is the host:port at which control reaches this machine.',
+  );
+}
+
+function whoIs(settings: Settings): { nodeId: string; address: string } {
+  const { dataDir } = settings;
+  const { host, port } = addressOf(settings);
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  return { nodeId: readOrMake(join(dataDir, 'node-id'), () => newUuid()), address: `${host}:${port}` };
+}
+
+/**
  * A machine that has joined needs no token; one that has a new one joins anew, e.g. at another address. A pod does so
  * at each start, and goes on as what it is where control does not answer.
  */
 async function identityOf(
-  { settings: { dataDir }, invitation }: MachineOptions,
+  dataDir: string,
+  invitation: Invitation | undefined,
   { nodeId, address }: { nodeId: string; address: string },
 ): Promise<NodeIdentity> {
   const known = readMachineIdentity(dataDir);

@@ -3,8 +3,8 @@ import { apiKeyFile } from '../../api/installation/data-directory.ts';
 import { AtollError, messageOf } from '../../base/error.ts';
 import { readIfThere } from '../../base/small-file.ts';
 import type { OwnInstallation } from '../../cli/operator/down.ts';
-import type { ServiceControl } from '../../cli/operator/install.ts';
-import { runningUrl } from '../platform/instance.ts';
+import type { ServiceControl, ServiceRole } from '../../cli/operator/install.ts';
+import { requireNoInstance, runningUrl } from '../platform/instance.ts';
 import { hostFacts } from '../preflight/facts.ts';
 import { requireUsableHost } from '../preflight/check.ts';
 import { program } from '../repository.ts';
@@ -12,7 +12,7 @@ import { mergedSettings, settingsFileOf } from '../settings/file.ts';
 import { readSettings, type Settings, settingsTable } from '../settings/settings.ts';
 import { unitFileOf } from '../../base/process/set-up.ts';
 import { isActive, requireSystemd, systemctl } from './systemctl.ts';
-import { isUnitOf, unitText } from './unit.ts';
+import { isUnitOf, roleOf, unitText } from './unit.ts';
 
 const ownerOnly = { directory: 0o700, file: 0o600 } as const;
 /** Everybody may read a unit; there is no secret in it. */
@@ -25,13 +25,15 @@ const unitMode = 0o644;
 export function serviceControl(environment: Record<string, string>, own: OwnInstallation): ServiceControl {
   const settings = (): Settings => readSettings(mergedSettings(environment).values);
   return {
-    async install(name, { start }, terminal) {
+    async install(name, { start, role, invitation }, terminal) {
       const { dataDir } = settings();
       requireSystemd(name);
       const isFirst = readIfThere(apiKeyFile(dataDir)) === undefined;
-      requireUsableHost(settings(), hostFacts(environment['PATH'] ?? ''), isFirst);
+      if (role === 'control') requireShared(settings());
+      else requireUsableHost(settings(), hostFacts(environment['PATH'] ?? ''), isFirst && role === 'platform');
       const file = unitFileOf(name);
       requireOwnUnit(file, dataDir);
+      requireRole(file, role);
       const wasActive = await isActive(name);
       if (!wasActive && runningUrl(dataDir) !== undefined)
         throw new AtollError(
@@ -39,13 +41,18 @@ export function serviceControl(environment: Record<string, string>, own: OwnInst
           `The platform of ${dataDir} runs already, without the service. End it with \`atoll stop\`; its ` +
             'sandboxes run on, and the service takes them over.',
         );
+      if (!wasActive) requireNoInstance(dataDir);
       mkdirSync(dataDir, { recursive: true, mode: ownerOnly.directory });
       keepSettings(environment, terminal.err);
+      if (role === 'node') {
+        const { joinBefore } = await import('../cluster/machine.ts');
+        await joinBefore(settings(), invitation);
+      }
       const namesDataDir = dataDir !== settingsTable.dataDir.fallback;
-      writeFileSync(file, unitText({ program, dataDir, namesDataDir }), { mode: unitMode });
+      writeFileSync(file, unitText({ program, role, dataDir, namesDataDir }), { mode: unitMode });
       await systemctl('daemon-reload');
       await systemctl('enable', `${name}.service`);
-      if (start) await started(name, terminal.err);
+      if (start) await started(name, role, terminal.err);
       return file;
     },
     async uninstall(name, { data }, terminal) {
@@ -55,10 +62,12 @@ export function serviceControl(environment: Record<string, string>, own: OwnInst
       if (!existsSync(file))
         throw new AtollError('not_found', `There is no service ${name}: ${file} is not there. Nothing was changed.`);
       requireOwnUnit(file, dataDir);
+      // A control process has no sandboxes on its machine.
+      const hasSandboxes = roleOf(readFileSync(file, 'utf8')) !== 'control';
       await systemctl('disable', '--now', `${name}.service`);
       if (own.isThere()) {
         await own.endPlatform();
-        await own.endSandboxes({ all: data }, terminal);
+        if (hasSandboxes) await own.endSandboxes({ all: data }, terminal);
       }
       rmSync(file);
       await systemctl('daemon-reload');
@@ -71,8 +80,9 @@ export function serviceControl(environment: Record<string, string>, own: OwnInst
 }
 
 /** Waits until it serves, and says where to look when it does not. */
-async function started(name: string, say: (text: string) => void): Promise<void> {
-  say(`Starting ${name}; a first start makes the base template, which takes a minute or more.\n`);
+async function started(name: string, role: ServiceRole, say: (text: string) => void): Promise<void> {
+  const takesLong = role === 'platform' ? '; a first start makes the base template, which takes a minute or more' : '';
+  say(`Starting ${name}${takesLong}.\n`);
   try {
     await systemctl('restart', `${name}.service`);
   } catch (cause) {
@@ -93,6 +103,31 @@ function requireOwnUnit(file: string, dataDir: string): void {
     'conflict',
     `${file} is not the service of ${dataDir}. Set ATOLL_DATA_DIR to the directory that it is for, or choose ` +
       'another --name. Nothing was changed.',
+  );
+}
+
+/** A data directory has one role: a machine of a cluster has no state, and control no sandboxes. */
+function requireRole(file: string, role: ServiceRole): void {
+  const before = existsSync(file) ? roleOf(readFileSync(file, 'utf8')) : undefined;
+  if (before === undefined || before === role) return;
+  throw new AtollError(
+    'conflict',
+    `${file} is the service of a ${nounOf[before]}, and not of a ${nounOf[role]}. Give the role that it has, another ` +
+      '--name and ATOLL_DATA_DIR, or remove it with `atoll uninstall`. Nothing was changed.',
+  );
+}
+
+const nounOf: Readonly<Record<ServiceRole, string>> = {
+  platform: 'machine alone',
+  control: 'control process',
+  node: 'machine of a cluster',
+};
+
+function requireShared({ databaseUrl }: Settings): void {
+  if (databaseUrl !== undefined) return;
+  throw new AtollError(
+    'precondition',
+    'Control processes share their state in PostgreSQL: set ATOLL_DATABASE_URL. Nothing was changed.',
   );
 }
 

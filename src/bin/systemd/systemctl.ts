@@ -19,8 +19,8 @@ export function requireSystemd(name: string): void {
   if (!isBooted())
     throw new AtollError(
       'precondition',
-      'systemd does not run this machine. Let your own service manager run `atoll up --service`, with SIGTERM to ' +
-        'end it (docs/operating.md).',
+      'systemd does not run this machine. Let your own service manager run `atoll up --service` (of a cluster: ' +
+        '`atoll control --service`, `atoll node --service`), with SIGTERM to end it (docs/operating.md).',
     );
 }
 

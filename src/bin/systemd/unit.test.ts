@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test';
-import { unitText } from './unit.ts';
+import { roleOf, unitText } from './unit.ts';
 
-const text = (dataDir: string) => unitText({ program: '/bin/true', dataDir, namesDataDir: true });
+const text = (dataDir: string, role: Parameters<typeof unitText>[0]['role'] = 'platform') =>
+  unitText({ program: '/bin/true', role, dataDir, namesDataDir: true });
 
 test('what must hold for sandboxes to outlive the service is in the unit', () => {
   const lines = text('/srv/atoll').split('\n');
@@ -11,6 +12,19 @@ test('what must hold for sandboxes to outlive the service is in the unit', () =>
   expect(lines.filter(line => /^(Protect|Private|ReadOnly|SystemCall|NoNewPrivileges|Restrict)/.test(line))).toEqual(
     [],
   );
+});
+
+test('units of a cluster differ in what they start, and say it', () => {
+  const platform = text('/srv/atoll');
+  for (const role of ['control', 'node'] as const) {
+    const unit = text('/srv/atoll', role);
+    expect(unit).toBe(
+      platform.replace('ExecStart="/bin/true" up --service', `ExecStart="/bin/true" ${role} --service`),
+    );
+    expect(roleOf(unit)).toBe(role);
+  }
+  expect(roleOf(platform)).toBe('platform');
+  expect(roleOf('[Service]\nExecStart=/usr/bin/other\n')).toBeUndefined();
 });
 
 test('a path with spaces, quotes and specifiers is one value', () => {

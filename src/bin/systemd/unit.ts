@@ -1,15 +1,21 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { readIfThere } from '../../base/small-file.ts';
+import type { ServiceRole } from '../../cli/operator/install.ts';
 
 /** Facts of a unit. */
 type UnitFacts = {
   /** The `atoll` that is started. */
   program: string;
+  role: ServiceRole;
   dataDir: string;
   /** The data directory was chosen, and is not the default one. */
   namesDataDir: boolean;
 };
+
+const serviceRoles: readonly ServiceRole[] = ['platform', 'control', 'node'];
+/** What `atoll` is started with. */
+const commandOf: Readonly<Record<ServiceRole, string>> = { platform: 'up', control: 'control', node: 'node' };
 
 /** A first start makes the base template, from the distribution's mirror. */
 const startMinutes = 20;
@@ -42,6 +48,12 @@ export function isUnitOf(text: string, settingsFile: string): boolean {
   return head.split('\n').some(line => line.endsWith(` Settings: ${settingsFile}`));
 }
 
+/** The role of what a unit runs; undefined for a text that says none. */
+export function roleOf(text: string): ServiceRole | undefined {
+  const command = /^ExecStart=.* (up|control|node) --service$/m.exec(text)?.[1];
+  return serviceRoles.find(role => commandOf[role] === command);
+}
+
 /** Names of the units in a folder of systemd that run the installation with this settings file. */
 export function unitsOf(settingsFile: string, folder: string): string[] {
   const files = existsSync(folder) ? readdirSync(folder).filter(name => name.endsWith('.service')) : [];
@@ -50,8 +62,8 @@ export function unitsOf(settingsFile: string, folder: string): string[] {
     .map(name => name.slice(0, -'.service'.length));
 }
 
-/** The text of the unit that runs an installation under systemd (systemd.service(5), systemd.exec(5)). */
-export function unitText({ program, dataDir, namesDataDir }: UnitFacts): string {
+/** The text of the unit that runs an installation in its role under systemd (systemd.service(5), systemd.exec(5)). */
+export function unitText({ program, role, dataDir, namesDataDir }: UnitFacts): string {
   const environment = namesDataDir ? `Environment=${quoted(`ATOLL_DATA_DIR=${dataDir}`)}\n` : '';
   return `# Made by \`atoll install\`, which replaces it. Changes of your own: \`systemctl edit\`.
 # Settings: ${dataDir}/settings
@@ -66,7 +78,7 @@ StartLimitIntervalSec=0
 [Service]
 Type=notify
 NotifyAccess=main
-ExecStart=${quoted(program)} up --service
+ExecStart=${quoted(program)} ${commandOf[role]} --service
 ${environment}Environment=PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 SyslogIdentifier=atoll
 TimeoutStartSec=${startMinutes}min

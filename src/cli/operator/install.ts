@@ -1,14 +1,21 @@
+import { AtollError } from '../../base/error.ts';
 import { jsonOption, parseArguments } from '../terminal/arguments.ts';
 import type { Command, Terminal } from '../terminal/command.ts';
 import { jsonText } from '../terminal/table.ts';
 import { isSure } from '../terminal/sure.ts';
+
+/** What a service runs: a platform of its own, or a part of a cluster. */
+export type ServiceRole = 'platform' | 'control' | 'node';
+
+/** How a service is made. `invitation`: by which a machine joins its cluster; one that has joined needs none. */
+type InstallOptions = { start: boolean; role: ServiceRole; invitation: { control: string; token: string } | undefined };
 
 /** How the installation of this machine becomes a service of systemd, and ceases to be one. */
 export type ServiceControl = {
   /**
    * Writes the unit `name`, enables it, and with `start` starts it and waits until it serves. Answers the unit's file.
    */
-  install(name: string, options: { start: boolean }, terminal: Terminal): Promise<string>;
+  install(name: string, options: InstallOptions, terminal: Terminal): Promise<string>;
   /**
    * Ends the service and its sandboxes and removes the unit; with `data` all data of the installation too. Answers its
    * directory.
@@ -23,16 +30,25 @@ export function serviceCommands(control: ServiceControl): Command[] {
   return [
     {
       name: 'install',
-      usage: '[--name NAME] [--no-start] [--json]',
-      summary: 'Makes a service of systemd of this installation, which starts with the machine; needs no terminal',
+      usage: '[--role control | --role node [--control URL --token TOKEN]] [--name NAME] [--no-start] [--json]',
+      summary:
+        'Makes a service of systemd of this installation, which starts with the machine; needs no terminal; --role ' +
+        'makes one of a control process or a machine of a cluster, which joins by a token unless it has',
       async run(args, terminal) {
-        const options = { name: { type: 'string' }, 'no-start': { type: 'boolean' }, ...jsonOption } as const;
-        const { values } = parseArguments(args, options);
+        const { values } = parseArguments(args, {
+          name: { type: 'string' },
+          role: { type: 'string' },
+          control: { type: 'string' },
+          token: { type: 'string' },
+          'no-start': { type: 'boolean' },
+          ...jsonOption,
+        });
         const name = values.name ?? defaultName;
         const start = !values['no-start'];
-        const file = await control.install(name, { start }, terminal);
+        const [role, invitation] = [roleIn(values), invitationIn(values)];
+        const file = await control.install(name, { start, role, invitation }, terminal);
         if (values.json) {
-          terminal.out(jsonText({ name, file, running: start }));
+          terminal.out(jsonText({ name, file, role, running: start }));
           return 0;
         }
         terminal.out(
@@ -74,4 +90,17 @@ export function serviceCommands(control: ServiceControl): Command[] {
       },
     },
   ];
+}
+
+type Given = { role?: string | undefined; control?: string | undefined; token?: string | undefined };
+
+function roleIn({ role = 'platform' }: Given): ServiceRole {
+  if (role === 'platform' || role === 'control' || role === 'node') return role;
+  throw new AtollError('invalid', `'${role}' is no role of a service: control or node, or none for one machine alone.`);
+}
+
+function invitationIn({ role, control, token }: Given): InstallOptions['invitation'] {
+  if (control === undefined && token === undefined) return undefined;
+  if (role === 'node' && control !== undefined && token !== undefined) return { control, token };
+  throw new AtollError('invalid', '--control and --token go together, and with `--role node`.');
 }
