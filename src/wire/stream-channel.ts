@@ -3,6 +3,9 @@ import { closeFile } from './files.ts';
 
 /** Bytes that may wait to be sent. A reader that is further behind counts as gone. */
 const waitingBytesMax = 256 << 20;
+/** So many that whoever can wait with more should, and so many left that it need not any more. */
+const crowdedBytes = 8 << 20;
+const roomBytes = crowdedBytes / 2;
 
 /** The part of the runtime's sockets that a channel needs. */
 export type ByteSocket = { write(bytes: Uint8Array): number; terminate(): void };
@@ -15,6 +18,7 @@ export abstract class StreamChannel implements Channel {
   /** Bytes that the kernel did not take yet, in order. */
   #unsent: Uint8Array[] = [];
   #unsentBytes = 0;
+  #isCrowded = false;
   #open = true;
 
   constructor(socket: ByteSocket) {
@@ -32,6 +36,17 @@ export abstract class StreamChannel implements Channel {
   protected get isOpen(): boolean {
     return this.#open;
   }
+
+  /** More waits to be sent than the socket takes soon: from `crowded` to `hasRoom`. */
+  protected get isCrowded(): boolean {
+    return this.#isCrowded;
+  }
+
+  /** What waits has become much. */
+  protected crowded(): void {}
+
+  /** It has become little again. */
+  protected hasRoom(): void {}
 
   listen(listener: Listener): void {
     this.#listener = listener;
@@ -53,6 +68,9 @@ export abstract class StreamChannel implements Channel {
     this.#unsent = [];
     this.#unsentBytes = 0;
     for (const bytes of unsent) this.write(bytes);
+    if (!this.#isCrowded || this.#unsentBytes > roomBytes) return;
+    this.#isCrowded = false;
+    this.hasRoom();
   }
 
   /** The socket has closed. */
@@ -78,6 +96,9 @@ export abstract class StreamChannel implements Channel {
     // A copy of the rest alone would not be needed, but its length is what counts.
     this.#unsent.push(bytes.subarray(written));
     this.#unsentBytes += bytes.length - written;
-    if (this.#unsentBytes > waitingBytesMax) this.close();
+    if (this.#unsentBytes > waitingBytesMax) return this.close();
+    if (this.#isCrowded || this.#unsentBytes <= crowdedBytes) return;
+    this.#isCrowded = true;
+    this.crowded();
   }
 }

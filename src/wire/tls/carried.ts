@@ -1,10 +1,15 @@
 import { closeFile } from '../files.ts';
+import type { Backlog } from './backlog.ts';
 import { dataBytesMax } from './tls-frame.ts';
 
 /** Bytes of one connection that may be on their way in one direction: more than a local network holds. */
 const windowBytes = 256 << 10;
 /** So many taken bytes are worth a frame that says so. */
 const creditStepBytes = windowBytes / 4;
+/** What the other side may be ahead where too much waits here. */
+const narrowWindowBytes = windowBytes / 4;
+/** Small pieces that wait are put together in as many bytes: each by itself costs more than it holds. */
+const pieceBytes = 16 << 10;
 
 /** What a carried connection says to the other side. */
 type CarriedSink = {
@@ -12,6 +17,9 @@ type CarriedSink = {
   end(): void;
   reset(): void;
   credit(bytes: number): void;
+  /** The carrier has enough to send. Then this waits with more, until `goOn`. */
+  isCrowded(): boolean;
+  waits(): void;
   /** Both directions are over, or it was reset. */
   done(): void;
 };
@@ -24,15 +32,18 @@ type Local = Bun.Socket<undefined>;
  */
 export class Carried {
   readonly #sink: CarriedSink;
+  readonly #backlog: Backlog;
   #socket: Local | undefined;
   /** Bytes that the other side still takes. */
   #credit = windowBytes;
-  /** Read here while the other side takes no more. */
+  /** Read here while the other side takes no more, or the carrier. */
   #held: Buffer[] = [];
   #heldEnd = false;
   /** Came from there and the local socket did not take it yet. */
   #unsent: Buffer[] = [];
   #unsentBytes = 0;
+  /** Bytes that the last piece of it has room for. */
+  #room = 0;
   #isEndWanted = false;
   #taken = 0;
   #isSent = false;
@@ -44,7 +55,8 @@ export class Carried {
   #wasReset = false;
 
   /** `fd`: a connected stream socket, this object's from now on. */
-  constructor(fd: number, sink: CarriedSink) {
+  constructor(fd: number, backlog: Backlog, sink: CarriedSink) {
+    this.#backlog = backlog;
     this.#sink = sink;
     const options = {
       fd,
@@ -71,11 +83,35 @@ export class Carried {
     if (this.#unsentBytes + bytes.length > windowBytes || this.#isEndWanted) return false;
     const written = this.#socket && this.#unsent.length === 0 ? Math.max(this.#socket.write(bytes), 0) : 0;
     this.#taken += written;
-    // Whoever calls uses the bytes again.
-    if (written < bytes.length) this.#unsent.push(Buffer.from(bytes.subarray(written)));
-    this.#unsentBytes += bytes.length - written;
+    if (written < bytes.length) this.#keep(bytes.subarray(written));
     this.#giveCredit();
     return true;
+  }
+
+  /** Puts bytes behind what waits. Whoever calls uses them again. */
+  #keep(bytes: Buffer): void {
+    const last = this.#unsent.at(-1);
+    if (last && bytes.length <= this.#room) {
+      const joined = Buffer.from(last.buffer, last.byteOffset, last.length + bytes.length);
+      joined.set(bytes, last.length);
+      this.#unsent[this.#unsent.length - 1] = joined;
+      this.#room -= bytes.length;
+    } else {
+      const piece = Buffer.allocUnsafeSlow(Math.max(pieceBytes, bytes.length));
+      piece.set(bytes);
+      this.#unsent.push(piece.subarray(0, bytes.length));
+      this.#room = piece.length - bytes.length;
+    }
+    this.#unsentBytes += bytes.length;
+    this.#backlog.add(this, bytes.length);
+  }
+
+  /** Gives up what the local side has not taken. */
+  #dropUnsent(): void {
+    this.#backlog.remove(this, this.#unsentBytes, true);
+    this.#unsent = [];
+    this.#unsentBytes = 0;
+    this.#room = 0;
   }
 
   /** The other side sends nothing more. */
@@ -91,6 +127,7 @@ export class Carried {
     if (this.#isEndWanted) return void (this.#isGoneThere = true);
     this.#isOver = true;
     this.#wasReset = true;
+    this.#dropUnsent();
     this.#socket?.terminate();
     this.#sink.done();
   }
@@ -107,16 +144,36 @@ export class Carried {
     this.#socket?.terminate();
   }
 
+  /** Too much waits in this process. To the local side it is as if the other one had broken off. */
+  giveUp(): void {
+    this.#wasReset = true;
+    this.reset();
+  }
+
   /** The other side takes so many bytes more. */
   receiveCredit(bytes: number): void {
     this.#credit += bytes;
-    const held = this.#held;
-    this.#held = [];
-    for (const part of held) this.#send(part);
-    if (this.#held.length > 0) return;
+    this.goOn();
+  }
+
+  /** Sends what had to wait, as far as it may. */
+  goOn(): void {
+    if (this.#isOver) return;
+    for (let first = this.#held[0]; first; first = this.#held[0]) {
+      const rest = this.#send(first);
+      if (rest.length > 0) return void (this.#held[0] = rest);
+      this.#held.shift();
+    }
     if (this.#heldEnd) this.#sendEnd();
-    if (this.#isGoneHere) this.#fail();
-    else if (!this.#heldEnd) this.#socket?.resume();
+    if (this.#isGoneHere) return this.#fail();
+    if (this.#heldEnd || this.#credit === 0) return;
+    if (this.#sink.isCrowded()) this.#sink.waits();
+    else this.#socket?.resume();
+  }
+
+  /** Reads nothing until it is told to go on. */
+  pause(): void {
+    this.#socket?.pause();
   }
 
   #opened(socket: Local): void {
@@ -127,20 +184,26 @@ export class Carried {
 
   #read(bytes: Buffer): void {
     if (this.#isOver || this.#isGoneThere) return;
-    // The runtime uses its buffer again, and the rest may have to wait.
-    this.#send(this.#credit >= bytes.length ? bytes : Buffer.from(bytes));
-    if (this.#credit === 0) this.#socket?.pause();
+    const rest = this.#held.length === 0 ? this.#send(bytes) : bytes;
+    // The runtime uses its buffer again.
+    if (rest.length > 0) this.#held.push(Buffer.from(rest));
+    if (this.#credit === 0 || this.#held.length > 0) this.#socket?.pause();
   }
 
-  #send(bytes: Buffer): void {
+  /** Sends what may go now, and answers the rest. */
+  #send(bytes: Buffer): Buffer {
     let rest = bytes;
-    while (rest.length > 0 && this.#credit > 0 && this.#held.length === 0) {
+    while (rest.length > 0 && this.#credit > 0) {
+      if (this.#sink.isCrowded()) {
+        this.#sink.waits();
+        break;
+      }
       const piece = rest.subarray(0, Math.min(rest.length, this.#credit, dataBytesMax));
       this.#credit -= piece.length;
       this.#sink.data(piece);
       rest = rest.subarray(piece.length);
     }
-    if (rest.length > 0) this.#held.push(rest);
+    return rest;
   }
 
   #ended(): void {
@@ -162,6 +225,7 @@ export class Carried {
     for (let first = this.#unsent[0]; first; first = this.#unsent[0]) {
       const written = Math.max(socket.write(first), 0);
       this.#unsentBytes -= written;
+      this.#backlog.remove(this, written, this.#unsentBytes === 0);
       this.#taken += written;
       if (written < first.length) {
         this.#unsent[0] = first.subarray(written);
@@ -169,6 +233,7 @@ export class Carried {
       }
       this.#unsent.shift();
     }
+    if (this.#unsent.length === 0) this.#room = 0;
     this.#giveCredit();
     if (!this.#isEndWanted || this.#unsent.length > 0 || this.#isReceived) return;
     this.#isReceived = true;
@@ -178,15 +243,18 @@ export class Carried {
   }
 
   #giveCredit(): void {
-    if (this.#taken < creditStepBytes || this.#isEndWanted) return;
-    this.#sink.credit(this.#taken);
-    this.#taken = 0;
+    const isNarrow = this.#backlog.isHigh;
+    const given = this.#taken - (isNarrow ? windowBytes - narrowWindowBytes : 0);
+    if (given < (isNarrow ? narrowWindowBytes / 2 : creditStepBytes) || this.#isEndWanted || this.#isOver) return;
+    this.#taken -= given;
+    this.#sink.credit(given);
   }
 
   /** The local side is gone. What it had sent before that is brought to its end first. */
   #closed(error: Error | undefined): void {
     if (this.#isOver) return;
     this.#isGoneHere = true;
+    this.#dropUnsent();
     if (error) return this.#fail();
     this.#ended();
     if (!this.#isOver && !this.#heldEnd) this.#fail();
@@ -195,6 +263,7 @@ export class Carried {
   #fail(): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#dropUnsent();
     if (!this.#isGoneThere) this.#sink.reset();
     this.#sink.done();
   }

@@ -1,3 +1,5 @@
+import { Backlog } from './backlog.ts';
+
 /** The far end of a carried connection: what a local socket, which stands for it, can't tell and can't be told. */
 type FarEnd = {
   /** It broke off, or the network did: the end of the local socket is none in order. */
@@ -8,7 +10,13 @@ type FarEnd = {
 
 /** The far ends of connections that other machines carry, by the descriptors of the sockets that stand for them. */
 export class FarEnds {
+  /** What waits on all of these connections. */
+  readonly backlog: Backlog;
   readonly #byDescriptor = new Map<number, FarEnd>();
+
+  constructor(backlog = new Backlog()) {
+    this.backlog = backlog;
+  }
 
   /** A later connection of the same descriptor takes the place of an earlier one, which is closed then. */
   add(descriptor: number, end: FarEnd): void {

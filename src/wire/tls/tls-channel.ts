@@ -1,4 +1,5 @@
 import { closeFile, streamPair } from '../files.ts';
+import { Backlog } from './backlog.ts';
 import { Carried } from './carried.ts';
 import type { FarEnds } from './far-ends.ts';
 import { type ByteSocket, StreamChannel } from '../stream-channel.ts';
@@ -20,6 +21,9 @@ export class TlsChannel extends StreamChannel {
   readonly #carried = new Map<number, Carried>();
   readonly #pinging: Timer;
   readonly #farEnds: FarEnds | undefined;
+  readonly #backlog: Backlog;
+  /** Those that send nothing until there is room for it, in the order in which they began to wait. */
+  readonly #waiting = new Set<Carried>();
   #silentPings = 0;
   #lastStream = 0;
   #lastReceived = 0;
@@ -28,6 +32,7 @@ export class TlsChannel extends StreamChannel {
   constructor(socket: ByteSocket, farEnds?: FarEnds) {
     super(socket);
     this.#farEnds = farEnds;
+    this.#backlog = farEnds?.backlog ?? new Backlog();
     this.#pinging = setInterval(() => this.#ping(), pingMs);
   }
 
@@ -52,6 +57,21 @@ export class TlsChannel extends StreamChannel {
   protected override release(): void {
     clearInterval(this.#pinging);
     for (const carried of [...this.#carried.values()]) carried.receiveReset();
+  }
+
+  protected override crowded(): void {
+    for (const carried of this.#carried.values()) {
+      carried.pause();
+      this.#waiting.add(carried);
+    }
+  }
+
+  protected override hasRoom(): void {
+    for (const carried of this.#waiting) {
+      if (this.isCrowded) return;
+      this.#waiting.delete(carried);
+      carried.goOn();
+    }
   }
 
   #ping(): void {
@@ -89,12 +109,17 @@ export class TlsChannel extends StreamChannel {
   }
 
   #carry(stream: number, fd: number): Carried {
-    const carried = new Carried(fd, {
+    const carried: Carried = new Carried(fd, this.#backlog, {
       data: bytes => this.write(tlsFrame(frameKinds.data, stream, bytes)),
       end: () => this.write(tlsFrame(frameKinds.end, stream)),
       reset: () => this.write(tlsFrame(frameKinds.reset, stream)),
       credit: bytes => this.write(creditFrame(stream, bytes)),
-      done: () => void this.#carried.delete(stream),
+      isCrowded: () => this.isCrowded,
+      waits: () => void this.#waiting.add(carried),
+      done: () => {
+        this.#carried.delete(stream);
+        this.#waiting.delete(carried);
+      },
     });
     this.#carried.set(stream, carried);
     return carried;
