@@ -70,9 +70,10 @@ export async function runAgent({ port, initPath, stateFd, serves, log }: AgentOp
 /**
  * Keeps the sandbox's tokens from its other processes, root's among them: after a change of its group they can neither
  * trace this process nor read its memory and descriptors in /proc (proc(5), "dumpable"; prctl(2), PR_SET_DUMPABLE).
+ * Where init has started it, it came with another group than its real one, to be hidden from the beginning.
  */
 function hideMemory(): void {
-  if (process.getuid?.() !== 0 || !process.setegid) return;
+  if (process.getuid?.() !== 0 || !process.setegid || !process.setgid) return;
   process.setegid(65_534);
-  process.setegid(0);
+  process.setgid(0);
 }

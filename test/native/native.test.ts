@@ -330,6 +330,23 @@ test('init goes on where a tracer that is killed has left it at a breakpoint, wi
   expect(init.exitCode).toBe(0);
 });
 
+test('init starts the agent so that no other process can look into it from the beginning', async () => {
+  const report = made('dumpable');
+  const program =
+    'import ctypes,sys,time; open(sys.argv[1],"w").write(str(ctypes.CDLL(None).prctl(3))); time.sleep(600)';
+  const init = Bun.spawn([made('init'), 'serve', '--port', '0', '--', '/usr/bin/python3', '-c', program, report], {
+    stdin: Buffer.from('token\n'),
+  });
+  try {
+    const value = await waitFor('the report', () => existsSync(report) && readFileSync(report, 'utf8'));
+    // 1 would be dumpable; what else it is, is the host's choice (fs.suid_dumpable).
+    expect(value).toBe(readFileSync('/proc/sys/fs/suid_dumpable', 'utf8').trim());
+  } finally {
+    init.kill('SIGTERM');
+    await init.exited;
+  }
+});
+
 test('process 1 starts and signals programs for the agent, and refuses what it can not read', () => {
   writeFileSync(made('script'), 'echo from a script\n', { mode: 0o755 });
   compileSanitized(root, made('spawner-test'), ['test/native/spawner.c', 'native/spawner.c', 'native/program.c']);
