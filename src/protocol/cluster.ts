@@ -20,8 +20,8 @@ export type ControlIdentity = CertificatePair & { /** PEM of the cluster's autho
 /** How a process of control reaches a machine. */
 export type NodeWay = { place: NodePlace; identity: ControlIdentity };
 
-/** The services of a machine for control: its node's, and those of its gate. */
-export type MachineService = {
+/** The services of a node for other processes. */
+export type NodeService = {
   node: NodeProtocol;
   builds: NodeBuildProtocol;
   shipped: ShippedProtocol;
@@ -31,9 +31,10 @@ export type MachineService = {
   snapshots: SnapshotExchange;
   uploads: UploadExchange;
   volumeCopies: VolumeExchange;
-  gate: GateProtocol;
-  transfers: TransferProtocol;
 };
+
+/** The services of a machine for control: its node's, and those of its gate. */
+export type MachineService = NodeService & { gate: GateProtocol; transfers: TransferProtocol };
 
 /** A machine that can be called. */
 export type Machine = MachineService & {

@@ -1,18 +1,5 @@
 import type { Log } from '../base/telemetry/log.ts';
-import type { NodeBuildProtocol } from '../protocol/build.ts';
-import type {
-  DraftExchange,
-  LayerProtocol,
-  Machine,
-  MachineService,
-  NodeWay,
-  PauseExchange,
-  SnapshotExchange,
-  VolumeExchange,
-} from '../protocol/cluster.ts';
-import type { NodeProtocol } from '../protocol/node.ts';
-import type { ShippedProtocol } from '../protocol/shipped.ts';
-import type { UploadExchange } from '../protocol/upload.ts';
+import type { Machine, MachineService, NodeService, NodeWay } from '../protocol/cluster.ts';
 import type { Caller } from '../protocol/wire/method.ts';
 import {
   draftTable,
@@ -33,19 +20,6 @@ import { listenOn } from './listen.ts';
 import { openTls } from './tls/connect-tls.ts';
 import type { FarEnds } from './tls/far-ends.ts';
 import { listenTls, type NodeIdentity } from './tls/listen-tls.ts';
-
-/** The services of a node for other processes. */
-type NodeService = {
-  node: NodeProtocol;
-  builds: NodeBuildProtocol;
-  shipped: ShippedProtocol;
-  layers: LayerProtocol;
-  pauses: PauseExchange;
-  drafts: DraftExchange;
-  snapshots: SnapshotExchange;
-  uploads: UploadExchange;
-  volumeCopies: VolumeExchange;
-};
 
 const table = {
   node: nodeTable,

@@ -7,6 +7,7 @@ import { type BlobStore, partBytes, partsOf } from '../../../protocol/blob.ts';
 import type { ClusterLinks } from '../../../protocol/cluster.ts';
 import type { Db } from '../../database/db.ts';
 import type { BlobOwner, BlobRecord } from '../record.ts';
+import { type Taking, writeToMachine } from './write-to-machine.ts';
 import { abandonBlob, beginBlob, finishBlob, hasBlobs, type NewBlob, storeIdOf } from '../store/blobs.ts';
 
 /**
@@ -25,12 +26,7 @@ type Outgoing = { sizeBytes: number } & (
 );
 
 /** What a machine is to get, in the same two ways. */
-type Incoming<T> = {
-  receive(urls: string[]): Promise<T>;
-  open(): Promise<{ writeId: string; descriptor: number }>;
-  keep(writeId: string): Promise<T>;
-  drop(writeId: string): Promise<void>;
-};
+type Incoming<T> = Taking<T> & { receive(urls: string[]): Promise<T> };
 
 /** What the store of a cluster is opened with. */
 type Options = {
@@ -128,14 +124,7 @@ export class ClusterStore {
     const keys = this.#keysOf(blobId, bytes);
     const { presign } = blobs;
     if (presign) return incoming.receive(keys.map(key => presign(key, 'GET', urlSeconds)));
-    const { writeId, descriptor } = await incoming.open();
-    try {
-      await links.write(descriptor, this.#read(keys));
-    } catch (error) {
-      await incoming.drop(writeId).catch(() => {}); // it runs out
-      throw error;
-    }
-    return incoming.keep(writeId);
+    return writeToMachine(links, incoming, this.#read(keys));
   }
 
   /** The bytes of a blob, for this process. Errors: those of `BlobStore`. */

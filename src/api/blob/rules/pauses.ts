@@ -1,16 +1,15 @@
-import { randomBytes } from 'node:crypto';
 import { decrypt, encrypt, encryptionKey } from '../../../base/crypto/encryption.ts';
 import { AtollError } from '../../../base/error.ts';
-import type { DraftRef, Machine, MemoryExchange, PauseFacts } from '../../../protocol/cluster.ts';
+import type { DraftRef, Machine, PauseFacts } from '../../../protocol/cluster.ts';
 import type { ExecutionRef } from '../../../protocol/node.ts';
 import type { Machines } from '../../cluster/rules/machines.ts';
 import { findBlob, onceStored } from '../store/blobs.ts';
 import { type LayerDeps, storeLayer } from './layers.ts';
+import { carryBetween, newCarryKey } from './write-to-machine.ts';
 
 /** What pauses are stored with. */
 type Deps = LayerDeps & { machines: Machines; seed: Uint8Array };
 
-const keyBytes = 32;
 const keyPurpose = 'pauses in the store';
 
 /** A sandbox, and the machine that it is on. */
@@ -50,7 +49,7 @@ export class DurablePauses {
     const facts = await pauses.describe(target);
     for (const digest of facts.layers) await storeLayer(this.#deps, digest, owner, async () => machine);
     if ((await findBlob(db, 'pause', executionId))?.state === 'stored') return;
-    const key = newKey();
+    const key = newCarryKey();
     const sealedKey = encrypt(encryptionKey(seed, keyPurpose), key, executionId);
     const outgoing = {
       sizeBytes: facts.sizeBytes,
@@ -87,7 +86,8 @@ export class DurablePauses {
     const { machines } = this.#deps;
     const from = machines.known(nodeId).machine.drafts;
     const { sizeBytes } = await from.describe(draft);
-    await this.#carry(key => from.openRead(draft, key), machines.known(nextNodeId).machine.drafts, draft, sizeBytes);
+    const to = machines.known(nextNodeId).machine.drafts;
+    await carryBetween(machines.carried, key => from.openRead(draft, key), to, draft, sizeBytes);
     return sizeBytes;
   }
 
@@ -114,33 +114,11 @@ export class DurablePauses {
     if (draft) {
       const { draftId, sizeBytes } = draft;
       const open = (key: string) => drafts.openRest({ ...target, draftId }, key);
-      if (await this.#carry(open, machine.pauses, target, sizeBytes).then(isDone, isWithoutDraft)) return;
+      const carried = carryBetween(machines.carried, open, machine.pauses, target, sizeBytes);
+      if (await carried.then(isDone, isWithoutDraft)) return;
     }
     const { sizeBytes } = await pauses.describe(target);
-    await this.#carry(key => pauses.openRead(target, key), machine.pauses, target, sizeBytes);
-  }
-
-  /** Brings a stream to a machine, which keeps it. `sizeBytes`: what it takes there. */
-  async #carry<Target>(
-    open: (key: string) => Promise<{ descriptor: number }>,
-    to: Omit<MemoryExchange<Target, unknown>, 'describe' | 'openRead'>,
-    target: Target,
-    sizeBytes: number,
-  ): Promise<void> {
-    const key = newKey();
-    const { carried } = this.#deps.machines;
-    async function* sent() {
-      const { descriptor } = await open(key);
-      yield* carried.read(descriptor);
-    }
-    const { writeId, descriptor } = await to.openWrite(target, key, sizeBytes);
-    try {
-      await carried.write(descriptor, sent());
-    } catch (error) {
-      await to.dropWrite(writeId).catch(() => {}); // it runs out
-      throw error;
-    }
-    await to.keepWrite(writeId);
+    await carryBetween(machines.carried, key => pauses.openRead(target, key), machine.pauses, target, sizeBytes);
   }
 
   /** What a stored pause needs of a machine. Errors: `not_found`. */
@@ -199,8 +177,6 @@ function isWithoutDraft(error: unknown): false {
   if (error instanceof AtollError && ['not_found', 'invalid'].includes(error.code)) return false;
   throw error;
 }
-
-const newKey = () => randomBytes(keyBytes).toString('base64url');
 
 const damaged = (sandboxId: string, cause?: unknown) =>
   new AtollError('internal', `what sandbox ${sandboxId} has kept is not in the store as it was`, {

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { decrypt, encrypt, encryptionKey } from '../../../base/crypto/encryption.ts';
 import { SingleFlight } from '../../../base/concurrency/single-flight.ts';
 import { AtollError } from '../../../base/error.ts';
@@ -8,11 +7,11 @@ import type { Db } from '../../database/db.ts';
 import type { BlobOwner } from '../record.ts';
 import { findBlob, referTo } from '../store/blobs.ts';
 import type { LayerDeps } from './layers.ts';
+import { newCarryKey } from './write-to-machine.ts';
 
 /** What the memory of snapshots is stored with. */
 type Deps = LayerDeps & { db: Db; machines: Machines; seed: Uint8Array };
 
-const keyBytes = 32;
 const keyPurpose = 'snapshots in the store';
 
 /**
@@ -43,7 +42,7 @@ export class DurableSnapshots {
     if (known?.state === 'stored' && owner && (await referTo(db, known.blobId, owner, clock()))) return;
     const { snapshots, transfers } = machines.known(nodeId).machine;
     const facts = await snapshots.describe(snapshotId);
-    const key = randomBytes(keyBytes).toString('base64url');
+    const key = newCarryKey();
     const sealedKey = encrypt(encryptionKey(seed, keyPurpose), key, snapshotId);
     const outgoing = {
       sizeBytes: facts.sizeBytes,

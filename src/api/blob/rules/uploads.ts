@@ -8,6 +8,7 @@ import type { KnownMachine, Machines } from '../../cluster/rules/machines.ts';
 import type { Db } from '../../database/db.ts';
 import { markBlob, findBlob, touchBlob, uploadsOfTeam } from '../store/blobs.ts';
 import type { ClusterStore } from './cluster-store.ts';
+import { writeToMachine } from './write-to-machine.ts';
 
 /** What uploads of a cluster are shared with. */
 type Deps = {
@@ -141,14 +142,12 @@ export class SharedUploads {
     sizeBytes: number,
     bytes: AsyncIterable<Uint8Array>,
   ): Promise<void> {
-    const { writeId, descriptor } = await uploads.openWrite(upload, sizeBytes);
-    try {
-      await this.#deps.links.write(descriptor, bytes);
-    } catch (error) {
-      await uploads.dropWrite(writeId).catch(() => {}); // it runs out
-      throw error;
-    }
-    await uploads.keepWrite(writeId, sizeBytes);
+    const taking = {
+      open: () => uploads.openWrite(upload, sizeBytes),
+      keep: (writeId: string) => uploads.keepWrite(writeId, sizeBytes),
+      drop: (writeId: string) => uploads.dropWrite(writeId),
+    };
+    await writeToMachine(this.#deps.links, taking, bytes);
   }
 }
 

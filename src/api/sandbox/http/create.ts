@@ -20,23 +20,25 @@ import { defaultOptions, type SandboxRecord } from '../record.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { CreateDeps } from '../workflows/create.ts';
 
-const created = { description: 'The sandbox runs and its agent accepts requests', schema: Sandbox };
-const errors = [404, 409, 429, 504];
-
-/** `POST /sandboxes` */
-export const createSandboxV1 = route({
-  operationId: 'createSandbox',
+/** What both versions have in common. */
+const createRoute = {
   method: 'POST',
-  path: '/sandboxes',
-  summary: 'Create a sandbox, secured only when asked for',
   auth: 'team',
-  body: NewSandbox,
   bodyBytesMax: bodyBytesMax.createSandbox,
   headers: CreateHeaders,
   // What runs ends with the power, whatever the disk says of it.
   durable: false,
-  responses: { 201: created },
-  errors,
+  responses: { 201: { description: 'The sandbox runs and its agent accepts requests', schema: Sandbox } },
+  errors: [404, 409, 429, 504],
+} as const;
+
+/** `POST /sandboxes` */
+export const createSandboxV1 = route({
+  ...createRoute,
+  operationId: 'createSandbox',
+  path: '/sandboxes',
+  summary: 'Create a sandbox, secured only when asked for',
+  body: NewSandbox,
   async handle(deps: CreateDeps, input) {
     return { status: 201, body: await create(deps, input, 'v1') };
   },
@@ -44,18 +46,11 @@ export const createSandboxV1 = route({
 
 /** `POST /v2/sandboxes` */
 export const createSandboxV2 = route({
+  ...createRoute,
   operationId: 'createSandboxV2',
-  method: 'POST',
   path: '/v2/sandboxes',
   summary: 'Create a sandbox, always secured',
-  auth: 'team',
   body: NewSandboxV2,
-  bodyBytesMax: bodyBytesMax.createSandbox,
-  headers: CreateHeaders,
-  // What runs ends with the power, whatever the disk says of it.
-  durable: false,
-  responses: { 201: created },
-  errors,
   async handle(deps: CreateDeps, input) {
     return { status: 201, body: await create(deps, input, 'v2') };
   },

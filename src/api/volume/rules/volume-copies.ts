@@ -1,12 +1,12 @@
-import { randomBytes } from 'node:crypto';
 import { type Clock, microsPerSecond } from '../../../base/clock.ts';
 import { decrypt, encrypt, encryptionKey } from '../../../base/crypto/encryption.ts';
 import { AtollError, messageOf } from '../../../base/error.ts';
 import { newUuid } from '../../../base/id.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
-import type { VolumeExchange, VolumeState } from '../../../protocol/cluster.ts';
+import type { VolumeState } from '../../../protocol/cluster.ts';
 import { findBlob } from '../../blob/store/blobs.ts';
 import type { ClusterStore } from '../../blob/rules/cluster-store.ts';
+import { carryBetween, newCarryKey } from '../../blob/rules/write-to-machine.ts';
 import type { Machines } from '../../cluster/rules/machines.ts';
 import type { Db } from '../../database/db.ts';
 import type { VolumeRecord } from '../record.ts';
@@ -35,9 +35,7 @@ type Deps = {
   busy: { replicaId: string };
 };
 
-const keyBytes = 32;
 const keyPurpose = 'volumes in the store';
-const newKey = () => randomBytes(keyBytes).toString('base64url');
 
 /** A volume that a sandbox has is copied so often, and any other one that was changed, seconds. */
 const copyIntervalSeconds = { inSandbox: 15 * 60, idle: 30 };
@@ -91,7 +89,7 @@ export class VolumeCopies {
       const copiedAtUs = clock();
       const { fixedId, sizeBytes } = await volumeCopies.fix(volumeId, 'copy');
       try {
-        const key = newKey();
+        const key = newCarryKey();
         const sealedKey = encrypt(encryptionKey(seed, keyPurpose), key, copyId);
         const outgoing = {
           sizeBytes,
@@ -118,7 +116,7 @@ export class VolumeCopies {
     await this.#relocate(volume, nextNodeId, async () => {
       const { fixedId, sizeBytes } = await from.fix(volumeId, 'seal');
       return {
-        bring: () => this.#carry({ from, to }, volumeId, { fixedId, sizeBytes }),
+        bring: () => carryBetween(machines.carried, key => from.openRead(fixedId, key), to, volumeId, sizeBytes),
         // A node that began anew meanwhile may have let somebody write.
         check: () => from.requireFixed(fixedId),
         // Sealed until it is gone: whoever asks for it late finds nothing, and does not write to what is left.
@@ -222,27 +220,6 @@ export class VolumeCopies {
     } catch (error) {
       log.warn('what a machine has left of a volume is removed later', { volumeId, nodeId, error: messageOf(error) });
     }
-  }
-
-  async #carry(
-    { from, to }: { from: VolumeExchange; to: VolumeExchange },
-    volumeId: string,
-    { fixedId, sizeBytes }: { fixedId: string; sizeBytes: number },
-  ): Promise<void> {
-    const { carried } = this.#deps.machines;
-    const key = newKey();
-    // Opened by who writes, which closes its own connection where this fails.
-    async function* sent() {
-      yield* carried.read((await from.openRead(fixedId, key)).descriptor);
-    }
-    const { writeId, descriptor } = await to.openWrite(volumeId, key, sizeBytes);
-    try {
-      await carried.write(descriptor, sent());
-    } catch (error) {
-      await to.dropWrite(writeId).catch(() => {}); // it runs out
-      throw error;
-    }
-    await to.keepWrite(writeId);
   }
 
   #replica(): { ownId: string; nowUs: number } {
