@@ -241,4 +241,20 @@ describe('what pages keep while something fails, or somebody else changes it', {
     await page.getByRole('region', { name: 'Commands' }).getByRole('row').nth(7).waitFor();
     assert.deepEqual(signedIn.window.complaints, []);
   });
+
+  test('of a folder with thousands of files as many are drawn as one has scrolled to', async () => {
+    await sandbox.commands.run(
+      'mkdir -p /home/user/many && cd /home/user/many && seq -f "file-%05g" 3000 | xargs touch',
+    );
+    await page.goto(`/dashboard/sandboxes/${sandbox.sandboxId}/files?path=/home/user/many`);
+    const rows = page.getByRole('region', { name: 'Content of /home/user/many' }).getByRole('row');
+    await page.getByText('200 of 3,000 are shown').waitFor();
+    assert.equal(await rows.count(), 201);
+    assert.deepEqual(await seriousFindings(page), []);
+    await page.getByRole('button', { name: 'Show more' }).scrollIntoViewIfNeeded();
+    await page.getByText('400 of 3,000 are shown').waitFor();
+    await page.getByLabel('Order').selectOption('changed');
+    assert.ok((await rows.count()) < 1_000);
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
 });

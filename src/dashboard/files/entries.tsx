@@ -1,8 +1,10 @@
 import { Download, File, Folder, Pencil, Trash2 } from 'lucide-react';
-import { formatBytes } from '../format.ts';
+import { useState } from 'react';
+import { formatBytes, formatCount } from '../format.ts';
 import { Ago } from '../parts/bits.tsx';
 import { Table } from '../parts/table.tsx';
 import { useToast } from '../parts/toasts.tsx';
+import { More } from '../parts/rows/more.tsx';
 import { downloadFile, downloadFolder } from './download.ts';
 import type { Entry, FileStore } from './store.ts';
 
@@ -17,8 +19,30 @@ type EntriesProps = {
   onRemove: (entry: Entry) => void;
 };
 
-/** The entries of a folder as rows. */
-export function Entries({ store, path, entries, mayChange, onOpen, onRename, onMode, onRemove }: EntriesProps) {
+/** Entries that are drawn at a time: each has moments and buttons, and a folder may have a hundred thousand. */
+const drawnAtOnce = 200;
+
+/** The entries of a folder as rows: as many as one has scrolled to. */
+export function Entries(props: EntriesProps) {
+  const { entries } = props;
+  const [drawn, setDrawn] = useState(drawnAtOnce);
+  const left = entries.length - drawn;
+  return (
+    <>
+      <EntryTable {...props} entries={entries.slice(0, drawn)} />
+      {left > 0 && (
+        <div className="row">
+          <More isComing={false} isBusy={false} onMore={() => setDrawn(before => before + drawnAtOnce)} />
+          <span className="small muted num" role="status">
+            {formatCount(drawn)} of {formatCount(entries.length)} are shown
+          </span>
+        </div>
+      )}
+    </>
+  );
+}
+
+function EntryTable({ store, path, entries, mayChange, onOpen, onRename, onMode, onRemove }: EntriesProps) {
   const toast = useToast();
   const download = (entry: Entry) =>
     void (entry.isFolder ? downloadFolder : downloadFile)(store, entry.path).catch((error: Error) =>

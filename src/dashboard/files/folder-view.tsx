@@ -117,6 +117,7 @@ export function FolderView({ store, search, onGo, mayChange }: FolderViewProps) 
         <Loaded of={folder}>
           {entries => (
             <Entries
+              key={path}
               store={store}
               path={path}
               entries={arrange(entries, order, hidden)}
