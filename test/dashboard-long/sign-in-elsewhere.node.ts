@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { startPlatform } from '../support/platform.ts';
 import { startIdentityProvider } from '../support/identity-provider/identity-provider.ts';
-import { noBrowser, openWindow, startBrowser } from '../dashboard/support/browser.ts';
+import { noBrowser, openWindow, seriousFindings, startBrowser } from '../dashboard/support/browser.ts';
 
 /** A port that is free now: the provider has to know where the dashboard is before that starts. */
 async function freePort(): Promise<number> {
@@ -35,20 +35,47 @@ test('somebody signs in at an identity provider, by its button', { skip: noBrows
     route => route.fulfill({ body: '' }),
   );
 
+  const signInThere = async () => {
+    await page.getByRole('button', { name: 'Continue with Example' }).click();
+    await page.locator('input[name=login]').fill('ada');
+    await page.locator('input[name=password]').fill('any');
+    await page.getByRole('button', { name: 'Sign-in' }).click();
+    const consent = page.getByRole('button', { name: 'Continue' });
+    await consent.waitFor();
+    complaints.splice(0);
+    await consent.click();
+  };
   await page.goto('/dashboard/signin');
   await page.getByRole('button', { name: 'Continue with Example' }).waitFor();
   assert.deepEqual(complaints.slice(), []);
-  await page.getByRole('button', { name: 'Continue with Example' }).click();
-  await page.locator('input[name=login]').fill('ada');
-  await page.locator('input[name=password]').fill('any');
-  await page.getByRole('button', { name: 'Sign-in' }).click();
-  const consent = page.getByRole('button', { name: 'Continue' });
-  await consent.waitFor();
-  complaints.splice(0);
-  await consent.click();
+  await signInThere();
   await page.getByRole('heading', { level: 1, name: 'Sandboxes', exact: true }).waitFor();
   assert.ok(!page.url().includes('state='));
   await page.getByText('Ada').first().waitFor();
+
+  // A session that is to prove whose it is does so there, and whoever was on a page is on it again.
+  const refused = { code: 403, message: 'a proof is needed', error_code: 'proof_needed' };
+  await page.route('**/session/password', route => route.fulfill({ status: 403, json: refused }));
+  await page.goto('/dashboard/account');
+  await page.getByLabel(/^New password/).fill('correct horse battery');
+  await page.getByRole('button', { name: 'Set the password' }).click();
+  const proof = page.getByRole('dialog', { name: 'Is it you?' });
+  await proof.getByLabel('An access token of yours').waitFor();
+  assert.deepEqual(await seriousFindings(page), []);
+  await proof.getByRole('button', { name: 'Use a sign-in link' }).click();
+  await proof.getByLabel('A new sign-in link').waitFor();
+  await page.context().clearCookies({ domain: new URL(provider.issuer).hostname, name: /^_/ });
+  await proof.getByRole('button', { name: 'Continue with Example' }).waitFor();
+  await signInThere();
+  await page.getByRole('heading', { level: 1, name: 'Ada' }).waitFor();
+  assert.equal(new URL(page.url()).pathname, '/dashboard/account');
+
+  await page.context().clearCookies();
+  await page.goto('/dashboard/events?kind=build');
+  await signInThere();
+  await page.getByRole('heading', { level: 1, name: 'Events', exact: true }).waitFor();
+  assert.equal(new URL(page.url()).search, '?kind=build');
+  complaints.splice(0);
 
   // The answer of one window is none for another: it can't be handed over.
   const answer = await fetch(`${platform.ready.url}/session/provider`);

@@ -11,6 +11,7 @@ import { useOtherWindows } from '../api/windows.ts';
 import { Loading, Problem } from '../parts/bits.tsx';
 import { CallsNote, ShownCalls, useCalls } from '../code/calls.tsx';
 import { Proofs } from '../parts/proof.tsx';
+import { forgetReturn, keepReturn } from '../parts/return-path.ts';
 import { useZoneChoice } from '../parts/zone.tsx';
 import { destinations } from './destinations.ts';
 import type { Destination } from './destinations.ts';
@@ -33,7 +34,9 @@ export function Shell() {
   const { team: wanted } = useSearch({ strict: false });
   const isOut = session.error instanceof ApiFailure && session.error.status === 401;
   useEffect(() => {
-    if (isOut) void navigate({ to: '/signin', replace: true });
+    if (!isOut) return;
+    keepReturn();
+    void navigate({ to: '/signin', replace: true });
   }, [isOut, navigate]);
   if (isOut) return null;
   if (!session.data || (isOperator && !all.data)) {
@@ -145,6 +148,7 @@ function Foot({ live, viewer: { session }, onSeek }: { live: boolean; viewer: Vi
     await ask('/session', { method: 'DELETE' });
     client.clear();
     await navigate({ to: '/signin' });
+    forgetReturn();
   };
   return (
     <div className="rail-foot" onClick={event => event.stopPropagation()}>

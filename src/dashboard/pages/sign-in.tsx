@@ -1,13 +1,15 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
+import { useQueryClient } from '@tanstack/react-query';
+import { useNavigate, useRouter } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
-import type { Session, SignInProvider } from '../../protocol/api/session.ts';
+import type { Session } from '../../protocol/api/session.ts';
 import { ApiFailure, askJson } from '../api/client.ts';
 import { Problem } from '../parts/bits.tsx';
 import { Code } from '../code/code.tsx';
 import { Confirm } from '../parts/dialog.tsx';
 import { formText } from '../parts/form-text.ts';
-import { answerOfProvider, goToProvider } from '../parts/provider.ts';
+import { answerOfProvider } from '../parts/provider.ts';
+import { takeReturn } from '../parts/return-path.ts';
+import { ProviderButton } from '../parts/provider-button.tsx';
 import { Entrance } from './entrance.tsx';
 
 type Proof =
@@ -22,6 +24,7 @@ type Proof =
  */
 export function SignIn() {
   const navigate = useNavigate();
+  const router = useRouter();
   const client = useQueryClient();
   const [error, setError] = useState<ApiFailure | null>(null);
   const [busy, setBusy] = useState(false);
@@ -33,7 +36,9 @@ export function SignIn() {
     try {
       const session = await askJson('/session', { method: 'POST', body: proof });
       client.setQueryData(['/session'], session);
-      await navigate({ to: '/sandboxes', replace: true });
+      const back = takeReturn();
+      if (back === null) await navigate({ to: '/sandboxes', replace: true });
+      else router.history.replace(back);
     } catch (failure) {
       setError(failure instanceof ApiFailure ? failure : new ApiFailure(0, 'Signing in failed'));
       setBusy(false);
@@ -68,35 +73,13 @@ export function SignIn() {
           }}
         />
       )}
-      <Provider onFailure={setError} />
+      <ProviderButton onFailure={setError} />
       <Credentials busy={busy} onProof={proof => void begin(proof)} />
       <div className="stack" style={{ gap: 6 }}>
         <p className="muted">On the machine that runs Atoll, this prints a link that signs in:</p>
         <Code text="bin/atoll dashboard" />
       </div>
     </Entrance>
-  );
-}
-
-/** The way to the identity provider, where the installation has one. */
-function Provider({ onFailure }: { onFailure: (failure: ApiFailure) => void }) {
-  const { data } = useQuery({
-    queryKey: ['/session/provider'],
-    queryFn: () => askJson<SignInProvider>('/session/provider'),
-  });
-  if (!data || data.name === null) return null;
-  return (
-    <button
-      type="button"
-      className="button"
-      onClick={() =>
-        void goToProvider().catch(error =>
-          onFailure(error instanceof ApiFailure ? error : new ApiFailure(0, 'The identity provider can’t be reached')),
-        )
-      }
-    >
-      Continue with {data.name}
-    </button>
   );
 }
 

@@ -1,9 +1,12 @@
 import { createContext, use, useCallback, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
+import type { Session } from '../../protocol/api/session.ts';
 import { ApiFailure, ask } from '../api/client.ts';
 import { useViewer } from '../api/session.tsx';
 import { Problem } from './bits.tsx';
 import { Dialog, DialogFooter } from './dialog.tsx';
+import { ProviderButton } from './provider-button.tsx';
+import { keepReturn } from './return-path.ts';
 
 /**
  * Does something that may take a session which has proven lately whose it is: asks for the proof, and does it again.
@@ -49,17 +52,40 @@ export function Proofs({ children }: { children: ReactNode }) {
   );
 }
 
+/** How somebody proves who they are here. */
+type Way = 'password' | 'token' | 'link';
+const labels: Record<Way, string> = {
+  password: 'Password',
+  token: 'An access token of yours',
+  link: 'A new sign-in link, of bin/atoll dashboard',
+};
+const others: Record<Way, string> = {
+  password: 'Use the password',
+  token: 'Use an access token',
+  link: 'Use a sign-in link',
+};
+
+/** The ways that somebody has, the likeliest first. Tokens are of users: the operator of the machine has none. */
+const waysOf = ({ user }: Session): Way[] =>
+  user ? [...(user.hasPassword ? (['password'] as const) : []), 'token', 'link'] : ['link'];
+
+/** What is sent. A link is taken whole, as it is printed. */
+const proofOf: Record<Way, (text: string) => object> = {
+  password: password => ({ password }),
+  token: accessToken => ({ accessToken }),
+  link: link => ({ code: link.slice(link.indexOf('#') + 1) }),
+};
+
 function ProofDialog({ onDone, onClose }: { onDone: () => void; onClose: () => void }) {
   const { session } = useViewer();
   const [error, setError] = useState<Error | null>(null);
   const [busy, setBusy] = useState(false);
   const [text, setText] = useState('');
-  const byPassword = session.user?.hasPassword ?? false;
+  const ways = waysOf(session);
+  const [way, setWay] = useState<Way>(ways[0] ?? 'link');
   const prove = async () => {
     setBusy(true);
-    // A link is taken whole, as it is printed.
-    const proof = byPassword ? { password: text } : { code: text.slice(text.indexOf('#') + 1) };
-    await ask('/session/proof', { method: 'PUT', body: proof }).then(onDone, setError);
+    await ask('/session/proof', { method: 'PUT', body: proofOf[way](text) }).then(onDone, setError);
     setBusy(false);
   };
   return (
@@ -70,15 +96,35 @@ function ProofDialog({ onDone, onClose }: { onDone: () => void; onClose: () => v
       </p>
       {error && <Problem error={error} />}
       <label className="field">
-        <span>{byPassword ? 'Password' : 'A new sign-in link, of bin/atoll dashboard'}</span>
+        <span>{labels[way]}</span>
         <input
+          key={way}
           type="password"
-          autoComplete={byPassword ? 'current-password' : 'off'}
+          autoComplete={way === 'password' ? 'current-password' : 'off'}
           value={text}
           onChange={event => setText(event.target.value)}
           required
         />
       </label>
+      <div className="row">
+        {ways
+          .filter(one => one !== way)
+          .map(one => (
+            <button
+              key={one}
+              type="button"
+              className="linklike small"
+              onClick={() => {
+                setWay(one);
+                setText('');
+              }}
+            >
+              {others[one]}
+            </button>
+          ))}
+        {/* Whoever has signed in there does so again, comes back to this page, and has proven it. */}
+        {session.user && !session.user.hasPassword && <ProviderButton onFailure={setError} onLeave={keepReturn} />}
+      </div>
       <DialogFooter action="Go on" busy={busy} onClose={onClose} />
     </Dialog>
   );
