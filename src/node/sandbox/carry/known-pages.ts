@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { AtollError } from '../../../base/error.ts';
 
 /** What is compared at a time: memory comes in pages, disks in blocks of that size. */
 const pageBytes = 4096;
@@ -18,28 +19,44 @@ type Split = { copies: Copy[]; extents: [at: number, bytes: number][] };
 
 /**
  * Pages of files that another machine has, found by their content wherever they are: in a later state of the same
- * processes most of them are the same, and at other places. Nobody changes the files meanwhile.
+ * processes most of them are the same, and at other places. Nobody changes the files meanwhile. They stay open for who
+ * looks for pages when it is disposed of: their numbers are other files' after that.
  */
 export class KnownPages implements Disposable {
   readonly #files: KnownFile[];
   /** The last page that has a content, by a hash of that. Those of a file begin at its number × `filePages`. */
   readonly #places = new Map<number, number>();
+  #users = 0;
+  #isOver = false;
 
   private constructor(files: KnownFile[]) {
     this.#files = files;
   }
 
   static async of(paths: readonly string[]): Promise<KnownPages> {
-    const known = new KnownPages(paths.map(path => new KnownFile(path)));
+    using opened = new DisposableStack();
+    const known = new KnownPages(paths.map(path => opened.adopt(new KnownFile(path), file => file.close())));
     for (const [number, path] of paths.entries())
       for await (const { piece, at } of piecesOf(path))
         for (let done = 0; done + pageBytes <= piece.length; done += pageBytes)
           known.#places.set(hashOf(piece, done), number * filePages + (at + done) / pageBytes);
+    opened.move();
     return known;
   }
 
-  /** Which parts of a file are in known ones. */
+  /** Which parts of a file are in known ones. Errors: `not_found` after the disposal. */
   async split(path: string): Promise<Split> {
+    if (this.#isOver) throw new AtollError('not_found', 'the draft is not on this node any more');
+    this.#users++;
+    try {
+      return await this.#split(path);
+    } finally {
+      this.#users--;
+      this.#closeUnused();
+    }
+  }
+
+  async #split(path: string): Promise<Split> {
     const split: Split = { copies: [], extents: [] };
     for await (const { piece, at } of piecesOf(path))
       for (let done = 0; done < piece.length; done += pageBytes) {
@@ -63,7 +80,12 @@ export class KnownPages implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const file of this.#files) file.close();
+    this.#isOver = true;
+    this.#closeUnused();
+  }
+
+  #closeUnused(): void {
+    if (this.#isOver && this.#users === 0) for (const file of this.#files.splice(0)) file.close();
   }
 }
 
