@@ -87,7 +87,7 @@ test('kill -9 in the middle of creates and kills loses none that was answered, a
   for (const id of running.filter(id => created.has(id))) expect((await inside(id, '/health')).status).toBe(204);
 
   for (const id of running) expect(await kill(id)).toBe(204);
-  expect(await restingCounts(platform.ready.dataDir)).toEqual(before);
+  expect(await restingCounts(platform.ready.dataDir, before)).toEqual(before);
 }, 180_000);
 
 test('a sandbox whose processes ended while the platform was away is paused with its files', async () => {
@@ -109,5 +109,5 @@ test('two hundred creates and kills leave every count where it was', async () =>
     for (let round = 0; round < 50; round++) expect(await kill(await create())).toBe(204);
   });
   await Promise.all(rounds);
-  expect(await restingCounts(platform.ready.dataDir)).toEqual(before);
+  expect(await restingCounts(platform.ready.dataDir, before)).toEqual(before);
 }, 300_000);

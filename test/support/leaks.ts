@@ -63,21 +63,31 @@ export function leaked(before: Holdings, after: Holdings): string[] {
  * How many things of each kind there are once nothing is being made or taken away any more: names change where blanks
  * of a pool are replaced. What is there once for all sandboxes, from the first that needs it on, does not count: layers
  * that are mounted, and the groups above those of sandboxes.
+ *
+ * After work whose end nobody was told of (a snapshot that is still packed, a removal behind an answer), counts can be
+ * the same for longer than any time that is fit to wait for. `before`: what is to be left then. It is waited for, and
+ * answered as it is where it does not come.
  */
-export async function restingCounts(dataDir: string): Promise<Record<string, number>> {
+export async function restingCounts(dataDir: string, before?: Record<string, number>): Promise<Record<string, number>> {
+  const wanted = before && JSON.stringify(before);
   let last = '';
-  await waitFor('the installation to rest', async () => {
+  const look = async () => {
     const counts = JSON.stringify(countsOf(holdingsOf(dataDir)));
-    const rests = counts === last;
+    const rests = counts === last && (wanted === undefined || counts === wanted);
     last = counts;
     if (!rests) await new Promise(resolve => setTimeout(resolve, restMs));
     return rests;
-  });
+  };
+  const rested = waitFor('the installation to rest', look, before ? goneTimeoutMs : undefined);
+  // Whoever compares says what is left.
+  await (before ? rested.catch(() => {}) : rested);
   return JSON.parse(last) as Record<string, number>;
 }
 
-/** Longer than a blank takes to start and than an ended sandbox takes to be gone. */
+/** Longer than a blank takes to start. */
 const restMs = 400;
+/** Longer than anything takes on a busy machine that ends by itself. */
+const goneTimeoutMs = 60_000;
 
 function countsOf(holdings: Holdings): Record<string, number> {
   return Object.fromEntries(

@@ -399,7 +399,7 @@ export async function runStorm(
   }
   await storm.finish();
   await stores.finish();
-  const after = await restingCounts(platform.ready.dataDir);
+  const after = await restingCounts(platform.ready.dataDir, before);
   const left = Bun.deepEquals(after, before)
     ? ''
     : `${JSON.stringify(holdingsOf(platform.ready.dataDir))}\n${platform.log().slice(-logCharactersMax)}`;
