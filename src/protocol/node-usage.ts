@@ -1,3 +1,5 @@
+import type { ProcessRestarts } from '../base/telemetry/process-restarts.ts';
+
 /** Bytes that a sandbox sent and received by itself. Clients' connections into it do not count. */
 export type TrafficCounters = {
   bytesOut: number;
@@ -37,6 +39,8 @@ export type NodeUsage = {
   pool?: PoolCounts;
   /** Sum over all sandboxes. The last bytes of one that ended by itself may be missing. */
   traffic: TrafficCounters;
+  /** Set by the gate of a machine in a cluster: on one machine alone, who starts the api counts them. */
+  restarts?: ProcessRestarts[];
 };
 
 /** Room on the file system of the data directory. */

@@ -1,4 +1,5 @@
 import type { Metric } from '../base/telemetry/meter.ts';
+import { type ProcessRestarts, processRestartsMetric } from '../base/telemetry/process-restarts.ts';
 import type { PartName, RestartReason } from './part-process.ts';
 
 const parts: readonly PartName[] = ['node', 'api', 'edge', 'gate'];
@@ -12,15 +13,20 @@ export class RestartCounts {
     this.#counts.set(`${part} ${reason}`, (this.#counts.get(`${part} ${reason}`) ?? 0) + 1);
   }
 
+  /** All of them, those that never were too. */
+  counts(): ProcessRestarts[] {
+    return parts.flatMap(process =>
+      reasons.map(reason => ({ process, reason, count: this.#counts.get(`${process} ${reason}`) ?? 0 })),
+    );
+  }
+
   /** For the operator's metrics. */
   metric(): Metric {
     return {
-      name: 'atoll_process_restarts_total',
+      name: processRestartsMetric,
       help: 'Processes of the platform that were started again, because they ended or their event loop stood still',
       kind: 'counter',
-      samples: parts.flatMap(process =>
-        reasons.map(reason => ({ labels: { process, reason }, value: this.#counts.get(`${process} ${reason}`) ?? 0 })),
-      ),
+      samples: this.counts().map(({ count, ...labels }) => ({ labels, value: count })),
     };
   }
 }

@@ -42,6 +42,12 @@ clusterTest('machines that joined by a token are ready at both control processes
   );
   const said = await cluster.query<{ info: string }>('select info_json as info from cluster_nodes');
   expect(said.map(({ info }) => (JSON.parse(info) as NodeInfo).cpuOvercommit)).toEqual([8, 8]);
+  // What their supervisors start again, the operator is told by control.
+  const metrics = await (await cluster.admin(0, 'GET', '/metrics')).text();
+  for (const { nodeId } of cluster.nodes)
+    expect(metrics).toMatch(
+      new RegExp(`atoll_process_restarts_total\\{node="${nodeId}",process="node",reason="stalled"\\} \\d`),
+    );
 });
 
 clusterTest('sandboxes are made on both machines, and the SDK works through either control process', async () => {

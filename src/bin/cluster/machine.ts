@@ -12,14 +12,14 @@ import { makeRoomToStart } from '../../node/space/ballast.ts';
 import { budgetsOf } from '../../supervisor/budgets.ts';
 import { makePartGroups } from '../../supervisor/control-groups.ts';
 import type { Part } from '../../supervisor/part.ts';
+import { RestartCounts } from '../../supervisor/restart-counts.ts';
 import type { NodeIdentity } from '../../wire/tls/listen-tls.ts';
 import { forgetInstance, recordInstance, requireNoInstance } from '../platform/instance.ts';
-import type { GateSettings } from '../parts/gate.ts';
+import type { GateSettings, GateUpdate } from '../parts/gate.ts';
 import type { InstallationPlace } from '../parts/sockets.ts';
-import { platformNiceness } from '../platform/platform.ts';
+import { assertDriversThere, platformNiceness } from '../platform/platform.ts';
 import { beginGate, beginNode } from '../platform/platform-parts.ts';
 import { beginWith } from '../platform/begin-parts.ts';
-import { requireAbleHost } from '../preflight/able-host.ts';
 import type { Settings } from '../settings/settings.ts';
 import { joinAsPod, joinCluster, keepMachineIdentity, readMachineIdentity } from './join.ts';
 
@@ -53,8 +53,13 @@ export async function startMachine(options: MachineOptions): Promise<RunningMach
   const { dataDir } = settings;
   const nodeAddress = addressOf(settings);
   requireNoInstance(dataDir);
+  assertDriversThere(settings);
   if (existsSync(dataDir)) makeRoomToStart(dataDir, freeBytesOf(dataDir));
-  await unlessAborted(requireAbleHost(settings), signal, stopped);
+  // One whose node has run before is not examined again: starts stay fast.
+  if (!existsSync(join(dataDir, 'node', 'sandboxes'))) {
+    const { requireAbleHost } = await import('../preflight/able-host.ts');
+    await unlessAborted(requireAbleHost(settings), signal, stopped);
+  }
   setPriority(platformNiceness);
   const who = whoIs(settings);
   const { nodeId, address } = who;
@@ -62,7 +67,16 @@ export async function startMachine(options: MachineOptions): Promise<RunningMach
   failed.promise.catch(() => {}); // a caller may begin to wait after the failure
   await using started = new AsyncDisposableStack();
   const groups = started.use(makePartGroups(budgetsOf(totalmem())));
-  const begin = beginWith(started, { ...options, onRestart() {}, onGivenUp: failed.reject });
+  const restarts = new RestartCounts();
+  const parts: { gate?: Part<unknown> } = {};
+  const begin = beginWith(started, {
+    ...options,
+    onRestart(name, reason) {
+      restarts.count(name, reason);
+      parts.gate?.update({ restarts: restarts.counts() } satisfies GateUpdate);
+    },
+    onGivenUp: failed.reject,
+  });
   const served = <About>(part: Part<About>) => unlessAborted(part.ready, signal, stopped);
   const claimed = Promise.withResolvers<InstallationPlace>();
   const common = { settings, environment, groups, identity: { nodeId } };
@@ -87,12 +101,13 @@ export async function startMachine(options: MachineOptions): Promise<RunningMach
   await nodeServes;
   const { logLevel, nodeLabels: labels = {}, cpuOvercommit } = settings;
   const said = { labels, cpuOvercommit };
-  const gateSettings = (): GateSettings => ({ installation, runDir, logLevel, ...nodeAddress, identity, ...said });
-  const gate = beginGate(begin, { groups }, gateSettings, next => {
+  const place = { installation, runDir, logLevel, ...nodeAddress };
+  const gateSettings = (): GateSettings => ({ ...place, identity, ...said, restarts: restarts.counts() });
+  parts.gate = beginGate(begin, { groups }, gateSettings, next => {
     identity = next;
     keepMachineIdentity(dataDir, next);
   });
-  await served(gate);
+  await served(parts.gate);
   const disposal = started.move();
   return { nodeId, address, failed: failed.promise, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
+import type { ProcessRestarts } from '../../base/telemetry/process-restarts.ts';
 import { createLog, type Level } from '../../base/telemetry/log.ts';
 import { userIdOf } from '../../base/process/part-users.ts';
 import { platformVersion } from '../../base/version.ts';
@@ -28,10 +29,16 @@ export type GateSettings = {
   identity: NodeIdentity;
   labels: Record<string, string>;
   cpuOvercommit: number;
+  /** How often the machine's parts were started again. */
+  restarts: ProcessRestarts[];
 };
 
-runPart<GateSettings>(async (settings, control) => {
+/** Restarts since. */
+export type GateUpdate = Pick<GateSettings, 'restarts'>;
+
+runPart<GateSettings, GateUpdate>(async (settings, control) => {
   const { installation, runDir, logLevel, host, port, identity, labels, cpuOvercommit } = settings;
+  let { restarts } = settings;
   const log = createLog(logLevel, text => void process.stderr.write(text)).with({ part: 'gate' });
   const sockets = socketsIn(runDir);
   const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -49,6 +56,7 @@ runPart<GateSettings>(async (settings, control) => {
   const service: MachineService = {
     node: {
       ...node,
+      usage: async () => ({ ...(await node.usage()), restarts }),
       dial: (sandboxId, to, signal) => dialing.node.dial(sandboxId, to, signal),
       create: leased(node.create),
       resume: leased(node.resume),
@@ -85,6 +93,7 @@ runPart<GateSettings>(async (settings, control) => {
   const ticking = setInterval(() => void gate.tick(), tickMs);
   return {
     about: {},
+    update: update => void ({ restarts } = update),
     async stop() {
       clearInterval(ticking);
       served.stop();

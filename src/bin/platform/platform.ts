@@ -143,8 +143,8 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   };
 }
 
-/** Sandboxes that are to be isolated by gVisor must never run on anything less. */
-function assertDriversThere({ driver, templateDrivers }: Settings): void {
+/** Sandboxes that are to be isolated by gVisor must never run on anything less. Errors: `unavailable`. */
+export function assertDriversThere({ driver, templateDrivers }: Settings): void {
   const runsc = findRunsc(runscDir);
   if (runsc.found || ![driver, ...(templateDrivers?.values() ?? [])].includes('gvisor')) return;
   throw new AtollError(

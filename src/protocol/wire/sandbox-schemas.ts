@@ -181,6 +181,9 @@ export const Usage = schemaOf<NodeUsage>()(
       }),
     ),
     traffic: Traffic,
+    restarts: optional(
+      Type.Array(Type.Object({ process: Type.String(), reason: Type.String(), count: Type.Number() })),
+    ),
   }),
 );
 

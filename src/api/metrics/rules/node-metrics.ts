@@ -1,4 +1,5 @@
 import type { Metric, Sample } from '../../../base/telemetry/meter.ts';
+import { processRestartsMetric } from '../../../base/telemetry/process-restarts.ts';
 import type { NodeInfo } from '../../../protocol/node.ts';
 import type { NodeUsage } from '../../../protocol/node-usage.ts';
 
@@ -20,6 +21,16 @@ export function nodeMetrics(nodes: readonly NodeReport[]): Metric[] {
     { name: 'atoll_node_up', help: 'Whether a machine answers', kind: 'gauge', samples },
     ...[...machine, ...disks, ...pool, ...traffic].map(family => metricOf(family, nodes)),
   ];
+}
+
+/** Counts what was started again on machines of a cluster with what was beside the api. */
+export function withRestarts(metrics: readonly Metric[], nodes: readonly NodeReport[]): Metric[] {
+  const samples = nodes.flatMap(({ nodeId: node, usage }) =>
+    (usage?.restarts ?? []).map(({ count, ...labels }) => ({ labels: { node, ...labels }, value: count })),
+  );
+  return metrics.map(metric =>
+    metric.name === processRestartsMetric ? { ...metric, samples: [...metric.samples, ...samples] } : metric,
+  );
 }
 
 function metricOf([kind, name, help, samplesOf]: Family, nodes: readonly NodeReport[]): Metric {

@@ -5,7 +5,7 @@ import { platformVersion } from '../../../base/version.ts';
 import { sandboxStates } from '../../../protocol/state.ts';
 import { buildCounts, stateCounts } from '../../sandbox/store/counts.ts';
 import type { Db } from '../../database/db.ts';
-import { nodeMetrics, type NodeReport } from './node-metrics.ts';
+import { nodeMetrics, type NodeReport, withRestarts } from './node-metrics.ts';
 import type { Measures } from '../measures.ts';
 import type { Nodes } from '../../placement/nodes.ts';
 
@@ -42,7 +42,7 @@ export async function operatorMetrics(deps: OperatorMetricsDeps): Promise<string
     { name: 'atoll_builds', help: 'Builds of templates that wait or run', kind: 'gauge', samples: openBuilds },
     ...deps.measures.metrics(),
     ...nodeMetrics(nodes),
-    ...deps.metrics(),
+    ...withRestarts(deps.metrics(), nodes),
     ...processMetrics(),
   ]);
 }

@@ -1,0 +1,5 @@
+/** How often a process of the platform was started again, since all of them started, and why. */
+export type ProcessRestarts = { process: string; reason: string; count: number };
+
+/** The operator's metric of all restarts. */
+export const processRestartsMetric = 'atoll_process_restarts_total';
