@@ -42,6 +42,10 @@ const wrong: readonly (readonly [option: string, says: RegExp])[] = [
   ['secrets.database=', /secrets.database|minLength/],
   ['settings.PORT=1', /PORT/],
   ['node.dataDir=data', /node.dataDir|pattern/],
+  ['settings.ATOLL_DATA_DIR=/srv', /settings.ATOLL_DATA_DIR can't be set: .* by the value node.dataDir\./],
+  ['settings.ATOLL_PORT=4000', /settings.ATOLL_PORT can't be set: .* by the value control.service.port\./],
+  ['settings.ATOLL_HOST=0.0.0.0', /settings.ATOLL_HOST can't be set: the chart sets it itself\./],
+  ['secrets.store=s3,settings.ATOLL_STORE_SECRET=x', /ATOLL_STORE_SECRET can't be set: .* secrets.store\./],
 ];
 
 for (const [option, says] of wrong)
@@ -50,6 +54,23 @@ for (const [option, says] of wrong)
     expect(code).not.toBe(0);
     expect(err).toMatch(says);
   });
+
+helmTest('machines get no setting of the store, and control has its key from a Secret', () => {
+  const { out } = render('--values', join(values, 'store.yaml'), '--set', 'settings.ATOLL_LOG_LEVEL=debug');
+  const partsOf = (kind: string) => out.split('\n---\n').filter(text => text.includes(`\nkind: ${kind}\n`));
+  const [machines, control] = [partsOf('DaemonSet'), partsOf('Deployment')];
+  expect([machines.length, control.length]).toEqual([2, 1]);
+  for (const text of machines) expect(text).not.toContain('ATOLL_STORE');
+  expect(machines.some(text => text.includes('ATOLL_LOG_LEVEL'))).toBe(true);
+  for (const [name, key] of [
+    ['KEY_ID', 'key-id'],
+    ['SECRET', 'secret'],
+  ])
+    expect(control[0]).toContain(
+      `- name: ATOLL_STORE_${name}\n              valueFrom: { secretKeyRef: { name: atoll-store, key: ${key} } }`,
+    );
+  expect(control[0]).toContain('name: ATOLL_STORE, value: "s3://bucket/prefix"');
+});
 
 test('the chart is of the version of the platform', () => {
   const { version: platform } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as {
