@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync } from 'node:fs';
-import { setPriority, totalmem } from 'node:os';
+import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { freeBytesOf } from '../../base/disk-room.ts';
 import { unlessAborted } from '../../base/concurrency/unless-aborted.ts';
@@ -17,7 +17,8 @@ import type { NodeIdentity } from '../../wire/tls/listen-tls.ts';
 import { forgetInstance, recordInstance, requireNoInstance } from '../platform/instance.ts';
 import type { GateSettings, GateUpdate } from '../parts/gate.ts';
 import type { InstallationPlace } from '../parts/sockets.ts';
-import { assertDriversThere, platformNiceness } from '../platform/platform.ts';
+import { assertDriversThere } from '../platform/platform.ts';
+import { takePriority } from '../platform/priority.ts';
 import { beginGate, beginNode } from '../platform/platform-parts.ts';
 import { beginWith } from '../platform/begin-parts.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -60,7 +61,7 @@ export async function startMachine(options: MachineOptions): Promise<RunningMach
     const { requireAbleHost } = await import('../preflight/able-host.ts');
     await unlessAborted(requireAbleHost(settings), signal, stopped);
   }
-  setPriority(platformNiceness);
+  takePriority();
   const who = whoIs(settings);
   const { nodeId, address } = who;
   const failed = Promise.withResolvers<never>();

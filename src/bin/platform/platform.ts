@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { setPriority, totalmem } from 'node:os';
+import { totalmem } from 'node:os';
 import { checkPair } from '../../api/installation/check.ts';
 import { apiKeyFile, prepareDataDirectory } from '../../api/installation/data-directory.ts';
 import { placeOf } from '../../api/installation/place.ts';
@@ -29,6 +29,7 @@ import { beginApi, beginEdge, beginNode, type EdgeSurroundings } from './platfor
 import { requireUsableHost } from '../preflight/check.ts';
 import { hostFacts } from '../preflight/facts.ts';
 import { portError, requirePortsFree } from '../preflight/ports.ts';
+import { takePriority } from './priority.ts';
 import { runscDir } from '../repository.ts';
 import type { Settings } from '../settings/settings.ts';
 
@@ -61,8 +62,6 @@ export type Platform = AsyncDisposable & {
   failed: Promise<never>;
 };
 
-/** Niceness of the platform and what it starts (nice(2)): three times the weight of a process at 0. */
-export const platformNiceness = -5;
 /** Starts the node, the api and the edge, each a process with the rights that it needs, and watches them. */
 export async function startPlatform(options: PlatformOptions): Promise<Platform> {
   const { settings, log, environment, signal } = options;
@@ -92,8 +91,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     const { requireAbleHost } = await import('../preflight/able-host.ts');
     await unlessAborted(requireAbleHost(settings), signal, 'The start was interrupted.');
   }
-  // All processes inherit it.
-  setPriority(platformNiceness);
+  takePriority();
   const identity = readIdentity(dataDir);
   const restarts = new RestartCounts();
   const parts: { api?: Part<ApiAbout> } = {};
