@@ -22,7 +22,7 @@ type OwnNodeOptions = {
   nodeId: string;
   poolSize: number;
   onLost: (error: Error) => void;
-  /** The agent and the builder, where the platform keeps them; absent: as set-up has built them. */
+  /** The helper, the agent and the builder, where the platform keeps them; absent: as set-up has built them. */
   programs?: Programs;
   /** The claim of the data directory; absent: the node claims it. */
   installation?: Installation;

@@ -10,32 +10,41 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fingerprintOf } from '../../node/agent-client/copy.ts';
 import { forgetOtherPrograms, keepPrograms } from './programs.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'atoll-programs-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const built = { agentDir: join(folder, 'dist/agent'), builderDir: join(folder, 'dist/builder') };
+const built = {
+  helperBinary: join(folder, 'dist/helper'),
+  agentDir: join(folder, 'dist/agent'),
+  builderDir: join(folder, 'dist/builder'),
+};
 
 /** As set-up does it: the former ones are removed, and others get their names. */
 function build(version: string): void {
   rmSync(join(folder, 'dist'), { recursive: true, force: true });
-  for (const directory of Object.values(built)) {
+  for (const directory of [built.agentDir, built.builderDir]) {
     mkdirSync(join(directory, 'lib'), { recursive: true });
     writeFileSync(join(directory, 'program'), version, { mode: 0o755 });
     writeFileSync(join(directory, 'lib/library'), version);
   }
+  mkdirSync(join(folder, 'dist/seccomp'));
+  for (const name of ['helper', 'namespace-owner.so', 'seccomp/x64.bpf'])
+    writeFileSync(join(folder, 'dist', name), version, { mode: 0o755 });
 }
 
-test('a version has its own agent and builder when others have been built, and removes those before it', async () => {
+test('a version has its own programs when others have been built, and removes those before it', async () => {
   const dataDir = join(folder, 'data');
   build('one');
   const one = await keepPrograms(dataDir, built);
   expect(await keepPrograms(dataDir, built)).toEqual(one);
   build('the second');
-  for (const directory of Object.values(one)) {
+  for (const name of ['helper', 'namespace-owner.so', 'seccomp/x64.bpf'])
+    expect(readFileSync(join(dirname(one.helperBinary), name), 'utf8')).toBe('one');
+  for (const directory of [one.agentDir, one.builderDir]) {
     expect(readFileSync(join(directory, 'program'), 'utf8')).toBe('one');
     expect(readFileSync(join(directory, 'lib/library'), 'utf8')).toBe('one');
     expect(statSync(join(directory, 'program')).mode & 0o777).toBe(0o755);

@@ -1,35 +1,44 @@
-import { cpSync, existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { systemCodeOf } from '../../base/error.ts';
 import { syncPath, syncTree } from '../../base/sync.ts';
 import { fingerprintOf } from '../../node/agent-client/copy.ts';
 
-/** What a node starts again and again, and speaks with: each must be of its version. */
-export type Programs = { agentDir: string; builderDir: string };
+/**
+ * What a node starts again and again, and speaks with: each must be of its version. Beside the helper are the library
+ * that runtimes preload, and the filter of system calls.
+ */
+export type Programs = { helperBinary: string; agentDir: string; builderDir: string };
+
+/** What is beside the helper, and goes with it. */
+const besideHelper = ['namespace-owner.so', 'seccomp'];
 
 const folderOf = (dataDir: string): string => join(dataDir, 'node/built');
 
 /**
- * Keeps the agent and the builder that set-up has built, and answers where: set-up may build others while this version
- * runs. Where they can't be kept, for there is no room, they are used where they are.
+ * Keeps the helper, the agent and the builder that set-up has built, and answers where: set-up may build others while
+ * this version runs. Where they can't be kept, for there is no room, they are used where they are.
  */
-export async function keepPrograms(dataDir: string, { agentDir, builderDir }: Programs): Promise<Programs> {
-  const built = [agentDir, builderDir];
+export async function keepPrograms(dataDir: string, programs: Programs): Promise<Programs> {
+  const { helperBinary, agentDir, builderDir } = programs;
+  const built = [helperBinary, ...besideHelper.map(name => join(dirname(helperBinary), name)), agentDir, builderDir];
   const folder = folderOf(dataDir);
   const draft = join(folder, `making-${process.pid}`);
   try {
-    const kept = join(folder, built.map(fingerprintOf).join('-'));
+    const kept = join(folder, Bun.hash(built.map(path => fingerprintOf(path)).join('-')).toString(16));
     if (!existsSync(kept)) {
-      for (const directory of built) keep(directory, join(draft, basename(directory)));
+      mkdirSync(draft, { recursive: true });
+      for (const path of built) keep(path, join(draft, basename(path)));
       await syncTree(draft);
       renameSync(draft, kept);
       await syncPath(folder);
     }
-    return { agentDir: join(kept, basename(agentDir)), builderDir: join(kept, basename(builderDir)) };
+    const at = (path: string) => join(kept, basename(path));
+    return { helperBinary: at(helperBinary), agentDir: at(agentDir), builderDir: at(builderDir) };
   } catch {
     // No room, most likely. A start on a full disk goes on, for sandboxes are there to be taken over.
     if (existsSync(draft)) rmSync(draft, { recursive: true });
-    return { agentDir, builderDir };
+    return programs;
   }
 }
 
@@ -41,17 +50,16 @@ export function forgetOtherPrograms(dataDir: string, { agentDir }: Programs): vo
 }
 
 /** A second name for each file costs nothing; on another disk there is none. Set-up replaces files, it changes none. */
-function keep(directory: string, at: string): void {
-  mkdirSync(at, { recursive: true });
-  for (const entry of readdirSync(directory, { withFileTypes: true })) {
-    const [from, to] = [join(directory, entry.name), join(at, entry.name)];
-    if (entry.isDirectory()) keep(from, to);
-    else
-      try {
-        linkSync(from, to);
-      } catch (error) {
-        if (!['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP'].includes(systemCodeOf(error))) throw error;
-        cpSync(from, to, { preserveTimestamps: true });
-      }
+function keep(path: string, at: string): void {
+  if (statSync(path).isDirectory()) {
+    mkdirSync(at);
+    for (const name of readdirSync(path)) keep(join(path, name), join(at, name));
+    return;
+  }
+  try {
+    linkSync(path, at);
+  } catch (error) {
+    if (!['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP'].includes(systemCodeOf(error))) throw error;
+    cpSync(path, at, { preserveTimestamps: true });
   }
 }

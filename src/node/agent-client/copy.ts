@@ -27,15 +27,14 @@ export function forgetOtherAgents(agents: string, inUse: string[]): void {
 }
 
 /**
- * Tells one build of a program's directory from another. Directories count by their names alone: where files are linked
- * to another place, theirs are new.
+ * Tells one build of a program, or of a program's directory, from another. Directories count by their names alone:
+ * where files are linked to another place, theirs are new.
  */
-export function fingerprintOf(directory: string): string {
-  const facts = readdirSync(directory, { recursive: true, encoding: 'utf8' })
-    .sort()
-    .map(name => {
-      const stats = statSync(join(directory, name));
-      return stats.isDirectory() ? name : `${name} ${stats.size} ${stats.mtimeMs}`;
-    });
+export function fingerprintOf(path: string): string {
+  const names = statSync(path).isDirectory() ? readdirSync(path, { recursive: true, encoding: 'utf8' }) : [''];
+  const facts = names.sort().map(name => {
+    const stats = statSync(join(path, name));
+    return stats.isDirectory() ? name : `${name} ${stats.size} ${stats.mtimeMs}`;
+  });
   return Bun.hash(facts.join('\n')).toString(16);
 }
