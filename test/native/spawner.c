@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -147,6 +148,29 @@ static void tellsWhatRuns(void) {
   expect(kill(pid, SIGKILL) == 0 && WTERMSIG(endOf(pid)) == SIGKILL && isRunning(pid) == 0, "it has ended");
 }
 
+static sigjmp_buf away;
+static void goAway(int number) { siglongjmp(away, number); }
+
+// The registers are lost where the answer is written: the start is done, and not done again.
+static void finishesAStart(void) {
+  int broken[2], replies = channel.replies;
+  expect(pipe(broken) == 0 && close(broken[0]) == 0, "there is a pipe that nobody reads");
+  signal(SIGPIPE, goAway);
+  size_t size = describe(1700, 0, 2, (const char *const[]){ "/", "sleep", "100", "PATH=/usr/bin:/bin", "" });
+  sendWith(request, size, (int[]){ 1, 2 }, 2);
+  channel.replies = broken[1];
+  if (!sigsetjmp(away, 1)) expect(!receiveRequests(&channel), "the registers are lost");
+  channel.replies = replies;
+  close(broken[1]);
+  finishStart(&channel);
+  sendWaiting(&channel);
+  struct reply reply = nextReply();
+  expect(reply.kind == started && reply.about == 1700 && reply.value > 0, "the program has started");
+  expect(isRunning(reply.value) == 1, "the next answer is about the next request");
+  expect(kill(reply.value, SIGKILL) == 0 && WTERMSIG(endOf(reply.value)) == SIGKILL, "it has ended");
+  expect(waitpid(-1, NULL, WNOHANG) < 0, "there is no other program");
+}
+
 static void refusesNonsense(void) {
   size_t size = describe(2000, 0, 9, (const char *const[]){ "/", "true", "" });
   sendWith(request, size, (int[]){ 1, 2 }, 2);
@@ -168,6 +192,7 @@ int main(void) {
   takesLongRequests();
   signalsItsOwnAlone();
   tellsWhatRuns();
+  finishesAStart();
   refusesNonsense();
   closeChannel(&channel);
   printf("%d\n", looked);
