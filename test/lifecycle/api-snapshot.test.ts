@@ -194,6 +194,40 @@ onEachDatabase(database => {
     expect(await left()).toBe(0);
   });
 
+  test('a machine that does not answer keeps memory on no other one, and needs are asked for once', async () => {
+    await using platform = await Platform.start({ database });
+    const deleted: string[] = [];
+    const machine = (nodeId: string, fails: 'list' | 'delete' | 'never') => ({
+      nodeId,
+      protocol: {
+        async listSnapshots() {
+          if (fails === 'list') throw new Error('it does not answer');
+          return [{ snapshotId: `of ${nodeId}`, takenAtMs: 0 }];
+        },
+        async deleteSnapshot(snapshotId: string) {
+          if (fails === 'delete') throw new Error('it does not answer');
+          deleted.push(snapshotId);
+        },
+      },
+    });
+    const list = () => [machine('one', 'list'), machine('two', 'delete'), machine('three', 'never')];
+    const nodes = { list } as unknown as ApiParts['nodes'];
+    let asked = 0;
+    const db = platform.store.db.withPlugin({
+      transformQuery({ node }) {
+        if (JSON.stringify(node).includes('napshotId%')) asked++;
+        return node;
+      },
+      transformResult: async ({ result }) => result,
+    });
+    let minutes = 0;
+    const round = snapshotKeeping({ ...platform.api.parts, db, nodes }, () => minutes * 60_000);
+    await round();
+    minutes = 11;
+    await round();
+    expect([deleted, asked]).toEqual([['of three'], 2]);
+  });
+
   test('forks begin as their source is now, each for itself; the source stays as it was', async () => {
     await using platform = await Platform.start({ database });
     const { sandboxID: id } = await platform.createSandbox({
