@@ -1,4 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { DurablePauses } from '../../src/api/blob/rules/pauses.ts';
+import { defaultOptions } from '../../src/api/sandbox/record.ts';
+import { homeOfVolumes } from '../../src/api/sandbox/rules/volume-mounts.ts';
+import { createSandbox } from '../../src/api/sandbox/workflows/create.ts';
 import { volumeToken } from '../../src/api/volume/rules/token.ts';
 import { recordVolumeRemoval } from '../../src/api/volume/store/removals.ts';
 import { reconcileVolumes } from '../../src/api/volume/reconcilers/removals.ts';
@@ -295,6 +299,33 @@ onEachDatabase(database =>
       const other = await create(platform, 'r');
       await platform.createSandbox({ templateID: snapshotID, volumeMounts: [{ name: other.name, path: '/data' }] });
       expect(platform.node.created.at(-1)?.volumes).toEqual([{ volumeId: other.volumeID, path: '/data' }]);
+    });
+
+    test('a sandbox with volumes of its snapshot stays on their machine', async () => {
+      const { parts } = platform.api;
+      const { volumeID, name } = await create(platform, 'stays');
+      const { sandboxID } = await platform.createSandbox({ volumeMounts: [{ name, path: '/data' }] });
+      const made = (await platform.call('POST', `/sandboxes/${sandboxID}/snapshots`)).body as { snapshotID: string };
+      const durablePauses = { isUsable: true, requireUsable() {} } as unknown as DurablePauses;
+      const lasting = { autoPause: true, autoPauseDurability: 'cluster' } as const;
+      const options = { ...defaultOptions, timeoutSeconds: 60, secure: true, ...lasting };
+      const ask = (template: string, isDurabilityUsual: boolean) =>
+        createSandbox(
+          { ...parts, durablePauses },
+          platform.team,
+          { template, volumeMounts: [], options, isDurabilityUsual },
+          new AbortController().signal,
+        );
+      await expect(ask(made.snapshotID, false)).rejects.toMatchObject({
+        code: 'precondition',
+        message: expect.stringContaining('autoPauseDurability'),
+      });
+      expect(await ask(made.snapshotID, true)).toMatchObject({ autoPauseDurability: 'node' });
+      expect(await ask('base', true)).toMatchObject({ autoPauseDurability: 'cluster' });
+      // Another volume may have the name by now.
+      const home = (volumeId: string) => homeOfVolumes(parts, platform.team, [], [{ volumeId, name, path: '/data' }]);
+      expect([await home(volumeID), await home(newUuid())]).toEqual(['node-1', undefined]);
+      for (const { sandboxId } of platform.node.executions()) await platform.call('DELETE', `/sandboxes/${sandboxId}`);
     });
 
     test('content of a create that was cut off, and of a delete that the node missed, goes; what the store does not know stays until an operator decides', async () => {

@@ -93,7 +93,7 @@ function withUsual(
 ): NewSandboxRequest {
   if (!autoPause || autoPauseDurability !== undefined) return asked;
   const usual = usualDurability(durablePauses, team, asked.volumeMounts);
-  return { ...asked, options: { ...asked.options, autoPauseDurability: usual } };
+  return { ...asked, options: { ...asked.options, autoPauseDurability: usual }, isDurabilityUsual: true };
 }
 
 /**

@@ -103,9 +103,17 @@ async function pauseDue(deps: AutoPauseDeps, sandbox: SandboxFacts, memory: bool
   }
 }
 
-/** An automatic pause does not wait for a store that can't be used: it stays on its machine. */
-function durableFor({ durablePauses }: AutoPauseDeps, { autoPauseDurability }: SandboxFacts): DurablePauses | null {
-  return autoPauseDurability === 'cluster' && durablePauses?.isUsable ? durablePauses : null;
+/**
+ * An automatic pause does not wait for a store that can't be used: it stays on its machine. One with volumes stays
+ * there as well, whatever its create was told.
+ */
+function durableFor(
+  { durablePauses }: AutoPauseDeps,
+  { autoPauseDurability, volumeMounts }: SandboxFacts,
+): DurablePauses | null {
+  return autoPauseDurability === 'cluster' && volumeMounts.length === 0 && durablePauses?.isUsable
+    ? durablePauses
+    : null;
 }
 
 async function postpone(

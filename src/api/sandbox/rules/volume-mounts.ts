@@ -14,17 +14,20 @@ const pathBytesMax = 500;
 /** Places that the platform itself has in every sandbox. */
 const reserved = ['/proc', '/sys', '/dev', '/.agent'];
 
+/** What a snapshot was taken with and its sandboxes have, too: where nothing else is asked for at the same path. */
+export const inheritedMounts = (taken: readonly MountedVolume[], asked: readonly VolumeMount[]): MountedVolume[] =>
+  taken.filter(({ path }) => !asked.some(mount => mount.path === path));
+
 /**
- * The volumes that a sandbox gets: those that are asked for, and at other paths those that the snapshot it is made from
- * had. All problems are reported in one `invalid`.
+ * The volumes that a sandbox gets: those that are asked for, and those that it inherits of the snapshot it is made from.
+ * All problems are reported in one `invalid`.
  */
 export async function resolveVolumeMounts(
   { db, features }: { db: Db; features: Features },
   team: TeamRecord,
   asked: VolumeMount[],
-  options: { nodeId: string; inherited: MountedVolume[] },
+  { nodeId, inherited }: { nodeId: string; inherited: readonly MountedVolume[] },
 ): Promise<MountedVolume[]> {
-  const inherited = options.inherited.filter(({ path }) => !asked.some(mount => mount.path === path));
   if (asked.length === 0 && inherited.length === 0) return [];
   if (asked.length > mountsMax)
     throw new AtollError('invalid', `volumeMounts: ${asked.length} volumes, the most is ${mountsMax}`);
@@ -34,7 +37,7 @@ export async function resolveVolumeMounts(
   const mounts: MountedVolume[] = [];
   const add = (volume: VolumeRecord | undefined, path: string, problem: string) => {
     if (!volume) problems.push(problem);
-    else if (volume.nodeId !== options.nodeId)
+    else if (volume.nodeId !== nodeId)
       problems.push(
         `volumeMounts: the volumes are on different machines ("${volume.name}" on another one than the first): a ` +
           'sandbox gets those of one machine',
@@ -72,8 +75,11 @@ export async function homeOfVolumes(
   inherited: readonly MountedVolume[],
 ): Promise<string | undefined> {
   if (asked.length === 0 && inherited.length === 0) return undefined;
-  const names = new Set([...asked, ...inherited].map(({ name }) => name));
-  return (await listVolumes(db, team.teamId)).find(({ name }) => names.has(name))?.nodeId;
+  const names = new Set(asked.map(({ name }) => name));
+  // By its ID: another one may have the name by now.
+  const ids = new Set(inherited.map(({ volumeId }) => volumeId));
+  return (await listVolumes(db, team.teamId)).find(({ name, volumeId }) => names.has(name) || ids.has(volumeId))
+    ?.nodeId;
 }
 
 function problemsOf(mounts: VolumeMount[]): string[] {

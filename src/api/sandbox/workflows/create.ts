@@ -4,6 +4,7 @@ import { step } from '../../../base/telemetry/trace.ts';
 import { agentVersion } from '../../../protocol/agent.ts';
 import { isPartLost } from '../../../protocol/part-lost.ts';
 import type { VolumeMount } from '../../../protocol/api/sandbox.ts';
+import type { Durability } from '../../../protocol/durability.ts';
 import type { TemplateImage } from '../../../protocol/node.ts';
 import type { DriverName } from '../../../protocol/driver.ts';
 import { nodeFull, saysFull } from '../../../protocol/no-room.ts';
@@ -23,7 +24,7 @@ import { checkSandboxOptions } from '../rules/options.ts';
 import { restoreFailed } from './resume.ts';
 import { checkTimeout } from '../rules/timeout.ts';
 import { driverOf } from '../../template/rules/driver.ts';
-import { homeOfVolumes, resolveVolumeMounts } from '../rules/volume-mounts.ts';
+import { homeOfVolumes, inheritedMounts, resolveVolumeMounts } from '../rules/volume-mounts.ts';
 import type { MountedVolume, SandboxOptions, SandboxRecord } from '../record.ts';
 import type { BuildRecord } from '../../build/record.ts';
 import type { TeamRecord } from '../../team/record.ts';
@@ -54,6 +55,8 @@ export type NewSandboxRequest = {
   /** By the volumes' names. */
   volumeMounts: VolumeMount[];
   options: SandboxOptions;
+  /** Nobody has asked for what an automatic pause is to outlive: it is as its team has it, where that can be had. */
+  isDurabilityUsual?: boolean;
 };
 
 /** A client waits 60 s by default: what takes longer is undone, so that no sandbox runs that nobody knows of. */
@@ -85,8 +88,9 @@ export async function createSandbox(
   );
   checkSize(deps.limitsOf, team, build);
   const driver = await driverOf(deps, build);
-  const inherited = build.config.volumeMounts ?? [];
-  const home = build.config.memoryNodeId ?? (await homeOfVolumes(deps, team, asked.volumeMounts, inherited));
+  const inherited = inheritedMounts(build.config.volumeMounts ?? [], volumeMounts);
+  const autoPauseDurability = durabilityOf(deps, asked, inherited);
+  const home = build.config.memoryNodeId ?? (await homeOfVolumes(deps, team, volumeMounts, inherited));
   const { cpuCount, memoryMiB } = build;
   const demands = demandsOf({ teamId: team.teamId, metadata: options.metadata });
   const full = new Set<string>();
@@ -94,7 +98,16 @@ export async function createSandbox(
     const placed = await step('place', () =>
       placeWith(deps, build, { cpuCount, memoryMiB, driver, home, full, demands }),
     );
-    const chosen = { asked, template, build, alias, driver, inherited, placed, repeatable };
+    const chosen = {
+      asked: { ...asked, options: { ...options, autoPauseDurability } },
+      template,
+      build,
+      alias,
+      driver,
+      inherited,
+      placed,
+      repeatable,
+    };
     try {
       return await createOn(deps, team, chosen, clientSignal);
     } catch (error) {
@@ -103,6 +116,19 @@ export async function createSandbox(
       full.add(placed.nodeId);
     }
   }
+}
+
+/** What an automatic pause outlives, now that all volumes are known. Errors: those of `requireDurable`. */
+function durabilityOf(
+  { durablePauses }: Pick<CreateDeps, 'durablePauses'>,
+  { options, volumeMounts: asked, isDurabilityUsual }: NewSandboxRequest,
+  inherited: readonly MountedVolume[],
+): Durability {
+  const { autoPauseDurability } = options;
+  const volumeMounts = [...asked, ...inherited];
+  if (isDurabilityUsual && volumeMounts.length > 0) return 'node';
+  requireDurable(durablePauses, autoPauseDurability, { volumeMounts, member: 'autoPauseDurability' });
+  return autoPauseDurability;
 }
 
 type Chosen = {
