@@ -19,8 +19,8 @@ export const inheritedMounts = (taken: readonly MountedVolume[], asked: readonly
   taken.filter(({ path }) => !asked.some(mount => mount.path === path));
 
 /**
- * The volumes that a sandbox gets: those that are asked for, and those that it inherits of the snapshot it is made from.
- * All problems are reported in one `invalid`.
+ * The volumes that a sandbox gets: those that are asked for, and those that it inherits of the snapshot it is made
+ * from. All problems are reported in one `invalid`.
  */
 export async function resolveVolumeMounts(
   { db, features }: { db: Db; features: Features },
