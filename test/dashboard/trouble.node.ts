@@ -257,4 +257,25 @@ describe('what pages keep while something fails, or somebody else changes it', {
     assert.ok((await rows.count()) < 1_000);
     assert.deepEqual(signedIn.window.complaints, []);
   });
+
+  test('of a log that is longer than what is shown, it is said that there is more', async () => {
+    const line = (at: number) => ({
+      timestamp: new Date(at).toISOString(),
+      level: 'info',
+      message: `line ${at}`,
+      fields: { logger: 'process' },
+    });
+    const lines = Array.from({ length: 1_000 }, (_, at) => `id: ${at + 1}\ndata: ${JSON.stringify(line(at + 1))}\n\n`);
+    const body = `event: ready\ndata: {}\n\n${lines.join('')}event: end\ndata: {}\n\n`;
+    const headers = { 'content-type': 'text/event-stream' };
+    await page.route('**/logs/stream?*', route => route.fulfill({ body, headers }));
+    await page.goto(`/dashboard/sandboxes/${sandbox.sandboxId}/logs`);
+    const log = page.getByRole('log', { name: 'Log' });
+    await log.getByText('line 1000', { exact: true }).waitFor();
+    await log.getByText('Earlier entries may not be shown here').waitFor();
+    assert.deepEqual(await seriousFindings(page), []);
+
+    await page.unrouteAll({ behavior: 'wait' });
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
 });

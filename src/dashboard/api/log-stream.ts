@@ -6,7 +6,7 @@ import type { Query } from './client.ts';
 import { useTeam } from './session.tsx';
 
 /** Entries that are shown at a time; older ones go. */
-const shownMax = 2_000;
+export const shownMax = 2_000;
 /** What comes within this time is shown together, ms. */
 const gatherMs = 60;
 

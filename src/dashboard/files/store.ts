@@ -11,8 +11,8 @@ export type Entry = {
 
 /** A line that was found, from 1. */
 export type Hit = { path: string; line: number; text: string };
-/** What was found; `isMore`: there is more than is told. */
-export type Hits = { hits: Hit[]; isMore: boolean };
+/** What was found; `isMore`: there is more than is told; `isTimedOut`: not all files were looked at. */
+export type Hits = { hits: Hit[]; isMore: boolean; isTimedOut: boolean };
 
 /** Files that can be looked at and changed: a sandbox's or a volume's. Everything throws `ApiFailure`. */
 export type FileStore = {

@@ -14,6 +14,9 @@ type LogBoxProps<T> = {
   label: string;
   className?: string;
   log: LogStream<T>;
+  /** Stands before the first entry, and behind the last one: what is not shown. */
+  before?: string | undefined;
+  after?: string | undefined;
   /** The place of the entry that is looked at: it is shown instead of the end. */
   linked?: string | undefined;
   /** It is shown because of another one that it stands beside. */
@@ -23,7 +26,16 @@ type LogBoxProps<T> = {
 };
 
 /** A log that grows: its end stays in view until one scrolls away from it. */
-export function LogBox<T extends Entry>({ label, className = '', log, linked, isBeside, between }: LogBoxProps<T>) {
+export function LogBox<T extends Entry>({
+  label,
+  className = '',
+  log,
+  before,
+  after,
+  linked,
+  isBeside,
+  between,
+}: LogBoxProps<T>) {
   const { entries, error, dropped } = log;
   const box = useRef<HTMLDivElement>(null);
   /** How many entries there were when one scrolled away; null while one follows. */
@@ -33,6 +45,7 @@ export function LogBox<T extends Entry>({ label, className = '', log, linked, is
   useEffect(() => {
     if (isThere) target.current?.scrollIntoView({ block: 'center' });
   }, [isThere, linked]);
+  const earlier = before ?? (dropped > 0 ? `${dropped} earlier entries are not shown` : undefined);
   const total = dropped + (entries?.length ?? 0);
   const toEnd = () => box.current?.scrollTo({ top: box.current.scrollHeight });
   useEffect(() => {
@@ -59,7 +72,7 @@ export function LogBox<T extends Entry>({ label, className = '', log, linked, is
               setLeftAt(before => (isAtEnd ? null : (before ?? total)));
             }}
           >
-            {dropped > 0 && <p className="muted earlier">{dropped} earlier entries are not shown</p>}
+            {earlier !== undefined && <p className="muted earlier">{earlier}</p>}
             <ol>
               {entries.map(entry => (
                 <li
@@ -74,6 +87,7 @@ export function LogBox<T extends Entry>({ label, className = '', log, linked, is
                 </li>
               ))}
             </ol>
+            {after !== undefined && <p className="muted earlier">{after}</p>}
           </div>
           {leftAt !== null && (
             <button

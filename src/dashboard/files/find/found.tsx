@@ -17,7 +17,7 @@ export function Found({ store, search, onGo }: FoundProps) {
   const { path, find: text } = search;
   const found = useQuery({
     queryKey: ['found', store.key, path, text],
-    queryFn: async () => (await store.find?.(path, text)) ?? { hits: [], isMore: false },
+    queryFn: async () => (await store.find?.(path, text)) ?? { hits: [], isMore: false, isTimedOut: false },
     refetchOnWindowFocus: false,
   });
   return (
@@ -34,14 +34,15 @@ export function Found({ store, search, onGo }: FoundProps) {
         {found.data && (
           <span className="small muted" aria-live="polite">
             {found.data.isMore ? `The first ${found.data.hits.length} lines` : `${found.data.hits.length} lines`}
+            {found.data.isTimedOut && '; not all files were looked at within a minute'}
           </span>
         )}
       </div>
       <Loaded of={found}>
-        {({ hits }) =>
+        {({ hits, isTimedOut }) =>
           hits.length === 0 ? (
             <div className="table-wrap">
-              <Empty title="No file here has that" />
+              <Empty title={isTimedOut ? 'Nothing was found in a minute' : 'No file here has that'} />
             </div>
           ) : (
             <div className="table-wrap found" tabIndex={0} role="region" aria-label="Found lines">

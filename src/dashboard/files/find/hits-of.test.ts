@@ -8,7 +8,10 @@ test('hits are read, whatever a path or a line has in it', () => {
       { path: '/c', line: 3, text: '' },
     ],
     isMore: false,
+    isTimedOut: false,
   });
   const { hits, isMore } = hitsOf(`/a\u00002:x\n`.repeat(hitsMax + 1));
   expect([hits.length, isMore]).toEqual([hitsMax, true]);
+  const cut = { hits: [{ path: '/a', line: 2, text: 'x' }], isMore: false, isTimedOut: true };
+  expect(hitsOf('/a\u00002:x\n\0\n')).toEqual(cut);
 });

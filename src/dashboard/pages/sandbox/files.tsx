@@ -21,9 +21,13 @@ type AgentEntry = {
   owner?: string;
 };
 
-/** Looks for a text in the files of a folder: no binary ones, nothing behind links, no more lines than are shown. */
+/**
+ * Looks for a text in the files of a folder: no binary ones, nothing behind links, no more lines than are shown. A line
+ * of NUL alone says that the time was over before all of them were looked at.
+ */
 const finding = `command -v grep >/dev/null || { echo 'There is no grep in this sandbox' >&2; exit 1; }
-timeout 60 grep -rnIHsZF -D skip --exclude-dir=.git --exclude-dir=/proc --exclude-dir=/sys -e "$1" -- "$2" |
+{ timeout 60 grep -rnIHsZF -D skip --exclude-dir=.git --exclude-dir=/proc --exclude-dir=/sys -e "$1" -- "$2"
+  [ $? -ne 124 ] || printf '\\0\\n'; } |
   cut -b1-4600 | head -n "$3"`;
 
 /** The files of a sandbox. */

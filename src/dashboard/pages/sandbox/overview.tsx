@@ -11,7 +11,7 @@ import { momentOf } from './moments.ts';
 import { NowStrip } from './now-strip.tsx';
 import { Ports } from './ports.tsx';
 import { Processes } from './processes.tsx';
-import { useSandbox } from './sandbox.tsx';
+import { eventsMax, useSandbox } from './sandbox.tsx';
 import { ExactTime, useZone } from '../../parts/zone.tsx';
 
 /** What a sandbox is, what it went through, what runs in it. */
@@ -36,6 +36,9 @@ export function Overview() {
                   <Moment key={event.id} event={event} />
                 ))}
               </ol>
+              {events.length >= eventsMax && (
+                <p className="small muted">The last {eventsMax} moments; earlier ones are not shown.</p>
+              )}
             </div>
           </Card>
           {detail && (

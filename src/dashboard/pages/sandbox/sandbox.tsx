@@ -14,6 +14,9 @@ import { SandboxActions } from './actions.tsx';
 /** A sandbox as its pages see it: `detail` is null once it has ended. */
 type Known = { sandboxId: string; detail: SandboxDetail | null; events: LifecycleEvent[] };
 
+/** Events of a sandbox that its pages read, the newest first. */
+export const eventsMax = 100;
+
 const KnownContext = createContext<Known | null>(null);
 
 /** The sandbox that is looked at. Only below its page. */
@@ -37,7 +40,7 @@ export function SandboxPage() {
   const { sandboxId = '' } = useParams({ strict: false });
   const id = encodeURIComponent(sandboxId);
   const detail = useRead<SandboxDetail>(`/sandboxes/${id}`);
-  const events = useRead<LifecycleEvent[]>(`/events/sandboxes/${id}`, { query: { limit: 100 } });
+  const events = useRead<LifecycleEvent[]>(`/events/sandboxes/${id}`, { query: { limit: eventsMax } });
   const isGone = detail.error instanceof ApiFailure && detail.error.status === 404;
   const failed = (isGone ? [events] : [detail, events]).find(({ error }) => error);
   const problem = failed?.error && <Problem error={failed.error} onRetry={() => void failed.refetch()} />;

@@ -56,7 +56,7 @@ export function BuildPage() {
           </span>
         </div>
       )}
-      <StepTable templateId={templateId} buildId={buildId} log={log.entries ?? []} />
+      <StepTable templateId={templateId} buildId={buildId} log={log} />
       <LogBox
         label="Log of the build"
         className="build"

@@ -1,8 +1,10 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { BuildLogEntry } from '../../../protocol/api/template-build.ts';
 import { useLogStream } from '../../api/log-stream.ts';
+import type { LogStream } from '../../api/log-stream.ts';
 import { rowsOfPages, useReadOn } from '../../api/pages.ts';
 import { formatDuration } from '../../../base/duration.ts';
+import { formatCount } from '../../format.ts';
 import { Badge, Problem } from '../../parts/bits.tsx';
 import { Card } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
@@ -12,12 +14,13 @@ import { useBuilds } from './builds.ts';
 import { compareSteps, stepsOf } from './steps.ts';
 import type { Step } from './steps.ts';
 
-type StepTableProps = { templateId: string; buildId: string; log: readonly BuildLogEntry[] };
+type Log = Pick<LogStream<BuildLogEntry>, 'entries' | 'dropped'>;
+type StepTableProps = { templateId: string; buildId: string; log: Log };
 
 /** The steps of a build with what they took, beside those of another build where one is chosen. */
 export function StepTable({ templateId, buildId, log }: StepTableProps) {
   const search: BuildSearch = useSearch({ strict: false });
-  const steps = stepsOf(log);
+  const steps = stepsOf(log.entries ?? []);
   if (steps.length === 0) return null;
   const choice = <OtherBuild templateId={templateId} buildId={buildId} chosen={search.with} />;
   return (
@@ -37,6 +40,7 @@ export function StepTable({ templateId, buildId, log }: StepTableProps) {
       ) : (
         <Compared key={search.with} steps={steps} templateId={templateId} other={search.with} />
       )}
+      <Missing of={log} what="this build" />
     </Card>
   );
 }
@@ -80,13 +84,13 @@ function OtherBuild({ templateId, buildId, chosen }: OtherBuildProps) {
 
 function Compared({ steps, templateId, other }: { steps: Step[]; templateId: string; other: string }) {
   const path = `/templates/${encodeURIComponent(templateId)}/builds/${encodeURIComponent(other)}`;
-  const { entries, error } = useLogStream<BuildLogEntry>(`${path}/logs/stream`, {});
+  const log = useLogStream<BuildLogEntry>(`${path}/logs/stream`, {});
   return (
     <>
-      {error && <Problem error={error} />}
+      {log.error && <Problem error={log.error} />}
       <Table
         label="Steps"
-        rows={compareSteps(steps, stepsOf(entries ?? []))}
+        rows={compareSteps(steps, stepsOf(log.entries ?? []))}
         keyOf={({ key }) => key}
         empty="None"
         columns={[
@@ -107,9 +111,18 @@ function Compared({ steps, templateId, other }: { steps: Step[]; templateId: str
           },
         ]}
       />
+      <Missing of={log} what={other.slice(0, 8)} />
     </>
   );
 }
+
+/** Steps are read from the log, of which the newest entries are kept here. */
+const Missing = ({ of: { dropped }, what }: { of: Log; what: string }) =>
+  dropped > 0 && (
+    <p className="small muted body">
+      Steps that the first {formatCount(dropped)} entries of the log of {what} tell of are not shown.
+    </p>
+  );
 
 const signed = (ms: number) => `${ms < 0 ? '−' : '+'}${(Math.abs(ms) / 1000).toFixed(1)} s`;
 

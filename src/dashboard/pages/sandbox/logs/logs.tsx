@@ -3,8 +3,10 @@ import { Download, Link2 } from 'lucide-react';
 import { useEffect, useMemo, useState } from 'react';
 import type { SandboxLogEntry } from '../../../../protocol/api/sandbox-logs.ts';
 import { sandboxLogLevels, sandboxLoggers } from '../../../../protocol/logs.ts';
-import { useLogStream } from '../../../api/log-stream.ts';
+import { shownMax, useLogStream } from '../../../api/log-stream.ts';
+import type { LogStream } from '../../../api/log-stream.ts';
 import { useTeam } from '../../../api/session.tsx';
+import { formatCount } from '../../../format.ts';
 import { Badge } from '../../../parts/bits.tsx';
 import { keepText } from '../../../parts/keep-text.ts';
 import { LogBox } from '../../../log/log-box.tsx';
@@ -13,7 +15,7 @@ import { useSandbox } from '../sandbox.tsx';
 import { around } from './around.ts';
 import { arounds, patternOf } from './logs-search.ts';
 import type { LogsSearch } from './logs-search.ts';
-import { wholeLog } from './whole-log.ts';
+import { wholeLog, wholeLogEntriesMax } from './whole-log.ts';
 
 /** Entries of what was logged before one looks. */
 const tail = 1_000;
@@ -66,6 +68,8 @@ export function Logs() {
         label="Log"
         className={search.wrap === false ? 'cut-lines' : ''}
         log={{ ...log, entries }}
+        before={at === undefined ? earlierOf(log) : undefined}
+        after={at === undefined ? undefined : laterOf(log)}
         isBeside={entry => hits !== null && !hits.has(entry)}
         linked={at === undefined ? undefined : String(at)}
         between={({ level, fields, place }) => (
@@ -87,6 +91,18 @@ export function Logs() {
     </div>
   );
 }
+
+type Read = Pick<LogStream<unknown>, 'entries' | 'dropped'>;
+
+/** What is said where there may be more before what is shown, and where hits are looked for. */
+const earlierOf = ({ entries, dropped }: Read): string | undefined =>
+  dropped + (entries?.length ?? 0) >= tail ? 'Earlier entries may not be shown here: the download has them' : undefined;
+
+/** The same behind it: from a line that is linked to, no more is read than is shown. */
+const laterOf = ({ entries }: Read): string | undefined =>
+  (entries?.length ?? 0) >= shownMax
+    ? `No more than ${formatCount(shownMax)} entries are shown from here on`
+    : undefined;
 
 function Filters({ search, onChange }: { search: LogsSearch; onChange: Change }) {
   const [text, setText] = useState(search.find ?? '');
@@ -192,7 +208,10 @@ function DownloadButton({ sandboxId, filter, matches }: DownloadProps) {
   const download = async () => {
     setBusy(true);
     await wholeLog({ sandboxId, team: teamID, filter, matches }).then(
-      text => keepText(`${sandboxId}.log`, text),
+      ({ text, isCut }) => {
+        keepText(`${sandboxId}.log`, text);
+        if (isCut) toast({ kind: 'danger', text: `The file has the first ${formatCount(wholeLogEntriesMax)} entries` });
+      },
       (error: Error) => toast({ kind: 'danger', text: error.message }),
     );
     setBusy(false);

@@ -4,7 +4,7 @@ import { askJson } from '../../../api/client.ts';
 import type { Query } from '../../../api/client.ts';
 
 /** Entries of a file at most: what has more is read by a program, page by page. */
-const wholeLogEntriesMax = 100_000;
+export const wholeLogEntriesMax = 100_000;
 
 type Whole = { sandboxId: string; team: string; filter: Query; matches: (entry: SandboxLogEntry) => boolean };
 
@@ -12,10 +12,12 @@ type Whole = { sandboxId: string; team: string; filter: Query; matches: (entry: 
 const lineOf = ({ timestamp, level, fields, message }: SandboxLogEntry): string =>
   `${timestamp} ${level} ${fields['logger'] ?? ''} ${message.replaceAll('\n', '\\n')}`;
 
-/** All that a sandbox logged and that matches, as text, the oldest first; of a longer log its beginning. */
-export async function wholeLog({ sandboxId, team, filter, matches }: Whole): Promise<string> {
+/** All that a sandbox logged and that matches, as text, the oldest first; `isCut`: of a longer log its beginning. */
+export async function wholeLog(whole: Whole): Promise<{ text: string; isCut: boolean }> {
+  const { sandboxId, team, filter, matches } = whole;
   const lines: string[] = [];
   let cursor = 0;
+  let isCut = true;
   for (let read = 0; read < wholeLogEntriesMax;) {
     const { logs } = await askJson<{ logs: SandboxLogEntry[] }>(`/v2/sandboxes/${encodeURIComponent(sandboxId)}/logs`, {
       team,
@@ -23,10 +25,12 @@ export async function wholeLog({ sandboxId, team, filter, matches }: Whole): Pro
     });
     lines.push(...logs.filter(matches).map(lineOf));
     const last = logs.at(-1);
-    if (!last || logs.length < sandboxLogPageMax) break;
+    isCut = last !== undefined && logs.length >= sandboxLogPageMax;
+    if (!last || !isCut) break;
     read += logs.length;
     // No two entries of a sandbox share a time.
     cursor = Date.parse(last.timestamp) + 1;
   }
-  return lines.map(line => `${line}\n`).join('');
+  const cut = isCut ? ['# There is more: read it by a program, page by page'] : [];
+  return { text: [...lines, ...cut].map(line => `${line}\n`).join(''), isCut };
 }
