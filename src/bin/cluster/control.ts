@@ -1,27 +1,25 @@
 import { totalmem } from 'node:os';
 import { mayMount } from '../../base/process/may-mount.ts';
 import { userIdOf } from '../../base/process/part-users.ts';
-import { unlessAborted } from '../../base/concurrency/unless-aborted.ts';
 import { AtollError } from '../../base/error.ts';
 import { prepareDataDirectory } from '../../api/installation/data-directory.ts';
 import { claimInstallation } from '../../node/installation.ts';
 import type { StorePlace } from '../../blob/open.ts';
 import { budgetsOf } from '../../supervisor/budgets.ts';
-import { watchCertificate } from '../../supervisor/certificates/watch.ts';
 import { makePartGroups, noPartGroups } from '../../supervisor/control-groups.ts';
 import type { Part } from '../../supervisor/part.ts';
 import { RestartCounts } from '../../supervisor/restart-counts.ts';
 import { beginWith } from '../platform/begin-parts.ts';
 import { openCertificate } from '../platform/certificate.ts';
+import { edgeServes, served } from '../platform/edge-serves.ts';
 import { readIdentity } from '../platform/identity.ts';
 import { forgetInstance, recordInstance } from '../platform/instance.ts';
 import type { ApiAbout } from '../parts/about.ts';
 import type { ApiUpdate } from '../parts/api.ts';
-import type { EdgeUpdate } from '../parts/edge.ts';
 import { makeSocketFolder } from '../parts/sockets.ts';
 import type { Platform, PlatformOptions } from '../platform/platform.ts';
 import { beginApi, beginEdge } from '../platform/platform-parts.ts';
-import { portError, requirePortsFree } from '../preflight/ports.ts';
+import { requirePortsFree } from '../preflight/ports.ts';
 import type { Settings } from '../settings/settings.ts';
 import { storePlaceOf } from '../settings/store-place.ts';
 
@@ -67,36 +65,22 @@ export async function startControl(options: PlatformOptions): Promise<Platform> 
     onGivenUp: failed.reject,
   });
   const common = { settings, environment, identity, groups };
-  const served = <About>(part: Part<About>) => unlessAborted(part.ready, signal, 'The start was interrupted.');
   parts.api = beginApi(
     begin,
     common,
     { installation, runDir },
     { pair: null, restarts, nodeServes: Promise.resolve(), fail: failed.reject, storePlace, isConfined },
   );
-  const about = await served(parts.api);
+  const about = await served(parts.api, signal);
   const certificate = openCertificate(settings, log);
   const edge = beginEdge(
     begin,
     common,
     Promise.resolve({ installation, runDir, certificate: certificate?.source, isControl: true }),
   );
-  if (certificate)
-    started.use(
-      watchCertificate(certificate.source, pair => edge.update({ certificate: pair } satisfies EdgeUpdate), log),
-    );
-  const { port, tlsPort } = await served(edge).catch((error: unknown) => {
-    throw error instanceof AtollError && error.code !== 'internal' ? error : portError(settings, error);
-  });
+  const edgeAbout = await edgeServes(started, edge, certificate, options);
   const disposal = started.move();
-  return {
-    ...about,
-    port,
-    tlsPort,
-    authorityFile: certificate?.authorityFile ?? null,
-    failed: failed.promise,
-    [Symbol.asyncDispose]: () => disposal.disposeAsync(),
-  };
+  return { ...about, ...edgeAbout, failed: failed.promise, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
 }
 
 /** Where the cluster keeps what outlives its machines. Errors: `precondition` for a directory that can't be mounted. */

@@ -5,7 +5,7 @@ import { localAuthority } from '../../supervisor/certificates/local-authority.ts
 import { isWildcard, type Settings } from '../settings/settings.ts';
 
 /** The certificate of the TLS port, and what to trust where an authority of this installation signs it. */
-type Certificate = { source: CertificateSource; authorityFile: string | null };
+export type Certificate = { source: CertificateSource; authorityFile: string | null };
 
 /**
  * The operator's certificate, or one signed by this installation's authority; undefined without a TLS port. Only root

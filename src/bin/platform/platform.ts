@@ -13,22 +13,21 @@ import { findRunsc } from '../../node/drivers/gvisor/find-runsc.ts';
 import { makeRoomToStart } from '../../node/space/ballast.ts';
 import { budgetsOf } from '../../supervisor/budgets.ts';
 import { makePartGroups } from '../../supervisor/control-groups.ts';
-import { watchCertificate } from '../../supervisor/certificates/watch.ts';
 import type { Part } from '../../supervisor/part.ts';
 import { RestartCounts } from '../../supervisor/restart-counts.ts';
 import { readOidcFile } from '../settings/oidc-file.ts';
 import { openCertificate, requireCertificate } from './certificate.ts';
 import { beginWith } from './begin-parts.ts';
+import { edgeServes, served } from './edge-serves.ts';
 import { readIdentity } from './identity.ts';
 import { forgetInstance, recordInstance, requireNoInstance } from './instance.ts';
 import type { ApiAbout } from '../parts/about.ts';
 import type { ApiUpdate } from '../parts/api.ts';
-import type { EdgeUpdate } from '../parts/edge.ts';
 import type { InstallationPlace } from '../parts/sockets.ts';
 import { beginApi, beginEdge, beginNode, type EdgeSurroundings } from './platform-parts.ts';
 import { requireUsableHost } from '../preflight/check.ts';
 import { hostFacts } from '../preflight/facts.ts';
-import { portError, requirePortsFree } from '../preflight/ports.ts';
+import { requirePortsFree } from '../preflight/ports.ts';
 import { takePriority } from './priority.ts';
 import { runscDir } from '../repository.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -105,10 +104,9 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     onGivenUp: failed.reject,
   });
   const common = { settings, environment, identity, groups };
-  const served = <About>(part: Part<About>) => unlessAborted(part.ready, signal, 'The start was interrupted.');
 
   const claimed = Promise.withResolvers<InstallationPlace>();
-  const nodeServes = served(beginNode(begin, common, { isForGate: false, onClaimed: claimed.resolve }));
+  const nodeServes = served(beginNode(begin, common, { isForGate: false, onClaimed: claimed.resolve }), signal);
   const apiServes = Promise.withResolvers<EdgeSurroundings>();
   // Each loads while those that it needs start.
   const edge = beginEdge(begin, common, apiServes.promise);
@@ -118,21 +116,13 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   recordInstance(dataDir);
   prepareDataDirectory(dataDir, userIdOf('api', installation.installation));
   parts.api = beginApi(begin, common, installation, { pair, restarts, nodeServes, fail: failed.reject });
-  const { apiKey, building, signInPath } = await served(parts.api);
+  const { apiKey, building, signInPath } = await served(parts.api, signal);
   const certificate = openCertificate(settings, log);
   apiServes.resolve({ ...installation, certificate: certificate?.source, isControl: false });
-  if (certificate)
-    started.use(
-      watchCertificate(certificate.source, pair => edge.update({ certificate: pair } satisfies EdgeUpdate), log),
-    );
-  const { port, tlsPort } = await served(edge).catch((error: unknown) => {
-    throw error instanceof AtollError && error.code !== 'internal' ? error : portError(settings, error);
-  });
+  const edgeAbout = await edgeServes(started, edge, certificate, options);
   const disposal = started.move();
   return {
-    port,
-    tlsPort,
-    authorityFile: certificate?.authorityFile ?? null,
+    ...edgeAbout,
     apiKey,
     building,
     signInPath,
