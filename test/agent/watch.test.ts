@@ -288,7 +288,7 @@ test('lost events are found again by looking, and the directories that lost some
   await shell(agent, `kill -STOP ${stdout.trim()}`);
   await shell(
     agent,
-    `cd ${root} && i=0; while [ $i -lt 9000 ]; do : > burst; echo x >> burst; rm burst; i=$((i+1)); done; mkdir -p late/deep; echo x > late/deep/file; rm sub/before; rmdir sub; rmdir replaced; mkdir replaced`,
+    `cd ${root} && i=0; while [ $i -lt 9000 ]; do echo x >> burst; echo x >> other; i=$((i+1)); done; mkdir -p late/deep; echo x > late/deep/file; rm sub/before; rmdir sub; rmdir replaced; mkdir replaced`,
   );
   await shell(agent, `kill -CONT ${stdout.trim()}`);
   await eventsUntilAll(events, [
