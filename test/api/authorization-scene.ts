@@ -3,7 +3,7 @@ import { newUuid, randomName } from '../../src/base/id.ts';
 import { createApiKey } from '../../src/api/credential/rules/api-keys.ts';
 import { createInvitation } from '../../src/api/team/rules/invitations.ts';
 import { addMember } from '../../src/api/team/rules/provision-user.ts';
-import { registerTemplate } from '../../src/api/template/rules/provision.ts';
+import { registerTemplate } from './support/register-template.ts';
 import { volumeToken } from '../../src/api/volume/rules/token.ts';
 import { createVolume } from '../../src/api/volume/rules/volumes.ts';
 import { endlessBuilder } from './fake-builder.ts';

@@ -5,7 +5,7 @@
 import { silentLog } from '../../src/base/telemetry/log.ts';
 import { createTeam } from '../../src/api/team/rules/provision-team.ts';
 import { createApiKey } from '../../src/api/credential/rules/api-keys.ts';
-import { registerTemplate } from '../../src/api/template/rules/provision.ts';
+import { registerTemplate } from './support/register-template.ts';
 import { startApi } from '../../src/api/start.ts';
 import { openStore } from '../../src/api/database/database.ts';
 import type { StoreLocation } from '../../src/api/database/db.ts';

@@ -6,8 +6,8 @@ import { createAccessToken } from '../../src/api/credential/rules/access-tokens.
 import { createTeam } from '../../src/api/team/rules/provision-team.ts';
 import { createApiKey } from '../../src/api/credential/rules/api-keys.ts';
 import { addMember, createUser } from '../../src/api/team/rules/provision-user.ts';
-import { registerTemplate } from '../../src/api/template/rules/provision.ts';
-import type { TemplateRegistration } from '../../src/api/template/rules/provision.ts';
+import { registerTemplate } from './support/register-template.ts';
+import type { TemplateRegistration } from './support/register-template.ts';
 import type { BuildProtocol } from '../../src/protocol/build.ts';
 import type { SteadyClock } from '../../src/base/clock.ts';
 import { routeTable } from '../../src/api/http/match.ts';

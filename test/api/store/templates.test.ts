@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { countBuilds, countKept, countWaiting } from '../../../src/api/build/store/counts.ts';
+import { countKept, countWaiting } from '../../../src/api/build/store/counts.ts';
 import { appendBuildLog, buildLogLength } from '../../../src/api/build/store/log.ts';
 import { moveBuildOn, placeOfBuild, putPlaceOfBuild, runningBuildsByNode } from '../../../src/api/build/store/node.ts';
 import { findStep, forgetStep, pruneSteps, putSteps } from '../../../src/api/build/store/steps.ts';
@@ -39,12 +39,7 @@ import {
   listTagUses,
   newestAssignments,
 } from '../../../src/api/template/store/tag-assignments.ts';
-import {
-  addReadyBuild,
-  insertReadyBuild,
-  insertTemplate,
-  nameTemplate,
-} from '../../../src/api/template/store/write.ts';
+import { addReadyBuild, insertTemplate, nameTemplate } from '../../../src/api/template/store/write.ts';
 import { onEachDatabase } from '../databases.ts';
 import { startUs, storeScene } from './scene.ts';
 
@@ -178,18 +173,6 @@ onEachDatabase(database => {
     expect([await findBuild(db, 'r1'), await findBuild(db, 'w1')]).toEqual([null, null]);
     expect(await countKept(db, teamId)).toEqual({ templates: 2, builds: 0, snapshots: 0 });
     expect(await countKept(db, theirs.teamId)).toEqual({ templates: 1, builds: 0, snapshots: 0 });
-  });
-
-  test('a build that is the same as the one before is not added again', async () => {
-    await using scene = await storeScene(database);
-    const { db, mine } = scene;
-    const { templateId } = mine;
-    const insert = (buildId: string, layers: string[], number: number) =>
-      insertReadyBuild(db, ready(templateId, buildId, layers), 'default', startUs + number);
-    expect(await insert('a', ['x'], 1)).toBe('a');
-    expect(await insert('b', ['x'], 2)).toBe('a');
-    expect(await insert('c', ['x', 'y'], 3)).toBe('c');
-    expect(await countBuilds(db, mine.teamId, 'template')).toBe(2);
   });
 
   test('steps: the outcome that was recorded last counts, for the team that has made it, while it is used', async () => {

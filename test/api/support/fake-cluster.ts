@@ -7,7 +7,7 @@ import { openStore } from '../../../src/api/database/database.ts';
 import { startApi, type Api } from '../../../src/api/start.ts';
 import type { TeamLimits } from '../../../src/api/team/record.ts';
 import { createTeam } from '../../../src/api/team/rules/provision-team.ts';
-import { registerTemplate } from '../../../src/api/template/rules/provision.ts';
+import { registerTemplate } from './register-template.ts';
 import { newUuid } from '../../../src/base/id.ts';
 import { silentLog } from '../../../src/base/telemetry/log.ts';
 import { platformVersion } from '../../../src/base/version.ts';

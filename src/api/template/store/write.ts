@@ -1,6 +1,5 @@
 import type { Db } from '../../database/db.ts';
 import { putTags } from './put-tags.ts';
-import { taggedBuild } from './resolve.ts';
 import type { BuildRecord } from '../../build/record.ts';
 
 /** Writes a new template, without build. */
@@ -38,17 +37,6 @@ export async function nameTemplate(
 
 type ReadyBuild = Omit<BuildRecord, 'status' | 'createdAtUs' | 'updatedAtUs' | 'finishedAtUs'>;
 
-/**
- * Adds a build that is ready and points `tag` at it. When the tag already selects a build with the same layers, sizes
- * and settings, that one stays. Answers the ID of the build that the tag selects.
- */
-export async function insertReadyBuild(db: Db, build: ReadyBuild, tag: string, nowUs: number): Promise<string> {
-  const present = await taggedBuild(db, build.templateId, tag);
-  if (present && isSameBuild(present, build)) return present.buildId;
-  await addReadyBuild(db, build, { sandboxId: null, tag, nowUs });
-  return build.buildId;
-}
-
 /** Adds a build that is ready, as a snapshot of a sandbox is, and points `tag` at it. */
 export async function addReadyBuild(
   db: Db,
@@ -81,12 +69,4 @@ export async function addReadyBuild(
     .set(update => ({ build_count: update('build_count', '+', 1), updated_at_us: nowUs }))
     .where('template_id', '=', build.templateId)
     .execute();
-}
-
-type BuildContent = Pick<BuildRecord, 'cpuCount' | 'memoryMiB' | 'diskMiB' | 'agentVersion' | 'layers' | 'config'>;
-
-function isSameBuild(a: BuildContent, b: BuildContent): boolean {
-  const content = ({ cpuCount, memoryMiB, diskMiB, agentVersion, layers, config }: BuildContent) =>
-    JSON.stringify([cpuCount, memoryMiB, diskMiB, agentVersion, layers, Object.entries(config).toSorted()]);
-  return content(a) === content(b);
 }
