@@ -1,6 +1,6 @@
 import { ArrowDown } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
-import type { ReactNode } from 'react';
+import type { ReactNode, RefObject } from 'react';
 import type { LogStream } from '../api/log-stream.ts';
 import { Empty, Loading, Problem } from '../parts/bits.tsx';
 import { LogMessage } from './log-message.tsx';
@@ -20,7 +20,7 @@ type LogBoxProps<T> = {
   /** The place of the entry that is looked at: it is shown instead of the end. */
   linked?: string | undefined;
   /** It is shown because of another one that it stands beside. */
-  isBeside?: (entry: T) => boolean;
+  isBeside?: ((entry: T) => boolean) | undefined;
   /** What stands between time and message. */
   between: (entry: T) => ReactNode;
 };
@@ -73,20 +73,7 @@ export function LogBox<T extends Entry>({
             }}
           >
             {earlier !== undefined && <p className="muted earlier">{earlier}</p>}
-            <ol>
-              {entries.map(entry => (
-                <li
-                  key={entry.place}
-                  className={isBeside?.(entry) ? 'beside' : undefined}
-                  ref={entry.place === linked ? target : undefined}
-                  aria-current={entry.place === linked || undefined}
-                >
-                  <TimeOfDay className="muted" at={entry.timestamp} />
-                  {between(entry)}
-                  <LogMessage level={entry.level} text={entry.message} />
-                </li>
-              ))}
-            </ol>
+            <Entries {...{ entries, linked, target, isBeside, between }} />
             {after !== undefined && <p className="muted earlier">{after}</p>}
           </div>
           {leftAt !== null && (
@@ -101,5 +88,30 @@ export function LogBox<T extends Entry>({
         </div>
       )}
     </>
+  );
+}
+
+type EntriesProps<T extends Entry> = Pick<LogBoxProps<T>, 'linked' | 'isBeside' | 'between'> & {
+  entries: readonly T[];
+  /** Gets the entry that is looked at. */
+  target: RefObject<HTMLLIElement | null>;
+};
+
+function Entries<T extends Entry>({ entries, linked, target, isBeside, between }: EntriesProps<T>) {
+  return (
+    <ol>
+      {entries.map(entry => (
+        <li
+          key={entry.place}
+          className={isBeside?.(entry) ? 'beside' : undefined}
+          ref={entry.place === linked ? target : undefined}
+          aria-current={entry.place === linked || undefined}
+        >
+          <TimeOfDay className="muted" at={entry.timestamp} />
+          {between(entry)}
+          <LogMessage level={entry.level} text={entry.message} />
+        </li>
+      ))}
+    </ol>
   );
 }
