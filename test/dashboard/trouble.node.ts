@@ -278,4 +278,13 @@ describe('what pages keep while something fails, or somebody else changes it', {
     await page.unrouteAll({ behavior: 'wait' });
     assert.deepEqual(signedIn.window.complaints, []);
   });
+
+  test('how long ago something was goes by the clock of the platform', async () => {
+    const late = await page.context().newPage();
+    await late.clock.setSystemTime(Date.now() - 3_600_000);
+    await late.goto(`/dashboard/sandboxes/${sandbox.sandboxId}`);
+    const about = late.getByRole('region', { name: 'About' });
+    await about.locator('time').filter({ hasText: /ago$/ }).first().waitFor();
+    await late.close();
+  });
 });

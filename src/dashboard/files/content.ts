@@ -1,3 +1,4 @@
+import { boundedBytes } from '../api/bounded.ts';
 import type { FileStore } from './store.ts';
 
 /** Files that are shown or edited in the page. */
@@ -18,7 +19,9 @@ export async function contentOf(store: FileStore, path: string): Promise<Content
   // Asked before the content: a change between the two is found when it is saved.
   const { changedAt, bytes: length } = await store.stat(path);
   if (length > shownBytesMax) return { kind: 'bytes', bytes: length, head: null, changedAt };
-  const bytes = new Uint8Array(await (await store.read(path)).arrayBuffer());
+  // A file of the kernel has no length, and one that is written gets longer.
+  const bytes = await boundedBytes(await store.read(path), shownBytesMax);
+  if (!bytes) return { kind: 'bytes', bytes: length, head: null, changedAt };
   if (images.test(path)) return { kind: 'image', url: URL.createObjectURL(new Blob([bytes])), changedAt };
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);

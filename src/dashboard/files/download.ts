@@ -1,3 +1,4 @@
+import { boundedBytes } from '../api/bounded.ts';
 import { ApiFailure } from '../api/client.ts';
 import { nameOf } from './paths.ts';
 import type { FileStore } from './store.ts';
@@ -8,11 +9,11 @@ const downloadBytesMax = 1024 ** 3;
 /** Has the browser keep a file, as bytes that no page is made of. Throws `ApiFailure`. */
 export async function downloadFile(store: FileStore, path: string): Promise<void> {
   const response = await store.read(path);
-  if (Number(response.headers.get('content-length') ?? 0) > downloadBytesMax) {
-    await response.body?.cancel();
-    throw new ApiFailure(0, 'Larger than 1 GiB: read it by an SDK, as a stream');
-  }
-  keep(nameOf(path), new Blob([await response.arrayBuffer()], { type: 'application/octet-stream' }));
+  const isLarge = Number(response.headers.get('content-length') ?? 0) > downloadBytesMax;
+  if (isLarge) await response.body?.cancel();
+  const bytes = isLarge ? null : await boundedBytes(response, downloadBytesMax);
+  if (!bytes) throw new ApiFailure(0, 'Larger than 1 GiB: read it by an SDK, as a stream');
+  keep(nameOf(path), new Blob([bytes], { type: 'application/octet-stream' }));
 }
 
 /** Has the browser keep a folder whole, as a compressed tar. Throws `ApiFailure`. */

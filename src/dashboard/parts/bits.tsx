@@ -3,6 +3,7 @@ import { createContext, useContext, useEffect, useState } from 'react';
 import type { ReactNode } from 'react';
 import { formatAgo } from '../../base/duration.ts';
 import { formatMoment } from '../format.ts';
+import { leadOf } from './clock-lead.ts';
 import { useZone } from './zone.tsx';
 
 /** The present time, renewed so often. */
@@ -17,9 +18,26 @@ export function useTimer(everyMs: number): number {
 
 const Now = createContext(0);
 
-/** Tells all that is inside what time it is, each second: one timer, however many moments a page shows. */
+/** By how much the platform's clock is ahead of this machine's, ms: moments are the platform's. */
+function useLead(): number {
+  const [lead, setLead] = useState(0);
+  useEffect(() => {
+    const askedMs = Date.now();
+    void fetch('/health', { cache: 'no-store' }).then(
+      ({ headers }) => setLead(leadOf(headers.get('date'), askedMs, Date.now())),
+      // What does not answer tells no time.
+      () => undefined,
+    );
+  }, []);
+  return lead;
+}
+
+/**
+ * Tells all that is inside what time it is by the platform's clock, each second: one timer, however many moments a page
+ * shows.
+ */
 export function Clock({ children }: { children: ReactNode }) {
-  return <Now value={useTimer(1000)}>{children}</Now>;
+  return <Now value={useTimer(1000) + useLead()}>{children}</Now>;
 }
 
 /** The present time, each second. */

@@ -7,7 +7,7 @@ import { hitsMax, hitsOf } from '../../files/find/hits-of.ts';
 import type { Entry, FileStore } from '../../files/store.ts';
 import { folderOf, nameOf } from '../../files/paths.ts';
 import { NeedsRunning } from './needs-running.tsx';
-import { runProgram } from './run-program.ts';
+import { isTarFine, runProgram } from './run-program.ts';
 import { useTarget } from './target.ts';
 
 /** An entry as the agent tells it. */
@@ -70,7 +70,7 @@ function sandboxStore(target: Target): FileStore {
     changeMode: (path, mode) => runProgram(target, 'chmod', ['--', mode, path]),
     async archive(path) {
       const [folder, name] = [folderOf(path), nameOf(path)];
-      return new Blob(await runProgram(target, 'tar', ['-czf', '-', '-C', folder, '--', name]));
+      return new Blob(await runProgram(target, 'tar', ['-czf', '-', '-C', folder, '--', name], isTarFine));
     },
     async find(path, text) {
       const parts = await runProgram(target, 'sh', ['-c', finding, 'sh', text, path, String(hitsMax + 1)]);

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { boundedText } from '../../api/bounded.ts';
 import { agentFile, agentPort } from '../../api/agent.ts';
 import type { Target } from '../../api/agent.ts';
 import { Loaded } from '../../parts/loaded.tsx';
@@ -16,13 +17,17 @@ function addressOf({ sandboxId }: Target, port: number): string | null {
   return /^[\d.]+$|:/.test(hostname) ? null : `${protocol}//${port}-${sandboxId}.${host}`;
 }
 
+/** A longer table of sockets is not read. */
+const tableBytesMax = 16 * 1024 ** 2;
+
 /** The ports that programs in a sandbox listen on, and where they are reached. */
 export function Ports() {
   const target = useTarget();
   const ports = useQuery({
     queryKey: ['ports', target?.sandboxId],
     async queryFn({ signal }) {
-      const read = async (path: string) => (await agentFile(target as Target, { path }, { signal })).text();
+      const read = async (path: string) =>
+        boundedText(await agentFile(target as Target, { path }, { signal }), tableBytesMax);
       return listeningPorts(await Promise.all(tables.map(read))).filter(({ port }) => port !== agentPort);
     },
     refetchInterval: everyMs,

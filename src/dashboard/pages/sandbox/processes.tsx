@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Eye, Skull, X } from 'lucide-react';
 import { useRef } from 'react';
+import { boundedText } from '../../api/bounded.ts';
 import { agentFile, callAgent } from '../../api/agent.ts';
 import type { Target } from '../../api/agent.ts';
 import { formatBytes } from '../../format.ts';
@@ -15,6 +16,8 @@ import { useSandbox } from './sandbox.tsx';
 import { useTarget } from './target.ts';
 
 const everyMs = 3_000;
+/** What is read of a file: those that are asked for are short, but a sandbox may have put another in their place. */
+const readBytesMax = 1024 ** 2;
 
 type Process = { pid: number; tag?: string; config?: { cmd?: string; args?: string[]; cwd?: string } };
 
@@ -31,8 +34,10 @@ function useLooks(target: Target | null, pids: readonly number[]): Looks | null 
     queryKey: ['process use', target?.sandboxId],
     async queryFn({ signal }): Promise<Looks | null> {
       if (!target) return null;
-      const read = async (path: string) =>
-        (await agentFile(target, { path }, { signal }).catch(() => null))?.text() ?? '';
+      const read = async (path: string) => {
+        const response = await agentFile(target, { path }, { signal }).catch(() => null);
+        return response ? boundedText(response, readBytesMax) : '';
+      };
       const takenBy = async (pid: number) =>
         takenOf(...(await Promise.all([read(`/proc/${pid}/stat`), read(`/proc/${pid}/status`)])));
       const of = target.sandboxId;

@@ -12,8 +12,23 @@ const outputBytesMax = 256 * 1024 ** 2;
 /** What is told of why a program failed, characters. */
 const reasonCharactersMax = 300;
 
+/** Whether an end other than with zero is no failure, by its exit code and what was said. */
+type IsFine = (exitCode: number, said: string) => boolean;
+
+/**
+ * Whether a tar has all that there was: 1 and such words say that something was written, or removed, while it was read.
+ * Other programs of that name say 1 for a failure.
+ */
+export const isTarFine: IsFine = (exitCode, said) =>
+  exitCode === 1 && /file (changed as|removed before) we read it/i.test(said);
+
 /** Runs a program in a sandbox, and answers what it has written. Throws `ApiFailure` in its words where it fails. */
-export async function runProgram(target: Target, cmd: string, args: string[]): Promise<Uint8Array<ArrayBuffer>[]> {
+export async function runProgram(
+  target: Target,
+  cmd: string,
+  args: string[],
+  isFine: IsFine = () => false,
+): Promise<Uint8Array<ArrayBuffer>[]> {
   const stop = new AbortController();
   const output: Uint8Array<ArrayBuffer>[] = [];
   let [bytes, reason] = [0, ''];
@@ -33,7 +48,8 @@ export async function runProgram(target: Target, cmd: string, args: string[]): P
         if (bytes > outputBytesMax) throw new ApiFailure(0, 'Larger than 256 MiB: read it by an SDK');
         output.push(part);
       }
-      if (event?.end && (event.end.exitCode ?? 0) !== 0)
+      const exitCode = event?.end?.exitCode ?? 0;
+      if (event?.end && exitCode !== 0 && !isFine(exitCode, reason))
         throw new ApiFailure(
           0,
           reason.slice(0, reasonCharactersMax).trim() || `${cmd}: ${event.end.status ?? 'failed'}`,

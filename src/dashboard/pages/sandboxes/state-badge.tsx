@@ -18,8 +18,9 @@ export function StateBadge({ of: { state, transition } }: { of: Pick<ListedSandb
 }
 
 function InTransition({ name }: { name: string }) {
-  const [since] = useState(() => Date.now());
-  const ms = useNow() - since;
+  const now = useNow();
+  const [since] = useState(now);
+  const ms = now - since;
   const isStuck = ms >= stuckMs;
   return (
     <span title={isStuck ? `It has been ${name} for longer than a minute: an operator should look` : undefined}>
