@@ -42,7 +42,9 @@ export function CallsNote() {
   return (
     isShowing && (
       <div className="code-mode" role="status">
-        <span className="grow">Actions show their code now, and are not done.</span>
+        <span className="grow">
+          Actions show their code now, and are not done; files and commands are changed as ever.
+        </span>
         <button type="button" className="button tiny" onClick={toggle}>
           Do them again
         </button>
