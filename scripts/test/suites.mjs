@@ -13,17 +13,9 @@ const notSuites = ['support'];
  * last to begin would run on alone when nothing else is left.
  */
 export const minutesLong = [
-  ...[
-    'api',
-    'cluster',
-    'dashboard (Node.js)',
-    'attacks',
-    'lifecycle',
-    'builds',
-    'code-interpreter (Node.js)',
-    'safety',
-  ],
-  ...['setup', 'e2e (Node.js)', 'conformance', 'snapshot', 'edge', 'egress', 'parts'],
+  ...['api', 'cluster', 'attacks', 'dashboard (Node.js)', 'lifecycle', 'safety', 'builds', 'setup', 'e2e'],
+  ...['conformance', 'cli (Node.js)', 'e2e (Node.js)', 'egress', 'builds (Node.js)', 'parts'],
+  ...['code-interpreter (Node.js)', 'code-interpreter', 'snapshot', 'docs', 'lifecycle (Node.js)'],
 ];
 
 /** Suites that take long, some also much from the internet: they run when they are named. `script`: what names them. */

@@ -69,14 +69,19 @@ test('a pause says whether the agent answered; if not, its memory is refused, an
 }, 120_000);
 
 test('a pause that needs the agent is refused, and the sandbox runs on', async () => {
-  const id = await create();
-  signal(id, 'SIGSTOP');
-  for (const body of [{ requireHealthyGuest: true }, { memory: false }, { memory: false, requireHealthyGuest: true }])
-    expect(await pause(id, body)).toMatchObject({ status: 503, message: expect.stringContaining('agent') });
-  expect(await detail(id)).toMatchObject({ state: 'running' });
-  signal(id, 'SIGCONT');
-  expect(await pause(id, { memory: false })).toEqual({ status: 204 });
-  expect(await detail(id)).toMatchObject({ pauseMode: 'filesystem' });
+  // Each waits for an agent that says nothing, and each on a sandbox of its own: all at a time.
+  const bodies = [{ requireHealthyGuest: true }, { memory: false }, { memory: false, requireHealthyGuest: true }];
+  await Promise.all(
+    bodies.map(async body => {
+      const id = await create();
+      signal(id, 'SIGSTOP');
+      expect(await pause(id, body)).toMatchObject({ status: 503, message: expect.stringContaining('agent') });
+      expect(await detail(id)).toMatchObject({ state: 'running' });
+      signal(id, 'SIGCONT');
+      expect(await pause(id, { memory: false })).toEqual({ status: 204 });
+      expect(await detail(id)).toMatchObject({ pauseMode: 'filesystem' });
+    }),
+  );
 }, 120_000);
 
 test('an automatic pause marks it too, and traffic does not wake it', async () => {

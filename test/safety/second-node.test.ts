@@ -7,6 +7,7 @@ import { joinBefore } from '../../src/bin/cluster/machine.ts';
 import { forgetInstance, recordInstance } from '../../src/bin/platform/instance.ts';
 import { readSettings } from '../../src/bin/settings/settings.ts';
 import { claimInstallation } from '../../src/node/installation.ts';
+import { waitFor } from '../support/process.ts';
 import { atoll } from './support/directory.ts';
 
 // Control knows a machine by the certificate that it gave it last: whoever joins under a machine's ID shuts it out.
@@ -14,10 +15,10 @@ import { atoll } from './support/directory.ts';
 const folder = mkdtempSync(join(tmpdir(), 'atoll-second-node-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Runs `atoll node` on a directory, and says what control was asked for. It refuses all. */
-async function runNode(dataDir: string) {
+/** Runs `atoll node` on a directory to its end; `asked` is what control has been asked for. It refuses all. */
+function runNode(dataDir: string) {
   const asked: string[] = [];
-  using control = Bun.serve({
+  const control = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
     fetch({ url }) {
@@ -26,40 +27,39 @@ async function runNode(dataDir: string) {
     },
   });
   const env = { ...process.env, ATOLL_DATA_DIR: dataDir, ATOLL_NODE_ADDRESS: '127.0.0.1:1', ATOLL_POOL_SIZE: '0' };
-  const ended = await atoll(env, 'node', '--control', control.url.href, '--token', newJoinToken().text);
-  return { asked, env, ...ended };
+  const ended = atoll(env, 'node', '--control', control.url.href, '--token', newJoinToken().text);
+  return { asked, env, ended: ended.finally(() => control.stop(true)) };
 }
 
 test('a second node on a directory that one runs on is refused at once, and changes nothing', async () => {
   const dataDir = mkdtempSync(join(folder, 'runs-'));
   recordInstance(dataDir);
   const before = readdirSync(dataDir);
-  expect(await runNode(dataDir)).toMatchObject({
-    asked: [],
+  const { asked, ended } = runNode(dataDir);
+  expect(await ended).toMatchObject({
     exitCode: 1,
     stderr: expect.stringContaining(`The platform of ${dataDir} runs already (process ${process.pid})`),
   });
+  expect(asked).toEqual([]);
   expect(readdirSync(dataDir)).toEqual(before);
 });
 
 test('a node joins when it has claimed its directory, and not before', async () => {
   const dataDir = mkdtempSync(join(folder, 'starts-'));
   const claim = claimInstallation(dataDir);
+  const { asked, env, ended } = runNode(dataDir);
   try {
-    const kept = await runNode(dataDir);
-    expect(kept).toMatchObject({ asked: [], exitCode: 1, stderr: expect.stringContaining('another Atoll runs on') });
+    // It writes its programs down right before it asks for the directory, and waits for that as long as this has it.
+    await waitFor('the node to ask for its directory', () => existsSync(join(dataDir, 'node/built')), 60_000);
+    expect(asked).toEqual([]);
   } finally {
     claim.unlock();
   }
-  const refused = await runNode(dataDir);
-  expect(refused).toMatchObject({
-    asked: ['/cluster/join'],
-    exitCode: 1,
-    stderr: expect.stringMatching(/Control at \S+ refused: taken/),
-  });
+  expect(await ended).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/Control at \S+ refused: taken/) });
+  expect(asked).toEqual(['/cluster/join']);
   expect(existsSync(join(dataDir, 'cluster-identity'))).toBe(false);
   // What it has claimed of the host is given back.
-  expect((await atoll(refused.env, 'down')).exitCode).toBe(0);
+  expect((await atoll(env, 'down')).exitCode).toBe(0);
   expect(existsSync(claim.runDir)).toBe(false);
 }, 120_000);
 

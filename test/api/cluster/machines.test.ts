@@ -35,7 +35,7 @@ async function withControl(
   reviewPod?: ReviewPod,
 ): Promise<void> {
   await using cluster = await PostgresCluster.start(programs!);
-  await using store = await openStore(await cluster.newDatabase());
+  await using store = await openStore(await cluster.newStore());
   const folder = mkdtempSync(join(tmpdir(), 'atoll-control-'));
   const socketPath = join(folder, 'api.sock');
   const links = { connect: () => machine } as unknown as ClusterLinks;
@@ -244,19 +244,20 @@ const releaseBeside = (steps: number) =>
 postgresTest(
   'a machine of the release beside works during an upgrade, and one of a later one gets no work',
   async () => {
-    for (const [steps, wanted] of [
-      [1, 'ready'],
-      [2, 'connecting'],
-    ] as const)
-      await withControl(
-        async send => {
-          expect((await send('POST', '/cluster/join', request(await invited(send)).body)).status).toBe(201);
-          const shown = async () => ((await send('GET', '/nodes')).body as { status: string; version: string }[])[0];
-          while ((await shown())?.version !== releaseBeside(steps) || (await shown())?.status !== wanted)
-            await Bun.sleep(50);
-        },
-        answering(releaseBeside(steps)),
-      );
+    // Each waits for beats of a control of its own.
+    await Promise.all(
+      [[1, 'ready'] as const, [2, 'connecting'] as const].map(([steps, wanted]) =>
+        withControl(
+          async send => {
+            expect((await send('POST', '/cluster/join', request(await invited(send)).body)).status).toBe(201);
+            const shown = async () => ((await send('GET', '/nodes')).body as { status: string; version: string }[])[0];
+            while ((await shown())?.version !== releaseBeside(steps) || (await shown())?.status !== wanted)
+              await Bun.sleep(50);
+          },
+          answering(releaseBeside(steps)),
+        ),
+      ),
+    );
   },
 );
 

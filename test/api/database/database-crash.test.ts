@@ -11,7 +11,7 @@ testUnless(programs === null ? 'PostgreSQL is not installed (Debian: apt-get ins
   async () => {
     if (programs === null) return;
     await using cluster = await PostgresCluster.start(programs);
-    const location = await cluster.newDatabase();
+    const location = await cluster.newStore();
     await using platform = await Platform.start({ database: { name: 'PostgreSQL', location: async () => location } });
     const { sandboxID } = await platform.createSandbox();
     const status = async (path = `/sandboxes/${sandboxID}`) => (await platform.call('GET', path)).status;

@@ -33,7 +33,7 @@ async function withTwo(
 ): Promise<void> {
   await using cluster = await PostgresCluster.start(programs!);
   await using first = await Platform.start({
-    database: { name: 'PostgreSQL', location: () => cluster.newDatabase() },
+    database: { name: 'PostgreSQL', location: () => cluster.newStore() },
     webhooks,
   });
   await using store = await openStore(first.location);
@@ -95,7 +95,7 @@ postgresTest('each knows at once what the other has made and ended', async () =>
 
 postgresTest('what one that died had begun is finished by another, and not before its lease is over', async () => {
   await using cluster = await PostgresCluster.start(programs!);
-  await using first = await Platform.start({ database: { name: 'PostgreSQL', location: () => cluster.newDatabase() } });
+  await using first = await Platform.start({ database: { name: 'PostgreSQL', location: () => cluster.newStore() } });
   const { sandboxID } = await first.createSandbox();
   const options: ChildOptions = {
     location: first.location,

@@ -105,9 +105,7 @@ onPostgres(
 
 onPostgres('this release works on while the next one has expanded the schema', async () => {
   await using cluster = await PostgresCluster.start(programs ?? '');
-  await using platform = await Platform.start({
-    database: { name: 'PostgreSQL', location: () => cluster.newDatabase() },
-  });
+  await using platform = await Platform.start({ database: { name: 'PostgreSQL', location: () => cluster.newStore() } });
   const { db } = platform.store;
   const running = await platform.createSandbox();
   // Connections keep the plans of what was done before.

@@ -38,7 +38,7 @@ export async function startFakeCluster(
 ): Promise<FakeCluster> {
   await using started = new AsyncDisposableStack();
   const postgres = started.use(await PostgresCluster.start(programs));
-  const location = await postgres.newDatabase();
+  const location = await postgres.newStore();
   const folder = mkdtempSync(join(tmpdir(), 'atoll-fake-cluster-'));
   started.defer(() => rmSync(folder, { recursive: true, force: true }));
   const machines = facts.map((info, number) => {
