@@ -38,7 +38,7 @@ export const limitFeatures: Feature[] = [
       withSandbox(async sandbox => {
         // Threads count as processes do, and take less of the sandbox's memory.
         const script =
-          'import os, threading\nthreading.stack_size(65536)\nhold = threading.Event()\nn = 0\ntry:\n    while n < 6000: threading.Thread(target=hold.wait, daemon=True).start(); n += 1\nexcept RuntimeError: print(n, flush=True)\nos._exit(0)';
+          'import os, threading\nthreading.stack_size(262144)\nhold = threading.Event()\nn = 0\ntry:\n    while n < 6000: threading.Thread(target=hold.wait, daemon=True).start(); n += 1\nexcept RuntimeError: print(n, flush=True)\nos._exit(0)';
         const { text } = await outcome(sandbox, `python3 -c "${script}"`);
         const started = Number(text);
         if (!(started > 1000 && started <= 4096)) throw new Error(`${text} threads`);
