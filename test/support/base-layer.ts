@@ -26,10 +26,10 @@ export async function ensureBaseLayer(layers: Layers): Promise<string> {
   const dir = mkdtempSync(join(cacheDir, 'test-base-'));
   try {
     const images = newestBase().map(digest => join(cacheDir, `${digest.replace(':', '-')}.erofs`));
-    // Overlays want the highest layer first.
+    // Overlays want the highest layer first. Short names: newer programs give the kernel 255 bytes of them at most.
     const script =
-      'set -e; dir=$1; shift; lower=; for image; do point=$dir/$(basename $image); mkdir $point; mount -t erofs -o ro $image $point; lower=$point${lower:+:$lower}; done; ' +
-      'mkdir $dir/merged; mount -t overlay -o ro,lowerdir=$lower overlay $dir/merged; cp -a $dir/merged $dir/tree';
+      'set -e; cd $1; shift; lower=; n=0; for image; do n=$((n + 1)); mkdir $n; mount -t erofs -o ro $image $n; lower=$n${lower:+:$lower}; done; ' +
+      'mkdir merged; mount -t overlay -o ro,lowerdir=$lower overlay merged; cp -a merged tree';
     const { exitCode, stderr } = await runToEnd(['unshare', '--mount', 'sh', '-c', script, 'pack', dir, ...images]);
     if (exitCode !== 0) throw new Error(stderr);
     const digest = await layers.pack(join(dir, 'tree'));
