@@ -5,7 +5,8 @@ const keptSecondsByKernel = 120;
 
 /**
  * New TCP connections of one sandbox in a second, and at once. The kernel's count of connections leaves out those that
- * are closed, which are in its table all the same: at this rate there are no more of them than of open ones.
+ * are closed, which are in its table all the same: at this rate there are no more of them than of open ones, beside
+ * those that are over and wait for the kernel's next round through its table (a minute at the longest).
  */
 export function newConnections(flowsMax: number, forgetsClosed: boolean): { perSecond: number; burst: number } {
   const seconds = forgetsClosed ? keptSeconds.afterEnd : keptSecondsByKernel;
