@@ -5,8 +5,8 @@ const suiteTimeoutMs = 90 * 60_000;
 const testTimeoutMs = 2 * 60_000;
 
 /**
- * Suites of the repository that show what a kernel may get wrong: isolation, the tables of attacks, what is left
- * behind.
+ * Suites of the repository that show what a kernel may get wrong: isolation, the tables of attacks as a whole, what is
+ * left behind.
  */
 export const suites = [
   'test/conformance/isolation.test.ts',
@@ -26,7 +26,7 @@ export const repositorySuites: Stage = {
       const { exitCode, output } = await sh(
         scene,
         // Since Debian 13 /tmp is in memory, and has not the room that nodes keep back.
-        `TMPDIR=/var/tmp $bun test --timeout=${testTimeoutMs} ./${suite} 2>&1`,
+        `ATTACKS=all TMPDIR=/var/tmp $bun test --timeout=${testTimeoutMs} ./${suite} 2>&1`,
         suiteTimeoutMs,
       );
       const count = (word: string) => Number(new RegExp(`^ *(\\d+) ${word}$`, 'm').exec(output)?.[1] ?? 0);
