@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import {
   type CompiledQuery,
   type DatabaseConnection,
@@ -16,7 +13,7 @@ import { AtollError } from '../../../src/base/error.ts';
 import { outcomeUnknown } from '../../../src/api/database/postgres/driver.ts';
 import { connectSqlite } from '../../../src/api/database/sqlite.ts';
 import type { Tables } from '../../../src/api/database/schema.ts';
-import { openStore } from '../../../src/api/database/database.ts';
+import { migrate } from '../../../src/api/database/migrate.ts';
 
 /** One that all share, as PostgreSQL is: a transaction excludes every other one, so that no row has to be locked. */
 class Lockless extends SqliteQueryCompiler {
@@ -121,10 +118,9 @@ export type SharedDatabase = AsyncDisposable & {
 
 /** Makes one. */
 export async function sharedDatabase(): Promise<SharedDatabase> {
-  const folder = mkdtempSync(join(tmpdir(), 'atoll-simulation-'));
-  const path = join(folder, 'atoll.db');
-  await (await openStore({ kind: 'sqlite', path }))[Symbol.asyncDispose]();
-  const { dialect } = connectSqlite(path);
+  const { dialect } = connectSqlite(':memory:');
+  // Not closed: the database of both is the same.
+  await migrate(new Kysely<Tables>({ dialect }));
   const db = new Kysely<Tables>({
     dialect: {
       ...dialect,
@@ -151,7 +147,6 @@ export async function sharedDatabase(): Promise<SharedDatabase> {
     },
     async [Symbol.asyncDispose]() {
       await db.destroy();
-      rmSync(folder, { recursive: true, force: true });
     },
   };
   return shared;

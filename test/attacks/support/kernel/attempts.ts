@@ -103,7 +103,7 @@ export const ofOwnKernel = [
 
 const buffer = '(ctypes.c_char*4096)()';
 /** By call and, where there are several, what is asked of it: with arguments that would let the kernel go to work. */
-const systemCalls: Partial<Record<SystemCall | `${SystemCall}: ${string}`, Arguments>> = {
+const systemCalls = {
   uselib: ['b"/bin/sh"'],
   ustat: [1, buffer],
   sysfs: [3],
@@ -175,7 +175,7 @@ const systemCalls: Partial<Record<SystemCall | `${SystemCall}: ${string}`, Argum
   'sched_setscheduler: real time': [0, 1, '(ctypes.c_int*1)(50)'],
   'ioprio_set: real time': [1, 0, '(1<<13)'],
   'mlock: more than may be': ['ctypes.cast((ctypes.c_char*(64<<20))(),ctypes.c_void_p)', 64 << 20],
-};
+} satisfies Partial<Record<SystemCall | `${SystemCall}: ${string}`, Arguments>>;
 
 /** Commands that make calls which a sandbox on the host's kernel must not reach: all that this type of machine has. */
 export const callsOfTheHost: Record<string, string> = {
