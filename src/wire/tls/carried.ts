@@ -8,6 +8,8 @@ const windowBytes = 256 << 10;
 const creditStepBytes = windowBytes / 4;
 /** What the other side may be ahead where too much waits here. */
 const narrowWindowBytes = windowBytes / 4;
+/** How long a local side may take to read what a sender has left that is gone. */
+const leftMs = 30_000;
 /** Small pieces that wait are put together in as many bytes: each by itself costs more than it holds. */
 const pieceBytes = 16 << 10;
 
@@ -53,9 +55,13 @@ export class Carried {
   #isGoneThere = false;
   #isOver = false;
   #wasReset = false;
+  /** Who has the other end of the local socket is of this process, and closes it by himself. */
+  readonly #isOwn: boolean;
+  #leaving: Timer | undefined;
 
-  /** `fd`: a connected stream socket, this object's from now on. */
-  constructor(fd: number, backlog: Backlog, sink: CarriedSink) {
+  /** `fd`: a connected stream socket, this object's from now on. `isOwn`: its other end is given to this process. */
+  constructor(fd: number, isOwn: boolean, backlog: Backlog, sink: CarriedSink) {
+    this.#isOwn = isOwn;
     this.#backlog = backlog;
     this.#sink = sink;
     const options = {
@@ -124,12 +130,22 @@ export class Carried {
   receiveReset(): void {
     if (this.#isOver) return;
     // What it had sent before its end is still on its way into the local socket.
-    if (this.#isEndWanted) return void (this.#isGoneThere = true);
-    this.#isOver = true;
+    if (this.#isEndWanted) return this.#leave();
     this.#wasReset = true;
-    this.#dropUnsent();
+    this.#finish();
     this.#socket?.terminate();
-    this.#sink.done();
+  }
+
+  /**
+   * Nobody is there any more who would read what the local side says. A service of a sandbox may never close, and its
+   * place is one of those that all sandboxes of a node share.
+   */
+  #leave(): void {
+    this.#isGoneThere = true;
+    if (this.#isOwn) return;
+    if (!this.#isReceived) return void (this.#leaving ??= setTimeout(() => this.reset(), leftMs));
+    this.#finish();
+    this.#socket?.end();
   }
 
   /** The other side has broken off: the local socket, which knows no reset, has ended for that. */
@@ -240,6 +256,7 @@ export class Carried {
     // Not closed before the local side has read all: the runtime gives up a socket whose other side is closed.
     socket.shutdown();
     this.#settle();
+    if (this.#isGoneThere && !this.#isOver) this.#leave();
   }
 
   #giveCredit(): void {
@@ -262,16 +279,21 @@ export class Carried {
 
   #fail(): void {
     if (this.#isOver) return;
-    this.#isOver = true;
-    this.#dropUnsent();
+    this.#finish();
     if (!this.#isGoneThere) this.#sink.reset();
+  }
+
+  /** Nothing more goes in either direction. */
+  #finish(): void {
+    this.#isOver = true;
+    clearTimeout(this.#leaving);
+    this.#dropUnsent();
     this.#sink.done();
   }
 
   #settle(): void {
     if (!this.#isSent || !this.#isReceived || this.#isOver) return;
-    this.#isOver = true;
+    this.#finish();
     this.#socket?.end();
-    this.#sink.done();
   }
 }

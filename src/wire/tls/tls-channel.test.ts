@@ -101,3 +101,45 @@ test('small pieces that wait arrive as they were', async () => {
   (reading as unknown as Bun.Socket).terminate();
   channel.close();
 });
+
+/** A connection that a channel carries, whose local side reads `reads` and never ends by itself. */
+async function neverEnding({ reads }: { reads: boolean }) {
+  const { it, socket } = socketOf(1 << 30);
+  const channel = new TlsChannel(socket);
+  const [own, given] = streamPair();
+  channel.send('{}', given);
+  const local = { got: 0, isClosed: false };
+  const side = (await opened(own, {
+    open: from => void (reads || from.pause()),
+    data: (_, bytes) => void (local.got += bytes.length),
+    // By itself, the runtime closes at an end.
+    end() {},
+    close: () => void (local.isClosed = true),
+  })) as unknown as Bun.Socket;
+  return { it, channel, local, side };
+}
+
+test('a local side that never ends keeps no connection whose other side is gone', async () => {
+  const { it, channel, local } = await neverEnding({ reads: true });
+  channel.received(tlsFrame(frameKinds.data, 1, Buffer.alloc(1_000)));
+  channel.received(tlsFrame(frameKinds.end, 1));
+  while (local.got < 1_000) await Bun.sleep(1);
+  expect(local.isClosed).toBe(false);
+  channel.received(tlsFrame(frameKinds.reset, 1));
+  while (!local.isClosed) await Bun.sleep(1);
+  expect(it.resets).toEqual([]);
+  channel.close();
+});
+
+test('what the other side has sent before it went is read first', async () => {
+  const { channel, local, side } = await neverEnding({ reads: false });
+  for (let sent = 0; sent < windowBytes; sent += windowBytes / 4)
+    channel.received(tlsFrame(frameKinds.data, 1, Buffer.alloc(windowBytes / 4)));
+  channel.received(tlsFrame(frameKinds.end, 1));
+  channel.received(tlsFrame(frameKinds.reset, 1));
+  await Bun.sleep(20);
+  side.resume();
+  while (!local.isClosed) await Bun.sleep(1);
+  expect(local.got).toBe(windowBytes);
+  channel.close();
+});

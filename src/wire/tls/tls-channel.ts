@@ -41,7 +41,7 @@ export class TlsChannel extends StreamChannel {
     if (file === undefined) return this.write(tlsFrame(frameKinds.message, 0, text));
     const stream = ++this.#lastStream;
     this.write(tlsFrame(frameKinds.message, stream, text));
-    if (this.#carried.size < carriedMax) return void this.#carry(stream, file);
+    if (this.#carried.size < carriedMax) return void this.#carry(stream, file, false);
     closeFile(file);
     this.write(tlsFrame(frameKinds.reset, stream));
   }
@@ -100,7 +100,7 @@ export class TlsChannel extends StreamChannel {
       // A side that both sends and gets connections would use a number twice: only answers carry them.
       if (stream !== ++this.#lastReceived || this.#lastStream > 0 || this.#carried.size > carriedMax) return false;
       const [own, given] = streamPair();
-      const carried = this.#carry(stream, own);
+      const carried = this.#carry(stream, own, true);
       this.#farEnds?.add(given, carried);
       file = given;
     }
@@ -108,8 +108,8 @@ export class TlsChannel extends StreamChannel {
     return true;
   }
 
-  #carry(stream: number, fd: number): Carried {
-    const carried: Carried = new Carried(fd, this.#backlog, {
+  #carry(stream: number, fd: number, isOwn: boolean): Carried {
+    const carried: Carried = new Carried(fd, isOwn, this.#backlog, {
       data: bytes => this.write(tlsFrame(frameKinds.data, stream, bytes)),
       end: () => this.write(tlsFrame(frameKinds.end, stream)),
       reset: () => this.write(tlsFrame(frameKinds.reset, stream)),
