@@ -7,6 +7,7 @@ import { socketSource } from '../../src/wire/pump.ts';
 import { machineAt, machineTable, serveMachine } from '../../src/wire/node-service.ts';
 import type { ControlIdentity, MachineService } from '../../src/protocol/cluster.ts';
 import { listenTls } from '../../src/wire/tls/listen-tls.ts';
+import { Backlog } from '../../src/wire/tls/backlog.ts';
 import { FarEnds } from '../../src/wire/tls/far-ends.ts';
 import { openTls } from '../../src/wire/tls/connect-tls.ts';
 import { methodsOf } from '../../src/protocol/wire/method.ts';
@@ -262,6 +263,43 @@ test('who does not read holds back one connection and not the others', async () 
   closeFile(stuck);
   machine.close();
   served.stop();
+});
+
+test('what waits for sandboxes that do not read counts together, whoever of control has sent it', async () => {
+  const waiting = new Set<unknown>();
+  class WatchedBacklog extends Backlog {
+    override add(...[behind, bytes]: Parameters<Backlog['add']>): void {
+      waiting.add(behind);
+      super.add(behind, bytes);
+    }
+  }
+  const authority = newAuthority();
+  const identity = authority.node(nodeId);
+  const deaf: number[] = [];
+  const dial = async () => {
+    const [own, given] = streamPair();
+    deaf.push(own);
+    return given;
+  };
+  const served = listenTls(
+    { hostname: '127.0.0.1', port: 0, identity },
+    { methods, implementation: { node: { dial } }, log: silentLog },
+    new WatchedBacklog(),
+  );
+  const place = { nodeId, host: '127.0.0.1', port: served.port, certificates: [identity.digest] };
+  const machines = [1, 2].map(() =>
+    machineAt(nodeId, async () => ({ place, identity: authority.control('edge') }), silentLog),
+  );
+  for (const machine of machines) {
+    const fill = (socket: Bun.Socket<undefined>) => {
+      while (socket.write(Buffer.alloc(65_536)) > 0);
+    };
+    await opened(await machine.node.dial('a', 80), { open: fill, drain: fill });
+  }
+  while (waiting.size < machines.length) await Bun.sleep(5);
+  for (const machine of machines) machine.close();
+  served.stop();
+  for (const fd of deaf) closeFile(fd);
 });
 
 test('what a connection brings ends with the connection', async () => {

@@ -1,6 +1,7 @@
 import { controlRoleOf } from '../../base/crypto/cluster-names.ts';
 import type { CertificatePair } from '../../base/crypto/certificate.ts';
 import { CallBudget, serve, type Served } from '../serve.ts';
+import { Backlog } from './backlog.ts';
 import { TlsChannel } from './tls-channel.ts';
 
 /** How a node proves who it is, and whom it believes. */
@@ -15,14 +16,16 @@ type Peer = { channel?: TlsChannel; timer: Timer };
 
 /**
  * Serves methods to processes of control over TLS 1.3, each by its certificate: one that the cluster's authority has
- * not signed for a client with a name of control's is cut off before a byte of it is read.
+ * not signed for a client with a name of control's is cut off before a byte of it is read. `backlog`: what all of them
+ * together send to sandboxes that do not take it.
  */
 export function listenTls(
   { hostname, port, identity }: { hostname: string; port: number; identity: NodeIdentity },
   served: Served,
+  backlog = new Backlog(),
 ): { port: number; exchange(identity: NodeIdentity): void; stop(): void } {
   const peers = new Set<Bun.Socket<Peer>>();
-  const socket = handlersFor(served, peers);
+  const socket = handlersFor(served, peers, backlog);
   const listen = (at: number, { certificate, key, authority }: NodeIdentity) =>
     Bun.listen<Peer>({
       hostname,
@@ -54,7 +57,7 @@ export function listenTls(
 }
 
 /** Lets in who proves to be control, and serves each by its channel. `peers`: all that are open. */
-function handlersFor(served: Served, peers: Set<Bun.Socket<Peer>>): Bun.SocketHandler<Peer> {
+function handlersFor(served: Served, peers: Set<Bun.Socket<Peer>>, backlog: Backlog): Bun.SocketHandler<Peer> {
   const { log } = served;
   const budgets = { api: new CallBudget(), edge: new CallBudget() };
   return {
@@ -76,7 +79,7 @@ function handlersFor(served: Served, peers: Set<Bun.Socket<Peer>>): Bun.SocketHa
         return void socket.terminate();
       }
       socket.setNoDelay(true);
-      const channel = new TlsChannel(socket);
+      const channel = new TlsChannel(socket, undefined, backlog);
       socket.data.channel = channel;
       serve(channel, role, served, budgets[role]);
     },

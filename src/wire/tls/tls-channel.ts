@@ -28,11 +28,14 @@ export class TlsChannel extends StreamChannel {
   #lastStream = 0;
   #lastReceived = 0;
 
-  /** `farEnds`: where the far ends of connections are recorded that the other side sends. */
-  constructor(socket: ByteSocket, farEnds?: FarEnds) {
+  /**
+   * `farEnds`: where the far ends of connections are recorded that the other side sends. `backlog`: the one that this
+   * channel shares with others.
+   */
+  constructor(socket: ByteSocket, farEnds?: FarEnds, backlog = farEnds?.backlog ?? new Backlog()) {
     super(socket);
     this.#farEnds = farEnds;
-    this.#backlog = farEnds?.backlog ?? new Backlog();
+    this.#backlog = backlog;
     this.#pinging = setInterval(() => this.#ping(), pingMs);
   }
 
