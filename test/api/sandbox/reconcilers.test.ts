@@ -33,7 +33,7 @@ onEachDatabase(database => {
     expect((await platform.call('GET', '/v2/sandboxes')).headers.get('x-total-running')).toBe('1');
   });
 
-  test('what was set aside takes the place of no sandbox that runs', async () => {
+  test('what was set aside takes the place of no sandbox that runs or is kept elsewhere', async () => {
     await using platform = await Platform.start({ database });
     const { sandboxID } = await platform.createSandbox();
     const adopt = () =>
@@ -56,6 +56,20 @@ onEachDatabase(database => {
       executionId: execution.executionId,
       state: 'running',
     });
+    // Nor of what is paused, on its machine or in the store.
+    const { db } = platform.store;
+    await platform.node.pause(execution, { memory: true });
+    await db.updateTable('sandboxes').set({ state: 'paused', kept: 'memory', durability: 'node' }).execute();
+    const { listPaused } = platform.node;
+    // As another machine lists it: each has a sandbox once.
+    platform.node.listPaused = async () =>
+      platform.node.paused().filter(({ executionId }) => executionId === execution.executionId);
+    expect(await adopt()).toMatchObject({ status: 409 });
+    platform.node.listPaused = async () => [];
+    await db.updateTable('sandboxes').set({ durability: 'cluster' }).execute();
+    expect(await adopt()).toMatchObject({ status: 409 });
+    platform.node.listPaused = listPaused;
+    await db.updateTable('sandboxes').set({ state: 'running', kept: null, durability: null }).execute();
     // Nor while somebody goes on with it.
     const { takeBack } = platform.node;
     platform.node.takeBack = async target => {

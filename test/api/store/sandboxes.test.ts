@@ -326,7 +326,8 @@ onEachDatabase(database => {
     expect(await putPausedSandbox(db, paused, null)).toEqual(paused);
     // Somebody else was faster.
     expect(await putPausedSandbox(db, { ...paused, executionId: 'other' }, null)).toBeNull();
-    const was = await put(db, record(mine.teamId, 'b', { state: 'resuming', replicaId: 'r', nextExecutionId: 'n' }));
+    const resuming = { state: 'resuming', replicaId: 'r', nextExecutionId: 'n', durability: 'cluster' } as const;
+    const was = await put(db, record(mine.teamId, 'b', resuming));
     const found = { ...paused, sandboxId: 'b', executionId: 'found', nodeId: 'node-2' };
     for (const since of [{ state: 'running' as const }, { replicaId: 'other' }, { executionId: 'n' }])
       expect(await putPausedSandbox(db, found, { ...was, ...since })).toBeNull();
@@ -335,7 +336,8 @@ onEachDatabase(database => {
     if (!back) throw new Error('it is as it was');
     expect(back).toMatchObject({
       ...{ executionId: 'found', state: 'paused', kept: 'memory', nodeId: 'node-2' },
-      ...{ replicaId: null, nextExecutionId: null },
+      // The store has what it was before.
+      ...{ replicaId: null, nextExecutionId: null, durability: null },
     });
     expect(await findExecution(db, { sandboxId: 'b', executionId: 'execution of b' })).toBeNull();
     expect(await findExecution(db, { sandboxId: 'b', executionId: 'found' })).toEqual(back);

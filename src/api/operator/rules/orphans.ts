@@ -66,7 +66,7 @@ export async function adoptSandbox(deps: AdoptDeps, team: TeamRecord, sandboxId:
   const row = await findSandboxOfAnyTeam(deps.db, sandboxId);
   if (row && row.teamId !== team.teamId)
     throw new AtollError('conflict', `Sandbox "${sandboxId}" is another team's: adopt it for team ${row.teamId}`);
-  if (row && (await isRunning(deps, row))) throw runsAlready(sandboxId);
+  if (row && (await isThere(deps, row))) throw isElsewhere(sandboxId);
   const target = { sandboxId, executionId: known.executionId };
   const volumeMounts = [];
   for (const { volumeId, path } of known.volumes) {
@@ -114,29 +114,35 @@ export async function adoptSandbox(deps: AdoptDeps, team: TeamRecord, sandboxId:
   const taken = await putPausedSandbox(deps.db, paused, row);
   if (!taken) {
     await node.setAside(target, reason);
-    throw runsAlready(sandboxId);
+    throw isElsewhere(sandboxId);
   }
   deps.directory.adopt(taken);
   return taken;
 }
 
-/** Whether a machine runs the sandbox of a row: what was set aside is then what has stayed of an earlier execution. */
-async function isRunning({ db, nodes }: OrphanDeps, row: SandboxRecord): Promise<boolean> {
+/**
+ * Whether the sandbox of a row is on a machine, or in the store: what was set aside is then what has stayed of an
+ * earlier execution. What is in the store goes with the row that refers to it.
+ */
+async function isThere({ db, nodes }: OrphanDeps, row: SandboxRecord): Promise<boolean> {
+  if (row.state === 'paused' && row.durability === 'cluster') return true;
   const executions = new Set([row.executionId, row.nextExecutionId]);
   for (const nodeId of new Set([row.nodeId, row.nextNodeId])) {
     const isKnown = nodes.list().some(node => node.nodeId === nodeId);
     if (nodeId === null || (!isKnown && (!isCluster(nodes) || (await isGone(db, nodeId))))) continue;
-    const running = await nodes.get(nodeId).list();
-    if (running.some(({ executionId }) => executions.has(executionId))) return true;
+    const node = nodes.get(nodeId);
+    // In this order: what is paused after it was not among the running ones is among the paused ones.
+    const there = [await node.list(), await node.listPaused()].flat();
+    if (there.some(({ executionId }) => executions.has(executionId))) return true;
   }
   return false;
 }
 
-const runsAlready = (sandboxId: string) =>
+const isElsewhere = (sandboxId: string) =>
   new AtollError(
     'conflict',
-    `Sandbox "${sandboxId}" runs, or is changed right now: what was set aside is of an earlier time. Discard it, or ` +
-      'kill the sandbox first',
+    `Sandbox "${sandboxId}" runs, is paused, or is changed right now: what was set aside is of another time. Discard ` +
+      'it, or kill the sandbox first',
   );
 
 /** Removes a sandbox that was set aside, with all that it has kept. Throws `not_found`. */

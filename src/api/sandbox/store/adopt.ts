@@ -22,6 +22,7 @@ export async function putPausedSandbox(
         state: 'paused',
         kept: sandbox.kept,
         ...columnsOf({ agentUnresponsive: sandbox.agentUnresponsive }),
+        durability: sandbox.durability,
         next_execution_id: null,
         next_node_id: null,
         replica_id: null,
