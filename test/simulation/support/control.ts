@@ -3,7 +3,7 @@ import { SingleFlight } from '../../../src/base/concurrency/single-flight.ts';
 import { silentLog } from '../../../src/base/telemetry/log.ts';
 import type { BlobStore } from '../../../src/protocol/blob.ts';
 import type { ClusterLinks } from '../../../src/protocol/cluster.ts';
-import { collectBlobs } from '../../../src/api/blob/reconcilers/collect.ts';
+import { collectBlobs, giveUpUploads } from '../../../src/api/blob/reconcilers/collect.ts';
 import { ClusterStore } from '../../../src/api/blob/rules/cluster-store.ts';
 import { DurablePauses } from '../../../src/api/blob/rules/pauses.ts';
 import { reconcileMachines } from '../../../src/api/cluster/reconcilers/beat.ts';
@@ -151,7 +151,7 @@ export async function startControl(
     loop(every.adoption, () => reconcileNodes(parts));
     loop(every.expiry, () => reconcileExpiry(parts));
     loop(every.drains, () => emptied.round());
-    loop(every.store, () => collectBlobs(parts));
+    loop(every.store, () => giveUpUploads(parts).then(() => collectBlobs(parts)));
     loop(2500, () => heard.forEach(listener => listener(null)));
     return { process, parts };
   });

@@ -47,20 +47,25 @@ const lookedUpAtOnce = 200;
 /** Dependencies of collecting. */
 type CollectDeps = { clock: Clock; db: Db; log: Log; busy: { replicaId: string }; store: ClusterStore };
 
+/** Gives up uploads that nobody is at work on: until then nobody else can put what has their name. */
+export async function giveUpUploads({ clock, db, busy, store }: Omit<CollectDeps, 'log'>): Promise<void> {
+  const nowUs = clock();
+  await markLeftUploads(db, { ownId: busy.replicaId, nowUs });
+  // Its own that failed while the database was away, too: the rows first, as one that begins after is none of them.
+  for (const blobId of await uploadsOf(db, busy.replicaId))
+    if (!store.isSending(blobId)) await abandonBlob(db, blobId, nowUs);
+}
+
 /**
  * Deletes what nobody refers to any more. Each step is one that may be repeated: rows go `deleting` first, then
  * their objects, then the rows.
  */
 export async function collectBlobs(
-  { clock, db, log, busy, store }: CollectDeps,
+  { clock, db, log, store }: Omit<CollectDeps, 'busy'>,
   graceSeconds: Readonly<Record<BlobKind, number>> = defaultGraceSeconds,
 ): Promise<void> {
   const nowUs = clock();
   await dropLooseRefs(db);
-  await markLeftUploads(db, { ownId: busy.replicaId, nowUs });
-  // Its own that failed while the database was away, too: the rows first, as one that begins after is none of them.
-  for (const blobId of await uploadsOf(db, busy.replicaId))
-    if (!store.isSending(blobId)) await abandonBlob(db, blobId, nowUs);
   for (const kind of blobKinds)
     await markUnusedBlobs(db, kind, { beforeUs: nowUs - graceSeconds[kind] * microsPerSecond, nowUs });
   const deleted = await blobsToDelete(db, deletionsMax);
@@ -102,6 +107,9 @@ export function storeKeeping(deps: CollectDeps): () => Promise<void> {
   let sweptAtMs = performance.now();
   return async () => {
     await deps.store.examine();
+    // Deletes nothing: also while the store is away, and after the database went over to another server, which is when
+    // uploads fail.
+    await giveUpUploads(deps);
     if (!deps.store.isUsable) return;
     // A database that lacks rows would have their objects deleted.
     if (await isSuspect(deps.db, deps.clock())) return;
