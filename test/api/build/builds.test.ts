@@ -232,6 +232,23 @@ onEachDatabase(database => {
     expect(await names()).toEqual(['default/renamed']);
   });
 
+  test('a rebuild that a newer one took the place of leaves that its name', async () => {
+    const { builder, platform, built } = await scene(database, { concurrentBuilds: 2 });
+    await using _ = platform;
+    const { templateID } = await built({ name: 'app' });
+    const rebuild = () =>
+      platform.call('POST', `/templates/${templateID}`, { dockerfile: 'FROM debian:12', alias: 'renamed' });
+    const newer = Promise.withResolvers<Answer>();
+    using _start = spyOn(builder, 'start').mockImplementationOnce(async () => {
+      newer.resolve(await rebuild());
+      throw new AtollError('unavailable', 'The node is away');
+    });
+    expect((await rebuild()).status).toBe(503);
+    expect(await newer.promise).toMatchObject({ status: 202 });
+    const [template] = (await platform.call('GET', '/templates')).body as { names: string[] }[];
+    expect(template?.names).toEqual(['default/renamed']);
+  });
+
   test('its team ends a build that waits or runs; one that is ready stays, one that failed too', async () => {
     const { builder, platform, register, start, status, built } = await scene(database);
     await using _ = platform;

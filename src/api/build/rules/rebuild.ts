@@ -9,6 +9,7 @@ import { registerBuild, registerBuildOf } from './register.ts';
 import type { AskedBuild, Registered } from './register.ts';
 import { standingIn, startBuild, templateOfImage } from './start.ts';
 import type { BuildPlan } from './start.ts';
+import { lockTeam } from '../../team/store/lock.ts';
 import { parseReference } from '../../template/rules/reference.ts';
 import { ownTemplate } from '../../template/rules/tags.ts';
 import type { BuildRequest } from '../record.ts';
@@ -46,10 +47,16 @@ export async function rebuildTemplate(
   try {
     if (build) await startBuild(deps, team, build, plan);
   } catch (error) {
-    if (renaming) await inTransaction(deps.db, renaming.undo);
+    if (renaming) await inTransaction(deps.db, db => takeBack(db, team, registered.buildId, renaming.undo));
     throw error;
   }
   return registered;
+}
+
+/** A build that does not wait any more has had a newer one take its place, of which the name may be by now. */
+async function takeBack(db: Db, { teamId }: TeamRecord, buildId: string, undo: (db: Db) => Promise<void>) {
+  await lockTeam(db, teamId);
+  if ((await findBuild(db, buildId))?.status === 'waiting') await undo(db);
 }
 
 /** What a Dockerfile says. Throws `invalid` with the line for what can't be built. */
