@@ -279,12 +279,18 @@ describe('what pages keep while something fails, or somebody else changes it', {
     assert.deepEqual(signedIn.window.complaints, []);
   });
 
-  test('how long ago something was goes by the clock of the platform', async () => {
+  test('how long ago something was, and for how long it is extended, goes by the clock of the platform', async () => {
     const late = await page.context().newPage();
     await late.clock.setSystemTime(Date.now() - 3_600_000);
+    await sandbox.setTimeout(600_000);
     await late.goto(`/dashboard/sandboxes/${sandbox.sandboxId}`);
     const about = late.getByRole('region', { name: 'About' });
     await about.locator('time').filter({ hasText: /ago$/ }).first().waitFor();
+    const extended = late.waitForResponse(response => response.url().endsWith('/timeout'));
+    await late.getByRole('button', { name: '+15 min' }).click();
+    assert.equal((await extended).status(), 204);
+    const { endAt } = await sandbox.getInfo();
+    assert.ok(Math.abs(endAt.getTime() - Date.now() - 25 * 60_000) < 60_000, endAt.toISOString());
     await late.close();
   });
 });

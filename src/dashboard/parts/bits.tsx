@@ -6,8 +6,14 @@ import { formatMoment } from '../format.ts';
 import { leadOf } from './clock-lead.ts';
 import { useZone } from './zone.tsx';
 
-/** The present time, renewed so often. */
-export function useTimer(everyMs: number): number {
+/** By how much the platform's clock is ahead of this machine's, ms. */
+const Lead = createContext(0);
+
+/** By how much the platform's clock is ahead of this machine's, ms: for what asks what time it is when it is done. */
+export const useClockLead = (): number => useContext(Lead);
+
+/** The time of this machine, renewed so often. */
+function useTick(everyMs: number): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), everyMs);
@@ -16,10 +22,13 @@ export function useTimer(everyMs: number): number {
   return now;
 }
 
+/** The present time by the platform's clock, renewed so often. */
+export const useTimer = (everyMs: number): number => useTick(everyMs) + useClockLead();
+
 const Now = createContext(0);
 
-/** By how much the platform's clock is ahead of this machine's, ms: moments are the platform's. */
-function useLead(): number {
+/** Asks the platform what time it is: moments are the platform's. */
+function useAskedLead(): number {
   const [lead, setLead] = useState(0);
   useEffect(() => {
     const askedMs = Date.now();
@@ -37,7 +46,12 @@ function useLead(): number {
  * shows.
  */
 export function Clock({ children }: { children: ReactNode }) {
-  return <Now value={useTimer(1000) + useLead()}>{children}</Now>;
+  const lead = useAskedLead();
+  return (
+    <Lead value={lead}>
+      <Now value={useTick(1000) + lead}>{children}</Now>
+    </Lead>
+  );
 }
 
 /** The present time, each second. */

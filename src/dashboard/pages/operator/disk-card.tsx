@@ -1,6 +1,6 @@
 import type { InstallationOverview } from '../../../protocol/api/overview.ts';
 import { formatBytes } from '../../format.ts';
-import { Ago, Badge, Meter } from '../../parts/bits.tsx';
+import { Ago, Badge, Meter, useClockLead } from '../../parts/bits.tsx';
 import { Card } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
 
@@ -38,8 +38,9 @@ export function DiskCard({ disks }: DiskCardProps) {
 }
 
 function Full({ at }: { at: string | null }) {
+  const lead = useClockLead();
   if (at === null) return <span className="muted">not foreseen</span>;
-  const isSoon = Date.parse(at) - Date.now() < soonMs;
+  const isSoon = Date.parse(at) - Date.now() - lead < soonMs;
   return isSoon ? (
     <Badge tone="danger">
       <Ago at={at} />

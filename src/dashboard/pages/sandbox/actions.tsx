@@ -5,13 +5,14 @@ import { verdictOn } from '../../../protocol/state.ts';
 import type { SandboxOperation } from '../../../protocol/state.ts';
 import { useChange } from '../../api/hooks.ts';
 import { Asked } from '../../parts/asked.tsx';
+import { useClockLead } from '../../parts/bits.tsx';
 import { Confirm } from '../../parts/dialog.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
+import { extension } from '../sandboxes/extension.ts';
 import { resumeBody } from '../sandboxes/resume-body.ts';
 
 const stale = ['/v2/sandboxes', '/sandboxes', '/events', '/snapshots'];
 const resumeSeconds = 300;
-const addedSeconds = 900;
 
 /** What is asked before it is done. */
 type Asking = 'kill' | 'fork' | 'snapshot' | 'time' | 'pause';
@@ -38,10 +39,8 @@ export function SandboxActions({ of: detail }: { of: SandboxDetail }) {
       {icon} {name}
     </RoleButton>
   );
-  const extend = () => {
-    const left = Math.max(0, Math.round((Date.parse(endAt) - Date.now()) / 1000));
-    post('timeout', { timeout: left + addedSeconds });
-  };
+  const lead = useClockLead();
+  const extend = () => post('timeout', extension(endAt, Date.now() + lead));
   return (
     <>
       {state === 'running' && button('+15 min', <Clock size={14} />, 'setTimeout', extend)}

@@ -6,21 +6,23 @@ import { ask } from '../../api/client.ts';
 import type { Ask } from '../../api/client.ts';
 import { useTeam } from '../../api/session.tsx';
 import { isStale } from '../../api/stale.ts';
+import { useClockLead } from '../../parts/bits.tsx';
 import { Confirm } from '../../parts/dialog.tsx';
 import { useCalls } from '../../code/calls.tsx';
 import { useToast } from '../../parts/toasts.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
+import { extension } from './extension.ts';
 import { resumeBody } from './resume-body.ts';
 
 /** Requests under way at a time. */
 const atOnce = 4;
-const addedSeconds = 900;
 
 type Action = {
   name: string;
   past: string;
   state: ListedSandbox['state'] | null;
-  ask: (of: ListedSandbox) => [string, Ask];
+  /** `now`: the time of the platform, ms. */
+  ask: (of: ListedSandbox, now: number) => [string, Ask];
 };
 
 const actions: Record<'extend' | 'pause' | 'resume' | 'kill', Action> = {
@@ -28,10 +30,10 @@ const actions: Record<'extend' | 'pause' | 'resume' | 'kill', Action> = {
     name: '+15 min',
     past: 'extended',
     state: 'running',
-    ask: ({ sandboxID, endAt }) => {
-      const left = Math.max(0, Math.round((Date.parse(endAt) - Date.now()) / 1000));
-      return [`/sandboxes/${sandboxID}/timeout`, { method: 'POST', body: { timeout: left + addedSeconds } }];
-    },
+    ask: ({ sandboxID, endAt }, now) => [
+      `/sandboxes/${sandboxID}/timeout`,
+      { method: 'POST', body: extension(endAt, now) },
+    ],
   },
   pause: {
     name: 'Pause',
@@ -54,13 +56,13 @@ const actions: Record<'extend' | 'pause' | 'resume' | 'kill', Action> = {
 };
 
 /** Does it to all of these, some at a time; answers of how many it was done, and why not of the others. */
-async function askAll(action: Action, all: readonly ListedSandbox[], team: string) {
+async function askAll(action: Action, all: readonly ListedSandbox[], team: string, lead: number) {
   const queue = [...all];
   const failures: string[] = [];
   let done = 0;
   const work = async () => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      const [path, options] = action.ask(next);
+      const [path, options] = action.ask(next, Date.now() + lead);
       await ask(path, { ...options, team }).then(
         () => done++,
         (error: Error) => failures.push(error.message),
@@ -76,13 +78,14 @@ export function BulkBar({ selected, onDone }: { selected: ListedSandbox[]; onDon
   const { teamID } = useTeam();
   const client = useQueryClient();
   const toast = useToast();
+  const lead = useClockLead();
   const [busy, setBusy] = useState(false);
   const [asking, setAsking] = useState(false);
   const fits = ({ state }: Action) => selected.filter(sandbox => state === null || sandbox.state === state);
   const { isShowing, show } = useCalls();
   const run = async (action: Action) => {
     setBusy(true);
-    const { done, failures } = await askAll(action, fits(action), teamID);
+    const { done, failures } = await askAll(action, fits(action), teamID, lead);
     await client.invalidateQueries({ predicate: ({ queryKey }) => isStale(queryKey[0], ['/v2/sandboxes']) });
     if (done > 0) toast({ kind: 'ok', text: `${done} ${action.past}` });
     if (failures.length > 0) toast({ kind: 'danger', text: `${failures.length} failed: ${failures[0]}` });
@@ -93,7 +96,7 @@ export function BulkBar({ selected, onDone }: { selected: ListedSandbox[]; onDon
   const start = (action: Action) => {
     if (!isShowing) return void run(action);
     const calls = fits(action).map(sandbox => {
-      const [path, { method = 'GET', body }] = action.ask(sandbox);
+      const [path, { method = 'GET', body }] = action.ask(sandbox, Date.now() + lead);
       return { method, path, body, teamID };
     });
     show({ calls, run: () => void run(action) });

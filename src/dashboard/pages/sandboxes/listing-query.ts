@@ -10,11 +10,11 @@ const minuteMs = 60_000;
 /** Rows of the first page: enough for any window, and soon there. Those that follow are as long as the API has them. */
 const firstRows = 50;
 
-/** The question for the sandboxes that a search is for, page by page. */
-export function listingOf(teamID: string, search: SandboxesSearch) {
+/** The question for the sandboxes that a search is for, page by page. `now`: the time of the platform, ms. */
+export function listingOf(teamID: string, search: SandboxesSearch, now: number) {
   const { show, template, text, node, since, metadata, order } = search;
   // To the minute, so that it is the same question for a while.
-  const startedAfter = since && new Date(Math.floor(Date.now() / minuteMs) * minuteMs - sinceMs[since]).toISOString();
+  const startedAfter = since && new Date(Math.floor(now / minuteMs) * minuteMs - sinceMs[since]).toISOString();
   const query = { state: show ?? 'running,paused', template, text, nodeID: node, startedAfter, metadata, order };
   return infiniteQueryOptions({
     queryKey: ['/v2/sandboxes', teamID, query],

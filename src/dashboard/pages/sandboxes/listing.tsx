@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useTeam } from '../../api/session.tsx';
-import { Loading, Problem } from '../../parts/bits.tsx';
+import { Loading, Problem, useClockLead } from '../../parts/bits.tsx';
 import { formatCount } from '../../format.ts';
 import { More } from '../../parts/rows/more.tsx';
 import { CsvButton } from '../../parts/table.tsx';
@@ -20,7 +20,7 @@ export function Listing({ search, onFilter }: ListingProps) {
   const { teamID } = useTeam();
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const pages = useInfiniteQuery({
-    ...listingOf(teamID, search),
+    ...listingOf(teamID, search, Date.now() + useClockLead()),
     placeholderData: (previous, before) => (before?.queryKey[1] === teamID ? previous : undefined),
   });
   const { data, error, refetch, isPlaceholderData } = pages;

@@ -4,6 +4,7 @@ import { ArrowDownUp, Plus, X } from 'lucide-react';
 import { lazy, Suspense, useCallback } from 'react';
 import { useTeam } from '../../api/session.tsx';
 import { formText, useFormOf } from '../../parts/form-text.ts';
+import { useClockLead } from '../../parts/bits.tsx';
 import { Page } from '../../parts/page.tsx';
 import { EndedTable } from './ended.tsx';
 import { Listing } from './listing.tsx';
@@ -44,15 +45,16 @@ export function Sandboxes() {
   );
   const forbidden = useForbidden('developer');
   const client = useQueryClient();
+  const lead = useClockLead();
   const router = useRouter();
   const filter = useCallback(
     (next: SearchChange) => {
       // Asked for at once: the answer comes while the page is drawn for the question.
       const search = { ...router.latestLocation.search, ...next } as SandboxesSearch;
-      void client.prefetchInfiniteQuery(listingOf(teamID, search));
+      void client.prefetchInfiniteQuery(listingOf(teamID, search, Date.now() + lead));
       change(next);
     },
-    [client, router, change, teamID],
+    [client, router, change, teamID, lead],
   );
   return (
     <Page

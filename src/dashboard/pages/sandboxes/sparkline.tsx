@@ -3,6 +3,7 @@ import { useEffect, useState } from 'react';
 import type { SandboxMetric } from '../../../protocol/api/metrics.ts';
 import { askJson } from '../../api/client.ts';
 import { useTeam } from '../../api/session.tsx';
+import { useClockLead } from '../../parts/bits.tsx';
 
 const shownSeconds = 15 * 60;
 /** The shortest time that fills a line. */
@@ -56,11 +57,12 @@ export function useRests(sandboxId: string): boolean {
 /** What a running sandbox has used in the last quarter of an hour, for the lines of its row. */
 export function useRecent(sandboxId: string): { samples: SandboxMetric[]; at: number } {
   const { teamID } = useTeam();
+  const lead = useClockLead();
   // Not by the path: events of sandboxes have nothing to do with it.
   const { data = [], dataUpdatedAt } = useQuery({
     queryKey: ['sparkline', teamID, sandboxId],
     queryFn({ signal }) {
-      const end = Math.floor(Date.now() / 1000);
+      const end = Math.floor((Date.now() + lead) / 1000);
       const path = `/sandboxes/${encodeURIComponent(sandboxId)}/metrics`;
       return askJson<SandboxMetric[]>(path, { team: teamID, query: { start: end - shownSeconds, end }, signal });
     },
@@ -68,7 +70,7 @@ export function useRecent(sandboxId: string): { samples: SandboxMetric[]; at: nu
     retry: false,
     gcTime: keptMs,
   });
-  return { samples: data, at: dataUpdatedAt / 1000 };
+  return { samples: data, at: (dataUpdatedAt + lead) / 1000 };
 }
 
 /** What there is a line of. */

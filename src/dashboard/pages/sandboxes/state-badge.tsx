@@ -18,9 +18,10 @@ export function StateBadge({ of: { state, transition } }: { of: Pick<ListedSandb
 }
 
 function InTransition({ name }: { name: string }) {
-  const now = useNow();
-  const [since] = useState(now);
-  const ms = now - since;
+  useNow();
+  // By no clock that is set meanwhile, as that of this page is to the platform's.
+  const [since] = useState(() => performance.now());
+  const ms = performance.now() - since;
   const isStuck = ms >= stuckMs;
   return (
     <span title={isStuck ? `It has been ${name} for longer than a minute: an operator should look` : undefined}>

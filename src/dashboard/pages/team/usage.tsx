@@ -4,7 +4,7 @@ import type { TeamUse } from '../../../protocol/api/team.ts';
 import { useRead } from '../../api/hooks.ts';
 import { useTeam } from '../../api/session.tsx';
 import { formatCount } from '../../format.ts';
-import { Copy, Empty, Meter } from '../../parts/bits.tsx';
+import { Copy, Empty, Meter, useClockLead } from '../../parts/bits.tsx';
 import { csvOf } from '../../parts/csv.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card, Page } from '../../parts/page.tsx';
@@ -22,7 +22,7 @@ const hourSeconds = 3_600;
 export function Usage() {
   const { teamID } = useTeam();
   const { range = '24h' }: UsageSearch = useSearch({ strict: false });
-  const minute = Math.floor(Date.now() / 60_000) * 60;
+  const minute = Math.floor((Date.now() + useClockLead()) / 60_000) * 60;
   const span = { query: { start: minute - usageRanges[range], end: minute + 60 }, every: everyMs };
   const metrics = useRead<TeamMetric[]>(`/teams/${teamID}/metrics`, span);
   const templates = useRead<TemplateUse[]>(`/teams/${teamID}/metrics/templates`, span);
