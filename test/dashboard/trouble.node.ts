@@ -116,6 +116,37 @@ describe('what pages keep while something fails, or somebody else changes it', {
     );
   });
 
+  test('a text that is written stays while its sandbox is paused, which may happen by itself, and after its end', async () => {
+    const other = await Sandbox.create('base', { ...signedIn.options, timeoutMs: 900_000 });
+    const path = '/home/user/plan.txt';
+    await other.files.write(path, 'first');
+    await page.goto(`/dashboard/sandboxes/${other.sandboxId}/files?file=${path}`);
+    const text = page.getByRole('textbox', { name: `Text of ${path}` });
+    await text.fill('second');
+    const save = page.getByRole('button', { name: 'Save' });
+    await other.pause();
+    await page.getByText('It is paused').waitFor();
+    await save.waitFor({ state: 'detached' });
+    assert.equal(await text.inputValue(), 'second');
+    assert.deepEqual(await seriousFindings(page), []);
+    await page.getByText('It is paused').locator('..').getByRole('button', { name: 'Resume' }).click();
+    await save.click();
+    await page.getByText('not saved', { exact: true }).waitFor({ state: 'detached' });
+    assert.equal(await other.files.read(path), 'second');
+    await text.fill('third');
+    await other.kill();
+    await page.getByText('It has ended').waitFor();
+    assert.equal(await text.inputValue(), 'third');
+    await page.getByRole('link', { name: 'Logs' }).click();
+    await page.getByRole('dialog', { name: 'Leave plan.txt unsaved?' }).getByRole('button', { name: 'Leave' }).click();
+    await page.waitForURL(/logs/);
+    // What was asked about the sandbox that has ended is what was wanted.
+    assert.deepEqual(
+      signedIn.window.complaints.filter(one => !/404|502/.test(one)),
+      [],
+    );
+  });
+
   test('limits that another operator has changed meanwhile stay as they were set', async () => {
     const [team] = (await ask('GET', '/admin/teams')) as { teamID: string; name: string }[];
     await page.goto('/dashboard/operator/teams');

@@ -21,9 +21,12 @@ export function useDraft(store: FileStore, path: string) {
   const [conflict, setConflict] = useState<Conflict | null>(null);
   const [isSaving, setSaving] = useState(false);
   const queryKey = ['file', store.key, path];
-  const file = useQuery({ queryKey, queryFn: () => contentOf(store, path), refetchOnWindowFocus: false });
-  const url = file.data?.kind === 'image' ? file.data.url : null;
-  useEffect(() => () => void (url !== null && URL.revokeObjectURL(url)), [url]);
+  const file = useQuery({
+    queryKey,
+    queryFn: () => contentOf(store, path),
+    refetchOnWindowFocus: false,
+    refetchOnReconnect: false,
+  });
   const type = (text: string) => {
     const { data } = file;
     if (data?.kind === 'text')

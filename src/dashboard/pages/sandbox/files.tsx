@@ -1,4 +1,5 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useRef } from 'react';
 import { agentFile, callAgent, streamAgent } from '../../api/agent.ts';
 import type { Target } from '../../api/agent.ts';
 import { Files } from '../../files/files.tsx';
@@ -8,6 +9,7 @@ import type { Entry, FileStore } from '../../files/store.ts';
 import { folderOf, nameOf } from '../../files/paths.ts';
 import { NeedsRunning } from './needs-running.tsx';
 import { isTarFine, runProgram } from './run-program.ts';
+import { useSandbox } from './sandbox.tsx';
 import { useTarget } from './target.ts';
 
 /** An entry as the agent tells it. */
@@ -35,9 +37,20 @@ export function SandboxFiles() {
   const target = useTarget();
   const search: FilesSearch = useSearch({ strict: false });
   const navigate = useNavigate();
-  if (!target) return <NeedsRunning what="Its files" />;
+  const { sandboxId } = useSandbox();
+  const last = useRef(target);
+  if (target || last.current?.sandboxId !== sandboxId) last.current = target;
   const go = (next: FilesSearch) => void navigate({ to: '.', search: next });
-  return <Files store={sandboxStore(target)} search={search} onGo={go} mayChange />;
+  // A text that somebody writes stays while its sandbox is paused, which may happen by itself, and after its end.
+  const reached = search.file === undefined ? target : last.current;
+  return (
+    <>
+      {!target && <NeedsRunning what="Its files" />}
+      {reached && (
+        <Files key={sandboxId} store={sandboxStore(reached)} search={search} onGo={go} mayChange={target !== null} />
+      )}
+    </>
+  );
 }
 
 function sandboxStore(target: Target): FileStore {

@@ -31,7 +31,9 @@ export function VolumeContent() {
     >
       {may ? (
         <Loaded of={volume}>
-          {({ volumeID, token }) => <Files store={volumeStore(volumeID, token)} search={search} onGo={go} mayChange />}
+          {({ volumeID, token }) => (
+            <Files key={volumeID} store={volumeStore(volumeID, token)} search={search} onGo={go} mayChange />
+          )}
         </Loaded>
       ) : (
         <div className="table-wrap">
