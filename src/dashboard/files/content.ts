@@ -10,7 +10,7 @@ const images = /\.(png|jpe?g|gif|webp|avif|bmp|ico)$/i;
 /** What a file is shown as. `changedAt`: when it had that content. */
 export type Content = { changedAt: string | undefined } & (
   | { kind: 'text'; text: string }
-  | { kind: 'image'; url: string }
+  | { kind: 'image'; image: Blob }
   | { kind: 'bytes'; bytes: number; head: Uint8Array | null }
 );
 
@@ -21,8 +21,8 @@ export async function contentOf(store: FileStore, path: string): Promise<Content
   if (length > shownBytesMax) return { kind: 'bytes', bytes: length, head: null, changedAt };
   // A file of the kernel has no length, and one that is written gets longer.
   const bytes = await boundedBytes(await store.read(path), shownBytesMax);
-  if (!bytes) return { kind: 'bytes', bytes: length, head: null, changedAt };
-  if (images.test(path)) return { kind: 'image', url: URL.createObjectURL(new Blob([bytes])), changedAt };
+  if (!bytes) return { kind: 'bytes', bytes: Math.max(length, shownBytesMax), head: null, changedAt };
+  if (images.test(path)) return { kind: 'image', image: new Blob([bytes]), changedAt };
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
     if (!text.includes('\0')) return { kind: 'text', text, changedAt };

@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import { ApiFailure } from '../api/client.ts';
 import { useToast } from '../parts/toasts.tsx';
 import { contentOf } from './content.ts';

@@ -1,5 +1,5 @@
 import { ArrowLeft, Download, Save } from 'lucide-react';
-import { useMemo, useState } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import { formatBytes } from '../format.ts';
 import { CopyBeside } from '../parts/bits.tsx';
 import { Confirm } from '../parts/dialog.tsx';
@@ -125,7 +125,7 @@ function Shown({ content, path, line, draft, onDraft }: ShownProps) {
     const text = draft ?? (content.kind === 'text' ? withPlainEnds(content.text) : '');
     return <ShownText text={text} path={path} line={line} isDraft={draft !== null} onDraft={onDraft} />;
   }
-  if (content.kind === 'image') return <img className="preview" src={content.url} alt={nameOf(path)} />;
+  if (content.kind === 'image') return <ShownImage image={content.image} name={nameOf(path)} />;
   return (
     <>
       <p className="note">{formatBytes(content.bytes)} that are no text of a size to edit here. Download them.</p>
@@ -138,6 +138,17 @@ function Shown({ content, path, line, draft, onDraft }: ShownProps) {
       )}
     </>
   );
+}
+
+/** An image. Its address is good for as long as it is shown, while what was read is kept for longer. */
+function ShownImage({ image, name }: { image: Blob; name: string }) {
+  const [url, setUrl] = useState<string | null>(null);
+  useEffect(() => {
+    const made = URL.createObjectURL(image);
+    setUrl(made);
+    return () => URL.revokeObjectURL(made);
+  }, [image]);
+  return url !== null && <img className="preview" src={url} alt={name} />;
 }
 
 type ShownTextProps = Pick<ShownProps, 'path' | 'line' | 'onDraft'> & { text: string; isDraft: boolean };
