@@ -11,8 +11,8 @@ import type { FileStore } from './store.ts';
 
 type Progress = { files: number; filesDone: number; bytes: number; bytesDone: number; name: string };
 
-/** Files to put into a folder, and which of them are there already. */
-type Doubtful = { uploads: readonly Upload[]; existing: string[] };
+/** Files to put into a folder, which may not be the one that is shown by now, and which of them are there already. */
+type Doubtful = { into: string; uploads: readonly Upload[]; existing: string[] };
 
 /**
  * Puts files into a folder one after the other, after a question where some are there already, and says how far that
@@ -23,15 +23,16 @@ export function useUploads(store: FileStore, folder: string, onDone: () => Promi
   const [progress, setProgress] = useState<Progress | null>(null);
   const stop = useRef<AbortController>(undefined);
   const [doubtful, setDoubtful] = useState<Doubtful | null>(null);
-  const put = async (uploads: readonly Upload[]) => {
-    if (uploads.length === 0 || stop.current) return;
+  const put = async (into: string, uploads: readonly Upload[]) => {
+    if (uploads.length === 0) return;
+    if (stop.current) return toast({ kind: 'danger', text: 'Another upload is under way: wait for it, or stop it' });
     const { signal } = (stop.current = new AbortController());
     const bytes = uploads.reduce((sum, { file }) => sum + file.size, 0);
     let [filesDone, bytesDone] = [0, 0];
     try {
       for (const { file, path } of uploads) {
         setProgress({ files: uploads.length, filesDone, bytes, bytesDone, name: path });
-        await store.write(joinPath(folder, path), file, signal);
+        await store.write(joinPath(into, path), file, signal);
         filesDone++;
         bytesDone += file.size;
       }
@@ -50,14 +51,18 @@ export function useUploads(store: FileStore, folder: string, onDone: () => Promi
     try {
       const paths = uploads.map(({ path }) => path);
       const existing = await existingOf(store, folder, paths);
-      if (existing.length === 0) await put(uploads);
-      else setDoubtful({ uploads, existing });
+      if (existing.length === 0) await put(folder, uploads);
+      else setDoubtful({ into: folder, uploads, existing });
     } catch (error) {
       toast({ kind: 'danger', text: (error as Error).message });
     }
   };
   const question = doubtful && (
-    <ReplaceQuestion of={doubtful} onClose={() => setDoubtful(null)} onDone={uploads => void put(uploads)} />
+    <ReplaceQuestion
+      of={doubtful}
+      onClose={() => setDoubtful(null)}
+      onDone={uploads => void put(doubtful.into, uploads)}
+    />
   );
   return { progress, upload, question, cancel: () => stop.current?.abort() };
 }
