@@ -147,6 +147,57 @@ describe('what pages keep while something fails, or somebody else changes it', {
     );
   });
 
+  test('an image shows again, a search that is left ends, and files go where they were put', async () => {
+    const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+    await sandbox.files.write('/home/user/pictures/dot.png', new Blob([Buffer.from(pixel, 'base64')]));
+    await sandbox.files.write('/home/user/pictures/notes.txt', 'old');
+    await sandbox.files.makeDir('/home/user/pictures/later');
+    await page.goto(`/dashboard/sandboxes/${sandbox.sandboxId}/files?path=/home/user/pictures`);
+    const image = page.getByRole('img', { name: 'dot.png' });
+    for (const _ of [1, 2]) {
+      await page.getByRole('button', { name: 'File dot.png', exact: true }).click();
+      await image.waitFor();
+      await page.waitForFunction('document.querySelector("img.preview")?.naturalWidth === 1');
+      await page.getByRole('button', { name: 'Back' }).click();
+    }
+
+    // What is in the folder is told late, and another one is shown by then.
+    const isList = (url: URL) => url.pathname.endsWith('Filesystem/ListDir');
+    let tell = () => {};
+    const held = new Promise<void>(resolve => (tell = resolve));
+    const asked = page.waitForRequest(request => isList(new URL(request.url())));
+    await page.route(isList, async route => {
+      if (route.request().postDataJSON().path === '/home/user/pictures') await held;
+      await route.continue();
+    });
+    const notes = { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('new') };
+    await page.getByLabel('Files to upload').setInputFiles([notes]);
+    await asked;
+    await page.getByRole('button', { name: 'Folder later', exact: true }).click();
+    await page.waitForURL(/later/);
+    tell();
+    await page.getByRole('dialog', { name: 'Replace notes.txt?' }).getByRole('button', { name: 'Replace' }).click();
+    await page.getByText('notes.txt uploaded').waitFor();
+    assert.equal(await sandbox.files.read('/home/user/pictures/notes.txt'), 'new');
+    assert.equal(await sandbox.files.exists('/home/user/pictures/later/notes.txt'), false);
+    await page.unroute(isList);
+
+    const isStart = (url: string) => url.endsWith('process.Process/Start');
+    await page.route(
+      url => isStart(url.href),
+      () => undefined,
+    );
+    await page.getByRole('searchbox', { name: 'Find in files' }).fill('anything');
+    const started = page.waitForRequest(request => isStart(request.url()));
+    await page.getByRole('button', { name: 'Find', exact: true }).click();
+    await started;
+    const ended = page.waitForEvent('requestfailed', request => isStart(request.url()));
+    await page.getByRole('button', { name: 'anything' }).click();
+    await ended;
+    await page.unrouteAll();
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
+
   test('limits that another operator has changed meanwhile stay as they were set', async () => {
     const [team] = (await ask('GET', '/admin/teams')) as { teamID: string; name: string }[];
     await page.goto('/dashboard/operator/teams');

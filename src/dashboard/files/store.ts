@@ -35,8 +35,8 @@ export type FileStore = {
   changeMode?: (path: string, mode: string) => Promise<unknown>;
   /** A folder whole, as a compressed tar. Absent where none can be had. */
   archive?: (path: string) => Promise<Blob>;
-  /** The lines of all files of a folder that have a text. Absent where nothing can look for them. */
-  find?: (path: string, text: string) => Promise<Hits>;
+  /** The lines of all files of a folder that have a text, until `signal`. Absent where nothing can look for them. */
+  find?: (path: string, text: string, signal: AbortSignal) => Promise<Hits>;
   /** Calls `onChange` when something in a folder changes, until `signal`. Absent where nothing tells. */
   watch?: (path: string, onChange: () => void, signal: AbortSignal) => Promise<void>;
 };

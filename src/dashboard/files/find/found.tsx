@@ -17,7 +17,9 @@ export function Found({ store, search, onGo }: FoundProps) {
   const { path, find: text } = search;
   const found = useQuery({
     queryKey: ['found', store.key, path, text],
-    queryFn: async () => (await store.find?.(path, text)) ?? { hits: [], isMore: false, isTimedOut: false },
+    // One that takes long ends when it is left: it has one of the few connections.
+    queryFn: async ({ signal }) =>
+      (await store.find?.(path, text, signal)) ?? { hits: [], isMore: false, isTimedOut: false },
     refetchOnWindowFocus: false,
   });
   return (

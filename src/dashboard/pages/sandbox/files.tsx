@@ -83,10 +83,11 @@ function sandboxStore(target: Target): FileStore {
     changeMode: (path, mode) => runProgram(target, 'chmod', ['--', mode, path]),
     async archive(path) {
       const [folder, name] = [folderOf(path), nameOf(path)];
-      return new Blob(await runProgram(target, 'tar', ['-czf', '-', '-C', folder, '--', name], isTarFine));
+      return new Blob(await runProgram(target, 'tar', ['-czf', '-', '-C', folder, '--', name], { isFine: isTarFine }));
     },
-    async find(path, text) {
-      const parts = await runProgram(target, 'sh', ['-c', finding, 'sh', text, path, String(hitsMax + 1)]);
+    async find(path, text, signal) {
+      const args = ['-c', finding, 'sh', text, path, String(hitsMax + 1)];
+      const parts = await runProgram(target, 'sh', args, { signal });
       return hitsOf(await new Blob(parts).text());
     },
     async watch(path, onChange, signal) {

@@ -22,12 +22,15 @@ type IsFine = (exitCode: number, said: string) => boolean;
 export const isTarFine: IsFine = (exitCode, said) =>
   exitCode === 1 && /file (changed as|removed before) we read it/i.test(said);
 
-/** Runs a program in a sandbox, and answers what it has written. Throws `ApiFailure` in its words where it fails. */
+/**
+ * Runs a program in a sandbox, and answers what it has written. Throws `ApiFailure` in its words where it fails. With
+ * `signal` nobody waits for it any more.
+ */
 export async function runProgram(
   target: Target,
   cmd: string,
   args: string[],
-  isFine: IsFine = () => false,
+  { isFine = () => false, signal }: { isFine?: IsFine; signal?: AbortSignal } = {},
 ): Promise<Uint8Array<ArrayBuffer>[]> {
   const stop = new AbortController();
   const output: Uint8Array<ArrayBuffer>[] = [];
@@ -37,7 +40,7 @@ export async function runProgram(
       target,
       'process.Process/Start',
       { process: { cmd, args } },
-      stop.signal,
+      signal ? AbortSignal.any([stop.signal, signal]) : stop.signal,
     )) {
       const { stdout, stderr } = event?.data ?? {};
       if (stderr !== undefined && reason.length < reasonCharactersMax)
