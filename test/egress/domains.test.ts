@@ -262,6 +262,21 @@ os.setgid(${user}); os.setuid(${user}); socket.create_connection(('${to}', ${por
   for (const address of ['127.0.0.1', hostUplink]) expect(reach(own, address, 22)).toBe('closed');
 });
 
+test('the host keeps track of what a proxy asks a name server for seconds alone', async () => {
+  const sandbox = await lab.create(policy);
+  for (const name of ['tracked.wild.test', 'seen.wild.test'])
+    expect((await lab.run(sandbox, `${resolve(name)}; ${get(`http://${name}/`)}`)).exitCode).toBe(0);
+  const tracked = lab.inHost('sh', '-c', 'grep " udp " /proc/net/nf_conntrack || true');
+  const asked = tracked
+    .split('\n')
+    .filter(line => line.includes(` src=${hostUplink} dst=${addresses.publicResolver} `));
+  // What is left of the time stands behind the protocol's number.
+  const left = asked.map(line => Number(/ udp +17 (\d+) /.exec(line)?.[1]));
+  expect(left.length).toBeGreaterThan(0);
+  expect(Math.max(...left)).toBeLessThanOrEqual(5);
+  await lab.kill(sandbox);
+});
+
 /** Process IDs of the lab's proxies. */
 async function proxies(): Promise<number[]> {
   const sockets = lab.inHost('ss', '-Hltnp', 'sport = :3128');

@@ -4,6 +4,12 @@ const keptSeconds = { afterEnd: 10, afterReset: 2 } as const;
 const keptSecondsByKernel = 120;
 
 /**
+ * How long the host keeps track of what a proxy asks a name server: longer than an answer may take. A proxy looks the
+ * name up that a connection shows, and half a minute of that would be several times a sandbox's part of the table.
+ */
+const askedSeconds = 5;
+
+/**
  * New TCP connections of one sandbox in a second, and at once. The kernel's count of connections leaves out those that
  * are closed, which are in its table all the same: at this rate there are no more of them than of open ones, beside
  * those that are over and wait for the kernel's next round through its table (a minute at the longest).
@@ -13,7 +19,7 @@ export function newConnections(flowsMax: number, forgetsClosed: boolean): { perS
   return { perSecond: Math.max(Math.floor(flowsMax / seconds), 1), burst: flowsMax };
 }
 
-/** Objects that say how long closed connections are kept, by family. */
+/** Objects that say how long closed connections are kept, by family, and questions to name servers. */
 export function closedTimeouts(ipv6: boolean): string {
   const one = (name: string, family: string) => `  ct timeout ${name} {
     protocol tcp
@@ -21,7 +27,12 @@ export function closedTimeouts(ipv6: boolean): string {
     policy = { time_wait : ${keptSeconds.afterEnd}, close : ${keptSeconds.afterReset} }
   }
 `;
-  return `${one('closed', 'ip')}${ipv6 ? one('closed_v6', 'ip6') : ''}`;
+  return `${one('closed', 'ip')}${ipv6 ? one('closed_v6', 'ip6') : ''}  ct timeout asked {
+    protocol udp
+    l3proto ip
+    policy = { unreplied : ${askedSeconds}, replied : ${askedSeconds} }
+  }
+`;
 }
 
 /** The chain that has a new connection forgotten soon when it is closed. */
@@ -31,3 +42,7 @@ export function forgetSoon(ipv6: boolean): string {
 ${ipv6 ? '    meta nfproto ipv6 meta l4proto tcp ct timeout set "closed_v6"\n' : ''}  }
 `;
 }
+
+/** The rule that has a question to one of these name servers forgotten soon; none where the kernel can't. */
+export const forgetAsked = (servers: string, forgetsClosed: boolean): string =>
+  forgetsClosed ? `    meta l4proto udp ip daddr . th dport ${servers} ct timeout set "asked"\n` : '';

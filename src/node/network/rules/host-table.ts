@@ -72,6 +72,6 @@ ${refusals}${flowChains(installation, flowsMax, { ipv6, features })}${detourChai
 ${policyMaps(policies)}
 ${addressChains(installation, links, slots, ipv6)}${forwardChains(links, ipv6, guards)}
 ${inputChains(installation, proxies, links)}
-${outputChains(installation, links, proxyNeeds)}}
+${outputChains(installation, links, proxyNeeds, features)}}
 ${linkTable(installation, linksNow, ipv6)}`;
 }

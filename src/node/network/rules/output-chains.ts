@@ -2,7 +2,9 @@ import { isIPv6 } from 'node:net';
 import { userIdOf } from '../../../base/process/part-users.ts';
 import { globalUnicast, tunnels } from '../../../protocol/network/network.ts';
 import { innerAddress, innerAddressV6, proxyNetwork } from '../../layout.ts';
+import { forgetAsked } from './closed-flows.ts';
 import { elements } from './elements.ts';
+import type { HostFeatures } from './host-features.ts';
 
 /** What the egress proxies need to reach for themselves, and not for a sandbox. */
 export type ProxyNeeds = {
@@ -24,7 +26,12 @@ const builderHosts = { max: 4096, seconds: 2 * 3600 } as const;
  * answer sandboxes. Likewise builders: whatever one does, it reaches public addresses, and `builder_hosts`, which the
  * operator allows.
  */
-export function outputChains(installation: number, links: string, { nameServers, edgePort }: ProxyNeeds): string {
+export function outputChains(
+  installation: number,
+  links: string,
+  { nameServers, edgePort }: ProxyNeeds,
+  { forgetsClosed }: HostFeatures,
+): string {
   const [v6, v4] = [true, false].map(wanted =>
     elements(
       nameServers
@@ -71,7 +78,7 @@ export function outputChains(installation: number, links: string, { nameServers,
   }
   chain from_egress {
     ct state established accept
-    meta l4proto { tcp, udp } ip daddr . th dport @name_servers accept
+${forgetAsked('@name_servers', forgetsClosed)}    meta l4proto { tcp, udp } ip daddr . th dport @name_servers accept
     meta l4proto { tcp, udp } ip6 daddr . th dport @name_servers_v6 accept
 ${toEdge}    meta l4proto tcp reject with tcp reset
     reject
