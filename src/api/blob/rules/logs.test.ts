@@ -5,7 +5,7 @@ import { pageOf } from './logs.ts';
 const entries = (['info', 'debug', 'error', 'warn', 'info'] as const).map((level, index): SandboxLogEntry => ({
   timestampMs: 10 * (index + 1),
   level,
-  logger: 'process',
+  logger: index === 3 ? 'network' : 'process',
   message: `Line ${index + 1}`,
   fields: {},
 }));
@@ -19,6 +19,7 @@ test('a log in the store answers the pages that its machine would', () => {
   // From a time on, and before another one.
   expect(times({ fromMs: 20, beforeMs: 40 })).toEqual([20, 30]);
   expect(times({ minimum: 'warn' })).toEqual([30, 40]);
+  expect(times({ logger: 'network' })).toEqual([40]);
   expect(times({ search: 'LINE 3' })).toEqual([30]);
   // What was asked for stays as it was.
   expect(entries.map(({ timestampMs }) => timestampMs)).toEqual([10, 20, 30, 40, 50]);

@@ -95,6 +95,7 @@ export function pageOf(
     beforeMs = Number.POSITIVE_INFINITY,
     backward,
     minimum = 'debug',
+    logger,
     search = '',
     limit,
   }: Omit<ReadSandboxLogs, 'sandboxId'>,
@@ -102,11 +103,12 @@ export function pageOf(
   const least = sandboxLogLevels.indexOf(minimum);
   const text = search.toLowerCase();
   const found = entries.filter(
-    ({ timestampMs, level, message }) =>
-      timestampMs >= fromMs &&
-      timestampMs < beforeMs &&
-      sandboxLogLevels.indexOf(level) >= least &&
-      (text === '' || message.toLowerCase().includes(text)),
+    entry =>
+      entry.timestampMs >= fromMs &&
+      entry.timestampMs < beforeMs &&
+      sandboxLogLevels.indexOf(entry.level) >= least &&
+      (logger === undefined || entry.logger === logger) &&
+      (text === '' || entry.message.toLowerCase().includes(text)),
   );
   return (backward ? found.reverse() : found).slice(0, limit);
 }
