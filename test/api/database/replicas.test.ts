@@ -2,8 +2,11 @@ import { expect, setDefaultTimeout } from 'bun:test';
 import { join } from 'node:path';
 import { createLog } from '../../../src/base/telemetry/log.ts';
 import { openStore } from '../../../src/api/database/database.ts';
+import { SandboxDirectory } from '../../../src/api/sandbox/directory/directory.ts';
 import { reconcileNodes } from '../../../src/api/sandbox/reconcilers/adoption.ts';
 import { reconcileLeftovers } from '../../../src/api/sandbox/reconcilers/leftovers.ts';
+import { findSandboxOfAnyTeam } from '../../../src/api/sandbox/store/read.ts';
+import { directoryFor } from '../../../src/api/sandbox/workflows/edge-protocol.ts';
 import { startApi, type Api } from '../../../src/api/start.ts';
 import type { NodeProtocol } from '../../../src/protocol/node.ts';
 import { nodeTable } from '../../../src/protocol/wire/node-table.ts';
@@ -90,6 +93,23 @@ postgresTest('each knows at once what the other has made and ended', async () =>
     expect((await first.call('DELETE', `/sandboxes/${sandboxID}`)).status).toBe(204);
     await until(() => second.directory.find(sandboxID) === undefined);
     expect(await second.forEdge.find(sandboxID)).toBeNull();
+  });
+});
+
+postgresTest('what the database answers for the edge is older than what has become known meanwhile', async () => {
+  await withTwo(async ({ first, second: { parts } }) => {
+    const { sandboxID } = await first.createSandbox();
+    const sandbox = await findSandboxOfAnyTeam(parts.db, sandboxID);
+    if (!sandbox) throw new Error('it was just made');
+    const directory = new SandboxDirectory(() => ({ accessToken: null, trafficToken: null }));
+    const db = parts.db.withPlugin({
+      transformQuery: ({ node }) => node,
+      async transformResult({ result }) {
+        directory.apply({ ...sandbox, state: 'paused' });
+        return result;
+      },
+    });
+    expect(await directoryFor({ ...parts, db, directory }).find(sandboxID)).toMatchObject({ state: 'paused' });
   });
 });
 

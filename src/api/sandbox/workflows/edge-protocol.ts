@@ -22,6 +22,7 @@ export function directoryFor(deps: ResumeDeps): Omit<DirectoryProtocol, 'report'
 async function findAnew({ db, directory }: ResumeDeps, sandboxId: string): Promise<Route | null> {
   if (kindOf(db) === 'sqlite' || !isSandboxId(sandboxId)) return null;
   const sandbox = await findSandboxOfAnyTeam(db, sandboxId);
-  if (sandbox) directory.apply(sandbox);
+  // What it has learnt meanwhile is newer.
+  if (sandbox && !directory.find(sandboxId)) directory.apply(sandbox);
   return directory.find(sandboxId) ?? null;
 }
