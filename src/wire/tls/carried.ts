@@ -9,7 +9,7 @@ const creditStepBytes = windowBytes / 4;
 /** What the other side may be ahead where too much waits here. */
 const narrowWindowBytes = windowBytes / 4;
 /** How long a local side may take to read what a sender has left that is gone. */
-const leftMs = 30_000;
+const leftMs = 10_000;
 /** Small pieces that wait are put together in as many bytes: each by itself costs more than it holds. */
 const pieceBytes = 16 << 10;
 
