@@ -307,21 +307,23 @@ onEachDatabase(database =>
       const { sandboxID } = await platform.createSandbox({ volumeMounts: [{ name, path: '/data' }] });
       const made = (await platform.call('POST', `/sandboxes/${sandboxID}/snapshots`)).body as { snapshotID: string };
       const durablePauses = { isUsable: true, requireUsable() {} } as unknown as DurablePauses;
-      const lasting = { autoPause: true, autoPauseDurability: 'cluster' } as const;
-      const options = { ...defaultOptions, timeoutSeconds: 60, secure: true, ...lasting };
-      const ask = (template: string, isDurabilityUsual: boolean) =>
+      const options = { ...defaultOptions, timeoutSeconds: 60, secure: true, autoPause: true };
+      const ask = (template: string, autoPauseDurability?: 'cluster') =>
         createSandbox(
           { ...parts, durablePauses },
-          platform.team,
-          { template, volumeMounts: [], options, isDurabilityUsual },
+          { ...platform.team, pauseDurability: 'cluster' },
+          {
+            ...{ template, volumeMounts: [], isDurabilityUsual: autoPauseDurability === undefined },
+            options: { ...options, ...(autoPauseDurability && { autoPauseDurability }) },
+          },
           new AbortController().signal,
         );
-      await expect(ask(made.snapshotID, false)).rejects.toMatchObject({
+      await expect(ask(made.snapshotID, 'cluster')).rejects.toMatchObject({
         code: 'precondition',
         message: expect.stringContaining('autoPauseDurability'),
       });
-      expect(await ask(made.snapshotID, true)).toMatchObject({ autoPauseDurability: 'node' });
-      expect(await ask('base', true)).toMatchObject({ autoPauseDurability: 'cluster' });
+      expect(await ask(made.snapshotID)).toMatchObject({ autoPauseDurability: 'node' });
+      expect(await ask('base')).toMatchObject({ autoPauseDurability: 'cluster' });
       // Another volume may have the name by now.
       const home = (volumeId: string) => homeOfVolumes(parts, platform.team, [], [{ volumeId, name, path: '/data' }]);
       expect([await home(volumeID), await home(newUuid())]).toEqual(['node-1', undefined]);

@@ -11,7 +11,6 @@ import { formatTime } from '../../../base/time.ts';
 import { createSandboxOnce } from '../workflows/create-once.ts';
 import { createSandbox } from '../workflows/create.ts';
 import type { NewSandboxRequest } from '../workflows/create.ts';
-import { usualDurability } from '../rules/durability.ts';
 import { bodyBytesMax } from '../../http/body.ts';
 import { route } from '../../http/route.ts';
 import { sandboxView } from './view.ts';
@@ -70,7 +69,8 @@ async function create(
   version: 'v1' | 'v2',
 ): Promise<Sandbox> {
   const asked = requestOf(body, version);
-  const request = withUsual(deps, team, body, asked);
+  const isDurabilityUsual = body.autoPause === true && body.autoPauseDurability === undefined;
+  const request = { ...asked, isDurabilityUsual };
   const key = headers['idempotency-key'];
   if (key === undefined) {
     const sandbox = await createSandbox(deps, team, request, signal);
@@ -82,18 +82,6 @@ async function create(
   const sandbox = await createSandboxOnce(deps, team, request, { key, requestDigest }, signal);
   audit({ target: `sandbox:${sandbox.sandboxId}`, after: { templateId: sandbox.templateId } });
   return sandboxView(deps.seed, sandbox);
-}
-
-/** What its team has where it does not say what an automatic pause outlives. */
-function withUsual(
-  { durablePauses }: Pick<CreateDeps, 'durablePauses'>,
-  team: TeamRecord,
-  { autoPause, autoPauseDurability }: NewSandbox,
-  asked: NewSandboxRequest,
-): NewSandboxRequest {
-  if (!autoPause || autoPauseDurability !== undefined) return asked;
-  const usual = usualDurability(durablePauses, team, asked.volumeMounts);
-  return { ...asked, options: { ...asked.options, autoPauseDurability: usual }, isDurabilityUsual: true };
 }
 
 /**

@@ -17,7 +17,7 @@ import type { DurablePauses } from '../../blob/rules/pauses.ts';
 import type { DurableSnapshots } from '../../blob/rules/snapshots.ts';
 import { placeWith } from '../rules/memory-place.ts';
 import { demandsOf } from '../rules/demands.ts';
-import { requireDurable } from '../rules/durability.ts';
+import { requireDurable, usualDurability } from '../rules/durability.ts';
 import { requireMemoryOfDriver } from '../rules/memory.ts';
 import { encryptNetwork } from '../rules/network/encrypted.ts';
 import { checkSandboxOptions } from '../rules/options.ts';
@@ -55,7 +55,7 @@ export type NewSandboxRequest = {
   /** By the volumes' names. */
   volumeMounts: VolumeMount[];
   options: SandboxOptions;
-  /** Nobody has asked for what an automatic pause is to outlive: it is as its team has it, where that can be had. */
+  /** Nobody has asked what an automatic pause is to outlive: it is as the team has it, where that can be had. */
   isDurabilityUsual?: boolean;
 };
 
@@ -81,7 +81,6 @@ export async function createSandbox(
   checkTimeout(deps.limitsOf, team, options.timeoutSeconds);
   checkSandboxOptions(deps.features, options);
   const { volumeMounts } = asked;
-  requireDurable(deps.durablePauses, options.autoPauseDurability, { volumeMounts, member: 'autoPauseDurability' });
   if (options.network) await checkRuleSecrets(deps, team, options.network, 'network.');
   const { template, build, alias } = await step('template', () =>
     resolveAwaitedBuild(deps, team, asked.template, clientSignal),
@@ -89,7 +88,7 @@ export async function createSandbox(
   checkSize(deps.limitsOf, team, build);
   const driver = await driverOf(deps, build);
   const inherited = inheritedMounts(build.config.volumeMounts ?? [], volumeMounts);
-  const autoPauseDurability = durabilityOf(deps, asked, inherited);
+  const autoPauseDurability = durabilityOf(deps, team, asked, inherited);
   const home = build.config.memoryNodeId ?? (await homeOfVolumes(deps, team, volumeMounts, inherited));
   const { cpuCount, memoryMiB } = build;
   const demands = demandsOf({ teamId: team.teamId, metadata: options.metadata });
@@ -121,12 +120,13 @@ export async function createSandbox(
 /** What an automatic pause outlives, now that all volumes are known. Errors: those of `requireDurable`. */
 function durabilityOf(
   { durablePauses }: Pick<CreateDeps, 'durablePauses'>,
+  team: TeamRecord,
   { options, volumeMounts: asked, isDurabilityUsual }: NewSandboxRequest,
   inherited: readonly MountedVolume[],
 ): Durability {
   const { autoPauseDurability } = options;
   const volumeMounts = [...asked, ...inherited];
-  if (isDurabilityUsual && volumeMounts.length > 0) return 'node';
+  if (isDurabilityUsual) return usualDurability(durablePauses, team, volumeMounts);
   requireDurable(durablePauses, autoPauseDurability, { volumeMounts, member: 'autoPauseDurability' });
   return autoPauseDurability;
 }
