@@ -183,7 +183,8 @@ for (const kind of [s3, directory])
       expect((await counted(await Sandbox.connect(sandbox.sandboxId, connectionTo(cluster, 0)))).pid).toBe(before.pid);
       expect(await again.kill()).toBe(true);
       // Once the machine is taken out for good, what it had alone is lost, and what is in the store is not.
-      expect((await cluster.admin(0, 'DELETE', `/admin/nodes/${lost.nodeId}`)).status).toBe(204);
+      const forget = async () => (await cluster.admin(0, 'DELETE', `/admin/nodes/${lost.nodeId}`)).status;
+      await until('it is out of reach for long enough', async () => (await forget()) === 204);
       expect((await controlOf(cluster, 0).call('GET', `/sandboxes/${alone.sandboxId}`)).status).toBe(404);
       // A volume is made of its copy again when that is asked for, and its age is told.
       expect((await content(cluster, volume, 'GET', 'file?path=/note')).status).toBe(503);

@@ -186,6 +186,12 @@ postgresTest(
         if (++closed === 2) throw new Error('the process ends');
       };
       const failing = { ...parts, directory: { close } as unknown as SandboxDirectory };
+      // Another process speaks with it.
+      const leaseUntil = (us: number) => db.updateTable('cluster_nodes').set({ lease_until_us: us }).execute();
+      await leaseUntil(parts.clock() + 5_000_000);
+      await expect(forgetNode(parts, 'away')).rejects.toMatchObject({ code: 'conflict' });
+      expect(await left()).toBe(6);
+      await leaseUntil(parts.clock() - 1);
       await expect(forgetNode(failing, 'away')).rejects.toThrow('the process ends');
       expect(await left()).toBe(4);
       expect(await forgetNode(parts, 'away')).toEqual({ lost: 2, stored: 1 });

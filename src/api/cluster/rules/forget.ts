@@ -12,6 +12,7 @@ import { forgetVolumeRemovalsOn } from '../../volume/store/removals.ts';
 import { deleteClusterNode, giveUpNode, lockClusterNode } from '../store/nodes.ts';
 import type { Authority } from './authority.ts';
 import { requireCluster } from './join.ts';
+import { leaseSeconds } from './lease.ts';
 import type { Machines } from './machines.ts';
 
 /** Dependencies of forgetting a machine. */
@@ -31,11 +32,11 @@ export type ForgetDeps = {
  */
 export async function forgetNode(deps: ForgetDeps, nodeId: string): Promise<{ lost: number; stored: number }> {
   requireCluster(deps.authority);
-  const { db, machines } = deps;
+  const { db } = deps;
   let lost = 0;
   // Each round leaves less: nothing comes to a machine that is given up.
   for (;;) {
-    const { left, stored, isOut } = await inTransaction(db, db => takeOut(db, nodeId, machines));
+    const { left, stored, isOut } = await inTransaction(db, db => takeOut({ ...deps, db }, nodeId));
     if (isOut) return { lost, stored };
     for (const sandbox of left) if (await loseOrKeep(deps, sandbox)) lost++;
   }
@@ -46,16 +47,21 @@ export async function forgetNode(deps: ForgetDeps, nodeId: string): Promise<{ lo
  * asks for the machine's row.
  */
 async function takeOut(
-  db: Db,
+  { clock, db, machines }: ForgetDeps,
   nodeId: string,
-  machines: Machines | null,
 ): Promise<{ left: SandboxFacts[]; stored: number; isOut: boolean }> {
-  if (!(await lockClusterNode(db, nodeId))) throw new AtollError('not_found', `Node "${nodeId}" was not found`);
+  const node = await lockClusterNode(db, nodeId);
+  if (!node) throw new AtollError('not_found', `Node "${nodeId}" was not found`);
+  // Another process may speak with it that this one can't reach: each has that in the database before it is told.
+  const hasLease = !node.isGivenUp && node.leaseUntilUs !== null && node.leaseUntilUs > clock();
+  const isInReach = hasLease || machines?.usable().some(({ node }) => node.nodeId === nodeId);
   const there = (await sandboxesOn(db, nodeId, sandboxStates)).filter(sandbox => sandbox.nodeId === nodeId);
-  if (there.length > 0 && machines?.usable().some(({ node }) => node.nodeId === nodeId))
+  if (there.length > 0 && isInReach)
     throw new AtollError(
       'conflict',
-      `Node "${nodeId}" is in reach and has ${there.length} sandboxes: end them, or stop the machine first`,
+      `Node "${nodeId}" is in reach, or was some seconds ago, and has ${there.length} sandboxes: end them, or stop ` +
+        'the machine first',
+      { retryAfterSeconds: leaseSeconds },
     );
   const left = there.filter(sandbox => sandbox.state !== 'moving' && !isStored(sandbox));
   const stored = there.filter(isStored).length;

@@ -133,22 +133,17 @@ export async function giveUpNode(db: Db, nodeId: string): Promise<void> {
   await db.updateTable('cluster_nodes').set({ given_up: 1 }).where('node_id', '=', nodeId).execute();
 }
 
-/** Whether a machine has joined, which stays so until the transaction ends. */
-export async function lockClusterNode(db: Db, nodeId: string): Promise<boolean> {
-  const query = db.selectFrom('cluster_nodes').select('node_id').where('node_id', '=', nodeId);
-  return (await query.forUpdate().executeTakeFirst()) !== undefined;
+/** A machine, which stays as it is until the transaction ends; null where none has joined. */
+export async function lockClusterNode(db: Db, nodeId: string): Promise<ClusterNode | null> {
+  const query = db.selectFrom('cluster_nodes').selectAll().where('node_id', '=', nodeId);
+  const row = await query.forUpdate().executeTakeFirst();
+  return row ? nodeOfRow(row) : null;
 }
 
 /** A machine that was given up, which stays so until the transaction ends; null for any other. */
 export async function lockGivenUp(db: Db, nodeId: string): Promise<ClusterNode | null> {
-  const row = await db
-    .selectFrom('cluster_nodes')
-    .selectAll()
-    .where('node_id', '=', nodeId)
-    .where('given_up', '=', 1)
-    .forUpdate()
-    .executeTakeFirst();
-  return row ? nodeOfRow(row) : null;
+  const node = await lockClusterNode(db, nodeId);
+  return node?.isGivenUp ? node : null;
 }
 
 /** Takes a machine back that has paused what ran there. By its last lease it would be given up again at once. */
