@@ -39,6 +39,7 @@ import { onEachDatabase } from '../databases.ts';
 import { pauseRowsOf } from '../../../src/api/cluster/rules/give-up.ts';
 import type { SandboxDirectory } from '../../../src/api/sandbox/directory/directory.ts';
 import { insertSandbox } from '../../../src/api/sandbox/store/create.ts';
+import { homesOf, recordHome } from '../../../src/api/sandbox/store/past.ts';
 import { sandboxesIn } from '../../../src/api/sandbox/store/read.ts';
 import { atOnce, manySandboxes, sandboxRecord, startUs, storeScene } from './scene.ts';
 
@@ -84,6 +85,21 @@ onEachDatabase(database => {
     ]);
     await deleteClusterNode(db, 'a');
     expect(await certificatesOf(db, 'a')).toBeNull();
+  });
+
+  test('machines: where a sandbox was is asked of those that have not been taken out', async () => {
+    await using scene = await storeScene(database);
+    const { db } = scene;
+    for (const nodeId of ['a', 'b']) {
+      const node = { nodeId, address: '192.0.2.1:1', certificates: [], renewAtUs: 0, joinedAtUs: startUs };
+      await putClusterNode(db, node, null);
+      await recordHome(db, { sandboxId: 's', nodeId, leftAtUs: startUs });
+    }
+    expect((await homesOf(db, 's')).toSorted()).toEqual(['a', 'b']);
+    await deleteClusterNode(db, 'a');
+    // What goes on from the store is recorded to have been there.
+    await recordHome(db, { sandboxId: 's', nodeId: 'a', leftAtUs: startUs });
+    expect(await homesOf(db, 's')).toEqual(['b']);
   });
 
   test('leases: they grow alone, and a machine that was given up gets none until it is taken back', async () => {

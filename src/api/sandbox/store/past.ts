@@ -87,9 +87,14 @@ export async function recordHome(
     .execute();
 }
 
-/** The machines that a sandbox was on before. */
+/** The machines that a sandbox was on before; one that was taken out of the cluster has nothing any more. */
 export async function homesOf(db: Db, sandboxId: string): Promise<string[]> {
-  const rows = await db.selectFrom('sandbox_homes').select('node_id').where('sandbox_id', '=', sandboxId).execute();
+  const rows = await db
+    .selectFrom('sandbox_homes')
+    .innerJoin('cluster_nodes', 'cluster_nodes.node_id', 'sandbox_homes.node_id')
+    .select('sandbox_homes.node_id')
+    .where('sandbox_id', '=', sandboxId)
+    .execute();
   return rows.map(row => row.node_id);
 }
 
