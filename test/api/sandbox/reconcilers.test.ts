@@ -1,7 +1,10 @@
 import { expect, test } from 'bun:test';
 import { newUuid } from '../../../src/base/id.ts';
+import { singleNode } from '../../../src/api/placement/nodes.ts';
 import { reconcileNodes } from '../../../src/api/sandbox/reconcilers/adoption.ts';
+import { reconcileLeftovers } from '../../../src/api/sandbox/reconcilers/leftovers.ts';
 import { findSandboxOfAnyTeam, sandboxesAtOnce } from '../../../src/api/sandbox/store/read.ts';
+import type { NodeProtocol } from '../../../src/protocol/node.ts';
 import { onEachDatabase } from '../databases.ts';
 import { adminToken, call, Platform, until } from '../platform.ts';
 import { followClosed } from '../follow-closed.ts';
@@ -127,6 +130,23 @@ onEachDatabase(database => {
     expect(await platform.store.db.selectFrom('sandboxes').select('sandbox_id').execute()).toEqual([
       { sandbox_id: ids[2] ?? '' },
     ]);
+  });
+
+  test('what was left on a machine that is away is left alone until that is back', async () => {
+    await using platform = await Platform.start({ database });
+    const { sandboxID } = await platform.createSandbox();
+    await platform.api.stop();
+    const { db } = platform.store;
+    const { parts } = platform.api;
+    await db.updateTable('sandboxes').set({ state: 'killing', replica_id: null }).execute();
+    const present = singleNode('node-1', platform.node as NodeProtocol);
+    const away = [{ nodeId: 'node-1', isConnecting: false, sinceUs: 0, info: null }];
+    await reconcileLeftovers({ ...parts, nodes: { ...present, list: () => [], away: () => away } });
+    expect(await findSandboxOfAnyTeam(db, sandboxID)).toMatchObject({ state: 'killing', replicaId: null });
+    expect(platform.node.executions()).toHaveLength(1);
+    await reconcileLeftovers({ ...parts, nodes: present });
+    expect(await findSandboxOfAnyTeam(db, sandboxID)).toBeNull();
+    expect(platform.node.executions()).toEqual([]);
   });
 
   test('until the node was heard, every request is refused and changes nothing', async () => {

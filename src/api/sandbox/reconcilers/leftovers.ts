@@ -19,12 +19,15 @@ const endsAtOnce = 8;
  * Finishes what a crash or a failure left half done: a sandbox that was starting is taken back (nobody was told of it),
  * one that was being killed is killed, of one that was being paused, resumed or snapshotted its node says what it is,
  * and one that was being moved runs on one machine or the other. What another process works on is left to it for as
- * long as it is alive.
+ * long as it is alive, and what is on a machine that is away until that is back, or taken out.
  */
 export async function reconcileLeftovers(deps: LeftoversDeps): Promise<void> {
   const replica = { ownId: deps.busy.replicaId, nowUs: deps.clock() };
   const left = await sandboxesLeftIn(deps.db, ['starting', 'killing', 'moving', ...unsettledStates], replica);
-  const idle = left.filter(sandbox => !deps.busy.has(sandbox.executionId));
+  // Each try writes the row, of which every process is told: none while there is nobody to ask.
+  const away = new Set(deps.nodes.away?.().map(({ nodeId }) => nodeId));
+  const isAway = ({ nodeId, nextNodeId }: SandboxFacts) => away.has(nodeId) && nextNodeId === null;
+  const idle = left.filter(sandbox => !deps.busy.has(sandbox.executionId) && !isAway(sandbox));
   await forEachParallel(idle, endsAtOnce, sandbox => finish(deps, sandbox));
 }
 
