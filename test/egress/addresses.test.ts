@@ -236,6 +236,27 @@ test('rules that somebody removes come back, with the policies of sandboxes, and
   for (const sandbox of [open, closed, later]) await lab.kill(sandbox);
 });
 
+test('a sandbox ends also while its rules are removed, and leaves nothing to the next one', async () => {
+  const rules = () => lab.inHost('nft', 'list', 'table', 'inet', `atoll${lab.installation}`);
+  const policy = { internetAccess: false, allowOut: [addresses.allowed, addresses.attacker] };
+  const ofPolicies = () => rules().match(/chain out_\w+/g) ?? [];
+  const before = ofPolicies();
+  // At different moments of the way back.
+  for (const waitMs of [0, 900, 1_000]) {
+    const sandbox = await lab.create(policy);
+    lab.inHost('nft', 'flush', 'ruleset');
+    await Bun.sleep(waitMs);
+    await lab.kill(sandbox);
+    await until(async () => lab.inHost('nft', 'list', 'tables').includes(`netdev atoll${lab.installation}`));
+    await until(async () => Bun.deepEquals(ofPolicies(), before));
+    const next = await lab.create({ internetAccess: false, allowOut: [addresses.other] });
+    const reached = async (address: string) =>
+      (await lab.run(next, `curl -sS --max-time 2 http://${address}/`)).exitCode === 0;
+    expect([await reached(addresses.other), await reached(addresses.allowed)]).toEqual([true, false]);
+    await lab.kill(next);
+  }
+});
+
 test('the host forwards for sandboxes and for nobody else', async () => {
   const settings = () =>
     lab

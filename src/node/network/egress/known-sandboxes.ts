@@ -48,8 +48,8 @@ export type KnownSandboxes = {
 const nothing: TrafficCounters = { bytesOut: 0, bytesIn: 0, denied: 0 };
 const names = ['bytesOut', 'bytesIn', 'denied'] as const;
 
-/** `refusedOn`: packets that the rules have refused on a slot's link. */
-export function createKnownSandboxes(refusedOn: (slot: Slot) => number): KnownSandboxes {
+/** `refusedOn`: packets that the rules have refused on a slot's link; undefined while the rules are gone. */
+export function createKnownSandboxes(refusedOn: (slot: Slot) => number | undefined): KnownSandboxes {
   const known = new Map<number, Known>();
   const totals = { ...nothing };
 
@@ -58,7 +58,7 @@ export function createKnownSandboxes(refusedOn: (slot: Slot) => number): KnownSa
     return {
       bytesOut: linkBytes(slot, 'rx') || 0,
       bytesIn: linkBytes(slot, 'tx') || 0,
-      denied: refusedOn(slot) - refusedBefore + denied,
+      denied: (refusedOn(slot) ?? refusedBefore) - refusedBefore + denied,
     };
   };
   const countEntry = (entry: Known): TrafficCounters => {
@@ -87,7 +87,7 @@ export function createKnownSandboxes(refusedOn: (slot: Slot) => number): KnownSa
       known.set(sandbox.slot.number, {
         sandbox,
         policy,
-        refusedBefore: before?.refusedBefore ?? refusedOn(sandbox.slot),
+        refusedBefore: before?.refusedBefore ?? refusedOn(sandbox.slot) ?? 0,
         denied: before?.denied ?? 0,
         counted: before ? before.counted : { ...nothing },
       });

@@ -100,11 +100,13 @@ function change(netfilter: Netlink, what: string, messages: Message[]): void {
   netfilter.exchange(what, [edge(NFNL_MSG_BATCH_BEGIN), ...messages, edge(NFNL_MSG_BATCH_END)]);
 }
 
-/** How many packets of a link the rules have refused so far. */
-export function refusedPackets(netfilter: Netlink, installation: number, interfaceName: string): number {
+/** How many packets of a link the rules have refused so far; undefined where somebody has removed these. */
+export function refusedPackets(netfilter: Netlink, installation: number, interfaceName: string): number | undefined {
   const key = attribute(element.key, [attribute(dataValue, keyOf(interfaceName))]);
   const question = elementMessage(message.getElement, flags.ack, installation, 'refused', [key]);
-  const [answer] = netfilter.exchange('reading a counter of refused packets', [question]);
+  const answers = ifKernelHas(() => netfilter.exchange('reading a counter of refused packets', [question]));
+  if (!answers) return undefined;
+  const [answer] = answers;
   if (!answer) return 0;
   const elements = attributesIn(answer.body.subarray(4)).get(list.elements);
   const found = elements && attributesIn(elements).get(1);
@@ -127,15 +129,22 @@ export function rulesAreThere(netfilter: Netlink, installation: number): boolean
       attribute(3, cString(chain)),
     ]),
   });
+  const wanted = [
+    [NFPROTO_INET, 'forward'],
+    [NFPROTO_NETDEV, ofSandboxes],
+  ] as const;
+  return wanted.every(
+    ([family, chain]) =>
+      ifKernelHas(() => netfilter.exchange('looking for the packet rules', [question(family, chain)])) !== undefined,
+  );
+}
+
+/** What the work answers; undefined where the kernel says that what it is about is not there. */
+export function ifKernelHas<T>(work: () => T): T | undefined {
   try {
-    for (const [family, chain] of [
-      [NFPROTO_INET, 'forward'],
-      [NFPROTO_NETDEV, ofSandboxes],
-    ] as const)
-      netfilter.exchange('looking for the packet rules', [question(family, chain)]);
-    return true;
+    return work();
   } catch (error) {
-    if (error instanceof NetlinkError && error.errno === ENOENT) return false;
+    if (error instanceof NetlinkError && error.errno === ENOENT) return undefined;
     throw error;
   }
 }

@@ -3,7 +3,7 @@ import type { Slot } from '../../layout.ts';
 import { hostTable, type HostTableOptions } from './host-table.ts';
 import { tableOf } from './table-name.ts';
 import { nft } from './nft.ts';
-import { changeVerdicts, removeObjects, verdictMaps } from './link-verdicts.ts';
+import { changeVerdicts, ifKernelHas, removeObjects, rulesAreThere, verdictMaps } from './link-verdicts.ts';
 import type { Netlink } from '../../native/netlink.ts';
 import { createNftQueue } from './nft-queue.ts';
 import { declaredBy, type PolicyChains } from './policy-chains.ts';
@@ -19,7 +19,7 @@ export type PolicyTable = {
    * Puts a sandbox under a policy, from its next packet on. The former one's rules go where no other sandbox uses them.
    */
   assign(slot: Slot, chains: PolicyChains): Promise<void>;
-  /** From here on nothing passes the link. */
+  /** From here on nothing passes the link. Where somebody has removed the rules, it is not put back with them. */
   withdraw(slot: Slot): void;
 };
 
@@ -36,76 +36,116 @@ type Declared = {
  */
 export function createPolicyTable(installation: number, netfilter: Netlink): PolicyTable {
   const assigned = new Map<number, { slot: Slot; chains: PolicyChains }>();
-  const declared = new Map<string, Declared>();
   const queue = createNftQueue();
   const table = tableOf(installation);
   let installed = false;
   /** Settles when the table is in place: what is declared while it comes would go with the one before. */
   let installing = Promise.resolve();
 
-  const declare = async (chains: PolicyChains, user: number) => {
-    if (chains.declarations === '') return;
-    const known = declared.get(chains.key);
-    if (known) {
-      known.users.add(user);
-      return known.ready;
-    }
-    if (declared.size >= distinctPoliciesMax)
-      throw new AtollError(
-        'unavailable',
-        `this node has ${distinctPoliciesMax} different network policies in use, its maximum`,
-      );
-    const entry: Declared = { chains, users: new Set([user]), ready: Promise.resolve() };
-    declared.set(chains.key, entry);
-    if (installed) entry.ready = installing.then(() => queue.run(`table inet ${table} {\n${chains.declarations}}\n`));
-    await entry.ready.catch(error => {
-      if (declared.get(chains.key) === entry) declared.delete(chains.key);
-      throw error;
-    });
-  };
-
-  const release = (chains: PolicyChains, user: number) => {
-    const known = declared.get(chains.key);
-    if (!known?.users.delete(user) || known.users.size > 0) return;
-    declared.delete(chains.key);
-    if (installed) removeObjects(netfilter, installation, declaredBy(chains));
-  };
+  const inForce = () => installed && rulesAreThere(netfilter, installation);
+  const remove = (chains: PolicyChains) => removeObjects(netfilter, installation, declaredBy(chains));
+  const { declare, release, inUse } = createDeclared({
+    add: async ({ declarations }) => {
+      if (installed) await installing.then(() => queue.run(`table inet ${table} {\n${declarations}}\n`));
+    },
+    remove: chains => inForce() && remove(chains),
+  });
 
   const switchTo = (slot: Slot, chains: PolicyChains | undefined) => {
     const before = assigned.get(slot.number)?.chains;
-    if (installed) {
-      const changes = verdictMaps.map(map => ({
-        map,
-        interfaceName: slot.interfaceName,
-        from: before?.chains[map],
-        to: chains?.chains[map],
-      }));
-      changeVerdicts(netfilter, installation, changes);
-    }
+    if (chains ? installed : inForce()) changeLink(netfilter, installation, slot, [before, chains]);
     if (chains) assigned.set(slot.number, { slot, chains });
     else assigned.delete(slot.number);
     return before;
   };
 
+  /** Brings a table that has just come up to date: what changed while it came may have gone to the one before. */
+  const catchUp = (inTable: typeof assigned, all: PolicyChains[]) => {
+    for (const [number, { slot }] of new Map([...inTable, ...assigned])) {
+      const fromTo = [inTable, assigned].map(policies => policies.get(number)?.chains);
+      ifKernelHas(() => changeLink(netfilter, installation, slot, fromTo));
+    }
+    const keys = new Set(inUse().map(({ key }) => key));
+    for (const chains of all) if (!keys.has(chains.key)) ifKernelHas(() => remove(chains));
+  };
+
   return {
     async install(host) {
-      const policies = [...assigned.values()].map(({ slot: { interfaceName }, chains }) => ({ interfaceName, chains }));
-      const all = [...declared.values()].map(({ chains }) => chains);
+      const inTable = new Map(assigned);
+      const policies = [...inTable.values()].map(({ slot: { interfaceName }, chains }) => ({ interfaceName, chains }));
+      const all = inUse();
       const done = nft(`${hostTable({ installation, ...host, policies })}${declaredBeside(table, all, policies)}`);
       installing = done.catch(() => {}); // whoever installs hears it
       await done;
       installed = true;
+      catchUp(inTable, all);
     },
     async assign(slot, chains) {
       await declare(chains, slot.number);
-      const before = switchTo(slot, chains);
-      if (before && before.key !== chains.key) release(before, slot.number);
+      try {
+        const before = switchTo(slot, chains);
+        if (before && before.key !== chains.key) release(before, slot.number);
+      } catch (error) {
+        if (assigned.get(slot.number)?.chains.key !== chains.key) release(chains, slot.number);
+        throw error;
+      }
     },
     withdraw(slot) {
       const before = switchTo(slot, undefined);
       if (before) release(before, slot.number);
     },
   };
+}
+
+/** Policies that are declared, each once. `add` and `remove`: in the kernel. */
+function createDeclared({
+  add,
+  remove,
+}: {
+  add(chains: PolicyChains): Promise<void>;
+  remove(chains: PolicyChains): void;
+}) {
+  const declared = new Map<string, Declared>();
+  return {
+    async declare(chains: PolicyChains, user: number): Promise<void> {
+      if (chains.declarations === '') return;
+      const known = declared.get(chains.key);
+      if (known) {
+        known.users.add(user);
+        return known.ready;
+      }
+      if (declared.size >= distinctPoliciesMax)
+        throw new AtollError(
+          'unavailable',
+          `this node has ${distinctPoliciesMax} different network policies in use, its maximum`,
+        );
+      const entry: Declared = { chains, users: new Set([user]), ready: add(chains) };
+      declared.set(chains.key, entry);
+      await entry.ready.catch(error => {
+        if (declared.get(chains.key) === entry) declared.delete(chains.key);
+        throw error;
+      });
+    },
+    /** The user has another one, or none; who is the last takes it with him. */
+    release(chains: PolicyChains, user: number): void {
+      const known = declared.get(chains.key);
+      if (!known?.users.delete(user) || known.users.size > 0) return;
+      declared.delete(chains.key);
+      remove(chains);
+    },
+    inUse: () => [...declared.values()].map(({ chains }) => chains),
+  };
+}
+
+/** Has a link judged by the chains of the second policy in place of those of the first. */
+function changeLink(
+  netfilter: Netlink,
+  installation: number,
+  { interfaceName }: Slot,
+  [from, to]: (PolicyChains | undefined)[],
+): void {
+  const changes = verdictMaps.map(map => ({ map, interfaceName, from: from?.chains[map], to: to?.chains[map] }));
+  changeVerdicts(netfilter, installation, changes);
 }
 
 /** Declares what no policy in force does: what a sandbox that is being made will be under. */
