@@ -1,4 +1,4 @@
-import { closeSync, mkdtempSync, openSync, rmSync, unlinkSync, writeSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, unlinkSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'bun:test';
@@ -23,6 +23,43 @@ test('files that are open and have no name count once, with what they take of th
   } finally {
     for (const file of opened) closeSync(file);
     rmSync(folder, { recursive: true });
+  }
+});
+
+test('a file without a name that is mapped only counts too', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-nameless-'));
+  try {
+    const before = await namelessBytes([process.pid]);
+    writeFileSync(join(folder, 'mapped'), Buffer.alloc(1 << 20, 1));
+    const mapped = Bun.mmap(join(folder, 'mapped'));
+    rmSync(folder, { recursive: true });
+    expect((await namelessBytes([process.pid])) - before).toBeGreaterThanOrEqual(1 << 20);
+    expect(mapped[0]).toBe(1);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test('other work goes on while many mappings of a file with a long name are looked at', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-nameless-'));
+  try {
+    // Words as /proc/PID/maps separates them, as many as a path has room for.
+    const deep = join(folder, ...Array.from({ length: 15 }, () => 'a '.repeat(120)));
+    mkdirSync(deep, { recursive: true });
+    writeFileSync(join(deep, 'file'), 'x');
+    const mapped = Array.from({ length: 5_000 }, () => Bun.mmap(join(deep, 'file')));
+    let [lastMs, longestMs] = [performance.now(), 0];
+    const timer = setInterval(() => {
+      longestMs = Math.max(longestMs, performance.now() - lastMs);
+      lastMs = performance.now();
+    }, 1);
+    await namelessBytes([process.pid]);
+    await Bun.sleep(5);
+    clearInterval(timer);
+    expect(longestMs).toBeLessThan(500);
+    expect(mapped.length).toBe(5_000);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
 });
 

@@ -57,7 +57,7 @@ export function explainCheckpoint(error: unknown): unknown {
   return new AtollError('precondition', error.message, { fields: error.fields, cause: error });
 }
 
-/** How much of the host's disk a checkpoint of a sandbox takes now, at most: its memory, and files without a name. */
+/** How much of the host's disk a checkpoint of a sandbox takes now: its memory, and files without a name. */
 export async function checkpointBytes({ driver, slot }: Pick<Processes, 'driver' | 'slot'>): Promise<number> {
   return driver.memoryUsed(slot) + (await namelessBytes(driver.processes(slot)));
 }
