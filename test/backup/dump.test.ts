@@ -39,6 +39,23 @@ onEachDatabase(database => {
     yield* lines;
   }
 
+  test('a state that the disk has no room for is no half of one', async () => {
+    await using platform = await Platform.start({ database });
+    await platform.createSandbox({ metadata: { long: 'x'.repeat(10_000) } });
+    await using place = await scene();
+    const full = join(place.scratch, 'full');
+    mkdirSync(full);
+    const run = (...argv: string[]) => expect(Bun.spawnSync(argv).exitCode).toBe(0);
+    run('mount', '-t', 'tmpfs', '-o', 'size=8k', 'tmpfs', full);
+    try {
+      await expect(writeState(platform.location, full, join(place.scratch, 'copy.sqlite'))).rejects.toMatchObject({
+        code: 'ENOSPC',
+      });
+    } finally {
+      run('umount', full);
+    }
+  });
+
   test('a dump that is loaded gives the same dump, also in the other kind of database', async () => {
     await using platform = await Platform.start({ database });
     await using place = await scene();

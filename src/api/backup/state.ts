@@ -33,7 +33,8 @@ export async function writeState(location: StoreLocation, staging: string, scrat
   try {
     let lines: string[] = [];
     const flush = async () => {
-      await file.write(lines.map(line => `${line}\n`).join(''));
+      // All of it: a plain write stops short where the disk is full, and says so to nobody.
+      await file.appendFile(lines.map(line => `${line}\n`).join(''));
       lines = [];
     };
     for await (const { line, table, row } of dumpStore(location, scratch)) {
