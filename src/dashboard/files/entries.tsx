@@ -1,7 +1,7 @@
 import { Download, File, Folder, Pencil, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { formatBytes, formatCount } from '../format.ts';
-import { Ago } from '../parts/bits.tsx';
+import { Ago, Name } from '../parts/bits.tsx';
 import { Table } from '../parts/table.tsx';
 import { useToast } from '../parts/toasts.tsx';
 import { More } from '../parts/rows/more.tsx';
@@ -70,7 +70,7 @@ function EntryTable({ store, path, entries, mayChange, onOpen, onRename, onMode,
               onClick={() => onOpen(entry)}
             >
               {entry.isFolder ? <Folder size={15} aria-label="Folder" /> : <File size={15} aria-label="File" />}
-              {entry.name}
+              <Name text={entry.name} />
             </button>
           ),
         },

@@ -47,8 +47,10 @@ export function FileView({ store, path, line, mayChange, onClose }: FileViewProp
         <button type="button" className="button bare" onClick={onClose}>
           <ArrowLeft size={14} /> Back
         </button>
-        <span className="row grow copyable" style={{ flexWrap: 'nowrap', minWidth: 0 }}>
-          <span className="mono cut">{path}</span>
+        <span className="row copyable" style={{ flex: '1 1 220px', minWidth: 0 }}>
+          <span className="mono cut" title={path}>
+            {path}
+          </span>
           <CopyBeside text={store.codeFor(path)} />
         </span>
         {draft !== null && <span className="small muted">not saved</span>}

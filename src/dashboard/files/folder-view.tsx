@@ -182,7 +182,7 @@ const openedAs = (search: FilesSearch, { isFolder, path }: Entry): FilesSearch =
 function Arrangement({ store, search, onGo }: Pick<FolderViewProps, 'store' | 'search' | 'onGo'>) {
   const { order = 'name', hidden = true } = search;
   return (
-    <>
+    <span className="row">
       <PathBar store={store} onGo={path => onGo({ ...search, path })} />
       <label className="check small muted">
         <input
@@ -206,7 +206,7 @@ function Arrangement({ store, search, onGo }: Pick<FolderViewProps, 'store' | 's
           </option>
         ))}
       </select>
-    </>
+    </span>
   );
 }
 

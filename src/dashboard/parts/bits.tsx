@@ -96,6 +96,13 @@ export function Copy({ text, children }: { text: string; children?: ReactNode })
   );
 }
 
+/** What somebody has named something, in a table: cut where it is long, and whole when one hovers over it. */
+export const Name = ({ text, className = '' }: { text: string; className?: string }) => (
+  <span className={`cut name ${className}`} title={text}>
+    {text}
+  </span>
+);
+
 /** Copies a text that is shown beside it and does something else when it is pressed. */
 export function CopyBeside({ text }: { text: string }) {
   const { copied, copy } = useCopy(text);

@@ -43,7 +43,7 @@ export function Table<T>({ label, columns, rows, keyOf, empty, file }: TableProp
             <tr>
               {columns.map(({ name, end }) => (
                 <th key={name} scope="col" className={end ? 'end' : undefined}>
-                  {name}
+                  {name.trim() === '' ? <span className="sr">Actions</span> : name}
                 </th>
               ))}
             </tr>

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import type { Secret } from '../../../protocol/api/secret.ts';
 import { useChange } from '../../api/hooks.ts';
 import { usePages } from '../../api/pages.ts';
-import { Ago, Empty } from '../../parts/bits.tsx';
+import { Ago, Empty, Name } from '../../parts/bits.tsx';
 import { DeleteButton } from '../../parts/delete-button.tsx';
 import { Dialog, DialogFooter } from '../../parts/dialog.tsx';
 import { Page } from '../../parts/page.tsx';
@@ -38,7 +38,7 @@ export function Secrets() {
               </Empty>
             }
             columns={[
-              { name: 'Name', of: ({ name }) => <span className="mono">{name}</span> },
+              { name: 'Name', of: ({ name }) => <Name className="mono" text={name} /> },
               { name: 'Version', end: true, of: ({ currentVersion }) => currentVersion },
               { name: 'Changed', of: ({ updatedAt }) => <Ago at={updatedAt} /> },
               { name: 'Created', of: ({ createdAt }) => <Ago at={createdAt} /> },

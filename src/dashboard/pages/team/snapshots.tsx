@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import type { SnapshotInfo } from '../../../protocol/api/lifecycle.ts';
 import { usePages } from '../../api/pages.ts';
-import { Copy, Empty } from '../../parts/bits.tsx';
+import { Copy, Empty, Name } from '../../parts/bits.tsx';
 import { DeleteButton } from '../../parts/delete-button.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Paged } from '../../parts/rows/paged.tsx';
@@ -26,8 +26,19 @@ export function Snapshots() {
               </Empty>
             }
             columns={[
-              { name: 'Snapshot', of: ({ snapshotID }) => <Copy text={snapshotID} /> },
-              { name: 'Names', of: ({ names }) => names.join(', ') || <span className="muted">none</span> },
+              {
+                name: 'Snapshot',
+                of: ({ snapshotID }) => (
+                  <Copy text={snapshotID}>
+                    <span className="mono cut name">{snapshotID}</span>
+                  </Copy>
+                ),
+              },
+              {
+                name: 'Names',
+                of: ({ names }) =>
+                  names.length === 0 ? <span className="muted">none</span> : <Name text={names.join(', ')} />,
+              },
               {
                 name: ' ',
                 end: true,

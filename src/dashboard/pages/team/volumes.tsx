@@ -5,7 +5,7 @@ import type { Volume, VolumesUse } from '../../../protocol/api/volume.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
 import { Asked } from '../../parts/asked.tsx';
 import { formatBytes, formatCount } from '../../format.ts';
-import { Ago, Copy, Empty, Taken } from '../../parts/bits.tsx';
+import { Ago, Copy, Empty, Name, Taken } from '../../parts/bits.tsx';
 import { DeleteButton } from '../../parts/delete-button.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Page } from '../../parts/page.tsx';
@@ -64,7 +64,7 @@ function VolumeTable({ rows }: { rows: readonly Volume[] }) {
           text: ({ name }) => name,
           of: ({ name, volumeID }) => (
             <Link to="/volumes/$volumeId" params={{ volumeId: volumeID }}>
-              {name}
+              <Name text={name} />
             </Link>
           ),
         },

@@ -4,7 +4,7 @@ import { eventTypes } from '../../../protocol/api/event.ts';
 import type { Webhook } from '../../../protocol/api/webhook.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
 import { CodeTabs } from '../../code/code.tsx';
-import { Badge, Empty } from '../../parts/bits.tsx';
+import { Badge, Empty, Name } from '../../parts/bits.tsx';
 import { DeleteButton } from '../../parts/delete-button.tsx';
 import { Dialog, DialogFooter } from '../../parts/dialog.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
@@ -19,9 +19,10 @@ import { RoleButton } from '../../parts/role-button.tsx';
 export function Webhooks() {
   const webhooks = useRead<Webhook[]>('/events/webhooks');
   const [making, setMaking] = useState(false);
-  const [opened, setOpened] = useState<Webhook | null>(null);
+  const [opened, setOpened] = useState<string | null>(null);
   const [secret, setSecret] = useState<string | null>(null);
   const update = useChange('Changed', ['/events/webhooks']);
+  const shown = webhooks.data?.find(({ id }) => id === opened);
   return (
     <Page
       title="Webhooks"
@@ -55,12 +56,12 @@ export function Webhooks() {
               {
                 name: 'Name',
                 of: webhook => (
-                  <button type="button" className="linklike" onClick={() => setOpened(webhook)}>
-                    {webhook.name}
+                  <button type="button" className="linklike" onClick={() => setOpened(webhook.id)}>
+                    <Name text={webhook.name} />
                   </button>
                 ),
               },
-              { name: 'Address', of: ({ url }) => <span className="mono muted">{url}</span> },
+              { name: 'Address', of: ({ url }) => <Name className="mono muted" text={url} /> },
               { name: 'Events', end: true, of: ({ events }) => events.length },
               {
                 name: ' ',
@@ -76,7 +77,7 @@ export function Webhooks() {
           />
         )}
       </Loaded>
-      {opened && <Deliveries of={opened} />}
+      {shown && <Deliveries of={shown} />}
       <GenuineCard />
       {making && <NewWebhook onClose={() => setMaking(false)} onMade={setSecret} />}
       {secret !== null && (
