@@ -1,5 +1,5 @@
 import { CircleAlert, CircleCheck } from 'lucide-react';
-import { createContext, use, useCallback, useRef, useState } from 'react';
+import { createContext, use, useCallback, useLayoutEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 
 type Toast = { id: number; kind: 'ok' | 'danger'; text: string };
@@ -16,16 +16,22 @@ export const useToast = (): Show => use(ToastContext);
 export function Toasts({ children }: { children: ReactNode }) {
   const [toasts, setToasts] = useState<Toast[]>([]);
   const made = useRef(0);
+  const element = useRef<HTMLDivElement>(null);
   const show = useCallback<Show>(toast => {
     // Counted: two of one moment are two, and a clock may stand still for longer than one of them takes.
     const id = made.current++;
     setToasts(shown => [...shown.slice(1 - toastsMax), { ...toast, id }]);
     setTimeout(() => setToasts(shown => shown.filter(one => one.id !== id)), shownMs[toast.kind]);
   }, []);
+  useLayoutEffect(() => {
+    // Above all dialogs, also one that was opened since: what is said is often why it is still open.
+    element.current?.hidePopover();
+    element.current?.showPopover();
+  }, [toasts]);
   return (
     <ToastContext value={show}>
       {children}
-      <div className="toasts" role="status" aria-live="polite">
+      <div ref={element} popover="manual" className="toasts" role="status" aria-live="polite">
         {toasts.map(({ id, kind, text }) => (
           <div key={id} className={`note ${kind}`}>
             {kind === 'ok' ? <CircleCheck size={16} /> : <CircleAlert size={16} />}
