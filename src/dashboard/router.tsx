@@ -24,6 +24,9 @@ const sandboxes = createRoute({
   component: Sandboxes,
 });
 
+/** Any other address, in the frame of all pages. */
+const none = createRoute({ getParentRoute: () => shell, path: '$', component: NotFound });
+
 /** Pages that clients print as `?tab=…` of the dashboard's first page. */
 const tabs: Record<string, string> = {
   keys: '/keys',
@@ -74,7 +77,7 @@ export function createAppRouter() {
     home,
     inspect,
     ...elsewhere,
-    shell.addChildren([sandboxes, ...pageRoutes(shell)]),
+    shell.addChildren([sandboxes, ...pageRoutes(shell), none]),
   ]);
   return createRouter({
     routeTree: tree,

@@ -2,19 +2,26 @@ import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
 import { useViewer } from '../api/session.tsx';
 import { destinations } from './destinations.ts';
+import type { Destination } from './destinations.ts';
 import { isTyping } from './typing.ts';
 
 type PaletteProps = { open: boolean; onOpen: () => void; onClose: () => void };
-type Entry = { name: string; to: string };
+/** `of`: what it is a page of. */
+type Entry = { name: string; to: string; key?: string; of?: string };
+
+const entriesOf = (of: string, pages: readonly Destination[]): Entry[] => pages.map(page => ({ ...page, of }));
+
+/** The list may be longer than there is room for. */
+const keepInSight = (element: HTMLElement | null) => element?.scrollIntoView({ block: 'nearest' });
 
 /** Goes to a page, or to a sandbox by its ID, from the keyboard: Ctrl K, or `g` and the letter of a page. */
 export function Palette({ open, onOpen, onClose }: PaletteProps) {
   const navigate = useNavigate();
   const { session, team } = useViewer();
   const pages = [
-    ...(team ? destinations.team : []),
-    ...destinations.account,
-    ...(session.operator ? destinations.operator : []),
+    ...(team ? entriesOf('Team', destinations.team) : []),
+    ...entriesOf('You', destinations.account),
+    ...(session.operator ? entriesOf('Operator', destinations.operator) : []),
   ];
   const pending = useRef(false);
   useEffect(() => {
@@ -78,11 +85,12 @@ function Finder({ pages, onClose }: { pages: Entry[]; onClose: () => void }) {
             <li
               key={entry.to}
               id={`palette-${index}`}
+              ref={index === at ? keepInSight : undefined}
               role="option"
               aria-selected={index === at}
               onClick={() => go(entry)}
             >
-              {entry.name}
+              {entry.name} {entry.of !== undefined && <span className="muted small">{entry.of}</span>}
             </li>
           ))}
         </ul>

@@ -10,6 +10,7 @@ import type { TeamChoice, Viewer } from '../api/session.tsx';
 import { useOtherWindows } from '../api/windows.ts';
 import { Loading, Problem } from '../parts/bits.tsx';
 import { CallsNote, ShownCalls, useCalls } from '../code/calls.tsx';
+import { Page } from '../parts/page.tsx';
 import { Proofs } from '../parts/proof.tsx';
 import { forgetReturn, keepReturn } from '../parts/return-path.ts';
 import { useZoneChoice } from '../parts/zone.tsx';
@@ -42,7 +43,13 @@ export function Shell() {
   if (!session.data || (isOperator && !all.data)) {
     // What could not be renewed is no reason to take away what is open: the page goes on with what is known.
     const failed = session.data ? all : session;
-    return failed.error ? <Problem error={failed.error} onRetry={() => void failed.refetch()} /> : <Loading />;
+    return failed.error ? (
+      <Page title="Atoll">
+        <Problem error={failed.error} onRetry={() => void failed.refetch()} />
+      </Page>
+    ) : (
+      <Loading />
+    );
   }
   const teams = all.data ?? session.data.teams;
   const team = teams.find(({ slug }) => slug === wanted) ?? teams[0] ?? null;

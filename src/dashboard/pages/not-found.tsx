@@ -1,15 +1,13 @@
 import { Link } from '@tanstack/react-router';
-import { Empty } from '../parts/bits.tsx';
+import { Page } from '../parts/page.tsx';
 
 /** Stands where an address names no page. */
 export function NotFound() {
   return (
-    <main className="page">
-      <Empty title="There is no such page">
-        <Link to="/sandboxes" className="button">
-          To the sandboxes
-        </Link>
-      </Empty>
-    </main>
+    <Page title="There is no such page">
+      <Link to="/sandboxes" className="button" style={{ justifySelf: 'start' }}>
+        To the sandboxes
+      </Link>
+    </Page>
   );
 }
