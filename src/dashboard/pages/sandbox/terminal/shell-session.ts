@@ -186,7 +186,11 @@ export function openShell(target: Target, choice: ShellChoice, view: ShellView) 
   };
   const keys = inOrder(
     () => state === 'open' && !stop.signal.aborted,
-    text => typeInto(target, process.selector(), text).catch((error: Error) => view.onState('lost', error.message)),
+    // Whether the shell is lost is told by what it says, which goes on until then.
+    text =>
+      typeInto(target, process.selector(), text).catch((error: Error) =>
+        view.onState(state, `What was typed has not arrived: ${error.message}`),
+      ),
   );
   const resize = (size: ShellSize) =>
     void (place && process.isThere() && resizeShell(target, process.selector(), size));
