@@ -4,7 +4,7 @@ import { useState } from 'react';
 import type { AdminTeam } from '../../../protocol/api/team.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
 import { Ago, Badge } from '../../parts/bits.tsx';
-import { Dialog, DialogFooter } from '../../parts/dialog.tsx';
+import { Confirm, Dialog, DialogFooter } from '../../parts/dialog.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card, Page } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
@@ -79,14 +79,34 @@ export function Teams() {
 type TeamActionsProps = { team: AdminTeam; onLimits: () => void; onChange: (body: { blocked: boolean }) => void };
 
 function TeamActions({ team, onLimits, onChange }: TeamActionsProps) {
+  const [isAsking, setAsking] = useState(false);
+  const { name, blocked } = team;
   return (
     <span className="row" style={{ justifyContent: 'flex-end', flexWrap: 'nowrap' }}>
-      <button type="button" className="button tiny" onClick={onLimits}>
+      <button type="button" className="button tiny" aria-label={`Limits of ${name}`} onClick={onLimits}>
         Limits
       </button>
-      <button type="button" className="button tiny" onClick={() => onChange({ blocked: !team.blocked })}>
-        {team.blocked ? 'Unblock' : 'Block'}
+      <button
+        type="button"
+        className="button tiny"
+        aria-label={`${blocked ? 'Unblock' : 'Block'} ${name}`}
+        onClick={() => (blocked ? onChange({ blocked: false }) : setAsking(true))}
+      >
+        {blocked ? 'Unblock' : 'Block'}
       </button>
+      {isAsking && (
+        <Confirm
+          title={`Block ${name}?`}
+          action="Block"
+          onClose={() => setAsking(false)}
+          onConfirm={() => {
+            setAsking(false);
+            onChange({ blocked: true });
+          }}
+        >
+          <p className="muted">It may read and delete from then on, and neither start nor change anything.</p>
+        </Confirm>
+      )}
     </span>
   );
 }

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import type { AdminTeam, AdminUser } from '../../../protocol/api/team.ts';
 import { useChange, useRead } from '../../api/hooks.ts';
 import { Ago, Badge, Empty } from '../../parts/bits.tsx';
-import { Dialog, DialogFooter } from '../../parts/dialog.tsx';
+import { Confirm, Dialog, DialogFooter } from '../../parts/dialog.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card } from '../../parts/page.tsx';
 import { ShownOnce } from '../../parts/shown-once.tsx';
@@ -89,6 +89,7 @@ type UserActionsProps = {
 
 function UserActions({ user: { name, operator }, teams, onJoin, onChange, onSignIn }: UserActionsProps) {
   const [isJoining, setJoining] = useState(false);
+  const [isAsking, setAsking] = useState(false);
   return (
     <span className="row" style={{ justifyContent: 'flex-end', flexWrap: 'nowrap' }}>
       <button
@@ -101,10 +102,28 @@ function UserActions({ user: { name, operator }, teams, onJoin, onChange, onSign
         Add to a team
       </button>
       {isJoining && <JoinDialog name={name} teams={teams} onJoin={onJoin} onClose={() => setJoining(false)} />}
-      <button type="button" className="button tiny" onClick={() => onChange({ operator: !operator })}>
+      <button
+        type="button"
+        className="button tiny"
+        aria-label={operator ? `Make ${name} an operator no more` : `Make ${name} an operator`}
+        onClick={() => setAsking(true)}
+      >
         {operator ? 'Not operator' : 'Make operator'}
       </button>
-      <button type="button" className="button tiny" onClick={onSignIn}>
+      {isAsking && (
+        <Confirm
+          title={operator ? `Make ${name} an operator no more?` : `Make ${name} an operator?`}
+          action={operator ? 'Take it away' : 'Make operator'}
+          onClose={() => setAsking(false)}
+          onConfirm={() => {
+            setAsking(false);
+            onChange({ operator: !operator });
+          }}
+        >
+          <p className="muted">An operator may do everything for any team, and with the machines.</p>
+        </Confirm>
+      )}
+      <button type="button" className="button tiny" aria-label={`Sign-in link for ${name}`} onClick={onSignIn}>
         Sign-in link
       </button>
     </span>

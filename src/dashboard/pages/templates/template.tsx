@@ -101,12 +101,12 @@ function Actions({ of: template }: { of: TemplateWithBuilds }) {
   const path = `/templates/${template.templateID}`;
   const update = useChange('Changed', ['/templates']);
   const remove = useChange('Template deleted', ['/templates']);
+  const [showing, setShowing] = useState(false);
+  const show = (isPublic: boolean) =>
+    update.mutate({ method: 'PATCH', path: `/v2${path}`, body: { public: isPublic } });
   return (
     <>
-      <RoleButton
-        least="developer"
-        onClick={() => update.mutate({ method: 'PATCH', path: `/v2${path}`, body: { public: !template.public } })}
-      >
+      <RoleButton least="developer" onClick={() => (template.public ? show(false) : setShowing(true))}>
         {template.public ? 'Keep to this team' : 'Show to every team'}
       </RoleButton>
       <Link
@@ -130,6 +130,19 @@ function Actions({ of: template }: { of: TemplateWithBuilds }) {
       <RoleButton least="developer" className="button danger" onClick={() => setAsking(true)}>
         <Trash2 size={14} /> Delete
       </RoleButton>
+      {showing && (
+        <Confirm
+          title="Show this template to every team?"
+          action="Show it"
+          onClose={() => setShowing(false)}
+          onConfirm={() => {
+            setShowing(false);
+            show(true);
+          }}
+        >
+          <p className="muted">Other teams see its name, and begin sandboxes with all the files that are in it.</p>
+        </Confirm>
+      )}
       {asking && (
         <Confirm
           title="Delete this template?"
