@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { Sandbox } from 'e2b';
 import type { Page, Route } from 'playwright-core';
@@ -253,7 +254,20 @@ describe('what pages keep while something fails, or somebody else changes it', {
     start();
     await visible.getByText('typed ahead', { exact: true }).waitFor();
     await page.unroute('**/process.Process/Start');
-    assert.deepEqual(signedIn.window.complaints, []);
+
+    // A key that does not arrive is told of; the shell goes on.
+    const input = '**/process.Process/SendInput';
+    await page.route(input, failing);
+    await page.keyboard.type('x');
+    await page.getByText('What was typed has not arrived: the database is away').waitFor();
+    await connected.waitFor();
+    await page.unroute(input);
+    await page.keyboard.type('printf "goes %s\n" on\n');
+    await visible.getByText('goes on', { exact: true }).waitFor();
+    assert.deepEqual(
+      signedIn.window.complaints.filter(one => !one.includes('500')),
+      [],
+    );
   });
 
   test('who is in no team is told so, on every page of a team; a page that cannot be drawn leaves the frame', async () => {
@@ -358,6 +372,127 @@ describe('what pages keep while something fails, or somebody else changes it', {
     assert.deepEqual(await seriousFindings(page), []);
 
     await page.unrouteAll({ behavior: 'wait' });
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
+
+  test('of a timeline, steps of a build and a downloaded log that are cut, it is said so', async () => {
+    const { sandboxId } = sandbox;
+    const answer = await signedIn.platform.api('GET', `/events/sandboxes/${sandboxId}`);
+    const [event] = (await answer.json()) as object[];
+    const events = Array.from({ length: 100 }, (_, at) => ({ ...event, id: `event ${at}` }));
+    await page.route(
+      url => url.pathname === `/events/sandboxes/${sandboxId}`,
+      route => route.fulfill({ json: events }),
+    );
+    await page.goto(`/dashboard/sandboxes/${sandboxId}`);
+    await page.getByText('The last 100 moments; earlier ones are not shown.').waitFor();
+    assert.deepEqual(await seriousFindings(page), []);
+
+    await page.route(
+      url => url.pathname === `/v2/sandboxes/${sandboxId}/logs`,
+      route => {
+        const cursor = Number(new URL(route.request().url()).searchParams.get('cursor'));
+        const logs = Array.from({ length: 1_000 }, (_, at) => ({
+          timestamp: new Date(cursor + at).toISOString(),
+          level: 'info',
+          message: `line ${cursor + at}`,
+          fields: { logger: 'process' },
+        }));
+        return route.fulfill({ json: { logs } });
+      },
+    );
+    await page.goto(`/dashboard/sandboxes/${sandboxId}/logs`);
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download' }).click();
+    await page.getByText('The file has the first 100,000 entries').waitFor();
+    const text = await readFile(await (await download).path(), 'utf8');
+    assert.match(text, /line 99999\n# There is more: [^\n]*\n$/);
+
+    const template = await signedIn.platform.api('GET', '/templates/base');
+    const { builds } = (await template.json()) as { builds: { buildID: string }[] };
+    const line = (message: string, at: number) =>
+      `id: ${at}\ndata: ${JSON.stringify({ timestamp: new Date(at).toISOString(), level: 'info', message })}\n\n`;
+    const lines = [...Array.from({ length: 2_099 }, (_, at) => `line ${at}`), '[builder 2/2] RUN make'].map(line);
+    const body = `event: ready\ndata: {}\n\n${lines.join('')}event: end\ndata: {}\n\n`;
+    const headers = { 'content-type': 'text/event-stream' };
+    await page.route('**/logs/stream*', route => route.fulfill({ body, headers }));
+    await page.goto('/dashboard/templates/base');
+    const build = builds[0]?.buildID.slice(0, 8) ?? '';
+    await page.getByRole('region', { name: 'Builds' }).last().getByRole('link', { name: build }).click();
+    await page.getByText('ready', { exact: true }).waitFor();
+    await page.getByRole('row').filter({ hasText: 'RUN make' }).waitFor();
+    await page.getByText('Steps that the first 100 entries of the log of this build tell of are not shown.').waitFor();
+    assert.deepEqual(await seriousFindings(page), []);
+    await page.unrouteAll({ behavior: 'wait' });
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
+
+  test('what gives much away is done after a question, and what goes wrong is said above it', async () => {
+    await ask('POST', '/admin/users', { name: 'Ada' });
+    const [team] = (await ask('GET', '/admin/teams')) as { name: string; slug: string }[];
+    await page.goto('/dashboard/operator/teams');
+    await page.getByRole('button', { name: 'Make Ada an operator' }).click();
+    const question = page.getByRole('dialog', { name: 'Make Ada an operator?' });
+    assert.deepEqual(await seriousFindings(page), []);
+    await question.getByRole('button', { name: 'Make operator' }).click();
+    await page.getByRole('button', { name: 'Make Ada an operator no more' }).waitFor();
+    await page.getByRole('button', { name: `Block ${team?.name}` }).click();
+    const block = page.getByRole('dialog', { name: `Block ${team?.name}?` });
+    await block.getByRole('button', { name: 'Cancel' }).click();
+    assert.equal(await page.getByText('may read and delete').count(), 0);
+
+    await page.getByRole('button', { name: 'New team' }).click();
+    const form = page.getByRole('dialog', { name: 'New team' });
+    await form.getByLabel('Name', { exact: true }).fill('Another');
+    await form.getByLabel(/^Namespace/).fill(team?.slug ?? '');
+    await form.getByRole('button', { name: 'Make' }).click();
+    await page.getByText(`"${team?.slug}" is taken`).waitFor();
+    // In the layer of dialogs, and behind none of them.
+    assert.ok(await page.evaluate('document.querySelector(".toasts").matches(":popover-open")'));
+    await form.getByRole('button', { name: 'Cancel' }).click();
+
+    await page.goto('/dashboard/templates/base');
+    await page.getByRole('button', { name: 'Keep to this team' }).click();
+    await page.getByRole('button', { name: 'Show to every team' }).click();
+    const show = page.getByRole('dialog', { name: 'Show this template to every team?' });
+    assert.deepEqual(await seriousFindings(page), []);
+    await show.getByRole('button', { name: 'Show it' }).click();
+    await page.getByRole('button', { name: 'Keep to this team' }).waitFor();
+    assert.deepEqual(
+      signedIn.window.complaints.filter(one => !one.includes('409')),
+      [],
+    );
+  });
+
+  test('what can be done stays in sight beside long names, and the one that is chosen in a long list', async () => {
+    const name = 'a-name-that-goes-on-'.repeat(12);
+    await sandbox.files.write(`/home/user/named/${name}`, '');
+    const isInSight = (selector: string) =>
+      page.evaluate<boolean>(`(() => {
+        const { right, bottom } = document.querySelector(${JSON.stringify(selector)}).getBoundingClientRect();
+        return right <= innerWidth && bottom <= innerHeight;
+      })()`);
+    await page.goto(`/dashboard/sandboxes/${sandbox.sandboxId}/files?path=/home/user/named`);
+    await page.getByRole('button', { name: `Delete ${name}` }).waitFor();
+    assert.ok(await isInSight('[aria-label^="Delete a-name"]'));
+    await page.setViewportSize({ width: 390, height: 860 });
+    await page.getByRole('button', { name: `File ${name}` }).click();
+    const path = await page.getByTitle(`/home/user/named/${name}`, { exact: true }).boundingBox();
+    const button = await page.getByRole('button', { name: 'Download' }).boundingBox();
+    assert.ok(path && button && (path.x + path.width <= button.x || path.y + path.height <= button.y));
+
+    await page.setViewportSize({ width: 1280, height: 500 });
+    await page.goto('/dashboard/no/such/page');
+    await page.getByRole('heading', { level: 1, name: 'There is no such page' }).waitFor();
+    assert.deepEqual(await seriousFindings(page), []);
+    await page.keyboard.press('Control+k');
+    await page.getByRole('dialog', { name: 'Go to' }).waitFor();
+    for (let down = 0; down < 30; down++) await page.keyboard.press('ArrowDown');
+    await page.getByRole('option', { name: 'Settings Operator', selected: true }).waitFor();
+    assert.ok(await isInSight('[role=option][aria-selected=true]'));
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Settings' }).waitFor();
+    await page.setViewportSize({ width: 1280, height: 860 });
     assert.deepEqual(signedIn.window.complaints, []);
   });
 

@@ -25,17 +25,19 @@ export function TemplatePage() {
   const hasReady = rowsOfPages(builds).some(({ status }) => status === 'ready');
   useReadOn(builds, !hasReady);
   const template = builds.data?.pages[0]?.body;
+  // The address may have its name; its builds are found by its ID alone.
+  const id = template?.templateID ?? templateId;
   return (
     <Page
       title={template?.names[0] ?? 'Template'}
-      about={<Copy text={templateId} />}
+      about={<Copy text={id} />}
       actions={template && <Actions of={template} />}
     >
       <Loaded of={builds}>
         {() => (
           <div className="columns">
             <Card title="Builds">
-              <BuildTable templateId={templateId} rows={rowsOfPages(builds)} />
+              <BuildTable templateId={id} rows={rowsOfPages(builds)} />
               <MoreOf of={builds} />
             </Card>
             <div className="stack">
@@ -51,8 +53,8 @@ export function TemplatePage() {
                   <dd>{template?.names.join(', ') || '–'}</dd>
                 </dl>
               </Card>
-              {hasReady && <Content templateId={templateId} />}
-              <Tags templateId={templateId} builds={rowsOfPages(builds)} />
+              {hasReady && <Content templateId={id} />}
+              <Tags templateId={id} builds={rowsOfPages(builds)} />
             </div>
           </div>
         )}
