@@ -32,3 +32,14 @@ test('a file is made once, also where another one makes it meanwhile', () => {
   expect(readOrMake(raced, make)).toBe('theirs');
   expect(readdirSync(folder).toSorted()).toEqual(['made', 'raced', 'whole']);
 });
+
+test('a file that there is no room for leaves the one before', () => {
+  const path = join(folder, 'full');
+  writeWhole(path, 'before');
+  // Beyond that many blocks a write stops, as on a disk that is full.
+  const module = JSON.stringify(join(import.meta.dir, 'small-file.ts'));
+  const write = `(await import(${module})).writeWhole(process.argv[1], 'x'.repeat(100_000))`;
+  const limited = ['sh', '-c', 'ulimit -f 16; exec "$@"', 'sh', process.execPath, '-e', write, path];
+  expect(Bun.spawnSync(limited, { stderr: 'ignore' }).exitCode).not.toBe(0);
+  expect(readFileSync(path, 'utf8')).toBe('before');
+});

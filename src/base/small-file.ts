@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, linkSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { systemCodeOf } from './error.ts';
 
@@ -51,7 +51,8 @@ export function readOrMake(path: string, make: () => string): string {
 function writeOut(path: string, flags: 'w' | 'wx', text: string): void {
   const file = openSync(path, flags, ownerOnly);
   try {
-    writeSync(file, text);
+    // All of it: a plain write stops short where the disk is full, and is no error.
+    writeFileSync(file, text);
     fsyncSync(file);
   } finally {
     closeSync(file);
