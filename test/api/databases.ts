@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, setDefaultTimeout } from 'bun:test';
 import type { StoreLocation } from '../../src/api/database/db.ts';
 import { testUnless } from '../support/skip.ts';
-import { PostgresCluster, postgresPrograms, withoutPostgres } from './postgres.ts';
+import { SharedDatabases, postgresPrograms, withoutPostgres } from './postgres.ts';
 
 /** Against a test that hangs; on a busy machine, databases are slow. */
 const testTimeoutMs = 120_000;
@@ -14,7 +14,7 @@ export type Database = {
   emptyLocation(): Promise<StoreLocation | undefined>;
 };
 
-/** Runs the tests that `define` defines on SQLite and on a PostgreSQL that lives as long as they do. */
+/** Runs the tests that `define` defines on SQLite and on databases of their own at a PostgreSQL. */
 export function onEachDatabase(define: (database: Database) => void): void {
   setDefaultTimeout(testTimeoutMs);
   const file = async () => undefined;
@@ -26,17 +26,17 @@ export function onEachDatabase(define: (database: Database) => void): void {
     return;
   }
   describe('on PostgreSQL', () => {
-    let cluster: PostgresCluster | undefined;
+    let databases: SharedDatabases | undefined;
     beforeAll(async () => {
-      cluster = await PostgresCluster.start(programs);
+      databases = await SharedDatabases.open(programs);
     }, testTimeoutMs);
     afterAll(async () => {
-      await cluster?.[Symbol.asyncDispose]();
+      await databases?.[Symbol.asyncDispose]();
     }, testTimeoutMs);
     define({
       name: 'PostgreSQL',
-      location: async () => cluster?.newStore(),
-      emptyLocation: async () => cluster?.newDatabase(),
+      location: async () => databases?.newStore(),
+      emptyLocation: async () => databases?.newDatabase(),
     });
   });
 }

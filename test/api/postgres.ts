@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { openStore } from '../../src/api/database/database.ts';
 import type { StoreLocation } from '../../src/api/database/db.ts';
+import { start } from '../support/process.ts';
 import { seedOf } from './support/seeds.ts';
 
 const debianVersions = '/usr/lib/postgresql';
@@ -38,6 +39,8 @@ export class PostgresCluster implements AsyncDisposable {
   readonly #programs: string;
   readonly #enter: readonly string[];
   #databases = 0;
+  /** Waits for the end of this process; kept, as it takes a closed pipe for that. */
+  #guard: ReturnType<typeof start> | undefined;
 
   private constructor(directory: string, programs: string, enter: readonly string[] = []) {
     this.#directory = directory;
@@ -102,6 +105,26 @@ export class PostgresCluster implements AsyncDisposable {
     return { kind: 'postgres', url: this.#url(name) };
   }
 
+  /** Removes databases that it has made, whoever is still connected. */
+  async drop(locations: readonly StoreLocation[]): Promise<void> {
+    const client = new pg.Client({ connectionString: this.#url('postgres') });
+    await client.connect();
+    for (const location of locations) {
+      const name = location.kind === 'postgres' ? /\/(\w+)\?/.exec(location.url)?.[1] : undefined;
+      if (name !== undefined) await client.query(`drop database if exists ${name} with (force)`);
+    }
+    await client.end();
+  }
+
+  /** Ends the server once this process is gone, however it ended, for the runner of tests tells nobody of its end. */
+  endWithThisProcess(): void {
+    const stop = asPostgres(this.#programs, 'pg_ctl', '-D', join(this.#directory, 'data'), '-m', 'immediate', 'stop');
+    const script = 'cat > /dev/null; "$@"; rm -rf "$0"';
+    const guard = start(['sh', '-c', script, this.#directory, ...stop], { cwd: '/' });
+    guard.unref();
+    this.#guard = guard;
+  }
+
   /** Ends the server at once, as a crash does, and starts it again. */
   async crash(): Promise<void> {
     await this.#run('pg_ctl', '-D', join(this.#directory, 'data'), '-m', 'immediate', '-w', 'stop');
@@ -138,8 +161,8 @@ export class PostgresCluster implements AsyncDisposable {
   }
 
   async #start(): Promise<void> {
-    // fsync off: what these tests kill are processes, never the machine.
-    const options = `-c listen_addresses= -c fsync=off -k ${this.#directory}`;
+    // What these tests kill are processes, never the machine: neither fsync nor zeros in new files of the log.
+    const options = `-c listen_addresses= -c fsync=off -c wal_init_zero=off -k ${this.#directory}`;
     const [data, log] = ['data', 'log'].map(name => join(this.#directory, name));
     const start = asPostgres(this.#programs, 'pg_ctl', '-D', `${data}`, '-w', '-o', options, '-l', `${log}`, 'start');
     await run([...this.#enter, ...start]);
@@ -150,11 +173,59 @@ export class PostgresCluster implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#guard?.stdin?.end();
     const data = join(this.#directory, 'data');
     if (existsSync(join(data, 'postmaster.pid')))
       await this.#run('pg_ctl', '-D', data, '-m', 'immediate', '-w', 'stop');
     rmSync(this.#directory, { recursive: true, force: true });
   }
+}
+
+/** By the folder of its programs, the server that the tests of this process share. */
+const shared = new Map<string, Promise<PostgresCluster>>();
+
+/**
+ * Databases of one test or file at a server that all of this process share: a server of its own costs more than most
+ * tests. Who stops its server, or looks at all of it, starts one.
+ */
+export class SharedDatabases implements AsyncDisposable {
+  readonly #server: PostgresCluster;
+  readonly #made: StoreLocation[] = [];
+
+  private constructor(server: PostgresCluster) {
+    this.#server = server;
+  }
+
+  static async open(programs: string): Promise<SharedDatabases> {
+    const server = shared.get(programs) ?? startShared(programs);
+    shared.set(programs, server);
+    return new SharedDatabases(await server);
+  }
+
+  /** A new empty database. */
+  async newDatabase(): Promise<StoreLocation> {
+    return this.#keep(await this.#server.newDatabase());
+  }
+
+  /** A new database with today's schema. */
+  async newStore(): Promise<StoreLocation> {
+    return this.#keep(await this.#server.newStore());
+  }
+
+  #keep(location: StoreLocation): StoreLocation {
+    this.#made.push(location);
+    return location;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server.drop(this.#made);
+  }
+}
+
+async function startShared(programs: string): Promise<PostgresCluster> {
+  const server = await PostgresCluster.start(programs);
+  server.endWithThisProcess();
+  return server;
 }
 
 /** Runs a program of PostgreSQL's. */

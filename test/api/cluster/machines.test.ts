@@ -16,7 +16,7 @@ import { silentLog } from '../../../src/base/telemetry/log.ts';
 import type { ClusterLinks, ReviewPod } from '../../../src/protocol/cluster.ts';
 import { testUnless } from '../../support/skip.ts';
 import { call } from '../platform.ts';
-import { PostgresCluster, postgresPrograms, withoutPostgres } from '../postgres.ts';
+import { SharedDatabases, postgresPrograms, withoutPostgres } from '../postgres.ts';
 
 // Joining a cluster by the API: who is let in, and what he gets. Machines that work are in test/cluster.
 
@@ -34,7 +34,7 @@ async function withControl(
   machine: object = cut,
   reviewPod?: ReviewPod,
 ): Promise<void> {
-  await using cluster = await PostgresCluster.start(programs!);
+  await using cluster = await SharedDatabases.open(programs!);
   await using store = await openStore(await cluster.newStore());
   const folder = mkdtempSync(join(tmpdir(), 'atoll-control-'));
   const socketPath = join(folder, 'api.sock');

@@ -15,7 +15,7 @@ import { wiredInMemory } from '../../wire/support/pair.ts';
 import type { ChildOptions } from '../crash-child.ts';
 import { Platform, call, until } from '../platform.ts';
 import { Receiver } from '../webhook-receiver.ts';
-import { PostgresCluster, postgresPrograms, withoutPostgres } from '../postgres.ts';
+import { SharedDatabases, postgresPrograms, withoutPostgres } from '../postgres.ts';
 import { randomOf } from '../random.ts';
 
 // Several api processes on one database and one node: none of them takes what another works on for something that a
@@ -34,7 +34,7 @@ async function withTwo(
   work: (scene: { first: Platform; second: Api; secondSocket: string }) => Promise<void>,
   leaseSeconds = 15,
 ): Promise<void> {
-  await using cluster = await PostgresCluster.start(programs!);
+  await using cluster = await SharedDatabases.open(programs!);
   await using first = await Platform.start({
     database: { name: 'PostgreSQL', location: () => cluster.newStore() },
     webhooks,
@@ -114,7 +114,7 @@ postgresTest('what the database answers for the edge is older than what has beco
 });
 
 postgresTest('what one that died had begun is finished by another, and not before its lease is over', async () => {
-  await using cluster = await PostgresCluster.start(programs!);
+  await using cluster = await SharedDatabases.open(programs!);
   await using first = await Platform.start({ database: { name: 'PostgreSQL', location: () => cluster.newStore() } });
   const { sandboxID } = await first.createSandbox();
   const options: ChildOptions = {

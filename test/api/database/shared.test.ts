@@ -11,7 +11,7 @@ import { correctClock, readClock } from '../../../src/api/database/clock.ts';
 import { findSandbox } from '../../../src/api/sandbox/store/read.ts';
 import { testUnless } from '../../support/skip.ts';
 import { Platform, until } from '../platform.ts';
-import { PostgresCluster, postgresPrograms } from '../postgres.ts';
+import { SharedDatabases, postgresPrograms } from '../postgres.ts';
 
 // Control processes on one database: who may not start beside the others, and what the next release may do to the
 // schema while this one runs.
@@ -25,7 +25,7 @@ const onPostgres = testUnless(
 onPostgres(
   'a control process with another seed, a wrong clock or an earlier program refuses to start and says so',
   async () => {
-    await using cluster = await PostgresCluster.start(programs ?? '');
+    await using cluster = await SharedDatabases.open(programs ?? '');
     const location = await cluster.newDatabase();
     const seed = new Uint8Array(32).fill(1);
     await using store = await openShared(location, seed);
@@ -56,7 +56,7 @@ onPostgres(
 );
 
 onPostgres('a correction of the clock of the database holds while somebody works by it, and no longer', async () => {
-  await using cluster = await PostgresCluster.start(programs ?? '');
+  await using cluster = await SharedDatabases.open(programs ?? '');
   const location = await cluster.newStore();
   const seed = new Uint8Array(32).fill(1);
   await using store = await openShared(location, seed);
@@ -89,7 +89,7 @@ onPostgres('a correction of the clock of the database holds while somebody works
 onPostgres(
   'a query of every create is planned once for a connection, and goes on with a column that is added',
   async () => {
-    await using cluster = await PostgresCluster.start(programs ?? '');
+    await using cluster = await SharedDatabases.open(programs ?? '');
     await using store = await openStore(await cluster.newStore());
     await store.db.connection().execute(async db => {
       const kept = async () =>
@@ -104,7 +104,7 @@ onPostgres(
 );
 
 onPostgres('this release works on while the next one has expanded the schema', async () => {
-  await using cluster = await PostgresCluster.start(programs ?? '');
+  await using cluster = await SharedDatabases.open(programs ?? '');
   await using platform = await Platform.start({ database: { name: 'PostgreSQL', location: () => cluster.newStore() } });
   const { db } = platform.store;
   const running = await platform.createSandbox();
@@ -134,7 +134,7 @@ onPostgres('this release works on while the next one has expanded the schema', a
 onPostgres(
   'who hears of changes keeps nothing from another history of the database, and hears of no server that was left',
   async () => {
-    await using cluster = await PostgresCluster.start(programs ?? '');
+    await using cluster = await SharedDatabases.open(programs ?? '');
     const location = await cluster.newDatabase();
     await using store = await openStore(location);
     const { url } = location.kind === 'postgres' ? location : { url: '' };
@@ -142,6 +142,8 @@ onPostgres(
       await asked[Symbol.asyncDispose]();
       return asked;
     });
+    // The store's own connection is counted off below.
+    await until(async () => (await watchers(store.db)) === 0);
     let read: Timeline | null = null;
     const watch = new ChangeWatch(url, () => read);
     let looks = 0;

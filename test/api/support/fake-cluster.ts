@@ -17,7 +17,7 @@ import { nodeTable } from '../../../src/protocol/wire/node-table.ts';
 import { wiredInMemory } from '../../wire/support/pair.ts';
 import { FakeNode } from '../fake-node.ts';
 import { type Answer, baseTemplate, call, until } from '../platform.ts';
-import { PostgresCluster } from '../postgres.ts';
+import { SharedDatabases } from '../postgres.ts';
 
 /** Control processes on one PostgreSQL, and machines that only write down what they are told. */
 export type FakeCluster = AsyncDisposable & {
@@ -37,7 +37,7 @@ export async function startFakeCluster(
   }: { controls: number; machines: Partial<NodeInfo>[]; limits?: Partial<TeamLimits> },
 ): Promise<FakeCluster> {
   await using started = new AsyncDisposableStack();
-  const postgres = started.use(await PostgresCluster.start(programs));
+  const postgres = started.use(await SharedDatabases.open(programs));
   const location = await postgres.newStore();
   const folder = mkdtempSync(join(tmpdir(), 'atoll-fake-cluster-'));
   started.defer(() => rmSync(folder, { recursive: true, force: true }));
