@@ -186,6 +186,19 @@ test('a kernel that dies says so and is there again', async () => {
   assert.equal((await sandbox.runCode('1 + 1')).text, '2');
 });
 
+test('code that ends its own program loses its state, and neither the call nor the next cells', async () => {
+  for (const [language, code, isTold] of [
+    ['python', 'mine = 1; exit()', false],
+    ['python', 'quit()', false],
+    ['js', 'process.exit(1)', true],
+  ] as const) {
+    const { error } = await sandbox.runCode(code, { language, timeoutMs: 60_000 });
+    assert.equal(error?.name, isTold ? 'UnexpectedEndOfExecution' : undefined, code);
+    for (const next of ['2', '3']) assert.equal((await sandbox.runCode(next, { language })).text, next);
+  }
+  assert.equal((await sandbox.runCode('mine')).error?.name, 'NameError');
+});
+
 test('Bash and JavaScript', async () => {
   assert.deepEqual(
     (await sandbox.runCode('echo hi; cd /tmp; pwd', { language: 'bash' })).logs.stdout.join(''),
@@ -455,10 +468,7 @@ test('the program of the guide prints what the guide says', async () => {
   const page = 'docs/guides/code-interpreter.md';
   const [program, output] = fencedIn(page, readFileSync(join(repository, page), 'utf8'));
   assert.deepEqual([program?.language, program?.mark, output?.language], ['js', 'read', 'output']);
-  const here =
-    "import { Sandbox as Here } from '@e2b/code-interpreter';\n" +
-    "Object.defineProperty(Here.prototype, 'jupyterUrl', { get: () => process.env.E2B_API_URL });\n";
-  const answer = await runToEnd(['node', '--input-type=module', '--eval', `${here}${program?.text}`], {
+  const answer = await runToEnd(['node', '--input-type=module', '--eval', program?.text ?? ''], {
     cwd: repository,
     env: platform.env,
   });

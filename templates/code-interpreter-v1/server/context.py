@@ -30,6 +30,8 @@ class Context:
         self.restarts = 0
         self.environment = {}
         self.has_environment = False
+        # The code asked its kernel to end, which it does a moment after the execution has.
+        self.is_leaving = False
         self.manager = None
         self.client = None
 
@@ -44,6 +46,7 @@ class Context:
     async def restart(self):
         self.restarts += 1
         self.has_environment = False
+        self.is_leaving = False
         await self.manager.restart_kernel(now=True)
         await self.client.wait_for_ready(timeout=KERNEL_START_SECONDS)
 
@@ -71,6 +74,8 @@ class Context:
                 async for part in self._execute(code):
                     yield part
                 finished = True
+                if self.is_leaving:
+                    await self.restart()
             finally:
                 if not finished:
                     await self._interrupt()
@@ -133,4 +138,15 @@ class Context:
             elif kind == "error":
                 yield results.error(content["ename"], content["evalue"], "\n".join(content["traceback"]))
             elif kind == "status" and content["execution_state"] == "idle":
+                self.is_leaving = await self._asks_to_end(message)
                 return
+
+    async def _asks_to_end(self, message):
+        """Whether the code ended its kernel by `exit()`, `quit()` or the like: the reply to the execution says so."""
+        while True:
+            try:
+                reply = await self.client.get_shell_msg(timeout=POLL_SECONDS)
+            except Empty:
+                return False
+            if reply["parent_header"].get("msg_id") == message:
+                return any(part.get("source") == "ask_exit" for part in reply["content"].get("payload") or [])

@@ -4,6 +4,7 @@
 const fs = require('node:fs');
 const inspector = require('node:inspector');
 const { createRequire } = require('node:module');
+const { Socket } = require('node:net');
 const path = require('node:path');
 const { createInterface } = require('node:readline');
 const { pathToFileURL } = require('node:url');
@@ -129,7 +130,8 @@ function dataOf(value) {
 }
 
 let turn = Promise.resolve();
-createInterface({ input: fs.createReadStream(null, { fd: requestFd }) })
+// A socket is polled. A file's read would wait in a thread, and `process.exit()` of a cell for that thread, so without end.
+createInterface({ input: new Socket({ fd: requestFd, readable: true, writable: false }) })
   .on('line', line => (turn = turn.then(() => answer(line))))
   // The kernel is gone.
   .on('close', () => process.exit());
