@@ -172,8 +172,8 @@ test('conditions on the time of the file are kept', async () => {
   expect(await status({ 'if-range': earlier, range: 'bytes=0-1' })).toBe(200);
 });
 
-test('HEAD answers the same without the bytes', async () => {
-  const response = await get('fox.txt', {}, 'HEAD');
+test.each([undefined, 'gzip, deflate, br'])('HEAD tells the size without the bytes (%s)', async coding => {
+  const response = await get('fox.txt', coding === undefined ? {} : { 'accept-encoding': coding }, 'HEAD');
   expect({
     status: response.status,
     length: response.headers.get('content-length'),

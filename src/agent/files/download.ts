@@ -44,7 +44,9 @@ async function answer(request: Request, path: string, file: FileHandle): Promise
   const size = isUnsized ? (whole?.length ?? Number.POSITIVE_INFINITY) : facts.size;
   const served: Served = { request, headers, file, size, whole };
   const isConditional = conditions.some(name => request.headers.has(name));
-  if (!isConditional && size > 0 && (await shouldCompress(request, file, size))) {
+  // HEAD asks for the size, which is that of the file: compressed, only all of its bytes would tell.
+  const mayCompress = request.method !== 'HEAD' && !isConditional && size > 0;
+  if (mayCompress && (await shouldCompress(request, file, size))) {
     headers['content-type'] = typeByName(path) ?? 'application/octet-stream';
     return respondCompressed(served);
   }
@@ -72,7 +74,6 @@ type Served = {
 
 async function respondCompressed({ request, headers, file, size, whole }: Served): Promise<Response> {
   headers['content-encoding'] = 'gzip';
-  if (request.method === 'HEAD') return finish(file, null, { headers });
   const bytes = whole ?? (await readWhole(file, 0, size));
   if (bytes) return finish(file, Bun.gzipSync(bytes, { level: gzipLevel }), { headers });
   return new Response(gzip(readPieces(file, { start: 0, end: size }, closeUnread(file, request))), { headers });
