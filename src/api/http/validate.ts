@@ -137,8 +137,12 @@ function ruleOf({ type, schema, value, errors }: ValueError): string {
       return `must be at least ${schema['minimum']}, not ${value}`;
     case ValueErrorType.IntegerMaximum:
       return `must be at most ${schema['maximum']}, not ${value}`;
+    case ValueErrorType.Literal:
+      return `must be ${schema['const']}${reasonOf(schema)}`;
     case ValueErrorType.ArrayMaxItems:
-      return `must have at most ${schema['maxItems']} entries`;
+      return schema['maxItems'] === 0
+        ? `must be empty${reasonOf(schema)}`
+        : `must have at most ${schema['maxItems']} entries`;
     case ValueErrorType.StringMaxLength:
       return `must have at most ${schema['maxLength']} characters`;
     case ValueErrorType.StringMinLength:
@@ -152,6 +156,11 @@ function ruleOf({ type, schema, value, errors }: ValueError): string {
       return `must be ${article(String(schema['type'] ?? 'value'))}${form}`;
     }
   }
+}
+
+/** A member that may have one value alone is there because clients send it; its description says why no other. */
+function reasonOf({ description }: TSchema): string {
+  return description === undefined ? '' : ` (${description})`;
 }
 
 function article(type: string): string {
