@@ -73,7 +73,7 @@ async function answerTo<Parts extends RespondDeps>(
   try {
     const match = table(request.method, path);
     if (match.kind === 'not_found')
-      return errorBody({ code: 404, message: `No such route: ${request.method} ${path}` });
+      return errorBody({ code: 404, message: `No such route: ${request.method} ${path}${hintFor(path)}` });
     if (match.kind === 'found' && request.method === 'HEAD' && match.route.route.responses[200]?.binary) {
       return errorBody({ code: 405, message: 'HEAD is not allowed here; allowed: GET' }, { Allow: 'GET' });
     }
@@ -88,6 +88,13 @@ async function answerTo<Parts extends RespondDeps>(
   } catch (error) {
     return failed(parts.log, request.method, path, error);
   }
+}
+
+/** Signed URLs of files come here where nothing says which sandbox they are for; `E2B_SANDBOX_URL` is mostly why. */
+function hintFor(path: string): string {
+  return path === '/files'
+    ? ': no running sandbox is named by the host of this URL, and none that may be looked for has made its signature'
+    : '';
 }
 
 /** The answer of a route: who asks, how often, with what; then the handler; then what it changed is written down. */

@@ -105,6 +105,13 @@ test('path parameters are decoded once', async () => {
   expect((await platform.call('GET', '/templates/aliases/default%252Fbase')).status).toBe(400);
 });
 
+test('a signed URL that leads to no sandbox is told so', async () => {
+  await using platform = await Platform.start();
+  const messageOf = async (path: string) => ((await platform.call('GET', path)).body as { message: string }).message;
+  expect(await messageOf('/files?path=a&signature=v1_x')).toMatch(/^No such route: GET \/files: .*host.*signature/);
+  expect(await messageOf('/file')).toBe('No such route: GET /file');
+});
+
 test('a request whose Host is none is answered', async () => {
   await using platform = await Platform.start();
   const text = await raw(platform.socketPath, 'GET /health HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n');
