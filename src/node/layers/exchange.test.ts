@@ -5,11 +5,23 @@ import { join } from 'node:path';
 import { expect, test } from 'bun:test';
 import { AtollError } from '../../base/error.ts';
 import type { Helper } from '../native/helper.ts';
+import { requireRoom } from '../../base/disk-room.ts';
+import { Reservations } from '../space/reservations.ts';
 import { layerExchange } from './exchange.ts';
 import { openLayerCache } from './shared-cache.ts';
 import { createLayers, type Layers } from './store.ts';
 
 const digestOf = (bytes: string) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+
+/** A disk of so many bytes, which are free but for what was promised. */
+function diskOf(freeBytes: number) {
+  const reservations = new Reservations();
+  const reserve = (what: string, bytes: number) => {
+    requireRoom(what, { freeBytes: freeBytes - reservations.bytes, reserveBytes: 100, bytes });
+    return reservations.add(bytes);
+  };
+  return { reserve, reservations };
+}
 
 test('a layer that the cache of the machine has is not missing, and one that it has with other bytes is', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-exchange-'));
@@ -22,7 +34,7 @@ test('a layer that the cache of the machine has is not missing, and one that it 
     inCache(whole, 'whole');
     inCache(damaged, 'cut sho');
     const layers = createLayers({ helper: {} as Helper, dir: join(folder, 'layers'), mounts: join(folder, 'mounts') });
-    const exchange = layerExchange(layers, folder, openLayerCache(cacheDir, layers));
+    const exchange = layerExchange(layers, diskOf(1_000), openLayerCache(cacheDir, layers));
     // Two that ask at the same moment take it once.
     const all = [whole, damaged, nowhere];
     expect(await Promise.all([exchange.missing(all), exchange.missing(all)])).toEqual([
@@ -44,14 +56,41 @@ test('layers that can not begin to come take no places of those that can', async
       isFull ? Promise.reject(full) : write(join(folder, 'image')),
   };
   const folder = mkdtempSync(join(tmpdir(), 'atoll-exchange-'));
+  const disk = diskOf(1_000);
   try {
-    const exchange = layerExchange(layers as unknown as Layers, folder, { takeLayer: async () => false });
+    const exchange = layerExchange(layers as unknown as Layers, disk, { takeLayer: async () => false });
     for (let count = 0; count < 20; count++)
       await expect(exchange.openWrite(digestOf('a'), 1)).rejects.toMatchObject({ code: 'no_space' });
     isFull = false;
     const { writeId, descriptor } = await exchange.openWrite(digestOf('a'), 1);
     closeSync(descriptor);
     await exchange.dropWrite(writeId);
+    expect(disk.reservations.bytes).toBe(0);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('layers that come at the same time are promised no byte twice, and no more come than may', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-exchange-'));
+  try {
+    const layers = createLayers({ helper: {} as Helper, dir: join(folder, 'layers'), mounts: join(folder, 'mounts') });
+    const disk = diskOf(1_000);
+    const exchange = layerExchange(layers, disk, { takeLayer: async () => false });
+    const ask = (sizes: number[]) =>
+      Promise.allSettled(sizes.map((bytes, index) => exchange.openWrite(digestOf(`${index}`), bytes)));
+    const begun = (outcomes: Awaited<ReturnType<typeof ask>>) =>
+      outcomes.flatMap(outcome => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+    const large = await ask([600, 600, 300]);
+    expect(large.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(large[1]).toMatchObject({ reason: { code: 'no_space', detail: 'disk_reserve' } });
+    const many = await ask(Array.from({ length: 20 }, () => 0));
+    expect(begun(many)).toHaveLength(14);
+    for (const { writeId, descriptor } of [...begun(large), ...begun(many)]) {
+      closeSync(descriptor);
+      await exchange.dropWrite(writeId);
+    }
+    expect(disk.reservations.bytes).toBe(0);
   } finally {
     rmSync(folder, { recursive: true });
   }

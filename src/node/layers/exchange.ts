@@ -1,9 +1,10 @@
 import { constants, openSync } from 'node:fs';
-import { statfs } from 'node:fs/promises';
 import { AtollError } from '../../base/error.ts';
 import { newUuid } from '../../base/id.ts';
 import { syncPath } from '../../base/sync.ts';
 import type { LayerProtocol } from '../../protocol/cluster.ts';
+import type { Room } from '../space/reservations.ts';
+import type { Space } from '../space/space.ts';
 import { layerLimits } from './limits.ts';
 import type { LayerCache } from './shared-cache.ts';
 import { digestOf, type Layers } from './store.ts';
@@ -12,16 +13,18 @@ import { digestOf, type Layers } from './store.ts';
 const writesMax = 16;
 /** The longest that one may take. */
 const writeTimeoutMs = 3_600_000;
-/** What a layer must leave of the disk when it begins to come. */
-const diskReserveBytes = 1 << 30;
 
 type Ending = 'keep' | 'drop';
 
 /**
- * The layers of this node for other nodes, and theirs for this one. `dir`: on the disk that holds them; `cache`: the
+ * The layers of this node for other nodes, and theirs for this one. `space`: of the disk that holds them; `cache`: the
  * machine's, from which a layer comes without a way over the network.
  */
-export function layerExchange(layers: Layers, dir: string, cache: Pick<LayerCache, 'takeLayer'>): LayerProtocol {
+export function layerExchange(
+  layers: Layers,
+  space: Pick<Space, 'reserve'>,
+  cache: Pick<LayerCache, 'takeLayer'>,
+): LayerProtocol {
   const writes = new Map<string, { end(how: Ending): void; ended: Promise<void>; timer: Timer }>();
   const end = async (writeId: string, how: Ending) => {
     const write = writes.get(writeId);
@@ -49,7 +52,7 @@ export function layerExchange(layers: Layers, dir: string, cache: Pick<LayerCach
       return { sizeBytes: layers.bytes(digest), descriptor: openSync(layers.imagePath(digest), constants.O_RDONLY) };
     },
     async openWrite(digest, sizeBytes) {
-      await admit(dir, writes.size, sizeBytes);
+      const room = admit(space, writes.size, sizeBytes);
       const opened = Promise.withResolvers<number>();
       const { promise: how, resolve } = Promise.withResolvers<Ending>();
       const ended = layers
@@ -57,7 +60,8 @@ export function layerExchange(layers: Layers, dir: string, cache: Pick<LayerCach
           opened.resolve(openSync(image, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600));
           return (await how) === 'keep' ? checked(image, digest) : null;
         })
-        .then(() => {});
+        .then(() => {})
+        .finally(() => room[Symbol.dispose]());
       ended.catch(opened.reject);
       const writeId = newUuid();
       const timer = setTimeout(() => void end(writeId, 'drop').catch(() => {}), writeTimeoutMs);
@@ -79,14 +83,13 @@ export function layerExchange(layers: Layers, dir: string, cache: Pick<LayerCach
 
 const notHere = (digest: string) => new AtollError('not_found', `layer ${digest} is not on this node`);
 
-async function admit(dir: string, writes: number, sizeBytes: number): Promise<void> {
+/** Nobody else comes between what it asks for and what it gets. */
+function admit(space: Pick<Space, 'reserve'>, writes: number, sizeBytes: number): Room {
   if (writes >= writesMax)
     throw new AtollError('unavailable', `${writesMax} layers come to this node, which is the most at a time`);
   if (sizeBytes > layerLimits.bytesMax)
     throw new AtollError('invalid', `the layer has ${sizeBytes} bytes, and ${layerLimits.bytesMax} is the most`);
-  const { bavail, bsize } = await statfs(dir);
-  if (bavail * bsize - sizeBytes < diskReserveBytes)
-    throw new AtollError('no_space', 'The disk that holds the layers is full');
+  return space.reserve('a layer that comes to this machine', sizeBytes);
 }
 
 /** A layer is what its name says, whoever sent it. */

@@ -6,6 +6,7 @@ import type { DriverName } from '../../protocol/driver.ts';
 import type { BuildSettings } from '../builds/compose.ts';
 import type { Layers } from '../layers/store.ts';
 import type { EgressSettings } from '../network/egress/settings.ts';
+import type { Space } from '../space/space.ts';
 
 /** What a node is started with. */
 export type NodeOptions = {
@@ -72,6 +73,8 @@ export type Node = {
   /** For sockets and other files that describe the running platform. Gone after a reboot. */
   runDir: string;
   layers: Layers;
+  /** The room on the disk of the data directory. */
+  space: Pick<Space, 'reserve'>;
   /** Sandboxes that were taken over, running and paused, and slots that were cleaned up, at the start. */
   found: { adopted: number; removed: number; paused: number };
   /** Ends the node's own processes. Sandboxes run on and are adopted by the next start. */

@@ -89,6 +89,7 @@ export async function startNode(
     helperPid: rooms.helper.pid,
     runDir: layout.run,
     layers: rooms.layers,
+    space: rooms.space,
     found,
     stop,
     async down({ all } = { all: true }) {

@@ -2,16 +2,22 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { closeSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Reservations } from '../../space/reservations.ts';
 import { uploadExchange } from './upload-exchange.ts';
 
 let dir: string;
-beforeEach(() => (dir = mkdtempSync(join(tmpdir(), 'atoll-uploads-'))));
+let promised: Reservations;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'atoll-uploads-'));
+  promised = new Reservations();
+});
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
+const disk = { reserve: (_what: string, bytes: number) => promised.add(bytes) };
 const upload = { teamId: 'team-1', hash: 'a'.repeat(64) };
 
 async function begin(content: string, upload: { teamId: string; hash: string }) {
-  const exchange = uploadExchange(dir);
+  const exchange = uploadExchange(dir, disk);
   const { writeId, descriptor } = await exchange.openWrite(upload, 5);
   writeSync(descriptor, content);
   closeSync(descriptor);
@@ -21,7 +27,9 @@ async function begin(content: string, upload: { teamId: string; hash: string }) 
 test('an archive is there when all of it has come, under its name', async () => {
   const { exchange, writeId } = await begin('bytes', upload);
   expect(await exchange.missing([upload])).toEqual([upload]);
+  expect(promised.bytes).toBe(5);
   await exchange.keepWrite(writeId, 5);
+  expect(promised.bytes).toBe(0);
   expect(await exchange.missing([upload])).toEqual([]);
   expect(readFileSync(join(dir, upload.teamId, upload.hash), 'utf8')).toBe('bytes');
   const { sizeBytes, descriptor } = await exchange.openRead(upload);
@@ -36,6 +44,7 @@ test('what came in part, and what was dropped, leaves nothing', async () => {
   const other = await begin('bytes', upload);
   await other.exchange.dropWrite(other.writeId);
   expect(readdirSync(join(dir, upload.teamId))).toEqual([]);
+  expect(promised.bytes).toBe(0);
   await expect(exchange.openRead(upload)).rejects.toThrow('not on this machine');
 });
 
@@ -46,6 +55,6 @@ test('a name that leads elsewhere is none', async () => {
     { teamId: '', hash: upload.hash },
   ]) {
     await expect(begin('bytes', wrong)).rejects.toThrow('not the name of an archive');
-    expect(await uploadExchange(dir).missing([wrong])).toEqual([wrong]);
+    expect(await uploadExchange(dir, disk).missing([wrong])).toEqual([wrong]);
   }
 });

@@ -1,26 +1,25 @@
 import { constants, existsSync, fstatSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
-import { statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
 import { newUuid } from '../../../base/id.ts';
 import { syncPath } from '../../../base/sync.ts';
 import type { UploadExchange, UploadRef } from '../../../protocol/upload.ts';
+import type { Room } from '../../space/reservations.ts';
+import type { Space } from '../../space/space.ts';
 import { uploadedFilesIn } from './uploaded-files.ts';
 
 /** Archives that come at a time. */
 const writesMax = 32;
 /** The longest that one may take. */
 const writeTimeoutMs = 3_600_000;
-/** What an archive must leave of the disk when it begins to come. */
-const diskReserveBytes = 1 << 30;
 
-type Write = { temporary: string; file: string; timer: Timer };
+type Write = { temporary: string; file: string; room: Room; timer: Timer };
 
 /**
  * The uploaded archives of a machine in a cluster, in `dir`: there it is the node's own, and control brings what builds
- * need.
+ * need. `space`: of the disk that it is on.
  */
-export function uploadExchange(dir: string): UploadExchange {
+export function uploadExchange(dir: string, space: Pick<Space, 'reserve'>): UploadExchange {
   const files = uploadedFilesIn(dir);
   const writes = new Map<string, Write>();
   const take = (writeId: string): Write => {
@@ -30,7 +29,11 @@ export function uploadExchange(dir: string): UploadExchange {
     clearTimeout(write.timer);
     return write;
   };
-  const drop = async (writeId: string) => rmSync(take(writeId).temporary, { force: true });
+  const drop = async (writeId: string) => {
+    const { temporary, room } = take(writeId);
+    using _room = room;
+    rmSync(temporary, { force: true });
+  };
   return {
     missing: async uploads => uploads.filter(({ teamId, hash }) => files.path(teamId, hash) === undefined),
     async openRead({ teamId, hash }) {
@@ -42,17 +45,20 @@ export function uploadExchange(dir: string): UploadExchange {
     async openWrite(upload, sizeBytes) {
       const file = fileOf(dir, upload);
       mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-      await admit(dir, writes.size, sizeBytes);
+      using undo = new DisposableStack();
+      const room = undo.use(admit(space, writes.size, sizeBytes));
       const writeId = newUuid();
       const temporary = `${file}.${writeId}`;
       const descriptor = openSync(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
+      undo.move();
       const timer = setTimeout(() => void drop(writeId).catch(() => {}), writeTimeoutMs);
       timer.unref();
-      writes.set(writeId, { temporary, file, timer });
+      writes.set(writeId, { temporary, file, room, timer });
       return { writeId, descriptor };
     },
     async keepWrite(writeId, sizeBytes) {
-      const { temporary, file } = take(writeId);
+      const { temporary, file, room } = take(writeId);
+      using _room = room;
       try {
         const came = statSync(temporary).size;
         if (came !== sizeBytes) throw new AtollError('unavailable', `${came} bytes of ${sizeBytes} have come`);
@@ -73,12 +79,11 @@ function fileOf(dir: string, { teamId, hash }: UploadRef): string {
   return join(dir, teamId, hash);
 }
 
-async function admit(dir: string, writing: number, sizeBytes: number): Promise<void> {
+/** Nobody else comes between what it asks for and what it gets. */
+function admit(space: Pick<Space, 'reserve'>, writing: number, sizeBytes: number): Room {
   if (writing >= writesMax)
     throw new AtollError('unavailable', `${writesMax} archives come to this machine, which is the most at a time`, {
       retryAfterSeconds: 1,
     });
-  const { bavail, bsize } = await statfs(dir);
-  if (bavail * bsize - sizeBytes < diskReserveBytes)
-    throw new AtollError('no_space', 'The disk of this machine has no room for the archive');
+  return space.reserve('an archive that comes to this machine', sizeBytes);
 }
