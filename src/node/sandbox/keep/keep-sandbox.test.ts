@@ -5,6 +5,7 @@ import { expect, test } from 'bun:test';
 import { AtollError } from '../../../base/error.ts';
 import { silentLog } from '../../../base/telemetry/log.ts';
 import { slotOf } from '../../layout.ts';
+import { sandboxEnded } from '../../snapshot/criu.ts';
 import { Reservations } from '../../space/reservations.ts';
 import type { RunningRecord, SandboxRecord } from '../records/record.ts';
 import { keepSandbox, type KeepSource } from './keep-sandbox.ts';
@@ -58,4 +59,42 @@ test('a pause that there is no room for leaves the sandbox running, and none tak
   expect(outcomes).toMatchObject([{ reason: { code: 'precondition' } }, { reason: { code: 'no_space' } }]);
   expect(asked).toEqual(Array.from({ length: 2 }, () => [1000, 256 * 1024 ** 2]));
   expect(reservations.bytes).toBe(0);
+});
+
+test('the files and the volumes of a sandbox that ended in its pause are written out before it is paused', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'atoll-keep-'));
+  writeFileSync(join(directory, 'disk.img'), '');
+  const steps: string[] = [];
+  const parts = {
+    layout: { mounts: '/nowhere' },
+    helper: { mountsPid: process.pid, spawn: async () => (steps.push('disk'), { status: 0, output: '' }) },
+    layers: { mount: async () => '/layer' },
+    volumes: { sync: async () => void steps.push('volumes') },
+    space: { reserve: () => new Reservations().add(0) },
+    checkpoints: { supported: true, host: { runDir: directory } },
+    records: {
+      keptOf: () => directory,
+      diskOf: () => join(directory, 'disk.img'),
+      write: async ({ state }: SandboxRecord) => void steps.push(state),
+    },
+    frozenMs: 0,
+    log: silentLog,
+  } as unknown as Parameters<typeof keepSandbox>[0];
+  const record = { sandboxId: 'one', state: 'running', volumes: [], image: { layers: [] } } as unknown as RunningRecord;
+  const driver = {
+    capabilities: { withoutCheckpoints: null },
+    memoryUsed: () => 0,
+    processes: () => [],
+    freeze: () => Promise.reject(new AtollError('unavailable', 'it has ended', { detail: sandboxEnded })),
+    thaw() {},
+  };
+  const processes = { slot: slotOf(0, 1), driver, pid: process.pid, ended: Promise.resolve() };
+  try {
+    const source = { record, processes } as unknown as KeepSource;
+    const kept = await keepSandbox(parts, source, { memory: true, agentUnresponsive: false });
+    expect(kept).toMatchObject({ kept: 'filesystem', frozen: null });
+    expect(steps).toEqual(['disk', 'volumes', 'paused']);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });

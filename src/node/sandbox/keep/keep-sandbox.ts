@@ -159,6 +159,7 @@ async function keepFilesOfEnded(parts: KeepParts, { record, processes }: KeepSou
   const paused = pausedRecord(record, 'filesystem', null);
   await processes.ended;
   await syncDisk(parts, processes.slot, parts.records.diskOf(sandboxId));
+  await parts.volumes.sync(processes.slot);
   await parts.records.write(paused);
   return paused;
 }
