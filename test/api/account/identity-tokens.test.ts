@@ -1,7 +1,9 @@
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify, type JSONWebKeySet } from 'jose';
 import { expect, test } from 'bun:test';
+import { singleNode } from '../../../src/api/placement/nodes.ts';
 import { noFeatures } from '../../../src/api/sandbox/features.ts';
 import { tokenRenewal } from '../../../src/api/sandbox/reconcilers/token-renewal.ts';
+import type { NodeProtocol } from '../../../src/protocol/node.ts';
 import { onEachDatabase } from '../databases.ts';
 import { Platform } from '../platform.ts';
 
@@ -55,5 +57,31 @@ onEachDatabase(database => {
     await verify(third.slice('Bearer '.length));
     expect(decodeProtectedHeader(third.slice('Bearer '.length)).kid).not.toBe(decodeProtectedHeader(first).kid);
     await expect(verify(first)).rejects.toThrow('exp');
+  });
+
+  test('a sandbox that can not be given its next token is tried again, and no other one', async () => {
+    let nowMs = startMs;
+    const clock = { clock: () => nowMs * 1000, steppedUs: () => 0, follow: () => {} };
+    await using platform = await Platform.start({ database, features, clock });
+    const create = () => platform.createSandbox({ iam, network: { rules }, timeout: 3600 });
+    const [{ sandboxID: first }, { sandboxID: second }] = [await create(), await create()];
+    // Its own rounds would tell them, too.
+    await platform.api.stop();
+    const renew = tokenRenewal({ ...platform.api.parts, nodes: singleNode('node-1', platform.node as NodeProtocol) });
+    const told: string[] = [];
+    let isAway = true;
+    platform.node.before = async (call, target) => {
+      if (call !== 'updateNetwork' || !target) return;
+      if (isAway && target.sandboxId === second) throw new Error('its machine is away');
+      told.push(target.sandboxId);
+    };
+    await renew();
+    expect(told).toEqual([]);
+    nowMs += 20 * 60_000;
+    for (let round = 0; round < 2; round++) await expect(renew()).rejects.toThrow('away');
+    isAway = false;
+    await renew();
+    await renew();
+    expect(told).toEqual([first, second]);
   });
 });

@@ -8,17 +8,24 @@ export const renewalIntervalMs = 10_000;
 const appliesAtOnce = 8;
 
 /**
- * Gives running sandboxes the next identity tokens, in time before theirs end. Each round does it once for each
- * renewal, and again after one in which a sandbox failed.
+ * Gives running sandboxes the next identity tokens, in time before theirs end, once for each renewal. Those that
+ * failed, as their machine may be away, get them again in each round.
  */
 export function tokenRenewal(deps: ApplyDeps & { identity: Identity }): () => Promise<void> {
   // A start gives every sandbox its policy anew.
   let renewed = deps.identity.renewal();
+  let under = { renewal: renewed, told: new Set<string>() };
   return async () => {
     const present = deps.identity.renewal();
     if (present === renewed) return;
+    if (under.renewal !== present) under = { renewal: present, told: new Set() };
+    const { told } = under;
     const concerned = await sandboxesWithRules(deps.db, ['running', 'snapshotting'], 'tokens');
-    await forEachParallel(concerned, appliesAtOnce, sandbox => applyNetwork(deps, sandbox));
+    const left = concerned.filter(({ executionId }) => !told.has(executionId));
+    await forEachParallel(left, appliesAtOnce, async sandbox => {
+      await applyNetwork(deps, sandbox);
+      told.add(sandbox.executionId);
+    });
     renewed = present;
   };
 }
