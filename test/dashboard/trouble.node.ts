@@ -354,6 +354,24 @@ describe('what pages keep while something fails, or somebody else changes it', {
     assert.deepEqual(signedIn.window.complaints, []);
   });
 
+  test('a folder is watched again where the connection was lost', async () => {
+    const watch = '**/filesystem.Filesystem/WatchDir';
+    await page.route(watch, route => route.abort(), { times: 1 });
+    const again = page
+      .waitForRequest(request => request.url().endsWith('WatchDir'))
+      .then(() => page.waitForRequest(request => request.url().endsWith('WatchDir')));
+    await sandbox.files.makeDir('/home/user/watched');
+    await page.goto(`/dashboard/sandboxes/${sandbox.sandboxId}/files?path=/home/user/watched`);
+    await page.getByText('This folder is empty').waitFor();
+    await again;
+    await sandbox.files.write('/home/user/watched/late.txt', '');
+    await page.getByRole('button', { name: 'File late.txt', exact: true }).waitFor();
+    assert.deepEqual(
+      signedIn.window.complaints.filter(one => !one.includes('ERR_FAILED')),
+      [],
+    );
+  });
+
   test('of a log that is longer than what is shown, it is said that there is more', async () => {
     const line = (at: number) => ({
       timestamp: new Date(at).toISOString(),

@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { FilePlus, FolderPlus } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import type { ComponentProps, ReactNode } from 'react';
+import { ApiFailure } from '../api/client.ts';
 import { useConnections } from '../api/connections.ts';
 import { gathered } from '../api/gathered.ts';
 import { Asked } from '../parts/asked.tsx';
@@ -25,6 +26,16 @@ import { UploadProgress, useUploads } from './uploads.tsx';
 
 const orderNames: Record<FileOrder, string> = { name: 'By name', size: 'Largest first', changed: 'Latest first' };
 
+/** How long after the connection was lost a folder is watched again, ms. */
+const watchAgainMs = 2_000;
+/** What the edge answers while the platform, or the sandbox, is not there. */
+const lostStatuses: readonly number[] = [0, 502, 503];
+
+/** A connection that was lost is made again; a folder that can't be watched is not asked about again. */
+function rethrowUnlessLost(error: unknown): void {
+  if (!(error instanceof ApiFailure) || !lostStatuses.includes(error.status)) throw error;
+}
+
 /** What is in a folder, and how it is changed; what comes of a change is said, and the folder read again. */
 function useFolder(store: FileStore, path: string) {
   const client = useQueryClient();
@@ -46,7 +57,12 @@ function useFolder(store: FileStore, path: string) {
     const watch = async () => {
       if (!store.watch) return;
       await connections.hold({ isShown: () => true }, stop.signal);
-      if (!stop.signal.aborted) await store.watch(path, () => onChange([path]), stop.signal);
+      while (!stop.signal.aborted) {
+        await store.watch(path, () => onChange([path]), stop.signal).catch(rethrowUnlessLost);
+        await new Promise(resolve => setTimeout(resolve, watchAgainMs));
+        // Something may have changed while nobody watched.
+        onChange([path]);
+      }
     };
     void watch()
       .catch(() => undefined)
