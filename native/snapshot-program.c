@@ -12,7 +12,7 @@
 //   helper remove-beneath ROOT PATH                     see volume.c
 //
 // CRIU also starts it as its action script: the environment then says which stage it has reached. And the tar that CRIU
-// starts finds it as `gzip`, which then only copies.
+// starts finds it as `gzip`, which then compresses nothing.
 #define _GNU_SOURCE
 #include "helper.h"
 #include "netlink.h"
@@ -122,14 +122,62 @@ static int actionScript(const char *stage) {
 
 // ---- gzip
 
-static int copyThrough(void) {
-  static char part[1 << 16];
-  for (ssize_t n; (n = read(0, part, sizeof part)) != 0;) {
-    if (n < 0) return complain("read");
-    for (ssize_t done = 0, w; done < n; done += w)
-      if ((w = write(1, part + done, n - done)) < 0) return complain("write");
+static int writeAll(const void *from, size_t size) {
+  for (const char *p = from; size > 0;) {
+    ssize_t n = write(1, p, size);
+    if (n < 0) return complain("write");
+    p += n, size -= n;
   }
   return 0;
+}
+
+// CRC-32 of gzip, eight bytes at a time.
+static uint32_t crc32Of(uint32_t crc, const uint8_t *p, size_t size) {
+  static uint32_t table[8][256];
+  if (!table[0][1]) {
+    for (uint32_t i = 0; i < 256; i++) {
+      table[0][i] = i;
+      for (int bit = 0; bit < 8; bit++) table[0][i] = table[0][i] >> 1 ^ (table[0][i] & 1 ? 0xedb88320 : 0);
+    }
+    for (int t = 1; t < 8; t++)
+      for (int i = 0; i < 256; i++) table[t][i] = table[t - 1][i] >> 8 ^ table[0][table[t - 1][i] & 255];
+  }
+  for (crc = ~crc; size >= 8; p += 8, size -= 8) {
+    uint32_t low, high;
+    memcpy(&low, p, 4);
+    memcpy(&high, p + 4, 4);
+    low ^= crc;
+    crc = table[7][low & 255] ^ table[6][low >> 8 & 255] ^ table[5][low >> 16 & 255] ^ table[4][low >> 24] ^
+          table[3][high & 255] ^ table[2][high >> 8 & 255] ^ table[1][high >> 16 & 255] ^ table[0][high >> 24];
+  }
+  for (; size > 0; p++, size--) crc = crc >> 8 ^ table[0][(crc ^ *p) & 255];
+  return ~crc;
+}
+
+// Writes gzip's format (RFC 1952) with what is read as it is (RFC 1951, 3.2.4), as memory that soon comes back is not
+// worth the time to compress it. Any gzip opens it, an earlier release too.
+static int gzipAsItIs(void) {
+  static const uint8_t header[10] = {0x1f, 0x8b, 8, [9] = 0xff}, last[5] = {1, 0, 0, 0xff, 0xff};
+  static uint8_t block[5 + 0xffff];
+  uint32_t trailer[2] = {0, 0};
+  if (writeAll(header, sizeof header)) return 1;
+  for (ssize_t n; (n = read(0, block + 5, sizeof block - 5)) != 0;) {
+    if (n < 0) return complain("read");
+    uint16_t sizes[2] = {n, ~n};
+    memcpy(block + 1, sizes, sizeof sizes);
+    trailer[0] = crc32Of(trailer[0], block + 5, n);
+    trailer[1] += n;
+    if (writeAll(block, 5 + n)) return 1;
+  }
+  return writeAll(last, sizeof last) || writeAll(trailer, sizeof trailer);
+}
+
+// What earlier releases kept is compressed, or not in this format at all: the host's own opens both.
+static int gzip(const char *option) {
+  if (!option || strcmp(option, "-d")) return gzipAsItIs();
+  execl("/usr/bin/gzip", "gzip", "-dcf", NULL);
+  execl("/bin/gzip", "gzip", "-dcf", NULL);
+  return complain("gzip");
 }
 
 // ---- cut
@@ -248,7 +296,7 @@ int snapshotProgram(int count, char **argument) {
   const char *stage = getenv("CRTOOLS_SCRIPT_ACTION"), *name = count > 2 ? argument[1] : "";
   if (stage) return actionScript(stage);
   const char *slash = strrchr(argument[0], '/');
-  if (!strcmp(slash ? slash + 1 : argument[0], "gzip")) return copyThrough();
+  if (!strcmp(slash ? slash + 1 : argument[0], "gzip")) return gzip(argument[1]);
   if (!strcmp(name, "launch")) return launch(argument + 2, 1);
   if (!strcmp(name, "launch-here")) return launch(argument + 2, 0);
   if (!strcmp(name, "without-network-settings")) return withoutNetworkSettings(argument + 2);

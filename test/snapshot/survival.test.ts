@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { waitFor } from '../support/process.ts';
 import { startMachine, type Machine, type TestSandbox } from './support/machine.ts';
 
@@ -133,7 +134,13 @@ json.dump(checks, open('/root/kinds.new', 'w')); os.rename('/root/kinds.new', '/
   await waitFor('the program', async () =>
     (await sandbox.run('ls /root; cat /root/kinds.log >&2')).includes('kinds.ready'),
   );
-  sandbox = await machine.cycle(sandbox, 'kinds-1');
+  let tmpfs: number[] = [];
+  sandbox = await machine.cycle(sandbox, 'kinds-1', directory => {
+    const images = readdirSync(directory, { recursive: true, encoding: 'utf8' }).filter(name => name.includes('tmpfs'));
+    tmpfs = images.map(name => statSync(join(directory, name)).size);
+  });
+  // Nothing was compressed, which would take most of the time of the pause.
+  expect(Math.max(...tmpfs)).toBeGreaterThan(3_000_000);
   sandbox = await machine.cycle(sandbox, 'kinds-2');
   await sandbox.run('touch /root/kinds.go');
   await waitFor('its verdict', async () => (await sandbox.run('ls /root')).includes('kinds.json'));

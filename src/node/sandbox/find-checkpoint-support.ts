@@ -42,11 +42,12 @@ export async function findCheckpointSupport(
     criu,
     cgroups,
     runDir: layout.run,
-    programDir: join(layout.data, 'programs'),
+    programDir: join(layout.run, 'programs'),
     stagingDir: join(layout.data, 'restoring'),
     mountsDir: layout.mounts,
   });
-  // What a crash has left.
+  // Copies of a program that may be another one now, and what a crash has left.
+  rmSync(join(layout.run, 'programs'), { recursive: true, force: true });
   rmSync(join(layout.data, 'restoring'), { recursive: true, force: true });
   const found = await findMemoryKeeping({
     criuDir,

@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  renameSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { failedWriteCode } from '../../base/disk-room.ts';
 import { AtollError } from '../../base/error.ts';
@@ -33,7 +42,7 @@ export type CriuHost = {
   criu: Criu;
   /** For sockets and logs; short, as the names of sockets are. */
   runDir: string;
-  /** For files that are executed. */
+  /** For programs that CRIU starts, some as the user of a sandbox, who must be able to reach it. */
   programDir: string;
 };
 
@@ -144,13 +153,17 @@ export function quote(value: string): string {
   return /\s|#/.test(value) ? `"${value}"` : value;
 }
 
-/** A directory whose `gzip` copies: the helper, under that name. */
+/**
+ * A directory whose `gzip` compresses nothing: the helper, under that name. A copy, as the user of a sandbox does not
+ * reach the helper itself; who finds none takes the host's own, by which what is packed stays the same.
+ */
 function shimDir({ helperBinary, programDir }: CriuHost): string {
-  mkdirSync(programDir, { recursive: true });
+  mkdirSync(programDir, { recursive: true, mode: 0o711 });
   const shim = join(programDir, 'gzip');
   if (!existsSync(shim)) {
-    rmSync(shim, { force: true }); // it points to a helper that is gone
-    symlinkSync(helperBinary, shim);
+    copyFileSync(helperBinary, `${shim}.new`);
+    chmodSync(`${shim}.new`, 0o755);
+    renameSync(`${shim}.new`, shim);
   }
   return programDir;
 }

@@ -57,8 +57,8 @@ export type Machine = AsyncDisposable & {
   start(slotNumber: number): Promise<TestSandbox>;
   /** Restores a snapshot in a slot, on the disk image given. */
   restore(snapshot: OpenSnapshot, slotNumber: number, disk: string): Promise<TestSandbox>;
-  /** Pauses into `<snapshots>/<name>` and restores in the next slot. */
-  cycle(sandbox: TestSandbox, name: string): Promise<TestSandbox>;
+  /** Pauses into `<snapshots>/<name>`, shows that to `look`, and restores in the next slot. */
+  cycle(sandbox: TestSandbox, name: string, look?: (directory: string) => void): Promise<TestSandbox>;
   /** Waits for the end of a sandbox's processes and gives up its slot. Its disk image stays. */
   release(sandbox: TestSandbox): Promise<void>;
   kill(sandbox: TestSandbox): Promise<void>;
@@ -97,7 +97,7 @@ export async function startMachine(): Promise<Machine> {
     cgroups,
     criu: findCriu(join(root, 'dist/criu')),
     runDir: layout.run,
-    programDir: join(layout.data, 'programs'),
+    programDir: join(layout.run, 'programs'),
     stagingDir: join(layout.data, 'staging'),
     mountsDir: layout.mounts,
   };
@@ -209,7 +209,7 @@ export async function startMachine(): Promise<Machine> {
       });
       return watched(slot, pid, disk, openNetworkNamespace(pid));
     },
-    async cycle(sandbox, name) {
+    async cycle(sandbox, name, look) {
       const directory = join(snapshots, name);
       await checkpointToPause(host, sandbox.source, {
         directory,
@@ -218,6 +218,7 @@ export async function startMachine(): Promise<Machine> {
         then: 'end',
         onComplete: async () => {},
       });
+      look?.(directory);
       await release(sandbox);
       const restored = await machine.restore(
         await openSnapshot(host, directory),
