@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "../../native/spawner.h"
@@ -171,6 +173,27 @@ static void finishesAStart(void) {
   expect(waitpid(-1, NULL, WNOHANG) < 0, "there is no other program");
 }
 
+// What a program does before it is one: here it may meet a breakpoint.
+static int meetsBreakpoint;
+mode_t umask(mode_t mask) {
+  if (meetsBreakpoint) raise(SIGTRAP);
+  return syscall(SYS_umask, mask);
+}
+
+static void goOn(int number) { (void)number, _exit(3); }
+
+// Process 1 goes on behind one, and its copy must not do so beside it.
+static void endsAtABreakpoint(void) {
+  signal(SIGTRAP, goOn);
+  size_t size = describe(1800, 0, 1, (const char *const[]){ "/", "true", "PATH=/usr/bin:/bin", "" });
+  sendWith(request, size, (int[]){ 1, 2 }, 2);
+  meetsBreakpoint = 1;
+  expect(receiveRequests(&channel), "the channel is open");
+  meetsBreakpoint = 0;
+  int status = endOf(nextReply().value);
+  expect(WIFSIGNALED(status) && WTERMSIG(status) == SIGTRAP, "what was to be a program ends there");
+}
+
 static void refusesNonsense(void) {
   size_t size = describe(2000, 0, 9, (const char *const[]){ "/", "true", "" });
   sendWith(request, size, (int[]){ 1, 2 }, 2);
@@ -193,6 +216,7 @@ int main(void) {
   signalsItsOwnAlone();
   tellsWhatRuns();
   finishesAStart();
+  endsAtABreakpoint();
   refusesNonsense();
   closeChannel(&channel);
   printf("%d\n", looked);
