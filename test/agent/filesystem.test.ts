@@ -228,6 +228,18 @@ test('moving renames, replaces files, makes parents, and refuses full directorie
   );
 });
 
+test('what a move or a name can not be is told in words', async () => {
+  for (const path of ['directory', 'full/of']) mkdirSync(inside(`/tmp/words/${path}`), { recursive: true });
+  const told = async (method: string, request: object) => (await call(method, request)).body['message'];
+  expect(await told('Move', { source: '/tmp/words/directory', destination: '/tmp/words/full' })).toBe(
+    "path '/tmp/words/full' is a directory that is not empty",
+  );
+  expect(await told('Move', { source: '/tmp/words/directory', destination: '/home/someone/other-mount/x' })).toMatch(
+    /^path '.*' is on another file system/,
+  );
+  expect(await told('Stat', { path: `/tmp/${'n'.repeat(256)}` })).toMatch(/a name in it than 255$/);
+});
+
 test('removing takes whole trees, never follows links, and is fine with nothing', async () => {
   mkdirSync(inside('/tmp/remove/deep/er'), { recursive: true });
   mkdirSync(inside('/tmp/kept'), { recursive: true });
