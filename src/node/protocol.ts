@@ -8,6 +8,7 @@ import type { History } from './metrics/history.ts';
 import type { Machine } from './metrics/machine.ts';
 import { dial } from './network/dial.ts';
 import type { Egress } from './network/egress/egress.ts';
+import { PendingDials } from './network/pending-dials.ts';
 import { memoryAbilityOf, type CheckpointSupport } from './sandbox/keep/checkpoint-support.ts';
 import { createSandbox, type CreateParts } from './sandbox/lifecycle/create.ts';
 import { killSandbox, type KillParts } from './sandbox/lifecycle/end.ts';
@@ -54,6 +55,7 @@ type ProtocolParts = CreateParts &
 /** The node as the api and the edge see it. */
 export function protocolOf(parts: ProtocolParts): NodeProtocol {
   const { sandboxes, drivers, checkpoints, egress, logs, history, machine, layout } = parts;
+  const dials = new PendingDials();
   return {
     info: async () => ({
       nodeId: parts.nodeId,
@@ -105,7 +107,7 @@ export function protocolOf(parts: ProtocolParts): NodeProtocol {
       if (state?.kind !== 'running' && state?.kind !== 'pausing')
         throw new AtollError('not_found', `sandbox ${sandboxId} does not run on this node`);
       logs.wake(sandboxId);
-      return dial(state.processes.namespace, port, signal);
+      return dials.within(state.record, () => dial(state.processes.namespace, port, signal));
     },
     updateNetwork: (target, network) => updateNetwork(parts, target, network),
     volumes: volumeProtocolOf(parts),

@@ -261,7 +261,8 @@ export type NodeProtocol = {
   /**
    * A connected stream socket to `port` inside the sandbox, as a file descriptor that the caller now owns;
    * services that listen only on the sandbox's loopback (IPv4 or IPv6) are reached too.
-   * Answers `not_found` for a sandbox that is not here and `unavailable` where nothing listens on the port.
+   * Answers `not_found` for a sandbox that is not here, `unavailable` where nothing listens on the port, and
+   * `rate_limited` where too many connections to the sandbox, or to those of its team, wait to be accepted.
    */
   dial(sandboxId: string, port: number, signal?: AbortSignal): Promise<number>;
 

@@ -69,6 +69,8 @@ export const Mounted = schemaOf<SandboxVolume>()(Type.Object({ volumeId: identif
  * of the sandbox has under the same name by itself.
  */
 const eachStart = {
+  /** Whose it is: teams have shares of the machine. Absent: of nobody's that is known. */
+  teamId: optional(identifier()),
   network: Network,
   /** The sandbox's global environment, the platform's own variables included. */
   envVars: mapOf(text()),

@@ -6,6 +6,8 @@ import type { SandboxVolume } from '../../../protocol/volume.ts';
 type Known = {
   sandboxId: string;
   executionId: string;
+  /** Whose it is. Absent in records from before nodes were told of teams. */
+  teamId?: string;
   /** Lets the platform give the agent new settings. The file is readable by root alone. */
   controlToken: string;
   /** What its programs read as the kernel's boot ID (UUID). */
