@@ -236,6 +236,53 @@ test('rules that somebody removes come back, with the policies of sandboxes, and
   for (const sandbox of [open, closed, later]) await lab.kill(sandbox);
 });
 
+test('rules that somebody takes out of their chains come back', async () => {
+  const sandbox = await lab.create({ internetAccess: false, allowOut: [addresses.allowed] });
+  const rules = (family: string) =>
+    lab.inHost('nft', 'list', 'table', family, `atoll${lab.installation}`).match(/\b(jump|goto|drop)\b/g)?.length ?? 0;
+  for (const [family, ...only] of [['inet'], ['netdev'], ['inet', 'forward'], ['inet', 'output']] as const) {
+    const before = rules(family);
+    lab.inHost('nft', 'flush', only.length > 0 ? 'chain' : 'table', family, `atoll${lab.installation}`, ...only);
+    expect(rules(family)).toBeLessThan(before);
+    await until(async () => rules(family) === before);
+  }
+  const reached = async (address: string) =>
+    (await lab.run(sandbox, `curl -sS --max-time 2 http://${address}/`)).exitCode === 0;
+  expect([await reached(addresses.allowed), await reached(addresses.other)]).toEqual([true, false]);
+  await lab.kill(sandbox);
+});
+
+test('sandboxes are made, and get other policies, also while their rules are removed', async () => {
+  const only = (address: string) => ({ internetAccess: false, allowOut: [address] });
+  const reached = async (sandbox: string) =>
+    Promise.all(
+      [addresses.allowed, addresses.other].map(
+        async address => (await lab.run(sandbox, `curl -sS --max-time 2 http://${address}/`)).exitCode === 0,
+      ),
+    );
+  const present = await lab.create(only(addresses.other));
+  // At different moments of the way back.
+  for (const waitMs of [0, 600, 900, 1_000]) {
+    lab.inHost('nft', 'flush', 'ruleset');
+    await Bun.sleep(waitMs);
+    const [made, madeOpen] = await Promise.all([
+      lab.create(only(addresses.allowed)),
+      lab.create(open),
+      lab.update(present, only(addresses.allowed)),
+    ]);
+    await until(async () => lab.inHost('nft', 'list', 'tables').includes(`netdev atoll${lab.installation}`));
+    expect([await reached(made), await reached(present)]).toEqual([
+      [true, false],
+      [true, false],
+    ]);
+    expect(await reached(madeOpen)).toEqual([true, true]);
+    for (const sandbox of [made, madeOpen]) await lab.kill(sandbox);
+    await lab.update(present, only(addresses.other));
+    expect(await reached(present)).toEqual([false, true]);
+  }
+  await lab.kill(present);
+}, 60_000);
+
 test('a sandbox ends also while its rules are removed, and leaves nothing to the next one', async () => {
   const rules = () => lab.inHost('nft', 'list', 'table', 'inet', `atoll${lab.installation}`);
   const policy = { internetAccess: false, allowOut: [addresses.allowed, addresses.attacker] };

@@ -40,7 +40,7 @@ export type Egress = {
   /** Puts the rules in place, with those of the adopted sandboxes. Until then the rules of the last run hold. */
   install(): Promise<void>;
   /** Closes a link that was just made to everything but packets of a sandbox's. */
-  guard(slot: Slot): void;
+  guard(slot: Slot): Promise<void>;
   /** Lets a sandbox out as far as its policy goes. Until this resolves it reaches nothing. */
   apply(sandbox: ConnectedSandbox, policy: EgressPolicy): Promise<void>;
   /** Replaces the policy of a sandbox. When it resolves, connections that are now denied are cut. */
@@ -110,7 +110,7 @@ export function createEgress(options: EgressOptions): Egress {
       stopWatching = await watchRefusals(refusalGroup(installation), refusal => reports.ofRules(refusal, flowsMax));
     },
 
-    guard: slot => guardLink(netfilter, installation, slot.interfaceName),
+    guard: slot => table.whenThere(() => guardLink(netfilter, installation, slot.interfaceName)),
 
     apply: (sandbox, policy) => policies.apply(sandbox, policy),
     update: (sandbox, policy) => policies.update(sandbox, policy),

@@ -32,6 +32,10 @@ const element = { key: 1, data: 2, expression: 7 } as const;
 const dataValue = 1;
 const dataVerdict = 2;
 const interfaceNameBytes = 16;
+const chainUses = 6;
+
+/** The chains of the host table that packets come to first. */
+const entries = ['prerouting', 'destination_nat', 'input', 'forward', 'output', 'source_nat', 'postrouting'];
 
 /** The maps of the host table that say what happens to packets of a link. */
 export const verdictMaps = ['outgoing', 'incoming', 'redirect'] as const;
@@ -117,7 +121,8 @@ export function refusedPackets(netfilter: Netlink, installation: number, interfa
 
 /**
  * Whether the rules of an installation are in force: whoever reloads those of the host may remove all that there are. A
- * table alone says nothing: a policy that is declared makes one.
+ * table alone says nothing, as a policy that is declared makes one, nor does a chain: `nft flush table` leaves it
+ * without its rules.
  */
 export function rulesAreThere(netfilter: Netlink, installation: number): boolean {
   const question = (family: number, chain: string): Message => ({
@@ -129,14 +134,14 @@ export function rulesAreThere(netfilter: Netlink, installation: number): boolean
       attribute(3, cString(chain)),
     ]),
   });
-  const wanted = [
-    [NFPROTO_INET, 'forward'],
-    [NFPROTO_NETDEV, ofSandboxes],
-  ] as const;
-  return wanted.every(
-    ([family, chain]) =>
-      ifKernelHas(() => netfilter.exchange('looking for the packet rules', [question(family, chain)])) !== undefined,
-  );
+  const wanted = [...entries.map(chain => [NFPROTO_INET, chain] as const), [NFPROTO_NETDEV, ofSandboxes] as const];
+  return wanted.every(([family, chain]) => {
+    const answers = ifKernelHas(() => netfilter.exchange('looking for the packet rules', [question(family, chain)]));
+    const [answer] = answers ?? [];
+    // Its rules, and the ones that lead to it.
+    const uses = answer && attributesIn(answer.body.subarray(4)).get(chainUses)?.readUInt32BE();
+    return (uses ?? 0) > 0;
+  });
 }
 
 /** What the work answers; undefined where the kernel says that what it is about is not there. */

@@ -6,6 +6,7 @@ import { nft } from './nft.ts';
 import { changeVerdicts, ifKernelHas, removeObjects, rulesAreThere, verdictMaps } from './link-verdicts.ts';
 import type { Netlink } from '../../native/netlink.ts';
 import { createNftQueue } from './nft-queue.ts';
+import { Placings } from './placings.ts';
 import { declaredBy, type PolicyChains } from './policy-chains.ts';
 
 /** Policies that may be in use at once with rules of their own; each holds memory of the kernel. */
@@ -21,6 +22,11 @@ export type PolicyTable = {
   assign(slot: Slot, chains: PolicyChains): Promise<void>;
   /** From here on nothing passes the link. Where somebody has removed the rules, it is not put back with them. */
   withdraw(slot: Slot): void;
+  /**
+   * Does what fails without the rules; where somebody has removed them, again when they are back. Errors: those of
+   * `work`, and `unavailable` where they do not come back within some seconds.
+   */
+  whenThere<T>(work: () => T | Promise<T>): Promise<T>;
 };
 
 type Declared = {
@@ -38,22 +44,27 @@ export function createPolicyTable(installation: number, netfilter: Netlink): Pol
   const assigned = new Map<number, { slot: Slot; chains: PolicyChains }>();
   const queue = createNftQueue();
   const table = tableOf(installation);
-  let installed = false;
-  /** Settles when the table is in place: what is declared while it comes would go with the one before. */
-  let installing = Promise.resolve();
+  const placings = new Placings(() => rulesAreThere(netfilter, installation));
 
-  const inForce = () => installed && rulesAreThere(netfilter, installation);
+  const inForce = () => placings.last > 0 && rulesAreThere(netfilter, installation);
   const remove = (chains: PolicyChains) => removeObjects(netfilter, installation, declaredBy(chains));
   const { declare, release, inUse } = createDeclared({
-    add: async ({ declarations }) => {
-      if (installed) await installing.then(() => queue.run(`table inet ${table} {\n${declarations}}\n`));
+    async add({ declarations }) {
+      if (placings.last === 0) return;
+      const before = placings.begun;
+      await placings.whenThere(async () => {
+        // What is declared while a table comes would go with the one before.
+        await placings.present;
+        // A table that began to come after this was declared has it.
+        if (placings.last <= before) await queue.run(`table inet ${table} {\n${declarations}}\n`);
+      });
     },
     remove: chains => inForce() && remove(chains),
   });
 
   const switchTo = (slot: Slot, chains: PolicyChains | undefined) => {
     const before = assigned.get(slot.number)?.chains;
-    if (chains ? installed : inForce()) changeLink(netfilter, installation, slot, [before, chains]);
+    if (chains ? placings.last > 0 : inForce()) changeLink(netfilter, installation, slot, [before, chains]);
     if (chains) assigned.set(slot.number, { slot, chains });
     else assigned.delete(slot.number);
     return before;
@@ -74,16 +85,16 @@ export function createPolicyTable(installation: number, netfilter: Netlink): Pol
       const inTable = new Map(assigned);
       const policies = [...inTable.values()].map(({ slot: { interfaceName }, chains }) => ({ interfaceName, chains }));
       const all = inUse();
-      const done = nft(`${hostTable({ installation, ...host, policies })}${declaredBeside(table, all, policies)}`);
-      installing = done.catch(() => {}); // whoever installs hears it
-      await done;
-      installed = true;
-      catchUp(inTable, all);
+      const script = `${hostTable({ installation, ...host, policies })}${declaredBeside(table, all, policies)}`;
+      await placings.place(async () => {
+        await nft(script);
+        catchUp(inTable, all);
+      });
     },
     async assign(slot, chains) {
       await declare(chains, slot.number);
       try {
-        const before = switchTo(slot, chains);
+        const before = await placings.whenThere(() => switchTo(slot, chains));
         if (before && before.key !== chains.key) release(before, slot.number);
       } catch (error) {
         if (assigned.get(slot.number)?.chains.key !== chains.key) release(chains, slot.number);
@@ -94,6 +105,7 @@ export function createPolicyTable(installation: number, netfilter: Netlink): Pol
       const before = switchTo(slot, undefined);
       if (before) release(before, slot.number);
     },
+    whenThere: work => placings.whenThere(work),
   };
 }
 

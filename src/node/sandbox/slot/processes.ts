@@ -76,7 +76,7 @@ export function createProcessControl(options: {
           ipv6: { slotAddress: slot.addressV6, innerAddress: innerAddressV6, gateway: gatewayAddressV6 },
         }),
       });
-      egress.guard(slot);
+      await egress.guard(slot);
     },
     async end({ slot, driver, namespace, ended }) {
       driver.hasten(slot);

@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'bun:test';
+import { AtollError } from '../../../base/error.ts';
+import { Placings } from './placings.ts';
+
+// What needs packet rules, while somebody has removed them.
+
+/** Rules that are there, of which somebody says when they are not. */
+async function placed(timeoutMs?: number) {
+  const rules = { areThere: true };
+  const placings = new Placings(() => rules.areThere, timeoutMs);
+  await placings.place(async () => {});
+  const tries: boolean[] = [];
+  const change = () => {
+    tries.push(rules.areThere);
+    if (!rules.areThere) throw new Error('no such table');
+    return 'done';
+  };
+  const putBack = () => placings.place(async () => void (rules.areThere = true));
+  return { rules, placings, tries, change, putBack };
+}
+
+describe('what needs packet rules', () => {
+  test('is done at once where they are there', async () => {
+    const { placings, tries, change } = await placed();
+    expect(await placings.whenThere(change)).toBe('done');
+    expect(tries).toEqual([true]);
+  });
+
+  test('waits for rules that somebody has removed', async () => {
+    const { rules, placings, tries, change, putBack } = await placed();
+    rules.areThere = false;
+    const changed = placings.whenThere(change);
+    await Bun.sleep(10);
+    expect(tries).toEqual([false]);
+    await putBack();
+    expect(await changed).toBe('done');
+  });
+
+  test('is done again where they came back while it failed', async () => {
+    const { placings, putBack } = await placed();
+    let count = 0;
+    const slow = async () => {
+      if (++count > 1) return 'done';
+      await putBack();
+      throw new Error('no such table');
+    };
+    expect(await placings.whenThere(slow)).toBe('done');
+  });
+
+  test('fails with its own trouble where they are there, or were never put in place', async () => {
+    const { placings } = await placed();
+    const fails = () => {
+      throw new Error('no such policy');
+    };
+    await expect(placings.whenThere(fails)).rejects.toThrow('no such policy');
+    await expect(new Placings(() => false).whenThere(fails)).rejects.toThrow('no such policy');
+  });
+
+  test('fails in time where they do not come back', async () => {
+    const { rules, placings, change } = await placed(20);
+    rules.areThere = false;
+    const failed = await placings.whenThere(change).catch((error: unknown) => error);
+    expect(failed).toBeInstanceOf(AtollError);
+    expect(failed).toMatchObject({ code: 'unavailable', retryAfterSeconds: 2 });
+  });
+
+  test('waits on where they could not be put back at the first attempt', async () => {
+    const { rules, placings, change, putBack } = await placed();
+    rules.areThere = false;
+    const changed = placings.whenThere(change);
+    await expect(placings.place(() => Promise.reject(new Error('nft fails')))).rejects.toThrow('nft fails');
+    await placings.present;
+    await putBack();
+    expect(await changed).toBe('done');
+  });
+});

@@ -1,0 +1,79 @@
+import { AtollError } from '../../../base/error.ts';
+
+/**
+ * Longest wait for rules that somebody has removed. They are looked for every second, and nft takes some tenths of one,
+ * on a busy machine some of them.
+ */
+const backTimeoutMs = 5_000;
+
+/** How often a table of packet rules was put in place, for what fails while somebody has removed it. */
+export class Placings {
+  readonly #areThere: () => boolean;
+  readonly #timeoutMs: number;
+  #begun = 0;
+  #last = 0;
+  #present = Promise.resolve();
+  #next = Promise.withResolvers<void>();
+
+  /** `areThere`: whether the rules are in force. */
+  constructor(areThere: () => boolean, timeoutMs = backTimeoutMs) {
+    this.#areThere = areThere;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** The number of the last one that has begun. */
+  get begun(): number {
+    return this.#begun;
+  }
+
+  /** The number of the last one that has come to its end; 0: none has. */
+  get last(): number {
+    return this.#last;
+  }
+
+  /** Settles when the one that has begun has ended, in whichever way. */
+  get present(): Promise<void> {
+    return this.#present;
+  }
+
+  /** Puts the table in place. */
+  async place(work: () => Promise<void>): Promise<void> {
+    const number = ++this.#begun;
+    const done = work();
+    this.#present = done.catch(() => {}); // whoever places it hears it
+    await done;
+    this.#last = number;
+    this.#next.resolve();
+    this.#next = Promise.withResolvers<void>();
+  }
+
+  /** Does what fails without the rules; see `PolicyTable`. */
+  async whenThere<T>(work: () => T | Promise<T>): Promise<T> {
+    const deadline = performance.now() + this.#timeoutMs;
+    for (;;) {
+      const [last, back] = [this.#last, this.#next.promise];
+      try {
+        return await work();
+      } catch (error) {
+        // They may have come back since it failed.
+        if (last === 0 || (last === this.#last && this.#areThere())) throw error;
+        await inTime(back, deadline, error);
+      }
+    }
+  }
+}
+
+async function inTime(back: Promise<void>, deadline: number, cause: unknown): Promise<void> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () =>
+      late.reject(
+        new AtollError('unavailable', 'The packet rules of this machine were removed and are not back yet', {
+          retryAfterSeconds: 2,
+          cause,
+        }),
+      ),
+    Math.max(deadline - performance.now(), 0),
+  );
+  await Promise.race([back, late.promise]).finally(() => clearTimeout(timer));
+}
