@@ -1,7 +1,7 @@
 import { Share } from '../../base/concurrency/share.ts';
 import { AtollError } from '../../base/error.ts';
 
-/** Half of the 10,000 calls that all edges together have of a node for one team's sandboxes, a tenth for one of them. */
+/** Half of the calls that all edges together have of a node for one team, a tenth for one sandbox. */
 const dialsPerTeamMax = 5_000;
 const dialsPerSandboxMax = 1_024;
 
