@@ -47,3 +47,26 @@ test('in a transaction it is undone with it', async () => {
   await expect(undone).rejects.toThrow('no');
   expect(await endedBefore(store.db, { atUs: 9, node: 'u' })).toEqual([]);
 });
+
+test('a list of any length has few queries, with its last value as often as is needed', async () => {
+  let made = 0;
+  const named = prepared<{ ids: readonly string[]; node: string }, { sandbox_id: string }>((db, parameter) => {
+    made++;
+    return db
+      .selectFrom('past_sandboxes')
+      .select('sandbox_id')
+      .where('node_id', '=', parameter('node'))
+      .where('sandbox_id', 'in', parameter.each('ids'))
+      .orderBy('sandbox_id');
+  });
+  const found = async (...ids: string[]) =>
+    (await named(store.db, { ids, node: 'list' })).map(({ sandbox_id: id }) => id);
+  for (const id of ['p', 'q', 'r', 's']) await insert(store.db, { atUs: 1, id, node_id: 'list' });
+  expect(await found('q')).toEqual(['q']);
+  expect(await found('q', 'r')).toEqual(['q', 'r']);
+  expect(await found('s', 'q', 'p')).toEqual(['p', 'q', 's']);
+  expect(await found('r', 'none', 's', 'p')).toEqual(['p', 'r', 's']);
+  expect(made).toBe(3);
+  expect(named.queryOf(store.db, { ids: ['p', 'q', 'r'], node: 'n' }).parameters).toEqual(['n', 'p', 'q', 'r', 'r']);
+  await expect(found()).rejects.toThrow('no empty list');
+});

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Compilable, CompiledQuery, Expression } from 'kysely';
+import type { CompiledQuery, Expression } from 'kysely';
 import { sha256Hex } from '../../base/crypto/secret.ts';
 import { assert } from '../../base/error.ts';
 import { kindOf } from './db.ts';
@@ -8,11 +8,24 @@ import type { Db } from './db.ts';
 /** The place of a value in a query. */
 export type ParameterOf<Params> = <Name extends keyof Params & string>(name: Name) => Expression<Params[Name]>;
 
-/** Stands among a query's values for one that is given when it runs. */
+/** The places of the values of a list. */
+type EachOf<Params> = <Name extends keyof Params & string>(
+  name: Name,
+) => Expression<Params[Name] extends readonly (infer Value)[] ? Value : never>[];
+
+/** Stands among a query's values for one that is given when it runs: of a list, for the one at `index`. */
 class Placeholder {
   readonly name: string;
-  constructor(name: string) {
+  readonly index: number;
+
+  constructor(name: string, index = 0) {
     this.name = name;
+    this.index = index;
+  }
+
+  valueIn(params: Readonly<Record<string, unknown>>): unknown {
+    const value = params[this.name];
+    return Array.isArray(value) ? value[Math.min(this.index, value.length - 1)] : value;
   }
 }
 
@@ -22,23 +35,29 @@ class Placeholder {
  * PostgreSQL, too, reads and plans it once for each connection, for which it has to name its columns: what `*` stands
  * for changes when another release adds one. `words` are of a closed list (states, as an example), and are written
  * into the query: each list of them makes a query of its own.
+ *
+ * `parameter.each` has the places of a list, which has a value at least. The last one is there again until there are as
+ * many as a power of two, so that all lengths make few queries: twice must mean the same as once, as behind `in`.
  */
 export function prepared<Params extends object, Row = unknown, Word extends string = never>(
-  build: (db: Db, parameter: ParameterOf<Params>, words: readonly Word[]) => Compilable<Row>,
+  build: (db: Db, parameter: PlacesOf<Params>, words: readonly Word[]) => { compile(db: Db): CompiledQuery<Row> },
 ): Prepared<Params, Row, Word> {
   const compiled = new Map<string, CompiledQuery<Row> & Statement>();
   const queryOf = (db: Db, params: Params, words: readonly Word[] = []): CompiledQuery<Row> => {
     const values = params as Record<string, unknown>;
-    const key = [kindOf(db), ...words].join(' ');
-    const query = compiled.get(key) ?? named(build(db, placeholder, words).compile());
+    const lengths = Object.values(values).flatMap(value => (Array.isArray(value) ? [placesFor(value)] : []));
+    const key = [kindOf(db), ...lengths, ...words].join(' ');
+    const query = compiled.get(key) ?? named(build(db, placesIn(values), words).compile(db));
     compiled.set(key, query);
-    const parameters = query.parameters.map(value => (value instanceof Placeholder ? values[value.name] : value));
+    const parameters = query.parameters.map(value => (value instanceof Placeholder ? value.valueIn(values) : value));
     return { ...query, parameters };
   };
   const run = async (db: Db, params: Params, words?: readonly Word[]) =>
     (await db.executeQuery(queryOf(db, params, words))).rows;
   return Object.assign(run, { queryOf });
 }
+
+type PlacesOf<Params> = ParameterOf<Params> & { each: EachOf<Params> };
 
 /** A query that is kept, to be run by itself, or with others by `together`. */
 type Prepared<Params, Row, Word> = {
@@ -80,4 +99,16 @@ function named<Row>(query: CompiledQuery<Row>): CompiledQuery<Row> & Statement {
   return { ...query, statement: sha256Hex(query.sql).slice(0, nameCharacters) };
 }
 
-const placeholder = <T>(name: string) => sql<T>`${new Placeholder(name)}`;
+function placesIn<Params>(values: Readonly<Record<string, unknown>>): PlacesOf<Params> {
+  const place = <T>(name: string, index?: number) => sql<T>`${new Placeholder(name, index)}`;
+  const each = <T>(name: string) => {
+    const list = values[name];
+    return Array.from({ length: Array.isArray(list) ? placesFor(list) : 1 }, (_, index) => place<T>(name, index));
+  };
+  return Object.assign(<T>(name: string) => place<T>(name), { each });
+}
+
+function placesFor(list: readonly unknown[]): number {
+  assert(list.length > 0, 'a query that is kept takes no empty list');
+  return 2 ** Math.ceil(Math.log2(list.length));
+}

@@ -3,6 +3,7 @@ import { microsPerSecond } from '../../base/clock.ts';
 import { inTransaction, kindOf } from './db.ts';
 import type { Db } from './db.ts';
 import type { Timeline } from './postgres/primary.ts';
+import { prepared } from './prepared.ts';
 
 /**
  * For how long after the database went over to another server, or came from a backup, nothing is concluded of what it
@@ -54,9 +55,13 @@ const quarantineUs = quarantineSeconds * microsPerSecond;
 
 /** Whether the database went over to another server a short while ago, as far as anybody has noticed. */
 export async function isSuspect(db: Db, nowUs: number): Promise<boolean> {
-  const row = await db.selectFrom('database_timeline').select('changed_at_us').executeTakeFirst();
+  const [row] = await changed(db, {});
   return row !== undefined && row.changed_at_us !== null && nowUs - row.changed_at_us < quarantineUs;
 }
+
+const changed = prepared<object, { changed_at_us: number | null }>(db =>
+  db.selectFrom('database_timeline').select('changed_at_us'),
+);
 
 async function currentTimeline(db: Db): Promise<Timeline> {
   const { rows } = await sql<{ systemId: string; timeline: number }>`

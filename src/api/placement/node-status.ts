@@ -46,9 +46,13 @@ export const isEmptying = (status: string): status is Emptying => emptying.some(
 
 /** The machines whose sandboxes are to be paused or moved, and how. */
 export async function nodesToEmpty(db: Db): Promise<Map<string, Emptying>> {
-  const rows = await db.selectFrom('nodes').select(['node_id', 'status']).where('status', 'in', emptying).execute();
+  const rows = await toEmpty(db, {});
   return new Map(rows.flatMap(row => (isEmptying(row.status) ? [[row.node_id, row.status]] : [])));
 }
+
+const toEmpty = prepared<object, { node_id: string; status: WantedNodeStatus }>(db =>
+  db.selectFrom('nodes').select(['node_id', 'status']).where('status', 'in', emptying),
+);
 
 /** Writes what the operator wants of a machine. */
 export async function setNodeStatus(db: Db, { nodeId, status, changedAtUs }: NodeStatusRecord): Promise<void> {

@@ -1,19 +1,27 @@
 import type { Db } from '../../database/db.ts';
+import { prepared } from '../../database/prepared.ts';
 import { isNobodyElses } from '../../replica/store/replicas.ts';
 import type { BlobKind } from '../record.ts';
 
 /** Removes references of builds and executions that are no more, and of copies that are not the newest. */
 export async function dropLooseRefs(db: Db): Promise<void> {
-  await db
+  await dropOfBuilds(db, {});
+  await dropOfExecutions(db, {});
+  await dropOfVolumes(db, {});
+}
+
+const dropOfBuilds = prepared(db =>
+  db
     .deleteFrom('blob_refs')
     .where('owner_kind', '=', 'build')
     .where(({ not, exists, selectFrom }) =>
       not(
         exists(selectFrom('builds').select('builds.build_id').whereRef('builds.build_id', '=', 'blob_refs.owner_id')),
       ),
-    )
-    .execute();
-  await db
+    ),
+);
+const dropOfExecutions = prepared(db =>
+  db
     .deleteFrom('blob_refs')
     .where('owner_kind', '=', 'execution')
     .where(({ not, exists, selectFrom }) =>
@@ -24,9 +32,10 @@ export async function dropLooseRefs(db: Db): Promise<void> {
             .whereRef('sandboxes.execution_id', '=', 'blob_refs.owner_id'),
         ),
       ),
-    )
-    .execute();
-  await db
+    ),
+);
+const dropOfVolumes = prepared(db =>
+  db
     .deleteFrom('blob_refs')
     .where('owner_kind', '=', 'volume')
     .where(({ not, exists, selectFrom }) =>
@@ -35,9 +44,8 @@ export async function dropLooseRefs(db: Db): Promise<void> {
           selectFrom('volumes').select('volumes.volume_id').whereRef('volumes.copy_id', '=', 'blob_refs.owner_id'),
         ),
       ),
-    )
-    .execute();
-}
+    ),
+);
 
 /**
  * `stored` → `deleting` of what nobody refers to and has not changed since `beforeUs`. On PostgreSQL a reference that
@@ -48,51 +56,62 @@ export async function markUnusedBlobs(
   kind: BlobKind,
   { beforeUs, nowUs }: { beforeUs: number; nowUs: number },
 ): Promise<void> {
-  await db
+  await markUnused(db, { kind, beforeUs, nowUs });
+}
+
+const markUnused = prepared<{ kind: BlobKind; beforeUs: number; nowUs: number }>((db, parameter) =>
+  db
     .updateTable('blobs')
-    .set({ state: 'deleting', changed_at_us: nowUs })
-    .where('kind', '=', kind)
+    .set({ state: 'deleting', changed_at_us: parameter('nowUs') })
+    .where('kind', '=', parameter('kind'))
     .where('state', '=', 'stored')
-    .where('changed_at_us', '<', beforeUs)
+    .where('changed_at_us', '<', parameter('beforeUs'))
     .where(({ not, exists, selectFrom }) =>
       not(exists(selectFrom('blob_refs').select('owner_id').whereRef('blob_refs.blob_id', '=', 'blobs.blob_id'))),
-    )
-    .execute();
-}
+    ),
+);
 
 /** `uploading` → `deleting` of what a process uploaded that is over. */
 export async function markLeftUploads(db: Db, replica: { ownId: string; nowUs: number }): Promise<void> {
-  await db
-    .updateTable('blobs')
-    .set({ state: 'deleting', replica_id: null, changed_at_us: replica.nowUs })
-    .where('state', '=', 'uploading')
-    .where('replica_id', '!=', replica.ownId)
-    .where(expressions => isNobodyElses(expressions, 'blobs', replica))
-    .execute();
+  await markLeft(db, replica);
 }
+
+const markLeft = prepared<{ ownId: string; nowUs: number }>((db, parameter) =>
+  db
+    .updateTable('blobs')
+    .set({ state: 'deleting', replica_id: null, changed_at_us: parameter('nowUs') })
+    .where('state', '=', 'uploading')
+    .where('replica_id', '!=', parameter('ownId'))
+    .where(where => isNobodyElses(where, 'blobs', { ownId: parameter('ownId'), nowUs: parameter('nowUs') })),
+);
 
 /** The blobs that a process uploads, as their rows say. */
 export async function uploadsOf(db: Db, replicaId: string): Promise<string[]> {
-  const rows = await db
+  return (await uploads(db, { replicaId })).map(row => row.blob_id);
+}
+
+const uploads = prepared<{ replicaId: string }, { blob_id: string }>((db, parameter) =>
+  db
     .selectFrom('blobs')
     .select('blob_id')
     .where('state', '=', 'uploading')
-    .where('replica_id', '=', replicaId)
-    .execute();
-  return rows.map(row => row.blob_id);
-}
+    .where('replica_id', '=', parameter('replicaId')),
+);
 
 /** Some of the blobs whose objects are to be deleted, the oldest first. */
 export async function blobsToDelete(db: Db, limit: number): Promise<{ blobId: string; bytes: number }[]> {
-  const rows = await db
+  const rows = await toDelete(db, { limit });
+  return rows.map(row => ({ blobId: row.blob_id, bytes: Number(row.bytes) }));
+}
+
+const toDelete = prepared<{ limit: number }, { blob_id: string; bytes: number }>((db, parameter) =>
+  db
     .selectFrom('blobs')
     .select(['blob_id', 'bytes'])
     .where('state', '=', 'deleting')
     .orderBy('changed_at_us')
-    .limit(limit)
-    .execute();
-  return rows.map(row => ({ blobId: row.blob_id, bytes: Number(row.bytes) }));
-}
+    .limit(parameter('limit')),
+);
 
 /** Forgets a blob whose objects are gone; that a pause was there is known for a while yet. */
 export async function removeBlob(db: Db, blobId: string, nowUs: number): Promise<void> {
@@ -109,8 +128,12 @@ export async function removeBlob(db: Db, blobId: string, nowUs: number): Promise
 
 /** Forgets pauses that have been gone since `beforeUs`. */
 export async function pruneGone(db: Db, beforeUs: number): Promise<void> {
-  await db.deleteFrom('blobs').where('state', '=', 'gone').where('changed_at_us', '<', beforeUs).execute();
+  await prune(db, { beforeUs });
 }
+
+const prune = prepared<{ beforeUs: number }>((db, parameter) =>
+  db.deleteFrom('blobs').where('state', '=', 'gone').where('changed_at_us', '<', parameter('beforeUs')),
+);
 
 /** Which of these blobs have objects, or may have some. */
 export async function knownBlobs(db: Db, blobIds: readonly string[]): Promise<Set<string>> {

@@ -1,16 +1,23 @@
-import { sql } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import type { NodeInfo } from '../../../protocol/node.ts';
+import type { ClusterTables } from '../../database/cluster-schema.ts';
 import type { Db } from '../../database/db.ts';
+import { prepared } from '../../database/prepared.ts';
 import type { ClusterNode } from '../record.ts';
 
-type Row = Awaited<ReturnType<typeof rows>>[number];
+type Row = Selectable<ClusterTables['cluster_nodes']>;
+
+const columns = [
+  ...(['node_id', 'address', 'certificates_json', 'renew_at_us', 'joined_at_us'] as const),
+  ...(['lease_until_us', 'given_up', 'boot_id', 'info_json'] as const),
+];
 
 /** The machines that have joined, in the order of their IDs. */
 export async function listClusterNodes(db: Db): Promise<ClusterNode[]> {
-  return (await rows(db)).map(nodeOfRow);
+  return (await all(db, {})).map(nodeOfRow);
 }
 
-const rows = (db: Db) => db.selectFrom('cluster_nodes').selectAll().orderBy('node_id').execute();
+const all = prepared<object, Row>(db => db.selectFrom('cluster_nodes').select(columns).orderBy('node_id'));
 
 /** Digests of the certificates that the machine with this ID may show; null where none has joined. */
 export async function certificatesOf(db: Db, nodeId: string): Promise<string[] | null> {
@@ -91,17 +98,25 @@ type NewLease = { nodeId: string; untilUs: number };
  */
 export async function keepLeases(db: Db, leases: readonly NewLease[]): Promise<Set<string>> {
   if (leases.length === 0) return new Set();
-  const wanted = sql.join(
-    leases.map(({ nodeId, untilUs }) => sql`(cast(${nodeId} as text), cast(${untilUs} as bigint))`),
-  );
-  const { rows } = await sql<{ node_id: string }>`
-    with wanted (id, until_us) as (values ${wanted})
+  const rows = await keep(db, {
+    nodeIds: leases.map(({ nodeId }) => nodeId),
+    untilUs: leases.map(({ untilUs }) => untilUs),
+  });
+  return new Set(rows.map(row => row.node_id));
+}
+
+const keep = prepared<{ nodeIds: string[]; untilUs: number[] }, { node_id: string }>((_db, parameter) => {
+  const untilUs = parameter.each('untilUs');
+  const wanted = parameter
+    .each('nodeIds')
+    .map((id, index) => sql`(cast(${id} as text), cast(${untilUs[index]} as bigint))`);
+  return sql<{ node_id: string }>`
+    with wanted (id, until_us) as (values ${sql.join(wanted)})
     update cluster_nodes
     set lease_until_us = case when lease_until_us > wanted.until_us then lease_until_us else wanted.until_us end
     from wanted where node_id = wanted.id and given_up = 0
-    returning node_id`.execute(db);
-  return new Set(rows.map(row => row.node_id));
-}
+    returning node_id`;
+});
 
 /** Records what a machine says of itself. */
 export async function putNodeFacts(
@@ -109,24 +124,29 @@ export async function putNodeFacts(
   nodeId: string,
   { bootId, info }: { bootId: string; info: NodeInfo },
 ): Promise<void> {
-  await db
-    .updateTable('cluster_nodes')
-    .set({ boot_id: bootId, info_json: JSON.stringify(info) })
-    .where('node_id', '=', nodeId)
-    .execute();
+  await putFacts(db, { nodeId, bootId, info: JSON.stringify(info) });
 }
+
+const putFacts = prepared<{ nodeId: string; bootId: string; info: string }>((db, parameter) =>
+  db
+    .updateTable('cluster_nodes')
+    .set({ boot_id: parameter('bootId'), info_json: parameter('info') })
+    .where('node_id', '=', parameter('nodeId')),
+);
 
 /** Gives up the machines whose leases were over before `beforeUs`, and answers which: each by one process alone. */
 export async function giveUpNodes(db: Db, beforeUs: number): Promise<string[]> {
-  const rows = await db
+  return (await giveUp(db, { beforeUs })).map(row => row.node_id);
+}
+
+const giveUp = prepared<{ beforeUs: number }, { node_id: string }>((db, parameter) =>
+  db
     .updateTable('cluster_nodes')
     .set({ given_up: 1 })
     .where('given_up', '=', 0)
-    .where('lease_until_us', '<', beforeUs)
-    .returning('node_id')
-    .execute();
-  return rows.map(row => row.node_id);
-}
+    .where('lease_until_us', '<', parameter('beforeUs'))
+    .returning('node_id'),
+);
 
 /** Gives up one machine: nothing comes there any more. */
 export async function giveUpNode(db: Db, nodeId: string): Promise<void> {

@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
-import type { ExpressionBuilder } from 'kysely';
+import type { Expression, ExpressionBuilder } from 'kysely';
 import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
+import { prepared } from '../../database/prepared.ts';
 import type { Tables } from '../../database/schema.ts';
 
 /** An api process: its ID is new at each start, its name the same at every start in the same place. */
@@ -17,12 +18,15 @@ export async function enterReplica(db: Db, { replicaId, name }: ReplicaRow, unti
 
 /** Says that a replica is alive until `untilUs`, also where it was given up meanwhile. */
 export async function keepReplica(db: Db, { replicaId, name }: ReplicaRow, untilUs: number): Promise<void> {
-  await db
-    .insertInto('replicas')
-    .values({ replica_id: replicaId, name, until_us: untilUs })
-    .onConflict(conflict => conflict.column('replica_id').doUpdateSet({ until_us: untilUs }))
-    .execute();
+  await keep(db, { replicaId, name, untilUs });
 }
+
+const keep = prepared<ReplicaRow & { untilUs: number }>((db, parameter) =>
+  db
+    .insertInto('replicas')
+    .values({ replica_id: parameter('replicaId'), name: parameter('name'), until_us: parameter('untilUs') })
+    .onConflict(conflict => conflict.column('replica_id').doUpdateSet({ until_us: parameter('untilUs') })),
+);
 
 /** Removes a replica: what it worked on is anybody's from here on. */
 export async function leaveReplica(db: Db, replicaId: string): Promise<void> {
@@ -31,8 +35,12 @@ export async function leaveReplica(db: Db, replicaId: string): Promise<void> {
 
 /** Forgets replicas that have been over since `beforeUs`. */
 export async function pruneReplicas(db: Db, beforeUs: number): Promise<void> {
-  await db.deleteFrom('replicas').where('until_us', '<', beforeUs).execute();
+  await prune(db, { beforeUs });
 }
+
+const prune = prepared<{ beforeUs: number }>((db, parameter) =>
+  db.deleteFrom('replicas').where('until_us', '<', parameter('beforeUs')),
+);
 
 /**
  * Of a row with a `replica_id`: nobody else works on it, because no other replica is named there or that one is over by
@@ -41,7 +49,7 @@ export async function pruneReplicas(db: Db, beforeUs: number): Promise<void> {
 export function isNobodyElses<Table extends 'sandboxes' | 'builds' | 'blobs' | 'volumes'>(
   expressions: ExpressionBuilder<Tables, Table>,
   table: Table,
-  { ownId, nowUs }: { ownId: string; nowUs: number },
+  { ownId, nowUs }: { ownId: string | Expression<string>; nowUs: number | Expression<number> },
 ) {
   const owner = sql.ref<string | null>(`${table}.replica_id`);
   const alive = expressions

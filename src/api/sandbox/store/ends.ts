@@ -1,5 +1,6 @@
 import type { ComingEnd } from '../../../protocol/cluster.ts';
 import type { Db } from '../../database/db.ts';
+import { prepared } from '../../database/prepared.ts';
 
 /** Ends of all machines that are read at a time, the earliest first. */
 const endsMax = 50_000;
@@ -9,25 +10,28 @@ export async function comingEnds(
   db: Db,
   { nowUs, untilUs }: { nowUs: number; untilUs: number },
 ): Promise<Map<string, ComingEnd[]>> {
-  const rows = await db
-    .selectFrom('sandboxes')
-    .select(['node_id', 'sandbox_id', 'execution_id', 'end_at_us', 'auto_pause', 'auto_pause_memory'])
-    .where('state', '=', 'running')
-    .where('end_at_us', '<=', untilUs)
-    .orderBy('end_at_us')
-    .limit(endsMax)
-    .execute();
-  const ofNode = Map.groupBy(rows, row => row.node_id);
+  const ofNode = Map.groupBy(await endsBy(db, { untilUs }), row => row.node_id);
   return new Map([...ofNode].map(([nodeId, ends]) => [nodeId, ends.map(row => endOf(row, nowUs))]));
 }
 
 type Row = {
+  node_id: string;
   sandbox_id: string;
   execution_id: string;
   end_at_us: number;
   auto_pause: number;
   auto_pause_memory: number;
 };
+
+const endsBy = prepared<{ untilUs: number }, Row>((db, parameter) =>
+  db
+    .selectFrom('sandboxes')
+    .select(['node_id', 'sandbox_id', 'execution_id', 'end_at_us', 'auto_pause', 'auto_pause_memory'])
+    .where('state', '=', 'running')
+    .where('end_at_us', '<=', parameter('untilUs'))
+    .orderBy('end_at_us')
+    .limit(endsMax),
+);
 
 function endOf(row: Row, nowUs: number): ComingEnd {
   return {

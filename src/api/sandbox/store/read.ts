@@ -23,35 +23,45 @@ const ofTeam = prepared<{ sandboxId: string; teamId: string }, Selectable<Tables
 
 /** The sandbox with this ID, for what acts on nobody's behalf. */
 export async function findSandboxOfAnyTeam(db: Db, sandboxId: string): Promise<SandboxRecord | null> {
-  const row = await db.selectFrom('sandboxes').selectAll().where('sandbox_id', '=', sandboxId).executeTakeFirst();
+  const [row] = await byId(db, { sandboxIds: [sandboxId] });
   return row ? sandboxOfRow(row) : null;
 }
 
 /** The sandbox of an execution, or null when that is no more or was replaced by another. */
 export async function findExecution(
   db: Db,
-  target: { sandboxId: string; executionId: string },
+  { sandboxId, executionId }: { sandboxId: string; executionId: string },
 ): Promise<SandboxRecord | null> {
-  const row = await db
-    .selectFrom('sandboxes')
-    .selectAll()
-    .where('sandbox_id', '=', target.sandboxId)
-    .where('execution_id', '=', target.executionId)
-    .executeTakeFirst();
+  const [row] = await ofExecution(db, { sandboxId, executionId });
   return row ? sandboxOfRow(row) : null;
 }
 
+const ofExecution = prepared<{ sandboxId: string; executionId: string }, Selectable<Tables['sandboxes']>>(
+  (db, parameter) =>
+    db
+      .selectFrom('sandboxes')
+      .select(sandboxColumnNames)
+      .where('sandbox_id', '=', parameter('sandboxId'))
+      .where('execution_id', '=', parameter('executionId')),
+);
+
 /** Every sandbox in one of `states`, of all teams. For the reconcilers. */
 export async function sandboxesIn(db: Db, states: readonly SandboxState[]): Promise<SandboxFacts[]> {
-  const rows = await db.selectFrom('sandboxes').select(factColumnNames).where('state', 'in', states).execute();
-  return rows.map(factsOfRow);
+  return (await inStates(db, {}, states)).map(factsOfRow);
 }
+
+type FactsRow = Pick<Selectable<Tables['sandboxes']>, (typeof factColumnNames)[number]>;
+
+const inStates = prepared<object, FactsRow, SandboxState>((db, _parameter, states) =>
+  db.selectFrom('sandboxes').select(factColumnNames).where('state', 'in', states),
+);
 
 /** The IDs of all sandboxes, in whatever state. */
 export async function allSandboxIds(db: Db): Promise<string[]> {
-  const rows = await db.selectFrom('sandboxes').select('sandbox_id').execute();
-  return rows.map(row => row.sandbox_id);
+  return (await allIds(db, {})).map(row => row.sandbox_id);
 }
+
+const allIds = prepared<object, { sandbox_id: string }>(db => db.selectFrom('sandboxes').select('sandbox_id'));
 
 /**
  * Sandboxes in one of `states` whose network has header rules, or might: of a team, or of all where they have identity
@@ -73,14 +83,16 @@ export async function sandboxesWithRules(
 
 /** The sandboxes of a machine in one of `states`, and those that go there, of all teams: by indexes. */
 export async function sandboxesOn(db: Db, nodeId: string, states: readonly SandboxState[]): Promise<SandboxFacts[]> {
-  const rows = await db
+  return (await onNode(db, { nodeId }, states)).map(factsOfRow);
+}
+
+const onNode = prepared<{ nodeId: string }, FactsRow, SandboxState>((db, parameter, states) =>
+  db
     .selectFrom('sandboxes')
     .select(factColumnNames)
     .where('state', 'in', states)
-    .where(({ or, eb }) => or([eb('node_id', '=', nodeId), eb('next_node_id', '=', nodeId)]))
-    .execute();
-  return rows.map(factsOfRow);
-}
+    .where(({ or, eb }) => or([eb('node_id', '=', parameter('nodeId')), eb('next_node_id', '=', parameter('nodeId'))])),
+);
 
 /** Those of some sandboxes that are on another machine than this. */
 export async function sandboxesElsewhere(db: Db, sandboxIds: readonly string[], nodeId: string): Promise<Set<string>> {
@@ -98,21 +110,12 @@ export const sandboxesAtOnce = 100;
 
 /** Those of some sandboxes that there are, in whatever state; to be asked for `sandboxesAtOnce`. */
 export async function sandboxesById(db: Db, sandboxIds: ReadonlySet<string>): Promise<SandboxRecord[]> {
-  const [first = ''] = sandboxIds;
-  // Most often one alone has changed.
-  const rows =
-    sandboxIds.size === 1
-      ? await byId(db, { sandboxId: first })
-      : await db
-          .selectFrom('sandboxes')
-          .selectAll()
-          .where('sandbox_id', 'in', [...sandboxIds])
-          .execute();
-  return rows.map(sandboxOfRow);
+  if (sandboxIds.size === 0) return [];
+  return (await byId(db, { sandboxIds: [...sandboxIds] })).map(sandboxOfRow);
 }
 
-const byId = prepared<{ sandboxId: string }, Selectable<Tables['sandboxes']>>((db, parameter) =>
-  db.selectFrom('sandboxes').select(sandboxColumnNames).where('sandbox_id', '=', parameter('sandboxId')),
+const byId = prepared<{ sandboxIds: readonly string[] }, Selectable<Tables['sandboxes']>>((db, parameter) =>
+  db.selectFrom('sandboxes').select(sandboxColumnNames).where('sandbox_id', 'in', parameter.each('sandboxIds')),
 );
 
 /** Sandboxes in one of `states` on which no other process works that is alive at `nowUs`. */
@@ -121,14 +124,16 @@ export async function sandboxesLeftIn(
   states: readonly SandboxState[],
   replica: { ownId: string; nowUs: number },
 ): Promise<SandboxFacts[]> {
-  const rows = await db
+  return (await leftIn(db, replica, states)).map(factsOfRow);
+}
+
+const leftIn = prepared<{ ownId: string; nowUs: number }, FactsRow, SandboxState>((db, parameter, states) =>
+  db
     .selectFrom('sandboxes')
     .select(factColumnNames)
     .where('state', 'in', states)
-    .where(expressions => isNobodyElses(expressions, 'sandboxes', replica))
-    .execute();
-  return rows.map(factsOfRow);
-}
+    .where(where => isNobodyElses(where, 'sandboxes', { ownId: parameter('ownId'), nowUs: parameter('nowUs') })),
+);
 
 /**
  * Takes over the work on a sandbox that is still as it was read. Null when it has moved on, or another process was
@@ -163,8 +168,6 @@ export async function sandboxesDue(
   const rows = await due(db, { nowUs, autoPause: then === 'pause' ? 1 : 0, limit });
   return rows.map(factsOfRow);
 }
-
-type FactsRow = Pick<Selectable<Tables['sandboxes']>, (typeof factColumnNames)[number]>;
 
 const due = prepared<{ nowUs: number; autoPause: 0 | 1; limit: number }, FactsRow>((db, parameter) =>
   db

@@ -1,13 +1,20 @@
 import type { DeliveryState } from '../../../protocol/api/webhook.ts';
+import type { Selectable } from 'kysely';
 import type { Db } from '../../database/db.ts';
-import { webhookOfRow } from './webhooks.ts';
+import { prepared } from '../../database/prepared.ts';
+import type { WebhookTable } from '../../database/schema.ts';
+import { webhookColumns, webhookOfRow } from './webhooks.ts';
 import type { DeliveryRecord, DeliveryRef, WebhookRecord } from '../record.ts';
 
 /** The enabled webhooks that have something to be sent now. */
 export async function webhooksDue(db: Db, nowUs: number): Promise<WebhookRecord[]> {
-  const rows = await db
+  return (await due(db, { nowUs })).map(webhookOfRow);
+}
+
+const due = prepared<{ nowUs: number }, Selectable<WebhookTable>>((db, parameter) =>
+  db
     .selectFrom('webhooks')
-    .selectAll()
+    .select(webhookColumns)
     .where('enabled', '=', 1)
     .where(({ exists, selectFrom }) =>
       exists(
@@ -15,12 +22,10 @@ export async function webhooksDue(db: Db, nowUs: number): Promise<WebhookRecord[
           .select('sequence')
           .whereRef('webhook_deliveries.webhook_id', '=', 'webhooks.webhook_id')
           .where('state', '=', 'pending')
-          .where('due_at_us', '<=', nowUs),
+          .where('due_at_us', '<=', parameter('nowUs')),
       ),
-    )
-    .execute();
-  return rows.map(webhookOfRow);
-}
+    ),
+);
 
 /** Due deliveries of a webhook that are searched for those whose turn it is. */
 const dueLookedAtMax = 1000;

@@ -81,6 +81,12 @@ export async function deleteWebhook(db: Db, webhookId: string): Promise<boolean>
   return numDeletedRows > 0n;
 }
 
+/** The columns of `webhooks`, for queries that are kept. */
+export const webhookColumns = [
+  ...(['webhook_id', 'team_id', 'name', 'url', 'enabled', 'types_text'] as const),
+  ...(['sealed_secret', 'failing', 'created_at_us', 'updated_at_us'] as const),
+];
+
 /** The record of a row. */
 export function webhookOfRow(row: Selectable<WebhookTable>): WebhookRecord {
   return {
