@@ -809,6 +809,8 @@ class OrphanVolume(TypedDict):
 class Orphans(TypedDict):
     sandboxes: List[OrphanSandbox]
     volumes: List[OrphanVolume]
+    # The nodes that did not answer, and may keep more; absent where all have
+    unansweredNodeIDs: NotRequired[List[str]]
 
 
 class ProviderSignIn(TypedDict):

@@ -761,6 +761,8 @@ export interface Schemas {
   Orphans: {
     sandboxes: Array<Schemas['OrphanSandbox']>;
     volumes: Array<Schemas['OrphanVolume']>;
+    /** The nodes that did not answer, and may keep more; absent where all have */
+    unansweredNodeIDs?: Array<string> | undefined;
   };
   ProviderSignIn: {
     /** SHA-256, hex, of a secret that the page keeps */

@@ -7,6 +7,7 @@ import { confirm, momentText, show } from '../terminal/table.ts';
 type Orphans = {
   sandboxes: { sandboxID: string; setAsideAt: string; reason: string }[];
   volumes: { volumeID: string; createdAt: string }[];
+  unansweredNodeIDs?: string[];
 };
 
 /**
@@ -40,6 +41,8 @@ function sandboxCommands(request: PlatformRequest): Command[] {
           ]),
         ];
         show(terminal, values.json, orphans, [['KIND', 'ID', 'SINCE', 'WHY'], ...rows]);
+        if (orphans.unansweredNodeIDs)
+          terminal.err(`There may be more on nodes that did not answer: ${orphans.unansweredNodeIDs.join(', ')}\n`);
         return 0;
       },
     },

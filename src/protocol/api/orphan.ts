@@ -26,7 +26,15 @@ const OrphanVolume = Type.Object(
 
 /** Everything that was set aside and waits for an operator. */
 export const Orphans = Type.Object(
-  { sandboxes: Type.Array(OrphanSandbox), volumes: Type.Array(OrphanVolume) },
+  {
+    sandboxes: Type.Array(OrphanSandbox),
+    volumes: Type.Array(OrphanVolume),
+    unansweredNodeIDs: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'The nodes that did not answer, and may keep more; absent where all have',
+      }),
+    ),
+  },
   { $id: 'Orphans' },
 );
 /** Sandboxes and volumes that the database does not know. */

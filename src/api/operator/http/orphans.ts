@@ -30,7 +30,7 @@ export const listOrphansRoute = route({
   auth: 'admin',
   responses: { 200: { description: 'Sandboxes that are set aside, and volumes', schema: Orphans } },
   async handle(deps: OrphanDeps) {
-    const { sandboxes, volumes } = await listOrphans(deps);
+    const { sandboxes, volumes, unanswered } = await listOrphans(deps);
     return {
       status: 200,
       body: {
@@ -46,6 +46,7 @@ export const listOrphansRoute = route({
           nodeID: nodeId,
           createdAt: formatTime(Math.round(createdAtMs) * microsPerMs),
         })),
+        ...(unanswered.length > 0 && { unansweredNodeIDs: unanswered }),
       },
     };
   },

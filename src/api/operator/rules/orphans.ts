@@ -1,7 +1,8 @@
+import { forEachParallel } from '../../../base/concurrency/parallel.ts';
 import { AtollError } from '../../../base/error.ts';
 import { agentVersion } from '../../../protocol/agent.ts';
 import { defaultTimeoutSeconds } from '../../../protocol/api/sandbox.ts';
-import type { SetAsideSandbox } from '../../../protocol/node.ts';
+import type { NodeProtocol, SetAsideSandbox } from '../../../protocol/node.ts';
 import { settleInstallation } from '../../database/installation.ts';
 import { putPausedSandbox } from '../../sandbox/store/adopt.ts';
 import { forgetVolumeRemoval, volumeRemovalsOn } from '../../volume/store/removals.ts';
@@ -35,19 +36,43 @@ type OrphanVolume = NodeVolume & { nodeId: string };
 /** Sandboxes and volumes that the database does not know. */
 type Orphans = { sandboxes: (SetAsideSandbox & { nodeId: string })[]; volumes: OrphanVolume[] };
 
-/** What nodes keep that the store does not know: it stays until an operator takes or removes it. */
-export async function listOrphans({ clock, db, nodes }: OrphanDeps): Promise<Orphans> {
-  const orphans: Orphans = { sandboxes: [], volumes: [] };
-  for (const { nodeId, protocol } of nodes.list()) {
-    for (const sandbox of await protocol.listSetAside()) orphans.sandboxes.push({ ...sandbox, nodeId });
-    const present = await protocol.volumes.list();
-    const [known, removals] = await Promise.all([volumesOnNode(db, nodeId), volumeRemovalsOn(db, nodeId)]);
-    const accounted = new Set([...known, ...removals.map(({ volumeId }) => volumeId)]);
-    const oldestMs = (clock() - youngSeconds * microsPerSecond) / 1000;
-    for (const volume of present)
-      if (!accounted.has(volume.volumeId) && volume.createdAtMs < oldestMs) orphans.volumes.push({ ...volume, nodeId });
-  }
-  return orphans;
+/** Machines that are asked at a time: a connection to the database each. */
+const nodesAtOnce = 32;
+
+/**
+ * What nodes keep that the store does not know: it stays until an operator takes or removes it. `unanswered`: the nodes
+ * that may keep more of it.
+ */
+export async function listOrphans(deps: OrphanDeps): Promise<Orphans & { unanswered: string[] }> {
+  const listed = deps.nodes.list();
+  const found = new Map<string, Orphans>();
+  await forEachParallel(listed, nodesAtOnce, async ({ nodeId, protocol }) => {
+    const kept = await keptOn(protocol).catch(() => null);
+    if (!kept) return;
+    const sandboxes = kept.setAside.map(sandbox => ({ ...sandbox, nodeId }));
+    found.set(nodeId, { sandboxes, volumes: await unknownOf(deps, nodeId, kept.volumes) });
+  });
+  const inOrder = listed.flatMap(({ nodeId }) => found.get(nodeId) ?? []);
+  const silent = [...listed.filter(({ nodeId }) => !found.has(nodeId)), ...(deps.nodes.away?.() ?? [])];
+  return {
+    sandboxes: inOrder.flatMap(({ sandboxes }) => sandboxes),
+    volumes: inOrder.flatMap(({ volumes }) => volumes),
+    unanswered: silent.map(({ nodeId }) => nodeId).toSorted(),
+  };
+}
+
+async function keptOn(protocol: NodeProtocol): Promise<{ setAside: SetAsideSandbox[]; volumes: NodeVolume[] }> {
+  return { setAside: await protocol.listSetAside(), volumes: await protocol.volumes.list() };
+}
+
+/** Read after what the machine has: a row that is written meanwhile is there. */
+async function unknownOf({ clock, db }: OrphanDeps, nodeId: string, present: NodeVolume[]): Promise<OrphanVolume[]> {
+  const [known, removals] = await Promise.all([volumesOnNode(db, nodeId), volumeRemovalsOn(db, nodeId)]);
+  const accounted = new Set([...known, ...removals.map(({ volumeId }) => volumeId)]);
+  const oldestMs = (clock() - youngSeconds * microsPerSecond) / 1000;
+  return present
+    .filter(({ volumeId, createdAtMs }) => !accounted.has(volumeId) && createdAtMs < oldestMs)
+    .map(volume => ({ ...volume, nodeId }));
 }
 
 /**
@@ -152,13 +177,20 @@ export async function discardSandbox(deps: OrphanDeps, sandboxId: string): Promi
 }
 
 async function orphanSandbox(deps: OrphanDeps, sandboxId: string): Promise<Orphans['sandboxes'][number]> {
-  const found = (await listOrphans(deps)).sandboxes.find(orphan => orphan.sandboxId === sandboxId);
-  if (!found)
-    throw new AtollError(
-      'not_found',
-      `Sandbox "${sandboxId}" is not set aside; \`atoll sandbox orphans\` lists those that are`,
-    );
-  return found;
+  const { sandboxes, unanswered } = await listOrphans(deps);
+  const found = sandboxes.find(orphan => orphan.sandboxId === sandboxId);
+  if (found) return found;
+  requireAnswers(unanswered);
+  throw new AtollError(
+    'not_found',
+    `Sandbox "${sandboxId}" is not set aside; \`atoll sandbox orphans\` lists those that are`,
+  );
+}
+
+/** Throws `unavailable` where what was not found may be on a machine that did not answer. */
+function requireAnswers(unanswered: readonly string[]): void {
+  if (unanswered.length > 0)
+    throw new AtollError('unavailable', `It may be on a node that does not answer: ${unanswered.join(', ')}`);
 }
 
 /**
@@ -198,13 +230,14 @@ export async function discardVolume(deps: OrphanDeps, volumeId: string): Promise
 }
 
 async function orphanVolume(deps: OrphanDeps, volumeId: string): Promise<OrphanVolume> {
-  const found = (await listOrphans(deps)).volumes.find(orphan => orphan.volumeId === volumeId);
-  if (!found)
-    throw new AtollError(
-      'not_found',
-      `Volume "${volumeId}" is not one that the store does not know; \`atoll sandbox orphans\` lists those`,
-    );
-  return found;
+  const { volumes, unanswered } = await listOrphans(deps);
+  const found = volumes.find(orphan => orphan.volumeId === volumeId);
+  if (found) return found;
+  requireAnswers(unanswered);
+  throw new AtollError(
+    'not_found',
+    `Volume "${volumeId}" is not one that the store does not know; \`atoll sandbox orphans\` lists those`,
+  );
 }
 
 /** Layers and memory that nothing needs may be deleted again, after a database was taken that did not know them. */

@@ -15,8 +15,13 @@ export function Leftovers() {
   return (
     <Page title="Left over" about="What nodes keep that the database does not know">
       <Loaded of={orphans}>
-        {({ sandboxes, volumes }) => (
+        {({ sandboxes, volumes, unansweredNodeIDs }) => (
           <>
+            {unansweredNodeIDs && (
+              <div className="note warn" role="status">
+                There may be more on nodes that did not answer: {unansweredNodeIDs.join(', ')}
+              </div>
+            )}
             <Card title="Sandboxes">
               <SandboxesLeft sandboxes={sandboxes} />
             </Card>
