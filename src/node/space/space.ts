@@ -1,11 +1,12 @@
+import { setImmediate } from 'node:timers/promises';
 import { messageOf } from '../../base/error.ts';
 import { freeBytesOf, requireRoom } from '../../base/disk-room.ts';
 import type { Log } from '../../base/telemetry/log.ts';
 import type { SpaceUsage } from '../../protocol/node-usage.ts';
 import { createBallast } from './ballast.ts';
-import { setRoom } from './hold.ts';
+import { DiskRooms } from './hold.ts';
 import { Reservations, type Room } from './reservations.ts';
-import { mountedDisks, owedBytes, type MountedDisk } from './mounted-disks.ts';
+import { fillOf, mountedDisks, owedBytes, type DiskFill, type MountedDisk } from './mounted-disks.ts';
 
 /** Between two looks at the disk; sooner where it is nearly full. */
 const lookMs = { far: 1_000, near: 200 } as const;
@@ -14,6 +15,8 @@ const holdShare = 1 / 2;
 const releaseShare = 3 / 4;
 /** One disk alone can't take the host's below this share between two looks, however fast it writes. */
 const floorShare = 1 / 4;
+/** So many disks are looked at in a row, before others have their turn in this thread. */
+const disksInARow = 64;
 /** From this multiple of the reserve on, a look a second is enough. */
 const nearFactor = 4;
 
@@ -59,6 +62,7 @@ export function watchSpace(options: SpaceOptions): Space {
   const root = `/proc/${mountsPid}/root`;
   const ballast = createBallast(dataDir);
   const failed = new FailedDisks(options.onFailed);
+  const rooms = new DiskRooms();
   let owed = 0;
   let held = false;
   let low = new AbortController();
@@ -74,22 +78,22 @@ export function watchSpace(options: SpaceOptions): Space {
   const look = async () => {
     ballast.follow(freeBytesOf(dataDir));
     const disks = mountedDisks(mountsPid, mounts);
-    const owedBy = new Map<MountedDisk, number>();
-    // One that can't be looked at keeps nobody from looking at the others.
+    const known: { disk: MountedDisk; fill: DiskFill; owedBytes: number }[] = [];
     const imageOf = options.images();
-    for (const disk of disks) {
+    await each(disks, logged, disk => {
+      const fill = fillOf(disk, root);
       const image = imageOf(disk.point);
-      if (image !== undefined) owedBy.set(disk, await owedBytes(disk, root, image).catch(error => (logged(error), 0)));
-    }
-    owed = [...owedBy.values()].reduce((sum, bytes) => sum + Math.max(0, bytes), 0);
+      if (fill) known.push({ disk, fill, owedBytes: image === undefined ? 0 : owedBytes(fill, image) });
+    });
+    owed = known.reduce((sum, disk) => sum + Math.max(0, disk.owedBytes), 0);
     failed.follow(disks);
     const left = untaken();
     const next = held ? left < reserveBytes * releaseShare : left < reserveBytes * holdShare;
     // All each time: a disk may have been mounted since, and another run of the platform may have held it.
     const room = Math.max(1, left - reserveBytes * floorShare);
-    for (const disk of disks)
-      if (!disk.failed)
-        await setRoom(disk, root, next ? 0 : room + Math.max(0, -(owedBy.get(disk) ?? 0))).catch(logged);
+    await each(known, logged, ({ disk, fill, owedBytes }) => {
+      if (!disk.failed) rooms.set(disk, fill, next ? 0 : room + Math.max(0, -owedBytes));
+    });
     if (next !== held) change(next, left);
   };
   const change = (next: boolean, left: number) => {
@@ -126,6 +130,18 @@ export function watchSpace(options: SpaceOptions): Space {
       await ended;
     },
   };
+}
+
+/** Does it for one after the other: one for which it fails keeps nobody from looking at the others. */
+async function each<T>(disks: T[], onError: (error: unknown) => void, work: (disk: T) => void): Promise<void> {
+  for (const [index, disk] of disks.entries()) {
+    if (index % disksInARow === disksInARow - 1) await setImmediate();
+    try {
+      work(disk);
+    } catch (error) {
+      onError(error);
+    }
+  }
 }
 
 function logHeld(
