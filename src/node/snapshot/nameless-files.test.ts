@@ -4,6 +4,9 @@ import { join } from 'node:path';
 import { expect, test } from 'bun:test';
 import { namelessBytes } from './nameless-files.ts';
 
+/** What they take, where all files are looked at. */
+const bytesOf = async (...pids: number[]) => (await namelessBytes(pids)) ?? Number.NaN;
+
 test('files that are open and have no name count once, with what they take of the disk', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-nameless-'));
   const opened: number[] = [];
@@ -13,11 +16,11 @@ test('files that are open and have no name count once, with what they take of th
     return file;
   };
   try {
-    const before = await namelessBytes([process.pid]);
+    const before = await bytesOf(process.pid);
     for (const name of ['named', 'deleted']) writeSync(open(name), Buffer.alloc(1 << 20, 1));
     open('deleted');
     unlinkSync(join(folder, 'deleted'));
-    const after = await namelessBytes([process.pid, process.pid]);
+    const after = await bytesOf(process.pid, process.pid);
     expect(after - before).toBeGreaterThanOrEqual(1 << 20);
     expect(after - before).toBeLessThan(2 << 20);
   } finally {
@@ -29,11 +32,11 @@ test('files that are open and have no name count once, with what they take of th
 test('a file without a name that is mapped only counts too', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-nameless-'));
   try {
-    const before = await namelessBytes([process.pid]);
+    const before = await bytesOf(process.pid);
     writeFileSync(join(folder, 'mapped'), Buffer.alloc(1 << 20, 1));
     const mapped = Bun.mmap(join(folder, 'mapped'));
     rmSync(folder, { recursive: true });
-    expect((await namelessBytes([process.pid])) - before).toBeGreaterThanOrEqual(1 << 20);
+    expect((await bytesOf(process.pid)) - before).toBeGreaterThanOrEqual(1 << 20);
     expect(mapped[0]).toBe(1);
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -69,4 +72,9 @@ test('other work goes on while many mappings of a file with a long name are look
 
 test('processes that have ended have none', async () => {
   expect(await namelessBytes([2 ** 30])).toBe(0);
+});
+
+test('of more files than are looked at it is not said what those without a name take', async () => {
+  expect(await namelessBytes([process.pid], { looks: 2, bytes: 1 << 20 })).toBeNull();
+  expect(await namelessBytes([process.pid], { looks: 1_000, bytes: 100 })).toBeNull();
 });

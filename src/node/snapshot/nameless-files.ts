@@ -1,45 +1,101 @@
-import { readlinkSync } from 'node:fs';
+import { closeSync, openSync, readlinkSync, readSync } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 
 /** Unit of `st_blocks`, whatever the file system's blocks are. Source: stat(2). */
 const sectorBytes = 512;
-/** Open and mapped files of a sandbox that are looked at: it may have millions, and nobody waits for that. */
-const looksMax = 100_000;
-/** What is looked at in a row, between other work. */
-const atOnce = 500;
+/**
+ * Open files of a sandbox that are looked at, with mapped ones that have no name, and bytes that are read of what says
+ * which are mapped, some 100 for each as a rule: it may have millions, and nobody waits for that.
+ */
+const most = { looks: 100_000, bytes: 16 << 20 } as const;
+/** Files that are looked at, and pieces that are read, in a row, between other work. */
+const atOnce = { looks: 500, pieces: 16 } as const;
+const pieceBytes = 64 << 10;
 
 /** How the kernel shows the path of a file that has none any more. Source: proc_pid_fd(5). */
 const deleted = ' (deleted)';
 /** Files in memory, which count as memory. */
 const inMemory = ['/memfd:', '/SYSV', '/dev/zero', '/dev/shm/'];
 
+/** What may still be looked at and read; below zero: there was more. */
+type Left = { looks: number; bytes: number };
+
 /**
  * How much of the disk files take that processes have open or mapped and that have no name: a checkpoint copies them.
- * What can't be looked at counts nothing, nor does what is behind the first `looksMax`.
+ * What can't be looked at counts nothing. Null: they have more than the `most` that is looked at.
  */
-export async function namelessBytes(pids: readonly number[]): Promise<number> {
+export async function namelessBytes(pids: readonly number[], { looks, bytes }: Left = most): Promise<number | null> {
   const taken = new Map<string, number>();
-  let looks = 0;
-  for await (const path of filesOf(pids)) {
-    looks++;
-    if (looks > looksMax) break;
-    if (looks % atOnce === 0) await new Promise(resolve => setImmediate(resolve));
-    if (!isNameless(linkOf(path))) continue;
+  const left = { looks, bytes };
+  for await (const path of namelessOf(pids, left)) {
     const found = await stat(path).catch(() => undefined); // closed meanwhile
     if (found?.isFile() && found.nlink === 0) taken.set(`${found.dev}:${found.ino}`, found.blocks * sectorBytes);
   }
+  if (left.looks < 0 || left.bytes < 0) return null;
   return [...taken.values()].reduce((sum, bytes) => sum + bytes, 0);
 }
 
-/**
- * The links to open and to mapped files. /proc/PID/maps would have the latter's whole paths, hundreds of megabytes of
- * them where the sandbox likes. Source: proc_pid_fd(5), proc_pid_map_files(5).
- */
-async function* filesOf(pids: readonly number[]): AsyncGenerator<string> {
-  for (const pid of pids)
-    for (const folder of [`/proc/${pid}/fd`, `/proc/${pid}/map_files`])
-      for (const name of await readdir(folder).catch(() => [])) yield `${folder}/${name}`;
+/** Links to files without a name. Source: proc_pid_fd(5). */
+async function* namelessOf(pids: readonly number[], left: Left): AsyncGenerator<string> {
+  for (const pid of pids) {
+    for (const name of await readdir(`/proc/${pid}/fd`).catch(() => [])) {
+      if (--left.looks < 0) return;
+      if (left.looks % atOnce.looks === 0) await giveWay();
+      if (isNameless(linkOf(`/proc/${pid}/fd/${name}`))) yield `/proc/${pid}/fd/${name}`;
+    }
+    yield* namelessMapped(pid, left);
+    if (left.looks < 0 || left.bytes < 0) return;
+  }
 }
+
+/**
+ * The same of mapped files, each once. The links of map_files take ten times as long to read as what maps says of all;
+ * of that, lines are cut into words that are about such a file alone. Source: proc_pid_maps(5), proc_pid_map_files(5).
+ */
+async function* namelessMapped(pid: number, left: Left): AsyncGenerator<string> {
+  const known = new Set<string>();
+  let rest = '';
+  for await (const piece of mapsOf(pid)) {
+    left.bytes -= piece.length;
+    if (left.bytes < 0) return;
+    const text = rest + piece;
+    const whole = text.lastIndexOf('\n') + 1;
+    for (let end = text.indexOf(`${deleted}\n`); end >= 0; end = text.indexOf(`${deleted}\n`, end + 1)) {
+      const line = text.slice(text.lastIndexOf('\n', end) + 1, end + deleted.length);
+      const [, from = '', to = '', file = '', path = ''] = /^0*(\w+)-0*(\w+) \S+ \S+ (\S+ \S+) *(.*)/.exec(line) ?? [];
+      if (!isNameless(path) || known.has(file)) continue;
+      known.add(file);
+      if (--left.looks < 0) return;
+      yield `/proc/${pid}/map_files/${from}-${to}`;
+    }
+    rest = text.slice(whole);
+  }
+}
+
+/** What says which files a process has mapped, piece by piece; nothing of one that has ended. */
+async function* mapsOf(pid: number): AsyncGenerator<string> {
+  let file: number;
+  try {
+    file = openSync(`/proc/${pid}/maps`, 'r');
+  } catch {
+    return; // it has ended
+  }
+  try {
+    const piece = Buffer.allocUnsafe(pieceBytes);
+    for (let count = 1; ; count++) {
+      const size = readSync(file, piece);
+      if (size === 0) return;
+      yield piece.toString('latin1', 0, size);
+      if (count % atOnce.pieces === 0) await giveWay();
+    }
+  } catch {
+    return; // it ends just now
+  } finally {
+    closeSync(file);
+  }
+}
+
+const giveWay = () => new Promise(resolve => setImmediate(resolve));
 
 function isNameless(path: string): boolean {
   return path.startsWith('/') && path.endsWith(deleted) && !inMemory.some(start => path.startsWith(start));

@@ -77,7 +77,10 @@ async function take(parts: DraftParts, target: DraftRef): Promise<Pick<PauseFact
   if (memoryBytes > memoryBytesMax)
     throw new AtollError('precondition', `of more than ${memoryBytesMax} bytes of memory no draft is made`);
   const disk = diskOf(parts, target);
-  using _room = space.reserve('the draft of a sandbox', (await checkpointBytes(processes)) + allocatedBytes(disk));
+  using _room = space.reserve(
+    'the draft of a sandbox',
+    (await checkpointBytes(processes, disk)) + allocatedBytes(disk),
+  );
   const folder = drafts.begin(target);
   try {
     const source = checkpointSource(processes, {

@@ -6,6 +6,7 @@ import { checkpointFailed } from '../../snapshot/criu.ts';
 import { namelessBytes } from '../../snapshot/nameless-files.ts';
 import type { RestoreHost } from '../../snapshot/restore.ts';
 import type { Processes } from '../slot/processes.ts';
+import { allocatedBytes } from '../snapshot/copy-disk.ts';
 
 /** What checkpoints the processes of sandboxes on this node, or why nothing does. */
 export type CheckpointSupport = { supported: true; host: RestoreHost } | { supported: false; reason: string };
@@ -57,7 +58,13 @@ export function explainCheckpoint(error: unknown): unknown {
   return new AtollError('precondition', error.message, { fields: error.fields, cause: error });
 }
 
-/** How much of the host's disk a checkpoint of a sandbox takes now: its memory, and files without a name. */
-export async function checkpointBytes({ driver, slot }: Pick<Processes, 'driver' | 'slot'>): Promise<number> {
-  return driver.memoryUsed(slot) + (await namelessBytes(driver.processes(slot)));
+/**
+ * How much of the host's disk a checkpoint of a sandbox takes now: its memory, and files without a name; all of its
+ * disk, where it has too many files to find these.
+ */
+export async function checkpointBytes(
+  { driver, slot }: Pick<Processes, 'driver' | 'slot'>,
+  disk: string,
+): Promise<number> {
+  return driver.memoryUsed(slot) + ((await namelessBytes(driver.processes(slot))) ?? allocatedBytes(disk));
 }

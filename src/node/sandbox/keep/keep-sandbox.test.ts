@@ -51,7 +51,11 @@ test('a pause that there is no room for leaves the sandbox running, and none tak
       return reservations.add(bytes);
     },
   };
-  const parts = { space, checkpoints: { supported: true, host: {} } } as unknown as Parameters<typeof keepSandbox>[0];
+  const parts = {
+    space,
+    records: { diskOf: () => '/nowhere' },
+    checkpoints: { supported: true, host: {} },
+  } as unknown as Parameters<typeof keepSandbox>[0];
   const driver = { memoryUsed: () => 1000, processes: () => [], capabilities: { withoutCheckpoints: 'it fails here' } };
   const source = { record: {}, processes: { slot: slotOf(0, 1), driver } } as unknown as KeepSource;
   const keep = () => keepSandbox(parts, source, { memory: true, agentUnresponsive: false });

@@ -58,7 +58,8 @@ export type KeepWhat = {
  * kept, and why), `no_space`, `internal`.
  */
 export async function keepSandbox(parts: KeepParts, source: KeepSource, what: KeepWhat): Promise<PausedRecord> {
-  const bytes = what.memory ? await checkpointBytes(source.processes) : 0;
+  const disk = parts.records.diskOf(source.record.sandboxId);
+  const bytes = what.memory ? await checkpointBytes(source.processes, disk) : 0;
   // A disk that fills up while a sandbox is paused hurts those that run.
   using _room = parts.space.reserve('what a paused sandbox keeps', bytes, diskReserveBytes);
   return await (what.memory ? keepMemory(parts, source, what) : keepFiles(parts, source));

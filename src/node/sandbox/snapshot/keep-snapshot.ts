@@ -102,7 +102,7 @@ async function snapshotBytes(source: SnapshotSource, memory: boolean): Promise<n
   const diskBytes = allocatedBytes(source.disk);
   // What was written is copied, and becomes a layer.
   const copies = memory && hasDisk(source, source.disk) ? 3 : 2;
-  return copies * diskBytes + (memory ? await checkpointBytes(source.processes) : 0);
+  return copies * diskBytes + (memory ? await checkpointBytes(source.processes, source.disk) : 0);
 }
 
 /** Whether a snapshot with memory has the disk too, of which this is an image. */

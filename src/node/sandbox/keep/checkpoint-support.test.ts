@@ -1,0 +1,25 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'bun:test';
+import { slotOf } from '../../layout.ts';
+import { allocatedBytes } from '../snapshot/copy-disk.ts';
+import { checkpointBytes } from './checkpoint-support.ts';
+
+test('a checkpoint may take all of a disk with too many files to find those without a name', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-checkpoint-'));
+  try {
+    const disk = join(folder, 'disk.img');
+    writeFileSync(disk, Buffer.alloc(1 << 20, 1));
+    const bytes = async (processes: number[]) => {
+      const driver = { memoryUsed: () => 1000, processes: () => processes };
+      const source = { slot: slotOf(0, 1), driver } as unknown as Parameters<typeof checkpointBytes>[0];
+      return checkpointBytes(source, disk);
+    };
+    expect(await bytes([])).toBe(1000);
+    // Each time with all of its open and mapped files.
+    expect(await bytes(Array.from({ length: 20_000 }, () => process.pid))).toBe(1000 + allocatedBytes(disk));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
