@@ -140,9 +140,18 @@ onEachDatabase(database => {
     const { parts } = platform.api;
     await db.updateTable('sandboxes').set({ state: 'killing', replica_id: null }).execute();
     const present = singleNode('node-1', platform.node as NodeProtocol);
-    const away = [{ nodeId: 'node-1', isConnecting: false, sinceUs: 0, info: null }];
-    await reconcileLeftovers({ ...parts, nodes: { ...present, list: () => [], away: () => away } });
+    const away = ['node-1', 'node-2'].map(nodeId => ({ nodeId, isConnecting: false, sinceUs: 0, info: null }));
+    const left = { ...parts, nodes: { ...present, list: () => [], away: () => away } };
+    await reconcileLeftovers(left);
     expect(await findSandboxOfAnyTeam(db, sandboxID)).toMatchObject({ state: 'killing', replicaId: null });
+    // Nor is one that is moved between two that are both away, or that was to go on where it was.
+    for (const nextNodeId of ['node-1', 'node-2']) {
+      const moving = { state: 'moving', next_node_id: nextNodeId, next_execution_id: newUuid() } as const;
+      await db.updateTable('sandboxes').set(moving).execute();
+      await reconcileLeftovers(left);
+      expect(await findSandboxOfAnyTeam(db, sandboxID)).toMatchObject({ state: 'moving', replicaId: null });
+    }
+    await db.updateTable('sandboxes').set({ state: 'killing', next_node_id: null, next_execution_id: null }).execute();
     expect(platform.node.executions()).toHaveLength(1);
     await reconcileLeftovers({ ...parts, nodes: present });
     expect(await findSandboxOfAnyTeam(db, sandboxID)).toBeNull();

@@ -26,7 +26,7 @@ export async function reconcileLeftovers(deps: LeftoversDeps): Promise<void> {
   const left = await sandboxesLeftIn(deps.db, ['starting', 'killing', 'moving', ...unsettledStates], replica);
   // Each try writes the row, of which every process is told: none while there is nobody to ask.
   const away = new Set(deps.nodes.away?.().map(({ nodeId }) => nodeId));
-  const isAway = ({ nodeId, nextNodeId }: SandboxFacts) => away.has(nodeId) && nextNodeId === null;
+  const isAway = ({ nodeId, nextNodeId }: SandboxFacts) => away.has(nodeId) && away.has(nextNodeId ?? nodeId);
   const idle = left.filter(sandbox => !deps.busy.has(sandbox.executionId) && !isAway(sandbox));
   await forEachParallel(idle, endsAtOnce, sandbox => finish(deps, sandbox));
 }
