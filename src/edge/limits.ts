@@ -135,17 +135,25 @@ const teamPart = 1 / 2;
 const localPart = 1 / 8;
 
 /**
- * The default limits, made smaller where `descriptors` (how many files the edge may hold open) are too few for them: so
- * that no client and no sandbox can take the last one, and always some are left for the API and for operators.
+ * Descriptors that a connection into a sandbox takes: of one that another machine carries, this process has both ends
+ * of the local socket that stands for it.
  */
-export function limitsWithin(descriptors: number): EdgeLimits {
+const connectionDescriptors = { direct: 1, carried: 2 } as const;
+
+/**
+ * The default limits, made smaller where `descriptors` (how many files the edge may hold open) are too few for them: so
+ * that no client and no sandbox can take the last one, and always some are left for the API and for operators. `way`:
+ * how connections come into sandboxes.
+ */
+export function limitsWithin(descriptors: number, way: keyof typeof connectionDescriptors = 'direct'): EdgeLimits {
   const part = (whole: number, share: number, most: number) => Math.max(1, Math.min(most, Math.floor(whole * share)));
   const most = defaultLimits;
   const clientConnectionsMax = part(descriptors, descriptorParts.clients, most.clientConnectionsMax);
   const apiRequestsMax = part(descriptors, descriptorParts.apiRequests, most.apiRequestsMax);
-  const sandboxRequestsMax = part(descriptors, descriptorParts.sandboxRequests, most.sandboxRequestsMax);
+  const intoSandboxes = descriptors / connectionDescriptors[way];
+  const sandboxRequestsMax = part(intoSandboxes, descriptorParts.sandboxRequests, most.sandboxRequestsMax);
   const requestsPerTeamMax = part(sandboxRequestsMax, teamPart, most.requestsPerTeamMax);
-  const idleSandboxUpstreamsMax = part(descriptors, descriptorParts.idleUpstreams, most.idleSandboxUpstreamsMax);
+  const idleSandboxUpstreamsMax = part(intoSandboxes, descriptorParts.idleUpstreams, most.idleSandboxUpstreamsMax);
   return {
     ...most,
     clientConnectionsMax,

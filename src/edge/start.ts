@@ -109,7 +109,8 @@ export function startEdge(options: EdgeOptions): Edge {
 
 function partsOf(options: EdgeOptions): { taking: Taking; ways: ApiWay & SandboxWay } {
   const { log } = options;
-  const limits = { ...limitsWithin(options.descriptorsMax ?? Number.POSITIVE_INFINITY), ...options.limits };
+  const { descriptorsMax = Number.POSITIVE_INFINITY, farEnds } = options;
+  const limits = { ...limitsWithin(descriptorsMax, farEnds ? 'carried' : 'direct'), ...options.limits };
   const trustForwardedHeaders = options.trustForwardedHeaders ?? false;
   const clock = { nowMs: performance.now() };
   const context: ConnectionContext = {
@@ -129,7 +130,7 @@ function partsOf(options: EdgeOptions): { taking: Taking; ways: ApiWay & Sandbox
     clock,
     directory: options.directory,
     dial: options.dial,
-    farEnds: options.farEnds,
+    farEnds,
     apiSocketPath: options.apiSocketPath,
     apiPool: new UpstreamPool(poolBounds(limits, true, new Share('everybody', limits.idleUpstreamsPerPortMax, null))),
     upstreamHandlers: upstreamHandlers(log),

@@ -7,7 +7,7 @@ import { startEdge } from '../../edge/start.ts';
 import { runPart } from '../../supervisor/inside.ts';
 import { directoryAt } from '../../wire/directory-service.ts';
 import { nodeAt } from '../../wire/node-service.ts';
-import { openFilesMax } from '../settings/descriptors.ts';
+import { openFilesMax, openFilesWanted } from '../settings/descriptors.ts';
 import type { EdgeAbout } from './about.ts';
 import { clusterDial, ownDial } from './cluster-dial.ts';
 import { socketsIn } from './sockets.ts';
@@ -56,7 +56,7 @@ runPart<EdgeSettings, EdgeUpdate>(
       dial,
       ...(farEnds && { farEnds }),
       trustForwardedHeaders: trustForwarded,
-      descriptorsMax: openFilesMax(),
+      descriptorsMax: openFilesMax(openFilesWanted[isControl ? 'carried' : 'direct']),
       ...(tls && { tls: { hostname: host, port: tls.port, certificate } }),
       log,
     });

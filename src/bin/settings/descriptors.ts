@@ -5,19 +5,20 @@ import { readFileSync } from 'node:fs';
 const openFilesResource = 7;
 /**
  * Open files that the platform asks for where the system gives fewer; with so many, no limit of the edge has to shrink.
+ * A connection into a sandbox that another machine carries takes two.
  */
-const openFilesWanted = 65_536;
+export const openFilesWanted = { direct: 65_536, carried: 131_072 } as const;
 
 /**
  * Open files that this process may hold, after it got as many as the system allows: the runtime raises the soft limit
  * at its start, and root with CAP_SYS_RESOURCE may raise the hard one.
  */
-export function openFilesMax(): number {
+export function openFilesMax(wanted: number): number {
   const before = limitNow();
-  if (before >= openFilesWanted) return before;
+  if (before >= wanted) return before;
   const libc = dlopen('libc.so.6', { setrlimit: { args: [FFIType.i32, FFIType.ptr], returns: FFIType.i32 } });
   try {
-    libc.symbols.setrlimit(openFilesResource, BigUint64Array.of(BigInt(openFilesWanted), BigInt(openFilesWanted)));
+    libc.symbols.setrlimit(openFilesResource, BigUint64Array.of(BigInt(wanted), BigInt(wanted)));
   } finally {
     libc.close();
   }

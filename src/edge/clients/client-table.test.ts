@@ -91,13 +91,15 @@ test('what leaves twice leaves once, and nobody is remembered who has nothing op
   expect(table.size).toBe(8);
 });
 
-test('the limits fit the descriptors that there are', () => {
+test.each([
+  ['there are', 'direct', 1],
+  ['there are where another machine carries a connection, which takes two', 'carried', 2],
+] as const)('the limits fit the descriptors that %s', (_, way, each) => {
   for (const descriptors of [64, 1024, 10_000, 1_000_000]) {
     const { clientConnectionsMax, sandboxRequestsMax, apiRequestsMax, idleSandboxUpstreamsMax, ...parts } =
-      limitsWithin(descriptors);
-    expect(clientConnectionsMax + sandboxRequestsMax + apiRequestsMax + idleSandboxUpstreamsMax).toBeLessThanOrEqual(
-      descriptors,
-    );
+      limitsWithin(descriptors, way);
+    const intoSandboxes = sandboxRequestsMax + idleSandboxUpstreamsMax;
+    expect(clientConnectionsMax + apiRequestsMax + each * intoSandboxes).toBeLessThanOrEqual(descriptors);
     expect(clientConnectionsMax).toBeGreaterThan(sandboxRequestsMax);
     expect(parts.requestsPerTeamMax).toBeLessThanOrEqual(sandboxRequestsMax / 2);
     expect(parts.localApiRequestsReserved).toBeGreaterThan(0);

@@ -5,7 +5,10 @@ import type { FarEnds } from './far-ends.ts';
 import { type ByteSocket, StreamChannel } from '../stream-channel.ts';
 import { creditFrame, creditOf, frameKinds, tlsFrame, type TlsFrame, TlsFrameReader } from './tls-frame.ts';
 
-/** Connections that one TLS connection carries at most, each with a descriptor on both sides. */
+/**
+ * Connections that one TLS connection carries at most, each with a descriptor on the side that sends it, and two on the
+ * one that gets a local socket in its place.
+ */
 const carriedMax = 10_000;
 
 /** How often each side says that it is there, and after how many such times without a byte it counts as gone. */
