@@ -10,6 +10,7 @@ const noSignal = 0x4000; // MSG_NOSIGNAL
 const socketLevel = 1; // SOL_SOCKET
 const passDescriptors = 1; // SCM_RIGHTS
 const controlHeadBytes = 16; // of struct cmsghdr
+const monotonicClock = 1; // CLOCK_MONOTONIC
 /** XATTR_LIST_MAX and XATTR_SIZE_MAX of Linux, bytes. */
 const attributeBytesMax = 64 << 10;
 
@@ -44,6 +45,8 @@ export type Native = {
   /** Watches what is at `path` for the events in `mask`. Answers the watch descriptor, or -1. */
   addWatch(inotify: number, path: Uint8Array, mask: number): number;
   removeWatch(inotify: number, watch: number): void;
+  /** Milliseconds by a clock that nobody can set, and that goes on from one process to the next (CLOCK_MONOTONIC). */
+  clockMs(): number;
 };
 
 /**
@@ -107,6 +110,11 @@ export function openNative(): Native {
     inotify: () => symbols().inotify_init1(closeOnExec),
     addWatch: (inotify, path, mask) => symbols().inotify_add_watch(inotify, text(path), mask),
     removeWatch: (inotify, watch) => void symbols().inotify_rm_watch(inotify, watch),
+    clockMs() {
+      const time = new BigInt64Array(2); // struct timespec
+      symbols().clock_gettime(monotonicClock, time);
+      return Number(time[0]) * 1000 + Number(time[1]) / 1e6;
+    },
   };
 }
 
@@ -147,4 +155,5 @@ const open = () =>
     inotify_init1: { args: ['i32'], returns: 'i32' },
     inotify_add_watch: { args: ['i32', 'ptr', 'u32'], returns: 'i32' },
     inotify_rm_watch: { args: ['i32', 'i32'], returns: 'i32' },
+    clock_gettime: { args: ['i32', 'ptr'], returns: 'i32' },
   });

@@ -1,29 +1,19 @@
 import type { Log } from '../../base/telemetry/log.ts';
 import type { OrphanEnd } from '../durable/state-file.ts';
 import { logProcess } from './process-log.ts';
-import type { ProcessConfig } from './config.ts';
 import { endEventOf, endingOfWaitStatus } from './end-status.ts';
 import { Process } from './process.ts';
 import type { ProcessHost } from './process-host.ts';
+import { leftUntilEnd, type ProcessRecord } from './process-record.ts';
 import type { Program } from './program.ts';
 import type { Child } from './spawner.ts';
-
-/** Record of a process in case that the agent is killed. */
-export type ProcessRecord = {
-  pid: number;
-  startedAtMs: number;
-  /** Its deadline; absent: none. */
-  endsAtMs?: number;
-  config: ProcessConfig;
-  tag: string | undefined;
-};
 
 /**
  * Adopts the processes of an agent that was killed: they can be listed, attached to and signalled, and their real exit
  * status is reported. Their input and output were lost with the agent. Process 1 says which of them run: it has started
  * them, and what the kernel counts of a process, as its start, is another's once it was restored from memory.
  */
-export async function adoptProcesses(agent: Omit<ProcessHost, 'native'> & { log: Log }): Promise<void> {
+export async function adoptProcesses(agent: ProcessHost & { log: Log }): Promise<void> {
   // Only `start` ever saved anything there.
   const found = agent.state.readProcesses() as { slot: number; record: ProcessRecord }[];
   found.sort((one, other) => one.record.startedAtMs - other.record.startedAtMs);
@@ -49,7 +39,7 @@ export async function adoptProcesses(agent: Omit<ProcessHost, 'native'> & { log:
       });
       const process = new Process(adoptedProgram(agent, child), config, tag, { outOfMemory: agent.outOfMemory, log });
       agent.processes.add(process, () => agent.state.removeProcess(slot));
-      const leftMs = leftUntilEnd(record);
+      const leftMs = leftUntilEnd(record, agent.native);
       if (leftMs !== undefined) process.endWithin(leftMs);
       agent.log.warn('took over a process without its input and output', { pid });
     } else {
@@ -58,11 +48,6 @@ export async function adoptProcesses(agent: Omit<ProcessHost, 'native'> & { log:
       agent.state.removeProcess(slot);
     }
   }
-}
-
-/** Not more than it had at first: the clock may have been set back. */
-function leftUntilEnd({ startedAtMs, endsAtMs }: ProcessRecord): number | undefined {
-  return endsAtMs === undefined ? undefined : Math.max(0, endsAtMs - Math.max(startedAtMs, Date.now()));
 }
 
 function adoptedProgram({ spawner }: Pick<ProcessHost, 'spawner'>, { pid, ended }: Child): Program {

@@ -9,11 +9,11 @@ import type { Outbox } from '../connect/outbox.ts';
 import { logProcess } from './process-log.ts';
 import { resolvePath } from '../sandbox/paths.ts';
 import { findUser, type User } from '../sandbox/users.ts';
-import type { ProcessRecord } from './adopt.ts';
 import { readProcessConfig, readTerminalSize, type ProcessConfig } from './config.ts';
 import { processEnvironment } from './environment.ts';
 import { Process } from './process.ts';
 import type { ProcessHost } from './process-host.ts';
+import { recordOf, type ProcessRecord } from './process-record.ts';
 import { startProgram } from './program.ts';
 
 /**
@@ -48,17 +48,12 @@ export async function start(agent: ProcessHost, message: Message, call: Call, ou
   };
   const log = logProcess(agent.journal, agent.outputBudget, facts);
   const process = new Process(program, config, tag, { outOfMemory: agent.outOfMemory, log });
-  const slot = saveRecord(agent.state, recordOf(process, call.timeoutMs));
+  const slot = saveRecord(agent.state, recordOf(process, call.timeoutMs, agent.native));
   agent.processes.add(process, () => agent.state.removeProcess(slot));
   process.attach(outbox);
   if (call.timeoutMs !== undefined) process.endWithin(call.timeoutMs, () => endAtDeadline(process, outbox));
   outbox.onClose = () => process.detach(outbox);
   keepAlive(outbox, call.keepaliveMs);
-}
-
-function recordOf({ pid, config, tag }: Process, timeoutMs: number | undefined): ProcessRecord {
-  const startedAtMs = Date.now();
-  return { pid, startedAtMs, config, tag, ...(timeoutMs !== undefined && { endsAtMs: startedAtMs + timeoutMs }) };
 }
 
 /** Without what a record has no room for, the process is still found. Its variables go too: they are what is masked. */
