@@ -32,7 +32,7 @@ export const rooms: Record<string, Record<string, string[]>> = {
     builder: ['layout', 'native'],
     space: ['native'],
     layers: ['builder', 'native', 'space'],
-    volumes: ['disks', 'layout', 'native'],
+    volumes: ['disks', 'layout', 'native', 'space'],
     network: ['layout', 'native'],
     'agent-client': ['native', 'network'],
     logs: ['agent-client', 'native'],

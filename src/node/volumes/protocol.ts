@@ -1,7 +1,7 @@
 import { AtollError } from '../../base/error.ts';
 import type { SandboxVolume, VolumeProtocol } from '../../protocol/volume.ts';
-import type { Layout } from '../layout.ts';
 import { pathInHelper, type Helper } from '../native/helper.ts';
+import type { Space } from '../space/space.ts';
 import { changeEntry, makeDirectory, removeEntry, statEntry } from './change-content.ts';
 import { cleanPath } from './clean-path.ts';
 import { beginFile, openFile } from './file-content.ts';
@@ -19,15 +19,15 @@ export type VolumeParts = {
   volumes: Volumes;
   helper: Helper;
   helperBinary: string;
-  layout: Layout;
+  space: Pick<Space, 'require'>;
   /** Every sandbox of the node, whatever its state. */
   sandboxes: { records(): SandboxVolumes[] };
 };
 
 /** The volumes of this node as the api sees them. */
 export function volumeProtocolOf(parts: VolumeParts): VolumeProtocol {
-  const { volumes, layout, sandboxes } = parts;
-  const writes = createWrites(layout.volumes);
+  const { volumes, sandboxes } = parts;
+  const writes = createWrites(parts.space);
   const removals = createRemovals();
   /** Carries out a call on a volume's content while it is mounted. */
   const within = async <T>(volumeId: string, work: (root: string, use: VolumeUse) => Promise<T>): Promise<T> => {
@@ -64,7 +64,7 @@ export function volumeProtocolOf(parts: VolumeParts): VolumeProtocol {
     },
     openRead: (volumeId, path) => within(volumeId, root => openFile(root, cleanPath(path))),
     async openWrite(volumeId, path, entry) {
-      using _place = await writes.admit();
+      using _place = writes.admit();
       const use = await volumes.use(volumeId);
       try {
         const file = await use.change(() => beginFile(pathInHelper(parts, use.root), cleanPath(path), entry));

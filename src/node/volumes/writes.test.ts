@@ -1,13 +1,20 @@
 import { expect, test } from 'bun:test';
-import { tmpdir } from 'node:os';
+import { requireRoom } from '../../base/disk-room.ts';
 import { createWrites } from './writes.ts';
 
-test('of many uploads that come at once no more begin than may be under way', async () => {
-  const { admit } = createWrites(tmpdir());
-  const admitted = await Promise.allSettled(Array.from({ length: 200 }, admit));
-  const places = admitted.flatMap(each => (each.status === 'fulfilled' ? [each.value] : []));
-  expect(places).toHaveLength(128);
-  await expect(admit()).rejects.toMatchObject({ code: 'unavailable' });
+test('of many uploads that come at once no more begin than may be under way', () => {
+  const { admit } = createWrites({ require() {} });
+  const places = Array.from({ length: 128 }, admit);
+  expect(admit).toThrow('128 files are being written');
   places[0]?.[Symbol.dispose]();
-  await admit();
+  admit();
+});
+
+test('one that would take from what is kept back of the disk does not begin, and takes no place', () => {
+  const disk = { freeBytes: 2 ** 30 };
+  const { admit } = createWrites({ require: what => requireRoom(what, { ...disk, reserveBytes: 2 ** 31 }) });
+  for (let time = 0; time < 200; time++)
+    expect(admit).toThrow("no room on the platform's disk for an upload to a volume: 1024 MiB are free");
+  disk.freeBytes = 2 ** 32;
+  admit();
 });

@@ -1,8 +1,8 @@
 import { constants, openSync } from 'node:fs';
-import { statfs } from 'node:fs/promises';
 import { AtollError } from '../../base/error.ts';
 import { newUuid } from '../../base/id.ts';
 import type { VolumeEntry } from '../../protocol/volume.ts';
+import type { Space } from '../space/space.ts';
 import type { NewFile } from './file-content.ts';
 import type { VolumeUse } from './mounted-volumes.ts';
 
@@ -10,18 +10,16 @@ import type { VolumeUse } from './mounted-volumes.ts';
 const writesMax = 128;
 /** The longest that a client may take for one. */
 const writeTimeoutMs = 3_600_000;
-/** What an upload must leave of the host's disk when it begins: running sandboxes must be able to go on writing. */
-const diskReserveBytes = 256 * 1024 ** 2;
 
 type Write = { file: NewFile; use: VolumeUse; timer: Timer };
 
 /** The files that are being written, by the ID that their writer knows. */
 type Writes = {
   /**
-   * A place for one that is to begin, to be given back when it has, or can't. Fails with `unavailable` or `no_space`
-   * where there is none.
+   * A place for one that is to begin, to be given back when it has, or can't. Throws `unavailable` where there is
+   * none, and `no_space` where it would take from the disk's reserve.
    */
-  admit(): Promise<Disposable>;
+  admit(): Disposable;
   /**
    * Answers a descriptor of the caller's own: one that he goes on writing to when this has ended must not be somebody
    * else's by then.
@@ -31,8 +29,8 @@ type Writes = {
   drop(writeId: string): Promise<void>;
 };
 
-/** `dir` is on the disk that holds the volumes. */
-export function createWrites(dir: string): Writes {
+/** Makes a list of writes that is empty. `space`: of the disk that holds the volumes. */
+export function createWrites(space: Pick<Space, 'require'>): Writes {
   const writes = new Map<string, Write>();
   let beginning = 0;
   const take = (writeId: string): Write => {
@@ -53,23 +51,16 @@ export function createWrites(dir: string): Writes {
   const keep = (writeId: string) => end(writeId, file => file.keep());
   const drop = (writeId: string) => end(writeId, file => file.drop());
   return {
-    async admit() {
+    admit() {
       if (writes.size + beginning >= writesMax)
         throw new AtollError(
           'unavailable',
           `${writesMax} files are being written to volumes, which is the most at a time; try again later`,
         );
+      space.require('an upload to a volume');
       // Before anything is waited for: of many that come at once each would see the place of all others free.
       beginning++;
-      const place = { [Symbol.dispose]: () => void beginning-- };
-      try {
-        const { bavail, bsize } = await statfs(dir);
-        if (bavail * bsize >= diskReserveBytes) return place;
-        throw new AtollError('no_space', 'The disk that holds the volumes is full');
-      } catch (error) {
-        place[Symbol.dispose]();
-        throw error;
-      }
+      return { [Symbol.dispose]: () => void beginning-- };
     },
     begin(file, use) {
       const descriptor = openSync(`/proc/self/fd/${file.file.fd}`, constants.O_WRONLY);
