@@ -33,13 +33,29 @@ test('a file is made once, also where another one makes it meanwhile', () => {
   expect(readdirSync(folder).toSorted()).toEqual(['made', 'raced', 'whole']);
 });
 
+/** Runs an expression that there is no room for what it writes to `path`. */
+function withoutRoom(expression: string, path: string): void {
+  // Beyond that many blocks a write stops, as on a disk that is full.
+  const module = JSON.stringify(join(import.meta.dir, 'small-file.ts'));
+  const program = `const { writeWhole, readOrMake } = await import(${module});
+    const [path, text] = [process.argv[1], 'x'.repeat(100_000)];
+    ${expression}`;
+  const limited = ['sh', '-c', 'ulimit -f 16; exec "$@"', 'sh', process.execPath, '-e', program, path];
+  expect(Bun.spawnSync(limited, { stderr: 'ignore' }).exitCode).not.toBe(0);
+}
+
 test('a file that there is no room for leaves the one before', () => {
   const path = join(folder, 'full');
   writeWhole(path, 'before');
-  // Beyond that many blocks a write stops, as on a disk that is full.
-  const module = JSON.stringify(join(import.meta.dir, 'small-file.ts'));
-  const write = `(await import(${module})).writeWhole(process.argv[1], 'x'.repeat(100_000))`;
-  const limited = ['sh', '-c', 'ulimit -f 16; exec "$@"', 'sh', process.execPath, '-e', write, path];
-  expect(Bun.spawnSync(limited, { stderr: 'ignore' }).exitCode).not.toBe(0);
+  withoutRoom('writeWhole(path, text)', path);
   expect(readFileSync(path, 'utf8')).toBe('before');
+});
+
+test('one that can not be made leaves nothing, and is made later', () => {
+  const own = mkdtempSync(join(folder, 'own-'));
+  const path = join(own, 'made');
+  withoutRoom('readOrMake(path, () => text)', path);
+  expect(readdirSync(own)).toEqual([]);
+  expect(readOrMake(path, () => 'later')).toBe('later');
+  expect(readdirSync(own)).toEqual(['made']);
 });

@@ -1,6 +1,7 @@
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { systemCodeOf } from './error.ts';
+import { newUuid } from './id.ts';
 
 /** Only its owner can read and write it. */
 const ownerOnly = 0o600;
@@ -32,9 +33,10 @@ export function readOrMake(path: string, make: () => string): string {
   const known = readIfThere(path);
   if (known !== undefined) return known;
   const text = make();
-  const draft = `${path}.${process.pid}`;
-  writeOut(draft, 'wx', text);
+  // A name of its own: what a crash has left must not be in the way of the next process that has its number.
+  const draft = `${path}.${newUuid()}`;
   try {
+    writeOut(draft, 'wx', text);
     // Unlike a rename, a link never replaces what somebody else has just made.
     linkSync(draft, path);
     syncNames(path);
@@ -44,7 +46,7 @@ export function readOrMake(path: string, make: () => string): string {
     if (made === undefined) throw error;
     return made;
   } finally {
-    rmSync(draft);
+    rmSync(draft, { force: true });
   }
 }
 
