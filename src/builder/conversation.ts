@@ -1,5 +1,5 @@
-import { writeSync } from 'node:fs';
 import { AtollError, statusOf, type ErrorCode } from '../base/error.ts';
+import { writeAll } from '../base/write-all.ts';
 import type { BuilderJob, BuilderQuestion, BuilderReply } from '../protocol/builder.ts';
 
 /** The builder's side of its dialogue with the node. */
@@ -15,7 +15,7 @@ export async function openConversation(): Promise<Conversation> {
   const { value: first = '' } = await lines.next();
   let turn: Promise<unknown> = Promise.resolve();
   const ask = async (question: BuilderQuestion): Promise<BuilderReply> => {
-    writeSync(1, `${JSON.stringify(question)}\n`);
+    writeAll(1, Buffer.from(`${JSON.stringify(question)}\n`));
     const { value } = await lines.next();
     if (!value) throw new AtollError('canceled', 'nobody answers any more');
     return JSON.parse(value) as BuilderReply;

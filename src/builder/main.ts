@@ -1,6 +1,7 @@
-import { createReadStream, readSync, writeSync } from 'node:fs';
+import { createReadStream, readSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { AtollError, messageOf } from '../base/error.ts';
+import { writeAll } from '../base/write-all.ts';
 import type { BuilderAnswer, BuilderJob } from '../protocol/builder.ts';
 import { openConversation, type Conversation } from './conversation.ts';
 import { readDevContainer } from './dockerfile/dev-container.ts';
@@ -20,7 +21,7 @@ const readSize = 1 << 20;
 export async function runBuilder(): Promise<void> {
   const conversation = await openConversation();
   const answer = await answerOf(conversation.job, conversation);
-  writeAll(`${JSON.stringify(answer)}\n`);
+  writeAll(1, Buffer.from(`${JSON.stringify(answer)}\n`));
 }
 
 async function answerOf(job: BuilderJob, conversation: Conversation): Promise<BuilderAnswer> {
@@ -64,8 +65,4 @@ function digestOf(fd: number): string {
   for (let position = 0, count; (count = readSync(fd, buffer, 0, readSize, position)) > 0; position += count)
     hash.update(buffer.subarray(0, count));
   return `sha256:${hash.digest('hex')}`;
-}
-
-function writeAll(text: string): void {
-  for (let rest = Buffer.from(text); rest.length > 0;) rest = rest.subarray(writeSync(1, rest));
 }

@@ -1,5 +1,6 @@
-import { closeSync, existsSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, ftruncateSync, openSync, readFileSync } from 'node:fs';
 import { AtollError } from '../base/error.ts';
+import { writeAll } from '../base/write-all.ts';
 import type { ComingEnd } from '../protocol/cluster.ts';
 
 /** What is to become of a sandbox, and when, by the gate's clock. */
@@ -23,7 +24,7 @@ export function openGateMemory(path: string): GateMemory & Disposable {
     recall: () => heardIn(readFileSync(path, 'utf8')),
     keep(heard) {
       const bytes = Buffer.from(`${JSON.stringify(heard)}\n`);
-      writeSync(descriptor, bytes, 0, bytes.length, 0);
+      writeAll(descriptor, bytes, 0);
       ftruncateSync(descriptor, bytes.length);
     },
     [Symbol.dispose]: () => closeSync(descriptor),
@@ -31,9 +32,14 @@ export function openGateMemory(path: string): GateMemory & Disposable {
 }
 
 function heardIn(text: string): Heard | undefined {
-  // What a process was killed over has an end without a line of its own.
+  // What a process was killed over, or had no room for, has an end without a line of its own.
   const [line, rest] = text.split('\n', 2);
-  return line && rest !== undefined ? (JSON.parse(line) as Heard) : undefined;
+  if (!line || rest === undefined) return undefined;
+  try {
+    return JSON.parse(line) as Heard;
+  } catch {
+    return undefined; // half of it is what was there before
+  }
 }
 
 /**

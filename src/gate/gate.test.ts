@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AtollError } from '../base/error.ts';
@@ -222,6 +222,26 @@ test('what a gate has heard is in its file for the next one, also where it becom
     second.keep({ leaseUntilMs: 3, isolationMs: 2, ends: [] });
     expect(first.recall()).toEqual({ leaseUntilMs: 3, isolationMs: 2, ends: [] });
     expect(statSync(path).mode & 0o777).toBe(0o600);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('what a gate had no room to write down is told, and half of it is nothing that was heard', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-gate-'));
+  try {
+    const module = JSON.stringify(join(import.meta.dir, 'gate-memory.ts'));
+    const program = `const ends = [{ sandboxId: 'x'.repeat(100_000) }];
+      (await import(${module})).openGateMemory('heard.json').keep({ leaseUntilMs: 1, isolationMs: 2, ends });`;
+    const small = 'mount -t tmpfs -o size=64k none "$0" && cd "$0" && exec "$@"';
+    const limited = ['unshare', '--mount', 'sh', '-c', small, folder, process.execPath, '-e', program];
+    expect(Bun.spawnSync(limited, { stderr: 'pipe' }).stderr.toString()).toContain('ENOSPC');
+    // A process that is killed while it writes leaves the rest of what was there before.
+    const path = join(folder, 'heard.json');
+    writeFileSync(path, '{"leaseUntilMs":1,"isolationMs":60000,"en0000,"ends":[]}\n');
+    using memory = openGateMemory(path);
+    expect(memory.recall()).toBeUndefined();
+    expect(gateLease(path).require).toThrow('out of touch');
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -1,4 +1,5 @@
-import { closeSync, constants, fstatSync, ftruncateSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, constants, fstatSync, ftruncateSync, mkdirSync, openSync, readSync } from 'node:fs';
+import { writeAll } from '../../base/write-all.ts';
 
 /** Files of the sandbox that the agent reads whole (user lists, cgroup counters) are cut here. */
 const smallFileBytesMax = 4 << 20;
@@ -40,7 +41,7 @@ export function writeSmallFile(path: string, text: string): void {
   try {
     if (!fstatSync(fd).isFile()) throw new Error(`${path} is not a regular file`);
     ftruncateSync(fd, 0);
-    writeSync(fd, text);
+    writeAll(fd, new TextEncoder().encode(text));
   } finally {
     closeSync(fd);
   }

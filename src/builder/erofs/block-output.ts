@@ -1,5 +1,5 @@
-import { writeSync } from 'node:fs';
 import { AtollError } from '../../base/error.ts';
+import { writeAll } from '../../base/write-all.ts';
 import { blockSize, roundUp } from './format.ts';
 
 /** Appends to an image in large writes, counting blocks. The first block stays free for the superblock. */
@@ -22,7 +22,7 @@ export function createBlockOutput(fd: number, bytesMax: number): BlockOutput {
   let used = 0;
   let flushed = blockSize;
   const flush = () => {
-    writeAt(fd, buffer.subarray(0, used), flushed);
+    writeAll(fd, buffer.subarray(0, used), flushed);
     flushed += used;
     used = 0;
   };
@@ -48,9 +48,4 @@ export function createBlockOutput(fd: number, bytesMax: number): BlockOutput {
       return Uint8Array.prototype.slice.call(buffer, used, used + count);
     },
   };
-}
-
-/** Writes all of `bytes`, however many calls that takes. */
-export function writeAt(fd: number, bytes: Uint8Array, position: number): void {
-  for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done, bytes.length - done, position + done);
 }

@@ -1,4 +1,5 @@
-import { createBlockOutput, writeAt, type BlockOutput } from './block-output.ts';
+import { writeAll } from '../../base/write-all.ts';
+import { createBlockOutput, type BlockOutput } from './block-output.ts';
 import { blockSize, encodeSuperblock, inodeSize, xattrsSize } from './format.ts';
 import { encodeData, encodeHead, planTree, rootSlot, type PlannedInode } from './plan.ts';
 import type { ImageLimits } from '../../protocol/builder.ts';
@@ -43,7 +44,7 @@ export function createImageWriter(fd: number, limits: ImageLimits): ImageWriter 
       writeMeta(plan, output);
       const blocks = output.block();
       output.flush();
-      writeAt(fd, encodeSuperblock({ rootSlot, inodes: plan.length, blocks, metaBlock }), 0);
+      writeAll(fd, encodeSuperblock({ rootSlot, inodes: plan.length, blocks, metaBlock }), 0);
       return { bytes: blocks * blockSize, inodes: plan.length };
     },
   };

@@ -1,5 +1,5 @@
-import { writeSync } from 'node:fs';
 import { AtollError } from '../../base/error.ts';
+import { writeAll } from '../../base/write-all.ts';
 import type { BuilderJob, FoundImage } from '../../protocol/builder.ts';
 import type { Conversation } from '../conversation.ts';
 import { loginOf } from './credential.ts';
@@ -40,6 +40,6 @@ export async function writeBounded(
     length += part.length;
     if (length > bytesMax)
       throw new AtollError('no_space', `a layer of the image is larger than ${Math.floor(bytesMax / 1024 / 1024)} MiB`);
-    for (let done = 0; done < part.length;) done += writeSync(output, part, done);
+    writeAll(output, part);
   }
 }
