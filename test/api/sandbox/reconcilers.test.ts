@@ -103,6 +103,40 @@ onEachDatabase(database => {
     expect([...platform.node.setAsideIds.keys()]).toEqual([other.sandboxID]);
   });
 
+  test('after another server took over, what may be elsewhere is kept, and machines are asked once for all of it', async () => {
+    await using platform = await Platform.start({ database });
+    const ids: string[] = [];
+    for (let left = 3; left > 0; left--) ids.push((await platform.createSandbox()).sandboxID);
+    await platform.api.stop();
+    const { db } = platform.store;
+    const { parts } = platform.api;
+    const history = { system_id: 's', timeline: 2, changed_at_us: parts.clock() };
+    await db.deleteFrom('database_timeline').execute();
+    await db
+      .insertInto('database_timeline')
+      .values({ place: 1, ...history })
+      .execute();
+    const there = async () =>
+      (await db.selectFrom('sandboxes').select('sandbox_id').execute()).map(row => row.sandbox_id).toSorted();
+    // All have left the machine that they had, and the first has gone on elsewhere, as an execution that is not known.
+    for (const execution of platform.node.executions()) await platform.node.kill(execution);
+    let asked = 0;
+    const nodesWith = (list: () => Promise<object[]>) => {
+      const present = singleNode('node-1', platform.node as NodeProtocol);
+      const none = async () => [];
+      const other = { list, listPaused: none, listSetAside: none, setAside: none } as unknown as NodeProtocol;
+      return { ...present, list: () => [...present.list(), { nodeId: 'node-2', protocol: other }] };
+    };
+    const silent = nodesWith(() => Promise.reject(new Error('no answer')));
+    await expect(reconcileNodes({ ...parts, nodes: silent })).rejects.toThrow('no answer');
+    expect(await there()).toEqual(ids.toSorted());
+    const nodes = nodesWith(async () => (asked++, [{ sandboxId: ids[0] ?? '', executionId: newUuid() }]));
+    await reconcileNodes({ ...parts, nodes });
+    expect(await there()).toEqual(ids.slice(0, 1));
+    // For itself, and for the rows of the other machine together.
+    expect(asked).toBe(2);
+  });
+
   test('a restart adopts more sandboxes than are read at a time', async () => {
     await using platform = await Platform.start({ database, checkAnswers: false });
     const ids: string[] = [];

@@ -73,15 +73,11 @@ async function reconcileNode(deps: AdoptionDeps, nodeId: string, protocol: NodeP
 
   const present = new Set([...running, ...paused].map(sandbox => sandbox.executionId));
   const unchanged = new Set(after.map(keyOf));
-  for (const lost of before)
-    if (
-      !present.has(lost.executionId) &&
-      !setAside.has(lost.sandboxId) &&
-      unchanged.has(keyOf(lost)) &&
-      !isStored(lost) &&
-      !(round.isSuspect && (await mayBeElsewhere(deps.nodes, lost)))
-    )
-      await forgetLost(deps, lost);
+  const lost = before.filter(
+    row => !present.has(row.executionId) && !setAside.has(row.sandboxId) && unchanged.has(keyOf(row)) && !isStored(row),
+  );
+  const elsewhere = round.isSuspect && lost.length > 0 ? await presentAnywhere(deps.nodes) : new Set<string>();
+  if (elsewhere) for (const row of lost) if (!elsewhere.has(row.sandboxId)) await forgetLost(deps, row);
   await adoptPresent(deps, after, present);
   await recordPaused(deps, after, paused);
   const runningExecutions = new Set(running.map(sandbox => sandbox.executionId));
@@ -120,14 +116,22 @@ type Round = { isFirst: boolean; isSuspect: boolean };
 const lacksAnswered =
   'the database does not know it since it went over to another server, which may lack what was answered before';
 
-/** The row of a sandbox may be an old one: it was resumed or moved since, and has other executions by now. */
-async function mayBeElsewhere(nodes: Nodes, { sandboxId }: SandboxFacts): Promise<boolean> {
-  if ((nodes.away?.() ?? []).length > 0) return true;
-  for (const { protocol } of nodes.list()) {
-    const there = [await protocol.list(), await protocol.listPaused(), await protocol.listSetAside()].flat();
-    if (there.some(sandbox => sandbox.sandboxId === sandboxId)) return true;
+/**
+ * The sandboxes that any machine has, as whatever executions: a row may be an old one, of a sandbox that was resumed or
+ * moved since. Null where one can't be asked, which may have any.
+ */
+async function presentAnywhere(nodes: Nodes): Promise<Set<string> | null> {
+  if ((nodes.away?.() ?? []).length > 0) return null;
+  const ids = new Set<string>();
+  try {
+    await forEachParallel(nodes.list(), nodesAtOnce, async ({ protocol }) => {
+      const there = [await protocol.list(), await protocol.listPaused(), await protocol.listSetAside()].flat();
+      for (const { sandboxId } of there) ids.add(sandboxId);
+    });
+  } catch {
+    return null; // whatever it was: what that machine has is not known, and is looked for again in the next round
   }
-  return false;
+  return ids;
 }
 
 /** The states whose sandbox must be on its node, and no workflow works on it. */
