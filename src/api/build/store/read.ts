@@ -1,6 +1,6 @@
 import type { BuildStatus } from '../../../protocol/api/template.ts';
 import type { Db } from '../../database/db.ts';
-import { buildOfRow } from '../../template/store/row.ts';
+import { buildOfRow, configIn, layersIn } from '../../template/store/row.ts';
 import type { BuildDetail, BuildReason, BuildRecord, BuildRequest } from '../record.ts';
 
 /** The build with this ID, or null. */
@@ -66,8 +66,11 @@ export async function openBuildCount(db: Db, teamId: string, except: readonly st
 
 /** Every layer that a build which sandboxes can be made from needs. */
 export async function layersInUse(db: Db): Promise<string[]> {
-  const rows = await db.selectFrom('builds').selectAll().where('status', '=', 'ready').execute();
-  return [
-    ...new Set(rows.map(buildOfRow).flatMap(({ layers, config }) => [...layers, ...(config.started?.layers ?? [])])),
-  ];
+  const rows = await db
+    .selectFrom('builds')
+    .select(['layers_json', 'config_json'])
+    .where('status', '=', 'ready')
+    .execute();
+  const layersOf = (row: (typeof rows)[number]) => [...layersIn(row), ...(configIn(row).started?.layers ?? [])];
+  return [...new Set(rows.flatMap(layersOf))];
 }

@@ -1,5 +1,5 @@
 import type { Db } from '../../database/db.ts';
-import { buildOfRow } from '../../template/store/row.ts';
+import { configIn } from '../../template/store/row.ts';
 import { behind } from '../../database/cursor.ts';
 import type { Cursor } from '../../database/cursor.ts';
 
@@ -68,12 +68,12 @@ export async function listSnapshots(
 export async function memorySnapshotsInUse(db: Db): Promise<string[]> {
   const rows = await db
     .selectFrom('builds')
-    .selectAll()
+    .select('config_json')
     .where('status', '=', 'ready')
     .where('config_json', 'like', '%napshotId%')
     .execute();
   return rows.flatMap(row => {
-    const { memorySnapshotId, started } = buildOfRow(row).config;
+    const { memorySnapshotId, started } = configIn(row);
     return [memorySnapshotId, started?.snapshotId].filter(id => id !== undefined);
   });
 }

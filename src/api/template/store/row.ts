@@ -48,10 +48,17 @@ export function buildOfRow(row: StoredBuild): BuildRecord {
     memoryMiB: row.memory_mib,
     diskMiB: row.disk_mib,
     agentVersion: row.agent_version,
-    layers: JSON.parse(row.layers_json) as string[],
-    config: JSON.parse(row.config_json) as BuildConfig,
+    layers: layersIn(row),
+    config: configIn(row),
     createdAtUs: row.created_at_us,
     updatedAtUs: row.updated_at_us,
     finishedAtUs: row.finished_at_us,
   };
 }
+
+/** The layers of a build, lowest first. */
+export const layersIn = (row: Pick<StoredBuild, 'layers_json'>): string[] => JSON.parse(row.layers_json) as string[];
+
+/** What sandboxes of a build begin with. */
+export const configIn = (row: Pick<StoredBuild, 'config_json'>): BuildConfig =>
+  JSON.parse(row.config_json) as BuildConfig;
