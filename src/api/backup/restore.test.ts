@@ -42,12 +42,29 @@ test('a paused sandbox comes back without memory, and without processes of its f
   const record = { sandboxId, state: 'paused', kept: 'memory', frozen: { pid: 1, startTicks: '2' } };
   writeFileSync(join(directory('paused'), sandboxFiles.record), JSON.stringify(record));
   await pack(join(folder, 'paused'), join(directory('backup/sandboxes'), `${sandboxId}.tar`));
-  await restoreSandboxes(join(folder, 'backup'), directory('restored'), [sandboxId]);
+  expect(await restoreSandboxes(join(folder, 'backup'), directory('restored'), [sandboxId])).toEqual([sandboxId]);
   const restored = readFileSync(
     join(sandboxDirectory(join(folder, 'restored'), sandboxId), sandboxFiles.record),
     'utf8',
   );
   expect(JSON.parse(restored)).toEqual({ sandboxId, state: 'paused', kept: 'filesystem', frozen: null });
+});
+
+test('a sandbox whose volume was deleted while the backup was written does not come back without it', async () => {
+  const [kept, deleted] = [crypto.randomUUID(), crypto.randomUUID()];
+  const [whole, ended] = ['i00000000000000000000', 'i11111111111111111111'];
+  for (const [sandboxId, volumeIds] of [
+    [whole, [kept]],
+    [ended, [kept, deleted]],
+  ] as const) {
+    const volumes = volumeIds.map(volumeId => ({ volumeId, path: `/${volumeId}` }));
+    writeFileSync(join(directory('mounted', sandboxId), sandboxFiles.record), JSON.stringify({ sandboxId, volumes }));
+    await pack(join(folder, 'mounted', sandboxId), join(directory('with-volumes/sandboxes'), `${sandboxId}.tar`));
+  }
+  const restored = directory('volumes-restored');
+  directory('volumes-restored/node/volumes', kept);
+  expect(await restoreSandboxes(join(folder, 'with-volumes'), restored, [ended, whole])).toEqual([whole]);
+  expect(readdirSync(join(restored, 'node/sandboxes'))).toEqual([whole]);
 });
 
 test('the name of a volume leads nowhere else', async () => {

@@ -34,10 +34,10 @@ export async function restoreBackup(place: Place, account: string, file: string)
     const unpacked = join(made, 'unpacked');
     mkdirSync(unpacked, { mode: 0o700 });
     await unpackInto(unpacked, file);
-    const manifest = await checkManifest(unpacked);
+    const written = await checkManifest(unpacked);
     await placeFiles(unpacked, made);
-    await restoreSandboxes(unpacked, made, manifest.sandboxes);
     await restoreVolumes(unpacked, made);
+    const manifest = { ...written, sandboxes: await restoreSandboxes(unpacked, made, written.sandboxes) };
     // The next start gives it to the process that owns it.
     mkdirSync(join(made, 'api'), { mode: 0o700 });
     await restoreState(place, made, unpacked, { manifest, account });

@@ -6,6 +6,7 @@ import type { Place } from '../installation/place.ts';
 import { findExecution } from '../sandbox/store/read.ts';
 import { layerFile, sandboxDirectory, sandboxFiles } from './places.ts';
 import { pack, unpackInto } from './tar.ts';
+import { volumesIn } from './volumes.ts';
 
 /** Paused sandboxes of a backup, the layers that they are made from, and those that it lacks. */
 export type PackedSandboxes = {
@@ -56,15 +57,31 @@ async function packSandbox(dataDir: string, sandboxId: string, file: string): Pr
   return image.layers;
 }
 
-/** Puts paused sandboxes of an unpacked backup into a data directory. They have their files and no memory. */
-export async function restoreSandboxes(unpacked: string, dataDir: string, sandboxes: readonly string[]): Promise<void> {
+/**
+ * Puts paused sandboxes of an unpacked backup into a data directory that has its volumes. They have their files and no
+ * memory. Answers which: one with a volume that is not there was ended, before that was deleted, while the backup was
+ * written.
+ */
+export async function restoreSandboxes(
+  unpacked: string,
+  dataDir: string,
+  sandboxes: readonly string[],
+): Promise<string[]> {
+  const there = new Set(volumesIn(dataDir));
+  const restored: string[] = [];
   for (const sandboxId of sandboxes) {
     const directory = sandboxDirectory(dataDir, sandboxId);
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     await unpackInto(directory, join(unpacked, 'sandboxes', `${sandboxId}.tar`));
     const record = join(directory, sandboxFiles.record);
-    const known = JSON.parse(readFileSync(record, 'utf8')) as Record<string, unknown>;
+    const known = JSON.parse(readFileSync(record, 'utf8')) as { volumes?: { volumeId: string }[] };
+    if (known.volumes?.some(({ volumeId }) => !there.has(volumeId))) {
+      rmSync(directory, { recursive: true });
+      continue;
+    }
     // Its memory is not in the backup, nor are its frozen processes those of this installation.
     writeFileSync(record, JSON.stringify({ ...known, kept: 'filesystem', frozen: null }), { mode: 0o600 });
+    restored.push(sandboxId);
   }
+  return restored;
 }
