@@ -363,13 +363,46 @@ describe('what pages keep while something fails, or somebody else changes it', {
     await sandbox.files.makeDir('/home/user/watched');
     await page.goto(`/dashboard/sandboxes/${sandbox.sandboxId}/files?path=/home/user/watched`);
     await page.getByText('This folder is empty').waitFor();
+    // One that rests would be woken: first it is asked whether it is there.
+    let [isThere, asked] = [false, 0];
+    const isHealth = (url: URL) => url.pathname === '/health';
+    await page.route(isHealth, async route => {
+      asked++;
+      await (isThere ? route.continue() : route.fulfill({ status: 502, json: { code: 502, message: 'It is paused' } }));
+    });
+    let isWatched = false;
+    void again.then(() => (isWatched = true));
+    while (asked < 2) await page.waitForResponse(response => isHealth(new URL(response.url())));
+    assert.equal(isWatched, false);
+    isThere = true;
     await again;
     await sandbox.files.write('/home/user/watched/late.txt', '');
     await page.getByRole('button', { name: 'File late.txt', exact: true }).waitFor();
+    await page.unroute(isHealth);
     assert.deepEqual(
-      signedIn.window.complaints.filter(one => !one.includes('ERR_FAILED')),
+      signedIn.window.complaints.filter(one => !/ERR_FAILED|502/.test(one)),
       [],
     );
+  });
+
+  test('no other file of a sandbox that is paused is read', async () => {
+    const other = await Sandbox.create('base', { ...signedIn.options, timeoutMs: 900_000 });
+    for (const name of ['first', 'second']) await other.files.write(`/home/user/read/${name}.txt`, name);
+    await page.goto(`/dashboard/sandboxes/${other.sandboxId}/files?path=/home/user/read`);
+    const text = (name: string) => page.getByRole('textbox', { name: `Text of /home/user/read/${name}.txt` });
+    await page.getByRole('button', { name: 'File first.txt', exact: true }).click();
+    await text('first').waitFor();
+    await page.getByRole('button', { name: 'Back' }).click();
+    await page.getByRole('button', { name: 'File second.txt', exact: true }).click();
+    await text('second').waitFor();
+    await other.pause();
+    await page.getByText('It is paused').waitFor();
+    await text('second').waitFor();
+    for (let back = 0; back < 2; back++) await page.goBack();
+    await page.waitForURL(/first\.txt/);
+    await page.getByText('It is paused').waitFor();
+    assert.equal(await text('first').count(), 0);
+    await other.kill();
   });
 
   test('of a log that is longer than what is shown, it is said that there is more', async () => {

@@ -66,6 +66,13 @@ export function agentFile(target: Target, query: Query, init: RequestInit = {}):
   return request(target, withQuery('/files', { username: target.user ?? 'user', ...query }), init);
 }
 
+/** Whether a sandbox can be asked now. To ask wakes none that is paused: the edge knows the question. */
+export const agentAnswers = (target: Target): Promise<boolean> =>
+  request(target, '/health', {}).then(
+    () => true,
+    () => false,
+  );
+
 async function request(target: Target, path: string, init: RequestInit): Promise<Response> {
   const response = await fetch(path, {
     ...init,

@@ -1,6 +1,6 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useRef } from 'react';
-import { agentFile, callAgent, streamAgent } from '../../api/agent.ts';
+import { agentAnswers, agentFile, callAgent, streamAgent } from '../../api/agent.ts';
 import type { Target } from '../../api/agent.ts';
 import { Files } from '../../files/files.tsx';
 import type { FilesSearch } from '../../files/search.ts';
@@ -38,11 +38,13 @@ export function SandboxFiles() {
   const search: FilesSearch = useSearch({ strict: false });
   const navigate = useNavigate();
   const { sandboxId } = useSandbox();
-  const last = useRef(target);
-  if (target || last.current?.sandboxId !== sandboxId) last.current = target;
+  const { file } = search;
+  const last = useRef({ target, file });
+  if (target || last.current.target?.sandboxId !== sandboxId) last.current = { target, file };
   const go = (next: FilesSearch) => void navigate({ to: '.', search: next });
-  // A text that somebody writes stays while its sandbox is paused, which may happen by itself, and after its end.
-  const reached = search.file === undefined ? target : last.current;
+  // A text that somebody writes stays while its sandbox is paused, which may happen by itself, and after its end. Any
+  // other file would be read.
+  const reached = file !== undefined && file === last.current.file ? last.current.target : target;
   return (
     <>
       {!target && <NeedsRunning what="Its files" />}
@@ -90,6 +92,7 @@ function sandboxStore(target: Target): FileStore {
       const parts = await runProgram(target, 'sh', args, { signal });
       return hitsOf(await new Blob(parts).text());
     },
+    isThere: () => agentAnswers(target),
     async watch(path, onChange, signal) {
       for await (const message of streamAgent<{ filesystem?: object }>(
         target,
