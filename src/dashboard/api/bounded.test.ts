@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { boundedBytes, boundedText } from './bounded.ts';
+import { boundedBytes, boundedParts, boundedText } from './bounded.ts';
 
 test('an answer is read as far as its bound, and no further', async () => {
   let [pulled, isCancelled] = [0, false];
@@ -17,4 +17,12 @@ test('an answer is read as far as its bound, and no further', async () => {
   expect(await boundedText(new Response('all of it'), 9)).toBe('all of it');
   expect(await boundedText(new Response('all of it'), 8)).toBe('');
   expect(await boundedBytes(new Response(null), 8)).toEqual(new Uint8Array());
+  // A file may have a gigabyte: it is put together once, by whoever takes it.
+  const pieces = new ReadableStream({
+    start(controller) {
+      for (const text of ['all ', 'of it']) controller.enqueue(new TextEncoder().encode(text));
+      controller.close();
+    },
+  });
+  expect((await boundedParts(new Response(pieces), 9))?.map(({ length }) => length)).toEqual([4, 5]);
 });

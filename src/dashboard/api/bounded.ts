@@ -1,11 +1,11 @@
-/** The bytes of an answer; null where there are more than so many, of which no more is read. */
-export async function boundedBytes(response: Response, max: number): Promise<Uint8Array<ArrayBuffer> | null> {
-  const parts: Uint8Array[] = [];
+/** The bytes of an answer as they come; null where there are more than so many, of which no more is read. */
+export async function boundedParts(response: Response, max: number): Promise<Uint8Array<ArrayBuffer>[] | null> {
+  const parts: Uint8Array<ArrayBuffer>[] = [];
   let length = 0;
   const reader = response.body?.getReader();
   for (;;) {
     const { value, done = true } = (await reader?.read()) ?? {};
-    if (done || !value) break;
+    if (done || !value) return parts;
     length += value.length;
     if (length > max) {
       await reader?.cancel();
@@ -13,13 +13,12 @@ export async function boundedBytes(response: Response, max: number): Promise<Uin
     }
     parts.push(value);
   }
-  const bytes = new Uint8Array(length);
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return bytes;
+}
+
+/** The bytes of an answer in one; null where there are more than so many, of which no more is read. */
+export async function boundedBytes(response: Response, max: number): Promise<Uint8Array<ArrayBuffer> | null> {
+  const parts = await boundedParts(response, max);
+  return parts && new Uint8Array(await new Blob(parts).arrayBuffer());
 }
 
 /** The text of an answer; empty where it is longer than so many bytes. */

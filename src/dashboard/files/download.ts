@@ -1,4 +1,4 @@
-import { boundedBytes } from '../api/bounded.ts';
+import { boundedParts } from '../api/bounded.ts';
 import { ApiFailure } from '../api/client.ts';
 import { nameOf } from './paths.ts';
 import type { FileStore } from './store.ts';
@@ -11,9 +11,9 @@ export async function downloadFile(store: FileStore, path: string): Promise<void
   const response = await store.read(path);
   const isLarge = Number(response.headers.get('content-length') ?? 0) > downloadBytesMax;
   if (isLarge) await response.body?.cancel();
-  const bytes = isLarge ? null : await boundedBytes(response, downloadBytesMax);
-  if (!bytes) throw new ApiFailure(0, 'Larger than 1 GiB: read it by an SDK, as a stream');
-  keep(nameOf(path), new Blob([bytes], { type: 'application/octet-stream' }));
+  const parts = isLarge ? null : await boundedParts(response, downloadBytesMax);
+  if (!parts) throw new ApiFailure(0, 'Larger than 1 GiB: read it by an SDK, as a stream');
+  keep(nameOf(path), new Blob(parts, { type: 'application/octet-stream' }));
 }
 
 /** Has the browser keep a folder whole, as a compressed tar. Throws `ApiFailure`. */
