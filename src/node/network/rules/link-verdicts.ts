@@ -149,10 +149,13 @@ export function ifKernelHas<T>(work: () => T): T | undefined {
   try {
     return work();
   } catch (error) {
-    if (error instanceof NetlinkError && error.errno === ENOENT) return undefined;
+    if (kernelLacks(error)) return undefined;
     throw error;
   }
 }
+
+/** Whether the kernel has said that what something is about is not there. */
+export const kernelLacks = (error: unknown): boolean => error instanceof NetlinkError && error.errno === ENOENT;
 
 function elementMessage(
   type: number,

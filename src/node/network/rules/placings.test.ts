@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { AtollError } from '../../../base/error.ts';
+import { NetlinkError } from '../../native/netlink.ts';
 import { Placings } from './placings.ts';
 
 // What needs packet rules, while somebody has removed them.
@@ -73,4 +74,29 @@ describe('what needs packet rules', () => {
     await putBack();
     expect(await changed).toBe('done');
   });
+});
+
+test('what is taken out asks for the rules only where that fails, and goes from those that came back', () => {
+  const lacking = new NetlinkError('taking out', 2);
+  /** What comes of failures, of which each try takes one, where the rules are there or not. */
+  const takeOut = async (failures: Error[], areThere: boolean) => {
+    let [asked, tries] = [0, 0];
+    const placings = new Placings(() => (asked++, areThere));
+    await placings.place(async () => {});
+    const work = () => {
+      const failure = failures[tries++];
+      if (failure) throw failure;
+    };
+    const failed = await Promise.resolve()
+      .then(() => placings.takeOut(work))
+      .catch((error: unknown) => error);
+    return { asked, tries, failed };
+  };
+  return Promise.all([
+    expect(takeOut([], true)).resolves.toEqual({ asked: 0, tries: 1, failed: undefined }),
+    expect(takeOut([lacking], false)).resolves.toEqual({ asked: 1, tries: 1, failed: undefined }),
+    expect(takeOut([lacking], true)).resolves.toEqual({ asked: 1, tries: 2, failed: undefined }),
+    expect(takeOut([lacking, lacking], true)).resolves.toEqual({ asked: 1, tries: 2, failed: lacking }),
+    expect(takeOut([new NetlinkError('taking out', 16)], false)).resolves.toMatchObject({ asked: 0, tries: 1 }),
+  ]);
 });

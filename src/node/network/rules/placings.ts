@@ -1,4 +1,5 @@
 import { AtollError } from '../../../base/error.ts';
+import { kernelLacks } from './link-verdicts.ts';
 
 /**
  * Longest wait for rules that somebody has removed. They are looked for every second, and nft takes some tenths of one,
@@ -45,6 +46,20 @@ export class Placings {
     this.#last = number;
     this.#next.resolve();
     this.#next = Promise.withResolvers<void>();
+  }
+
+  /**
+   * Takes something out of the table. Somebody may have removed it, which is asked only where this fails: every end of
+   * a sandbox comes by here. It may have been put back just now.
+   */
+  takeOut(work: () => void): void {
+    if (this.#last === 0) return;
+    try {
+      work();
+    } catch (error) {
+      if (!kernelLacks(error)) throw error;
+      if (this.#areThere()) work();
+    }
   }
 
   /** Does what fails without the rules; see `PolicyTable`. */

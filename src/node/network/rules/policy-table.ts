@@ -46,7 +46,6 @@ export function createPolicyTable(installation: number, netfilter: Netlink): Pol
   const table = tableOf(installation);
   const placings = new Placings(() => rulesAreThere(netfilter, installation));
 
-  const inForce = () => placings.last > 0 && rulesAreThere(netfilter, installation);
   const remove = (chains: PolicyChains) => removeObjects(netfilter, installation, declaredBy(chains));
   const { declare, release, inUse } = createDeclared({
     async add({ declarations }) {
@@ -59,12 +58,14 @@ export function createPolicyTable(installation: number, netfilter: Netlink): Pol
         if (placings.last <= before) await queue.run(`table inet ${table} {\n${declarations}}\n`);
       });
     },
-    remove: chains => inForce() && remove(chains),
+    remove: chains => placings.takeOut(() => remove(chains)),
   });
 
   const switchTo = (slot: Slot, chains: PolicyChains | undefined) => {
     const before = assigned.get(slot.number)?.chains;
-    if (chains ? placings.last > 0 : inForce()) changeLink(netfilter, installation, slot, [before, chains]);
+    const change = () => changeLink(netfilter, installation, slot, [before, chains]);
+    if (!chains) placings.takeOut(change);
+    else if (placings.last > 0) change();
     if (chains) assigned.set(slot.number, { slot, chains });
     else assigned.delete(slot.number);
     return before;
