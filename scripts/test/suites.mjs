@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { coverageOptions, measuredSuites } from './coverage.mjs';
 import { bunPath } from '../setup/npm-packages.mjs';
 
@@ -35,7 +36,10 @@ const longTimeoutMs = 120 * 60_000;
  * Suites of Node.js that run so many of their files at a time: they wait for browsers and sandboxes more than they
  * compute, and no file sees another's platform.
  */
-const filesAtOnce = { 'dashboard (Node.js)': 3, 'dashboard-long (Node.js)': 3 };
+const filesAtOnce = { 'dashboard-long (Node.js)': 3 };
+/** Suites of Node.js whose files share what takes long to start: they run one after the other in one process. */
+const filesTogether = ['dashboard (Node.js)'];
+const together = fileURLToPath(new URL('together.mjs', import.meta.url));
 const timeoutOf = name => (longSuites.some(long => long.name === name) ? longTimeoutMs : suiteTimeoutMs);
 
 /** Folder of the coverage of a suite with this report. */
@@ -70,12 +74,12 @@ export function suitesOf(root) {
       process.execPath,
       '--import',
       'tsx',
-      '--test',
-      `--test-concurrency=${filesAtOnce[name] ?? 1}`,
+      ...(filesTogether.includes(name) ? [] : ['--test', `--test-concurrency=${filesAtOnce[name] ?? 1}`]),
       '--test-reporter=spec',
       '--test-reporter-destination=stdout',
       '--test-reporter=tap',
       `--test-reporter-destination=${report}`,
+      ...(filesTogether.includes(name) ? [together] : []),
       ...files,
     ],
     timeoutMs,

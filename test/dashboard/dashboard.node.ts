@@ -3,9 +3,11 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { Sandbox } from 'e2b';
 import type { Browser, Locator, Page } from 'playwright-core';
-import { startPlatform, type TestPlatform } from '../support/platform.ts';
+import type { TestPlatform } from '../support/platform.ts';
 import { serveHostilePage } from './support/hostile-page.ts';
-import { noBrowser, openWindow, seriousFindings, startBrowser, testDomain, type Window } from './support/browser.ts';
+import { noBrowser, openWindow, seriousFindings, testDomain, type Window } from './support/browser.ts';
+import { shareSignedIn } from './support/signed-in.ts';
+import type { SignedIn } from './support/signed-in.ts';
 
 /** What would run if text became markup or script anywhere. */
 const hostile = `"><img src=x onerror=alert(1)><script>alert(2)</script>`;
@@ -38,6 +40,8 @@ const pages: [path: string, name: string][] = [
 ];
 
 describe('the dashboard in a browser', { skip: noBrowser ?? false }, () => {
+  const begin = shareSignedIn();
+  let signedIn: SignedIn;
   let platform: TestPlatform;
   let browser: Browser;
   let window: Window;
@@ -71,37 +75,31 @@ describe('the dashboard in a browser', { skip: noBrowser ?? false }, () => {
   };
 
   before(async () => {
-    [platform, browser] = await Promise.all([
-      startPlatform({ ATOLL_DOMAIN: testDomain, ATOLL_TLS_PORT: '0' }),
-      startBrowser(),
-    ]);
-    window = await openWindow(browser, platform.ready.url);
-    page = window.page;
+    signedIn = await begin();
+    ({ platform, browser, window, page } = signedIn);
   });
-  after(async () => {
-    await browser?.close();
-    await platform?.[Symbol.asyncDispose]();
-  });
+  after(() => signedIn?.[Symbol.asyncDispose]());
   beforeEach(() => window.complaints.splice(0));
 
   test('the link of `atoll up` signs in once, and an empty team shows how to begin', async () => {
     const link = platform.ready.dashboard ?? '';
-    await page.goto(link);
-    await heading('Sandboxes').waitFor();
-    await page.getByText('Nothing runs yet').waitFor();
-    assert.ok(!page.url().includes('#'));
-    await page.getByText('Operator · live').waitFor();
+    const first = await openWindow(browser, platform.ready.url);
+    await first.page.goto(link);
+    await first.page.getByRole('heading', { level: 1, name: 'Sandboxes' }).waitFor();
+    await first.page.getByText('Nothing runs yet').waitFor();
+    assert.ok(!first.page.url().includes('#'));
+    await first.page.getByText('Operator · live').waitFor();
+    assert.deepEqual(
+      first.complaints.filter(text => !text.includes('401')),
+      [],
+    );
 
     const other = await openWindow(browser, platform.ready.url);
     await other.page.goto(link);
     await other.page.getByRole('alert').getByText('That does not sign in').waitFor();
     await other.page.goto('/dashboard/secrets');
     await other.page.getByRole('heading', { name: 'Sign in to Atoll' }).waitFor();
-    await other.context.close();
-    assert.deepEqual(
-      window.complaints.filter(text => !text.includes('401')),
-      [],
-    );
+    for (const { context } of [first, other]) await context.close();
   });
 
   test('every page shows itself in both themes, and axe finds nothing serious', async () => {
@@ -371,14 +369,21 @@ describe('the dashboard in a browser', { skip: noBrowser ?? false }, () => {
         return ((await response.json()) as { path: string }).path;
       });
     const origin = `https://${testDomain}:${new URL(platform.ready.tls?.url ?? '').port}`;
-    const signedIn = await openWindow(browser, origin);
-    await signedIn.page.goto(await newLink());
-    await signedIn.page.getByText('Operator · live').waitFor();
-    const cookie = (await signedIn.context.cookies()).find(({ name }) => name === '__Host-atoll');
+    const own = await openWindow(browser, origin);
+    await own.page.goto(await newLink());
+    await own.page.getByText('Operator · live').waitFor();
+    const look = () =>
+      own.page.evaluate(async () => {
+        const [session, teams] = await Promise.all([fetch('/session'), fetch('/admin/teams')]);
+        return { status: session.status, teams: ((await teams.json()) as { name: string }[]).map(({ name }) => name) };
+      });
+    const before = await look();
+    assert.equal(before.status, 200);
+    const cookie = (await own.context.cookies()).find(({ name }) => name === '__Host-atoll');
 
     await using hostile = await serveHostilePage(platform, { dashboard: origin, link: await newLink() });
-    const victim = await signedIn.context.newPage();
-    const popup = signedIn.context.waitForEvent('page');
+    const victim = await own.context.newPage();
+    const popup = own.context.waitForEvent('page');
     await victim.goto(hostile.url);
     await victim.waitForFunction('globalThis.done === true');
     assert.deepEqual(await victim.evaluate('globalThis.succeeded'), []);
@@ -394,19 +399,12 @@ describe('the dashboard in a browser', { skip: noBrowser ?? false }, () => {
     await opened.getByRole('dialog', { name: 'Sign in by this link?' }).waitFor();
     assert.equal(await opened.evaluate('opener'), null);
 
-    const after = await signedIn.page.evaluate(async () => {
-      const [session, teams] = await Promise.all([fetch('/session'), fetch('/admin/teams')]);
-      return { status: session.status, teams: ((await teams.json()) as { name: string }[]).map(({ name }) => name) };
-    });
-    assert.deepEqual(after, { status: 200, teams: ['Default'] });
-    assert.equal(
-      (await signedIn.context.cookies(origin)).find(({ name }) => name === '__Host-atoll')?.value,
-      cookie?.value,
-    );
+    assert.deepEqual(await look(), before);
+    assert.equal((await own.context.cookies(origin)).find(({ name }) => name === '__Host-atoll')?.value, cookie?.value);
     const seen = await hostile.requests();
     assert.ok(seen.includes('GET /page'), seen);
     assert.ok(cookie && !seen.includes(cookie.value));
-    await signedIn.context.close();
+    await own.context.close();
   });
 
   test('who is invited makes an account, sees as a viewer, and may do more from the moment when the role allows it', async () => {

@@ -7,13 +7,14 @@ import { after, before, describe, test } from 'node:test';
 import { Sandbox, Volume } from 'e2b';
 import type { Page } from 'playwright-core';
 import { noBrowser, seriousFindings } from './support/browser.ts';
-import { startSignedIn } from './support/signed-in.ts';
+import { shareSignedIn } from './support/signed-in.ts';
 import type { SignedIn } from './support/signed-in.ts';
 
 /** A name and a text that would run if either became markup. */
 const hostile = `"><img src=x onerror=alert(1)>`;
 
 describe('files in the dashboard', { skip: noBrowser ?? false }, () => {
+  const begin = shareSignedIn();
   let signedIn: SignedIn;
   let page: Page;
   let folder: string;
@@ -110,7 +111,7 @@ describe('files in the dashboard', { skip: noBrowser ?? false }, () => {
     await writeFile(join(folder, 'project/README.md'), 'hello');
     await writeFile(join(folder, 'project/src', hostile), hostile);
     await writeFile(join(folder, 'project/src/bytes'), Uint8Array.of(0, 1, 2, 255));
-    signedIn = await startSignedIn();
+    signedIn = await begin();
     page = signedIn.page;
   });
   after(async () => {

@@ -4,7 +4,7 @@ import { Sandbox } from 'e2b';
 import type { Page } from 'playwright-core';
 import { noBrowser } from './support/browser.ts';
 import { testSameSiteRules } from './support/same-site-rules.ts';
-import { startSignedIn } from './support/signed-in.ts';
+import { shareSignedIn } from './support/signed-in.ts';
 import type { SignedIn } from './support/signed-in.ts';
 
 /** Texts that would run, or change the page, where text becomes markup, a script, an address or a template. */
@@ -23,6 +23,7 @@ const all = corpus.join(' ');
 const fileName = (text: string) => text.replaceAll('/', '_');
 
 describe('hostile text in the dashboard stays text', { skip: noBrowser ?? false }, () => {
+  const begin = shareSignedIn();
   let signedIn: SignedIn;
   let page: Page;
   let sandbox: Sandbox;
@@ -57,7 +58,7 @@ describe('hostile text in the dashboard stays text', { skip: noBrowser ?? false 
   };
 
   before(async () => {
-    signedIn = await startSignedIn();
+    signedIn = await begin();
     page = signedIn.page;
     const metadata = Object.fromEntries(corpus.map((text, at) => [`${at} ${text}`, text]));
     sandbox = await Sandbox.create('base', { ...signedIn.options, metadata, timeoutMs: 900_000 });

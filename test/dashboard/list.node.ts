@@ -3,10 +3,11 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { Sandbox } from 'e2b';
 import type { Page } from 'playwright-core';
 import { noBrowser, seriousFindings } from './support/browser.ts';
-import { startSignedIn } from './support/signed-in.ts';
+import { shareSignedIn } from './support/signed-in.ts';
 import type { SignedIn } from './support/signed-in.ts';
 
 describe('the list of sandboxes', { skip: noBrowser ?? false }, () => {
+  const begin = shareSignedIn();
   let signedIn: SignedIn;
   let page: Page;
   let marked: string;
@@ -21,7 +22,7 @@ describe('the list of sandboxes', { skip: noBrowser ?? false }, () => {
   const row = (id: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name: id }) });
 
   before(async () => {
-    signedIn = await startSignedIn();
+    signedIn = await begin();
     page = signedIn.page;
     [marked, plain] = await Promise.all([create({ metadata: { job: 'night' } }), create({})]);
   });

@@ -6,12 +6,13 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { Sandbox } from 'e2b';
 import type { Page } from 'playwright-core';
 import { noBrowser, seriousFindings } from './support/browser.ts';
-import { startSignedIn } from './support/signed-in.ts';
+import { shareSignedIn } from './support/signed-in.ts';
 import type { SignedIn } from './support/signed-in.ts';
 
 const execute = promisify(execFile);
 
 describe('the tabs of a sandbox', { skip: noBrowser ?? false }, () => {
+  const begin = shareSignedIn();
   let signedIn: SignedIn;
   let page: Page;
   let sandbox: Sandbox;
@@ -24,7 +25,7 @@ describe('the tabs of a sandbox', { skip: noBrowser ?? false }, () => {
   const tab = (path: string) => page.goto(`/dashboard/sandboxes/${sandbox.sandboxId}/${path}`);
 
   before(async () => {
-    signedIn = await startSignedIn();
+    signedIn = await begin();
     page = signedIn.page;
     sandbox = await Sandbox.create('base', { ...signedIn.options, timeoutMs: 900_000 });
     for (const word of ['first', 'second', 'third']) await sandbox.commands.run(`echo "the ${word} of $((1+2))"`);

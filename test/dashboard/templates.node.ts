@@ -3,13 +3,14 @@ import { after, before, describe, test } from 'node:test';
 import { Sandbox } from 'e2b';
 import type { Page } from 'playwright-core';
 import { noBrowser, seriousFindings } from './support/browser.ts';
-import { startSignedIn } from './support/signed-in.ts';
+import { shareSignedIn } from './support/signed-in.ts';
 import type { SignedIn } from './support/signed-in.ts';
 
 /** What would run if text of a build became markup or script. */
 const hostile = '<img src=x onerror=alert(1)>';
 
 describe('templates in the dashboard', { skip: noBrowser ?? false }, () => {
+  const begin = shareSignedIn();
   let signedIn: SignedIn;
   let page: Page;
 
@@ -29,7 +30,7 @@ describe('templates in the dashboard', { skip: noBrowser ?? false }, () => {
   };
 
   before(async () => {
-    signedIn = await startSignedIn();
+    signedIn = await begin();
     page = signedIn.page;
   });
   after(() => signedIn?.[Symbol.asyncDispose]());

@@ -4,10 +4,11 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { Sandbox } from 'e2b';
 import type { Page, Route } from 'playwright-core';
 import { noBrowser, openWindow, seriousFindings } from './support/browser.ts';
-import { startSignedIn } from './support/signed-in.ts';
+import { shareSignedIn } from './support/signed-in.ts';
 import type { SignedIn } from './support/signed-in.ts';
 
 describe('what pages keep while something fails, or somebody else changes it', { skip: noBrowser ?? false }, () => {
+  const begin = shareSignedIn();
   let signedIn: SignedIn;
   let page: Page;
   let sandbox: Sandbox;
@@ -26,7 +27,7 @@ describe('what pages keep while something fails, or somebody else changes it', {
     );
 
   before(async () => {
-    signedIn = await startSignedIn();
+    signedIn = await begin();
     page = signedIn.page;
     sandbox = await Sandbox.create('base', { ...signedIn.options, timeoutMs: 900_000 });
   });

@@ -7,7 +7,7 @@ import type { Locator, Page } from 'playwright-core';
 import { noBrowser, seriousFindings } from './support/browser.ts';
 import { addressesIn, leads, textOf } from './support/printed-links.ts';
 import { joinAs } from './support/people.ts';
-import { startSignedIn } from './support/signed-in.ts';
+import { shareSignedIn } from './support/signed-in.ts';
 import type { SignedIn } from './support/signed-in.ts';
 
 const require = createRequire(import.meta.url);
@@ -50,6 +50,7 @@ const things = [
 ];
 
 describe('several windows, the keyboard, and addresses', { skip: noBrowser ?? false }, () => {
+  const begin = shareSignedIn();
   let signedIn: SignedIn;
   let page: Page;
   let sandbox: Sandbox;
@@ -69,7 +70,7 @@ describe('several windows, the keyboard, and addresses', { skip: noBrowser ?? fa
   };
 
   before(async () => {
-    signedIn = await startSignedIn();
+    signedIn = await begin();
     page = signedIn.page;
     sandbox = await Sandbox.create('base', { ...signedIn.options, timeoutMs: 900_000, metadata: { run: '17' } });
   });
@@ -227,8 +228,9 @@ describe('several windows, the keyboard, and addresses', { skip: noBrowser ?? fa
       .waitFor();
     assert.deepEqual(await seriousFindings(page), []);
     const answer = await signedIn.platform.api('GET', '/templates');
-    const [template] = (await answer.json()) as { templateID: string; buildID: string }[];
-    const { templateID: templateId = '', buildID: buildId = '' } = template ?? {};
+    const templates = (await answer.json()) as { templateID: string; buildID: string; aliases?: string[] }[];
+    const base = templates.find(({ aliases }) => aliases?.includes('base'));
+    const { templateID: templateId = '', buildID: buildId = '' } = base ?? {};
     for (const path of [`/inspect/template/${templateId}`, `/some-team/templates/${templateId}`]) {
       await page.goto(`/dashboard${path}`);
       await page.getByRole('region', { name: 'Tags' }).first().waitFor();

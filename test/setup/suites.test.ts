@@ -6,7 +6,9 @@ const root = join(import.meta.dir, '../..');
 const { longSuites, minutesLong, suitesOf } = (await import(join(root, 'scripts/test/suites.mjs'))) as {
   longSuites: { name: string }[];
   minutesLong: string[];
-  suitesOf(root: string): { name: string }[];
+  suitesOf(
+    root: string,
+  ): { name: string; argv(report: string): string[]; only(file: string): { argv(report: string): string[] } }[];
 };
 
 test('every folder of tests is a suite, once; the quick ones begin first, then those that take minutes', () => {
@@ -26,4 +28,19 @@ test('every folder of tests is a suite, once; the quick ones begin first, then t
   expect(missing.map(({ name }) => name)).toEqual([]);
   // What runs by its own script alone is a suite too.
   expect(longSuites.filter(({ name }) => !names.some(suite => suite.startsWith(name)))).toEqual([]);
+});
+
+test('files that share a platform run in one process, also when one of them is repeated', () => {
+  const suites = suitesOf(root);
+  const [shared, other] = ['dashboard (Node.js)', 'e2e (Node.js)'].map(name => suites.find(one => one.name === name));
+  const program = join(root, 'scripts/test/together.mjs');
+  const argv = shared?.argv('report') ?? [];
+  expect(argv.slice(argv.indexOf(program) + 1).length).toBeGreaterThan(5);
+  expect(argv).not.toContain('--test');
+  expect(shared?.only('test/dashboard/list.node.ts').argv('report').slice(-2)).toEqual([
+    program,
+    join(root, 'test/dashboard/list.node.ts'),
+  ]);
+  expect(other?.argv('report')).toContain('--test');
+  expect(other?.argv('report')).not.toContain(program);
 });

@@ -67,10 +67,13 @@ export async function seriousFindings(page: Page): Promise<string[]> {
   // Evaluated by the debugger: the page's own policy lets no such script in. Once for a document, as it is long.
   if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(axeSource);
   const found = await page.evaluate(async () => {
-    type Axe = { run(options: object): Promise<{ violations: Finding[] }> };
+    type Rule = { id: string; impact: string };
+    type Axe = { _audit: { rules: Rule[] }; run(options: object): Promise<{ violations: Finding[] }> };
     const { axe } = globalThis as unknown as { axe: Axe };
-    // What passes is not asked about, and its nodes not described.
-    return (await axe.run({ resultTypes: ['violations'], preload: false })).violations;
+    const unasked = axe._audit.rules.filter(({ impact }) => impact === 'minor' || impact === 'moderate');
+    // Neither rules whose findings are less than serious are asked, nor what passes, whose nodes would be described.
+    const rules = Object.fromEntries(unasked.map(({ id }) => [id, { enabled: false }]));
+    return (await axe.run({ resultTypes: ['violations'], preload: false, rules })).violations;
   });
   return found
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
