@@ -27,12 +27,17 @@ export function closedTimeouts(ipv6: boolean): string {
     policy = { time_wait : ${keptSeconds.afterEnd}, close : ${keptSeconds.afterReset} }
   }
 `;
-  return `${one('closed', 'ip')}${ipv6 ? one('closed_v6', 'ip6') : ''}  ct timeout asked {
+  const asked = (name: string, family: string) => `  ct timeout ${name} {
     protocol udp
-    l3proto ip
+    l3proto ${family}
     policy = { unreplied : ${askedSeconds}, replied : ${askedSeconds} }
   }
 `;
+  return (
+    `${one('closed', 'ip')}${ipv6 ? one('closed_v6', 'ip6') : ''}` +
+    // The host may ask by IPv6 where sandboxes have none.
+    `${asked('asked', 'ip')}${asked('asked_v6', 'ip6')}`
+  );
 }
 
 /** The chain that has a new connection forgotten soon when it is closed. */
@@ -43,6 +48,9 @@ ${ipv6 ? '    meta nfproto ipv6 meta l4proto tcp ct timeout set "closed_v6"\n' :
 `;
 }
 
-/** The rule that has a question to one of these name servers forgotten soon; none where the kernel can't. */
-export const forgetAsked = (servers: string, forgetsClosed: boolean): string =>
-  forgetsClosed ? `    meta l4proto udp ip daddr . th dport ${servers} ct timeout set "asked"\n` : '';
+/** The rules that have questions to these name servers forgotten soon; none where the kernel can't. */
+export function forgetAsked({ v4, v6 }: { v4: string; v6: string }, forgetsClosed: boolean): string {
+  const one = (ip: string, servers: string, timeout: string) =>
+    `    meta l4proto udp ${ip} daddr . th dport ${servers} ct timeout set "${timeout}"\n`;
+  return forgetsClosed ? `${one('ip', v4, 'asked')}${one('ip6', v6, 'asked_v6')}` : '';
+}

@@ -40,6 +40,7 @@ export function outputChains(
     ),
   );
   const toEdge = edgePort === undefined ? '' : `    fib daddr type local tcp dport ${edgePort} accept\n`;
+  const asked = forgetAsked({ v4: '@name_servers', v6: '@name_servers_v6' }, forgetsClosed);
   return `  set name_servers {
     type ipv4_addr . inet_service
     ${v4}
@@ -78,7 +79,7 @@ export function outputChains(
   }
   chain from_egress {
     ct state established accept
-${forgetAsked('@name_servers', forgetsClosed)}    meta l4proto { tcp, udp } ip daddr . th dport @name_servers accept
+${asked}    meta l4proto { tcp, udp } ip daddr . th dport @name_servers accept
     meta l4proto { tcp, udp } ip6 daddr . th dport @name_servers_v6 accept
 ${toEdge}    meta l4proto tcp reject with tcp reset
     reject
