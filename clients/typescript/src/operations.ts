@@ -2399,7 +2399,7 @@ export interface Operations {
       template?: string | undefined;
       /** The node that runs or keeps them */
       nodeID?: string | undefined;
-      /** The beginning of the ID, or a part of a key or value of metadata of up to 16 KiB, in any case; at least 1 characters, at most 100 characters */
+      /** The beginning of the ID, or a part of a key or value of metadata of up to 4 KiB, in any case; at least 1 characters, at most 100 characters */
       text?: string | undefined;
       nextToken?: string | undefined;
       /** at least 1, at most 100, default 100 */

@@ -118,8 +118,11 @@ onEachDatabase(database => {
     expect(await found(plain.slice(0, 8).toUpperCase())).toEqual([plain]);
     expect(await found(plain.slice(1))).toEqual([]);
     for (const text of ['ADA', 'the" l%', 'wner', 'a_b']) expect(await found(text)).toEqual([ada]);
-    // Neither a pattern nor the form in which it is stored is looked at.
-    for (const text of ['a%e', 'a_a', '":"', '{', '\\']) expect(await found(text)).toEqual([]);
+    // Neither a pattern nor the form in which it is stored is looked at, nor what stands for a sign there.
+    for (const text of ['a%e', 'a_a', '":"', '{', '}', ',', ':', '\\']) expect(await found(text)).toEqual([]);
+    const lines = (await platform.createSandbox({ metadata: { path: 'C:\\Temp\next', 'a,b': '' } })).sandboxID;
+    for (const text of ['c:\\t', 'temp\ne', 'ext', 'a,b', ',', ':']) expect(await found(text)).toEqual([lines]);
+    for (const text of ['\\n', 'next', 'temp\\']) expect(await found(text)).toEqual([]);
     expect((await platform.call('GET', `/v2/sandboxes?text=${'x'.repeat(101)}`)).status).toBe(400);
     expect(await platform.call('GET', '/v2/sandboxes?text=%00')).toMatchObject({
       status: 400,

@@ -47,7 +47,7 @@ export const listSandboxesV2 = route({
       Type.String({
         minLength: 1,
         maxLength: textCharactersMax,
-        description: 'The beginning of the ID, or a part of a key or value of metadata of up to 16 KiB, in any case',
+        description: 'The beginning of the ID, or a part of a key or value of metadata of up to 4 KiB, in any case',
       }),
     ),
     nextToken: Type.Optional(Type.String()),

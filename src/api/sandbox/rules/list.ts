@@ -1,5 +1,5 @@
 import { AtollError } from '../../../base/error.ts';
-import type { ShownState } from '../../../protocol/state.ts';
+import { type ShownState, shownState } from '../../../protocol/state.ts';
 import { countSandboxes, listSandboxes } from '../store/list.ts';
 import type { SandboxFilter, SandboxCursor } from '../store/list.ts';
 import { formatTime } from '../../../base/time.ts';
@@ -75,10 +75,15 @@ export async function listPage(db: Db, team: TeamRecord, query: ListQuery): Prom
   const page = { order, limit, metadataBytes: metadataBytesMax.page, ...(after && { after }) };
   const { sandboxes, isMore } = await listSandboxes(db, filter, page);
   const last = sandboxes.at(-1);
+  const running = () =>
+    // All that match are known: they are not looked for once more.
+    after || isMore
+      ? countSandboxes(db, { ...filter, shown: ['running'] })
+      : sandboxes.filter(({ state }) => shownState(state) === 'running').length;
   return {
     sandboxes,
     nextToken: isMore && last ? formatToken(last, order) : null,
-    totalRunning: shown.includes('running') ? await countSandboxes(db, { ...filter, shown: ['running'] }) : null,
+    totalRunning: shown.includes('running') ? await running() : null,
   };
 }
 
