@@ -247,3 +247,32 @@ test('a connection that its client has reset before it is taken is nobody’s, a
   expect((await fetch(fixture.url)).status).toBe(200);
   expect(fixture.complaints).toEqual([]);
 });
+
+test('a client of the API that is gone is noticed at once, and one that only half-closes gets its answer', async () => {
+  const begun = [Promise.withResolvers<AbortSignal>(), Promise.withResolvers<AbortSignal>()];
+  const answer = Promise.withResolvers<void>();
+  let asked = 0;
+  await using fixture = startFixture({
+    limits: { halfCloseGraceMs: 60_000 },
+    async api(request) {
+      begun[asked++]?.resolve(request.signal);
+      await answer.promise;
+      return new Response('made');
+    },
+  });
+  const ask = 'POST /v2/sandboxes HTTP/1.1\r\nHost: api\r\nContent-Length: 2\r\n\r\n{}';
+  const gone = await RawSocket.connect(fixture.port);
+  gone.send(ask);
+  const signal = await begun[0]?.promise;
+  gone.close();
+  if (signal?.aborted === false) await new Promise(resolve => signal.addEventListener('abort', resolve));
+  const half = await RawSocket.connect(fixture.port);
+  half.send(ask);
+  await begun[1]?.promise;
+  half.halfClose();
+  await half.expect('HTTP/1.1 102 Processing\r\n\r\n');
+  answer.resolve();
+  expect(await half.expect('made')).toStartWith('HTTP/1.1 200 OK');
+  expect(await half.over()).toBe('closed');
+  expect((await begun[1]?.promise)?.aborted).toBe(false);
+});

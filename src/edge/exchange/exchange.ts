@@ -32,6 +32,9 @@ type Awaiting = {
   readonly heads: ResponseHeads;
 };
 
+/** RFC 2518, 10.1. Whoever speaks HTTP/1.1 passes over it (RFC 9110, 15.2). */
+const processing = Buffer.from('HTTP/1.1 102 Processing\r\n\r\n');
+
 const responding: State = { kind: 'responding' };
 const answered: State = { kind: 'answered' };
 const over: State = { kind: 'over' };
@@ -355,8 +358,12 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
   }
 
   clientEnded(): void {
-    if (this.#client.body.done) this.#client.watchHalfClosed();
-    else this.#client.terminate();
+    if (!this.#client.body.done) return this.#client.terminate();
+    // The kernel of a client that is gone resets the connection at the first byte: without one, what the API makes
+    // within the time of grace would be nobody's, as nobody has heard of it.
+    const isFirst = this.#state.kind === 'awaiting' && this.#minorVersion > 0;
+    if (this.#target.traffic === null && isFirst) this.#toClient(processing, 0, processing.length, false);
+    this.#client.watchHalfClosed();
   }
 
   clientGone(): void {
