@@ -27,6 +27,31 @@ export function pssMiBOf(pid: number): number {
   return Number(/^Pss: +(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0) / 1024;
 }
 
+/**
+ * A platform's own processes, `pid` and what descends from it. Those of sandboxes descend from its helper, and live in
+ * control groups of sandboxes.
+ */
+export function platformOf(pid: number): number[] {
+  return familyOf(pid).filter(member => {
+    try {
+      return !/\/atoll\d+\//.test(readFileSync(`/proc/${member}/cgroup`, 'utf8'));
+    } catch {
+      return false; // ended meanwhile
+    }
+  });
+}
+
+/** What `figure` says of processes together; what ends meanwhile counts for nothing. */
+export function sumOf(pids: readonly number[], figure: (pid: number) => number): number {
+  return pids.reduce((sum, pid) => {
+    try {
+      return sum + figure(pid);
+    } catch {
+      return sum; // ended meanwhile
+    }
+  }, 0);
+}
+
 /** Memory that the host could still give, MiB. */
 export function availableMiB(): number {
   return Number(/^MemAvailable: +(\d+) kB$/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1] ?? 0) / 1024;

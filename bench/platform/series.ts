@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { pssMiBOf } from '../measure/processes.ts';
+import { platformOf, pssMiBOf, sumOf } from '../measure/processes.ts';
 import { summarize, timeEach } from '../measure/statistics.ts';
 import type { Client, Sandbox, Target } from './client.ts';
 import type { Figure, Plot } from './report.ts';
@@ -87,7 +87,9 @@ export async function sustained(
   const passed = () => (performance.now() - start) / 1000;
   const perSecond = Array.from({ length: seconds }, () => 0);
   const memory: { x: number; y: number }[] = [];
-  const watch = setInterval(() => memory.push({ x: passed(), y: pssMiBOf(target.pid) }), 2_000);
+  // All of its processes: the one that was started has few of its megabytes.
+  const memoryNow = () => sumOf(platformOf(target.pid), pssMiBOf);
+  const watch = setInterval(() => memory.push({ x: passed(), y: memoryNow() }), 2_000);
   const loop = async () => {
     while (passed() < seconds) {
       await client.kill(await client.create());

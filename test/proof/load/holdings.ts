@@ -1,5 +1,5 @@
 import { readFileSync, readdirSync } from 'node:fs';
-import { familyOf, pssMiBOf } from '../../../bench/measure/processes.ts';
+import { platformOf, pssMiBOf, sumOf } from '../../../bench/measure/processes.ts';
 
 /** What a platform has at one moment. */
 export type Holdings = {
@@ -14,7 +14,7 @@ export type Holdings = {
 };
 
 export async function holdingsNow(pid: number, dataDir: string): Promise<Holdings> {
-  const own = familyOf(pid).filter(isOfPlatform);
+  const own = platformOf(pid);
   const { stdout } = await Bun.$`du -sxm ${dataDir}`.quiet().nothrow();
   const meminfo = readFileSync('/proc/meminfo', 'utf8');
   return {
@@ -26,24 +26,4 @@ export async function holdingsNow(pid: number, dataDir: string): Promise<Holding
   };
 }
 
-/** Processes of sandboxes descend from the platform's helper, and live in control groups of sandboxes. */
-function isOfPlatform(pid: number): boolean {
-  try {
-    return !/\/atoll\d+\//.test(readFileSync(`/proc/${pid}/cgroup`, 'utf8'));
-  } catch {
-    return false; // ended meanwhile
-  }
-}
-
 const descriptorsOf = (pid: number) => readdirSync(`/proc/${pid}/fd`).length;
-
-/** What ends meanwhile counts for nothing. */
-function sumOf(pids: number[], figure: (pid: number) => number): number {
-  return pids.reduce((sum, pid) => {
-    try {
-      return sum + figure(pid);
-    } catch {
-      return sum;
-    }
-  }, 0);
-}
