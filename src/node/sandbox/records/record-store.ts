@@ -78,7 +78,8 @@ export function createRecords(dir: string, { key, isNew: hostHasRestarted }: Rec
         await syncPath(`${path}.new`);
       }
       renameSync(`${path}.new`, path);
-      if (durable) for (const folder of [directoryOf(record.sandboxId), dir]) await syncPath(folder);
+      // Side by side: one commit of the file system's journal serves both.
+      if (durable) await Promise.all([directoryOf(record.sandboxId), dir].map(syncPath));
     },
     forget(sandboxId) {
       const path = recordOf(sandboxId);
