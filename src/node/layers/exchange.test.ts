@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { closeSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'bun:test';
@@ -90,6 +90,23 @@ test('layers that come at the same time are promised no byte twice, and no more 
       closeSync(descriptor);
       await exchange.dropWrite(writeId);
     }
+    expect(disk.reservations.bytes).toBe(0);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('what has come of a layer counts on the disk alone', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-exchange-'));
+  try {
+    const layers = createLayers({ helper: {} as Helper, dir: join(folder, 'layers'), mounts: join(folder, 'mounts') });
+    const disk = diskOf(4 << 20);
+    const exchange = layerExchange(layers, disk, { takeLayer: async () => false });
+    const { writeId, descriptor } = await exchange.openWrite(digestOf('a'), 1 << 20);
+    writeSync(descriptor, Buffer.alloc(1 << 20, 1));
+    closeSync(descriptor);
+    while (disk.reservations.bytes > 0) await Bun.sleep(20);
+    await exchange.dropWrite(writeId);
     expect(disk.reservations.bytes).toBe(0);
   } finally {
     rmSync(folder, { recursive: true });

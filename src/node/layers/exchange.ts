@@ -5,6 +5,7 @@ import { syncPath } from '../../base/sync.ts';
 import type { LayerProtocol } from '../../protocol/cluster.ts';
 import type { Room } from '../space/reservations.ts';
 import type { Space } from '../space/space.ts';
+import { countWritten } from '../space/written.ts';
 import { layerLimits } from './limits.ts';
 import type { LayerCache } from './shared-cache.ts';
 import { digestOf, type Layers } from './store.ts';
@@ -58,6 +59,7 @@ export function layerExchange(
       const ended = layers
         .make(async image => {
           opened.resolve(openSync(image, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600));
+          using _written = countWritten(room, image);
           return (await how) === 'keep' ? checked(image, digest) : null;
         })
         .then(() => {})

@@ -48,6 +48,16 @@ test('what came in part, and what was dropped, leaves nothing', async () => {
   await expect(exchange.openRead(upload)).rejects.toThrow('not on this machine');
 });
 
+test('what has come of an archive counts on the disk alone', async () => {
+  const exchange = uploadExchange(dir, disk);
+  const { writeId, descriptor } = await exchange.openWrite(upload, 1 << 20);
+  writeSync(descriptor, Buffer.alloc(1 << 20, 1));
+  closeSync(descriptor);
+  while (promised.bytes > 0) await Bun.sleep(20);
+  await exchange.keepWrite(writeId, 1 << 20);
+  expect(promised.bytes).toBe(0);
+});
+
 test('a name that leads elsewhere is none', async () => {
   for (const wrong of [
     { teamId: '..', hash: upload.hash },

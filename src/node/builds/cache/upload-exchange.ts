@@ -6,6 +6,7 @@ import { syncPath } from '../../../base/sync.ts';
 import type { UploadExchange, UploadRef } from '../../../protocol/upload.ts';
 import type { Room } from '../../space/reservations.ts';
 import type { Space } from '../../space/space.ts';
+import { countWritten } from '../../space/written.ts';
 import { uploadedFilesIn } from './uploaded-files.ts';
 
 /** Archives that come at a time. */
@@ -53,7 +54,7 @@ export function uploadExchange(dir: string, space: Pick<Space, 'reserve'>): Uplo
       undo.move();
       const timer = setTimeout(() => void drop(writeId).catch(() => {}), writeTimeoutMs);
       timer.unref();
-      writes.set(writeId, { temporary, file, room, timer });
+      writes.set(writeId, { temporary, file, room: countWritten(room, temporary), timer });
       return { writeId, descriptor };
     },
     async keepWrite(writeId, sizeBytes) {
