@@ -20,6 +20,7 @@ const names = [
   'e2b-traffic-access-token',
   'svc-traffic-access-token',
   'x-access-token',
+  'atoll-only-running',
   'sec-websocket-key',
   'sec-websocket-version',
   'sec-websocket-protocol',

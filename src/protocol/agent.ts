@@ -13,6 +13,9 @@ export const controlTokenHeader = 'x-atoll-control-token';
 /** What the names of headers begin with that attach metadata to uploaded files. */
 export const fileMetadataHeader = 'x-metadata-';
 
+/** Header of requests to the agent that wake no sandbox: who only looks at one may not know yet that it was paused. */
+export const onlyRunningHeader = 'atoll-only-running';
+
 /** Body of `POST /init`. Absent members keep what the agent has. */
 export type AgentInit = {
   /** Replaces the whole global environment. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
 import { AtollError } from '../../src/base/error.ts';
+import { onlyRunningHeader } from '../../src/protocol/agent.ts';
 import { type FixtureOptions, startFixture, to } from './support/fixture.ts';
 
 async function startSleeping(ingress: Record<string, unknown> = {}, wake?: FixtureOptions['wake']) {
@@ -48,6 +49,19 @@ test('asking whether a sandbox runs wakes none, whoever asks; SDKs do so by them
   expect(asleep.fixture.wakes).toEqual([]);
   // Of a service of the sandbox's own, the same path is as any.
   expect((await fetch(`${asleep.fixture.url}/health`, { headers: to('one', 80) })).status).toBe(200);
+});
+
+test('who only looks at a sandbox says so to the agent, and wakes none', async () => {
+  await using asleep = await startSleeping();
+  const looking = { [onlyRunningHeader]: '1' };
+  for (const state of ['pausing', 'paused'] as const) {
+    asleep.fixture.sandbox('one', { state });
+    expect((await asleep.ask(49983, looking)).status).toBe(502);
+  }
+  expect(asleep.fixture.wakes).toEqual([]);
+  // Services of its own know nothing of that.
+  expect((await asleep.ask(80, looking)).status).toBe(200);
+  expect((await asleep.ask(49983, looking)).status).toBe(200);
 });
 
 test('without the policy a paused sandbox is not found', async () => {

@@ -1,3 +1,4 @@
+import { onlyRunningHeader } from '../../protocol/agent.ts';
 import { connectStatus } from '../../protocol/connect-status.ts';
 import { ApiFailure, failureOf, withQuery } from './client.ts';
 import type { Query } from './client.ts';
@@ -15,6 +16,8 @@ function headersOf({ sandboxId, token, user = 'user' }: Target): Record<string, 
     'E2b-Sandbox-Id': sandboxId,
     'E2b-Sandbox-Port': String(agentPort),
     Authorization: `Basic ${btoa(`${user}:`)}`,
+    // To look at it must not wake it, and a page hears of a pause a moment later.
+    [onlyRunningHeader]: '1',
     ...(token !== null && { 'X-Access-Token': token }),
   };
 }
@@ -65,13 +68,6 @@ export function streamFailure({ code = '', message = 'The stream ended with an e
 export function agentFile(target: Target, query: Query, init: RequestInit = {}): Promise<Response> {
   return request(target, withQuery('/files', { username: target.user ?? 'user', ...query }), init);
 }
-
-/** Whether a sandbox can be asked now. To ask wakes none that is paused: the edge knows the question. */
-export const agentAnswers = (target: Target): Promise<boolean> =>
-  request(target, '/health', {}).then(
-    () => true,
-    () => false,
-  );
 
 async function request(target: Target, path: string, init: RequestInit): Promise<Response> {
   const response = await fetch(path, {

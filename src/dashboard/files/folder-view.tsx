@@ -59,9 +59,7 @@ function useFolder(store: FileStore, path: string) {
       await connections.hold({ isShown: () => true }, stop.signal);
       while (!stop.signal.aborted) {
         await store.watch(path, () => onChange([path]), stop.signal).catch(rethrowUnlessLost);
-        // What rests is not woken by being looked at: its page may hear of that later than the connection ended.
-        do await new Promise(resolve => setTimeout(resolve, watchAgainMs));
-        while (!stop.signal.aborted && (await store.isThere?.()) === false);
+        await new Promise(resolve => setTimeout(resolve, watchAgainMs));
         // Something may have changed while nobody watched.
         onChange([path]);
       }

@@ -39,6 +39,4 @@ export type FileStore = {
   find?: (path: string, text: string, signal: AbortSignal) => Promise<Hits>;
   /** Calls `onChange` when something in a folder changes, until `signal`. Absent where nothing tells. */
   watch?: (path: string, onChange: () => void, signal: AbortSignal) => Promise<void>;
-  /** Whether it can be asked now; to ask wakes nothing that rests. Absent where it always can. */
-  isThere?: () => Promise<boolean>;
 };

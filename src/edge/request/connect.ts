@@ -35,8 +35,8 @@ type Asked = {
   readonly repeatable: boolean;
   readonly fresh: boolean;
   /**
-   * It asks whether the sandbox runs, and wants nothing of it: SDKs do so by themselves when a pause has cut a stream
-   * of theirs.
+   * It asks whether the sandbox runs, and wants nothing of one that does not: SDKs do so by themselves when a pause has
+   * cut a stream of theirs, and the dashboard while it shows one.
    */
   readonly isProbe: boolean;
   /** It wants the connection itself, and no request on it. */

@@ -1,4 +1,4 @@
-import { agentPort, fileMetadataHeader } from '../../protocol/agent.ts';
+import { agentPort, fileMetadataHeader, onlyRunningHeader } from '../../protocol/agent.ts';
 import type { Destination } from '../../protocol/network/hosts.ts';
 import { credentialsOf } from './admit.ts';
 import { admit, answerToTrouble, connect, giveUp, takeIdle, type Connected } from './connect.ts';
@@ -79,7 +79,8 @@ async function connectAndBegin(
     credentials: credentialsOf(head.fields),
     repeatable: isSafeToRepeat(head),
     fresh: attempt.fresh,
-    isProbe: to.port === agentPort && pathOf(head) === healthPath,
+    isProbe:
+      to.port === agentPort && (pathOf(head) === healthPath || head.fields.text(onlyRunningHeader) !== undefined),
     isTunnel: false,
     protocol: protocolFor(client, head, to),
     hasBody: head.framing.kind !== 'none',

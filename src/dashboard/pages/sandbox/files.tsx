@@ -1,6 +1,6 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useRef } from 'react';
-import { agentAnswers, agentFile, callAgent, streamAgent } from '../../api/agent.ts';
+import { agentFile, callAgent, streamAgent } from '../../api/agent.ts';
 import type { Target } from '../../api/agent.ts';
 import { Files } from '../../files/files.tsx';
 import type { FilesSearch } from '../../files/search.ts';
@@ -92,7 +92,6 @@ function sandboxStore(target: Target): FileStore {
       const parts = await runProgram(target, 'sh', args, { signal });
       return hitsOf(await new Blob(parts).text());
     },
-    isThere: () => agentAnswers(target),
     async watch(path, onChange, signal) {
       for await (const message of streamAgent<{ filesystem?: object }>(
         target,
