@@ -20,6 +20,8 @@ const rounds = numberOf('PROOF_ROUNDS', 3);
 const seed = numberOf('PROOF_SEED', Math.floor(Math.random() * 2 ** 31));
 /** Facts of a cut that are looked into: those take a resume or a create. */
 const lookedIntoMax = 3;
+/** Lines of a platform's log that are told where something is wrong. */
+const complaintsMax = 10;
 
 const folder = mkdtempSync(join(tmpdir(), 'atoll-power-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -108,7 +110,14 @@ async function lookAfter(
     const [fact] = deep.splice(Math.floor(random() * deep.length), 1);
     if (fact?.lookInside) await check(fact, fact.lookInside);
   }
-  return problems;
+  return problems.length > 0 ? [...problems, ...complaintsIn(platform.log())] : problems;
 }
+
+/** What a platform said last of what is not as it should be. */
+const complaintsIn = (log: string): string[] =>
+  log
+    .split('\n')
+    .filter(line => /"level":"(?:warn|error)"/.test(line))
+    .slice(-complaintsMax);
 
 const startOn = (point: string) => startPlatform({ ATOLL_DATA_DIR: join(point, 'data'), ATOLL_POOL_SIZE: '0' });

@@ -74,7 +74,7 @@ const pausing: Client = async (looker, ledger) => {
       async there => void (await answered(there, 200, 'GET', path)),
       async there => {
         const response = await there.platform.api('POST', `${path}/connect`, { timeout: 3600 });
-        expect([200, 201]).toContain(response.status);
+        if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`);
         expect(response.headers.get('x-resumed-from')).not.toBe('memory');
       },
     );
