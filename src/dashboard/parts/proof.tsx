@@ -7,6 +7,7 @@ import { Problem } from './bits.tsx';
 import { Dialog, DialogFooter } from './dialog.tsx';
 import { ProviderButton } from './provider-button.tsx';
 import { keepReturn } from './return-path.ts';
+import { sharedProof } from '../api/shared-proof.ts';
 
 /**
  * Does something that may take a session which has proven lately whose it is: asks for the proof, and does it again.
@@ -18,28 +19,16 @@ const ProofContext = createContext<WithProof>(task => task());
 /** Has the person prove who they are where a task takes it. A proof that is not given is the task's error. */
 export const useProof = (): WithProof => use(ProofContext);
 
-/** The error code of an operation that takes a proof. */
-const proofNeeded = 'proof_needed';
+/** Whether an operation has failed for the want of a proof. */
+const isProofNeeded = (error: unknown) => error instanceof ApiFailure && error.code === 'proof_needed';
 
 type Waiting = { settle: (isProven: boolean) => void };
 
 /** Asks for proofs, for everything below it. */
 export function Proofs({ children }: { children: ReactNode }) {
   const [waiting, setWaiting] = useState<Waiting | null>(null);
-  const queue = useRef(Promise.resolve(true));
-  const withProof = useCallback(async <T,>(task: () => Promise<T>): Promise<T> => {
-    try {
-      return await task();
-    } catch (error) {
-      if (!(error instanceof ApiFailure) || error.code !== proofNeeded) throw error;
-      // One question at a time, however many tasks wait for it.
-      queue.current = queue.current.then(
-        () => new Promise<boolean>(resolve => setWaiting({ settle: isProven => resolve(isProven) })),
-      );
-      if (await queue.current) return task();
-      throw error;
-    }
-  }, []);
+  const prove = useRef(sharedProof(() => new Promise(resolve => setWaiting({ settle: resolve })))).current;
+  const withProof = useCallback(<T,>(task: () => Promise<T>) => prove(task, isProofNeeded), [prove]);
   const settle = (isProven: boolean) => {
     waiting?.settle(isProven);
     setWaiting(null);
