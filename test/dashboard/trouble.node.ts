@@ -26,6 +26,20 @@ describe('what pages keep while something fails, or somebody else changes it', {
       [method, path, body === undefined ? '' : JSON.stringify(body)] as const,
     );
 
+  /** What the live regions say to who can't see them: of what is outside of an open dialog nothing is told. */
+  const readOut = async (of: Page) => {
+    const session = await of.context().newCDPSession(of);
+    const { nodes } = await session.send('Accessibility.getFullAXTree');
+    await session.detach();
+    const byId = new Map(nodes.map(node => [node.nodeId, node]));
+    const isRead = (node?: (typeof nodes)[number]): boolean =>
+      node !== undefined && (node.role?.value === 'status' || isRead(byId.get(node.parentId ?? '')));
+    return nodes
+      .filter(node => !node.ignored && isRead(node))
+      .map(({ name }) => String(name?.value ?? ''))
+      .join('\n');
+  };
+
   before(async () => {
     signedIn = await begin();
     page = signedIn.page;
@@ -142,7 +156,8 @@ describe('what pages keep while something fails, or somebody else changes it', {
     await page.getByRole('link', { name: 'Logs' }).click();
     await page.getByRole('dialog', { name: 'Leave plan.txt unsaved?' }).getByRole('button', { name: 'Leave' }).click();
     await page.waitForURL(/logs/);
-    // What was asked about the sandbox that has ended is what was wanted.
+    // What was asked about the sandbox that has ended is what was wanted; nothing more is asked.
+    await page.goto('about:blank');
     assert.deepEqual(
       signedIn.window.complaints.filter(one => !/404|502/.test(one)),
       [],
@@ -487,8 +502,9 @@ describe('what pages keep while something fails, or somebody else changes it', {
     await form.getByLabel(/^Namespace/).fill(team?.slug ?? '');
     await form.getByRole('button', { name: 'Make' }).click();
     await page.getByText(`"${team?.slug}" is taken`).waitFor();
-    // In the layer of dialogs, and behind none of them.
-    assert.ok(await page.evaluate('document.querySelector(".toasts").matches(":popover-open")'));
+    // In the layer of dialogs, behind none of them, and in what is read out while one is open.
+    assert.ok(await page.evaluate('document.querySelector("dialog .toasts").matches(":popover-open")'));
+    assert.match(await readOut(page), /is taken/);
     await form.getByRole('button', { name: 'Cancel' }).click();
 
     await page.goto('/dashboard/templates/base');

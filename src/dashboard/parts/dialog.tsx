@@ -1,5 +1,6 @@
 import { useEffect, useId, useRef } from 'react';
 import type { ReactNode } from 'react';
+import { ToastPlace } from './toasts.tsx';
 
 type DialogProps = { title: string; wide?: boolean; onClose: () => void; onSubmit?: () => void; children: ReactNode };
 
@@ -40,6 +41,7 @@ export function Dialog({ title, wide, onClose, onSubmit, children }: DialogProps
       ) : (
         <div className="inside">{inside}</div>
       )}
+      <ToastPlace />
     </dialog>
   );
 }
