@@ -52,7 +52,7 @@ describe('lists of a team', { skip: noBrowser ?? false }, () => {
       .first()
       .click();
     await page.waitForURL(url => url.searchParams.has('actor'));
-    const audit = page.getByRole('region', { name: 'Audit' });
+    const audit = page.getByRole('group', { name: 'Audit' });
     await audit.getByText(`sandbox:${sandbox.sandboxId}`).waitFor();
     const { text } = await keptCsv();
     const [, ...rows] = text.trim().split('\r\n');
@@ -108,7 +108,7 @@ describe('lists of a team', { skip: noBrowser ?? false }, () => {
       await Promise.all(
         Array.from({ length: 15 }, async () => (await Sandbox.create('base', signedIn.options)).kill()),
       );
-    const rows = (label: string) => page.getByRole('region', { name: label }).locator('tbody tr');
+    const rows = (label: string) => page.getByRole('group', { name: label }).locator('tbody tr');
     const scrollTo = async (label: string, row: number) => {
       for (let shown = 100; shown <= row; shown += 100) {
         await rows(label)

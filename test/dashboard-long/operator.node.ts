@@ -108,7 +108,7 @@ describe('pages for operators, and what pages show when all is not well', { skip
 
   test('settings are shown with where they come from, and no secret is', async () => {
     await show('/operator/settings', 'Settings');
-    const set = page.getByRole('region', { name: 'Settings that are set' });
+    const set = page.getByRole('group', { name: 'Settings that are set' });
     await set.getByRole('row').filter({ hasText: 'ATOLL_DATA_DIR' }).getByText('environment').waitFor();
     await set.getByRole('row').filter({ hasText: 'OTEL_EXPORTER_OTLP_HEADERS' }).getByText('(hidden)').waitFor();
     await page.getByRole('region', { name: 'Defaults' }).first().waitFor();
@@ -129,7 +129,7 @@ describe('pages for operators, and what pages show when all is not well', { skip
       .waitFor();
     await page.getByText('the last round of each went well').waitFor();
     await page.getByText(/^All \d+, of the process/).click();
-    const rounds = page.getByRole('region', { name: 'All reconcilers' });
+    const rounds = page.getByRole('group', { name: 'All reconcilers' });
     await rounds.getByRole('row').filter({ hasText: 'expiry' }).getByText('ok').waitFor();
     await page
       .getByRole('region', { name: 'Disks' })
@@ -165,12 +165,12 @@ describe('pages for operators, and what pages show when all is not well', { skip
   test('a node says what it is and has, takes no new ones, is emptied, and works again', async () => {
     const id = await create();
     await show('/operator/nodes', 'Nodes');
-    await page.getByRole('region', { name: 'Nodes' }).getByRole('link').click();
+    await page.getByRole('group', { name: 'Nodes' }).getByRole('link').click();
     await page.waitForURL(/\/operator\/nodes\/.+/);
     await page.getByRole('img', { name: 'Processor of the node' }).waitFor();
     await page.getByText('with memory', { exact: true }).waitFor();
     await page.getByText(/^\d+ of \d+ started sandboxes wait; /).waitFor();
-    const here = page.getByRole('region', { name: 'Sandboxes of the node' });
+    const here = page.getByRole('group', { name: 'Sandboxes of the node' });
     await here.getByRole('link', { name: id }).waitFor();
     assert.deepEqual(await seriousFindings(page), []);
 

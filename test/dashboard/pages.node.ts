@@ -33,7 +33,7 @@ describe('what is behind the first hundred of something', { skip: noBrowser ?? f
     };
   /** Scrolls until all of them are there. */
   const scrollToLast = async (label: string, count: number) => {
-    const rows = page.getByRole('region', { name: label, exact: true }).locator('tbody tr');
+    const rows = page.getByRole('group', { name: label, exact: true }).locator('tbody tr');
     await rows.nth(first - 1).waitFor();
     await rows.nth(first - 1).scrollIntoViewIfNeeded();
     await rows.nth(count - 1).waitFor();

@@ -46,7 +46,7 @@ describe('templates in the dashboard', { skip: noBrowser ?? false }, () => {
     await row.getByRole('link', { name: first }).waitFor();
 
     // The lowest layer is the base's, and the page of the base says so, too.
-    const lowest = page.getByRole('region', { name: 'Layers' }).getByRole('row').nth(1);
+    const lowest = page.getByRole('group', { name: 'Layers' }).getByRole('row').nth(1);
     await lowest.getByText(/\d+(\.\d)? (Ki|Mi)B/).waitFor();
     await lowest.getByRole('link', { name: 'base' }).waitFor();
     assert.deepEqual(await seriousFindings(page), []);

@@ -359,7 +359,7 @@ describe('what pages keep while something fails, or somebody else changes it', {
       'mkdir -p /home/user/many && cd /home/user/many && seq -f "file-%05g" 3000 | xargs touch',
     );
     await page.goto(`/dashboard/sandboxes/${sandbox.sandboxId}/files?path=/home/user/many`);
-    const rows = page.getByRole('region', { name: 'Content of /home/user/many' }).getByRole('row');
+    const rows = page.getByRole('group', { name: 'Content of /home/user/many' }).getByRole('row');
     await page.getByText('200 of 3,000 are shown').waitFor();
     assert.equal(await rows.count(), 201);
     assert.deepEqual(await seriousFindings(page), []);

@@ -37,7 +37,7 @@ export function Table<T>({ label, columns, rows, keyOf, empty, file }: TableProp
     );
   return (
     <>
-      <div className="table-wrap" tabIndex={0} role="region" aria-label={label}>
+      <div className="table-wrap" tabIndex={0} role="group" aria-label={label}>
         <table>
           <thead>
             <tr>

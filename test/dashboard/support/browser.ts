@@ -62,21 +62,26 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/
 
 type Finding = { id: string; impact: string; nodes: { html: string }[] };
 
+/** A finding that counts as serious here: who goes from one landmark to the next can't tell two of one name apart. */
+const alsoSerious = 'landmark-unique';
+
 /** Serious findings of axe-core on what is shown now, each with the first place. */
 export async function seriousFindings(page: Page): Promise<string[]> {
   // Evaluated by the debugger: the page's own policy lets no such script in. Once for a document, as it is long.
   if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(axeSource);
-  const found = await page.evaluate(async () => {
+  const found = await page.evaluate(async alsoSerious => {
     type Rule = { id: string; impact: string };
     type Axe = { _audit: { rules: Rule[] }; run(options: object): Promise<{ violations: Finding[] }> };
     const { axe } = globalThis as unknown as { axe: Axe };
-    const unasked = axe._audit.rules.filter(({ impact }) => impact === 'minor' || impact === 'moderate');
+    const unasked = axe._audit.rules.filter(
+      ({ id, impact }) => (impact === 'minor' || impact === 'moderate') && id !== alsoSerious,
+    );
     // Neither rules whose findings are less than serious are asked, nor what passes, whose nodes would be described.
     const rules = Object.fromEntries(unasked.map(({ id }) => [id, { enabled: false }]));
     return (await axe.run({ resultTypes: ['violations'], preload: false, rules })).violations;
-  });
+  }, alsoSerious);
   return found
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .filter(({ id, impact }) => impact === 'serious' || impact === 'critical' || id === alsoSerious)
     .map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 160)}`);
 }
 
