@@ -207,6 +207,35 @@ describe('files in the dashboard', { skip: noBrowser ?? false }, () => {
     assert.deepEqual(signedIn.window.complaints, []);
   });
 
+  test('an upload says how far it is on whatever page is shown, and is stopped from there', async () => {
+    const sandbox = await Sandbox.create('base', signedIn.options);
+    await sandbox.files.write('/home/user/there.txt', 'text');
+    await page.goto(`/dashboard/sandboxes/${sandbox.sandboxId}/files`);
+    await entry('there.txt').waitFor();
+    const isWrite = (url: URL) => url.pathname === '/files' && url.searchParams.get('path') === '/home/user/large.bin';
+    // It takes as long as it is looked at.
+    await page.route(isWrite, () => undefined);
+    const large = { name: 'large.bin', mimeType: 'application/octet-stream', buffer: Buffer.alloc(4096) };
+    await page.getByLabel('Files to upload').setInputFiles([large]);
+    const progress = page.getByRole('status').filter({ hasText: 'Uploading /home/user/large.bin' });
+    await progress.getByText('0 of 1 files, 0 B of 4.0 KiB').waitFor();
+    await entry('there.txt').click();
+    await page.getByRole('textbox', { name: 'Text of /home/user/there.txt' }).waitFor();
+    await progress.waitFor();
+    await page.getByRole('link', { name: 'Logs' }).click();
+    await page.getByRole('log').waitFor();
+    await progress.waitFor();
+    assert.deepEqual(await seriousFindings(page), []);
+    await page.getByRole('link', { name: 'Templates' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Templates' }).waitFor();
+    await progress.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText('Stopped: 0 of 1 files are there').waitFor();
+    await progress.waitFor({ state: 'detached' });
+    await page.unroute(isWrite);
+    await sandbox.kill();
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
+
   test('files of a volume: the same', async () => {
     // The SDK takes the place of volumes' content from there alone.
     process.env['E2B_VOLUME_API_URL'] = signedIn.platform.ready.url;

@@ -12,6 +12,7 @@ import { useToast } from '../parts/toasts.tsx';
 import { arrange } from './arrange.ts';
 import { Crumbs } from './crumbs.tsx';
 import { droppedFiles } from './dropped.ts';
+import type { Upload } from './dropped.ts';
 import { Entries } from './entries.tsx';
 import { isThere } from './existing.ts';
 import { FindField, foundAs, Found } from './find/found.tsx';
@@ -22,7 +23,7 @@ import { fileOrders } from './search.ts';
 import type { FileOrder, FilesSearch } from './search.ts';
 import type { Entry, FileStore } from './store.ts';
 import { UploadButtons } from './upload-buttons.tsx';
-import { UploadProgress, useUploads } from './uploads.tsx';
+import { useUploads } from './uploads.tsx';
 
 const orderNames: Record<FileOrder, string> = { name: 'By name', size: 'Largest first', changed: 'Latest first' };
 
@@ -71,7 +72,7 @@ function useFolder(store: FileStore, path: string) {
     return () => stop.abort();
     // A store with the same key is the same.
   }, [store.key, path, connections]);
-  return { folder, change, renew };
+  return { folder, change };
 }
 
 type FolderViewProps = {
@@ -95,8 +96,9 @@ export function FolderView({ store, search, onGo, mayChange }: FolderViewProps) 
   const { path = store.home, order = 'name', hidden = true, find } = search;
   const [dragged, setDragged] = useState(false);
   const [asking, setAsking] = useState<Asking | null>(null);
-  const { folder, change, renew } = useFolder(store, path);
-  const { progress, upload, question, cancel } = useUploads(store, path, renew);
+  const { folder, change } = useFolder(store, path);
+  const uploads = useUploads();
+  const upload = (files: readonly Upload[]) => uploads.upload(store, path, files);
   return (
     <div
       className={dragged ? 'stack drop' : 'stack'}
@@ -120,13 +122,11 @@ export function FolderView({ store, search, onGo, mayChange }: FolderViewProps) 
       </div>
       <Tools
         mayChange={mayChange}
-        isUploading={progress !== null}
+        isUploading={uploads.isUnderWay(store.key)}
         onAsk={what => setAsking({ what })}
-        onFiles={uploads => void upload(uploads)}
+        onFiles={upload}
         find={store.find && <FindField find={find} onFind={text => onGo(foundAs(search, text))} />}
       />
-      {progress && <UploadProgress of={progress} onCancel={cancel} />}
-      {question}
       {store.find && find !== undefined ? (
         <Found store={store} search={{ ...search, path, find }} onGo={onGo} />
       ) : (

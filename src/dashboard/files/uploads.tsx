@@ -1,5 +1,7 @@
+import { useQueryClient } from '@tanstack/react-query';
 import { X } from 'lucide-react';
-import { useRef, useState } from 'react';
+import { createContext, use, useEffect, useRef, useState } from 'react';
+import type { ReactNode } from 'react';
 import { formatBytes, formatCount } from '../format.ts';
 import { Meter } from '../parts/bits.tsx';
 import { Dialog } from '../parts/dialog.tsx';
@@ -9,79 +11,133 @@ import { existingOf } from './existing.ts';
 import { joinPath } from './paths.ts';
 import type { FileStore } from './store.ts';
 
-type Progress = { files: number; filesDone: number; bytes: number; bytesDone: number; name: string };
+/** How far an upload is; `of` is the key of its store, `into` its folder. */
+type Progress = {
+  of: string;
+  into: string;
+  files: number;
+  filesDone: number;
+  bytes: number;
+  bytesDone: number;
+  name: string;
+  stop: AbortController;
+};
 
 /** Files to put into a folder, which may not be the one that is shown by now, and which of them are there already. */
-type Doubtful = { into: string; uploads: readonly Upload[]; existing: string[] };
+type Doubtful = { store: FileStore; into: string; uploads: readonly Upload[]; existing: string[] };
 
-/**
- * Puts files into a folder one after the other, after a question where some are there already, and says how far that
- * is. `onDone` also comes after a failure.
- */
-export function useUploads(store: FileStore, folder: string, onDone: () => Promise<unknown>) {
+type Uploading = {
+  /** Puts files into a folder one after the other, after a question where some are there already. */
+  upload: (store: FileStore, folder: string, uploads: readonly Upload[]) => void;
+  /** Whether files go into a store now, by its key. */
+  isUnderWay: (key: string) => boolean;
+};
+
+const UploadsContext = createContext<Uploading>({ upload: () => {}, isUnderWay: () => false });
+
+/** Uploads, which go on whatever page is shown. */
+export const useUploads = (): Uploading => use(UploadsContext);
+
+/** Carries out what `useUploads` is asked for by everything below, and says above it how far each upload is. */
+export function Uploads({ children }: { children: ReactNode }) {
   const toast = useToast();
-  const [progress, setProgress] = useState<Progress | null>(null);
-  const stop = useRef<AbortController>(undefined);
+  const client = useQueryClient();
+  const [all, setAll] = useState<readonly Progress[]>([]);
   const [doubtful, setDoubtful] = useState<Doubtful | null>(null);
-  const put = async (into: string, uploads: readonly Upload[]) => {
+  // By the key of the store: one at a time.
+  const stops = useRef(new Map<string, AbortController>());
+  useEffect(() => {
+    const { current } = stops;
+    // Nobody is signed in any more.
+    return () => current.forEach(stop => stop.abort());
+  }, []);
+  const put = async (store: FileStore, into: string, uploads: readonly Upload[]) => {
+    const { key } = store;
     if (uploads.length === 0) return;
-    if (stop.current) return toast({ kind: 'danger', text: 'Another upload is under way: wait for it, or stop it' });
-    const { signal } = (stop.current = new AbortController());
-    const bytes = uploads.reduce((sum, { file }) => sum + file.size, 0);
-    let [filesDone, bytesDone] = [0, 0];
-    try {
-      for (const { file, path } of uploads) {
-        setProgress({ files: uploads.length, filesDone, bytes, bytesDone, name: path });
-        await store.write(joinPath(into, path), file, signal);
-        filesDone++;
-        bytesDone += file.size;
-      }
-      const what = uploads.length === 1 ? uploads[0]?.path : `${formatCount(uploads.length)} files`;
-      toast({ kind: 'ok', text: `${what} uploaded` });
-    } catch (error) {
-      const why = signal.aborted ? 'Stopped' : (error as Error).message;
-      toast({ kind: 'danger', text: `${why}: ${filesDone} of ${uploads.length} files are there` });
-    } finally {
-      stop.current = undefined;
-      setProgress(null);
-      await onDone();
-    }
+    if (stops.current.has(key))
+      return toast({ kind: 'danger', text: 'Another upload is under way: wait for it, or stop it' });
+    const stop = new AbortController();
+    stops.current.set(key, stop);
+    const tell = (now: Progress | null) =>
+      setAll(before => [...before.filter(({ of }) => of !== key), ...(now ? [now] : [])]);
+    toast(await putAll(store, into, uploads, { stop, tell }));
+    stops.current.delete(key);
+    tell(null);
+    await client.invalidateQueries({ queryKey: ['files', key] });
   };
-  const upload = async (uploads: readonly Upload[]) => {
+  const begin = async (store: FileStore, folder: string, uploads: readonly Upload[], paths: readonly string[]) => {
     try {
-      const paths = uploads.map(({ path }) => path);
       const existing = await existingOf(store, folder, paths);
-      if (existing.length === 0) await put(folder, uploads);
-      else setDoubtful({ into: folder, uploads, existing });
+      if (existing.length === 0) await put(store, folder, uploads);
+      else setDoubtful({ store, into: folder, uploads, existing });
     } catch (error) {
       toast({ kind: 'danger', text: (error as Error).message });
     }
   };
-  const question = doubtful && (
-    <ReplaceQuestion
-      of={doubtful}
-      onClose={() => setDoubtful(null)}
-      onDone={uploads => void put(doubtful.into, uploads)}
-    />
+  const upload: Uploading['upload'] = (store, folder, uploads) =>
+    void begin(
+      store,
+      folder,
+      uploads,
+      uploads.map(({ path }) => path),
+    );
+  return (
+    <UploadsContext value={{ upload, isUnderWay: key => all.some(({ of }) => of === key) }}>
+      {all.map(progress => (
+        <UploadProgress key={progress.of} of={progress} />
+      ))}
+      {doubtful && (
+        <ReplaceQuestion
+          of={doubtful}
+          onClose={() => setDoubtful(null)}
+          onDone={uploads => void put(doubtful.store, doubtful.into, uploads)}
+        />
+      )}
+      {children}
+    </UploadsContext>
   );
-  return { progress, upload, question, cancel: () => stop.current?.abort() };
+}
+
+type Way = { stop: AbortController; tell: (now: Progress) => void };
+
+/** Puts files into a folder, one after the other, and answers what is to be said of it. */
+async function putAll(
+  store: FileStore,
+  into: string,
+  uploads: readonly Upload[],
+  { stop, tell }: Way,
+): Promise<{ kind: 'ok' | 'danger'; text: string }> {
+  const bytes = uploads.reduce((sum, { file }) => sum + file.size, 0);
+  let [filesDone, bytesDone] = [0, 0];
+  try {
+    for (const { file, path } of uploads) {
+      tell({ of: store.key, into, files: uploads.length, filesDone, bytes, bytesDone, name: path, stop });
+      await store.write(joinPath(into, path), file, stop.signal);
+      filesDone++;
+      bytesDone += file.size;
+    }
+    const what = uploads.length === 1 ? uploads[0]?.path : `${formatCount(uploads.length)} files`;
+    return { kind: 'ok', text: `${what} uploaded` };
+  } catch (error) {
+    const why = stop.signal.aborted ? 'Stopped' : (error as Error).message;
+    return { kind: 'danger', text: `${why}: ${filesDone} of ${uploads.length} files are there` };
+  }
 }
 
 /** How far an upload is, and the way to stop it. */
-export function UploadProgress({ of, onCancel }: { of: Progress; onCancel: () => void }) {
-  const { files, filesDone, bytes, bytesDone, name } = of;
+function UploadProgress({ of: { into, files, filesDone, bytes, bytesDone, name, stop } }: { of: Progress }) {
   const ofBytes = `${formatBytes(bytesDone)} of ${formatBytes(bytes)}`;
   const text = `${formatCount(filesDone)} of ${formatCount(files)} files, ${ofBytes}`;
   return (
-    <div className="note" role="status">
-      <div className="stack grow" style={{ gap: 6 }}>
-        <span>
-          Uploading <span className="mono">{name}</span>
+    <div className="note uploading" role="status">
+      <div className="stack grow" style={{ gap: 6, minWidth: 0 }}>
+        <span className="cut" title={joinPath(into, name)}>
+          Uploading <span className="mono">{joinPath(into, name)}</span>
         </span>
         <Meter plain wide share={bytes === 0 ? filesDone / files : bytesDone / bytes} label={text} />
         <span className="small muted num">{text}</span>
       </div>
-      <button type="button" className="button tiny" onClick={onCancel}>
+      <button type="button" className="button tiny" onClick={() => stop.abort()}>
         <X size={14} /> Stop
       </button>
     </div>

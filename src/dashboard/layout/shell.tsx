@@ -9,6 +9,7 @@ import { ViewerContext } from '../api/session.tsx';
 import type { TeamChoice, Viewer } from '../api/session.tsx';
 import { useOtherWindows } from '../api/windows.ts';
 import { Loading, Problem } from '../parts/bits.tsx';
+import { Uploads } from '../files/uploads.tsx';
 import { CallsNote, ShownCalls, useCalls } from '../code/calls.tsx';
 import { Page } from '../parts/page.tsx';
 import { Proofs } from '../parts/proof.tsx';
@@ -97,7 +98,9 @@ function Frame({ viewer }: { viewer: Viewer }) {
           </nav>
           <div className="beside-rail">
             <CallsNote />
-            <Proofs>{team || isPersonal ? <Outlet /> : <NoTeam />}</Proofs>
+            <Proofs>
+              <Uploads>{team || isPersonal ? <Outlet /> : <NoTeam />}</Uploads>
+            </Proofs>
           </div>
         </div>
         <Shortcuts />
