@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { Sandbox } from 'e2b';
 import type { Page } from 'playwright-core';
+import { repository } from '../support/platform.ts';
 import { noBrowser, seriousFindings } from './support/browser.ts';
 import { shareSignedIn } from './support/signed-in.ts';
 import type { SignedIn } from './support/signed-in.ts';
@@ -63,6 +64,65 @@ describe('the tabs of a sandbox', { skip: noBrowser ?? false }, () => {
     // The page asks a sandbox for its processes until it hears that somebody else has paused it.
     assert.deepEqual(
       signedIn.window.complaints.filter(text => !text.includes('502')),
+      [],
+    );
+  });
+
+  test('of files and commands the code is shown as well, and does it', async () => {
+    const dialog = page.getByRole('dialog', { name: 'The code for this' });
+    /** Runs the code that is shown, as a program of somebody else's. */
+    const runShown = async () => {
+      const code = (await dialog.locator('pre').textContent()) ?? '';
+      await dialog.getByRole('button', { name: 'Close' }).click();
+      const { env } = signedIn.platform;
+      await execute(process.execPath, ['--input-type=module', '--eval', code], { env, cwd: repository });
+    };
+    await tab('files');
+    await page.getByText('This folder is empty').or(page.getByRole('table')).first().waitFor();
+    await page.keyboard.press('c');
+    await page.getByRole('button', { name: 'New folder' }).click();
+    const asked = page.getByRole('dialog', { name: 'New folder' });
+    await asked.getByLabel('Name').fill('by code');
+    await asked.getByRole('button', { name: 'Make' }).click();
+    await dialog.getByRole('button', { name: 'Python' }).click();
+    await dialog.locator('pre').getByText('sandbox.files.make_dir("/home/user/by code")').waitFor();
+    assert.deepEqual(await seriousFindings(page), []);
+    await dialog.getByRole('button', { name: 'JavaScript' }).click();
+    assert.equal(await sandbox.files.exists('/home/user/by code'), false);
+    await runShown();
+    await page.getByRole('button', { name: 'Folder by code', exact: true }).waitFor();
+
+    const notes = { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('mine') };
+    await page.getByLabel('Files to upload').setInputFiles([notes]);
+    await dialog.locator('pre').getByText('for (const path of ["notes.txt"])').waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    assert.equal(await sandbox.files.exists('/home/user/notes.txt'), false);
+    await page.getByRole('button', { name: 'Delete by code' }).click();
+    await page.getByRole('dialog', { name: 'Delete by code?' }).getByRole('button', { name: 'Delete' }).click();
+    await dialog.locator('pre').getByText('sandbox.files.remove("/home/user/by code")').waitFor();
+    await dialog.getByRole('button', { name: 'Do it' }).click();
+    await page.getByText('Deleted', { exact: true }).waitFor();
+    assert.equal(await sandbox.files.exists('/home/user/by code'), false);
+
+    await sandbox.files.write('/home/user/code.txt', 'first');
+    await page.getByRole('button', { name: 'File code.txt', exact: true }).click();
+    await page.getByRole('textbox', { name: 'Text of /home/user/code.txt' }).fill('second');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await runShown();
+    assert.equal(await sandbox.files.read('/home/user/code.txt'), 'second');
+    await page.getByRole('button', { name: 'Back' }).click();
+    await page.getByRole('dialog', { name: 'Leave code.txt unsaved?' }).getByRole('button', { name: 'Leave' }).click();
+
+    const { pid } = await sandbox.commands.run('sleep 600', { background: true, timeoutMs: 0, user: 'root' });
+    const tabs = page.getByRole('navigation', { name: 'Sandbox', exact: true });
+    await tabs.getByRole('link', { name: 'Overview' }).click();
+    await page.getByRole('button', { name: `End process ${pid}` }).click();
+    await runShown();
+    await page.getByRole('row', { name: new RegExp(`^${pid} `) }).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Do them again' }).click();
+    await page.getByText('Actions show their code now').waitFor({ state: 'detached' });
+    assert.deepEqual(
+      signedIn.window.complaints.filter(text => !text.includes('404')),
       [],
     );
   });

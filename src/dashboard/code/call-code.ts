@@ -82,7 +82,7 @@ const snake = (name: string) =>
     .toLowerCase();
 
 /** A text between single quotes of a shell, whatever it has. */
-const shellText = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+export const shellText = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 const isPlain = (name: string) => /^[A-Za-z_$][\w$]*$/.test(name);
 

@@ -8,8 +8,8 @@ import { codeOfCall } from './call-code.ts';
 import type { ApiDocument, Call } from './call-code.ts';
 import { CodeTabs } from './code.tsx';
 
-/** The code that is shown: of which requests, and what does them after all. */
-type Shown = { calls: Call[]; run: () => void };
+/** The code that is shown: of which requests, or programs by language; and what does it after all. */
+type Shown = ({ calls: Call[] } | { programs: Record<string, string> }) & { run: () => void };
 
 type Calls = {
   /** Actions show their code instead of being done. */
@@ -22,6 +22,12 @@ const CallsContext = createContext<Calls>({ isShowing: false, toggle: () => {}, 
 
 /** Whether actions show their code, and how. */
 export const useCalls = (): Calls => use(CallsContext);
+
+/** Does something that is no request to the API, or shows the programs that do it while actions show their code. */
+export function useAct(): (programs: () => Record<string, string>, run: () => void) => void {
+  const { isShowing, show } = useCalls();
+  return (programs, run) => (isShowing ? show({ programs: programs(), run }) : run());
+}
 
 /** Shows the code of actions instead of doing them, while one wants it, for everything below. */
 export function ShownCalls({ children }: { children: ReactNode }) {
@@ -43,7 +49,7 @@ export function CallsNote() {
     isShowing && (
       <div className="code-mode" role="status">
         <span className="grow">
-          Actions show their code now, and are not done; files and commands are changed as ever.
+          Actions show their code now, and are not done; what is typed into a terminal runs as ever.
         </span>
         <button type="button" className="button tiny" onClick={toggle}>
           Do them again
@@ -53,7 +59,38 @@ export function CallsNote() {
   );
 }
 
-function CodeDialog({ shown: { calls, run }, onClose }: { shown: Shown; onClose: () => void }) {
+function CodeDialog({ shown, onClose }: { shown: Shown; onClose: () => void }) {
+  return (
+    <Dialog title="The code for this" onClose={onClose}>
+      {'calls' in shown ? (
+        <CallCode calls={shown.calls} />
+      ) : (
+        <>
+          <CodeTabs texts={shown.programs} />
+          <p className="small muted">By the SDKs, which find platform and key in the environment.</p>
+        </>
+      )}
+      <footer>
+        <button type="button" className="button" onClick={onClose}>
+          Close
+        </button>
+        <button
+          type="button"
+          className="button primary"
+          onClick={() => {
+            onClose();
+            shown.run();
+          }}
+        >
+          Do it
+        </button>
+      </footer>
+    </Dialog>
+  );
+}
+
+/** The code of requests, one at a time. */
+function CallCode({ calls }: { calls: Call[] }) {
   const [at, setAt] = useState(0);
   const document = useQuery({
     queryKey: ['/openapi.json'],
@@ -62,7 +99,7 @@ function CodeDialog({ shown: { calls, run }, onClose }: { shown: Shown; onClose:
   });
   const call = calls[at] ?? calls[0];
   return (
-    <Dialog title="The code for this" onClose={onClose}>
+    <>
       {calls.length > 1 && (
         <label className="field">
           <span>One of {calls.length} requests</span>
@@ -79,21 +116,6 @@ function CodeDialog({ shown: { calls, run }, onClose }: { shown: Shown; onClose:
       {document.isLoading && <Loading />}
       {document.data && call && <CodeTabs texts={codeOfCall(document.data, call, location.origin)} />}
       <p className="small muted">JavaScript and Python by the platform’s own clients, which are typed.</p>
-      <footer>
-        <button type="button" className="button" onClick={onClose}>
-          Close
-        </button>
-        <button
-          type="button"
-          className="button primary"
-          onClick={() => {
-            onClose();
-            run();
-          }}
-        >
-          Do it
-        </button>
-      </footer>
-    </Dialog>
+    </>
   );
 }

@@ -50,7 +50,9 @@ export function useDraft(store: FileStore, path: string) {
     await write(draft, isForced).catch((error: Error) => toast({ kind: 'danger', text: error.message }));
     setSaving(false);
   };
-  return { file, draft: draft?.text ?? null, type, save, isSaving, conflict, setConflict };
+  /** What is written by a save. */
+  const toSave = () => (draft ? withEndsOf(draft.before, draft.text) : '');
+  return { file, draft: draft?.text ?? null, toSave, type, save, isSaving, conflict, setConflict };
 }
 
 /** Whether a file is another than at that time; null where it is the same. */

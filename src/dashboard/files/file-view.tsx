@@ -1,5 +1,6 @@
 import { ArrowLeft, Download, Save } from 'lucide-react';
 import { useEffect, useMemo, useState } from 'react';
+import { useAct } from '../code/calls.tsx';
 import { formatBytes } from '../format.ts';
 import { CopyBeside } from '../parts/bits.tsx';
 import { Confirm } from '../parts/dialog.tsx';
@@ -30,7 +31,13 @@ type FileViewProps = {
 /** A file: its text to edit, an image to see, anything to download. Nothing of it becomes a document of this origin. */
 export function FileView({ store, path, line, mayChange, onClose }: FileViewProps) {
   const toast = useToast();
-  const { file, draft, type, save, isSaving, conflict, setConflict } = useDraft(store, path);
+  const { file, draft, toSave, type, save, isSaving, conflict, setConflict } = useDraft(store, path);
+  const act = useAct();
+  const start = () =>
+    act(
+      () => store.codeOf({ what: 'write', path, text: toSave() }),
+      () => void save(),
+    );
   const download = () =>
     void downloadFile(store, path).catch((error: Error) => toast({ kind: 'danger', text: error.message }));
   return (
@@ -40,7 +47,7 @@ export function FileView({ store, path, line, mayChange, onClose }: FileViewProp
       onKeyDown={event => {
         if (!(event.ctrlKey || event.metaKey) || event.key !== 's' || draft === null) return;
         event.preventDefault();
-        void save();
+        start();
       }}
     >
       <div className="row">
@@ -58,12 +65,7 @@ export function FileView({ store, path, line, mayChange, onClose }: FileViewProp
           <Download size={14} /> Download
         </button>
         {mayChange && (
-          <button
-            type="button"
-            className="button primary"
-            disabled={draft === null || isSaving}
-            onClick={() => void save()}
-          >
+          <button type="button" className="button primary" disabled={draft === null || isSaving} onClick={start}>
             <Save size={14} /> Save
           </button>
         )}

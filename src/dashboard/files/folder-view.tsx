@@ -4,6 +4,8 @@ import { useEffect, useState } from 'react';
 import type { ComponentProps, ReactNode } from 'react';
 import { ApiFailure } from '../api/client.ts';
 import { useConnections } from '../api/connections.ts';
+import { useAct } from '../code/calls.tsx';
+import type { FileChange } from '../code/sdk-code.ts';
 import { gathered } from '../api/gathered.ts';
 import { Asked } from '../parts/asked.tsx';
 import { Confirm } from '../parts/dialog.tsx';
@@ -37,6 +39,36 @@ function rethrowUnlessLost(error: unknown): void {
   if (!(error instanceof ApiFailure) || !lostStatuses.includes(error.status)) throw error;
 }
 
+/** What is changed in a folder. */
+type FolderChange = Exclude<FileChange, { what: 'upload' }>;
+/** Has it changed, or shows the code for it; `then` comes when that was tried. */
+type Change = (wanted: FolderChange, then?: () => void) => void;
+
+/** Has a store make a change. */
+function make(store: FileStore, wanted: FolderChange): Promise<unknown> {
+  switch (wanted.what) {
+    case 'folder':
+      return store.makeFolder(wanted.path);
+    case 'write':
+      return store.write(wanted.path, new Blob([wanted.text]));
+    case 'remove':
+      return store.remove(wanted.path);
+    case 'rename':
+      return Promise.resolve(store.rename?.(wanted.path, wanted.to));
+    case 'mode':
+      return Promise.resolve(store.changeMode?.(wanted.path, wanted.mode));
+  }
+}
+
+/** What is said when it has. */
+const doneTexts: Record<FolderChange['what'], string> = {
+  folder: 'Folder made',
+  write: 'File made',
+  remove: 'Deleted',
+  rename: 'Renamed',
+  mode: 'Changed',
+};
+
 /** What is in a folder, and how it is changed; what comes of a change is said, and the folder read again. */
 function useFolder(store: FileStore, path: string) {
   const client = useQueryClient();
@@ -44,13 +76,20 @@ function useFolder(store: FileStore, path: string) {
   const connections = useConnections();
   const renew = () => client.invalidateQueries({ queryKey: ['files', store.key] });
   const folder = useQuery({ queryKey: ['files', store.key, path], queryFn: () => store.list(path) });
-  const change = async (work: () => Promise<unknown>, done: string) => {
-    await work().then(
-      () => toast({ kind: 'ok', text: done }),
+  const act = useAct();
+  const carryOut = async (wanted: FolderChange, then?: () => void) => {
+    await make(store, wanted).then(
+      () => toast({ kind: 'ok', text: doneTexts[wanted.what] }),
       (error: Error) => toast({ kind: 'danger', text: error.message }),
     );
     await renew();
+    then?.();
   };
+  const change: Change = (wanted, then) =>
+    act(
+      () => store.codeOf(wanted),
+      () => void carryOut(wanted, then),
+    );
   useEffect(() => {
     const stop = new AbortController();
     // What can't be watched is as it was read.
@@ -226,10 +265,10 @@ function Arrangement({ store, search, onGo }: Pick<FolderViewProps, 'store' | 's
   );
 }
 
-type AskedModeProps = { of: Entry } & Pick<QuestionProps, 'store' | 'change' | 'onClose'>;
+type AskedModeProps = { of: Entry } & Pick<QuestionProps, 'change' | 'onClose'>;
 
 /** Asks who may read, write and run a file. */
-function AskedMode({ of: { name, mode, path }, store, change, onClose }: AskedModeProps) {
+function AskedMode({ of: { name, mode, path }, change, onClose }: AskedModeProps) {
   return (
     <Asked
       title={`Mode of ${name}`}
@@ -240,7 +279,7 @@ function AskedMode({ of: { name, mode, path }, store, change, onClose }: AskedMo
       required
       action="Change"
       onClose={onClose}
-      onDone={text => void change(async () => store.changeMode?.(path, text), 'Changed')}
+      onDone={mode => change({ what: 'mode', path, mode })}
     />
   );
 }
@@ -249,7 +288,7 @@ type QuestionProps = {
   of: Asking;
   store: FileStore;
   path: string;
-  change: (work: () => Promise<unknown>, done: string) => Promise<void>;
+  change: Change;
   onClose: () => void;
   onAsk: (next: Asking) => void;
   onOpenFile: (path: string) => void;
@@ -259,7 +298,7 @@ type QuestionProps = {
 function Question({ of, store, path, change, onClose, onAsk, onOpenFile }: QuestionProps) {
   const toast = useToast();
   const fail = (error: Error) => toast({ kind: 'danger', text: error.message });
-  const rename = (from: string, to: string) => void change(async () => store.rename?.(from, to), 'Renamed');
+  const rename = (from: string, to: string) => change({ what: 'rename', path: from, to });
   if (of.what === 'replace')
     return (
       <Confirm
@@ -282,13 +321,13 @@ function Question({ of, store, path, change, onClose, onAsk, onOpenFile }: Quest
         onClose={onClose}
         onConfirm={() => {
           onClose();
-          void change(() => store.remove(of.entry.path), 'Deleted');
+          change({ what: 'remove', path: of.entry.path });
         }}
       >
         {of.entry.isFolder && <p className="muted">Everything in it goes too.</p>}
       </Confirm>
     );
-  if (of.what === 'mode') return <AskedMode of={of.entry} store={store} change={change} onClose={onClose} />;
+  if (of.what === 'mode') return <AskedMode of={of.entry} change={change} onClose={onClose} />;
   const asked = (title: string, action: string, onDone: (to: string) => void, name?: string) => (
     <Asked
       title={title}
@@ -301,14 +340,12 @@ function Question({ of, store, path, change, onClose, onAsk, onOpenFile }: Quest
       onDone={text => onDone(joinPath(path, text))}
     />
   );
-  if (of.what === 'folder')
-    return asked('New folder', 'Make', to => void change(() => store.makeFolder(to), 'Folder made'));
+  if (of.what === 'folder') return asked('New folder', 'Make', to => change({ what: 'folder', path: to }));
   if (of.what === 'file')
     return asked('New file', 'Make', to => {
       const make = async () => {
         if (await isThere(store, to)) return fail(new Error(`${nameOf(to)} is there already`));
-        await change(() => store.write(to, new Blob([])), 'File made');
-        onOpenFile(to);
+        change({ what: 'write', path: to, text: '' }, () => onOpenFile(to));
       };
       void make().catch(fail);
     });

@@ -1,3 +1,5 @@
+import type { FileChange } from '../code/sdk-code.ts';
+
 /** Something in a folder. `changedAt` as the API has it. */
 export type Entry = {
   name: string;
@@ -25,6 +27,8 @@ export type FileStore = {
   read(path: string): Promise<Response>;
   /** A line of a program that reads a file, by the SDK. */
   codeFor: (path: string) => string;
+  /** Programs that make a change, by language. */
+  codeOf: (change: FileChange) => Record<string, string>;
   /** Writes a file whole; folders on its way are made. */
   write(path: string, content: Blob, signal?: AbortSignal): Promise<unknown>;
   makeFolder(path: string): Promise<unknown>;

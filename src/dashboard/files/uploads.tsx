@@ -2,6 +2,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { X } from 'lucide-react';
 import { createContext, use, useEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
+import { useAct } from '../code/calls.tsx';
 import { formatBytes, formatCount } from '../format.ts';
 import { Meter } from '../parts/bits.tsx';
 import { Dialog } from '../parts/dialog.tsx';
@@ -42,6 +43,7 @@ export const useUploads = (): Uploading => use(UploadsContext);
 export function Uploads({ children }: { children: ReactNode }) {
   const toast = useToast();
   const client = useQueryClient();
+  const act = useAct();
   const [all, setAll] = useState<readonly Progress[]>([]);
   const [doubtful, setDoubtful] = useState<Doubtful | null>(null);
   // By the key of the store: one at a time.
@@ -74,13 +76,13 @@ export function Uploads({ children }: { children: ReactNode }) {
       toast({ kind: 'danger', text: (error as Error).message });
     }
   };
-  const upload: Uploading['upload'] = (store, folder, uploads) =>
-    void begin(
-      store,
-      folder,
-      uploads,
-      uploads.map(({ path }) => path),
+  const upload: Uploading['upload'] = (store, folder, uploads) => {
+    const files = uploads.map(({ path }) => path);
+    act(
+      () => store.codeOf({ what: 'upload', folder, files }),
+      () => void begin(store, folder, uploads, files),
     );
+  };
   return (
     <UploadsContext value={{ upload, isUnderWay: key => all.some(({ of }) => of === key) }}>
       {all.map(progress => (

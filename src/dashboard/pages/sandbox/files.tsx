@@ -2,6 +2,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useRef } from 'react';
 import { agentFile, callAgent, streamAgent } from '../../api/agent.ts';
 import type { Target } from '../../api/agent.ts';
+import { codeOfFileChange } from '../../code/sdk-code.ts';
 import { Files } from '../../files/files.tsx';
 import type { FilesSearch } from '../../files/search.ts';
 import { hitsMax, hitsOf } from '../../files/find/hits-of.ts';
@@ -68,6 +69,7 @@ function sandboxStore(target: Target): FileStore {
     stat: async path => entryOf((await call<{ entry: AgentEntry }>('Stat', { path })).entry),
     read: path => agentFile(target, { path }),
     codeFor: path => `await sandbox.files.read(${JSON.stringify(path)})`,
+    codeOf: change => codeOfFileChange({ kind: 'Sandbox', id: target.sandboxId }, change),
     write: (path, content, signal) =>
       agentFile(
         target,

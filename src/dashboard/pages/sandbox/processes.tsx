@@ -5,6 +5,8 @@ import { useRef } from 'react';
 import { boundedText } from '../../api/bounded.ts';
 import { agentFile, callAgent } from '../../api/agent.ts';
 import type { Target } from '../../api/agent.ts';
+import { useAct } from '../../code/calls.tsx';
+import { codeOfSignal } from '../../code/sdk-code.ts';
 import { formatBytes } from '../../format.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Card } from '../../parts/page.tsx';
@@ -80,6 +82,8 @@ export function Processes() {
   const target = useTarget();
   const client = useQueryClient();
   const toast = useToast();
+  const act = useAct();
+  const { sandboxId } = useSandbox();
   const key = ['processes', target?.sandboxId];
   const processes = useQuery({
     queryKey: key,
@@ -124,7 +128,17 @@ export function Processes() {
               {
                 name: '',
                 end: true,
-                of: ({ pid }) => <ProcessActions pid={pid} send={signal => void send(pid, signal)} />,
+                of: ({ pid }) => (
+                  <ProcessActions
+                    pid={pid}
+                    send={signal =>
+                      act(
+                        () => codeOfSignal(sandboxId, pid, signal),
+                        () => void send(pid, signal),
+                      )
+                    }
+                  />
+                ),
               },
             ]}
           />

@@ -4,6 +4,7 @@ import { ask, askJson } from '../../api/client.ts';
 import type { Ask } from '../../api/client.ts';
 import { useRead } from '../../api/hooks.ts';
 import { useMay } from '../../api/session.tsx';
+import { codeOfFileChange } from '../../code/sdk-code.ts';
 import { Files } from '../../files/files.tsx';
 import type { FilesSearch } from '../../files/search.ts';
 import type { Entry, FileStore } from '../../files/store.ts';
@@ -60,6 +61,7 @@ function volumeStore(volumeId: string, token: string): FileStore {
     stat: async path => entryOf((await (await call('path', path)).json()) as VolumeEntryStat),
     read: path => call('file', path),
     codeFor: path => `await volume.readFile(${JSON.stringify(path)})`,
+    codeOf: change => codeOfFileChange({ kind: 'Volume', id: volumeId }, change),
     write: (path, content, signal) =>
       call('file', path, { method: 'PUT', body: content, query: { force: true }, signal }),
     makeFolder: path => call('dir', path, { method: 'POST' }),
