@@ -134,7 +134,7 @@ async function adoptPaused({ sandboxes, records, kept, log }: AdoptParts, record
   await removeOldMemory(records, sandboxId);
   if (kept.hasChecksums(sandboxId)) return;
   sandboxes
-    .inTurn(sandboxId, () => kept.writeChecksums(sandboxId))
+    .inTurn(sandboxId, () => kept.writeLateChecksums(sandboxId, record.kept))
     .catch(error =>
       log.error('the checksums of a paused sandbox could not be written', { sandboxId, error: messageOf(error) }),
     );

@@ -85,7 +85,8 @@ async function still(parts: CarryParts, target: ExecutionRef): Promise<PausedRec
     throw new AtollError('not_found', `sandbox ${target.sandboxId} is not paused on this node`);
   requireNoVolumes(found.record);
   const { record }: Paused = found.kind === 'frozen' ? await dropFrozen(parts, found) : found;
-  if (!parts.kept.hasChecksums(record.sandboxId)) await parts.kept.writeChecksums(record.sandboxId);
+  const { sandboxId, kept } = record;
+  if (!parts.kept.hasChecksums(sandboxId)) await parts.kept.writeLateChecksums(sandboxId, kept);
   return record;
 }
 

@@ -33,11 +33,18 @@ export async function syncDisk(
 
 /**
  * Repairs the file system of a disk that is mounted nowhere, where it has failed before: what it had on the disk by
- * then is what it has. Of one that is whole it reads a block. Errors: `internal` where it can't be repaired.
+ * then is what it has. Of one that takes itself for whole it reads a block, or with `all` everything that says where
+ * things are: after a loss of power it knows of no damage, as the disks of sandboxes are written to without flushing.
+ * Errors: `internal` where it can't be repaired.
  */
-export async function repairDisk({ helper, log }: { helper: Helper; log: Log }, image: string): Promise<void> {
+export async function repairDisk(
+  { helper, log }: { helper: Helper; log: Log },
+  image: string,
+  { all = false } = {},
+): Promise<void> {
   const kind = 'check';
-  const { status, output } = await helper.spawn(['e2fsck', '-p', image], { timeoutMs: repairTimeoutMs, kind });
+  const check = ['e2fsck', ...(all ? ['-f'] : []), '-p', image];
+  const { status, output } = await helper.spawn(check, { timeoutMs: repairTimeoutMs, kind });
   if (status < uncorrectedStatus) return;
   log.warn('the disk of a sandbox is repaired', { image, output: output.trim().slice(-500) });
   const thorough = await helper.spawn(['e2fsck', '-f', '-y', image], { timeoutMs: repairTimeoutMs, kind });

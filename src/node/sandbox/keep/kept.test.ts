@@ -1,4 +1,7 @@
 import { expect, test } from 'bun:test';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import type { Disks } from '../../disks/disks.ts';
 import type { Helper } from '../../native/helper.ts';
 import type { ProgramKind } from '../../native/program-places.ts';
@@ -13,8 +16,50 @@ test('what looks through the disks of others has no place of what makes disks', 
     spawn: async (_: string[], { kind }: { kind?: ProgramKind }) => (kinds.push(kind), { status: 0, output: '' }),
   } as unknown as Helper;
   const records = { keptOf: () => '/kept' } as unknown as Records;
-  const kept = createKeptFiles({ helper, helperBinary: 'helper', disks: {} as unknown as Disks, records });
+  const disks = {} as unknown as Disks;
+  const kept = createKeptFiles({ helper, helperBinary: 'helper', disks, records, log: silentLog });
   await kept.verify('one');
   await repairDisk({ helper, log: silentLog }, '/disk');
   expect(kinds).toEqual(['check', 'check']);
+});
+
+test('files without memory that get their checksums late are looked through before', async () => {
+  const image = join(mkdtempSync(join(tmpdir(), 'atoll-kept-')), 'disk.img');
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.defer(() => rmSync(dirname(image), { recursive: true }));
+  writeFileSync(image, '');
+  const programs: string[] = [];
+  const helper = {
+    spawn: async (argv: string[]) => (
+      programs.push(argv.join(' ')),
+      { status: argv.includes('-p') ? 4 : 0, output: '' }
+    ),
+  } as unknown as Helper;
+  // Whoever unmounts it has it for a moment longer.
+  let looks = 0;
+  const used = async () => (programs.push('used'), ++looks === 1);
+  const kept = createKeptFiles({
+    helper,
+    helperBinary: 'helper',
+    disks: { used } as unknown as Disks,
+    records: { keptOf: () => '/kept', diskOf: () => image } as unknown as Records,
+    log: silentLog,
+  });
+  const looked = ['used', 'used', `e2fsck -f -p ${image}`, `e2fsck -f -y ${image}`];
+  await kept.writeLateChecksums('one', 'filesystem');
+  expect(programs.splice(0)).toEqual([...looked, 'used', 'helper seal /kept']);
+  await kept.writeLateChecksums('one', 'memory');
+  expect(programs).toEqual(['used', 'helper seal /kept']);
+});
+
+test('a disk that can’t be repaired gets no checksums, so that the next start looks through it again', async () => {
+  const programs: string[] = [];
+  const helper = {
+    spawn: async ([program]: string[]) => (programs.push(program ?? ''), { status: 8, output: 'it is cut short' }),
+  } as unknown as Helper;
+  const records = { keptOf: () => '/kept', diskOf: () => '/nowhere' } as unknown as Records;
+  const disks = {} as unknown as Disks;
+  const kept = createKeptFiles({ helper, helperBinary: 'helper', disks, records, log: silentLog });
+  await expect(kept.writeLateChecksums('one', 'filesystem')).rejects.toThrow('it is cut short');
+  expect(programs).toEqual(['e2fsck', 'e2fsck']);
 });

@@ -2,11 +2,14 @@ import { existsSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
 import { syncPath } from '../../../base/sync.ts';
+import type { Log } from '../../../base/telemetry/log.ts';
+import type { Kept } from '../../../protocol/node.ts';
 import type { Disks } from '../../disks/disks.ts';
 import type { Helper } from '../../native/helper.ts';
 import type { ProgramKind } from '../../native/program-places.ts';
 import { checksumsFile } from '../../snapshot/checksums.ts';
 import type { Records } from '../records/record-store.ts';
+import { repairDisk } from './disk.ts';
 
 /** Reading and hashing a whole disk, cold. */
 const checksumTimeoutMs = 10 * 60_000;
@@ -18,6 +21,12 @@ const releasePollMs = 5;
 export type KeptFiles = {
   /** Writes checksums over what is kept; all of it is on the host's disk when this settles. Errors: `internal`. */
   writeChecksums(sandboxId: string): Promise<void>;
+  /**
+   * As `writeChecksums`, of what may not be whole: where there were none when they were due, a loss of power may have
+   * left the disk in any state. Files that were kept without memory are looked through before, and repaired. Errors:
+   * `internal`.
+   */
+  writeLateChecksums(sandboxId: string, kept: Kept): Promise<void>;
   /** Errors: `internal` where something that is kept is missing or changed. */
   verify(sandboxId: string): Promise<void>;
   /** Whether there are checksums. */
@@ -32,17 +41,27 @@ export function createKeptFiles(options: {
   helperBinary: string;
   disks: Disks;
   records: Records;
+  log: Log;
 }): KeptFiles {
-  const { helper, helperBinary, disks, records } = options;
+  const { helper, helperBinary, disks, records, log } = options;
   const run = (program: 'seal' | 'verify', sandboxId: string, kind: ProgramKind) =>
     helper.spawn([helperBinary, program, records.keptOf(sandboxId)], { timeoutMs: checksumTimeoutMs, kind });
   const checksumsOf = (sandboxId: string) => join(records.keptOf(sandboxId), checksumsFile);
+  const writeChecksums = async (sandboxId: string) => {
+    await unused(disks, records.diskOf(sandboxId));
+    const { status, output } = await run('seal', sandboxId, 'long');
+    if (status !== 0)
+      throw new AtollError('internal', `the checksums of a paused sandbox could not be written: ${output.trim()}`);
+  };
   return {
-    async writeChecksums(sandboxId) {
-      await unused(disks, records.diskOf(sandboxId));
-      const { status, output } = await run('seal', sandboxId, 'long');
-      if (status !== 0)
-        throw new AtollError('internal', `the checksums of a paused sandbox could not be written: ${output.trim()}`);
+    writeChecksums,
+    async writeLateChecksums(sandboxId, kept) {
+      if (kept === 'filesystem') {
+        const image = records.diskOf(sandboxId);
+        await unused(disks, image);
+        await repairDisk({ helper, log }, image, { all: true });
+      }
+      await writeChecksums(sandboxId);
     },
     async verify(sandboxId) {
       const { status, output } = await run('verify', sandboxId, 'check');

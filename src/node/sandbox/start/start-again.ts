@@ -25,17 +25,19 @@ export async function startAgain(
   const { kept, log } = parts;
   const { sandboxId } = record;
   const left = { record };
-  // Where there are none the disk was in use or failed when they were due; what is kept is whole all the same.
-  if (kept.hasChecksums(sandboxId)) await kept.verify(sandboxId);
-  else await kept.writeChecksums(sandboxId);
+  // Where there are none the disk was in use or failed when they were due, or the power went.
+  const late = !kept.hasChecksums(sandboxId);
+  if (late) await kept.writeLateChecksums(sandboxId, record.kept);
+  else await kept.verify(sandboxId);
   await kept.removeChecksums(sandboxId);
   try {
     return request.memory && record.kept === 'memory'
       ? await restoreMemory(parts, left, request)
-      : await boot(parts, left, request);
+      : await boot(parts, left, request, late);
   } catch (error) {
+    // Damage may have got its checksums as it was, and be why this failed: the next start finds the disk repaired.
     await kept
-      .writeChecksums(sandboxId)
+      .writeLateChecksums(sandboxId, left.record.kept)
       .catch(problem =>
         log.error('a sandbox that could not be resumed has no checksums', { sandboxId, error: messageOf(problem) }),
       );
@@ -81,11 +83,15 @@ async function restoreMemory(
   }
 }
 
-/** Starts a paused sandbox from its files: new processes, a new boot ID, nothing in what does not outlive a boot. */
+/**
+ * Starts a paused sandbox from its files: new processes, a new boot ID, nothing in what does not outlive a boot.
+ * `late`: there were no checksums when they were due.
+ */
 async function boot(
   parts: StartAgainParts,
   left: { record: PausedRecord },
   request: ResumeSandbox,
+  late: boolean,
 ): Promise<StartedSandbox> {
   const { record } = left;
   if (record.kept === 'memory') {
@@ -94,7 +100,7 @@ async function boot(
     await parts.records.write(files);
     left.record = files;
   }
-  await repairDisk(parts, parts.records.diskOf(record.sandboxId));
+  await repairDisk(parts, parts.records.diskOf(record.sandboxId), { all: late });
   return startSandbox(parts, orderOf(parts, record, request, 'filesystem'), { kind: 'files' });
 }
 
