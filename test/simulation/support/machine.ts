@@ -179,10 +179,8 @@ export class SimMachine {
     };
     const gate = {
       beat: async (beat: Parameters<Gate['beat']>[0]) => {
-        // One that was sent before tells it nothing, and it can't know that by a clock that stood still. Nor does the
-        // first of a control process that has not heard it yet: there is no lease in it, and no word of pausing.
-        const saysSomething = beat.lease !== null || beat.pauseFirst;
-        const isNews = saysSomething && this.#takenSentMs >= this.process.stoppedUntilMs;
+        // One that was sent before tells it nothing, and it can't know that by a clock that stood still.
+        const isNews = this.#takenSentMs >= this.process.stoppedUntilMs;
         if (isNews && this.#isBehindUntilMs === Number.POSITIVE_INFINITY)
           this.#isBehindUntilMs = this.#world.nowMs + lookedThroughMs;
         return this.gate.beat(beat);

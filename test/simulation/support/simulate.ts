@@ -349,12 +349,12 @@ class Run {
 
   async #heal(): Promise<void> {
     this.#note('healed');
-    for (const { process } of this.#controls) process.stoppedUntilMs = 0;
+    for (const { process } of this.#controls) this.#world.goOn(process);
     for (const machine of this.#machines) {
       machine.cut.clear();
       machine.isDiskFull = false;
       // Not before: what was sent to it until now is no news to it.
-      machine.process.stoppedUntilMs = Math.min(machine.process.stoppedUntilMs, this.#world.nowMs);
+      this.#world.goOn(machine.process);
     }
     for (let number = 1; number <= controlsMax; number++) {
       const there = this.#controls.find(({ process }) => process.name === `control-${number}`);

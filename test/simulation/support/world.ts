@@ -73,7 +73,8 @@ export class Chance {
 /** Time, chance, and whose turn it is: all that happens is decided by the seed. */
 export class World extends Chance {
   readonly #current = new AsyncLocalStorage<Process>();
-  readonly #waiting: { atMs: number; order: number; resolve: () => void }[] = [];
+  /** `stopped`: the process that stands still until then. */
+  readonly #waiting: { atMs: number; order: number; resolve: () => void; stopped?: Process }[] = [];
   nowMs = 0;
 
   /** Runs `work` as a process: what it waits for does not come true once that has ended. */
@@ -96,8 +97,14 @@ export class World extends Chance {
   async sleep(ms: number): Promise<void> {
     const process = this.current;
     await this.#until(this.nowMs + ms);
-    while (process.stoppedUntilMs > this.nowMs && !process.ended) await this.#until(process.stoppedUntilMs);
+    while (process.stoppedUntilMs > this.nowMs && !process.ended) await this.#until(process.stoppedUntilMs, process);
     if (process.ended) await new Promise<never>(() => {});
+  }
+
+  /** Lets a process that stands still go on: what it was to hear meanwhile comes first, and not when it would have. */
+  goOn(process: Process): void {
+    process.stoppedUntilMs = Math.min(process.stoppedUntilMs, this.nowMs);
+    for (const waiting of this.#waiting) if (waiting.stopped === process) waiting.atMs = this.nowMs;
   }
 
   /** Lets time go by until then; all that is due happens one after the other. */
@@ -120,8 +127,9 @@ export class World extends Chance {
     this.nowMs = untilMs;
   }
 
-  #until(atMs: number): Promise<void> {
-    return new Promise(resolve => this.#waiting.push({ atMs, order: this.random(), resolve }));
+  #until(atMs: number, stopped?: Process): Promise<void> {
+    const order = this.random();
+    return new Promise(resolve => this.#waiting.push({ atMs, order, resolve, ...(stopped && { stopped }) }));
   }
 }
 
