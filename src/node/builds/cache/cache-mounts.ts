@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs';
+import { uptime } from 'node:os';
 import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
 import type { KeyedMutex } from '../../../base/concurrency/keyed-mutex.ts';
@@ -75,8 +76,12 @@ const isNoDisk = /^disk-mount: mount ext4/;
 /** Opens a disk and answers true, or false where it can't be used, repaired or not. */
 async function isOpened({ disks, helper, nodeLog }: DiskWork, image: string, point: string): Promise<boolean> {
   try {
-    // One that is mounted somewhere for a moment longer is the kernel's alone to write to.
-    if (!(await disks.used(image))) await repairDisk({ helper, log: nodeLog }, image);
+    // One that is mounted somewhere for a moment longer is the kernel's alone to write to. What was used before the
+    // host's last start may have been in use when the power went.
+    if (!(await disks.used(image))) {
+      const all = statSync(image).mtimeMs < Date.now() - uptime() * 1000;
+      await repairDisk({ helper, log: nodeLog }, image, { all });
+    }
     await disks.open(image, point);
   } catch (error) {
     const isDamage =
