@@ -4,7 +4,7 @@ import { readFromProxy, type FromProxy, type ToProxy } from './messages.ts';
 /** The process of an egress proxy. */
 export type ProxyChild = {
   readonly pid: number;
-  /** Says nothing to a process that has ended. */
+  /** Says nothing to a process that has ended, or has closed its end. */
   send(message: ToProxy): void;
   disconnect(): void;
   kill(signal: NodeJS.Signals): void;
@@ -36,8 +36,18 @@ export function spawnProxy(handlers: { onMessage(message: FromProxy): void; onEx
   return {
     pid: child.pid,
     exited: child.exited,
-    send: message => void (child.exitCode === null && child.send(message)),
+    send(message) {
+      try {
+        child.send(message);
+      } catch (error) {
+        // One that was killed has no exit code; one that has closed its end is ended for what it leaves unanswered.
+        if (!isClosed(error)) throw error;
+      }
+    },
     disconnect: () => void (child.exitCode === null && child.disconnect()),
     kill: signal => child.kill(signal),
   };
 }
+
+const isClosed = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ERR_IPC_CHANNEL_CLOSED';

@@ -1,0 +1,19 @@
+import { expect, test } from 'bun:test';
+import { spawnProxy } from './child.ts';
+
+test('a proxy that was killed is told nothing, also before anybody has noticed', async () => {
+  for (let round = 0; round < 5; round++) {
+    const child = spawnProxy({ onMessage() {}, onExit() {} });
+    let hasEnded = false;
+    void child.exited.then(() => (hasEnded = true));
+    child.kill('SIGKILL');
+    // Its end and that of its channel are noticed one after the other.
+    while (!hasEnded) {
+      child.send({ kind: 'ping', id: 1 });
+      await new Promise(resolve => void setImmediate(resolve));
+    }
+    child.send({ kind: 'ping', id: 1 });
+    child.disconnect();
+    expect(await child.exited).toBe(137);
+  }
+});
