@@ -15,6 +15,7 @@ import { growth } from './platform/growth.ts';
 import { alternativesTable, figuresTable, machineFacts, type Figure, type Plot } from './platform/report.ts';
 import { burst, createLatency, firstCommand, killUntilGone, sustained, warmCommand } from './platform/series.ts';
 import { startTarget } from './platform/target.ts';
+import { templateServer } from './platform/template-server.ts';
 
 /** Where the table and the plots go. */
 const output = join(import.meta.dir, '../docs/performance');
@@ -76,6 +77,9 @@ await part('a platform with a pool', async () => {
         count: scale(200),
         goal: 'p50 ≤ 5 ms, p99 ≤ 12 ms',
       }),
+    }));
+    await part('creates from a template with a server', async () => ({
+      figures: await templateServer(client, target, scale(50)),
     }));
     await part('what a kill leaves for a moment', async () => ({
       figures: [await killUntilGone(client, target, scale(100))],

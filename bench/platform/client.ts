@@ -32,8 +32,8 @@ export function clientOf({ url, apiKey }: Target) {
   return {
     api,
     toAgent,
-    create: async (timeout = 3600): Promise<Sandbox> =>
-      (await api('POST', '/v2/sandboxes', { templateID: 'base', timeout })).json() as Promise<Sandbox>,
+    create: async ({ templateID = 'base', timeout = 3600 } = {}): Promise<Sandbox> =>
+      (await api('POST', '/v2/sandboxes', { templateID, timeout })).json() as Promise<Sandbox>,
     kill: (sandbox: Sandbox) => api('DELETE', `/sandboxes/${sandbox.sandboxID}`),
     /** Runs a program and reads its stream to the end. */
     async run(sandbox: Sandbox, cmd: string, args: string[] = []): Promise<string> {

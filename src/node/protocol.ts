@@ -25,6 +25,7 @@ import { deleteSnapshot, listSnapshots } from './sandbox/snapshot/snapshot-store
 import type { SnapshotParts } from './sandbox/snapshot/keep-snapshot.ts';
 import { takeSnapshot } from './sandbox/snapshot/take-snapshot.ts';
 import type { Pool } from './sandbox/start/pool.ts';
+import type { RestoredAhead } from './sandbox/start/restored-ahead.ts';
 import type { Space } from './space/space.ts';
 import { volumeProtocolOf, type VolumeParts } from './volumes/protocol.ts';
 
@@ -47,6 +48,7 @@ type ProtocolParts = CreateParts &
     space: Space;
     /** Undefined: there is none. */
     pool: Pool | undefined;
+    restoredAhead: RestoredAhead | undefined;
     history: History;
     machine: Machine;
     memoryFacts: MemoryFacts;
@@ -74,7 +76,7 @@ export function protocolOf(parts: ProtocolParts): NodeProtocol {
     usage: async () => ({
       ...machine.usage(),
       space: parts.space.facts(),
-      ...(parts.pool && { pool: parts.pool.counts() }),
+      ...(parts.pool && { pool: { ...parts.pool.counts(), ...countsOf(parts.restoredAhead) } }),
       traffic: egress.totals(),
     }),
     create: async request => summaryOf(await createSandbox(parts, request)),
@@ -99,7 +101,10 @@ export function protocolOf(parts: ProtocolParts): NodeProtocol {
     takeBack: target => takeBack(parts, target),
     removeSetAside: sandboxId => removeSetAside(parts, sandboxId),
     snapshot: request => takeSnapshot(parts, request),
-    deleteSnapshot: snapshotId => deleteSnapshot(layout, snapshotId),
+    async deleteSnapshot(snapshotId) {
+      await parts.restoredAhead?.forget(snapshotId);
+      await deleteSnapshot(layout, snapshotId);
+    },
     listSnapshots: async () => listSnapshots(layout),
     incidents: (after, waitMs, signal) => parts.incidents.read(after, waitMs, signal),
     async dial(sandboxId, port, signal) {
@@ -117,6 +122,8 @@ export function protocolOf(parts: ProtocolParts): NodeProtocol {
     latestSamples: async sandboxIds => history.latest(sandboxIds),
   };
 }
+
+const countsOf = (ahead: RestoredAhead | undefined) => ahead && { restored: ahead.counts() };
 
 /** `diskFailed`: a sandbox begins on a disk that is whole. */
 function summaryOf(record: RunningRecord, diskFailed = false): NodeSandbox {

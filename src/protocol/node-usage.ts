@@ -73,4 +73,9 @@ export type PoolCounts = {
   misses: number;
   refills: number;
   failures: number;
+  /** The same of those with the server of a template, which were restored; absent where none are. */
+  restored?: RestoredCounts;
 };
+
+/** As `PoolCounts`; how many are to wait depends on what is asked for. */
+export type RestoredCounts = Omit<PoolCounts, 'size' | 'restored'>;

@@ -2,60 +2,23 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { closeSync, openSync, readdirSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { newUuid } from '../../src/base/id.ts';
-import type { BuildResult } from '../../src/protocol/build.ts';
 import type { CreateSandbox, ExecutionRef } from '../../src/protocol/node.ts';
-import { runInSandbox } from '../node/support/run-in-sandbox.ts';
-import { startBuildNode, step, type BuildNode } from './support/build-node.ts';
+import { startBuildNode, type BuildNode } from './support/build-node.ts';
+import { serverTemplate } from './support/server-template.ts';
 
 let builds: BuildNode;
+let server: ReturnType<typeof serverTemplate>;
 beforeAll(async () => {
   builds = await startBuildNode({ memory: true });
+  server = serverTemplate(builds);
   const { memory } = await builds.test.node.protocol.info();
   if (!memory.kept) throw new Error(`this machine can't keep memory: ${memory.reason}`);
 }, 300_000);
 afterAll(() => builds[Symbol.asyncDispose]());
-
-/** Tells a number that it drew when it started, and the variables that it was started with. */
-const server = `cat > ~/server.py <<'END'
-import http.server, os
-drawn = os.urandom(8).hex()
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200); self.end_headers()
-        self.wfile.write(f"{drawn} {os.environ.get('GREETING')}\\n".encode())
-http.server.ThreadingHTTPServer(('127.0.0.1', 8000), Handler).serve_forever()
-END`;
-const commands = {
-  startCommand: 'date > ~/started; exec python3 ~/server.py',
-  readyCommand: 'curl -sf localhost:8000 >/dev/null',
-};
-const template = { steps: [step('RUN', server), step('ENV', 'GREETING', 'hi')], ...commands };
-type Ready = Extract<BuildResult, { status: 'ready' }>;
-
-async function built(changes = {}): Promise<{ result: Ready; log: string }> {
-  const { result, log } = await builds.build({ ...template, ...changes });
-  if (result.status !== 'ready') throw new Error(`${result.message}\n${log}`);
-  return { result, log };
-}
 const protocol = () => builds.test.node.protocol;
-const requestFor = ({ state, started }: Ready, changes: Partial<CreateSandbox> = {}) => {
-  const image = {
-    templateId: 't',
-    buildId: 'b',
-    layers: state.layers,
-    defaultUser: state.user,
-    defaultWorkdir: state.workdir,
-    buildEnv: state.env,
-    ...commands,
-    ...(started && { started }),
-  };
-  return builds.test.request({ image, ...changes });
-};
-const run = async (sandboxId: string, command: string) => (await runInSandbox(protocol(), sandboxId, command)).stdout;
-/** At once: whoever gets a sandbox has its server answering. */
-const drawnBy = async (sandboxId: string) => (await run(sandboxId, 'curl -s localhost:8000')).trim();
 
 test('sandboxes begin with the server as the build has left it, and everything else their own', async () => {
+  const { built, requestFor, drawnBy, run } = server;
   const { result, log } = await built();
   expect(log).toContain('kept with its memory');
   const [one, two] = await Promise.all(
@@ -91,6 +54,7 @@ test('sandboxes begin with the server as the build has left it, and everything e
 }, 60_000);
 
 test('an unchanged template has the same memory; where that can’t be used, the sandbox boots with the server answering', async () => {
+  const { built, requestFor, drawnBy } = server;
   const { result } = await built();
   const again = await built();
   expect(again.log).toContain('CACHED [finalize] starting');

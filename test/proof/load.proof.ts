@@ -67,7 +67,7 @@ async function createAll(client: Client): Promise<Sandbox[]> {
   await Promise.all(
     Array.from({ length: createsAtOnce }, async (_, worker) => {
       for (let made = worker; made < sandboxCount; made += createsAtOnce)
-        sandboxes.push(await client.create((minutes + 60) * 60));
+        sandboxes.push(await client.create({ timeout: (minutes + 60) * 60 }));
     }),
   );
   return sandboxes;

@@ -7,6 +7,7 @@ import { agentListens } from '../agent-client/listens.ts';
 import type { Cgroups } from '../cgroup/cgroup.ts';
 import type { Driver } from '../drivers/driver.ts';
 import { learnKernel, type Criu } from '../snapshot/criu.ts';
+import type { Egress } from '../network/egress/egress.ts';
 import { findMemoryKeeping, memoryKeepingFile } from '../snapshot/memory-keeping.ts';
 import type { OpenSnapshot, RestoreHost } from '../snapshot/restore.ts';
 import { testMemoryKeeping, type SelfTestParts, type TestedSandbox } from '../snapshot/self-test.ts';
@@ -30,7 +31,7 @@ type FindCheckpointSupportOptions = {
 
 /** Finds out whether this node can checkpoint sandboxes, by doing it where that was not done since the host started. */
 export async function findCheckpointSupport(
-  parts: RestoredParts & { helperBinary: string },
+  parts: TriedParts & { helperBinary: string },
   { criuDir, cgroups, driver, resources, installed }: FindCheckpointSupportOptions,
 ): Promise<CheckpointSupport> {
   if (criuDir === undefined) return { supported: false, reason: 'CRIU was not set up' };
@@ -69,11 +70,14 @@ export async function findCheckpointSupport(
   return { supported: true, host };
 }
 
+/** What sandboxes are tried with. */
+type TriedParts = RestoredParts & { egress: Egress };
+
 type Tried = TestedSandbox & { started: Started };
 
 /** Sandboxes with nothing in their root but what every sandbox has: that is made where it is missing. */
 function triedSandboxes(
-  parts: RestoredParts,
+  parts: TriedParts,
   host: RestoreHost,
   driver: Driver,
   resources: SandboxResources,
@@ -114,18 +118,15 @@ function triedSandboxes(
     async restore(snapshot: OpenSnapshot) {
       return tried(
         await restoreProcesses(parts, host, {
-          sandboxId: 'self-test',
           snapshot,
           driver,
           disk,
           points: layers,
           resources,
-          network: { internetAccess: false },
           volumes: [],
           agentDir: parts.agentDir,
           bootId: newUuid(),
           controlToken: '',
-          onRestored: async () => {},
         }),
       );
     },

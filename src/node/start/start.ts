@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { composeBuilds } from '../builds/compose.ts';
 import { forgetOtherAgents } from '../agent-client/copy.ts';
 import { claimInstallation, type Installation } from '../installation.ts';
-import { layoutOf } from '../layout.ts';
+import { layoutOf, slotsMax } from '../layout.ts';
 import { startHistory } from '../metrics/history.ts';
 import { startRefreshing } from '../numbers/refresh.ts';
 import { observeMachine } from '../metrics/machine.ts';
@@ -27,8 +27,10 @@ import { removeSetAside } from '../sandbox/lifecycle/set-aside.ts';
 import type { PausedRecord } from '../sandbox/records/record.ts';
 import { agentsInUse } from '../sandbox/snapshot/agents-in-use.ts';
 import { forgetPartialSnapshots, snapshotOf } from '../sandbox/snapshot/snapshot-store.ts';
-import { createAdmission, leastNeed, needOf } from '../sandbox/start/admission.ts';
+import { type Admission, createAdmission, leastNeed, needOf } from '../sandbox/start/admission.ts';
 import { createPool, type Pool } from '../sandbox/start/pool.ts';
+import { createRestoredAhead, type RestoredAhead } from '../sandbox/start/restored-ahead.ts';
+import { restoreStandby } from '../sandbox/start/restored-standby.ts';
 import { startAgain } from '../sandbox/start/start-again.ts';
 import { snapshotToBegin, startNew } from '../sandbox/start/start-new.ts';
 import { thaw } from '../sandbox/start/thaw.ts';
@@ -36,6 +38,10 @@ import { thaw } from '../sandbox/start/thaw.ts';
 type Rooms = Awaited<ReturnType<typeof openRooms>>;
 
 const defaultMetricsHours = 24;
+/** For each standby sandbox of the pool, so many restored ones may wait: they have much more memory. */
+const restoredShare = 1 / 2;
+/** So many slots are left to those who ask by sandboxes that are restored for nobody. */
+const slotsLeft = 64;
 
 /**
  * Starts the node of this machine: adopts its sandboxes, removes leftovers, and puts the packet rules in place.
@@ -54,17 +60,12 @@ export async function startNode(
   const found = await adoptSandboxes(rooms);
   forgetPartialSnapshots(layout);
   forgetOtherAgents(layout.agents, [rooms.agentDir, ...agentsInUse(sandboxes, layout)]);
-  const { size, resources } = options.pool;
   const checkpoints = await letSandboxesOut(rooms, options);
-  const driver = drivers.default;
-  const pool =
-    size > 0 && driver.capabilities.adoptsRoot
-      ? createPool(rooms, { ...rooms, size, resources, driver, awaited: () => sandboxes.awaited() })
-      : undefined;
-  const started = { ...rooms, checkpoints, pool, requireLease: options.requireLease ?? (() => {}) };
+  const { admission, ...ahead } = standbys({ ...rooms, checkpoints }, options);
+  const started = { ...rooms, ...ahead, checkpoints, requireLease: options.requireLease ?? (() => {}) };
   const lifecycle = {
     ...started,
-    ...admissions(started),
+    ...admissions(started, admission),
     startNew: startNew.bind(null, started),
     startAgain: startAgain.bind(null, started),
     thaw: thaw.bind(null, started),
@@ -77,7 +78,7 @@ export async function startNode(
   const machine = observeMachine(layout.data);
   const refreshing = startRefreshing(rooms);
   undo.move();
-  const stop = () => stopRooms(rooms, { loops: [history, machine, refreshing], builds, pool, installation });
+  const stop = () => stopRooms(rooms, { loops: [history, machine, refreshing], builds, ahead, installation });
   return {
     protocol: protocolOf({ ...lifecycle, nodeId: options.nodeId, history, machine, ...carried }),
     builds,
@@ -104,7 +105,7 @@ export async function startNode(
       steps.defer(() => dropAllFrozen(rooms));
       steps.defer(async () => void (await Promise.all(every.map(target => killSandbox(rooms, target)))));
       for (const { sandboxId } of unreadable) steps.defer(() => removeSetAside(rooms, sandboxId));
-      steps.defer(async () => pool?.stop());
+      steps.defer(() => stopAhead(ahead));
       steps.defer(() => builds.stop());
       await steps.disposeAsync();
       // Only where nothing is left: who gets the number next would find it.
@@ -119,9 +120,45 @@ const refOf = ({ record: { sandboxId, executionId } }: { record: ExecutionRef })
   executionId,
 });
 
+/** Sandboxes that wait for creates: those that were started, and those that were restored. */
+type Ahead = { pool: Pool | undefined; restoredAhead: RestoredAhead | undefined };
+
+/** What waits for creates, and what says whether there is room for it and for others. */
+function standbys(
+  rooms: Rooms & { checkpoints: CheckpointSupport },
+  { pool: { size, resources } }: Pick<NodeOptions, 'pool'>,
+): Ahead & { admission: Admission } {
+  const { space, sandboxes, slots, layout, drivers, checkpoints } = rooms;
+  const awaited = () => sandboxes.awaited();
+  const driver = drivers.default;
+  const admission = createAdmission({
+    space,
+    freeMemory: async () => void (await Promise.all([dropAllFrozen(rooms), restoredAhead?.drop()])),
+  });
+  const restoredAhead =
+    size > 0 && checkpoints.supported
+      ? createRestoredAhead({
+          ...rooms,
+          size: Math.ceil(size * restoredShare),
+          restore: beginning => restoreStandby(rooms, beginning),
+          isRoomy: () => admission.isRoomy() && slots.used() < slotsMax - slotsLeft,
+          admit: ({ snapshotId }) => admission.admitAhead(needOf(snapshotOf(layout, snapshotId))),
+          awaited,
+        })
+      : undefined;
+  const pool =
+    size > 0 && driver.capabilities.adoptsRoot
+      ? createPool(rooms, { ...rooms, size, resources, driver, awaited })
+      : undefined;
+  return { pool, restoredAhead, admission };
+}
+
+async function stopAhead({ pool, restoredAhead }: Ahead): Promise<void> {
+  await Promise.all([pool?.stop(), restoredAhead?.stop()]);
+}
+
 /** What refuses sandboxes that there is no room for: a new one, and one that is resumed. */
-function admissions(rooms: Rooms & { checkpoints: CheckpointSupport }) {
-  const { admit } = createAdmission({ space: rooms.space, freeMemory: () => dropAllFrozen(rooms) });
+function admissions(rooms: Rooms & { checkpoints: CheckpointSupport }, { admit }: Admission) {
   return {
     async admitNew(request: CreateSandbox) {
       const snapshotId = snapshotToBegin(rooms, request);
@@ -164,7 +201,7 @@ async function stopRooms(
   parts: {
     loops: { stop(): void }[];
     builds: { stop(): Promise<void> };
-    pool: Pool | undefined;
+    ahead: Ahead;
     installation: { unlock(): void };
   },
 ): Promise<void> {
@@ -174,7 +211,7 @@ async function stopRooms(
   // Without its helper the node can remove nothing: what is left is the next start's.
   if (rooms.helper.alive()) {
     await parts.builds.stop();
-    await parts.pool?.stop();
+    await stopAhead(parts.ahead);
     await rooms.cleanups.stop();
   }
   await rooms.builder.stop();

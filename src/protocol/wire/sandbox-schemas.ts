@@ -178,6 +178,15 @@ export const Usage = schemaOf<NodeUsage>()(
         misses: Type.Number(),
         refills: Type.Number(),
         failures: Type.Number(),
+        restored: optional(
+          Type.Object({
+            ready: Type.Number(),
+            hits: Type.Number(),
+            misses: Type.Number(),
+            refills: Type.Number(),
+            failures: Type.Number(),
+          }),
+        ),
       }),
     ),
     traffic: Traffic,

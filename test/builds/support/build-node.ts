@@ -32,7 +32,7 @@ export type BuildNode = AsyncDisposable & {
 
 /** A node for one test file, with what its tests need to build on it; with `memory`, one that can keep it. */
 export async function startBuildNode(
-  options: { memory?: boolean; driver?: DriverName; builds?: Partial<BuildSettings> } = {},
+  options: { memory?: boolean; poolSize?: number; driver?: DriverName; builds?: Partial<BuildSettings> } = {},
 ): Promise<BuildNode> {
   const test = await startTestNode(options);
   const base: BuildState = { layers: [test.base], env: {}, user: 'root', workdir: '' };

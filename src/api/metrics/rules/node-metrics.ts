@@ -1,7 +1,7 @@
 import type { Metric, Sample } from '../../../base/telemetry/meter.ts';
 import { processRestartsMetric } from '../../../base/telemetry/process-restarts.ts';
 import type { NodeInfo } from '../../../protocol/node.ts';
-import type { NodeUsage } from '../../../protocol/node-usage.ts';
+import type { NodeUsage, RestoredCounts } from '../../../protocol/node-usage.ts';
 
 /** What a machine says of itself; both null where it does not answer. */
 export type NodeReport = { nodeId: string; info: NodeInfo | null; usage: NodeUsage | null };
@@ -19,7 +19,7 @@ export function nodeMetrics(nodes: readonly NodeReport[]): Metric[] {
   const samples = nodes.map(({ nodeId, info, usage }) => ({ labels: { node: nodeId }, value: info && usage ? 1 : 0 }));
   return [
     { name: 'atoll_node_up', help: 'Whether a machine answers', kind: 'gauge', samples },
-    ...[...machine, ...disks, ...pool, ...traffic].map(family => metricOf(family, nodes)),
+    ...[...machine, ...disks, ...pool, ...restored, ...traffic].map(family => metricOf(family, nodes)),
   ];
 }
 
@@ -110,6 +110,15 @@ const disks: Family[] = [
   ],
 ];
 
+const claimsOf = ({ hits, misses }: RestoredCounts) => [
+  { labels: { result: 'hit' }, value: hits },
+  { labels: { result: 'miss' }, value: misses },
+];
+const refillsOf = ({ refills, failures }: RestoredCounts) => [
+  { labels: { result: 'ok' }, value: refills },
+  { labels: { result: 'failed' }, value: failures },
+];
+
 const pool: Family[] = [
   ['gauge', 'pool_size', 'Standby sandboxes that are to wait', ({ usage }) => usage.pool?.size],
   ['gauge', 'pool_ready', 'Standby sandboxes that wait', ({ usage }) => usage.pool?.ready],
@@ -117,21 +126,35 @@ const pool: Family[] = [
     'counter',
     'pool_claims_total',
     'Claims of standby sandboxes; a miss was started from nothing',
-    ({ usage }) =>
-      usage.pool && [
-        { labels: { result: 'hit' }, value: usage.pool.hits },
-        { labels: { result: 'miss' }, value: usage.pool.misses },
-      ],
+    ({ usage }) => usage.pool && claimsOf(usage.pool),
   ],
   [
     'counter',
     'pool_refills_total',
     'Starts of standby sandboxes for the pool',
-    ({ usage }) =>
-      usage.pool && [
-        { labels: { result: 'ok' }, value: usage.pool.refills },
-        { labels: { result: 'failed' }, value: usage.pool.failures },
-      ],
+    ({ usage }) => usage.pool && refillsOf(usage.pool),
+  ],
+];
+
+/** Standby sandboxes that have the server of a template already. */
+const restored: Family[] = [
+  [
+    'gauge',
+    'pool_restored_ready',
+    'Sandboxes with the server of a template that wait',
+    ({ usage }) => usage.pool?.restored?.ready,
+  ],
+  [
+    'counter',
+    'pool_restored_claims_total',
+    'Claims of sandboxes with the server of a template; a miss was restored while its client waited',
+    ({ usage }) => usage.pool?.restored && claimsOf(usage.pool.restored),
+  ],
+  [
+    'counter',
+    'pool_restored_refills_total',
+    'Restores of sandboxes with the server of a template before anybody asked',
+    ({ usage }) => usage.pool?.restored && refillsOf(usage.pool.restored),
   ],
 ];
 

@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
 import { diskFile } from '../../snapshot/manifest.ts';
@@ -7,6 +8,9 @@ import { allocatedBytes } from '../snapshot/copy-disk.ts';
 
 /** What a new sandbox must leave of the host's memory, on top of its own smallest need. */
 const memoryReserveBytes = 512 * 1024 ** 2;
+
+/** What is made for nobody leaves that much of the host's memory to those who ask. */
+const roomyShare = 1 / 4;
 
 /** What a sandbox takes of the host by its start alone. */
 type Need = { memoryBytes: number; diskBytes: number };
@@ -26,12 +30,16 @@ export function needOf(directory: string): Need {
 }
 
 /** Refuses sandboxes that would put those that run at risk. */
-type Admission = {
+export type Admission = {
   /**
    * Keeps what a sandbox needs from others until the answer is disposed of: when it has started it has taken that.
    * Errors: `unavailable`, and `no_space` where the disk has only its reserve left.
    */
   admit(need: Need): Promise<Disposable>;
+  /** The same for what nobody waits for: nothing is ended for it. */
+  admitAhead(need: Need): Promise<Disposable>;
+  /** Whether more of the host's memory is free than what nobody waits for must leave. */
+  isRoomy(): boolean;
 };
 
 /** `freeMemory` ends what waits frozen, where memory is short. `availableBytes`: of the host's memory. */
@@ -39,23 +47,28 @@ export function createAdmission({
   space,
   freeMemory,
   availableBytes = availableMemory,
+  totalBytes = totalmem(),
 }: {
   space: Pick<Space, 'reserve'>;
   freeMemory(): Promise<void>;
   availableBytes?: () => number;
+  totalBytes?: number;
 }): Admission {
   let promised = 0;
+  const admit = async ({ memoryBytes, diskBytes }: Need, free: () => Promise<void>) => {
+    using undo = new DisposableStack();
+    undo.use(space.reserve('another sandbox', diskBytes));
+    const left = () => availableBytes() - promised - memoryBytes;
+    if (left() < memoryReserveBytes) await free();
+    if (left() < memoryReserveBytes) throw tooLittle(left() + memoryBytes, memoryBytes);
+    promised += memoryBytes;
+    undo.defer(() => void (promised -= memoryBytes));
+    return undo.move();
+  };
   return {
-    async admit({ memoryBytes, diskBytes }) {
-      using undo = new DisposableStack();
-      undo.use(space.reserve('another sandbox', diskBytes));
-      const left = () => availableBytes() - promised - memoryBytes;
-      if (left() < memoryReserveBytes) await freeMemory();
-      if (left() < memoryReserveBytes) throw tooLittle(left() + memoryBytes, memoryBytes);
-      promised += memoryBytes;
-      undo.defer(() => void (promised -= memoryBytes));
-      return undo.move();
-    },
+    admit: need => admit(need, freeMemory),
+    admitAhead: need => admit(need, async () => {}),
+    isRoomy: () => availableBytes() - promised > totalBytes * roomyShare,
   };
 }
 

@@ -1,38 +1,50 @@
-import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { newUuid } from '../../../base/id.ts';
+import { copyImage } from '../../disks/copy-image.ts';
 import type { Disks } from '../../disks/disks.ts';
 import type { Layout } from '../../layout.ts';
 import { pathInHelper, type Helper } from '../../native/helper.ts';
+import { diskFile } from '../../snapshot/manifest.ts';
 import { originFile, originText } from './origin.ts';
+
+/** The build that a sandbox is made from. */
+type Origin = { templateId: string; buildId: string };
 
 type DiskParts = { layout: Layout; helper: Helper; disks: Disks };
 
-/** Says on a disk which build its sandbox was made from. */
-export async function recordOrigin(
-  { layout, helper, disks }: DiskParts,
-  disk: string,
-  { sandboxId, image }: { sandboxId: string; image: { templateId: string; buildId: string } },
+/**
+ * Makes the disk of a sandbox that begins with the processes of a snapshot: every file has the inode that they know.
+ * `origin`: the build that it then says its sandbox was made from; null: it says what the snapshot's says.
+ */
+export async function makeDiskOfSnapshot(
+  parts: DiskParts,
+  directory: string,
+  { image, diskMiB, origin }: { image: string; diskMiB: number; origin: Origin | null },
 ): Promise<void> {
-  const mountPoint = join(layout.mounts, `origin-${sandboxId}`);
+  const from = join(directory, diskFile);
+  if (!existsSync(from)) return makeBareDisk(parts, image, diskMiB);
+  await copyImage(parts.helper, { from, to: image, what: "the snapshot's disk", kind: 'ahead' });
+  if (origin) await recordOrigin(parts, image, origin);
+}
+
+/** Says on a disk which build its sandbox was made from. */
+async function recordOrigin({ layout, helper, disks }: DiskParts, disk: string, origin: Origin): Promise<void> {
+  const mountPoint = join(layout.mounts, `origin-${newUuid()}`);
   await disks.open(disk, mountPoint);
   try {
     const file = join(pathInHelper({ helper }, mountPoint), 'upper', originFile);
     await rm(file, { recursive: true, force: true }); // whatever the start command has put there, however much
-    writeFileSync(file, originText(image), { mode: 0o644, flag: 'wx' });
+    writeFileSync(file, originText(origin), { mode: 0o644, flag: 'wx' });
   } finally {
     await disks.close(mountPoint);
   }
 }
 
 /** Makes a disk with nothing on it: what every new one has would hide what the processes of a snapshot know. */
-export async function makeBareDisk(
-  { layout, helper, disks }: DiskParts,
-  image: string,
-  sandboxId: string,
-  diskMiB: number,
-): Promise<void> {
-  const mountPoint = join(layout.mounts, `bare-${sandboxId}`);
+async function makeBareDisk({ layout, helper, disks }: DiskParts, image: string, diskMiB: number): Promise<void> {
+  const mountPoint = join(layout.mounts, `bare-${newUuid()}`);
   await disks.create(image, diskMiB, mountPoint);
   try {
     const upper = join(pathInHelper({ helper }, mountPoint), 'upper');

@@ -6,6 +6,7 @@ import type { PoolCounts } from '../../../protocol/node-usage.ts';
 import type { Driver } from '../../drivers/driver.ts';
 import type { Layers } from '../../layers/store.ts';
 import type { ProcessControl } from '../slot/processes.ts';
+import { giveWayTo } from './give-way.ts';
 import { type Asked, createRootsAhead } from './roots-ahead.ts';
 import { startStandby, type Standby, type StandbyParts } from './standby.ts';
 
@@ -14,12 +15,6 @@ import { startStandby, type Standby, type StandbyParts } from './standby.ts';
  * core free.
  */
 const refillsAtOnceMax = cpus().length;
-/**
- * For how long refilling gives way to creates and kills; under a steady load the pool must fill again all the same.
- * `after`: what is over here has to be written down and told to its client by others, on the same cores. A pool that is
- * more than half empty does not wait for these.
- */
-const giveWayMs = { step: 5, after: 10, max: 100 } as const;
 /** After a failed start, so that a host in trouble is not kept busy with it. */
 const retryDelayMs = 2_000;
 
@@ -130,15 +125,4 @@ async function releaseBy(
   await processControl
     .release(processes)
     .catch(error => log.warn('a standby sandbox could not be removed', { error: messageOf(error) }));
-}
-
-/** Creates that have their standby sandbox and kills are done within milliseconds, and somebody waits for them. */
-async function giveWayTo(awaited: () => number, pool: { isStopped(): boolean; isUrgent(): boolean }): Promise<void> {
-  const { step, after, max } = giveWayMs;
-  const enough = () => (pool.isUrgent() ? step : after);
-  let quietMs = awaited() > 0 ? 0 : after;
-  for (let waitedMs = 0; quietMs < enough() && waitedMs < max && !pool.isStopped(); waitedMs += step) {
-    await Bun.sleep(step);
-    quietMs = awaited() > 0 ? 0 : quietMs + step;
-  }
 }

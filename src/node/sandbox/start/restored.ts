@@ -1,24 +1,23 @@
 import { mkdirSync } from 'node:fs';
 import { basename } from 'node:path';
-import type { SandboxNetwork, SandboxResources } from '../../../protocol/node.ts';
+import type { SandboxResources } from '../../../protocol/node.ts';
 import type { SandboxVolume } from '../../../protocol/volume.ts';
 import type { Driver } from '../../drivers/driver.ts';
 import { AtollError } from '../../../base/error.ts';
+import type { Slot } from '../../layout.ts';
 import type { Helper } from '../../native/helper.ts';
-import type { Egress } from '../../network/egress/egress.ts';
 import { restore, type OpenSnapshot, type RestoreHost } from '../../snapshot/restore.ts';
 import type { Volumes } from '../../volumes/volumes.ts';
 import { volumesAround } from '../slot/mount-volumes.ts';
 import type { Processes } from '../slot/processes.ts';
 import { hideVolumes, showVolumes } from '../slot/show-volumes.ts';
-import { slotMountPoint } from '../slot/slot-disk.ts';
+import { slotDisk, slotMountPoint } from '../slot/slot-disk.ts';
 import type { StandbyParts, Started } from './standby.ts';
 
 /** What processes are restored with. */
 export type RestoredParts = StandbyParts & {
   helper: Helper;
   volumes: Volumes;
-  egress: Egress;
   /** The present copy of the agent. */
   agentDir: string;
   /** Earlier copies that the helper shows, for sandboxes that go on from their memory. */
@@ -27,22 +26,22 @@ export type RestoredParts = StandbyParts & {
 
 /** What is restored, and as whom. */
 type RestoreOrder = {
-  sandboxId: string;
   snapshot: OpenSnapshot;
   driver: Driver;
-  /** The image of its disk, which exists. */
-  disk: string;
+  /** The image of its disk, which exists; or what makes it at the slot's place, where it belongs to nobody yet. */
+  disk: string | { make(image: string): Promise<void> };
   /** Mount points, lowest first. */
   points: string[];
   resources: SandboxResources;
-  network: SandboxNetwork;
   volumes: SandboxVolume[];
   /** What the processes in the snapshot know themselves by. */
   agentDir: string;
   bootId: string;
   controlToken: string;
+  /** Called when its link is there and no process: nothing passes before it has a policy. */
+  onLinked?(processes: Processes): Promise<void>;
   /** Called when no process has run yet. If it fails, none will. */
-  onRestored(processes: Processes): Promise<void>;
+  onRestored?(processes: Processes): Promise<void>;
 };
 
 /**
@@ -64,8 +63,8 @@ function lateVolumes({ snapshot, volumes }: RestoreOrder): SandboxVolume[] {
 }
 
 async function restoreInSlot(parts: RestoredParts, host: RestoreHost, order: RestoreOrder): Promise<Started> {
-  const { layout, disks, helper, slotHost, processControl, egress } = parts;
-  const { sandboxId, driver, network, bootId, controlToken, snapshot } = order;
+  const { layout, helper, slotHost, processControl } = parts;
+  const { driver, bootId, controlToken, snapshot } = order;
   const slot = await slotHost.take();
   await using undo = new AsyncDisposableStack();
   let processes: Processes | undefined;
@@ -76,10 +75,7 @@ async function restoreInSlot(parts: RestoredParts, host: RestoreHost, order: Res
   try {
     const shown = await showVolumes(parts, slot, order.volumes);
     undo.defer(() => hideVolumes(helper, shown));
-    const [agentDir] = await Promise.all([
-      showAgent(parts, order.agentDir),
-      disks.open(order.disk, slotMountPoint(layout, slot)),
-    ]);
+    const [agentDir] = await Promise.all([showAgent(parts, order.agentDir), openDisk(parts, order, slot)]);
     await restore(host, snapshot, {
       slot,
       cgroupPath: driver.cgroupPath(slot),
@@ -94,12 +90,12 @@ async function restoreInSlot(parts: RestoredParts, host: RestoreHost, order: Res
       async onNamespaces(pid) {
         processes = await processControl.watch(driver, slot, pid);
         await processControl.linkUp(driver, slot, pid);
-        await egress.apply({ sandboxId, slot, namespace: processes.namespace }, network);
+        await order.onLinked?.(processes);
       },
       async onRestored(pid) {
         const late = new Set(lateVolumes(order).map(({ path }) => path));
         for (const volume of shown) if (late.has(volume.path)) await driver.mountVolume(slot, pid, volume);
-        await order.onRestored(restored());
+        await order.onRestored?.(restored());
       },
     });
     return { processes: restored(), controlToken, bootId };
@@ -108,6 +104,12 @@ async function restoreInSlot(parts: RestoredParts, host: RestoreHost, order: Res
     else await slotHost.release(slot, [driver]);
     throw error;
   }
+}
+
+async function openDisk({ layout, disks }: RestoredParts, { disk }: RestoreOrder, slot: Slot): Promise<void> {
+  const image = typeof disk === 'string' ? disk : slotDisk(layout, slot);
+  if (typeof disk !== 'string') await disk.make(image);
+  await disks.open(image, slotMountPoint(layout, slot));
 }
 
 /** Where a copy of the agent is in the helper's namespace, for a program that passes as a stranger. */

@@ -1,26 +1,20 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { messageOf } from '../../../base/error.ts';
-import { SingleFlight } from '../../../base/concurrency/single-flight.ts';
 import { step } from '../../../base/telemetry/trace.ts';
 import type { CreateSandbox, SandboxResources } from '../../../protocol/node.ts';
 import type { Driver } from '../../drivers/driver.ts';
 import type { Drivers } from '../../drivers/drivers.ts';
-import { diskFile } from '../../snapshot/manifest.ts';
-import { copyImage } from '../../disks/copy-image.ts';
-import { openSnapshot, type OpenSnapshot } from '../../snapshot/restore.ts';
-import { requireCheckpoints, type CheckpointSupport } from '../keep/checkpoint-support.ts';
-import { snapshotOf, type SnapshotFacts } from '../snapshot/snapshot-store.ts';
-import { makeBareDisk, recordOrigin } from './fork-disk.ts';
+import type { CheckpointSupport } from '../keep/checkpoint-support.ts';
+import type { RestoredAhead } from './restored-ahead.ts';
+import { makeBeginningsDisk, openBeginning, type BeginningParts } from './restored-standby.ts';
 import { startSandbox, type StartedSandbox, type StartOrder, type StartParts } from './start-sandbox.ts';
 
 /** What new sandboxes are started with. */
-type StartNewParts = StartParts & {
-  drivers: Drivers;
-  checkpoints: CheckpointSupport;
-  /** Checks of snapshots under way, by snapshot ID: those who begin with a snapshot at the same time check it once. */
-  openings: SingleFlight<string, OpenSnapshot>;
-};
+type StartNewParts = StartParts &
+  BeginningParts & {
+    drivers: Drivers;
+    /** Undefined: nothing is restored ahead. */
+    restoredAhead: RestoredAhead | undefined;
+  };
 
 /**
  * Starts the sandbox of a create: with the memory of a snapshot, with the template's server as its build has kept it,
@@ -108,24 +102,17 @@ async function startFromSnapshot(
   snapshotId: string,
   { recordsOrigin }: { recordsOrigin: boolean },
 ): Promise<StartedSandbox> {
-  const { sandboxId, resources, driver } = order;
-  const host = requireCheckpoints(parts.checkpoints, driver);
-  const snapshot = await parts.openings.run(snapshotId, () => openSnapshot(host, snapshotOf(parts.layout, snapshotId)));
-  // Only takeSnapshot writes them.
-  const { layers, ...facts } = snapshot.manifest.facts as SnapshotFacts;
+  const { sandboxId, driver, image, resources } = order;
+  const beginning = { driver, snapshotId, image, resources, recordsOrigin };
+  // Many begin with the server of a template, and with a snapshot few.
+  const standby = recordsOrigin ? parts.restoredAhead?.take(beginning) : undefined;
+  if (standby) return startSandbox(parts, { ...order, image: standby.image }, { kind: 'restored', standby });
+  const { host, snapshot, facts, image: ownImage } = await openBeginning(parts, beginning);
   parts.records.keptOf(sandboxId);
-  const disk = parts.records.diskOf(sandboxId);
-  const snapshotDisk = join(snapshot.directory, diskFile);
-  const hasDisk = existsSync(snapshotDisk);
-  // Every file has the inode that the processes know.
-  const what = "the snapshot's disk";
-  if (hasDisk) await copyImage(parts.helper, { from: snapshotDisk, to: disk, what, kind: 'ahead' });
-  else await makeBareDisk(parts, disk, sandboxId, resources.diskMiB);
-  if (hasDisk && recordsOrigin) await recordOrigin(parts, disk, order);
-  const image = hasDisk ? { ...order.image, layers } : order.image;
+  await makeBeginningsDisk(parts, snapshot, beginning, parts.records.diskOf(sandboxId));
   return startSandbox(
     parts,
-    { ...order, image },
+    { ...order, image: ownImage },
     { kind: 'memory', host, snapshot, ...facts, beforeRun: async () => {} },
   );
 }

@@ -3,6 +3,7 @@ import { step } from '../../../base/telemetry/trace.ts';
 import type { CreateSandbox, Kept } from '../../../protocol/node.ts';
 import type { SandboxVolume } from '../../../protocol/volume.ts';
 import type { Driver } from '../../drivers/driver.ts';
+import type { Egress } from '../../network/egress/egress.ts';
 import type { OpenSnapshot, RestoreHost } from '../../snapshot/restore.ts';
 import type { RunningRecord } from '../records/record.ts';
 import type { Records } from '../records/record-store.ts';
@@ -13,6 +14,7 @@ import { configureAgent } from './agent-settings.ts';
 import { begin, type BeginParts } from './begin.ts';
 import type { Pool } from './pool.ts';
 import { restoreProcesses, type RestoredParts } from './restored.ts';
+import type { RestoredStandby } from './restored-standby.ts';
 import type { Started } from './standby.ts';
 import { startTemplateServer } from './start-command.ts';
 
@@ -30,6 +32,8 @@ type Origin =
   | { kind: 'template' }
   /** With its own files: it boots. */
   | { kind: 'files' }
+  /** With the processes of a snapshot that were restored ahead, on a disk at their slot's place. */
+  | { kind: 'restored'; standby: RestoredStandby }
   /** With the processes of a snapshot, on its own disk. */
   | {
       kind: 'memory';
@@ -49,6 +53,7 @@ export type StartedSandbox = { record: RunningRecord; processes: Processes };
 /** What sandboxes are started with. */
 export type StartParts = BeginParts &
   RestoredParts & {
+    egress: Egress;
     records: Records;
     /** Undefined: every create starts its own processes. */
     pool: Pool | undefined;
@@ -70,12 +75,12 @@ export async function startSandbox(parts: StartParts, order: StartOrder, origin:
   const started = await bringUp(parts, order, origin, disk);
   const { processes } = started;
   try {
-    if (origin.kind === 'template') {
+    if (origin.kind === 'template' || origin.kind === 'restored') {
       records.keptOf(order.sandboxId);
       disks.give(slotDisk(layout, processes.slot), disk);
     }
     await step('init', () => configure(parts, order, origin, started));
-    if (origin.kind !== 'memory') {
+    if (boots(origin)) {
       // Nothing of the user's has run so far.
       parts.requireLease();
       await step('start-command', () => startServer(parts, order, processes));
@@ -91,11 +96,14 @@ export async function startSandbox(parts: StartParts, order: StartOrder, origin:
 
 /** Processes with a root and a network policy. */
 async function bringUp(parts: StartParts, order: StartOrder, origin: Origin, disk: string): Promise<Started> {
-  const { image, ...rest } = order;
+  const { image, network, ...rest } = order;
+  const { sandboxId } = order;
+  const letOut = ({ slot, namespace }: Processes) => parts.egress.apply({ sandboxId, slot, namespace }, network);
+  if (origin.kind === 'restored') return wake(parts, origin.standby, letOut);
   if (origin.kind !== 'memory')
     return begin(
       parts,
-      { ...rest, hostname: order.sandboxId, layers: image.layers, disk: origin.kind === 'template' ? null : disk },
+      { ...rest, network, hostname: sandboxId, layers: image.layers, disk: origin.kind === 'template' ? null : disk },
       parts.pool,
     );
   const points = await Promise.all(image.layers.map(digest => parts.layers.mount(digest)));
@@ -104,12 +112,35 @@ async function bringUp(parts: StartParts, order: StartOrder, origin: Origin, dis
     ...origin,
     disk,
     points,
+    onLinked: letOut,
     async onRestored(processes) {
       parts.requireLease();
       await origin.beforeRun(recordOf(parts, order, origin, { ...origin, processes }));
     },
   });
 }
+
+/** Lets processes that were restored ahead run, as a sandbox of its own. Where that fails, none of them is left. */
+async function wake(
+  { processControl, requireLease }: StartParts,
+  standby: RestoredStandby,
+  letOut: (processes: Processes) => Promise<void>,
+): Promise<Started> {
+  const { driver, slot } = standby.processes;
+  try {
+    await letOut(standby.processes);
+    requireLease();
+    driver.thaw(slot);
+    return standby;
+  } catch (error) {
+    driver.killFrozen(slot);
+    await processControl.release(standby.processes);
+    throw error;
+  }
+}
+
+/** Whether its processes are new: with those of a snapshot it goes on. */
+const boots = ({ kind }: Origin): boolean => kind === 'template' || kind === 'files';
 
 async function configure(
   { egress, log, logOutput }: StartParts,
@@ -118,16 +149,15 @@ async function configure(
   { processes, controlToken }: Started,
 ): Promise<void> {
   const { driver, sandboxId, image, accessToken, envVars, network, resumedFrom } = order;
-  const boots = origin.kind !== 'memory';
   // Who forks a sandbox has another name than it.
-  if (!boots) await driver.nameHost?.(processes.pid, sandboxId);
+  if (!boots(origin)) await driver.nameHost?.(processes.pid, sandboxId);
   const settings = {
     // One that goes on as it was has its environment, and who forks it gives another.
     envVars: resumedFrom === 'memory' ? null : envVars,
     accessToken,
-    defaults: boots ? { user: image.defaultUser, workdir: image.defaultWorkdir } : null,
+    defaults: boots(origin) ? { user: image.defaultUser, workdir: image.defaultWorkdir } : null,
     authorities: egress.trusted(network) ?? null,
-    freshEntropy: !boots,
+    freshEntropy: !boots(origin),
     hostname: sandboxId,
     logOutput,
     // Its files may be looked at as soon as it is known: those of a disk that it has had before are.
@@ -165,7 +195,12 @@ function recordOf(parts: StartParts, order: StartOrder, origin: Origin, started:
     driver: driver.name,
     controlToken,
     bootId,
-    agentDir: origin.kind === 'memory' ? origin.agentDir : parts.agentDir,
+    agentDir: agentDirOf(parts, origin),
     startedAtMs: Date.now(),
   };
+}
+
+function agentDirOf({ agentDir }: StartParts, origin: Origin): string {
+  if (origin.kind === 'memory') return origin.agentDir;
+  return origin.kind === 'restored' ? origin.standby.agentDir : agentDir;
 }

@@ -1,0 +1,22 @@
+/**
+ * For how long refilling gives way to creates and kills; under a steady load the pool must fill again all the same.
+ * `after`: what is over here has to be written down and told to its client by others, on the same cores. A pool that is
+ * more than half empty does not wait for these.
+ */
+const giveWayMs = { step: 5, after: 10, max: 100 } as const;
+/**
+ * Waits until nobody waits for a create or a kill, for a while: those that have their standby sandbox are done within
+ * milliseconds. `awaited`: how many creates and kills somebody waits for now.
+ */
+export async function giveWayTo(
+  awaited: () => number,
+  pool: { isStopped(): boolean; isUrgent(): boolean },
+): Promise<void> {
+  const { step, after, max } = giveWayMs;
+  const enough = () => (pool.isUrgent() ? step : after);
+  let quietMs = awaited() > 0 ? 0 : after;
+  for (let waitedMs = 0; quietMs < enough() && waitedMs < max && !pool.isStopped(); waitedMs += step) {
+    await Bun.sleep(step);
+    quietMs = awaited() > 0 ? 0 : quietMs + step;
+  }
+}

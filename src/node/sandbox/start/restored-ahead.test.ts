@@ -1,0 +1,108 @@
+import { expect, test } from 'bun:test';
+import { silentLog } from '../../../base/telemetry/log.ts';
+import { createRestoredAhead } from './restored-ahead.ts';
+import type { Beginning, RestoredStandby } from './restored-standby.ts';
+
+const of = (snapshotId: string, memoryMiB = 512) =>
+  ({ snapshotId, image: { layers: [`layer of ${snapshotId}`] }, resources: { memoryMiB } }) as unknown as Beginning;
+const minuteMs = 60_000;
+
+/** What is restored ahead on a host that is never short of anything, unless it is told so. */
+function scene(size: number) {
+  const host = { nowMs: 0, isRoomy: true, fails: false, restored: 0, killed: 0, released: 0 };
+  const ends: (() => void)[] = [];
+  const removals: ((digest: string) => Promise<void>)[] = [];
+  const ahead = createRestoredAhead({
+    size,
+    restore: async ({ image }) => {
+      if (host.fails) throw new Error('the snapshot is damaged');
+      host.restored++;
+      const { promise: ended, resolve } = Promise.withResolvers<void>();
+      ends.push(resolve);
+      return { image, processes: { ended, driver: { killFrozen: () => host.killed++ } } } as unknown as RestoredStandby;
+    },
+    isRoomy: () => host.isRoomy,
+    admit: async () => ({ [Symbol.dispose]() {} }),
+    processControl: { release: async () => void host.released++ },
+    layers: { beforeRemoval: letGo => void removals.push(letGo) },
+    awaited: () => 0,
+    log: silentLog,
+    now: () => host.nowMs,
+  });
+  const settles = async (ready: number) => {
+    while (ahead.counts().ready !== ready) await Bun.sleep(1);
+  };
+  return { ahead, host, settles, ends, removeLayer: (digest: string) => removals[0]?.(digest) };
+}
+
+test('one fewer wait than were asked for, and no more than there may be', async () => {
+  const { ahead, host, settles } = scene(2);
+  expect(ahead.take(of('a'))).toBeUndefined();
+  expect(ahead.take(of('b'))).toBeUndefined();
+  expect(ahead.take(of('a'))).toBeUndefined();
+  await settles(1);
+  expect(host.restored).toBe(1);
+  // Neither another snapshot nor another size is the same.
+  expect(ahead.take(of('b'))).toBeUndefined();
+  expect(ahead.take(of('a', 1024))).toBeUndefined();
+  await settles(2);
+  expect(ahead.take(of('a'))?.image.layers).toEqual(['layer of a']);
+  await settles(2);
+  await ahead.stop();
+  expect(ahead.counts()).toMatchObject({ ready: 0, hits: 1, misses: 5, failures: 0 });
+  expect(host.killed).toBe(host.restored - 1);
+  expect(host.released).toBe(host.killed);
+});
+
+test('what nobody has asked for lately ends, and so does what exceeds a share that has shrunk', async () => {
+  const { ahead, host, settles } = scene(3);
+  for (const _ of [1, 2, 3, 4]) ahead.take(of('a'));
+  await settles(3);
+  host.nowMs = 6 * minuteMs;
+  for (const _ of [1, 2]) ahead.take(of('b'));
+  await settles(1);
+  expect(ahead.take(of('b'))?.image.layers).toEqual(['layer of b']);
+  await ahead.stop();
+});
+
+test('memory that is short, a deleted snapshot and a removed layer end them', async () => {
+  const { ahead, host, settles, removeLayer } = scene(2);
+  const restoreTwo = async () => {
+    for (const snapshotId of ['a', 'a', 'b', 'b']) ahead.take(of(snapshotId));
+    await settles(2);
+  };
+  await restoreTwo();
+  await ahead.drop();
+  expect(ahead.counts().ready).toBe(0);
+  await restoreTwo();
+  await ahead.forget('a');
+  expect(ahead.counts().ready).toBe(1);
+  await removeLayer('layer of b');
+  expect(ahead.counts().ready).toBe(0);
+  await restoreTwo();
+  host.isRoomy = false;
+  expect(ahead.take(of('a'))).toBeDefined();
+  await settles(0);
+  await ahead.stop();
+});
+
+test('one that ends by itself is removed', async () => {
+  const { ahead, host, settles, ends } = scene(1);
+  for (const _ of [1, 2]) ahead.take(of('a'));
+  await settles(1);
+  ends[0]?.();
+  await settles(0);
+  expect(host.released).toBe(1);
+  await ahead.stop();
+});
+
+test('a snapshot that can’t be restored is not tried again until it is asked for', async () => {
+  const { ahead, host } = scene(1);
+  host.fails = true;
+  for (const _ of [1, 2]) ahead.take(of('b'));
+  while (ahead.counts().failures === 0) await Bun.sleep(1);
+  host.fails = false;
+  expect(ahead.take(of('b'))).toBeUndefined();
+  await ahead.stop();
+  expect(ahead.counts()).toMatchObject({ ready: 0, failures: 1 });
+});

@@ -1,0 +1,178 @@
+import { messageOf } from '../../../base/error.ts';
+import type { Log } from '../../../base/telemetry/log.ts';
+import type { RestoredCounts } from '../../../protocol/node-usage.ts';
+import type { ProcessControl } from '../slot/processes.ts';
+import type { Layers } from '../../layers/store.ts';
+import { giveWayTo } from './give-way.ts';
+import type { Beginning, RestoredStandby } from './restored-standby.ts';
+
+/** A snapshot that nobody asked for in so long is restored for nobody. */
+const recentMs = 5 * 60_000;
+/** Requests that are remembered. */
+const rememberedMax = 64;
+/** Whoever asks once may not ask again. */
+const timesMin = 2;
+/** Between two looks whether those that wait are still wanted. */
+const lookMs = 30_000;
+
+/** Sandboxes that were restored before anybody asked, of the servers that creates begin with again and again. */
+export type RestoredAhead = {
+  /** Remembers what a create asks for, and gives one that waits; undefined: there is none. */
+  take(beginning: Beginning): RestoredStandby | undefined;
+  counts(): RestoredCounts;
+  /** Ends those that wait, and forgets what was asked for: the host is short of memory. */
+  drop(): Promise<void>;
+  /** Ends those that begin with a snapshot, which is being deleted. */
+  forget(snapshotId: string): Promise<void>;
+  /** Restores nothing any more and ends those that wait. */
+  stop(): Promise<void>;
+};
+
+/** What they are restored with. */
+type RestoredAheadOptions = {
+  /** How many wait at most, of all snapshots together. */
+  size: number;
+  restore(beginning: Beginning): Promise<RestoredStandby>;
+  /** Whether the host has so much room that some of it may be spent on nobody. */
+  isRoomy(): boolean;
+  /** Keeps what one takes of the host until it is disposed of. Fails where there is not enough; ends nobody for it. */
+  admit(beginning: Beginning): Promise<Disposable>;
+  processControl: Pick<ProcessControl, 'release'>;
+  layers: Pick<Layers, 'beforeRemoval'>;
+  /** How many creates and kills somebody waits for now. */
+  awaited(): number;
+  log: Log;
+  /** Epoch milliseconds. Default the clock. */
+  now?(): number;
+};
+
+type Waiting = RestoredStandby & { beginning: Beginning; snapshotId: string };
+
+/** Nobody has asked for anything yet. */
+export function createRestoredAhead(options: RestoredAheadOptions): RestoredAhead {
+  const { size, log, now = Date.now } = options;
+  const asked = createAsked(now);
+  const waiting = new Set<Waiting>();
+  const counts = { hits: 0, misses: 0, refills: 0, failures: 0 };
+  let filling: Promise<void> | undefined;
+  let stopped = false;
+  const of = (beginning: Beginning) => [...waiting].filter(one => isSame(one.beginning, beginning));
+
+  const end = async (one: Waiting) => {
+    if (waiting.delete(one)) await release(options, one); // else it was taken: it is its sandbox's business now
+  };
+  const endAll = async (isMeant: (one: Waiting) => boolean) => {
+    await Promise.all([...waiting].filter(isMeant).map(end));
+  };
+  const add = async (beginning: Beginning) => {
+    try {
+      using _room = await options.admit(beginning);
+      const { snapshotId } = beginning;
+      const one = { ...(await options.restore(beginning)), beginning, snapshotId };
+      waiting.add(one);
+      counts.refills++;
+      void one.processes.ended.then(() => end(one));
+    } catch (error) {
+      counts.failures++;
+      // Who asks for it again has it restored then, and is told what is wrong.
+      asked.forget(other => isSame(other, beginning));
+      log.warn('a snapshot could not be restored ahead', { error: messageOf(error) });
+    }
+  };
+  const fill = async () => {
+    for (;;) {
+      await giveWayTo(options.awaited, { isStopped: () => stopped, isUrgent: () => false });
+      const wanted = options.isRoomy() ? asked.wanted(size) : [];
+      const kept = new Set(wanted.flatMap(({ beginning, count }) => of(beginning).slice(0, count)));
+      await endAll(one => !kept.has(one));
+      const next = wanted.find(({ beginning, count }) => of(beginning).length < count);
+      if (stopped || !next) return;
+      await add(next.beginning);
+    }
+  };
+  const look = () => {
+    if (!stopped) filling ??= fill().finally(() => (filling = undefined));
+  };
+  /** Also what is under way: it would come after the others have ended. */
+  const endNow = async (isMeant: (beginning: Pick<Beginning, 'snapshotId' | 'image'>) => boolean) => {
+    asked.forget(isMeant);
+    await endAll(isMeant);
+    await filling;
+    await endAll(isMeant);
+  };
+  const looking = setInterval(() => waiting.size > 0 && look(), lookMs);
+  looking.unref();
+  options.layers.beforeRemoval(digest => endNow(({ image }) => image.layers.includes(digest)));
+
+  return {
+    take(beginning) {
+      asked.note(beginning);
+      const [one] = of(beginning);
+      if (one) waiting.delete(one);
+      counts[one ? 'hits' : 'misses']++;
+      look();
+      return one;
+    },
+    counts: () => ({ ready: waiting.size, ...counts }),
+    drop: () => endNow(() => true),
+    forget: snapshotId => endNow(one => one.snapshotId === snapshotId),
+    async stop() {
+      stopped = true;
+      clearInterval(looking);
+      await endNow(() => true);
+    },
+  };
+}
+
+/** Ends processes that wait. Where that fails it is tried again by itself; nobody need wait for that. */
+async function release(
+  { processControl, log }: RestoredAheadOptions,
+  { processes }: Pick<Waiting, 'processes'>,
+): Promise<void> {
+  processes.driver.killFrozen(processes.slot);
+  await processControl
+    .release(processes)
+    .catch(error => log.warn('a restored sandbox could not be removed', { error: messageOf(error) }));
+}
+
+/** What creates have asked for lately. */
+function createAsked(now: () => number) {
+  let asked: { beginning: Beginning; atMs: number }[] = [];
+  return {
+    note(beginning: Beginning) {
+      asked = [...asked, { beginning, atMs: now() }].slice(-rememberedMax);
+    },
+    forget(isMeant: (beginning: Beginning) => boolean) {
+      asked = asked.filter(({ beginning }) => !isMeant(beginning));
+    },
+    /** What should wait, the most asked for first: one fewer than were asked for, `size` together. */
+    wanted(size: number): { beginning: Beginning; count: number }[] {
+      asked = asked.filter(({ atMs }) => atMs > now() - recentMs);
+      const times: { beginning: Beginning; count: number }[] = [];
+      for (const { beginning } of asked.toReversed()) {
+        const known = times.find(one => isSame(one.beginning, beginning));
+        if (known) known.count++;
+        else times.push({ beginning, count: 1 });
+      }
+      let left = size;
+      return times
+        .filter(({ count }) => count >= timesMin)
+        .sort((a, b) => b.count - a.count)
+        .flatMap(({ beginning, count }) => {
+          const share = Math.min(count - 1, left);
+          left -= share;
+          return share > 0 ? [{ beginning, count: share }] : [];
+        });
+    },
+  };
+}
+
+/** Whether a sandbox that was restored for the one can be what the other asks for. */
+function isSame(a: Beginning, b: Beginning): boolean {
+  return (
+    a.snapshotId === b.snapshotId &&
+    a.driver === b.driver &&
+    Bun.deepEquals(a.image, b.image) &&
+    Bun.deepEquals(a.resources, b.resources)
+  );
+}

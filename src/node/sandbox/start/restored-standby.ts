@@ -1,0 +1,91 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { SingleFlight } from '../../../base/concurrency/single-flight.ts';
+import type { SandboxResources, TemplateImage } from '../../../protocol/node.ts';
+import type { Disks } from '../../disks/disks.ts';
+import type { Driver } from '../../drivers/driver.ts';
+import type { Layers } from '../../layers/store.ts';
+import { diskFile } from '../../snapshot/manifest.ts';
+import { openSnapshot, type OpenSnapshot, type RestoreHost } from '../../snapshot/restore.ts';
+import { requireCheckpoints, type CheckpointSupport } from '../keep/checkpoint-support.ts';
+import { snapshotOf, type SnapshotFacts } from '../snapshot/snapshot-store.ts';
+import { makeDiskOfSnapshot } from './fork-disk.ts';
+import { restoreProcesses, type RestoredParts } from './restored.ts';
+import type { Started } from './standby.ts';
+
+/** A snapshot that a new sandbox is to begin with. */
+export type Beginning = {
+  driver: Driver;
+  snapshotId: string;
+  image: TemplateImage;
+  resources: SandboxResources;
+  /** Its disk says which build it was made from; else it says what the snapshot's says. */
+  recordsOrigin: boolean;
+};
+
+/** What snapshots are opened with, for sandboxes that begin with them. */
+export type BeginningParts = RestoredParts & {
+  layers: Layers;
+  disks: Disks;
+  checkpoints: CheckpointSupport;
+  /** Checks of snapshots under way, by snapshot ID: those who begin with a snapshot at the same time check it once. */
+  openings: SingleFlight<string, OpenSnapshot>;
+};
+
+/** A snapshot that was found whole, and what its processes know themselves by. */
+type Opened = {
+  host: RestoreHost;
+  snapshot: OpenSnapshot;
+  facts: Omit<SnapshotFacts, 'layers'>;
+  /** With the layers beneath the snapshot's disk. */
+  image: TemplateImage;
+};
+
+/** Opens the snapshot that a sandbox is to begin with. Errors: those of `openSnapshot`, and `precondition`. */
+export async function openBeginning(
+  { layout, checkpoints, openings }: BeginningParts,
+  { driver, snapshotId, image }: Beginning,
+): Promise<Opened> {
+  const host = requireCheckpoints(checkpoints, driver);
+  const snapshot = await openings.run(snapshotId, () => openSnapshot(host, snapshotOf(layout, snapshotId)));
+  // Only takeSnapshot writes them.
+  const { layers, ...facts } = snapshot.manifest.facts as SnapshotFacts;
+  const hasDisk = existsSync(join(snapshot.directory, diskFile));
+  return { host, snapshot, facts, image: hasDisk ? { ...image, layers } : image };
+}
+
+/** Makes the disk of a sandbox that begins with a snapshot. */
+export const makeBeginningsDisk = (
+  parts: BeginningParts,
+  { directory }: OpenSnapshot,
+  { image: origin, resources: { diskMiB }, recordsOrigin }: Beginning,
+  image: string,
+): Promise<void> => makeDiskOfSnapshot(parts, directory, { image, diskMiB, origin: recordsOrigin ? origin : null });
+
+/**
+ * The processes of a snapshot in a slot, frozen, on a disk at the slot's place. They belong to nobody yet, and nothing
+ * of theirs gets out.
+ */
+export type RestoredStandby = Started & { image: TemplateImage; agentDir: string };
+
+/** Restores a snapshot for whoever will ask for it. A failed restore leaves nothing. */
+export async function restoreStandby(parts: BeginningParts, beginning: Beginning): Promise<RestoredStandby> {
+  const { driver, resources } = beginning;
+  const { host, snapshot, facts, image } = await openBeginning(parts, beginning);
+  const started = await restoreProcesses(parts, host, {
+    ...facts,
+    snapshot,
+    driver,
+    resources,
+    disk: { make: path => makeBeginningsDisk(parts, snapshot, beginning, path) },
+    points: await Promise.all(image.layers.map(digest => parts.layers.mount(digest))),
+    volumes: [],
+  });
+  try {
+    await driver.freeze(started.processes.slot);
+    return { ...started, image, agentDir: facts.agentDir };
+  } catch (error) {
+    await parts.processControl.release(started.processes);
+    throw error;
+  }
+}

@@ -1,0 +1,52 @@
+import { expect, test } from 'bun:test';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { newUuid } from '../../src/base/id.ts';
+import type { ExecutionRef } from '../../src/protocol/node.ts';
+import { waitFor } from '../support/process.ts';
+import { startBuildNode } from './support/build-node.ts';
+import { serverTemplate } from './support/server-template.ts';
+
+test('the server of a template that is asked for again and again waits, restored, for the next', async () => {
+  await using builds = await startBuildNode({ memory: true, poolSize: 4 });
+  const { protocol } = builds.test.node;
+  const { built, requestFor, drawnBy, run } = serverTemplate(builds);
+  const { result } = await built();
+  const counts = async () => (await protocol.usage()).pool?.restored;
+  const waits = (count: number) =>
+    waitFor(`${count} restored sandboxes`, async () => (await counts())?.ready === count);
+  const create = (name: string) =>
+    protocol.create(requestFor(result, { envVars: { E2B_SANDBOX_ID: name, NAME: name } }));
+  const others: ExecutionRef[] = [await create('first'), await create('second')];
+  const drawn = await drawnBy(others[0]!.sandboxId);
+  await waits(1);
+  expect(await counts()).toMatchObject({ hits: 0, misses: 2, failures: 0 });
+
+  const taken = await create('taken');
+  expect(await counts()).toMatchObject({ hits: 1, misses: 2 });
+  const { sandboxId } = taken;
+  expect(await drawnBy(sandboxId)).toBe(drawn);
+  const facts = 'echo "$NAME"; cat /run/e2b/.E2B_SANDBOX_ID; hostname; grep -c ^BUILD_ID= /.e2b';
+  expect(await run(sandboxId, facts)).toMatch(new RegExp(`^taken\\ntaken\\n?${sandboxId}\\n1\\n$`));
+  expect(readdirSync(join(builds.test.dataDir, 'node/sandboxes', sandboxId, 'kept'))).toContain('disk.img');
+
+  // It is a sandbox like any other.
+  await run(sandboxId, 'echo mine > ~/mine');
+  await protocol.pause(taken, { memory: true });
+  const resumed = await protocol.resume({
+    ...taken,
+    nextExecutionId: newUuid(),
+    memory: true,
+    network: { internetAccess: true },
+    envVars: {},
+    accessToken: null,
+  });
+  expect(resumed.from).toBe('memory');
+  expect(await run(sandboxId, 'cat ~/mine')).toBe('mine\n');
+
+  // Those that wait go with what they were restored from.
+  await waits(2);
+  await protocol.deleteSnapshot(result.started!.snapshotId);
+  expect((await counts())?.ready).toBe(0);
+  await Promise.all([...others, resumed].map(sandbox => protocol.kill(sandbox)));
+}, 120_000);
