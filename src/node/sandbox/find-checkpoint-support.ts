@@ -8,6 +8,7 @@ import type { Cgroups } from '../cgroup/cgroup.ts';
 import type { Driver } from '../drivers/driver.ts';
 import { learnKernel, type Criu } from '../snapshot/criu.ts';
 import type { Egress } from '../network/egress/egress.ts';
+import { createHurry } from '../snapshot/grace-periods.ts';
 import { findMemoryKeeping, memoryKeepingFile } from '../snapshot/memory-keeping.ts';
 import type { OpenSnapshot, RestoreHost } from '../snapshot/restore.ts';
 import { testMemoryKeeping, type SelfTestParts, type TestedSandbox } from '../snapshot/self-test.ts';
@@ -37,12 +38,14 @@ export async function findCheckpointSupport(
   if (criuDir === undefined) return { supported: false, reason: 'CRIU was not set up' };
   if (!driver) return { supported: false, reason: 'no driver of this node lets its sandboxes be checkpointed' };
   const { layout, helper, helperBinary } = parts;
+  const hurry = createHurry(layout.run);
   const hostOf = (criu: Criu): RestoreHost => ({
     helper,
     helperBinary,
     criu,
     cgroups,
     runDir: layout.run,
+    hurry,
     programDir: join(layout.run, 'programs'),
     stagingDir: join(layout.data, 'restoring'),
     mountsDir: layout.mounts,

@@ -14,6 +14,7 @@ import { AtollError } from '../../base/error.ts';
 import { lost } from '../../protocol/part-lost.ts';
 import type { Helper } from '../native/helper.ts';
 import { namespaceOwner } from '../native/namespace-owner.ts';
+import type { HurryGracePeriods } from './grace-periods.ts';
 import { listenForStages, type Stages } from './stages.ts';
 import { advice } from '../../base/process/set-up.ts';
 
@@ -42,6 +43,7 @@ export type CriuHost = {
   criu: Criu;
   /** For sockets and logs; short, as the names of sockets are. */
   runDir: string;
+  hurry: HurryGracePeriods;
   /** For programs that CRIU starts, some as the user of a sandbox, who must be able to reach it. */
   programDir: string;
 };
@@ -69,6 +71,7 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
   const { helper, helperBinary, criu } = host;
   const logFile = join(host.runDir, `${run.name}.log`);
   const configFile = runFile(host, run.name);
+  using _ = host.hurry();
   await using listener = listenForStages(join(host.runDir, `${run.name}.sock`), run.stages);
   const settings = [
     `action-script ${quote(helperBinary)}`,

@@ -26,6 +26,7 @@ import { checkpointToPause } from '../../../src/node/snapshot/checkpoint.ts';
 import type { CheckpointSource } from '../../../src/node/snapshot/checkpoint-source.ts';
 import { findCriu, learnKernel } from '../../../src/node/snapshot/criu.ts';
 import { openSnapshot, restore, type OpenSnapshot, type RestoreHost } from '../../../src/node/snapshot/restore.ts';
+import { createHurry } from '../../../src/node/snapshot/grace-periods.ts';
 import { ensureBaseLayer } from '../../support/base-layer.ts';
 
 const bootId = '01234567-89ab-4cde-8f01-23456789abcd';
@@ -97,6 +98,7 @@ export async function startMachine(): Promise<Machine> {
     cgroups,
     criu: findCriu(join(root, 'dist/criu')),
     runDir: layout.run,
+    hurry: createHurry(layout.run),
     programDir: join(layout.run, 'programs'),
     stagingDir: join(layout.data, 'staging'),
     mountsDir: layout.mounts,
