@@ -426,6 +426,20 @@ test('the packages of the published environment', { skip: without('packages') },
   assert.equal((await sandbox.runCode(code, { timeoutMs: 300_000 })).text, '');
 });
 
+test(
+  'a figure of Plotly is a result, as the last value and where it is shown',
+  { skip: without('packages') },
+  async () => {
+    const figure = 'import plotly.express as px\nfig = px.line(x=[1, 2], y=[3, 4])\n';
+    for (const last of ['fig', 'fig.show()']) {
+      const { results, error } = await sandbox.runCode(figure + last, { timeoutMs: 300_000 });
+      assert.equal(error, undefined, last);
+      const shown = results.map(result => Object.keys((result.raw as { extra?: object }).extra ?? {}));
+      assert.deepEqual(shown, [['application/vnd.plotly.v1+json']], last);
+    }
+  },
+);
+
 test('the first cell of Bash does not wait for its kernel', async () => {
   const contexts = await sandbox.listCodeContexts();
   for (const language of ['python', 'javascript', 'bash'])
