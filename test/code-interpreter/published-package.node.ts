@@ -113,6 +113,13 @@ test('a bar chart, and figures in a row', async () => {
   );
 });
 
+test('what reads the numbers behind a figure says nothing of its own', async () => {
+  for (const code of ['plt.imshow([[1, 2], [3, 4]])\nplt.colorbar()', 'plt.boxplot([[1, 2, 3], [2, 3, 4]])']) {
+    const { logs, error, results } = await sandbox.runCode(`import matplotlib.pyplot as plt\n${code}\nplt.show()`);
+    assert.deepEqual([logs.stderr, error, results.length], [[], undefined, 1], code);
+  }
+});
+
 test('a table is HTML and data', async () => {
   const { results } = await sandbox.runCode('import pandas as pd\npd.DataFrame({"a": [1, 2], "b": ["x", None]})');
   assert.match(results[0]?.html ?? '', /<table/);

@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import sys
+import warnings
 
 from IPython import get_ipython
 from IPython.core.formatters import BaseFormatter
@@ -41,9 +42,12 @@ def _table(frame):
 
 def _chart(figure):
     try:
-        from e2b_charts import chart_figure_to_dict
+        # What the serializer thinks of a chart's numbers is no concern of the code that drew it.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from e2b_charts import chart_figure_to_dict
 
-        return json.loads(json.dumps(chart_figure_to_dict(figure), default=str))
+            return json.loads(json.dumps(chart_figure_to_dict(figure), default=str))
     except Exception:
         return None
 
