@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { closeSync, mkdirSync, mkdtempSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'bun:test';
@@ -43,6 +43,39 @@ test('a layer that the cache of the machine has is not missing, and one that it 
     ]);
     expect(layers.list()).toEqual([whole]);
     expect(await exchange.bytes(whole)).toBe('whole'.length);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('the bytes of a layer in the cache are looked at once, and again when its file is another', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-exchange-'));
+  try {
+    const cacheDir = join(folder, 'cache');
+    mkdirSync(cacheDir);
+    const digest = digestOf('whole');
+    const image = join(cacheDir, `${digest.replace(':', '-')}.erofs`);
+    writeFileSync(image, 'whole');
+    const writtenAt = new Date(Date.now() - 60_000);
+    utimesSync(image, writtenAt, writtenAt);
+    const taken = async (installation: string) => {
+      const helper = {} as Helper;
+      const layers = createLayers({ helper, dir: join(folder, installation), mounts: join(folder, 'mounts') });
+      return openLayerCache(cacheDir, layers).takeLayer(digest);
+    };
+    expect(await taken('first')).toBe(true);
+    // Nobody would write into it and set its time back: it stands for a file that is not read again.
+    writeFileSync(image, 'other');
+    utimesSync(image, writtenAt, writtenAt);
+    expect(await taken('second')).toBe(true);
+    for (const bytes of ['wh', 'other']) {
+      rmSync(image);
+      writeFileSync(image, bytes);
+      expect(await taken('third')).toBe(false);
+    }
+    // One that has the layer already says nothing of the file in the cache.
+    expect(await taken('first')).toBe(true);
+    expect(await taken('third')).toBe(false);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -40,7 +40,7 @@ export function openLayerCache(dir: string, layers: Layers): LayerCache {
   // A copy that was cut short has other bytes than its name says; it is replaced.
   const takeLayer = (digest: string) =>
     taking.run(digest, () =>
-      layers.take(digest, imageOf(digest)).then(
+      takeLookedAt(layers, digest, imageOf(digest)).then(
         () => true,
         () => false,
       ),
@@ -69,6 +69,23 @@ export function openLayerCache(dir: string, layers: Layers): LayerCache {
   };
 }
 
+/**
+ * Takes an image whose bytes are looked at once for all installations: what the lowest layer of a usual template has
+ * takes a second of each first start. Which file it was is noted beside it.
+ */
+async function takeLookedAt(layers: Layers, digest: string, image: string): Promise<void> {
+  if (layers.has(digest)) return;
+  const note = noteOf(image);
+  const { ino, size, mtimeMs } = await stat(image);
+  const facts = `${ino} ${size} ${mtimeMs}`;
+  const isKnown = (await readFile(note, 'utf8').catch(() => '')) === facts;
+  await layers.take(digest, image, isKnown);
+  // For want of it the next one looks at the bytes again.
+  if (!isKnown) await writeFile(note, facts, { mode: 0o600 }).catch(() => {});
+}
+
+const noteOf = (image: string) => `${image}.whole`;
+
 async function readEntry(path: string): Promise<Entry | undefined> {
   try {
     const { mtimeMs } = await stat(path);
@@ -91,7 +108,8 @@ async function removeUnused(dir: string, imageOf: (digest: string) => string): P
   }
   for (const path of names.filter(each => each.endsWith('.erofs')).map(name => join(dir, name))) {
     const found = used.has(path) ? undefined : await stat(path).catch(() => undefined);
-    if (found && Date.now() - found.mtimeMs > graceMs) await rm(path, { force: true });
+    if (found && Date.now() - found.mtimeMs > graceMs)
+      for (const unused of [path, noteOf(path)]) await rm(unused, { force: true });
   }
 }
 
