@@ -1,8 +1,7 @@
-import { cpSync, existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { systemCodeOf } from '../../base/error.ts';
 import { syncPath, syncTree } from '../../base/sync.ts';
-import { fingerprintOf } from '../../node/agent-client/copy.ts';
+import { fingerprintOf, keepFiles } from '../../node/agent-client/copy.ts';
 
 /**
  * What a node starts again and again, and speaks with: each must be of its version. Beside the helper are the library
@@ -28,7 +27,7 @@ export async function keepPrograms(dataDir: string, programs: Programs): Promise
     const kept = join(folder, Bun.hash(built.map(path => fingerprintOf(path)).join('-')).toString(16));
     if (!existsSync(kept)) {
       mkdirSync(draft, { recursive: true });
-      for (const path of built) keep(path, join(draft, basename(path)));
+      for (const path of built) keepFiles(path, join(draft, basename(path)));
       await syncTree(draft);
       renameSync(draft, kept);
       await syncPath(folder);
@@ -47,19 +46,4 @@ export function forgetOtherPrograms(dataDir: string, { agentDir }: Programs): vo
   const folder = folderOf(dataDir);
   for (const name of existsSync(folder) ? readdirSync(folder) : [])
     if (join(folder, name) !== dirname(agentDir)) rmSync(join(folder, name), { recursive: true, force: true });
-}
-
-/** A second name for each file costs nothing; on another disk there is none. Set-up replaces files, it changes none. */
-function keep(path: string, at: string): void {
-  if (statSync(path).isDirectory()) {
-    mkdirSync(at);
-    for (const name of readdirSync(path)) keep(join(path, name), join(at, name));
-    return;
-  }
-  try {
-    linkSync(path, at);
-  } catch (error) {
-    if (!['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP'].includes(systemCodeOf(error))) throw error;
-    cpSync(path, at, { preserveTimestamps: true });
-  }
 }

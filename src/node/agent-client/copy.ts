@@ -1,6 +1,7 @@
 import { syncPath, syncTree } from '../../base/sync.ts';
-import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { cpSync, existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { systemCodeOf } from '../../base/error.ts';
 
 /**
  * Keeps a copy of the built agent under the node's data and answers its directory.
@@ -12,12 +13,30 @@ export async function keepAgent(built: string, agents: string): Promise<string> 
   const temporary = join(agents, 'copying');
   rmSync(temporary, { recursive: true, force: true });
   mkdirSync(agents, { recursive: true });
-  cpSync(built, temporary, { recursive: true, preserveTimestamps: true });
+  keepFiles(built, temporary);
   // By its name it is trusted from now on, also after a loss of power.
   await syncTree(temporary);
   renameSync(temporary, kept);
   await syncPath(agents);
   return kept;
+}
+
+/**
+ * Keeps a built file, or all of a folder, under another name. A second name for each file costs nothing; on another
+ * disk there is none, and it is copied. Set-up replaces files, it changes none.
+ */
+export function keepFiles(path: string, at: string): void {
+  if (statSync(path).isDirectory()) {
+    mkdirSync(at);
+    for (const name of readdirSync(path)) keepFiles(join(path, name), join(at, name));
+    return;
+  }
+  try {
+    linkSync(path, at);
+  } catch (error) {
+    if (!['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP'].includes(systemCodeOf(error))) throw error;
+    cpSync(path, at, { preserveTimestamps: true });
+  }
 }
 
 /** Removes the copies that are not `inUse`. */

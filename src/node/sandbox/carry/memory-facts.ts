@@ -29,7 +29,7 @@ export async function agentDigest(directory: string): Promise<string> {
   const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile());
   for (const file of files.map(({ parentPath, name }) => join(parentPath, name)).toSorted()) {
     hash.update(`${file.slice(directory.length)}\0`);
-    for await (const part of createReadStream(file)) hash.update(part as Buffer);
+    for await (const part of createReadStream(file, { highWaterMark: 1 << 20 })) hash.update(part as Buffer);
   }
   return hash.digest('hex');
 }
