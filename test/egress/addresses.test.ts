@@ -38,6 +38,25 @@ test('without internet access nothing leaves, but what allowOut names', async ()
   await lab.kill(sandbox);
 });
 
+test('a sandbox that reaches nothing is told so at once when it asks for a name, and no question leaves', async () => {
+  const ask = `python3 -c "import socket; socket.gethostbyname('allowed.test')"`;
+  for (const allowOut of [[], [addresses.allowed]]) {
+    const sandbox = await lab.create({ internetAccess: false, allowOut });
+    const from = performance.now();
+    expect((await lab.run(sandbox, ask)).stderr).toContain('name resolution');
+    expect(performance.now() - from).toBeLessThan(4_000);
+    expect((await lab.run(sandbox, get(addresses.other))).exitCode).not.toBe(0);
+    await lab.update(sandbox, open);
+    expect((await lab.run(sandbox, ask)).exitCode).toBe(0);
+    await lab.visits();
+    await lab.update(sandbox, { internetAccess: false, allowOut });
+    expect((await lab.run(sandbox, ask)).exitCode).not.toBe(0);
+    expect(await lab.visits()).toEqual([]);
+    expect(await lab.history(sandbox)).toContainEqual(expect.stringContaining('allowed.test'));
+    await lab.kill(sandbox);
+  }
+});
+
 test('steps of builds reach what the operator lets builds reach, and sandboxes are as free as they say', async () => {
   expect((await lab.build(get(addresses.allowed))).status).toBe('ready');
   expect(await lab.build(get(addresses.anycast))).toMatchObject({ status: 'error', step: '1' });

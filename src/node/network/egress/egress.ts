@@ -168,6 +168,6 @@ function trustedUnder(
   { platform, authority }: ProxySettings,
   detours: Detours,
 ): string | undefined {
-  const isOpened = inspects(policy) || (platform && detours.usesProxy(policy));
+  const isOpened = inspects(policy) || (platform && detours.usesProxy(policy) === 'needed');
   return isOpened ? authority.certificate : undefined;
 }

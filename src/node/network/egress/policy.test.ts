@@ -94,6 +94,17 @@ test('policies that come to the same rules share their name, others do not', () 
   expect(new Set(different).size).toBe(different.length);
 });
 
+test('a policy that lets nothing out turns questions for names alone', () => {
+  const platform = { address: '10.0.0.1', ports: [80] };
+  const { chains, declarations } = chainsOf(compilePolicy({ internetAccess: false, allowOut: ['1.1.1.1'] }), {
+    forwardDns: true,
+    platform,
+  });
+  expect(chains.redirect).toStartWith('turn_');
+  expect(declarations.match(/chain turn_\w+ \{\n(.*)\n {2}\}/s)?.[1]).toMatch(/^ .* th dport 53 goto to_resolver$/);
+  expect(chainsOf(compilePolicy({ internetAccess: false }), { forwardDns: true, platform }).key).toBe('closed');
+});
+
 test('no rule leads out that the policy does not name', () => {
   const text = (policy: EgressPolicy) => chainsOf(compilePolicy(policy), { forwardDns: true }).declarations;
   for (const policy of [

@@ -39,7 +39,7 @@ export class SandboxPolicies {
     const { known, detours, table } = this.#parts;
     this.#proxy = proxy;
     for (const { sandbox, policy } of known.all()) {
-      if (detours.usesProxy(policy)) await proxy.set(sandbox.slot.number, policy.source);
+      await this.#tellProxy(sandbox.slot, policy);
       await table.assign(sandbox.slot, detours.chains(policy));
     }
   }
@@ -82,12 +82,21 @@ export class SandboxPolicies {
     const { slot, namespace } = sandbox;
     if (!known.get(slot.number) && bandwidthBytesPerSecond !== undefined)
       limitBandwidth(slot, namespace, bandwidthBytesPerSecond);
-    // The proxy first: it must know the sandbox when the first connection is turned to it. What it has taken under any
-    // policy before goes on in it, so that it hears of all that follow.
-    if (detours.usesProxy(policy) || this.#proxy?.knows(slot.number)) await this.#proxy?.set(slot.number, source);
+    // The proxy first: it must know the sandbox when the first connection is turned to it.
+    await this.#tellProxy(slot, policy);
     await forgotten.free(slot);
     await table.assign(slot, detours.chains(policy));
     known.put(sandbox, policy);
     return policy;
+  }
+
+  async #tellProxy({ number }: Slot, policy: CompiledPolicy): Promise<void> {
+    const uses = this.#parts.detours.usesProxy(policy);
+    // What it has taken under any policy before goes on in it, so that it hears of all that follow.
+    const knows = this.#proxy?.knows(number) === true;
+    if (uses === 'not' && !knows) return;
+    const told = this.#proxy?.set(number, policy.source);
+    // A proxy that could not start keeps nobody from having a sandbox that reaches nothing.
+    await (uses === 'wanted' && !knows ? told?.catch(() => {}) : told);
   }
 }

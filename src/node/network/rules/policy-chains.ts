@@ -2,6 +2,7 @@ import { sha256Hex } from '../../../base/crypto/secret.ts';
 import { rangesOf } from './address-ranges.ts';
 import type { CompiledPolicy } from '../../../protocol/network/egress-policy.ts';
 import { detoursOf } from '../egress/policy.ts';
+import { asksForNames, namesChain } from './proxy-chains.ts';
 
 /** The packet rules of one policy. Sandboxes whose policies come to the same rules share them. */
 export type PolicyChains = {
@@ -39,7 +40,7 @@ export function chainsOf(policy: CompiledPolicy, options: ChainOptions): PolicyC
   const allowV6 = rangesOf(policy.allow, 6);
   const denyV6 = policy.closed ? [] : rangesOf(policy.deny, 6);
   const sets = { allow: allow.length > 0, deny: deny.length > 0 };
-  const dns = byName || socks || (options.forwardDns && !policy.closed);
+  const reachesByName = byName || socks || (options.forwardDns && !policy.closed);
   const fallback = policy.closed ? 'refuse' : 'open';
 
   const outgoing = socks
@@ -64,10 +65,13 @@ export function chainsOf(policy: CompiledPolicy, options: ChainOptions): PolicyC
 
   // A resolver that the user allowed by its address answers itself, unless nothing may go past the SOCKS5 server.
   const unlessAllowed = sets.allow && !socks ? 'ip daddr != @ALLOW ' : '';
-  const dnsRule = dns && `ip daddr @resolvers ${unlessAllowed}meta l4proto { tcp, udp } th dport 53 goto to_resolver`;
+  // Where nothing may be asked for, the forwarder says so: programs would wait half a minute for each name otherwise.
+  const dnsRule = (reachesByName || policy.closed) && asksForNames(unlessAllowed);
   const { platform } = options;
   const platformRule =
-    dns && platform && `ip daddr ${platform.address} tcp dport { ${platform.ports.join(', ')} } goto to_proxy`;
+    reachesByName &&
+    platform &&
+    `ip daddr ${platform.address} tcp dport { ${platform.ports.join(', ')} } goto to_proxy`;
   const redirect = [dnsRule, platformRule, ...connectionRules()].filter(rule => rule !== false && rule !== undefined);
 
   function connectionRules(): (string | false)[] {
@@ -91,10 +95,10 @@ export function chainsOf(policy: CompiledPolicy, options: ChainOptions): PolicyC
 
   if (redirect.length === 0 && outgoing.join() === 'goto open')
     return { key: 'open', chains: { outgoing: 'open', incoming: 'let_in', redirect: undefined }, declarations: '' };
-  if (redirect.length === 0 && outgoing.join() === 'goto refuse')
+  if (redirect.join() === asksForNames() && outgoing.join() === 'goto refuse')
     return {
       key: 'closed',
-      chains: { outgoing: undefined, incoming: undefined, redirect: undefined },
+      chains: { outgoing: undefined, incoming: undefined, redirect: namesChain },
       declarations: '',
     };
   return namedChains({ outgoing, incoming, redirect, sets: { allow, deny, allow_v6: allowV6, deny_v6: denyV6 } });

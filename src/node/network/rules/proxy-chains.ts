@@ -12,6 +12,13 @@ const proxyConnections = { perSecond: 500, burst: 2000 } as const;
 /** Packets of questions to name servers that one sandbox may send through its egress proxy. */
 const proxyQuestions = { perSecond: 500, burst: 1000 } as const;
 
+/** The chain that turns nothing but questions to name servers, whatever of them a policy allows. */
+export const namesChain = 'names_only';
+
+/** The rule that turns questions to name servers to the forwarder, but for those that `unless` excepts. */
+export const asksForNames = (unless = ''): string =>
+  `ip daddr @resolvers ${unless}meta l4proto { tcp, udp } th dport 53 goto to_resolver`;
+
 /** Chains that turn connections of a link, and its questions to name servers, to the egress proxy of its slot. */
 export function detourChains(
   installation: number,
@@ -44,6 +51,9 @@ export function detourChains(
   }
   chain to_resolver {
     iifname vmap @resolver_by_link
+  }
+  chain ${namesChain} {
+    ${asksForNames()}
   }
 `;
 }
