@@ -20,29 +20,33 @@ export type HurryGracePeriods = () => Disposable;
 export function createHurry(runDir: string, file = switchFile): HurryGracePeriods {
   const mark = join(runDir, markName);
   let hurried = 0;
-  const turn = (value: '0' | '1') => {
-    if (value === '1') writeFileSync(mark, '');
-    writeFileSync(file, value);
-    if (value === '0') rmSync(mark, { force: true });
+  const turnOn = () => {
+    // Whoever else has turned it on may have done so since.
+    if (readFileSync(file, 'utf8').trim() !== '0') return;
+    writeFileSync(mark, '');
+    writeFileSync(file, '1');
   };
-  if (existsSync(mark)) unlessRefused(() => turn('0'));
-  const isOurs = unlessRefused(() => readFileSync(file, 'utf8').trim() === '0') === true;
+  const turnOff = () => {
+    if (!existsSync(mark)) return;
+    writeFileSync(file, '0');
+    rmSync(mark);
+  };
+  unlessRefused(turnOff);
   return () => {
-    if (isOurs && hurried++ === 0) unlessRefused(() => turn('1'));
+    if (hurried++ === 0) unlessRefused(turnOn);
     return {
       [Symbol.dispose]() {
-        if (isOurs && --hurried === 0) unlessRefused(() => turn('0'));
+        if (--hurried === 0) unlessRefused(turnOff);
       },
     };
   };
 }
 
 /** In a container the switch may be read-only, and other kernels have none: all is as it was, and takes longer. */
-function unlessRefused<T>(work: () => T): T | undefined {
+function unlessRefused(work: () => void): void {
   try {
-    return work();
+    work();
   } catch {
     // Whatever is in the way, nobody is to fail for it.
-    return undefined;
   }
 }
