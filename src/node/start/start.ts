@@ -30,7 +30,7 @@ import { forgetPartialSnapshots, snapshotOf } from '../sandbox/snapshot/snapshot
 import { type Admission, createAdmission, leastNeed, needOf } from '../sandbox/start/admission.ts';
 import { createPool, type Pool } from '../sandbox/start/pool.ts';
 import { createRestoredAhead, type RestoredAhead } from '../sandbox/start/restored-ahead.ts';
-import { restoreStandby } from '../sandbox/start/restored-standby.ts';
+import { type Beginning, restoreStandby } from '../sandbox/start/restored-standby.ts';
 import { startAgain } from '../sandbox/start/start-again.ts';
 import { snapshotToBegin, startNew } from '../sandbox/start/start-new.ts';
 import { thaw } from '../sandbox/start/thaw.ts';
@@ -135,14 +135,17 @@ function standbys(
     space,
     freeMemory: async () => void (await Promise.all([dropAllFrozen(rooms), restoredAhead?.drop()])),
   });
+  const needOfBeginning = ({ snapshotId }: Beginning) => needOf(snapshotOf(layout, snapshotId));
   const restoredAhead =
     size > 0 && checkpoints.supported
       ? createRestoredAhead({
           ...rooms,
           size: Math.ceil(size * restoredShare),
           restore: beginning => restoreStandby(rooms, beginning),
-          isRoomy: () => admission.isRoomy() && slots.used() < slotsMax - slotsLeft,
-          admit: ({ snapshotId }) => admission.admitAhead(needOf(snapshotOf(layout, snapshotId))),
+          isRoomy: more =>
+            admission.isRoomy(more ? needOfBeginning(more) : leastNeed) &&
+            slots.used() + (more ? 1 : 0) <= slotsMax - slotsLeft,
+          admit: beginning => admission.admitAhead(needOfBeginning(beginning)),
           awaited,
         })
       : undefined;

@@ -7,13 +7,14 @@ import { createAdmission, leastNeed, needOf } from './admission.ts';
 
 const gib = 1024 ** 3;
 
-function admissionTo(availableBytes: number, freeMemory: () => void = () => {}) {
+function admissionTo(availableBytes: number, freeMemory: () => void = () => {}, totalBytes = 16 * gib) {
   const reservations = new Reservations();
   const available = { bytes: availableBytes };
   const admission = createAdmission({
     space: { reserve: (_, bytes) => reservations.add(bytes) },
     freeMemory: async () => freeMemory(),
     availableBytes: () => available.bytes,
+    totalBytes,
   });
   return { ...admission, reservations, available };
 }
@@ -55,4 +56,13 @@ test('what is kept in a folder says what a start from it takes', () => {
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+test('what nobody waits for must leave a quarter of the memory, and what must stay free in any case', async () => {
+  const { admit, isRoomy } = admissionTo(3 * gib, undefined, 8 * gib);
+  const need = { memoryBytes: gib, diskBytes: 0 };
+  expect([isRoomy(leastNeed), isRoomy(need)]).toEqual([true, false]);
+  using _promised = await admit(need);
+  expect(isRoomy(leastNeed)).toBe(false);
+  expect(admissionTo(0.4 * gib, undefined, gib).isRoomy(leastNeed)).toBe(false);
 });

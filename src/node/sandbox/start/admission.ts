@@ -38,8 +38,8 @@ export type Admission = {
   admit(need: Need): Promise<Disposable>;
   /** The same for what nobody waits for: nothing is ended for it. */
   admitAhead(need: Need): Promise<Disposable>;
-  /** Whether more of the host's memory is free than what nobody waits for must leave. */
-  isRoomy(): boolean;
+  /** Whether more of the host's memory is free than what nobody waits for must leave, also with what more is needed. */
+  isRoomy(more: Need): boolean;
 };
 
 /** `freeMemory` ends what waits frozen, where memory is short. `availableBytes`: of the host's memory. */
@@ -68,7 +68,8 @@ export function createAdmission({
   return {
     admit: need => admit(need, freeMemory),
     admitAhead: need => admit(need, async () => {}),
-    isRoomy: () => availableBytes() - promised > totalBytes * roomyShare,
+    isRoomy: ({ memoryBytes }) =>
+      availableBytes() - promised - memoryBytes > Math.max(totalBytes * roomyShare, memoryReserveBytes),
   };
 }
 

@@ -9,7 +9,7 @@ const minuteMs = 60_000;
 
 /** What is restored ahead on a host that is never short of anything, unless it is told so. */
 function scene(size: number) {
-  const host = { nowMs: 0, isRoomy: true, fails: false, restored: 0, killed: 0, released: 0 };
+  const host = { nowMs: 0, isRoomy: true, isRoomyForMore: true, fails: false, restored: 0, killed: 0, released: 0 };
   const ends: (() => void)[] = [];
   const removals: ((digest: string) => Promise<void>)[] = [];
   const ahead = createRestoredAhead({
@@ -21,7 +21,7 @@ function scene(size: number) {
       ends.push(resolve);
       return { image, processes: { ended, driver: { killFrozen: () => host.killed++ } } } as unknown as RestoredStandby;
     },
-    isRoomy: () => host.isRoomy,
+    isRoomy: more => host.isRoomy && (more === undefined || host.isRoomyForMore),
     admit: async () => ({ [Symbol.dispose]() {} }),
     processControl: { release: async () => void host.released++ },
     layers: { beforeRemoval: letGo => void removals.push(letGo) },
@@ -83,6 +83,18 @@ test('memory that is short, a deleted snapshot and a removed layer end them', as
   host.isRoomy = false;
   expect(ahead.take(of('a'))).toBeDefined();
   await settles(0);
+  await ahead.stop();
+});
+
+test('one that would leave too little room is not restored, and those that wait stay', async () => {
+  const { ahead, host, settles } = scene(2);
+  for (const _ of [1, 2]) ahead.take(of('a'));
+  await settles(1);
+  host.isRoomyForMore = false;
+  for (const _ of [1, 2]) ahead.take(of('b'));
+  await Bun.sleep(20);
+  await ahead.forget('b');
+  expect(ahead.counts()).toMatchObject({ ready: 1, refills: 1, failures: 0 });
   await ahead.stop();
 });
 

@@ -33,8 +33,11 @@ type RestoredAheadOptions = {
   /** How many wait at most, of all snapshots together. */
   size: number;
   restore(beginning: Beginning): Promise<RestoredStandby>;
-  /** Whether the host has so much room that some of it may be spent on nobody. */
-  isRoomy(): boolean;
+  /**
+   * Whether the host has so much room that some of it may be spent on nobody: on those that wait, and on one more,
+   * where that is given. One that leaves too little would end right after it was restored.
+   */
+  isRoomy(more?: Beginning): boolean;
   /** Keeps what one takes of the host until it is disposed of. Fails where there is not enough; ends nobody for it. */
   admit(beginning: Beginning): Promise<Disposable>;
   processControl: Pick<ProcessControl, 'release'>;
@@ -85,7 +88,7 @@ export function createRestoredAhead(options: RestoredAheadOptions): RestoredAhea
       const wanted = options.isRoomy() ? asked.wanted(size) : [];
       const kept = new Set(wanted.flatMap(({ beginning, count }) => of(beginning).slice(0, count)));
       await endAll(one => !kept.has(one));
-      const next = wanted.find(({ beginning, count }) => of(beginning).length < count);
+      const next = wanted.find(({ beginning, count }) => of(beginning).length < count && options.isRoomy(beginning));
       if (stopped || !next) return;
       await add(next.beginning);
     }
