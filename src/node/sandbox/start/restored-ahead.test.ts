@@ -9,7 +9,16 @@ const minuteMs = 60_000;
 
 /** What is restored ahead on a host that is never short of anything, unless it is told so. */
 function scene(size: number) {
-  const host = { nowMs: 0, isRoomy: true, isRoomyForMore: true, fails: false, restored: 0, killed: 0, released: 0 };
+  const host = {
+    nowMs: 0,
+    isRoomy: true,
+    isRoomyForMore: true,
+    isUnreadable: () => false,
+    fails: false,
+    restored: 0,
+    killed: 0,
+    released: 0,
+  };
   const ends: (() => void)[] = [];
   const removals: ((digest: string) => Promise<void>)[] = [];
   const ahead = createRestoredAhead({
@@ -21,7 +30,7 @@ function scene(size: number) {
       ends.push(resolve);
       return { image, processes: { ended, driver: { killFrozen: () => host.killed++ } } } as unknown as RestoredStandby;
     },
-    isRoomy: more => host.isRoomy && (more === undefined || host.isRoomyForMore),
+    isRoomy: more => !host.isUnreadable() && host.isRoomy && (more === undefined || host.isRoomyForMore),
     admit: async () => ({ [Symbol.dispose]() {} }),
     processControl: { release: async () => void host.released++ },
     layers: { beforeRemoval: letGo => void removals.push(letGo) },
@@ -117,4 +126,20 @@ test('a snapshot that can’t be restored is not tried again until it is asked f
   expect(ahead.take(of('b'))).toBeUndefined();
   await ahead.stop();
   expect(ahead.counts()).toMatchObject({ ready: 0, failures: 1 });
+});
+
+test('room that can’t be looked at is none, for nobody who waits', async () => {
+  const { ahead, host, settles } = scene(1);
+  let looks = 0;
+  host.isUnreadable = () => {
+    looks++;
+    throw new Error('the memory of the host can’t be read');
+  };
+  for (const _ of [1, 2]) ahead.take(of('a'));
+  while (looks === 0) await Bun.sleep(1);
+  await ahead.forget('b');
+  host.isUnreadable = () => false;
+  ahead.take(of('a'));
+  await settles(1);
+  await ahead.stop();
 });

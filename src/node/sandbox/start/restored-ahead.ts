@@ -94,7 +94,10 @@ export function createRestoredAhead(options: RestoredAheadOptions): RestoredAhea
     }
   };
   const look = () => {
-    if (!stopped) filling ??= fill().finally(() => (filling = undefined));
+    if (stopped) return;
+    filling ??= fill()
+      .catch(error => log.warn('nothing could be restored ahead', { error: messageOf(error) }))
+      .finally(() => (filling = undefined));
   };
   /** Also what is under way: it would come after the others have ended. */
   const endNow = async (isMeant: (beginning: Pick<Beginning, 'snapshotId' | 'image'>) => boolean) => {
