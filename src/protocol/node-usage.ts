@@ -73,7 +73,7 @@ export type PoolCounts = {
   misses: number;
   refills: number;
   failures: number;
-  /** The same of those with the server of a template, which were restored; absent where none are. */
+  /** The same of those that were restored; absent where none are. */
   restored?: RestoredCounts;
 };
 

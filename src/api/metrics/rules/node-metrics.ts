@@ -136,24 +136,19 @@ const pool: Family[] = [
   ],
 ];
 
-/** Standby sandboxes that have the server of a template already. */
+/** Standby sandboxes that were restored. */
 const restored: Family[] = [
-  [
-    'gauge',
-    'pool_restored_ready',
-    'Sandboxes with the server of a template that wait',
-    ({ usage }) => usage.pool?.restored?.ready,
-  ],
+  ['gauge', 'pool_restored_ready', 'Restored sandboxes that wait', ({ usage }) => usage.pool?.restored?.ready],
   [
     'counter',
     'pool_restored_claims_total',
-    'Claims of sandboxes with the server of a template; a miss was restored while its client waited',
+    'Claims of restored sandboxes; a miss was restored while its client waited',
     ({ usage }) => usage.pool?.restored && claimsOf(usage.pool.restored),
   ],
   [
     'counter',
     'pool_restored_refills_total',
-    'Restores of sandboxes with the server of a template before anybody asked',
+    'Restores of sandboxes before anybody asked',
     ({ usage }) => usage.pool?.restored && refillsOf(usage.pool.restored),
   ],
 ];

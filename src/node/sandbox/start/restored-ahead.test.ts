@@ -3,8 +3,13 @@ import { silentLog } from '../../../base/telemetry/log.ts';
 import { createRestoredAhead } from './restored-ahead.ts';
 import type { Beginning, RestoredStandby } from './restored-standby.ts';
 
-const of = (snapshotId: string, memoryMiB = 512) =>
-  ({ snapshotId, image: { layers: [`layer of ${snapshotId}`] }, resources: { memoryMiB } }) as unknown as Beginning;
+const of = (snapshotId: string, memoryMiB = 512, recordsOrigin = true) =>
+  ({
+    snapshotId,
+    recordsOrigin,
+    image: { layers: [`layer of ${snapshotId}`] },
+    resources: { memoryMiB },
+  }) as unknown as Beginning;
 const minuteMs = 60_000;
 
 /** What is restored ahead on a host that is never short of anything, unless it is told so. */
@@ -104,6 +109,24 @@ test('one that would leave too little room is not restored, and those that wait 
   await Bun.sleep(20);
   await ahead.forget('b');
   expect(ahead.counts()).toMatchObject({ ready: 1, refills: 1, failures: 0 });
+  await ahead.stop();
+});
+
+test('those who begin with a snapshot together, as forks do, count as one', async () => {
+  const { ahead, host, settles } = scene(4);
+  const snapshot = of('a', 512, false);
+  for (let fork = 0; fork < 50; fork++) {
+    ahead.take(snapshot);
+    host.nowMs += 100;
+  }
+  // Whoever is asked for now waits, and nobody else.
+  for (const _ of [1, 2]) ahead.take(of('b'));
+  await settles(1);
+  expect(ahead.take(of('b'))).toBeDefined();
+  host.nowMs += 1000;
+  ahead.take(snapshot);
+  await settles(3);
+  expect(ahead.take(snapshot)?.image.layers).toEqual(['layer of a']);
   await ahead.stop();
 });
 

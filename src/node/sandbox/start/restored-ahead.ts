@@ -12,10 +12,15 @@ const recentMs = 5 * 60_000;
 const rememberedMax = 64;
 /** Whoever asks once may not ask again. */
 const timesMin = 2;
+/**
+ * Forks begin together, with a snapshot that is deleted right after them: who begins with a snapshot so soon after
+ * another is not counted. Builds' are not deleted: of these all are.
+ */
+const apartMs = 1_000;
 /** Between two looks whether those that wait are still wanted. */
 const lookMs = 30_000;
 
-/** Sandboxes that were restored before anybody asked, of the servers that creates begin with again and again. */
+/** Sandboxes that were restored before anybody asked, of the snapshots that creates begin with again and again. */
 export type RestoredAhead = {
   /** Remembers what a create asks for, and gives one that waits; undefined: there is none. */
   take(beginning: Beginning): RestoredStandby | undefined;
@@ -143,10 +148,14 @@ async function release(
 
 /** What creates have asked for lately. */
 function createAsked(now: () => number) {
-  let asked: { beginning: Beginning; atMs: number }[] = [];
+  let asked: { beginning: Beginning; atMs: number; lastMs: number }[] = [];
   return {
     note(beginning: Beginning) {
-      asked = [...asked, { beginning, atMs: now() }].slice(-rememberedMax);
+      const before = asked.findLast(one => isSame(one.beginning, beginning));
+      const isTogether = before !== undefined && now() - before.lastMs < apartMs;
+      if (before) before.lastMs = now();
+      if (isTogether && !beginning.recordsOrigin) return;
+      asked = [...asked, { beginning, atMs: now(), lastMs: now() }].slice(-rememberedMax);
     },
     forget(isMeant: (beginning: Beginning) => boolean) {
       asked = asked.filter(({ beginning }) => !isMeant(beginning));

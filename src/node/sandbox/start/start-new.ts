@@ -104,9 +104,15 @@ async function startFromSnapshot(
 ): Promise<StartedSandbox> {
   const { sandboxId, driver, image, resources } = order;
   const beginning = { driver, snapshotId, image, resources, recordsOrigin };
-  // Many begin with the server of a template, and with a snapshot few.
-  const standby = recordsOrigin ? parts.restoredAhead?.take(beginning) : undefined;
-  if (standby) return startSandbox(parts, { ...order, image: standby.image }, { kind: 'restored', standby });
+  const standby = order.volumes.length === 0 ? parts.restoredAhead?.take(beginning) : undefined;
+  if (standby) {
+    try {
+      return await startSandbox(parts, { ...order, image: standby.image }, { kind: 'restored', standby });
+    } catch (error) {
+      await parts.records.remove(sandboxId);
+      parts.log.warn('a sandbox that was restored ahead could not be used', { sandboxId, error: messageOf(error) });
+    }
+  }
   const { host, snapshot, facts, image: ownImage } = await openBeginning(parts, beginning);
   parts.records.keptOf(sandboxId);
   await makeBeginningsDisk(parts, snapshot, beginning, parts.records.diskOf(sandboxId));
