@@ -5,9 +5,12 @@ const suitesMin = 3;
 /** And the most, where the processors are idle all the same: each has memory and files of its own. */
 const suitesMax = 6;
 /** Time over which the processors are looked at before one more suite begins, ms. */
-const lookMs = 10_000;
-/** Part of the processors' time, from 0 to 1, that has to be idle for one more suite. */
-const idleEnough = 0.35;
+const lookMs = 5_000;
+/**
+ * Part of the processors' time, from 0 to 1, that has to be idle for one more suite. Three suites that wait as most do
+ * leave a quarter to a third of two processors, which would stay idle to the end of the run.
+ */
+const idleEnough = 0.15;
 
 /**
  * Runs all suites in their order, three at a time, and more where these leave the processors idle.

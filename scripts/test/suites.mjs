@@ -10,13 +10,13 @@ const suiteTimeoutMs = 25 * 60_000;
 /** Folders of test/ that are not suites of their own. */
 const notSuites = ['support'];
 /**
- * The suites of `npm test` that take minutes, the longest first. They begin before all others but the quick ones: the
- * last to begin would run on alone when nothing else is left.
+ * The suites of `npm test` that take minutes, or half of one, the longest first. They begin before all others but the
+ * quick ones: the last to begin would run on alone when nothing else is left.
  */
 export const minutesLong = [
-  ...['api', 'cluster', 'attacks', 'dashboard (Node.js)', 'lifecycle', 'safety', 'builds', 'setup', 'e2e'],
-  ...['conformance', 'cli (Node.js)', 'e2e (Node.js)', 'egress', 'builds (Node.js)', 'parts'],
-  ...['code-interpreter (Node.js)', 'code-interpreter', 'snapshot', 'docs', 'lifecycle (Node.js)'],
+  ...['api', 'dashboard (Node.js)', 'cluster', 'attacks', 'lifecycle', 'builds', 'setup', 'safety', 'e2e', 'egress'],
+  ...['cli (Node.js)', 'conformance', 'parts', 'e2e (Node.js)', 'builds (Node.js)', 'code-interpreter (Node.js)'],
+  ...['snapshot', 'code-interpreter', 'volumes', 'node', 'agent', 'lifecycle (Node.js)', 'docs', 'edge', 'backup'],
 ];
 
 /** Suites that take long, some also much from the internet: they run when they are named. `script`: what names them. */

@@ -34,7 +34,7 @@ function begin(suites: string[], shares: number[]) {
 }
 
 test('three suites run at a time in their order, and the next one begins when one ends', async () => {
-  const { begun, over, end, look } = begin(['a', 'b', 'c', 'd', 'e'], [0.1, 0.34]);
+  const { begun, over, end, look } = begin(['a', 'b', 'c', 'd', 'e'], [0.1, 0.14]);
   expect(begun).toEqual(['0 a', '1 b', '2 c']);
   await look();
   await look();
@@ -50,7 +50,7 @@ test('three suites run at a time in their order, and the next one begins when on
 
 test('while the processors are idle more begin, up to six', async () => {
   const suites = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
-  const { begun, over, end, look } = begin(suites, [0.5, 0.2, 0.9, 0.9, 0.9]);
+  const { begun, over, end, look } = begin(suites, [0.5, 0.1, 0.15, 0.9, 0.9]);
   const afterLooks: number[] = [];
   for (let looks = 0; looks < 5; looks++) {
     await look();
