@@ -62,7 +62,6 @@ export function createRestoredAhead(options: RestoredAheadOptions): RestoredAhea
   const asked = createAsked(now);
   const waiting = new Set<Waiting>();
   const counts = { hits: 0, misses: 0, refills: 0, failures: 0 };
-  let filling: Promise<void> | undefined;
   let stopped = false;
   const of = (beginning: Beginning) => [...waiting].filter(one => isSame(one.beginning, beginning));
 
@@ -98,21 +97,18 @@ export function createRestoredAhead(options: RestoredAheadOptions): RestoredAhea
       await add(next.beginning);
     }
   };
+  const filling = onceAtATime(fill, log);
   const look = () => {
-    if (stopped) return;
-    filling ??= fill()
-      .catch(error => log.warn('nothing could be restored ahead', { error: messageOf(error) }))
-      .finally(() => (filling = undefined));
+    if (!stopped) filling.begin();
   };
   /** Also what is under way: it would come after the others have ended. */
   const endNow = async (isMeant: (beginning: Pick<Beginning, 'snapshotId' | 'image'>) => boolean) => {
     asked.forget(isMeant);
     await endAll(isMeant);
-    await filling;
+    await filling.ended();
     await endAll(isMeant);
   };
-  const looking = setInterval(() => waiting.size > 0 && look(), lookMs);
-  looking.unref();
+  const looking = setInterval(() => waiting.size > 0 && look(), lookMs).unref();
   options.layers.beforeRemoval(digest => endNow(({ image }) => image.layers.includes(digest)));
 
   return {
@@ -144,6 +140,23 @@ async function release(
   await processControl
     .release(processes)
     .catch(error => log.warn('a restored sandbox could not be removed', { error: messageOf(error) }));
+}
+
+/** Work that is begun where it is not under way. One that fails is tried again when it is begun the next time. */
+function onceAtATime(work: () => Promise<void>, log: Log) {
+  let underWay: Promise<void> | undefined;
+  const failed = (error: unknown) => log.warn('nothing could be restored ahead', { error: messageOf(error) });
+  return {
+    begin() {
+      underWay ??= work()
+        .catch(failed)
+        .finally(() => (underWay = undefined));
+    },
+    /** Resolves when it is over. */
+    async ended() {
+      await underWay;
+    },
+  };
 }
 
 /** What creates have asked for lately. */
