@@ -1,49 +1,60 @@
 import { expect, test } from 'bun:test';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { bunPath } from '../../scripts/setup/npm-packages.mjs';
 import { randomOf } from '../api/random.ts';
 import { runToEnd } from '../support/process.ts';
 import { isTest, sourceFiles } from '../tidy/source-files.ts';
-import { nearestTests, suitesFor } from './mutation/checks.ts';
-import { copyOfCheckout } from './mutation/copy.ts';
+import { passes } from './mutation/checks.ts';
+import { build, copyOfCheckout } from './mutation/copy.ts';
 import { type Mutant, mutantsOf } from './mutation/mutants.ts';
+import { reachOf, type Reaching } from './mutation/reach.ts';
+import { keepVerdict, type Verdict, verdictsSoFar } from './mutation/verdicts.ts';
 import { circumstances, writeSection } from './support/report.ts';
 import { numberOf } from './support/settings.ts';
 
-// `npm run prove -- mutation`: small faults are put into a copy of this checkout, one at a time, and the tests are asked
-// whether they see them. What they do not see is listed: a test that is missing, or a line that changes nothing.
+// `npm run prove -- mutation`: small faults are put into copies of this checkout, one at a time, and the test files that
+// run the place are asked whether they see it. What they do not see is listed: a test that is missing, or a line that
+// changes nothing.
 
 const seed = numberOf('PROOF_SEED', Math.floor(Math.random() * 2 ** 31));
 const wanted = numberOf('PROOF_MUTANTS', 300);
 /** No further fault is begun after that many minutes. */
 const minutesMax = numberOf('PROOF_MINUTES', 24 * 60);
-const nearestTimeoutMs = 5 * 60_000;
-const suiteTimeoutMs = 30 * 60_000;
+/** Faults that are tried at the same time, each in a copy of its own. */
+const copiesMax = availableParallelism();
+/** For one fault, test files are asked that take so long together when nothing is wrong: then it counts as not seen. */
+const askedSecondsMax = 240;
+const compilerTimeoutMs = 5 * 60_000;
 /** Least share of faults that the tests must see. */
 const goal = 0.85;
 
-type Verdict = { mutant: Mutant; seenBy: string | null };
-
 test(`tests see faults in ${wanted} places (PROOF_SEED=${seed})`, async () => {
   const startedAt = new Date();
-  await using copy = await copyOfCheckout();
-  const nearest = nearestTests();
-  const verdicts: Verdict[] = [];
-  for (const mutant of inTurn(allMutants())) {
-    if (verdicts.length === wanted || Date.now() - startedAt.getTime() > minutesMax * 60_000) break;
-    using fault = putInto(copy.root, mutant);
-    if (await fails(copy.root, compilerFor(mutant.path))) continue;
-    const seenBy = await whoSees(fault, mutant.path, nearest(mutant.path));
-    verdicts.push({ mutant, seenBy });
-    console.log(
-      `${verdicts.length}: ${seenBy ?? 'NOT SEEN'}: ${mutant.kind} ${mutant.path}:${mutant.line} ${mutant.change}`,
-    );
-  }
-  writeSection('Faults in the code', report(verdicts, startedAt));
-  const seen = verdicts.filter(({ seenBy }) => seenBy !== null).length;
+  await using stack = new AsyncDisposableStack();
+  const roots: string[] = [];
+  while (roots.length < copiesMax) roots.push(stack.use(await copyOfCheckout()).root);
+  const reaching = await reachOf(roots);
+  const verdicts = verdictsSoFar();
+  const all = allMutants();
+  const mutants = inTurn(all);
+  const isOver = () => verdicts.length >= wanted || Date.now() - startedAt.getTime() > minutesMax * 60_000;
+  await Promise.all(
+    roots.map(async root => {
+      while (!isOver()) {
+        const { value: mutant } = mutants.next();
+        if (!mutant) return;
+        const verdict = await judge(root, mutant, reaching(mutant.path, mutant.offset));
+        if (!verdict) continue;
+        verdicts.push(verdict);
+        keepVerdict(verdict);
+        console.log(`${verdicts.length}: ${lineOf(verdict)}`);
+      }
+    }),
+  );
+  writeSection('Faults in the code', report(verdicts, all, startedAt));
   expect(verdicts.length).toBeGreaterThan(0);
-  expect(seen / verdicts.length).toBeGreaterThanOrEqual(goal);
+  expect(shareOf(verdicts, all)).toBeGreaterThanOrEqual(goal);
 });
 
 const allMutants = (): Mutant[] =>
@@ -60,52 +71,84 @@ function* inTurn(mutants: Mutant[]): Generator<Mutant> {
 }
 
 /** Puts a fault into a copy of the checkout, until it is disposed of. */
-function putInto(root: string, { path, text }: Mutant): Disposable & { root: string } {
+function putInto(root: string, { path, text }: Mutant): Disposable {
   const file = join(root, path);
   const sound = readFileSync(file);
   writeFileSync(file, text);
-  return { root, [Symbol.dispose]: () => writeFileSync(file, sound) };
+  return { [Symbol.dispose]: () => writeFileSync(file, sound) };
+}
+
+/** Puts a fault into a copy and asks the tests. Undefined: the compiler refuses it. */
+async function judge(root: string, mutant: Mutant, checks: Reaching[]): Promise<Verdict | undefined> {
+  using _ = putInto(root, mutant);
+  if (!(await compiles(root, mutant.path))) return undefined;
+  const { text: _text, offset: _offset, ...fault } = mutant;
+  let [asked, seconds, isBuilt] = [0, 0, false];
+  for (const check of checks) {
+    if ((seconds += check.seconds) > askedSecondsMax) break;
+    if (check.isOfBuilt && !isBuilt) isBuilt = await build(root);
+    asked++;
+    // A failure that comes from a busy machine, and not from the fault, does not come twice.
+    const fails = async () => !(await passes(root, check, check.seconds));
+    if ((await fails()) && (!check.isOfBuilt || (await fails()))) return { ...fault, asked, seenBy: check.file };
+  }
+  return { ...fault, asked, seenBy: null };
 }
 
 /**
  * A fault that the compiler refuses is none that could be made: it does not count. What it knows of all other files is
  * kept from fault to fault.
  */
-function compilerFor(path: string): string[] {
+async function compiles(root: string, path: string): Promise<boolean> {
   const project = path.startsWith('src/dashboard/') ? 'src/dashboard' : '.';
   const known = `dist/mutation-${project.replaceAll(/\W/g, '-')}.tsbuildinfo`;
-  return ['node_modules/.bin/tsc', '-p', project, '--incremental', '--tsBuildInfoFile', known];
+  const argv = ['node_modules/.bin/tsc', '-p', project, '--incremental', '--tsBuildInfoFile', known];
+  return (await runToEnd(argv, { cwd: root, timeoutMs: compilerTimeoutMs })).exitCode === 0;
 }
 
-/** Who sees a fault: the test files nearest to it, or a whole suite; null: nobody. */
-async function whoSees({ root }: { root: string }, path: string, tests: string[]): Promise<string | null> {
-  const files = tests.map(file => `./${file}`);
-  if (files.length > 0 && (await fails(root, [bunPath(root), 'test', '--bail', '--timeout=60000', ...files])))
-    return 'tests of what imports it';
-  for (const suite of suitesFor(path))
-    if (await fails(root, ['npm', 'test', '--', suite], suiteTimeoutMs)) return `suite ${suite}`;
-  return null;
+const lineOf = ({ kind, path, line, change, seenBy, asked }: Verdict): string =>
+  `${seenBy ?? 'NOT SEEN'} (${asked} asked): ${kind} ${path}:${line} ${change}`;
+
+const isSeen = ({ seenBy }: Verdict): boolean => seenBy !== null;
+const kindOf = ({ kind }: { kind: string }): string => kind;
+
+/**
+ * The share of all faults that could be made that the tests see, as far as the tried ones tell: each kind counts by how
+ * many there are of it.
+ */
+function shareOf(verdicts: Verdict[], all: Mutant[]): number {
+  const kinds = [...Map.groupBy(verdicts, kindOf)].map(([kind, tried]) => ({
+    places: all.filter(mutant => mutant.kind === kind).length,
+    seen: tried.filter(isSeen).length / tried.length,
+  }));
+  const places = kinds.reduce((sum, kind) => sum + kind.places, 0);
+  return kinds.reduce((sum, kind) => sum + kind.seen * kind.places, 0) / places;
 }
 
-async function fails(root: string, argv: string[], timeoutMs = nearestTimeoutMs): Promise<boolean> {
-  const { exitCode } = await runToEnd(argv, { cwd: root, timeoutMs, env: { ...process.env, CI: 'true' } });
-  return exitCode !== 0;
-}
-
-function report(verdicts: Verdict[], startedAt: Date): string {
-  const unseen = verdicts.filter(({ seenBy }) => seenBy === null);
-  const counts = new Map<string, number>();
-  for (const { seenBy } of verdicts) counts.set(seenBy ?? 'nobody', (counts.get(seenBy ?? 'nobody') ?? 0) + 1);
-  const rows = [...counts].sort(([, a], [, b]) => b - a).map(([who, count]) => `| ${who} | ${count} |`);
+function report(verdicts: Verdict[], all: Mutant[], startedAt: Date): string {
+  const unseen = verdicts.filter(verdict => !isSeen(verdict));
+  const kinds = [...Map.groupBy(verdicts, kindOf)].map(([kind, tried]) => {
+    const places = all.filter(mutant => mutant.kind === kind).length;
+    return `| ${kind} | ${places} | ${tried.length} | ${tried.filter(isSeen).length} |`;
+  });
+  const suiteOf = (file: string) => (file.startsWith('src/') ? 'unit tests' : file.split('/').slice(0, 2).join('/'));
+  const suites = Map.groupBy(verdicts, ({ seenBy }) => (seenBy ? suiteOf(seenBy) : 'nobody'));
+  const rows = [...suites].sort(([, a], [, b]) => b.length - a.length).map(([who, of]) => `| ${who} | ${of.length} |`);
   return `
 One at a time, a condition is made always true or false, an operator is replaced, a limit tripled, two steps are exchanged, a call or an undo is left
-out, at places of \`src\` that chance chooses, in a copy of the checkout; what the compiler refuses does not count. A fault is seen where a test
-fails, or does not end in its time.
+out, at places of \`src\` that chance chooses, in a copy of the checkout; what the compiler refuses does not count. Asked are the test files that run
+the place when nothing is wrong, as many as take ${askedSecondsMax / 60} minutes together. A fault is seen where one of them fails, or does not end in its time.
+\`test/proof/mutation/verdicts.jsonl\` has each fault of all runs, which are added up here.
 
 | | |
 |---|---|
 ${circumstances(startedAt, seed)}
 | Faults seen | ${verdicts.length - unseen.length} of ${verdicts.length} |
+| The same, each kind by how many faults of it could be made | ${(shareOf(verdicts, all) * 100).toFixed(0)} % |
+
+| Kind | Could be made | Tried | Seen |
+|---|---|---|---|
+${kinds.join('\n')}
 
 | Seen by | Faults |
 |---|---|
@@ -113,6 +156,6 @@ ${rows.join('\n')}
 
 Not seen:
 
-${unseen.map(({ mutant }) => `- ${mutant.kind}, \`${mutant.path}:${mutant.line}\`: \`${mutant.change.replaceAll('`', "'")}\``).join('\n') || 'None.'}
+${unseen.map(({ kind, path, line, change }) => `- ${kind}, \`${path}:${line}\`: \`${change.replaceAll('`', "'")}\``).join('\n') || 'None.'}
 `;
 }

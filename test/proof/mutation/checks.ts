@@ -1,54 +1,57 @@
-import { importsOf } from '../../tidy/imports.ts';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { bunPath } from '../../../scripts/setup/npm-packages.mjs';
+import { runToEnd } from '../../support/process.ts';
 import { isTest, sourceFiles } from '../../tidy/source-files.ts';
 
-/** Test files that are run for one fault in a process before whole suites are. */
-const nearestMax = 8;
+/** A test file, and how it is run by itself in a checkout. */
+export type Check = {
+  /** Relative to the checkout. */
+  file: string;
+  argv(root: string): string[];
+  /** Whether it runs what set-up builds, and not the sources alone. */
+  isOfBuilt: boolean;
+};
+
+/** Folders of `test` that say nothing of what `src` does, or take too long to be asked for each fault. */
+const notAsked = new Set(['tidy', 'docs', 'helm', 'hosts', 'native', 'setup', 'proof', 'support', 'client']);
+const long = new Set(
+  'cluster-long dashboard-long dashboard-scale image kubernetes programs templates upgrade'.split(' '),
+);
+/** Folders whose tests run sources only, in their own process. */
+const ofSources = new Set(['api', 'wire', 'fuzz', 'simulation', 'edge', 'store']);
+
+/** All test files that are asked about faults. */
+export function allChecks(root: string): Check[] {
+  const unit = sourceFiles(['src']).filter(({ path }) => isTest(path));
+  const folders = readdirSync(join(root, 'test')).filter(name => !notAsked.has(name) && !long.has(name));
+  const suites = sourceFiles(folders.map(name => join('test', name))).filter(({ path }) => isTest(path));
+  return [...unit, ...suites].map(({ path }) => checkOf(path));
+}
+
+function checkOf(file: string): Check {
+  const isOfBuilt = !file.startsWith('src/') && !ofSources.has(file.split('/')[1] ?? '');
+  if (file.endsWith('.test.ts'))
+    return { file, isOfBuilt, argv: root => [bunPath(root), 'test', '--bail', '--timeout=60000', `./${file}`] };
+  return {
+    file,
+    isOfBuilt,
+    argv: () => ['node', '--import', 'tsx', '--test-reporter=spec', 'scripts/test/together.mjs', file],
+  };
+}
+
+/** Longest run of one test file, ms. */
+const timeoutMaxMs = 8 * 60_000;
 
 /**
- * Suites that run a part of `src` in processes of its own, the likeliest to see a fault first. The first prefix that
- * fits a path counts.
+ * Whether a test file passes in a checkout. It runs in namespaces of its own: whatever a fault leaves behind ends with
+ * them, and two of them do not meet. A file that usually takes some seconds has hung when it takes ten times that and
+ * a minute.
  */
-const suites: readonly (readonly [prefix: string, suites: readonly string[]])[] = [
-  ['src/agent/', ['agent', 'conformance', 'e2e']],
-  ['src/api/dashboard/', ['api', 'dashboard']],
-  ['src/api/blob/', ['store', 'cluster']],
-  ['src/api/backup/', ['backup', 'safety']],
-  ['src/api/', ['api', 'lifecycle', 'e2e', 'safety']],
-  ['src/bin/', ['setup', 'doctor', 'parts', 'e2e', 'cli']],
-  ['src/blob/', ['store', 'cluster']],
-  ['src/builder/', ['builds', 'attacks']],
-  ['src/cli/', ['cli', 'e2e']],
-  ['src/dashboard/', ['dashboard']],
-  ['src/edge/', ['edge', 'e2e', 'attacks']],
-  ['src/gate/', ['wire', 'simulation', 'cluster']],
-  ['src/http1/', ['edge', 'egress', 'fuzz']],
-  ['src/node/builds/', ['builds']],
-  ['src/node/layers/', ['builds', 'node', 'conformance']],
-  ['src/node/network/', ['egress', 'node', 'conformance', 'attacks']],
-  ['src/node/snapshot/', ['snapshot', 'lifecycle']],
-  ['src/node/volumes/', ['volumes', 'attacks']],
-  ['src/node/doctor/', ['doctor']],
-  ['src/node/', ['node', 'conformance', 'lifecycle', 'snapshot', 'safety']],
-  ['src/supervisor/', ['parts', 'e2e']],
-  ['src/wire/', ['wire', 'parts', 'cluster']],
-  ['src/', ['api', 'node', 'e2e']],
-];
-
-/** Whole suites that can see a fault in a file, in the order in which they are asked. */
-export const suitesFor = (path: string): readonly string[] =>
-  suites.find(([prefix]) => path.startsWith(prefix))?.[1] ?? [];
-
-/** Answers, for a file of `src`, the test files of Bun that import it, the nearest first. */
-export function nearestTests(): (path: string) => string[] {
-  const users = new Map<string, string[]>();
-  for (const file of sourceFiles(['src', 'test']))
-    for (const { target } of importsOf(file)) if (target) users.set(target, [...(users.get(target) ?? []), file.path]);
-  return path => {
-    const seen = new Set([path]);
-    // A set is walked while it grows: breadth first.
-    for (const file of seen) for (const user of users.get(file) ?? []) seen.add(user);
-    return [...seen]
-      .filter(file => isTest(file) && file.endsWith('.test.ts') && !file.startsWith('test/tidy/'))
-      .slice(0, nearestMax);
-  };
+export async function passes(root: string, check: Check, usualSeconds = Infinity): Promise<boolean> {
+  const inside = ['sh', '-c', 'ip link set lo up && exec "$@"', 'sh', ...check.argv(root)];
+  const argv = ['unshare', '--pid', '--mount', '--net', '--fork', '--kill-child', '--mount-proc', ...inside];
+  const timeoutMs = Math.min(timeoutMaxMs, usualSeconds * 10_000 + 60_000);
+  const { exitCode } = await runToEnd(argv, { cwd: root, timeoutMs, env: { ...process.env, CI: 'true' } });
+  return exitCode === 0;
 }

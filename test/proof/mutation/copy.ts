@@ -13,3 +13,9 @@ export async function copyOfCheckout(): Promise<AsyncDisposable & { root: string
   await symlink(join(repository, 'node_modules'), join(root, 'node_modules'));
   return { root, [Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true }) };
 }
+
+/** Builds what has changed in a copy. Answers whether it could be built. */
+export async function build(root: string): Promise<boolean> {
+  const { exitCode } = await runToEnd(['node', 'scripts/prepare.mjs'], { cwd: root, timeoutMs: 5 * 60_000 });
+  return exitCode === 0;
+}

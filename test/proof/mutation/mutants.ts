@@ -6,8 +6,9 @@ export type Mutant = {
   path: string;
   /** What kind of fault it is: `condition`, `operator`, `limit`, `order`, `undo`, `call`. */
   kind: string;
-  /** Line of the file, from 1. */
+  /** Line of the file, from 1, and where in it, in UTF-16 units from its begin. */
   line: number;
+  offset: number;
   /** What stands there and what takes its place, shortened to a line. */
   change: string;
   /** The whole file with the fault. */
@@ -41,6 +42,7 @@ export function mutantsOf({ path, text }: SourceFile): Mutant[] {
     .map(({ start, end, kind, by }) => ({
       path,
       kind,
+      offset: start,
       line: text.slice(0, start).split('\n').length,
       change: `${inOneLine(text.slice(start, end))} → ${inOneLine(by) || 'nothing'}`,
       text: text.slice(0, start) + by + text.slice(end),
