@@ -2,6 +2,8 @@ import { expect, test } from 'bun:test';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { builtPrograms, criuDir, runscDir } from '../../src/bin/repository.ts';
+import { examineHost } from '../../src/node/doctor/examine-host.ts';
 import type { HostFinding } from '../../src/protocol/doctor.ts';
 import { repository } from '../support/platform.ts';
 import { runToEnd } from '../support/process.ts';
@@ -82,6 +84,23 @@ test('a host that runs these tests has all that is needed, and the doctor leaves
     expect(
       readdirSync('/sys/fs/cgroup', { recursive: true }).filter(path => String(path).includes('atoll-doctor')),
     ).toEqual([]);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+});
+
+test('a first start looks at all that is needed, and at nothing else', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'atoll-doctor-'));
+  try {
+    const { findings } = await examine({ ATOLL_DATA_DIR: dir });
+    const looked = await examineHost({
+      ...{ dataDir: dir, port: 0, servesPort: false, requireSecure: false, builds: 'on', driver: 'crun' },
+      ...{ criuDir, runscDir, ...builtPrograms, onlyNeeded: true },
+    });
+    // What the doctor looks at behind these is none of the host's.
+    const needed = findings.slice(0, names.indexOf('database')).filter(finding => finding.needed);
+    expect(looked.map(({ name, status }) => [name, status])).toEqual(needed.map(({ name, status }) => [name, status]));
+    expect(looked.map(({ name }) => name)).toContain('a sandbox');
   } finally {
     rmSync(dir, { recursive: true });
   }

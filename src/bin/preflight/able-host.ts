@@ -11,9 +11,8 @@ const whole = 'a sandbox';
  * one line.
  */
 export async function requireAbleHost(settings: Settings): Promise<void> {
-  const lacks = (await examineHost({ ...settings, criuDir, runscDir, ...builtPrograms, servesPort: false })).filter(
-    ({ needed, status }) => needed && status === 'missing',
-  );
+  const options = { ...settings, criuDir, runscDir, ...builtPrograms, servesPort: false, onlyNeeded: true };
+  const lacks = (await examineHost(options)).filter(({ status }) => status === 'missing');
   if (lacks.length === 0) return;
   // A sandbox that could not be made for want of something else says nothing new.
   const causes = lacks.length === 1 ? lacks : lacks.filter(({ name }) => name !== whole);

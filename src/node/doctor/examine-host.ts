@@ -15,8 +15,8 @@ import { shareProbes } from './shares.ts';
 /**
  * Finds out what this host can do for sandboxes by trying it, one thing after the other, and leaves nothing behind.
  * `dataDir` need not exist yet; `port` is the one that the platform would listen on, and `servesPort` says that it
- * does; `criuDir` and `runscDir` are where set-up puts CRIU and gVisor. The parts come in the order in which a start
- * needs them, a whole sandbox behind all that it needs.
+ * does; `criuDir` and `runscDir` are where set-up puts CRIU and gVisor; `onlyNeeded` leaves out what sandboxes can do
+ * without. The parts come in the order in which a start needs them, a whole sandbox behind all that it needs.
  */
 export async function examineHost(
   options: {
@@ -28,9 +28,10 @@ export async function examineHost(
     requireSecure: boolean;
     builds: BuildsAllowed;
     driver: DriverName;
+    onlyNeeded?: boolean;
   } & BuiltPrograms,
 ): Promise<HostFinding[]> {
-  const { dataDir, runscDir } = options;
+  const { dataDir, runscDir, onlyNeeded = false } = options;
   const probes = [
     ...kernelProbes,
     ...cgroupProbes,
@@ -45,6 +46,6 @@ export async function examineHost(
     ...shareProbes(options.requireSecure),
   ];
   const findings: HostFinding[] = [];
-  for (const probe of probes) findings.push(await findingOf(probe));
+  for (const probe of probes) if (probe.needed || !onlyNeeded) findings.push(await findingOf(probe));
   return findings;
 }
