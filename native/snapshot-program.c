@@ -101,10 +101,11 @@ static int setUpNetwork(const char *pid) {
 }
 
 // Tells the platform which stage CRIU has reached and waits for its decision. A lost platform means no: the dump is
-// undone, and its sandbox runs on.
+// undone, and its sandbox runs on. The last stage of a restore is told where the platform wants to hear of it.
 static int actionScript(const char *stage) {
   const char *path = getenv("ATOLL_CRIU_SOCKET"), *pid = getenv("CRTOOLS_INIT_PID");
-  if (strcmp(stage, "setup-namespaces") && strcmp(stage, "post-restore") && strcmp(stage, "post-dump")) return 0;
+  int isLast = !strcmp(stage, "pre-resume") && getenv("ATOLL_CRIU_PRE_RESUME");
+  if (strcmp(stage, "setup-namespaces") && strcmp(stage, "post-restore") && strcmp(stage, "post-dump") && !isLast) return 0;
   if (!path) return dprintf(2, "no socket to report to\n"), 1;
   if (!strcmp(stage, "setup-namespaces") && pid && setUpNetwork(pid) < 0) return complain("network settings");
   struct sockaddr_un address = {.sun_family = AF_UNIX};

@@ -75,6 +75,8 @@ export type Cgroups = Readings & {
   /** Tells the kernel to stop every process of the group where it is. They are stopped when `isFrozen` says so. */
   freeze(path: string): void;
   isFrozen(path: string): boolean;
+  /** Takes a process of the host's out of the group that it would be frozen with. */
+  takeOut(pid: number): void;
   /** Lets them go on. A group that is gone or was never frozen is fine. */
   thaw(path: string): void;
   /**
@@ -123,6 +125,8 @@ function v2(root: string): Cgroups {
     isEmpty: path => counter(file(path, 'cgroup.events'), 'populated') === 0,
     kill: path => writeIfThere(file(path, 'cgroup.kill'), '1'),
     freeze: path => writeFileSync(file(path, 'cgroup.freeze'), '1'),
+    // Where the platform is: a group with others below it takes no process.
+    takeOut: pid => writeFileSync(file(ownGroup(), 'cgroup.procs'), String(pid)),
     isFrozen: path => counter(file(path, 'cgroup.events'), 'frozen') === 1,
     thaw: path => writeIfThere(file(path, 'cgroup.freeze'), '0'),
     remove(path) {
@@ -175,6 +179,7 @@ function v1(root: string): Cgroups {
       writeIfThere(file('freezer', path, 'freezer.state'), 'THAWED');
     },
     freeze: path => writeFileSync(file('freezer', path, 'freezer.state'), 'FROZEN'),
+    takeOut: pid => writeFileSync(file('freezer', '', 'cgroup.procs'), String(pid)),
     // Reading it is also what makes the kernel look whether all have stopped.
     isFrozen: path => readFileSync(file('freezer', path, 'freezer.state'), 'utf8') === 'FROZEN\n',
     thaw: path => writeIfThere(file('freezer', path, 'freezer.state'), 'THAWED'),
@@ -185,6 +190,9 @@ function v1(root: string): Cgroups {
     list: path => [...new Set(controllers.flatMap(controller => directories(join(root, controller, path))))],
   };
 }
+
+/** The group of this process under version 2. */
+const ownGroup = () => /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1] ?? '';
 
 /** The group may go at any moment. */
 function writeIfThere(path: string, value: string): void {

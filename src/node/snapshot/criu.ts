@@ -84,7 +84,9 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
   writeFileSync(configFile, settings.map(line => `${line}\n`).join(''), { mode: 0o600 });
   // CRIU packs what is in a tmpfs with `tar --gzip`. Packing memory that soon comes back is not worth its time.
   const owner = run.owner === undefined ? [] : namespaceOwner(helperBinary, run.owner);
-  const environment = ['env', `PATH=${shimDir(host)}:${program}`, `ATOLL_CRIU_SOCKET=${listener.path}`, ...owner];
+  const last = run.stages['pre-resume'] ? ['ATOLL_CRIU_PRE_RESUME=1'] : [];
+  const paths = [`PATH=${shimDir(host)}:${program}`, `ATOLL_CRIU_SOCKET=${listener.path}`];
+  const environment = ['env', ...paths, ...last, ...owner];
   const argv = [...environment, ...criu.argv, run.command, '--no-default-config', '--config', configFile];
   const started = run.groups ? [helperBinary, 'launch', ...run.groups, '--', ...argv] : argv;
   try {

@@ -71,6 +71,8 @@ type RestoreTarget = {
   onNamespaces(pid: number): Promise<void>;
   /** Called when everything is in place and no process of the sandbox has run yet. If it fails, none will. */
   onRestored?(pid: number): Promise<void>;
+  /** Called when they are about to be let go, which they are in any case. CRIU is in their control group, too. */
+  beforeResume?(): Promise<void>;
 };
 
 /** The name of the run of CRIU that restores into a slot. */
@@ -94,7 +96,7 @@ export async function restore(
 ): Promise<{ pid: number }> {
   const { manifest } = snapshot;
   requireRestorable(manifest);
-  const { slot } = target;
+  const { slot, beforeResume } = target;
   const images = join(host.stagingDir, slot.name);
   const root = join(host.mountsDir, `restore-${slot.name}`);
   const emptyDir = join(host.runDir, 'empty');
@@ -146,6 +148,7 @@ export async function restore(
         await restrictMounts(host, first, manifest.mounts);
         await target.onRestored?.(first);
       },
+      ...(beforeResume && { 'pre-resume': () => beforeResume() }),
     },
   }).catch(async error => {
     // Memory that is cut off ends CRIU before it was found to be.

@@ -7,6 +7,8 @@ export type Stages = {
   'setup-namespaces'?(pid: number): Promise<void>;
   /** Everything is in place, and nothing of it runs yet. */
   'post-restore'?(pid: number): Promise<void>;
+  /** Every process stands where it is to go on, and is let go next, also where this fails. */
+  'pre-resume'?(pid: number): Promise<void>;
   /** The dump is complete, and the processes are stopped; if this fails they run on. */
   'post-dump'?(): Promise<void>;
 };
@@ -30,7 +32,8 @@ export function listenForStages(path: string, stages: Stages): StageListener {
   const carryOut = async (line: string): Promise<'y' | 'n'> => {
     const [stage, pid] = line.trim().split(' ');
     try {
-      if (stage === 'setup-namespaces' || stage === 'post-restore') await stages[stage]?.(Number(pid));
+      if (stage === 'setup-namespaces' || stage === 'post-restore' || stage === 'pre-resume')
+        await stages[stage]?.(Number(pid));
       else if (stage === 'post-dump') await stages[stage]?.();
       else throw new AtollError('internal', `CRIU reports an unknown stage: ${stage}`);
       return 'y';

@@ -74,6 +74,7 @@ export async function restoreStandby(parts: BeginningParts, beginning: Beginning
   const { host, snapshot, facts, image } = await openBeginning(parts, beginning);
   const started = await restoreProcesses(parts, host, {
     ...facts,
+    frozen: true,
     snapshot,
     driver,
     resources,
@@ -81,11 +82,5 @@ export async function restoreStandby(parts: BeginningParts, beginning: Beginning
     points: await Promise.all(image.layers.map(digest => parts.layers.mount(digest))),
     volumes: [],
   });
-  try {
-    await driver.freeze(started.processes.slot);
-    return { ...started, image, agentDir: facts.agentDir };
-  } catch (error) {
-    await parts.processControl.release(started.processes);
-    throw error;
-  }
+  return { ...started, image, agentDir: facts.agentDir };
 }

@@ -42,6 +42,8 @@ type RestoreOrder = {
   onLinked?(processes: Processes): Promise<void>;
   /** Called when no process has run yet. If it fails, none will. */
   onRestored?(processes: Processes): Promise<void>;
+  /** They are frozen instead of running, each where it is to go on. */
+  frozen?: boolean;
 };
 
 /**
@@ -97,7 +99,10 @@ async function restoreInSlot(parts: RestoredParts, host: RestoreHost, order: Res
         for (const volume of shown) if (late.has(volume.path)) await driver.mountVolume(slot, pid, volume);
         await order.onRestored?.(restored());
       },
+      ...(order.frozen && { beforeResume: async () => driver.beginFreezeOfRestored(slot) }),
     });
+    // Where that could not begin in time they have run for a moment.
+    if (order.frozen) await driver.freeze(slot);
     return { processes: restored(), controlToken, bootId };
   } catch (error) {
     if (processes) await processControl.release(processes);
