@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { findRunsc } from '../../src/node/drivers/gvisor/find-runsc.ts';
@@ -100,3 +100,19 @@ async function leavesNothing(driver: keyof typeof cyclesOf): Promise<void> {
     await it.dispose();
   }
 }
+
+test('what can’t be removed at a start is removed later, and nobody waits for it', async () => {
+  const it = await startTestNode();
+  await using _ = { [Symbol.asyncDispose]: () => it.dispose() };
+  // In the place of a slot's disk, something that is not removed as one is.
+  const leftover = join(it.dataDir, 'node/disks/s5.img');
+  mkdirSync(leftover);
+  await it.restart();
+  expect(it.node.found).toMatchObject({ removed: 1 });
+  expect(existsSync(leftover)).toBe(true);
+  const sandbox = await it.node.protocol.create(it.request());
+  await it.node.protocol.kill(sandbox);
+  rmdirSync(leftover);
+  writeFileSync(leftover, '');
+  await waitFor('the leftover to be removed', () => !existsSync(leftover));
+}, 60_000);
