@@ -80,19 +80,35 @@ function putInto(root: string, { path, text }: Mutant): Disposable {
 
 /** Puts a fault into a copy and asks the tests. Undefined: the compiler refuses it. */
 async function judge(root: string, mutant: Mutant, checks: Reaching[]): Promise<Verdict | undefined> {
-  using _ = putInto(root, mutant);
-  if (!(await compiles(root, mutant.path))) return undefined;
   const { text: _text, offset: _offset, ...fault } = mutant;
-  let [asked, seconds, isBuilt] = [0, 0, false];
+  let [asked, seconds] = [0, 0];
+  using stack = new DisposableStack();
+  stack.use(putInto(root, mutant));
+  if (!(await compiles(root, mutant.path))) return undefined;
+  const tree = treeOf(root);
   for (const check of checks) {
     if ((seconds += check.seconds) > askedSecondsMax) break;
-    if (check.isOfBuilt && !isBuilt) isBuilt = await build(root);
     asked++;
-    // A failure that comes from a busy machine, and not from the fault, does not come twice.
-    const fails = async () => !(await passes(root, check, check.seconds));
-    if ((await fails()) && (!check.isOfBuilt || (await fails()))) return { ...fault, asked, seenBy: check.file };
+    if (await tree.passes(check)) continue;
+    // A failure that comes from the fault, and not from a busy machine, comes twice and goes with it.
+    if (check.isOfBuilt && (await tree.passes(check))) continue;
+    stack.dispose();
+    if (!check.isOfBuilt || (await treeOf(root).passes(check))) return { ...fault, asked, seenBy: check.file };
+    console.log(`does not count, as ${check.file} fails without a fault too: ${mutant.path}:${mutant.line}`);
+    return undefined;
   }
   return { ...fault, asked, seenBy: null };
+}
+
+/** A copy as it is now, built when the first test file needs that. */
+function treeOf(root: string): { passes(check: Reaching): Promise<boolean> } {
+  let built: Promise<boolean> | undefined;
+  return {
+    async passes(check) {
+      if (check.isOfBuilt) await (built ??= build(root));
+      return passes(root, check, check.seconds);
+    },
+  };
 }
 
 /**

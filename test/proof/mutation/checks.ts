@@ -1,4 +1,6 @@
 import { readdirSync } from 'node:fs';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bunPath } from '../../../scripts/setup/npm-packages.mjs';
 import { runToEnd } from '../../support/process.ts';
@@ -44,14 +46,21 @@ function checkOf(file: string): Check {
 const timeoutMaxMs = 8 * 60_000;
 
 /**
- * Whether a test file passes in a checkout. It runs in namespaces of its own: whatever a fault leaves behind ends with
- * them, and two of them do not meet. A file that usually takes some seconds has hung when it takes ten times that and
- * a minute.
+ * Whether a test file passes in a checkout. It runs in namespaces of its own, with a folder for temporary files of its
+ * own: whatever a fault leaves behind ends with them, and two of them do not meet. A file that usually takes some
+ * seconds has hung when it takes ten times that and a minute.
  */
 export async function passes(root: string, check: Check, usualSeconds = Infinity): Promise<boolean> {
   const inside = ['sh', '-c', 'ip link set lo up && exec "$@"', 'sh', ...check.argv(root)];
   const argv = ['unshare', '--pid', '--mount', '--net', '--fork', '--kill-child', '--mount-proc', ...inside];
   const timeoutMs = Math.min(timeoutMaxMs, usualSeconds * 10_000 + 60_000);
-  const { exitCode } = await runToEnd(argv, { cwd: root, timeoutMs, env: { ...process.env, CI: 'true' } });
-  return exitCode === 0;
+  // Short, as the names of sockets are. The number of an installation is free when its folder is gone.
+  const temporary = await mkdtemp(join(tmpdir(), 'm-'));
+  await chmod(temporary, 0o755);
+  try {
+    const env = { ...process.env, CI: 'true', TMPDIR: temporary };
+    return (await runToEnd(argv, { cwd: root, timeoutMs, env })).exitCode === 0;
+  } finally {
+    await rm(temporary, { recursive: true, force: true });
+  }
 }
