@@ -32,9 +32,12 @@ export async function withSandbox<T>(
     return await use(sandbox, { url, headers: sandbox.agentHeaders() });
   } catch (error) {
     if (error instanceof client.NotFoundError) throw new AtollError('not_found', messageOf(error), { cause: error });
-    if (error instanceof client.SandboxError || error instanceof client.AuthenticationError)
-      throw new AtollError('unavailable', messageOf(error), { cause: error });
-    throw error;
+    // The client's errors have no class in common: without credentials, or with a platform that is away or full, it
+    // throws some that are no SandboxError.
+    const isOfClient = [client.SandboxError, client.AuthenticationError, client.ServiceBusyError].some(
+      kind => error instanceof kind,
+    );
+    throw isOfClient ? new AtollError('unavailable', messageOf(error), { cause: error }) : error;
   }
 }
 
