@@ -51,6 +51,16 @@ const rows: [string, Partial<HostFacts>, RegExp][] = [
     { placeOf: path => (path === '/srv' ? { isDirectory: false, ownerId: 0 } : undefined) },
     /ATOLL_DATA_DIR is \/srv\/atoll, and \/srv is a file: set it to a directory/,
   ],
+  [
+    'a file for the cache',
+    { placeOf: path => ({ isDirectory: path !== '/var/cache/atoll', ownerId: 0 }) },
+    /ATOLL_CACHE_DIR is \/var\/cache\/atoll, which is a file: set it to a directory/,
+  ],
+  [
+    "another user's cache",
+    { placeOf: path => ({ isDirectory: true, ownerId: path === '/var/cache/atoll' ? 1000 : 0 }) },
+    /cache\/atoll belongs to user 1000, .*set ATOLL_CACHE_DIR to another/,
+  ],
   ["another user's", { placeOf: () => ({ isDirectory: true, ownerId: 1000 }) }, /belongs to user 1000, .*chown root/],
   ['NFS', { fileSystemOf: () => 0x6969n }, /\/srv\/atoll is on NFS, .* ext4, xfs or btrfs/],
   ['CIFS', { fileSystemOf: () => 0xff534d42n }, /is on CIFS/],

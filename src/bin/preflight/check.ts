@@ -74,27 +74,34 @@ function requirePrograms({ hasProgram }: HostFacts): void {
   );
 }
 
-function requirePlace({ dataDir }: Settings, facts: HostFacts): void {
-  const place = facts.placeOf(dataDir);
-  const there = nearest(dataDir, path => facts.placeOf(path));
-  if (facts.placeOf(there)?.isDirectory === false) {
-    const subject = there === dataDir ? 'which' : `and ${there}`;
-    refuse(
-      `ATOLL_DATA_DIR is ${dataDir}, ${subject} is a file: set it to a directory, or to one that is not there yet.`,
-    );
-  }
-  if (!place && facts.placeOf('/proc') && /^\/(proc|sys|dev)(\/|$)/.test(dirname(dataDir)))
-    refuse(`ATOLL_DATA_DIR is ${dataDir}, where nothing can be kept: set it to a directory on ext4, xfs or btrfs.`);
-  if (place && place.ownerId !== 0)
-    refuse(
-      `${dataDir} belongs to user ${place.ownerId}, who could exchange what root reads there: set ATOLL_DATA_DIR ` +
-        `to another directory, or give this one to root (\`chown root ${dataDir}\`) if it is the installation's.`,
-    );
+function requirePlace({ dataDir, cacheDir }: Settings, facts: HostFacts): void {
+  requireDirectory('ATOLL_DATA_DIR', dataDir, facts);
+  // Later than here a start would have made the data directory already.
+  requireDirectory('ATOLL_CACHE_DIR', cacheDir, facts);
   const remote = remoteFileSystems.get(facts.fileSystemOf(dataDir));
   if (remote !== undefined)
     refuse(
       `${dataDir} is on ${remote}, and sandboxes need a disk of this machine: set ATOLL_DATA_DIR to a directory ` +
         'on ext4, xfs or btrfs.',
+    );
+}
+
+/** What root keeps in the directory is trusted later, so that it has to be root's. */
+function requireDirectory(variable: string, directory: string, facts: HostFacts): void {
+  const place = facts.placeOf(directory);
+  const there = nearest(directory, path => facts.placeOf(path));
+  if (facts.placeOf(there)?.isDirectory === false) {
+    const subject = there === directory ? 'which' : `and ${there}`;
+    refuse(
+      `${variable} is ${directory}, ${subject} is a file: set it to a directory, or to one that is not there yet.`,
+    );
+  }
+  if (!place && facts.placeOf('/proc') && /^\/(proc|sys|dev)(\/|$)/.test(dirname(directory)))
+    refuse(`${variable} is ${directory}, where nothing can be kept: set it to a directory on ext4, xfs or btrfs.`);
+  if (place && place.ownerId !== 0)
+    refuse(
+      `${directory} belongs to user ${place.ownerId}, who could exchange what root reads there: set ${variable} ` +
+        `to another directory, or give this one to root (\`chown root ${directory}\`) if it is the installation's.`,
     );
 }
 
