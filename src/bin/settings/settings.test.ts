@@ -56,6 +56,12 @@ test('a certificate needs its key, and a port', () => {
   expect(() => readSettings({ ATOLL_TLS_CERT: '/etc/cert.pem', ATOLL_TLS_PORT: '3443' })).toThrow('belong together');
 });
 
+test('the two ports are two', () => {
+  expect(() => readSettings({ ATOLL_TLS_PORT: '3000' })).toThrow('ATOLL_TLS_PORT is 3000, as is ATOLL_PORT');
+  expect(() => readSettings({ ATOLL_PORT: '443', ATOLL_TLS_PORT: '443' })).toThrow('set it to another one');
+  expect(readSettings({ ATOLL_PORT: '0', ATOLL_TLS_PORT: '0' })).toMatchObject({ port: 0, tlsPort: 0 });
+});
+
 test('the configuration document has a row with name and default for each setting, and no other', () => {
   const text = readFileSync(join(repository, 'docs/configuration.md'), 'utf8');
   const rows = [...text.matchAll(/^\| `((?:ATOLL|OTEL)_\w+)` \| (.*?) \|/gm)].map(([, name, fallback]) => [

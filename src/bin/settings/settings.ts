@@ -254,6 +254,10 @@ export function readSettings(environment: Record<string, string | undefined>): S
     problems.push('ATOLL_TLS_CERT and ATOLL_TLS_KEY belong together: set both or neither.');
   if (given('ATOLL_TLS_CERT') && !given('ATOLL_TLS_PORT'))
     problems.push('ATOLL_TLS_CERT does nothing without ATOLL_TLS_PORT.');
+  // Two free ones, which 0 asks for, are two.
+  const tlsPort = Number(environment['ATOLL_TLS_PORT']);
+  if (tlsPort > 0 && tlsPort === Number(environment['ATOLL_PORT'] || settingsTable.port.fallback))
+    problems.push(`ATOLL_TLS_PORT is ${tlsPort}, as is ATOLL_PORT: set it to another one.`);
   problems.push(...storeProblems(environment));
   if (problems.length > 0) throw new AtollError('invalid', problems.join('\n'));
   return Object.fromEntries(entries) as Settings;

@@ -48,7 +48,7 @@ export const onOrOff = (text: string) => (/^[01]$/.test(text) ? text === '1' : n
 export const numberFrom = (min: number, max: number) => (text: string) =>
   /^\d{1,4}$/.test(text) && Number(text) >= min && Number(text) <= max
     ? Number(text)
-    : new Wrong(`a number from ${min} to ${max}`);
+    : new Wrong(`a whole number from ${min} to ${max}`);
 
 /** A host and its port. */
 export const hostAndPort = (text: string) => {
