@@ -11,6 +11,7 @@ import { assert } from '../../src/base/error.ts';
 import { forgetUnkept } from '../../src/api/backup/restored-state.ts';
 import { packSandboxes } from '../../src/api/backup/sandboxes.ts';
 import { writeState } from '../../src/api/backup/state.ts';
+import { pack } from '../../src/api/backup/tar.ts';
 import { loadDump } from '../../src/api/database/load-dump.ts';
 import { recordVolumeEvent } from '../../src/api/event/store/write.ts';
 import { inTransaction } from '../../src/api/database/db.ts';
@@ -50,6 +51,24 @@ onEachDatabase(database => {
     try {
       await expect(writeState(platform.location, full, join(place.scratch, 'copy.sqlite'))).rejects.toMatchObject({
         code: 'ENOSPC',
+      });
+    } finally {
+      run('umount', full);
+    }
+  });
+
+  test('an archive that the disk has no room for is refused by what to do', async () => {
+    await using place = await scene();
+    const full = join(place.scratch, 'full');
+    const content = join(place.scratch, 'content');
+    for (const path of [full, content]) mkdirSync(path);
+    writeFileSync(join(content, 'file'), Buffer.alloc(100_000, 'x'));
+    const run = (...argv: string[]) => expect(Bun.spawnSync(argv).exitCode).toBe(0);
+    run('mount', '-t', 'tmpfs', '-o', 'size=16k', 'tmpfs', full);
+    try {
+      await expect(pack(content, join(full, 'backup'))).rejects.toMatchObject({
+        code: 'no_space',
+        message: expect.stringContaining(`There is no room for the backup on the disk of ${full}`),
       });
     } finally {
       run('umount', full);

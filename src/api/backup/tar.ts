@@ -1,4 +1,5 @@
 import { closeSync, openSync, readdirSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { failedWriteCode } from '../../base/disk-room.ts';
 import { AtollError } from '../../base/error.ts';
 
@@ -7,6 +8,7 @@ const changedWhileRead = 1;
 
 /**
  * Packs `paths` of a directory into a file for root alone; holes stay holes. With `live`, they may change meanwhile.
+ * Errors: `no_space`; `invalid` for all else that tar could not do.
  */
 export async function pack(
   directory: string,
@@ -30,7 +32,13 @@ export async function pack(
     ],
     live ? [0, changedWhileRead] : [0],
   );
-  if (failure !== null) throw new AtollError('invalid', `tar failed: ${failure}`);
+  if (failure === null) return;
+  if (failedWriteCode(dirname(file)) === 'no_space')
+    throw new AtollError(
+      'no_space',
+      `There is no room for the backup on the disk of ${dirname(file)}: make room, or name a file on another one.`,
+    );
+  throw new AtollError('invalid', `tar failed: ${failure}`);
 }
 
 /**
