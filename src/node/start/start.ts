@@ -32,7 +32,7 @@ import { createPool, type Pool } from '../sandbox/start/pool.ts';
 import { createRestoredAhead, type RestoredAhead } from '../sandbox/start/restored-ahead.ts';
 import { type Beginning, restoreStandby } from '../sandbox/start/restored-standby.ts';
 import { startAgain } from '../sandbox/start/start-again.ts';
-import { snapshotToBegin, startNew } from '../sandbox/start/start-new.ts';
+import { beginningOf, startNew } from '../sandbox/start/start-new.ts';
 import { thaw } from '../sandbox/start/thaw.ts';
 
 type Rooms = Awaited<ReturnType<typeof openRooms>>;
@@ -161,11 +161,19 @@ async function stopAhead({ pool, restoredAhead }: Ahead): Promise<void> {
 }
 
 /** What refuses sandboxes that there is no room for: a new one, and one that is resumed. */
-function admissions(rooms: Rooms & { checkpoints: CheckpointSupport }, { admit }: Admission) {
+function admissions(
+  rooms: Rooms & Pick<Ahead, 'restoredAhead'> & { checkpoints: CheckpointSupport },
+  { admit }: Admission,
+) {
   return {
     async admitNew(request: CreateSandbox) {
-      const snapshotId = snapshotToBegin(rooms, request);
-      return admit(snapshotId === undefined ? leastNeed : needOf(snapshotOf(rooms.layout, snapshotId)));
+      const beginning = beginningOf(rooms, request);
+      if (!beginning) return admit(leastNeed);
+      using undo = new DisposableStack();
+      const waits = request.volumes?.length ? undefined : rooms.restoredAhead?.countOn(beginning);
+      if (waits) undo.use(waits);
+      undo.use(await admit(waits ? leastNeed : needOf(snapshotOf(rooms.layout, beginning.snapshotId))));
+      return undo.move();
     },
     async admitAgain({ sandboxId, kept }: PausedRecord, { memory }: ResumeSandbox) {
       return admit(memory && kept === 'memory' ? needOf(memoryOf(rooms.records, sandboxId)) : leastNeed);

@@ -130,6 +130,20 @@ test('those who begin with a snapshot together, as forks do, count as one', asyn
   await ahead.stop();
 });
 
+test('each that waits is counted on by one create at a time', async () => {
+  const { ahead, settles } = scene(2);
+  for (const _ of [1, 2, 3]) ahead.take(of('a'));
+  await settles(2);
+  {
+    using first = ahead.countOn(of('a'));
+    using second = ahead.countOn(of('a'));
+    expect([first, second, ahead.countOn(of('a'))].map(Boolean)).toEqual([true, true, false]);
+  }
+  using again = ahead.countOn(of('a'));
+  expect([again, ahead.countOn(of('b'))].map(Boolean)).toEqual([true, false]);
+  await ahead.stop();
+});
+
 test('one that ends by itself is removed', async () => {
   const { ahead, host, settles, ends } = scene(1);
   for (const _ of [1, 2]) ahead.take(of('a'));

@@ -24,6 +24,11 @@ const lookMs = 30_000;
 export type RestoredAhead = {
   /** Remembers what a create asks for, and gives one that waits; undefined: there is none. */
   take(beginning: Beginning): RestoredStandby | undefined;
+  /**
+   * Counts on one that waits until the answer is disposed of: who will take it needs no room of the host for it.
+   * Undefined: there is none that nobody counts on.
+   */
+  countOn(beginning: Beginning): Disposable | undefined;
   counts(): RestoredCounts;
   /** Ends those that wait, and forgets what was asked for: the host is short of memory. */
   drop(): Promise<void>;
@@ -61,6 +66,7 @@ export function createRestoredAhead(options: RestoredAheadOptions): RestoredAhea
   const { size, log, now = Date.now } = options;
   const asked = createAsked(now);
   const waiting = new Set<Waiting>();
+  const expected = new Set<Beginning>();
   const counts = { hits: 0, misses: 0, refills: 0, failures: 0 };
   let stopped = false;
   const of = (beginning: Beginning) => [...waiting].filter(one => isSame(one.beginning, beginning));
@@ -74,8 +80,7 @@ export function createRestoredAhead(options: RestoredAheadOptions): RestoredAhea
   const add = async (beginning: Beginning) => {
     try {
       using _room = await options.admit(beginning);
-      const { snapshotId } = beginning;
-      const one = { ...(await options.restore(beginning)), beginning, snapshotId };
+      const one = { ...(await options.restore(beginning)), beginning, snapshotId: beginning.snapshotId };
       waiting.add(one);
       counts.refills++;
       void one.processes.ended.then(() => end(one));
@@ -98,9 +103,7 @@ export function createRestoredAhead(options: RestoredAheadOptions): RestoredAhea
     }
   };
   const filling = onceAtATime(fill, log);
-  const look = () => {
-    if (!stopped) filling.begin();
-  };
+  const look = () => void (stopped || filling.begin());
   /** Also what is under way: it would come after the others have ended. */
   const endNow = async (isMeant: (beginning: Pick<Beginning, 'snapshotId' | 'image'>) => boolean) => {
     asked.forget(isMeant);
@@ -120,6 +123,7 @@ export function createRestoredAhead(options: RestoredAheadOptions): RestoredAhea
       look();
       return one;
     },
+    countOn: beginning => countOnOne(expected, beginning, of(beginning).length),
     counts: () => ({ ready: waiting.size, ...counts }),
     drop: () => endNow(() => true),
     forget: snapshotId => endNow(one => one.snapshotId === snapshotId),
@@ -140,6 +144,14 @@ async function release(
   await processControl
     .release(processes)
     .catch(error => log.warn('a restored sandbox could not be removed', { error: messageOf(error) }));
+}
+
+/** Notes that one of those that wait is expected by somebody, where there is one for each. */
+function countOnOne(expected: Set<Beginning>, beginning: Beginning, waiting: number): Disposable | undefined {
+  if ([...expected].filter(other => isSame(other, beginning)).length >= waiting) return undefined;
+  const own = { ...beginning };
+  expected.add(own);
+  return { [Symbol.dispose]: () => void expected.delete(own) };
 }
 
 /** Work that is begun where it is not under way. One that fails is tried again when it is begun the next time. */

@@ -1,11 +1,10 @@
 import { messageOf } from '../../../base/error.ts';
 import { step } from '../../../base/telemetry/trace.ts';
 import type { CreateSandbox, SandboxResources } from '../../../protocol/node.ts';
-import type { Driver } from '../../drivers/driver.ts';
 import type { Drivers } from '../../drivers/drivers.ts';
 import type { CheckpointSupport } from '../keep/checkpoint-support.ts';
 import type { RestoredAhead } from './restored-ahead.ts';
-import { makeBeginningsDisk, openBeginning, type BeginningParts } from './restored-standby.ts';
+import { makeBeginningsDisk, openBeginning, type Beginning, type BeginningParts } from './restored-standby.ts';
 import { startSandbox, type StartedSandbox, type StartOrder, type StartParts } from './start-sandbox.ts';
 
 /** What new sandboxes are started with. */
@@ -21,17 +20,17 @@ type StartNewParts = StartParts &
  * or anew. A failed start leaves nothing. Errors: as those of `NodeProtocol.create`.
  */
 export async function startNew(parts: StartNewParts, request: CreateSandbox): Promise<StartedSandbox> {
-  const driver = parts.drivers.toStart(request.image.driver);
-  const { memorySnapshotId } = request.image;
+  const order: StartOrder = {
+    volumes: [],
+    ...request,
+    driver: parts.drivers.toStart(request.image.driver),
+    resumedFrom: null,
+  };
+  const beginning = beginningOf(parts, request);
   try {
-    // Snapshots hold what CRIU has checkpointed. Without it the sandbox boots from the files.
-    if (driver.capabilities.withoutCheckpoints === null) {
-      if (memorySnapshotId !== undefined)
-        return await startFromSnapshot(parts, orderOf(request, driver), memorySnapshotId, { recordsOrigin: false });
-      const started = await startWithServer(parts, request, driver);
-      if (started) return started;
-    }
-    return await startSandbox(parts, orderOf(request, driver), { kind: 'template' });
+    if (beginning?.recordsOrigin === false) return await startFromSnapshot(parts, order, beginning);
+    const started = beginning && (await startWithServer(parts, order, beginning));
+    return started ?? (await startSandbox(parts, order, { kind: 'template' }));
   } catch (error) {
     parts.records.forget(request.sandboxId);
     await parts.records.remove(request.sandboxId);
@@ -39,71 +38,66 @@ export async function startNew(parts: StartNewParts, request: CreateSandbox): Pr
   }
 }
 
-function orderOf(request: CreateSandbox, driver: Driver): StartOrder {
-  return { volumes: [], ...request, driver, resumedFrom: null };
-}
-
 /**
- * The snapshot with whose memory the sandbox of a create begins; undefined where it boots. One with the memory of its
- * template boots too where that can't be used.
+ * What the sandbox of a create begins with; undefined where it boots. One with the memory of its template boots too
+ * where that can't be used.
  */
-export function snapshotToBegin(
+export function beginningOf(
   { drivers, checkpoints }: Pick<StartNewParts, 'drivers' | 'checkpoints'>,
   request: CreateSandbox,
-): string | undefined {
-  const { driver, memorySnapshotId } = request.image;
-  if (drivers.toStart(driver).capabilities.withoutCheckpoints !== null) return undefined;
-  return memorySnapshotId ?? serverToBegin(checkpoints, request)?.snapshotId;
+): Beginning | undefined {
+  const { resources } = request;
+  const { started, ...image } = request.image;
+  const driver = drivers.toStart(image.driver);
+  // Snapshots hold what CRIU has checkpointed. Without it the sandbox boots from the files.
+  if (driver.capabilities.withoutCheckpoints !== null) return undefined;
+  const { memorySnapshotId } = image;
+  if (memorySnapshotId !== undefined)
+    return { driver, snapshotId: memorySnapshotId, image: request.image, resources, recordsOrigin: false };
+  if (!started || !canBeginWithServer(checkpoints, started.resources, request)) return undefined;
+  const { snapshotId, layers } = started;
+  const own = { ...image, layers, memorySnapshotId: snapshotId };
+  return { driver, snapshotId, image: own, resources, recordsOrigin: true };
 }
 
-/** What the template's build has kept of its server, where a sandbox can begin with that. */
-function serverToBegin(checkpoints: CheckpointSupport, { image, resources, volumes }: CreateSandbox) {
-  if (!image.started || !checkpoints.supported || volumes?.length) return undefined;
-  return limitsDiffer(image.started.resources, resources) ? undefined : image.started;
+/** Whether a sandbox can begin with what a template's build has kept of its server, with limits of its own. */
+function canBeginWithServer(
+  checkpoints: CheckpointSupport,
+  kept: SandboxResources,
+  { resources: { cpuCount, memoryMiB }, volumes }: CreateSandbox,
+): boolean {
+  return checkpoints.supported && !volumes?.length && kept.cpuCount === cpuCount && kept.memoryMiB === memoryMiB;
 }
 
 /**
- * Starts a sandbox with the start command running as the template's build has kept it, where that is of this sandbox's
- * size. Undefined where it is not or can't be used: the sandbox boots then, and starts the command.
+ * Starts a sandbox with the start command running as the template's build has kept it. Undefined where that can't be
+ * used: the sandbox boots then, and starts the command.
  */
 async function startWithServer(
   parts: StartNewParts,
-  request: CreateSandbox,
-  driver: Driver,
+  order: StartOrder,
+  beginning: Beginning,
 ): Promise<StartedSandbox | undefined> {
-  const kept = serverToBegin(parts.checkpoints, request);
-  if (!kept) return undefined;
-  const { started: _, ...image } = request.image;
-  const { snapshotId, layers } = kept;
-  const order = { ...orderOf(request, driver), image: { ...image, layers, memorySnapshotId: snapshotId } };
+  const { sandboxId } = order;
   try {
-    return await step('memory', () => startFromSnapshot(parts, order, snapshotId, { recordsOrigin: true }));
+    return await step('memory', () => startFromSnapshot(parts, order, beginning));
   } catch (error) {
-    await parts.records.remove(request.sandboxId);
+    await parts.records.remove(sandboxId);
     parts.log.warn('a sandbox boots, because it can’t begin with the memory of its template', {
-      sandboxId: request.sandboxId,
+      sandboxId,
       error: messageOf(error),
     });
     return undefined;
   }
 }
 
-function limitsDiffer(a: SandboxResources, b: SandboxResources): boolean {
-  return a.cpuCount !== b.cpuCount || a.memoryMiB !== b.memoryMiB;
-}
-
-/**
- * Starts a sandbox with the processes of a snapshot. Its ID, tokens, environment and random numbers are its own.
- * `recordsOrigin`: its disk says which build it was made from.
- */
+/** Starts a sandbox with the processes of a snapshot. Its ID, tokens, environment and random numbers are its own. */
 async function startFromSnapshot(
   parts: StartNewParts,
   order: StartOrder,
-  snapshotId: string,
-  { recordsOrigin }: { recordsOrigin: boolean },
+  beginning: Beginning,
 ): Promise<StartedSandbox> {
-  const { sandboxId, driver, image, resources } = order;
-  const beginning = { driver, snapshotId, image, resources, recordsOrigin };
+  const { sandboxId } = order;
   const standby = order.volumes.length === 0 ? parts.restoredAhead?.take(beginning) : undefined;
   if (standby) {
     try {
