@@ -105,6 +105,8 @@ async function restoreInSlot(parts: RestoredParts, host: RestoreHost, order: Res
     if (order.frozen) await driver.freeze(slot);
     return { processes: restored(), controlToken, bootId };
   } catch (error) {
+    // What was frozen before something failed would not end by a signal alone.
+    if (order.frozen) driver.killFrozen(slot);
     if (processes) await processControl.release(processes);
     else await slotHost.release(slot, [driver]);
     throw error;
