@@ -155,6 +155,8 @@ clusterTest('a machine that is cut off for less than control waits goes on as if
   expect((await Sandbox.getInfo(sandbox.sandboxId, connection(1))).state).toBe('running');
   await node.heal();
   await allReady(cluster);
+  const back = await nodeView(cluster, node);
+  expect(Date.parse(back?.statusChangedAt ?? '')).toBeGreaterThan(Date.parse(away?.statusChangedAt ?? ''));
   const after = await counted(await Sandbox.connect(sandbox.sandboxId, connection(1)));
   expect(after.pid).toBe(before.pid);
   expect(after.count).toBeGreaterThan(before.count);

@@ -19,8 +19,17 @@ export type Carried = Pick<ClusterLinks, 'read' | 'write'>;
 
 /** The machines that host sandboxes, by their IDs. */
 export type Nodes = {
-  /** `info`: of a machine in a cluster, as it last said; it is placed by that. `release`: of its program. */
-  list(): ReadonlyArray<{ nodeId: string; protocol: NodeProtocol; info?: NodeInfo; release?: string }>;
+  /**
+   * `info`: of a machine in a cluster, as it last said; it is placed by that. `release`: of its program. `sinceUs`:
+   * since when it takes calls, where that is not since this process began.
+   */
+  list(): ReadonlyArray<{
+    nodeId: string;
+    protocol: NodeProtocol;
+    info?: NodeInfo;
+    release?: string;
+    sinceUs?: number;
+  }>;
   /** Throws `unavailable` for a node that is not connected. */
   get(nodeId: string): NodeProtocol;
   /** The others of a cluster. */

@@ -1,7 +1,11 @@
 import { expect, test } from 'bun:test';
 import { listApiKeys } from '../../../src/api/credential/store/api-key.ts';
+import { readNode } from '../../../src/api/operator/rules/nodes.ts';
+import { setNodeStatus } from '../../../src/api/placement/node-status.ts';
+import { singleNode } from '../../../src/api/placement/nodes.ts';
 import { changeRole } from '../../../src/api/team/rules/members.ts';
 import { deleteMember } from '../../../src/api/team/store/member.ts';
+import type { NodeProtocol } from '../../../src/protocol/node.ts';
 import { onEachDatabase } from '../databases.ts';
 import { endlessBuilder } from '../fake-builder.ts';
 import { Platform, adminToken, call } from '../platform.ts';
@@ -304,6 +308,25 @@ onEachDatabase(database => {
     expect((await admin('POST', '/nodes/node-1', { status: 'gone' })).status).toBe(400);
     expect((await admin('GET', '/nodes/other')).status).toBe(404);
     expect((await admin('POST', '/nodes/other', { status: 'ready' })).status).toBe(404);
+  });
+
+  test('a machine is ready since it was back, and taken out since somebody did that', async () => {
+    await using platform = await Platform.start({ database });
+    const { db } = platform.store;
+    const { createCounts } = platform.api.parts;
+    const protocol = platform.node as NodeProtocol;
+    const nodes = { ...singleNode('node-1', protocol), list: () => [{ nodeId: 'node-1', protocol, sinceUs: 2000 }] };
+    const since = async () => {
+      const deps = { createCounts, db, nodes, startedAtUs: 1000 };
+      return (await readNode(deps, 'node-1')).statusChangedAtUs;
+    };
+    expect(await since()).toBe(2000);
+    await setNodeStatus(db, { nodeId: 'node-1', status: 'draining', changedAtUs: 1500 });
+    expect(await since()).toBe(1500);
+    await setNodeStatus(db, { nodeId: 'node-1', status: 'ready', changedAtUs: 1600 });
+    expect(await since()).toBe(2000);
+    await setNodeStatus(db, { nodeId: 'node-1', status: 'ready', changedAtUs: 3000 });
+    expect(await since()).toBe(3000);
   });
 
   test('an operator makes teams, users, members and their first token', async () => {

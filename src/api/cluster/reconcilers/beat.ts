@@ -87,7 +87,7 @@ async function beatOrLose(deps: BeatDeps, known: KnownMachine, round: Round): Pr
     const silentUs = deps.clock() - (known.heard?.atUs ?? 0);
     if (known.isUsable && silentUs < unheardSeconds * microsPerSecond) return;
     if (known.isUsable) deps.log.warn('a node is out of reach', { nodeId, error: messageOf(error) });
-    deps.machines.setUsable(nodeId, false);
+    deps.machines.setUsable(nodeId, false, deps.clock());
   }
 }
 
@@ -106,7 +106,8 @@ async function beat(deps: BeatDeps, known: KnownMachine, round: Round): Promise<
   known.release = answer.release;
   if (!isOurs && known.isUsable)
     deps.log.warn(`a node gets no work: ${releaseRule}`, { nodeId, release: answer.release });
-  machines.setUsable(nodeId, isOurs && lease !== null && lease.epoch === answer.epoch && !answer.isPausing);
+  const isUsable = isOurs && lease !== null && lease.epoch === answer.epoch && !answer.isPausing;
+  machines.setUsable(nodeId, isUsable, known.heard.atUs);
   if (known.node.renewAtUs < round.nowUs && known.isUsable) await renew(deps, known);
 }
 

@@ -27,6 +27,8 @@ export type KnownMachine = {
   isAnswering: boolean;
   /** It answered a moment ago, has a lease, and takes work. */
   isUsable: boolean;
+  /** Since when this process knows it so. */
+  usableSinceUs: number;
 };
 
 /** Memory that sandboxes begin with, by the IDs of snapshots; see `DurableSnapshots`. */
@@ -70,10 +72,11 @@ export class Machines implements Nodes {
     this.#whileUsable = work;
   }
 
-  list(): { nodeId: string; protocol: NodeProtocol; info?: NodeInfo; release?: string }[] {
-    return this.usable().map(({ node: { nodeId, info }, protocol, release }) => ({
+  list(): { nodeId: string; protocol: NodeProtocol; info?: NodeInfo; release?: string; sinceUs: number }[] {
+    return this.usable().map(({ node: { nodeId, info }, protocol, release, usableSinceUs }) => ({
       nodeId,
       protocol,
+      sinceUs: usableSinceUs,
       ...(info && { info }),
       ...(release !== null && { release }),
     }));
@@ -134,6 +137,7 @@ export class Machines implements Nodes {
         release: null,
         isAnswering: false,
         isUsable: false,
+        usableSinceUs: 0,
         following: null,
       };
       this.#known.set(node.nodeId, made);
@@ -142,10 +146,11 @@ export class Machines implements Nodes {
   }
 
   /** Says whether a machine can be used from now on. */
-  setUsable(nodeId: string, isUsable: boolean): void {
+  setUsable(nodeId: string, isUsable: boolean, nowUs: number): void {
     const known = this.#known.get(nodeId);
     if (!known || known.isUsable === isUsable) return;
     known.isUsable = isUsable;
+    if (isUsable) known.usableSinceUs = nowUs;
     if (isUsable) known.following = this.#whileUsable(known.protocol);
     else {
       void known.following?.stop();

@@ -85,14 +85,16 @@ function unknownNode(nodeId: string): AtollError {
 
 async function report(
   { createCounts, db, startedAtUs }: NodeReportDeps,
-  { nodeId, protocol: node, release }: ReturnType<Nodes['list']>[number],
+  { nodeId, protocol: node, release, sinceUs = startedAtUs }: ReturnType<Nodes['list']>[number],
 ): Promise<NodeReport> {
   const wanted: NodeStatusRecord | null = await findNodeStatus(db, nodeId);
   const [info, usage] = await Promise.all([node.info().catch(() => null), node.usage().catch(() => null)]);
   return {
     nodeId,
     status: info === null ? 'unhealthy' : shownStatus(wanted),
-    statusChangedAtUs: wanted?.changedAtUs ?? startedAtUs,
+    // That it is taken out holds over times in which it is away; it is ready since it was back.
+    statusChangedAtUs:
+      wanted && wanted.status !== 'ready' ? wanted.changedAtUs : Math.max(wanted?.changedAtUs ?? 0, sinceUs),
     info,
     usage,
     ...(release !== undefined && { release }),
