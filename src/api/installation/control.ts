@@ -36,8 +36,9 @@ export async function openShared(
     if (found.seedDigest !== seedDigest)
       throw new AtollError(
         'precondition',
-        'The database belongs to control processes with another seed. Copy the file `seed` of the data directory ' +
-          'of one of them into the one of this process (docs/cluster.md); nothing was changed.',
+        'The database belongs to control processes with another seed. Copy the files `seed` and `admin-token` of ' +
+          'the data directory of one of them into the one of this process (docs/cluster.md); the database was not ' +
+          'changed.',
       );
     return store;
   } catch (error) {

@@ -7,6 +7,14 @@ type Body = Record<'tokenID' | 'nodeID' | 'address' | 'publicKey', string> & {
   known?: { certificate: string; proof: string };
 };
 
+test.each(['10.0.0.1:3000', 'control', 'http://', 'ftp://control'])('%s is no URL of control', async control => {
+  const asked = { control, token: newJoinToken().text, nodeId: 'n', address: 'a:1', known: undefined };
+  await expect(joinCluster(asked)).rejects.toMatchObject({
+    code: 'invalid',
+    message: `--control is ${control} and must be the URL of control, like http://CONTROL:3000.`,
+  });
+});
+
 test('a machine that has joined before proves that it is the same, and says why it is refused', async () => {
   const token = newJoinToken();
   const asked: Body[] = [];

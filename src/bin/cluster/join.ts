@@ -83,7 +83,14 @@ function joining({ nodeId, address, known }: Joining, token: string) {
 const claims = (): MachineClaims => ({ release: platformVersion, architecture: machine(), nowMs: Date.now() });
 
 async function askToJoin(control: string, path: string, body: unknown): Promise<Partial<JoinAnswer>> {
-  const response = await fetch(new URL(path, control), {
+  const url = URL.parse(path, control);
+  // A host and its port alone are what ATOLL_NODE_ADDRESS takes, and so are what one is tempted to give.
+  if (!url || !['http:', 'https:'].includes(url.protocol))
+    throw new AtollError(
+      'invalid',
+      `--control is ${control} and must be the URL of control, like http://CONTROL:3000.`,
+    );
+  const response = await fetch(url, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify(body),
