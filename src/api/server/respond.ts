@@ -191,7 +191,11 @@ function failed(log: Log, method: string, path: string, error: unknown): Respons
   const fields = { method, path, status: response.status, error: messageOf(error) };
   if (response.status < 500) log.debug('request refused', fields);
   else if (error instanceof AtollError)
-    log.error('request failed', { ...fields, ...error.fields, cause: messageOf(error.cause) });
+    log.error('request failed', {
+      ...fields,
+      ...error.fields,
+      cause: error.cause === undefined ? undefined : messageOf(error.cause),
+    });
   else log.error('request failed', { ...fields, stack: error instanceof Error ? error.stack : undefined });
   return response;
 }

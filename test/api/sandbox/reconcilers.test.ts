@@ -209,6 +209,9 @@ onEachDatabase(database => {
     ] as const) {
       expect(await platform.call(method, path)).toMatchObject({ status: 503, body: { code: 503 } });
     }
+    const logged = platform.logged.find(line => line.includes('request failed'));
+    expect(JSON.parse(logged ?? '{}')).toMatchObject({ status: 503, error: expect.stringContaining('starting') });
+    expect(logged).not.toContain('undefined');
     platform.node.before = async () => {};
     await until(() => platform.api.isReady());
     expect((await platform.call('GET', `/sandboxes/${sandboxID}`)).status).toBe(200);
