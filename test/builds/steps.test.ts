@@ -143,13 +143,15 @@ test('COPY puts files where it says, with the owner and mode that it says', asyn
   const seen = await builds.inside(
     state,
     'cat /home/user/relative/a.txt /real/a.txt /renamed /existing/single.txt /work/single.txt; echo; readlink /home/user/relative/link; ' +
-      'stat -c "%n %U:%G %a" /home/user/relative/sub/run.sh /real/keep /new/place/single.txt /new/place /owned/sub /owned/sub/run.sh /owned/link /globbed/a.txt',
+      'stat -c "%n %U:%G %a" /home/user/relative/sub/run.sh /real/keep /new/place/single.txt /new /new/place /owned /owned/sub /owned/sub/run.sh /owned/link /globbed/a.txt',
   );
   expect(seen).toContain('AAASS');
   expect(seen).toContain('a.txt\n');
   expect(seen).toContain('/home/user/relative/sub/run.sh user:user 755');
   expect(seen).toContain('/real/keep root:root 700');
   expect(seen).toContain('/new/place/single.txt root:root 600');
+  for (const made of ['/new root:root 755', '/new/place root:root 755', '/owned nobody:sudo 755'])
+    expect(seen.split('\n')).toContain(made);
   expect(seen).toContain('/owned/sub nobody:sudo 700');
   expect(seen).toContain('/owned/sub/run.sh nobody:sudo 700');
   expect(seen).toContain('/owned/link nobody:sudo 777');

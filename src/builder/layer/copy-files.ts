@@ -16,7 +16,7 @@ export type Copy = {
   destination: ByteString;
   /** Absent: as in the archive. */
   owner?: { uid: number; gid: number };
-  /** Permission bits for everything but links; absent: those in the archive. */
+  /** Permission bits of what is copied, but for links; absent: those in the archive. */
   mode?: number;
 };
 
@@ -39,7 +39,10 @@ export async function copyFiles(
     ...options.owner,
     ...(options.mode !== undefined && entry.type !== 'symlink' && { mode: options.mode }),
   });
-  const fresh = freshAttributes({ mode: options.mode ?? newDirectoryMode, ...(options.owner ?? { uid: 0, gid: 0 }) });
+  const owner = options.owner ?? { uid: 0, gid: 0 };
+  // The mode is for what is copied. Where it lands is there for others, too, and a file's bits would let nobody through.
+  const around = freshAttributes({ mode: newDirectoryMode, ...owner });
+  const within = freshAttributes({ mode: options.mode ?? newDirectoryMode, ...owner });
   const placed = new Map<ByteString, FileNode | SymlinkNode>();
   let found = false;
 
@@ -66,14 +69,14 @@ export async function copyFiles(
     found = true;
     const name = below.pop();
     // Only the content of the directory is copied, not the directory.
-    if (name === undefined && entry.type === 'directory') tree.directory(options.destination, fresh);
+    if (name === undefined && entry.type === 'directory') tree.directory(options.destination, around);
     else if (name === undefined) {
       const own = path.at(-1) ?? '';
-      const into = placeOf(tree, options.destination, own, fresh);
+      const into = placeOf(tree, options.destination, own, around);
       await place(entry, into.parent, into.name);
     } else {
-      let parent = tree.directory(options.destination, fresh);
-      for (const part of below) parent = tree.child(parent, part, fresh);
+      let parent = tree.directory(options.destination, around);
+      for (const part of below) parent = tree.child(parent, part, within);
       if (entry.type === 'directory') tree.child(parent, name, attributesFor(entry));
       else await place(entry, parent, name);
     }
