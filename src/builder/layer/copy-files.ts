@@ -40,7 +40,7 @@ export async function copyFiles(
     ...(options.mode !== undefined && entry.type !== 'symlink' && { mode: options.mode }),
   });
   const owner = options.owner ?? { uid: 0, gid: 0 };
-  // The mode is for what is copied. Where it lands is there for others, too, and a file's bits would let nobody through.
+  // The mode is for what is copied. Where it lands is there for others too, and a file's bits would let nobody in.
   const around = freshAttributes({ mode: newDirectoryMode, ...owner });
   const within = freshAttributes({ mode: options.mode ?? newDirectoryMode, ...owner });
   const placed = new Map<ByteString, FileNode | SymlinkNode>();
