@@ -7,10 +7,16 @@ import { runToEnd, waitFor } from '../support/process.ts';
 import { testUnless } from '../support/skip.ts';
 
 let folder: string;
+/** Of the tests that leave to the others what these look at: to start one takes longer than most of them. */
+let shared: TestPlatform;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'atoll-installations-'));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+  shared = await startPlatform({ ATOLL_TLS_PORT: '0' });
+}, 120_000);
+afterAll(async () => {
+  await shared?.[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+}, 120_000);
 
 const atoll = (platform: TestPlatform, ...args: string[]) =>
   runToEnd([join(repository, 'bin/atoll'), ...args], { env: platform.env });
@@ -44,7 +50,7 @@ test('two installations on one machine know nothing of each other', async () => 
 }, 120_000);
 
 test('one data directory has one platform', async () => {
-  await using platform = await startPlatform();
+  const platform = shared;
   const other = await runToEnd([join(repository, 'bin/atoll'), 'up'], { env: { ...platform.env, ATOLL_PORT: '0' } });
   expect(other).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('ATOLL_DATA_DIR') });
   await created(platform);
@@ -94,7 +100,7 @@ test('the command line lists, ends and revokes on the running platform', async (
 }, 120_000);
 
 test('teams, users, keys and tokens are made, listed, renamed and revoked on the machine, and each change says by whom', async () => {
-  await using platform = await startPlatform();
+  const platform = shared;
   const done = async (...args: string[]) => {
     const { exitCode, stdout, stderr } = await atoll(platform, ...args);
     expect({ args, exitCode, stderr: exitCode === 0 ? '' : stderr }).toEqual({ args, exitCode: 0, stderr: '' });
@@ -165,7 +171,7 @@ test('teams, users, keys and tokens are made, listed, renamed and revoked on the
 }, 120_000);
 
 test('the TLS port serves API and sandboxes to whoever trusts the installation’s authority', async () => {
-  await using platform = await startPlatform({ ATOLL_TLS_PORT: '0' });
+  const platform = shared;
   const { url = '', authorityFile } = platform.ready.tls ?? {};
   const ca = await Bun.file(authorityFile ?? '').text();
   const id = await created(platform);
@@ -206,7 +212,7 @@ testUnless(noIPv6)(
 );
 
 test('rules for outgoing traffic are kept and shown', async () => {
-  await using platform = await startPlatform();
+  const platform = shared;
   const network = { denyOut: ['203.0.113.0/24'], allowOut: ['203.0.113.7'] };
   const response = await platform.api('POST', '/sandboxes', { templateID: 'base', timeout: 60, network });
   expect(response.status).toBe(201);
