@@ -51,10 +51,12 @@ export async function authenticate(
       checkTeam(caller.team, readsOrRemoves);
     return caller;
   }
-  throw new AtollError(
-    'unauthenticated',
-    `No valid credential was sent: this needs ${ways.map(way => wayWords[way]).join(', or ')}`,
-  );
+  // Who has sent a key knows what is needed, and has that of another installation, or an old one.
+  const reason =
+    ways.includes('apiKey') && credentials.apiKey?.trim()
+      ? "the API key in X-API-Key is none of this installation's, or was revoked"
+      : `this needs ${ways.map(way => wayWords[way]).join(', or ')}`;
+  throw new AtollError('unauthenticated', `No valid credential was sent: ${reason}`);
 }
 
 const wayWords: Record<Way, string> = {
