@@ -1,6 +1,6 @@
 import { syncPath, syncTree } from '../../base/sync.ts';
 import { cpSync, existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { systemCodeOf } from '../../base/error.ts';
 
 /**
@@ -38,6 +38,9 @@ export function keepFiles(path: string, at: string): void {
     cpSync(path, at, { preserveTimestamps: true });
   }
 }
+
+/** Where a recorded copy is now: the data directory may have been at another place when that was written. */
+export const agentAt = (agents: string, recorded: string): string => join(agents, basename(recorded));
 
 /** Removes the copies that are not `inUse`. */
 export function forgetOtherAgents(agents: string, inUse: string[]): void {

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../../base/error.ts';
+import { agentAt } from '../agent-client/copy.ts';
 import type { Drivers } from '../drivers/drivers.ts';
 import { slotOf, type Layout, type Slot } from '../layout.ts';
 import type { Disks } from '../disks/disks.ts';
@@ -16,6 +17,7 @@ import { removeMemory, removeOldMemory } from './keep/memory-files.ts';
 import { endWithProcesses, type EndParts } from './lifecycle/end.ts';
 import { followLogs, type FollowParts } from './lifecycle/follow-logs.ts';
 import { pausedRecord, type PausedRecord, type RunningRecord, type SandboxRecord } from './records/record.ts';
+import { requireOwnProcesses } from './records/own-processes.ts';
 import type { Records } from './records/record-store.ts';
 import { isAlive } from './records/start-ticks.ts';
 import { holdVolumes } from './slot/mount-volumes.ts';
@@ -51,7 +53,10 @@ type AdoptParts = EndParts &
 export async function adoptSandboxes(parts: AdoptParts): Promise<{ adopted: number; removed: number; paused: number }> {
   const { sandboxes, records, slots } = parts;
   // All is read before anything is removed: what can't be looked at ends the start, and not a sandbox.
-  const known = records.list().map(({ record, ...found }) => ({ ...found, record: record && ranOn(parts, record) }));
+  const known = recordedHere(parts).map(({ record, ...found }) => ({
+    ...found,
+    record: record && ranOn(parts, record),
+  }));
   const ran = known.flatMap(({ record }) => (record?.state === 'running' ? [record] : []));
   const alive = ran.filter(record => isAlive(record) && !isHalfRestored(parts, record));
   for (const { sandboxId, damaged } of known)
@@ -75,6 +80,14 @@ export async function adoptSandboxes(parts: AdoptParts): Promise<{ adopted: numb
   for (const record of ran) if (!sandboxes.get(record.sandboxId)) await keepFiles(parts, record);
   for (const { sandboxId } of known) if (!sandboxes.get(sandboxId)) await records.remove(sandboxId);
   return { adopted: adopted.length, removed: leftovers.length, paused: sandboxes.paused().length };
+}
+
+/** What is recorded, wherever the data directory was when that was written. */
+function recordedHere({ records, layout }: AdoptParts) {
+  return records.list().map(({ record, ...found }) => {
+    if (record) requireOwnProcesses(layout, record);
+    return { ...found, record: record && { ...record, agentDir: agentAt(layout.agents, record.agentDir) } };
+  });
 }
 
 /** What can't be removed now is tried again behind the start: it holds its slot and nobody else. */

@@ -5,6 +5,7 @@ import { AtollError } from '../../../base/error.ts';
 import { syncPath } from '../../../base/sync.ts';
 import type { PauseFacts, SnapshotCarrier } from '../../../protocol/cluster.ts';
 import type { MemoryFacts } from '../../../protocol/node.ts';
+import { agentAt } from '../../agent-client/copy.ts';
 import type { Drivers } from '../../drivers/drivers.ts';
 import type { Layout } from '../../layout.ts';
 import type { Helper } from '../../native/helper.ts';
@@ -70,7 +71,7 @@ export function createSnapshotCarrier(parts: CarryParts): SnapshotCarrier {
 
 async function headerOf(parts: CarryParts, snapshotId: string): Promise<Header> {
   const directory = snapshotOf(parts.layout, snapshotId);
-  const { agentDir } = readManifest(directory).facts as SnapshotFacts;
+  const agentDir = agentAt(parts.layout.agents, (readManifest(directory).facts as SnapshotFacts).agentDir);
   const agent = agentDir === parts.agentDir ? parts.memoryFacts.agent : await agentDigest(agentDir);
   return { version: 1, record: { snapshotId }, agent, files: planFiles(directory, isChecksums) };
 }

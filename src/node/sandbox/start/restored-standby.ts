@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SingleFlight } from '../../../base/concurrency/single-flight.ts';
 import type { SandboxResources, TemplateImage } from '../../../protocol/node.ts';
+import { agentAt } from '../../agent-client/copy.ts';
 import type { Disks } from '../../disks/disks.ts';
 import type { Driver } from '../../drivers/driver.ts';
 import type { Layers } from '../../layers/store.ts';
@@ -51,7 +52,8 @@ export async function openBeginning(
   // Only takeSnapshot writes them.
   const { layers, ...facts } = snapshot.manifest.facts as SnapshotFacts;
   const hasDisk = existsSync(join(snapshot.directory, diskFile));
-  return { host, snapshot, facts, image: hasDisk ? { ...image, layers } : image };
+  const agentDir = agentAt(layout.agents, facts.agentDir);
+  return { host, snapshot, facts: { ...facts, agentDir }, image: hasDisk ? { ...image, layers } : image };
 }
 
 /** Makes the disk of a sandbox that begins with a snapshot. */
