@@ -48,7 +48,7 @@ import { managerVariables, serviceManager } from './systemd/notify.ts';
 import { serviceControl } from './systemd/control.ts';
 import { configCommand } from './settings/config.ts';
 import { effectiveSettings } from './settings/file.ts';
-import { runningUrl } from './platform/instance.ts';
+import { runningOrigin } from './platform/instance.ts';
 import { program, shippedFolder } from './repository.ts';
 import { downCommand, stopCommand } from '../cli/operator/down.ts';
 import { ownInstallation } from './ending.ts';
@@ -98,7 +98,7 @@ const commands: Command[] = [
   ...serviceCommands(serviceControl(environment, ownInstallation(settings))),
   ownUpgrade(settings, account),
   configCommand(environment),
-  dashboardCommand(operatorRequest(settings), () => runningUrl(settings().dataDir) ?? ''),
+  dashboardCommand(operatorRequest(settings), () => runningOrigin(settings().dataDir) ?? ''),
   doctorCommand(async () => (await import('./doctor.ts')).examineAll(settings())),
   ...backupCommands({
     async write(file, options) {

@@ -1,10 +1,20 @@
 import { expect, test } from 'bun:test';
 import type { Platform } from './platform/platform.ts';
 import { readSettings } from './settings/settings.ts';
-import { aboutOf } from './up.ts';
+import { aboutOf, waysTo } from './up.ts';
 
 const serving = (authorityFile: string | null, tlsPort = 443) =>
   ({ port: 3000, tlsPort, authorityFile, apiKey: 'e2b_x', building: [], signInPath: '/d' }) as unknown as Platform;
+
+test('commands of this machine go to its own address, and browsers where the domain leads', () => {
+  const ways = (env: Record<string, string>) =>
+    waysTo(readSettings({ ATOLL_DATA_DIR: '/srv/atoll', ATOLL_DOMAIN: 'boxes.example', ...env }), serving(null));
+  const origin = 'https://boxes.example';
+  expect(ways({ ATOLL_HOST: '0.0.0.0' })).toEqual({ url: 'http://127.0.0.1:3000', origin });
+  expect(ways({ ATOLL_HOST: '::' })).toEqual({ url: 'http://[::1]:3000', origin });
+  expect(ways({})).toEqual({ url: 'http://localhost:3000', origin: 'http://localhost:3000' });
+  expect(ways({ ATOLL_HOST: '192.0.2.7' })).toEqual({ url: 'http://192.0.2.7:3000', origin });
+});
 
 test('the address with TLS is one that the certificate has', () => {
   const about = (env: Record<string, string>, platform: Platform) => {

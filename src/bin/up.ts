@@ -4,7 +4,7 @@ import type { Command } from '../cli/terminal/command.ts';
 import { withProgress } from '../cli/terminal/progress.ts';
 import { type Welcome, welcomeText } from '../cli/operator/welcome.ts';
 import { apiKeyFile } from '../api/installation/data-directory.ts';
-import { recordInstance } from './platform/instance.ts';
+import { recordInstance, type Ways } from './platform/instance.ts';
 import type { Platform } from './platform/platform.ts';
 import type { ServiceManager } from './systemd/notify.ts';
 import { runUntilStopped } from './until-stopped.ts';
@@ -51,7 +51,7 @@ export function upCommand(
           );
           terminal.err(plainTextWarning(own) ?? '');
           const about = aboutOf(own, platform);
-          recordInstance(own.dataDir, about.url);
+          recordInstance(own.dataDir, waysTo(own, platform));
           const json = `${JSON.stringify({ ...about, pid: process.pid })}\n`;
           terminal.out(values.service ? `Atoll serves ${about.url}\n` : values.json ? json : welcomeText(about));
           return { ...platform, serving: `Serving ${about.url}` };
@@ -62,11 +62,34 @@ export function upCommand(
   };
 }
 
+/**
+ * Where commands of this machine and browsers reach a platform that serves. The domain leads to it for others; from
+ * here it may lead nowhere, to another control process, or to a port that the firewall has closed.
+ */
+export function waysTo(settings: Settings, platform: Platform): Ways {
+  const { host } = settings;
+  const { url, origin } = waysOf(settings, platform);
+  return { url: isWildcard(host) ? `http://${host === '::' ? '[::1]' : '127.0.0.1'}:${platform.port}` : url, origin };
+}
+
 /** What is said of a platform that serves. */
-export function aboutOf(
-  { host, domain, dataDir }: Settings,
-  { port, tlsPort, authorityFile, apiKey, building, signInPath }: Platform,
-): Welcome {
+export function aboutOf(settings: Settings, platform: Platform): Welcome {
+  const { domain, dataDir } = settings;
+  const { port, apiKey, building, signInPath } = platform;
+  const { url, tls, origin } = waysOf(settings, platform);
+  return {
+    url,
+    tls,
+    apiKey,
+    apiKeyFile: apiKeyFile(dataDir),
+    domain: `${domain}:${port}`,
+    dataDir,
+    building,
+    dashboard: signInPath && `${origin}${signInPath}`,
+  };
+}
+
+function waysOf({ host, domain }: Settings, { port, tlsPort, authorityFile }: Platform) {
   // An address of IPv6 is in brackets where a port follows (RFC 3986 3.2.2).
   const address = host.includes(':') ? `[${host}]` : host;
   const name = isWildcard(host) ? domain : host === '127.0.0.1' ? 'localhost' : address;
@@ -78,15 +101,6 @@ export function aboutOf(
       ? undefined
       : { url: `https://${ofPort(authorityFile === null ? domain : name)}`, authorityFile, domain: ofPort(domain) };
   const url = `http://${name}:${port}`;
-  return {
-    url,
-    tls,
-    apiKey,
-    apiKeyFile: apiKeyFile(dataDir),
-    domain: `${domain}:${port}`,
-    dataDir,
-    building,
-    // Browsers keep sessions where nobody can read along.
-    dashboard: signInPath && `${name === 'localhost' ? url : (tls?.url ?? url)}${signInPath}`,
-  };
+  // Browsers keep sessions where nobody can read along.
+  return { url, tls, origin: name === 'localhost' ? url : (tls?.url ?? url) };
 }

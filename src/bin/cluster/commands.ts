@@ -4,10 +4,10 @@ import type { Command } from '../../cli/terminal/command.ts';
 import { withProgress } from '../../cli/terminal/progress.ts';
 import { AtollError } from '../../base/error.ts';
 import { recordInstance } from '../platform/instance.ts';
-import { isWildcard, type Settings } from '../settings/settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import type { ServiceManager } from '../systemd/notify.ts';
 import { runUntilStopped } from '../until-stopped.ts';
-import { aboutOf } from '../up.ts';
+import { aboutOf, waysTo } from '../up.ts';
 
 /** `atoll control` and `atoll node`: the two roles of a cluster's processes, in the foreground or as services. */
 export function roleCommands(
@@ -39,8 +39,7 @@ function controlCommand(
             startControl({ settings: own, log, environment, onPhase, signal }),
           );
           const about = aboutOf(own, control);
-          // The domain leads to any control process, where it leads from here at all.
-          recordInstance(own.dataDir, isWildcard(own.host) ? `http://127.0.0.1:${control.port}` : about.url);
+          recordInstance(own.dataDir, waysTo(own, control));
           const serving = `Control serves at ${about.url}`;
           terminal.out(
             values.json

@@ -7,18 +7,16 @@ import { parseJson } from '../../base/json-text.ts';
 const endTimeoutMs = 60_000;
 const pollMs = 50;
 
-type Instance = {
-  pid: number;
-  startTicks: string | undefined;
-  /** Its address on this machine; undefined while it starts. */
-  url: string | undefined;
-};
+type Instance = { pid: number; startTicks: string | undefined } & Partial<Ways>;
+
+/** The ways to a platform that serves: `url` for commands on this machine, `origin` for browsers. */
+export type Ways = { url: string; origin: string };
 
 const fileOf = (dataDir: string) => join(dataDir, 'instance.json');
 
 /** Records that this process is the platform of the data directory, so that `down` finds it. The lock is the node's. */
-export function recordInstance(dataDir: string, url?: string): void {
-  const instance: Instance = { pid: process.pid, startTicks: startTicksOf(process.pid), url };
+export function recordInstance(dataDir: string, ways?: Ways): void {
+  const instance: Instance = { pid: process.pid, startTicks: startTicksOf(process.pid), ...ways };
   writeWhole(fileOf(dataDir), JSON.stringify(instance));
 }
 
@@ -31,7 +29,7 @@ export function forgetInstance(dataDir: string): void {
 export function requireNoInstance(dataDir: string): void {
   const instance = runningInstance(dataDir);
   if (!instance) return;
-  const where = instance.url === undefined ? '' : `, at ${instance.url}`;
+  const where = instance.origin === undefined ? '' : `, at ${instance.origin}`;
   throw new AtollError(
     'conflict',
     `The platform of ${dataDir} runs already (process ${instance.pid}${where}). End it with \`atoll stop\`; its ` +
@@ -62,9 +60,15 @@ export async function endInstance(dataDir: string): Promise<boolean> {
   return true;
 }
 
-/** The URL of the platform that runs on the data directory, if one does. */
+/** The URL of the platform that runs on the data directory, if one does: for this machine. */
 export function runningUrl(dataDir: string): string | undefined {
   return runningInstance(dataDir)?.url;
+}
+
+/** Where browsers reach it. One that a release before this has started has one URL for both. */
+export function runningOrigin(dataDir: string): string | undefined {
+  const instance = runningInstance(dataDir);
+  return instance?.origin ?? instance?.url;
 }
 
 function runningInstance(dataDir: string): Instance | undefined {
