@@ -8,6 +8,15 @@ import { readSettings } from './settings/settings.ts';
 const folder = mkdtempSync(join(tmpdir(), 'atoll-ending-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
+test('a control process has no sandboxes to end, and a first start of one machine may have', () => {
+  const dataDir = mkdtempSync(join(folder, 'control-'));
+  writeFileSync(join(dataDir, 'seed'), '');
+  const own = ownInstallation(() => readSettings({ ATOLL_DATA_DIR: dataDir }));
+  expect(own.hasSandboxes()).toBe(false);
+  mkdirSync(join(dataDir, 'node'));
+  expect(own.hasSandboxes()).toBe(true);
+});
+
 test('what a first start, or a machine of a cluster, has begun is an installation that can be ended', () => {
   for (const [name, isThere] of [
     ['seed', true],

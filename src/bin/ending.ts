@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { apiKeyFile } from '../api/installation/data-directory.ts';
+import { factsFile } from '../api/installation/facts.ts';
 import { placeOf } from '../api/installation/place.ts';
 import { AtollError, messageOf } from '../base/error.ts';
 import { readIfThere } from '../base/small-file.ts';
@@ -28,6 +30,7 @@ export function ownInstallation(settings: () => Settings): OwnInstallation {
   return {
     isThere: () => isInstalled(settings()),
     require: () => void installed(),
+    hasSandboxes: () => !isControl(installed()),
     endPlatform: async () => endInstance(installed().dataDir),
     async endSandboxes({ all }, terminal) {
       const own = installed();
@@ -46,6 +49,10 @@ const isInstalled = (own: Settings) => [apiKeyFile(own.dataDir), seedOf(own)].so
 /** It has no seed, and before it has joined nothing but its ID. */
 const isMachine = (own: Settings) =>
   readMachineIdentity(own.dataDir) !== undefined || (isThere(join(own.dataDir, 'node-id')) && !isThere(seedOf(own)));
+
+/** It has state, and neither what a database of one machine is known by nor a node, whose folder comes first of all. */
+const isControl = (own: Settings) =>
+  isThere(seedOf(own)) && ![factsFile(own.dataDir), join(own.dataDir, 'node')].some(path => existsSync(path));
 
 const seedOf = ({ dataDir }: Settings) => join(dataDir, 'seed');
 const isThere = (file: string) => readIfThere(file) !== undefined;

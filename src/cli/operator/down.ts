@@ -9,6 +9,8 @@ export type OwnInstallation = {
   isThere(): boolean;
   /** Fails with `not_found` where there is none: before anybody is asked whether they are sure. */
   require(): void;
+  /** Whether sandboxes can be of it: of a control process they are at the machines of its cluster. */
+  hasSandboxes(): boolean;
   /** Ends the platform's processes and waits for them; its sandboxes run on. Answers whether any ran. */
   endPlatform(): Promise<boolean>;
   /**
@@ -20,6 +22,9 @@ export type OwnInstallation = {
 
 const removalQuestion =
   'This removes paused sandboxes too, and those that were set aside, with all that they have kept. Go on?';
+
+const machinesGoOn =
+  'A control process has no sandboxes: those of its cluster run on, and `atoll down` on a machine ends that one’s.';
 
 /** `atoll stop`: ends the platform alone. */
 export function stopCommand(own: OwnInstallation): Command {
@@ -55,6 +60,10 @@ export function downCommand(own: OwnInstallation): Command {
       }
       const ended = await own.endPlatform();
       if (ended) terminal.err('The platform has ended.\n');
+      if (!own.hasSandboxes()) {
+        confirm(terminal, values.json, { ended, removed: 'none' }, machinesGoOn);
+        return 0;
+      }
       const { unreported } = await own.endSandboxes({ all }, terminal);
       if (unreported !== undefined)
         terminal.err(`The database could not be reached; the next start finds those sandboxes gone: ${unreported}\n`);
