@@ -17,6 +17,7 @@ import type { NodeIdentity } from '../../wire/tls/listen-tls.ts';
 import { forgetInstance, recordInstance, requireNoInstance } from '../platform/instance.ts';
 import type { GateSettings, GateUpdate } from '../parts/gate.ts';
 import type { InstallationPlace } from '../parts/sockets.ts';
+import { requireAuthorities } from '../preflight/authorities.ts';
 import { assertDriversThere } from '../platform/platform.ts';
 import { takePriority } from '../platform/priority.ts';
 import { beginGate, beginNode } from '../platform/platform-parts.ts';
@@ -55,6 +56,7 @@ export async function startMachine(options: MachineOptions): Promise<RunningMach
   const nodeAddress = addressOf(settings);
   requireNoInstance(dataDir);
   assertDriversThere(settings);
+  requireAuthorities(settings);
   if (existsSync(dataDir)) makeRoomToStart(dataDir, freeBytesOf(dataDir));
   // One whose node has run before is not examined again: starts stay fast.
   if (!existsSync(join(dataDir, 'node', 'sandboxes'))) {

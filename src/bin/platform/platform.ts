@@ -25,6 +25,7 @@ import type { ApiAbout } from '../parts/about.ts';
 import type { ApiUpdate } from '../parts/api.ts';
 import type { InstallationPlace } from '../parts/sockets.ts';
 import { beginApi, beginEdge, beginNode, type EdgeSurroundings } from './platform-parts.ts';
+import { requireAuthorities } from '../preflight/authorities.ts';
 import { requireUsableHost } from '../preflight/check.ts';
 import { hostFacts } from '../preflight/facts.ts';
 import { requirePortsFree } from '../preflight/ports.ts';
@@ -75,6 +76,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   requireNoInstance(dataDir);
   requirePortsFree(settings);
   assertDriversThere(settings);
+  requireAuthorities(settings);
   requireCertificate(settings, log);
   readOidcFile(settings);
   const failed = Promise.withResolvers<never>();
