@@ -184,6 +184,7 @@ static void startAgent(struct serving *serving) {
   pid_t pid = ends[0] < 0 ? -1 : fork();
   if (pid == 0) {
     allSignalsDefault();
+    giveUpNaming();
     setsid();
     giveDescriptors(ends, serving->sign);
     // A program that is not of its real group is not dumpable from its first instruction on (execve(2), prctl(2)): no
@@ -216,6 +217,7 @@ static void startAgent(struct serving *serving) {
 static void startRelay(struct serving *serving) {
   if (!serving->relayArguments || (serving->relay = fork()) != 0) return;
   allSignalsDefault();
+  giveUpNaming();
   signal(SIGPIPE, SIG_IGN);
   setsid();
   close(stateFd);
@@ -341,6 +343,7 @@ static int serve(int port, char **relayArguments, char **agentArguments) {
   size_t length = readToken(token);
   if (length == 0) { say("init: no control token on stdin\n"); return 1; }
   int isProcessOne = getpid() == 1;
+  if (isProcessOne) allowNaming();
   serving.sign = closeOutside(isProcessOne);
   serving.ends = createState(token, length);
   if (!serving.ends) { say("init: no memory for the state: %s\n", strerror(errno)); return 1; }

@@ -24,7 +24,7 @@ enum {
   keptBytes = 64 << 10,      // of the buffer, once a request that needed more is done
 };
 
-enum { requestStart = 1, requestSignal = 2, requestLook = 3 };
+enum { requestStart = 1, requestSignal = 2, requestLook = 3, requestName = 4 /* the sandbox's host name behind the head */ };
 
 struct requestHead {
   uint32_t bytes; // all of the request, this head included
@@ -158,6 +158,8 @@ static int readStart(const struct requestHead *head, struct program *program) {
 
 static void start(struct channel *channel, const struct requestHead *head) {
   struct program program;
+  // Whoever has no name by then gets none.
+  giveUpNaming();
   underWayPid = 0;
   inOrder();
   underWay = head->id;
@@ -181,6 +183,7 @@ static ssize_t handle(struct channel *channel) {
   if (head->kind == requestStart) start(channel, head);
   // A program that has ended is a child until it was reaped: its number is nobody else's before.
   else if (head->kind == requestSignal && isStarted(head->id)) kill(head->id, head->flags);
+  else if (head->kind == requestName) nameSandbox((const char *)(head + 1), head->bytes - sizeof *head);
   // The end of one that runs follows, also where another agent has asked for its start.
   else if (head->kind == requestLook) answer(channel, replyRuns, head->id, isStarted(head->id));
   return head->bytes;

@@ -33,6 +33,15 @@ struct program {
 // shell has it. Answers -1 with errno where there can be no child.
 pid_t startProgram(const struct program *program);
 
+// ---- naming.c
+
+// Called by process 1 of a sandbox: without it the others have no effect.
+void allowNaming(void);
+// Gives the sandbox its host name, where process 1 may, and gives that right up.
+void nameSandbox(const char *name, size_t length);
+// To be called by children of process 1 before they do anything.
+void giveUpNaming(void);
+
 // ---- spawner.c
 
 // Ends of the channel with one agent.

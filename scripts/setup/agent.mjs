@@ -7,7 +7,9 @@ import { digestOf, isMadeFrom, markMadeFrom } from './stamp.mjs';
 /** Mount point of the folder in a sandbox: the agent's interpreter and libraries are named by it. */
 const mountPoint = '/.agent';
 /** Sources of the program that is process 1 of a sandbox, relative to the repository. */
-export const initSources = ['init', 'program', 'relay', 'remove-tree', 'spawner'].map(name => `native/${name}.c`);
+export const initSources = ['init', 'naming', 'program', 'relay', 'remove-tree', 'spawner'].map(
+  name => `native/${name}.c`,
+);
 /** Sources of the agent, relative to the repository. */
 const inputs = [
   'src/agent',

@@ -5,7 +5,7 @@ import { run } from './run.mjs';
 import { digestOf, isMadeFrom, markMadeFrom } from './stamp.mjs';
 
 /** Sources of the agent's init, which runs inside of sandboxes. */
-const inside = ['init.c', 'program.c', 'relay.c', 'spawner.c'];
+const inside = ['init.c', 'naming.c', 'program.c', 'relay.c', 'spawner.c'];
 /** A library that is loaded into the programs that the helper starts. */
 const preloaded = 'namespace-owner.c';
 const flags = ['-std=gnu11', '-O2', '-Wall', '-Wextra', '-Werror', '-fstack-protector-strong', '-D_FORTIFY_SOURCE=2'];

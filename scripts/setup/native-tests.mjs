@@ -9,7 +9,7 @@ export const nativeTargets = {
   checksums: [],
   netlink: ['native/request.c'],
   relay: [],
-  init: ['native/program.c', 'native/spawner.c'],
+  init: ['native/naming.c', 'native/program.c', 'native/spawner.c'],
   spawner: [],
 };
 

@@ -1,3 +1,4 @@
+import { hostname as kernelsHostname } from 'node:os';
 import { agentVersion, type AgentInit } from '../protocol/agent.ts';
 import { AtollError } from '../base/error.ts';
 import type { Agent } from './agent.ts';
@@ -11,12 +12,17 @@ const initBodyBytesMax = 4 << 20;
 
 /** `POST /init`: takes the platform's settings and puts them into force, before anything else is answered. */
 export async function init(
-  agent: Pick<Agent, 'store' | 'settings' | 'log' | 'afterAnswer'>,
+  agent: Pick<Agent, 'store' | 'settings' | 'log' | 'afterAnswer' | 'spawner'>,
   request: Request,
 ): Promise<Response> {
   const settings = readInit(asMessage(parseJson(await readBounded(request, initBodyBytesMax)), 'the body'));
   if (agent.store.take(settings)) {
-    const configure = () => configureRootfs(settings, agent.settings().envVars, agent.log);
+    const configure = () => {
+      configureRootfs(settings, agent.settings().envVars, agent.log);
+      // The platform has set the kernel's own, but where it can't from outside.
+      const { hostname } = settings;
+      if (hostname && hostname !== kernelsHostname()) agent.spawner.nameHost(hostname);
+    };
     if (settings.filesLater) agent.afterAnswer.later(configure);
     else configure();
   }

@@ -1,6 +1,7 @@
 import { cpus, totalmem } from 'node:os';
 import { AtollError } from '../base/error.ts';
 import type { MemoryFacts, NodeProtocol, NodeSandbox } from '../protocol/node.ts';
+import type { NodeUsage } from '../protocol/node-usage.ts';
 import type { Drivers } from './drivers/drivers.ts';
 import { slotsMax } from './layout.ts';
 import type { SandboxLogs } from './logs/sandbox-logs.ts';
@@ -76,7 +77,7 @@ export function protocolOf(parts: ProtocolParts): NodeProtocol {
     usage: async () => ({
       ...machine.usage(),
       space: parts.space.facts(),
-      ...(parts.pool && { pool: { ...parts.pool.counts(), ...countsOf(parts.restoredAhead) } }),
+      ...poolCounts(parts),
       traffic: egress.totals(),
     }),
     create: async request => summaryOf(await createSandbox(parts, request)),
@@ -123,7 +124,13 @@ export function protocolOf(parts: ProtocolParts): NodeProtocol {
   };
 }
 
-const countsOf = (ahead: RestoredAhead | undefined) => ahead && { restored: ahead.counts() };
+/** Sandboxes on gVisor have no pool, and can wait all the same. */
+const noPool = { size: 0, ready: 0, hits: 0, misses: 0, refills: 0, failures: 0 };
+
+function poolCounts({ pool, restoredAhead }: Pick<ProtocolParts, 'pool' | 'restoredAhead'>): Pick<NodeUsage, 'pool'> {
+  if (!restoredAhead) return pool ? { pool: pool.counts() } : {};
+  return { pool: { ...(pool?.counts() ?? noPool), restored: restoredAhead.counts() } };
+}
 
 /** `diskFailed`: a sandbox begins on a disk that is whole. */
 function summaryOf(record: RunningRecord, diskFailed = false): NodeSandbox {

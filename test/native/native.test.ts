@@ -30,7 +30,7 @@ import { compileSanitized, compileStandalone, nativeCorpus, nativeTargets } from
 
 const root = join(import.meta.dir, '../..');
 const runs = 3_000;
-const inside = ['init.c', 'program.c', 'relay.c', 'spawner.c'];
+const inside = ['init.c', 'naming.c', 'program.c', 'relay.c', 'spawner.c'];
 const preloaded = ['namespace-owner.c'];
 
 let directory = '';

@@ -22,6 +22,11 @@ void say(const char *format, ...) {
   va_end(list);
 }
 
+static char name[65];
+
+void nameSandbox(const char *given, size_t length) { memcpy(name, given, length < 64 ? length : 64); }
+void giveUpNaming(void) {}
+
 struct reply { uint32_t kind, about; int32_t value; };
 enum { started = 1, failed = 2, ended = 3, runs = 4, headWords = 8 };
 
@@ -103,6 +108,14 @@ static void startsPrograms(void) {
   expect(WEXITSTATUS(run(0, 1, (const char *const[]){ "/", "no-such-program", "PATH=/bin", "" }, output, 4096)) == 127 && strstr(output, "not found"), "one that is not there");
   expect(WEXITSTATUS(run(0, 1, (const char *const[]){ "/no/where", "true", "" }, output, 4096)) == 126 && strstr(output, "cannot enter"), "a directory that is not there");
   expect(WEXITSTATUS(run(0, 1, (const char *const[]){ "/", getenv("SCRIPT"), "" }, output, 4096)) == 0 && !strcmp(output, "from a script\n"), "a script without an interpreter");
+}
+
+static void takesTheName(void) {
+  const uint32_t head[headWords] = { sizeof head + 7, 4 };
+  memcpy(request, head, sizeof head);
+  memcpy(request + sizeof head, "sandbox", 7);
+  sendWith(request, sizeof head + 7, NULL, 0);
+  expect(receiveRequests(&channel) && !strcmp(name, "sandbox"), "the name has come");
 }
 
 // More than a socket holds, which comes in pieces.
@@ -212,6 +225,7 @@ static void refusesNonsense(void) {
 int main(void) {
   expect(openChannel(&channel, agent) == 0, "there is a channel");
   startsPrograms();
+  takesTheName();
   takesLongRequests();
   signalsItsOwnAlone();
   tellsWhatRuns();

@@ -24,6 +24,7 @@ test('where a terminal can not be made ready, its program is killed and its desc
       return Promise.resolve({ pid: 1234, ended: ended.promise });
     },
     adopt: () => Promise.resolve(undefined),
+    nameHost: () => undefined,
     signal: (pid, number) => void signals.push(pid, number),
   };
   const native: Native = {

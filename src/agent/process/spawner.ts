@@ -11,6 +11,7 @@ const repliesFd = 5;
 const requestStart = 1;
 const requestSignal = 2;
 const requestLook = 3;
+const requestName = 4;
 const replyStarted = 1;
 const replyFailed = 2;
 const replyEnded = 3;
@@ -52,6 +53,8 @@ export type Spawner = {
   adopt(pid: number): Promise<Child | undefined>;
   /** Signals a program that was started so, by this agent or one before; without effect once it has ended. */
   signal(pid: number, number: number): void;
+  /** Gives the sandbox the host name that its kernel tells, where process 1 may do that, which it may once. */
+  nameHost(hostname: string): void;
 };
 
 type Waiting = { bytes: Uint8Array; descriptors: number[] };
@@ -116,6 +119,11 @@ export function openSpawner(native: Native, log: Log): Spawner {
       return found.promise;
     },
     signal: (pid, number) => sendAbout(requestSignal, pid, number),
+    nameHost(hostname) {
+      const name = Buffer.from(hostname);
+      const head = new Uint32Array([headWords * 4 + name.length, requestName, 0, 0, 0, 0, 0, 0]);
+      send({ bytes: Buffer.concat([Buffer.from(head.buffer), name]), descriptors: [] });
+    },
   };
 }
 

@@ -19,7 +19,11 @@ type StartedProcess = {
 type Root = { layers: string[]; disk: string };
 
 /** A root that a sandbox starts with, and directories, owners shifted, that are mounted in it. */
-export type StartRoot = Root & { volumes: { point: string; path: string }[]; hostname?: string | undefined };
+export type StartRoot = Root & {
+  volumes: { point: string; path: string }[];
+  /** Null: the agent is told it once, before any program runs. Absent: one that all such sandboxes have. */
+  hostname?: string | null | undefined;
+};
 
 /** What the sandboxes of a driver can do, for everything in the node that depends on it. */
 type Capabilities = {

@@ -30,7 +30,7 @@ import { forgetPartialSnapshots, snapshotOf } from '../sandbox/snapshot/snapshot
 import { type Admission, createAdmission, leastNeed, needOf } from '../sandbox/start/admission.ts';
 import { createPool, type Pool } from '../sandbox/start/pool.ts';
 import { createRestoredAhead, type RestoredAhead } from '../sandbox/start/restored-ahead.ts';
-import { type Beginning, restoreStandby } from '../sandbox/start/restored-standby.ts';
+import { type Beginning, standbyOf } from '../sandbox/start/restored-standby.ts';
 import { startAgain } from '../sandbox/start/start-again.ts';
 import { beginningOf, startNew } from '../sandbox/start/start-new.ts';
 import { thaw } from '../sandbox/start/thaw.ts';
@@ -128,20 +128,21 @@ function standbys(
   rooms: Rooms & { checkpoints: CheckpointSupport },
   { pool: { size, resources } }: Pick<NodeOptions, 'pool'>,
 ): Ahead & { admission: Admission } {
-  const { space, sandboxes, slots, layout, drivers, checkpoints } = rooms;
+  const { space, sandboxes, slots, layout, drivers } = rooms;
   const awaited = () => sandboxes.awaited();
   const driver = drivers.default;
   const admission = createAdmission({
     space,
     freeMemory: async () => void (await Promise.all([dropAllFrozen(rooms), restoredAhead?.drop()])),
   });
-  const needOfBeginning = ({ snapshotId }: Beginning) => needOf(snapshotOf(layout, snapshotId));
+  const needOfBeginning = ({ snapshotId }: Beginning) =>
+    snapshotId === null ? leastNeed : needOf(snapshotOf(layout, snapshotId));
   const restoredAhead =
-    size > 0 && checkpoints.supported
+    size > 0
       ? createRestoredAhead({
           ...rooms,
           size: Math.ceil(size * restoredShare),
-          restore: beginning => restoreStandby(rooms, beginning),
+          restore: beginning => standbyOf(rooms, beginning),
           isRoomy: more =>
             admission.isRoomy(more ? needOfBeginning(more) : leastNeed) &&
             slots.used() + (more ? 1 : 0) <= slotsMax - slotsLeft,

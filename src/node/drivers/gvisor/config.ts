@@ -15,10 +15,13 @@ export function sandboxConfig(options: {
   volumes: { point: string; path: string }[];
   cgroupPath: string;
   hostname: string;
+  /** Its process 1 names it, and gives that right up. */
+  isNamedLater: boolean;
   resources: SandboxResources;
 }): unknown {
   const { slot, root, resources } = options;
   const openFiles = ownOpenFilesMax();
+  const own = options.isNamedLater ? [...capabilities, 'CAP_SYS_ADMIN'] : capabilities;
   const ids = [{ containerID: 0, hostID: slot.baseId, size: idsPerSandbox }];
   const mount = (destination: string, type: string, source: string, ...flags: string[]) => ({
     destination,
@@ -33,7 +36,7 @@ export function sandboxConfig(options: {
       args: ['/.agent/init', 'serve', '--relay', accessAddress.inside, String(relayPort), innerAddress],
       env: [],
       cwd: '/',
-      capabilities: { bounding: capabilities, effective: capabilities, permitted: capabilities },
+      capabilities: { bounding: own, effective: own, permitted: own },
       noNewPrivileges: false,
       rlimits: [
         { type: 'RLIMIT_NOFILE', soft: openFiles, hard: openFiles },

@@ -152,6 +152,7 @@ async function mountedConfig(
     agentDir: layout.agentMount,
     cgroupPath: cgroupOf(slot),
     hostname: root.hostname ?? hostname,
+    isNamedLater: root.hostname === null,
     resources,
   });
 }

@@ -6,8 +6,8 @@ import type { Driver } from '../../drivers/driver.ts';
 export type BeginOrder = {
   /** Names the sandbox in what is logged of its network. */
   sandboxId: string;
-  /** Absent: one that all such sandboxes have. */
-  hostname?: string;
+  /** Absent: one that all such sandboxes have. Null: see `StartRoot`. */
+  hostname?: string | null;
   driver: Driver;
   /** Layer digests, lowest first. */
   layers: string[];

@@ -55,10 +55,7 @@ async function configureStandby(
     await driver.giveRoot(slot, pid, { layers: points, disk: slotMountPoint(layout, slot) });
   };
   const takeRoot = async () => {
-    await bothOf([
-      layers === null ? giveRoot() : null,
-      hostname === undefined ? null : driver.nameHost?.(pid, hostname),
-    ]);
+    await bothOf([layers === null ? giveRoot() : null, hostname ? driver.nameHost?.(pid, hostname) : null]);
     await mountVolumes(volumes, processes, order.volumes);
   };
   // The helper works while the rules are put in place. Nothing of the user's runs before the agent has its settings.

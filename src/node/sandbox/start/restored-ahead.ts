@@ -20,7 +20,10 @@ const apartMs = 1_000;
 /** Between two looks whether those that wait are still wanted. */
 const lookMs = 30_000;
 
-/** Sandboxes that were restored before anybody asked, of the snapshots that creates begin with again and again. */
+/**
+ * Sandboxes that were restored before anybody asked, of the snapshots that creates begin with again and again; and
+ * those of a driver that wants the root from the start, which are started so.
+ */
 export type RestoredAhead = {
   /** Remembers what a create asks for, and gives one that waits; undefined: there is none. */
   take(beginning: Beginning): RestoredStandby | undefined;
@@ -59,7 +62,7 @@ type RestoredAheadOptions = {
   now?(): number;
 };
 
-type Waiting = RestoredStandby & { beginning: Beginning; snapshotId: string };
+type Waiting = RestoredStandby & { beginning: Beginning; snapshotId: string | null };
 
 /** Nobody has asked for anything yet. */
 export function createRestoredAhead(options: RestoredAheadOptions): RestoredAhead {

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import type { SingleFlight } from '../../../base/concurrency/single-flight.ts';
 import type { SandboxResources, TemplateImage } from '../../../protocol/node.ts';
 import { agentAt } from '../../agent-client/copy.ts';
+import { warmAgent } from '../../agent-client/call.ts';
+import { connectToAgent } from '../../agent-client/listens.ts';
 import type { Disks } from '../../disks/disks.ts';
 import type { Driver } from '../../drivers/driver.ts';
 import type { Layers } from '../../layers/store.ts';
@@ -11,27 +13,32 @@ import { openSnapshot, type OpenSnapshot, type RestoreHost } from '../../snapsho
 import { requireCheckpoints, type CheckpointSupport } from '../keep/checkpoint-support.ts';
 import { snapshotOf, type SnapshotFacts } from '../snapshot/snapshot-store.ts';
 import { makeDiskOfSnapshot } from './fork-disk.ts';
+import { startRooted, type RootedParts } from './rooted.ts';
 import { restoreProcesses, type RestoredParts } from './restored.ts';
 import type { Started } from './standby.ts';
 
-/** A snapshot that a new sandbox is to begin with. */
+/** What a new sandbox is to begin with: a snapshot, or (null) an image that its driver wants from the start. */
 export type Beginning = {
   driver: Driver;
-  snapshotId: string;
+  snapshotId: string | null;
   image: TemplateImage;
   resources: SandboxResources;
   /** Its disk says which build it was made from; else it says what the snapshot's says. */
   recordsOrigin: boolean;
 };
 
+/** A snapshot that a new sandbox is to begin with. */
+export type SnapshotBeginning = Beginning & { snapshotId: string };
+
 /** What snapshots are opened with, for sandboxes that begin with them. */
-export type BeginningParts = RestoredParts & {
-  layers: Layers;
-  disks: Disks;
-  checkpoints: CheckpointSupport;
-  /** Checks of snapshots under way, by snapshot ID: those who begin with a snapshot at the same time check it once. */
-  openings: SingleFlight<string, OpenSnapshot>;
-};
+export type BeginningParts = RestoredParts &
+  RootedParts & {
+    layers: Layers;
+    disks: Disks;
+    checkpoints: CheckpointSupport;
+    /** Checks of snapshots under way, by snapshot ID: those who begin with one at the same time check it once. */
+    openings: SingleFlight<string, OpenSnapshot>;
+  };
 
 /** A snapshot that was found whole, and what its processes know themselves by. */
 type Opened = {
@@ -45,7 +52,7 @@ type Opened = {
 /** Opens the snapshot that a sandbox is to begin with. Errors: those of `openSnapshot`, and `precondition`. */
 export async function openBeginning(
   { layout, checkpoints, openings }: BeginningParts,
-  { driver, snapshotId, image }: Beginning,
+  { driver, snapshotId, image }: SnapshotBeginning,
 ): Promise<Opened> {
   const host = requireCheckpoints(checkpoints, driver);
   const snapshot = await openings.run(snapshotId, () => openSnapshot(host, snapshotOf(layout, snapshotId)));
@@ -70,8 +77,38 @@ export const makeBeginningsDisk = (
  */
 export type RestoredStandby = Started & { image: TemplateImage; agentDir: string };
 
-/** Restores a snapshot for whoever will ask for it. A failed restore leaves nothing. */
-export async function restoreStandby(parts: BeginningParts, beginning: Beginning): Promise<RestoredStandby> {
+/** Restores or starts a sandbox for whoever will ask for it. What fails leaves nothing. */
+export const standbyOf = (parts: BeginningParts, beginning: Beginning): Promise<RestoredStandby> => {
+  const { snapshotId } = beginning;
+  return snapshotId === null ? rootedStandby(parts, beginning) : restoreStandby(parts, { ...beginning, snapshotId });
+};
+
+async function rootedStandby(parts: BeginningParts, { driver, image, resources }: Beginning): Promise<RestoredStandby> {
+  const { layers } = image;
+  const points = await Promise.all(layers.map(digest => parts.layers.mount(digest)));
+  const order = {
+    sandboxId: 'standby',
+    hostname: null,
+    driver,
+    layers,
+    resources,
+    network: null,
+    volumes: [],
+    disk: null,
+  };
+  const started = await startRooted(parts, order, points);
+  const { processes, controlToken } = started;
+  try {
+    await warmAgent(await connectToAgent(processes.namespace, processes.ended), controlToken);
+    await driver.freeze(processes.slot);
+    return { ...started, image, agentDir: parts.agentDir };
+  } catch (error) {
+    await parts.processControl.release(processes);
+    throw error;
+  }
+}
+
+async function restoreStandby(parts: BeginningParts, beginning: SnapshotBeginning): Promise<RestoredStandby> {
   const { driver, resources } = beginning;
   const { host, snapshot, facts, image } = await openBeginning(parts, beginning);
   const started = await restoreProcesses(parts, host, {

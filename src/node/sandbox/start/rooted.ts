@@ -15,16 +15,19 @@ import type { StandbyParts, Started } from './standby.ts';
 /** What sandboxes that start with their root are started with. */
 export type RootedParts = StandbyParts & VolatileParts & { helper: Helper; volumes: Volumes; egress: Egress };
 
+/** Without a network policy nothing of it gets out. */
+type RootedOrder = Omit<BeginOrder, 'network'> & { network: BeginOrder['network'] | null };
+
 /**
  * Starts a sandbox whose driver wants its root file system and its network from the start. A failed start leaves
  * nothing new. Such starts take turns with others. `points`: its mounted layers, lowest first.
  */
-export function startRooted(parts: RootedParts, order: BeginOrder, points: string[]): Promise<Started> {
+export function startRooted(parts: RootedParts, order: RootedOrder, points: string[]): Promise<Started> {
   // Nobody else's start waits for that of a volume.
   return parts.volumes.change(volumesAround(order.volumes), () => parts.starts.run(() => start(parts, order, points)));
 }
 
-async function start(parts: RootedParts, order: BeginOrder, points: string[]): Promise<Started> {
+async function start(parts: RootedParts, order: RootedOrder, points: string[]): Promise<Started> {
   const { layout, disks, helper, slotHost, processControl, egress } = parts;
   const { driver, sandboxId, hostname, resources, network } = order;
   const slot = await slotHost.take();
@@ -46,7 +49,7 @@ async function start(parts: RootedParts, order: BeginOrder, points: string[]): P
     processes = await processControl.watch(driver, slot, pid);
     await processControl.linkUp(driver, slot, pid);
     // Before any of the user's programs runs.
-    await egress.apply({ sandboxId, slot, namespace: processes.namespace }, network);
+    if (network) await egress.apply({ sandboxId, slot, namespace: processes.namespace }, network);
     await driver.begin?.(slot, pid);
     await agentListens(processes.namespace, processes.ended, announced);
     return { processes, controlToken, bootId };

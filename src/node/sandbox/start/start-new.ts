@@ -4,7 +4,13 @@ import type { CreateSandbox, SandboxResources } from '../../../protocol/node.ts'
 import type { Drivers } from '../../drivers/drivers.ts';
 import type { CheckpointSupport } from '../keep/checkpoint-support.ts';
 import type { RestoredAhead } from './restored-ahead.ts';
-import { makeBeginningsDisk, openBeginning, type Beginning, type BeginningParts } from './restored-standby.ts';
+import {
+  makeBeginningsDisk,
+  openBeginning,
+  type Beginning,
+  type BeginningParts,
+  type SnapshotBeginning,
+} from './restored-standby.ts';
 import { startSandbox, type StartedSandbox, type StartOrder, type StartParts } from './start-sandbox.ts';
 
 /** What new sandboxes are started with. */
@@ -30,7 +36,7 @@ export async function startNew(parts: StartNewParts, request: CreateSandbox): Pr
   try {
     if (beginning?.recordsOrigin === false) return await startFromSnapshot(parts, order, beginning);
     const started = beginning && (await startWithServer(parts, order, beginning));
-    return started ?? (await startSandbox(parts, order, { kind: 'template' }));
+    return started ?? (await startFromTemplate(parts, order));
   } catch (error) {
     parts.records.forget(request.sandboxId);
     await parts.records.remove(request.sandboxId);
@@ -45,7 +51,7 @@ export async function startNew(parts: StartNewParts, request: CreateSandbox): Pr
 export function beginningOf(
   { drivers, checkpoints }: Pick<StartNewParts, 'drivers' | 'checkpoints'>,
   request: CreateSandbox,
-): Beginning | undefined {
+): SnapshotBeginning | undefined {
   const { resources } = request;
   const { started, ...image } = request.image;
   const driver = drivers.toStart(image.driver);
@@ -76,7 +82,7 @@ function canBeginWithServer(
 async function startWithServer(
   parts: StartNewParts,
   order: StartOrder,
-  beginning: Beginning,
+  beginning: SnapshotBeginning,
 ): Promise<StartedSandbox | undefined> {
   const { sandboxId } = order;
   try {
@@ -91,22 +97,44 @@ async function startWithServer(
   }
 }
 
+/** Starts a sandbox with the files of its template. */
+async function startFromTemplate(parts: StartNewParts, order: StartOrder): Promise<StartedSandbox> {
+  const { driver, image, resources } = order;
+  const beginning = { driver, snapshotId: null, image, resources, recordsOrigin: true };
+  const started = driver.capabilities.adoptsRoot
+    ? undefined // the pool has what waits
+    : await startWaiting(parts, order, beginning, 'template');
+  return started ?? startSandbox(parts, order, { kind: 'template' });
+}
+
+/** Starts a sandbox with one that waits for it; undefined: none does, or it can't be used. */
+async function startWaiting(
+  parts: StartNewParts,
+  order: StartOrder,
+  beginning: Beginning,
+  kind: 'template' | 'restored',
+): Promise<StartedSandbox | undefined> {
+  const { sandboxId, volumes } = order;
+  const standby = volumes.length === 0 ? parts.restoredAhead?.take(beginning) : undefined;
+  if (!standby) return undefined;
+  try {
+    return await startSandbox(parts, { ...order, image: standby.image }, { kind, standby });
+  } catch (error) {
+    await parts.records.remove(sandboxId);
+    parts.log.warn('a sandbox that waited could not be used', { sandboxId, error: messageOf(error) });
+    return undefined;
+  }
+}
+
 /** Starts a sandbox with the processes of a snapshot. Its ID, tokens, environment and random numbers are its own. */
 async function startFromSnapshot(
   parts: StartNewParts,
   order: StartOrder,
-  beginning: Beginning,
+  beginning: SnapshotBeginning,
 ): Promise<StartedSandbox> {
   const { sandboxId } = order;
-  const standby = order.volumes.length === 0 ? parts.restoredAhead?.take(beginning) : undefined;
-  if (standby) {
-    try {
-      return await startSandbox(parts, { ...order, image: standby.image }, { kind: 'restored', standby });
-    } catch (error) {
-      await parts.records.remove(sandboxId);
-      parts.log.warn('a sandbox that was restored ahead could not be used', { sandboxId, error: messageOf(error) });
-    }
-  }
+  const started = await startWaiting(parts, order, beginning, 'restored');
+  if (started) return started;
   const { host, snapshot, facts, image: ownImage } = await openBeginning(parts, beginning);
   parts.records.keptOf(sandboxId);
   await makeBeginningsDisk(parts, snapshot, beginning, parts.records.diskOf(sandboxId));

@@ -29,7 +29,7 @@ export type StartOrder = CreateSandbox & {
 /** Where a sandbox begins. */
 type Origin =
   /** With the files of its template and an empty disk. */
-  | { kind: 'template' }
+  | { kind: 'template'; standby?: RestoredStandby | undefined }
   /** With its own files: it boots. */
   | { kind: 'files' }
   /** With the processes of a snapshot that were restored ahead, on a disk at their slot's place. */
@@ -99,7 +99,7 @@ async function bringUp(parts: StartParts, order: StartOrder, origin: Origin, dis
   const { image, network, ...rest } = order;
   const { sandboxId } = order;
   const letOut = ({ slot, namespace }: Processes) => parts.egress.apply({ sandboxId, slot, namespace }, network);
-  if (origin.kind === 'restored') return wake(parts, origin.standby, letOut);
+  if ('standby' in origin && origin.standby) return wake(parts, origin.standby, letOut);
   if (origin.kind !== 'memory')
     return begin(
       parts,
@@ -120,7 +120,7 @@ async function bringUp(parts: StartParts, order: StartOrder, origin: Origin, dis
   });
 }
 
-/** Lets processes that were restored ahead run, as a sandbox of its own. Where that fails, none of them is left. */
+/** Lets processes that waited frozen run, as a sandbox of its own. Where that fails, none of them is left. */
 async function wake(
   { processControl, requireLease }: StartParts,
   standby: RestoredStandby,
