@@ -2,6 +2,7 @@
 //
 //   init [serve] [--port N] [-- agent [argument…]]   process 1: starts the agent, keeps it running, reaps orphans
 //   init [serve] --relay ADDRESS PORT OWN [--port N]   the same, and leads connections in (relay.c)
+//   init [serve] --named-later …                      the same, and gives the sandbox its host name (naming.c)
 //   init pump                                         copies fd 3 (inotify) to stdout until either end closes
 //   init remove DIRECTORY                             removes a directory with all that is in it
 //
@@ -336,14 +337,14 @@ static void waitAndServe(struct serving *serving, int signals, int timeoutMs, in
   if (ends[0].revents) takeSignals(serving, signals, isProcessOne);
 }
 
-static int serve(int port, char **relayArguments, char **agentArguments) {
+static int serve(int port, int isNamedLater, char **relayArguments, char **agentArguments) {
   static char token[tokenBytesMax];
   static struct serving serving;
   serving = (struct serving){ .agentArguments = agentArguments, .relayArguments = relayArguments };
   size_t length = readToken(token);
   if (length == 0) { say("init: no control token on stdin\n"); return 1; }
   int isProcessOne = getpid() == 1;
-  if (isProcessOne) allowNaming();
+  if (isNamedLater && isProcessOne) allowNaming();
   serving.sign = closeOutside(isProcessOne);
   serving.ends = createState(token, length);
   if (!serving.ends) { say("init: no memory for the state: %s\n", strerror(errno)); return 1; }
@@ -385,11 +386,13 @@ int main(int count, char **argv) {
   int at = count > 1 && !strcmp(argv[1], "serve") ? 2 : 1;
   int port = defaultPort;
   char **relayArguments = NULL;
+  int isNamedLater = at < count && !strcmp(argv[at], "--named-later");
+  at += isNamedLater;
   if (at + 3 < count && !strcmp(argv[at], "--relay")) { relayArguments = argv + at + 1; at += 4; }
   if (at + 1 < count && !strcmp(argv[at], "--port")) { port = atoi(argv[at + 1]); at += 2; }
   static char portText[16];
   snprintf(portText, sizeof portText, "%d", port);
   static char *ours[] = { "/.agent/agent", "--port", portText, NULL };
-  if (at < count && !strcmp(argv[at], "--") && at + 1 < count) return serve(port, relayArguments, argv + at + 1);
-  return serve(port, relayArguments, ours);
+  if (at < count && !strcmp(argv[at], "--") && at + 1 < count) return serve(port, isNamedLater, relayArguments, argv + at + 1);
+  return serve(port, isNamedLater, relayArguments, ours);
 }

@@ -12,7 +12,7 @@ enum { version3 = 0x20080522, sysAdmin = 21 };
 struct capabilityHead { uint32_t version; int pid; };
 struct capabilitySets { uint32_t effective, permitted, inheritable; };
 
-// Elsewhere than in a sandbox the name would be the host's own.
+// Elsewhere than in such a sandbox the name would be the host's own.
 static int mayName;
 
 void allowNaming(void) { mayName = 1; }

@@ -35,7 +35,7 @@ pid_t startProgram(const struct program *program);
 
 // ---- naming.c
 
-// Called by process 1 of a sandbox: without it the others have no effect.
+// Called by process 1 of a sandbox that is named later: without it the others have no effect.
 void allowNaming(void);
 // Gives the sandbox its host name, where process 1 may, and gives that right up.
 void nameSandbox(const char *name, size_t length);

@@ -3,7 +3,7 @@ import { cpus } from 'node:os';
 /** Suites that run at a time, however busy the machine is: most of a suite's time is waiting. */
 const suitesMin = 3;
 /** And the most, where the processors are idle all the same: a machine has sixteen installations, and a cluster six. */
-const suitesMax = 5;
+const suitesMax = 4;
 /** Time over which the processors are looked at before one more suite begins, ms. */
 const lookMs = 5_000;
 /**

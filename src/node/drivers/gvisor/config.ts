@@ -21,6 +21,7 @@ export function sandboxConfig(options: {
 }): unknown {
   const { slot, root, resources } = options;
   const openFiles = ownOpenFilesMax();
+  const naming = options.isNamedLater ? ['--named-later'] : [];
   const own = options.isNamedLater ? [...capabilities, 'CAP_SYS_ADMIN'] : capabilities;
   const ids = [{ containerID: 0, hostID: slot.baseId, size: idsPerSandbox }];
   const mount = (destination: string, type: string, source: string, ...flags: string[]) => ({
@@ -33,7 +34,7 @@ export function sandboxConfig(options: {
     ociVersion: '1.0.2',
     process: {
       user: { uid: 0, gid: 0 },
-      args: ['/.agent/init', 'serve', '--relay', accessAddress.inside, String(relayPort), innerAddress],
+      args: ['/.agent/init', 'serve', ...naming, '--relay', accessAddress.inside, String(relayPort), innerAddress],
       env: [],
       cwd: '/',
       capabilities: { bounding: own, effective: own, permitted: own },
