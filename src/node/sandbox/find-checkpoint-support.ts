@@ -38,7 +38,7 @@ export async function findCheckpointSupport(
   if (criuDir === undefined) return { supported: false, reason: 'CRIU was not set up' };
   if (!driver) return { supported: false, reason: 'no driver of this node lets its sandboxes be checkpointed' };
   const { layout, helper, helperBinary } = parts;
-  const hurry = createHurry(layout.run);
+  const hurry = createHurry();
   const hostOf = (criu: Criu): RestoreHost => ({
     helper,
     helperBinary,

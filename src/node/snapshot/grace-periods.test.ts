@@ -10,7 +10,7 @@ function scene(value: string | null) {
   if (value !== null) writeFileSync(file, value);
   return {
     file,
-    create: () => createHurry(directory, file),
+    create: () => createHurry(join(directory, 'mark'), file),
     state: () => readFileSync(file, 'utf8').trim(),
     marks: () => readdirSync(directory).length,
     [Symbol.dispose]() {

@@ -1,10 +1,12 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 
 /** Where the kernel is told to end grace periods at once: 1, or 0 as usual. */
 const switchFile = '/sys/kernel/rcu_expedited';
-/** In the platform's directory for a run: the switch is on, and it was the platform that turned it on. */
-const markName = 'grace-periods-hurried';
+/**
+ * While it is there the switch is on, and a platform has turned it on. All installations have the same: one that was
+ * killed may never start again.
+ */
+const markFile = '/run/atoll-grace-periods-hurried';
 
 /**
  * Has the kernel end its grace periods at once while something is disposed of later: a restore waits for a dozen of
@@ -14,11 +16,10 @@ const markName = 'grace-periods-hurried';
 export type HurryGracePeriods = () => Disposable;
 
 /**
- * Leaves the switch alone where it is on already, or can't be turned. What a crash has left on is turned off.
- * `runDir`: see `markName`.
+ * Leaves the switch alone where it is on already, or can't be turned. What a crash has left on is turned off, and so it
+ * is for another installation that works at that moment: it takes longer then.
  */
-export function createHurry(runDir: string, file = switchFile): HurryGracePeriods {
-  const mark = join(runDir, markName);
+export function createHurry(mark = markFile, file = switchFile): HurryGracePeriods {
   let hurried = 0;
   const turnOn = () => {
     // Whoever else has turned it on may have done so since.

@@ -98,7 +98,7 @@ export async function startMachine(): Promise<Machine> {
     cgroups,
     criu: findCriu(join(root, 'dist/criu')),
     runDir: layout.run,
-    hurry: createHurry(layout.run),
+    hurry: createHurry(),
     programDir: join(layout.run, 'programs'),
     stagingDir: join(layout.data, 'staging'),
     mountsDir: layout.mounts,
