@@ -30,6 +30,16 @@ export type BuildNode = AsyncDisposable & {
   settings(images: object): void;
 };
 
+/** The image of a template that is as a build has left it. */
+export const imageOf = ({ layers, user, workdir, env }: BuildState) => ({
+  templateId: 't',
+  buildId: 'b',
+  layers,
+  defaultUser: user,
+  defaultWorkdir: workdir,
+  buildEnv: env,
+});
+
 /** A node for one test file, with what its tests need to build on it; with `memory`, one that can keep it. */
 export async function startBuildNode(
   options: { memory?: boolean; poolSize?: number; driver?: DriverName; builds?: Partial<BuildSettings> } = {},
@@ -78,17 +88,7 @@ export async function startBuildNode(
     },
     uploadOf: (teamId, hash, archive) => keepUpload(test.dataDir, { teamId, hash }, archive),
     async inside(state, command) {
-      const request = test.request({
-        image: {
-          templateId: 't',
-          buildId: 'b',
-          layers: state.layers,
-          defaultUser: state.user,
-          defaultWorkdir: state.workdir,
-          buildEnv: state.env,
-        },
-      });
-      const sandbox = await test.node.protocol.create(request);
+      const sandbox = await test.node.protocol.create(test.request({ image: imageOf(state) }));
       try {
         const { stdout, stderr } = await runInSandbox(test.node.protocol, sandbox.sandboxId, command);
         return stdout + stderr;

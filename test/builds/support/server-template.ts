@@ -1,7 +1,7 @@
 import type { BuildResult } from '../../../src/protocol/build.ts';
 import type { CreateSandbox } from '../../../src/protocol/node.ts';
 import { runInSandbox } from '../../node/support/run-in-sandbox.ts';
-import { step, type BuildNode } from './build-node.ts';
+import { imageOf, step, type BuildNode } from './build-node.ts';
 
 /** Tells a number that it drew when it started, and the variables that it was started with. */
 const server = `cat > ~/server.py <<'END'
@@ -31,17 +31,7 @@ export function serverTemplate({ build, test }: BuildNode) {
       return { result, log };
     },
     requestFor({ state, started }: Ready, changes: Partial<CreateSandbox> = {}): CreateSandbox {
-      const image = {
-        templateId: 't',
-        buildId: 'b',
-        layers: state.layers,
-        defaultUser: state.user,
-        defaultWorkdir: state.workdir,
-        buildEnv: state.env,
-        ...commands,
-        ...(started && { started }),
-      };
-      return test.request({ image, ...changes });
+      return test.request({ image: { ...imageOf(state), ...commands, ...(started && { started }) }, ...changes });
     },
     run,
     /** At once: whoever gets a sandbox has its server answering. */
