@@ -16,6 +16,7 @@ const proofs = {
   neighbours: 'neighbours.proof.ts',
   load: 'load.proof.ts',
   mutation: 'mutation.proof.ts',
+  again: 'mutation-again.proof.ts',
   simulation: 'simulation.proof.ts',
 };
 /** What proofs can be given. */

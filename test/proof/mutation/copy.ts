@@ -1,8 +1,10 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { cp, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runToEnd } from '../../support/process.ts';
 import { repository } from '../../support/platform.ts';
+import type { Mutant } from './mutants.ts';
 
 /** A copy of this checkout with all that it has built, in a temporary folder: faults are put there and not here. */
 export async function copyOfCheckout(): Promise<AsyncDisposable & { root: string }> {
@@ -18,4 +20,12 @@ export async function copyOfCheckout(): Promise<AsyncDisposable & { root: string
 export async function build(root: string): Promise<boolean> {
   const { exitCode } = await runToEnd(['node', 'scripts/prepare.mjs'], { cwd: root, timeoutMs: 5 * 60_000 });
   return exitCode === 0;
+}
+
+/** Puts a fault into a copy of the checkout, until it is disposed of. */
+export function putInto(root: string, { path, text }: Mutant): Disposable {
+  const file = join(root, path);
+  const sound = readFileSync(file);
+  writeFileSync(file, text);
+  return { [Symbol.dispose]: () => writeFileSync(file, sound) };
 }

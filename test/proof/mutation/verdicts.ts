@@ -8,6 +8,10 @@ export type Verdict = Omit<Mutant, 'text' | 'offset'> & {
   seenBy: string | null;
   /** How many test files were asked. */
   asked: number;
+  /** The test that sees it was written because nobody had. */
+  sinceThen?: true;
+  /** Why nobody can see it: found by looking at it. */
+  changesNothing?: string;
 };
 
 /**
@@ -28,4 +32,10 @@ export const verdictsSoFar = (): Verdict[] =>
 /** Keeps a verdict for later runs, where the proof is to be written down. */
 export function keepVerdict(verdict: Verdict): void {
   if (process.env['PROOF_WRITE']) appendFileSync(file, `${JSON.stringify(verdict)}\n`);
+}
+
+/** The fault that a verdict is about: lines before it may have become more or less since. Undefined: its place is gone. */
+export function faultOf({ path, kind, change, line }: Verdict, mutants: Mutant[]): Mutant | undefined {
+  const alike = mutants.filter(each => each.path === path && each.kind === kind && each.change === change);
+  return alike.sort((a, b) => Math.abs(a.line - line) - Math.abs(b.line - line))[0];
 }
