@@ -1,5 +1,8 @@
 import { expect, test } from 'bun:test';
 import { AtollError } from '../base/error.ts';
+import { keyCommands } from './account/keys.ts';
+import { teamCommands } from './account/teams.ts';
+import { userCommands } from './account/users.ts';
 import { clusterCommands } from './operator/cluster.ts';
 import { nodeCommands } from './operator/nodes.ts';
 import { orphanCommands } from './operator/orphans.ts';
@@ -8,7 +11,7 @@ import { sandboxCommands } from './sandbox/list.ts';
 import { stateCommands } from './sandbox/states.ts';
 import { secretCommands } from './secrets.ts';
 import { templateChangeCommands } from './template/change.ts';
-import type { Command } from './terminal/command.ts';
+import type { Command, Input } from './terminal/command.ts';
 import { volumeCommands } from './volumes.ts';
 import { webhookCommands } from './webhooks.ts';
 
@@ -23,7 +26,14 @@ const request = (method: string, path: string) => {
   return Promise.reject(new AtollError('forbidden', 'It is refused.'));
 };
 const list = () => Promise.resolve([anything]);
+const withAccounts = () => {
+  refused.push('accounts');
+  return Promise.reject(new AtollError('forbidden', 'It is refused.'));
+};
 const commands: Command[] = [
+  ...userCommands(withAccounts),
+  ...keyCommands(withAccounts),
+  ...teamCommands(withAccounts),
   ...sandboxCommands(request, list),
   ...stateCommands(request),
   ...orphanCommands(request),
@@ -35,27 +45,58 @@ const commands: Command[] = [
   ...templateChangeCommands(request),
 ].filter(({ name }) => name !== 'template init'); // asks nobody, and writes a file
 
+/** What is piped into each. */
+const input: Input = {
+  isTerminal: false,
+  async *chunks() {
+    yield Buffer.from('x');
+  },
+  setRaw: () => {},
+  size: () => ({ columns: 80, rows: 24 }),
+  onResize: () => () => {},
+};
+
 /** What stands in the place of an operand. */
 const operand = (name: string): string => (/SECONDS|PORT|COUNT/.test(name) ? '60' : 'x');
 const operandsOf = ({ usage }: Command): string[] =>
   [...usage.replaceAll(/\[[^\]]*\]/g, '').matchAll(/[A-Z][A-Z_]*/g)].map(([name]) => operand(name));
 
 /** Some that must have been among them. */
-const changing = ['sandbox pause', 'volume delete', 'secret delete', 'webhook delete', 'node cordon', 'template tag'];
+const changing = [
+  ...['sandbox pause', 'volume delete', 'secret delete', 'secret update', 'webhook delete', 'node cordon'],
+  ...['template tag', 'user leave', 'token revoke', 'key revoke', 'team rename'],
+];
+
+/** What a command prints that the platform refuses; null for one that asks for nothing to be changed. */
+async function saidBy(command: Command, ...options: string[]) {
+  refused.length = 0;
+  let [out, err] = ['', ''];
+  const argv = [...command.name.split(' '), ...options, ...operandsOf(command)];
+  const terminal = {
+    out: (text: string) => void (out += text),
+    err: (text: string) => void (err += text),
+    isInteractive: false,
+    input,
+  };
+  const code = await runCommandLine(argv, commands, terminal).catch((error: unknown) => {
+    if (refused.length > 0) throw error; // else it shows a list, of things that have not all that it shows
+  });
+  return refused.length === 0 ? null : { code, out, err };
+}
 
 test('no command says that something was done which is refused', async () => {
   const refusedTo: string[] = [];
   for (const command of commands) {
-    refused.length = 0;
-    let out = '';
-    const argv = [...command.name.split(' '), ...operandsOf(command)];
-    const terminal = { out: (text: string) => void (out += text), err: () => {}, isInteractive: false };
-    const code = await runCommandLine(argv, commands, terminal).catch((error: unknown) => {
-      if (refused.length > 0) throw error; // else it shows a list, of things that have not all that it shows
-    });
-    if (refused.length === 0) continue;
+    const said = await saidBy(command);
+    if (said === null) continue;
     refusedTo.push(command.name);
-    expect({ command: command.name, code, out }).toEqual({ command: command.name, code: 1, out: '' });
+    const refusal = { code: 1, out: '', err: `atoll ${command.name}: It is refused.\n` };
+    expect({ command: command.name, ...said }).toEqual({ command: command.name, ...refusal });
+    if (command.usage.includes('--json'))
+      expect({ command: command.name, ...(await saidBy(command, '--json')) }).toEqual({
+        command: command.name,
+        ...refusal,
+      });
   }
   expect(refusedTo).toEqual(expect.arrayContaining(changing));
 });
