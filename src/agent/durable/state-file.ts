@@ -53,7 +53,7 @@ export function openStateFile(fd: number): StateFile {
       const bytes = new TextEncoder().encode(JSON.stringify(settings));
       if (bytes.length > settingsBytesMax)
         throw new RangeError(`the settings take ${bytes.length} bytes, more than ${settingsBytesMax}`);
-      writeSync(fd, bytes, 0, bytes.length, settingsOffsets[next]);
+      writeBytes(fd, bytes, settingsOffsets[next]);
       writeSync(fd, new Uint32Array([sequence + 1, next, bytes.length]), 0, 12, settingsHeadOffset);
     },
     addProcess(record) {
@@ -61,7 +61,7 @@ export function openStateFile(fd: number): StateFile {
       if (bytes.length + 4 > processRecordBytesMax) return -1;
       const slot = free.pop() ?? (slotsUsed < processesMax ? slotsUsed++ : -1);
       if (slot < 0) return -1;
-      writeSync(fd, bytes, 0, bytes.length, processesOffset + slot * processRecordBytesMax + 4);
+      writeBytes(fd, bytes, processesOffset + slot * processRecordBytesMax + 4);
       writeLength(slot, bytes.length);
       return slot;
     },
@@ -106,4 +106,10 @@ function readBytes(fd: number, offset: number, length: number): Uint8Array<Array
   const bytes = new Uint8Array(length);
   readSync(fd, bytes, 0, length, offset);
   return bytes;
+}
+
+/** Writes all of it or throws: where no memory is left for the file, the kernel may take a part. */
+function writeBytes(fd: number, bytes: Uint8Array, offset: number): void {
+  const written = writeSync(fd, bytes, 0, bytes.length, offset);
+  if (written < bytes.length) throw new Error(`the state file took ${written} of ${bytes.length} bytes`);
 }
