@@ -193,7 +193,7 @@ export class Relay {
     else if (rest.length > 0) this.#fromServer(rest);
   }
 
-  /** The response is complete. What the client has not sent of the request is still passed on. */
+  /** The response is complete. Where the request is not, or more came than the response, nothing else can follow. */
   #answered(exchange: Exchange, rest: Buffer): void {
     if (rest.length > 0 || !exchange.requestBody.done) return this.#close();
     this.#exchange = undefined;
@@ -208,11 +208,9 @@ export class Relay {
     const server = this.#server;
     if (!server) return;
     this.#isOver = true;
-    clearTimeout(this.#timer);
     client.write(fromServer);
     server.write(this.#input.takeAll());
     client.resume();
-    server.resume();
     splice(client, server);
   }
 
