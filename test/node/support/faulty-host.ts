@@ -1,5 +1,5 @@
 import { silentLog } from '../../../src/base/telemetry/log.ts';
-import type { CreateSandbox, ResumeSandbox } from '../../../src/protocol/node.ts';
+import type { CreateSandbox, ResumeSandbox, SandboxIncident } from '../../../src/protocol/node.ts';
 import type { Driver } from '../../../src/node/drivers/driver.ts';
 import { slotOf } from '../../../src/node/layout.ts';
 import type { NetworkNamespace } from '../../../src/node/native/netns.ts';
@@ -32,7 +32,7 @@ export type FaultyHost = {
   noted: Map<string, SandboxRecord>;
   /** Slots that are not free. */
   slotsUsed(): number;
-  incidents: { sandboxId: string; executionId: string }[];
+  incidents: SandboxIncident[];
   /** Lets everything go on that hangs. */
   release(): void;
 };
