@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { newUuid } from '../../src/base/id.ts';
 import { readSecret, secretValue } from '../../src/api/secret/rules/secrets.ts';
 import { onEachDatabase } from './databases.ts';
 import { Platform } from './platform.ts';
@@ -113,5 +114,43 @@ onEachDatabase(database => {
       token = page.headers.get('x-next-token');
     }
     expect(seen).toEqual(['s4', 's3', 's2', 's1', 's0']);
+  });
+
+  test('a page has a hundred secrets where nobody asks for fewer, and nobody gets more', async () => {
+    await using platform = await Platform.start({ database });
+    for (let i = 0; i < 101; i++)
+      expect((await platform.call('POST', '/secrets', { name: `s${i}`, value: 'x' })).status).toBe(201);
+    for (const path of ['/secrets', '/secrets?limit=100']) {
+      const page = await platform.call('GET', path);
+      expect(page.body).toHaveLength(100);
+      const rest = await platform.call('GET', `/secrets?nextToken=${page.headers.get('x-next-token')}`);
+      expect(rest.body).toMatchObject([{ name: 's0' }]);
+      expect(rest.headers.get('x-next-token')).toBeNull();
+    }
+    for (const limit of [0, 101, 1.5]) expect((await platform.call('GET', `/secrets?limit=${limit}`)).status).toBe(400);
+    expect((await platform.call('GET', '/secrets?nextToken=x')).status).toBe(400);
+  });
+
+  test('what is as long as it may be is taken', async () => {
+    await using platform = await Platform.start({ database });
+    const metadata = Object.fromEntries(Array.from({ length: 32 }, (_, i) => [`k${i}`, 'v'.repeat(200)]));
+    const longest = { k: 'v'.repeat(1024), ['x'.repeat(128)]: '' };
+    const bodies = [
+      { name: 'x'.repeat(128), value: 'é'.repeat(32_768), metadata },
+      { name: ' Sec-x ', value: 'x', metadata: longest },
+    ];
+    for (const body of bodies) expect((await platform.call('POST', '/secrets', body)).status).toBe(201);
+    expect((await platform.call('GET', '/secrets/sec-x')).body).toMatchObject({ metadata: longest });
+  });
+
+  test('a value opens with the seed and for the secret and team that it was sealed for', async () => {
+    await using platform = await Platform.start({ database });
+    await platform.call('POST', '/secrets', { name: 'a', value: 'the value' });
+    const secret = await readSecret(platform.store.db, platform.team, 'A ');
+    const { seed } = platform.api.parts;
+    expect(secretValue(seed, secret)).toBe('the value');
+    for (const other of [{ secretId: 'sec_other' }, { teamId: newUuid() }])
+      expect(() => secretValue(seed, { ...secret, ...other })).toThrow();
+    expect(() => secretValue(new Uint8Array(32), secret)).toThrow();
   });
 });

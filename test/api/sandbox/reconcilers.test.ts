@@ -1,8 +1,10 @@
 import { expect, test } from 'bun:test';
 import { newUuid } from '../../../src/base/id.ts';
 import { singleNode } from '../../../src/api/placement/nodes.ts';
+import { beginBlob } from '../../../src/api/blob/store/blobs.ts';
 import { reconcileNodes } from '../../../src/api/sandbox/reconcilers/adoption.ts';
 import { reconcileLeftovers } from '../../../src/api/sandbox/reconcilers/leftovers.ts';
+import { recordPastSandbox } from '../../../src/api/sandbox/store/past.ts';
 import { findSandboxOfAnyTeam, sandboxesAtOnce } from '../../../src/api/sandbox/store/read.ts';
 import type { NodeProtocol } from '../../../src/protocol/node.ts';
 import { onEachDatabase } from '../databases.ts';
@@ -103,6 +105,33 @@ onEachDatabase(database => {
     expect([...platform.node.setAsideIds.keys()]).toEqual([other.sandboxID]);
   });
 
+  test('what is paused and gone from its machine is forgotten, unless it is in the store', async () => {
+    await using platform = await Platform.start({ database });
+    const { db } = platform.store;
+    const created = [];
+    for (const durability of ['cluster', 'node', null] as const) {
+      const { sandboxID } = await platform.createSandbox();
+      created.push(sandboxID);
+      if (durability === null) continue;
+      expect((await platform.call('POST', `/sandboxes/${sandboxID}/pause`, {})).status).toBe(204);
+      await db.updateTable('sandboxes').set({ durability }).where('sandbox_id', '=', sandboxID).execute();
+    }
+    const there = () => db.selectFrom('sandboxes').select(['sandbox_id', 'state']).execute();
+    await reconcileNodes(platform.api.parts);
+    expect(await there()).toHaveLength(3);
+    using followed = followClosed(platform.api.directory);
+    for (const execution of [...platform.node.executions(), ...platform.node.paused()])
+      await platform.node.kill(execution);
+    await reconcileNodes(platform.api.parts);
+    const [stored, ...lost] = created;
+    expect(await there()).toEqual([{ sandbox_id: stored ?? '', state: 'paused' }]);
+    expect(followed.closed.map(({ sandboxId }) => sandboxId).toSorted()).toEqual(lost.toSorted());
+    const said = platform.logged.filter(line => line.includes('gone from its node')).map(line => JSON.parse(line));
+    expect(said.map(({ sandboxId, state }) => `${sandboxId} ${state}`).toSorted()).toEqual(
+      [`${lost[0]} paused`, `${lost[1]} running`].toSorted(),
+    );
+  });
+
   test('after another server took over, what may be elsewhere is kept, and machines are asked once for all of it', async () => {
     await using platform = await Platform.start({ database });
     const ids: string[] = [];
@@ -130,11 +159,77 @@ onEachDatabase(database => {
     const silent = nodesWith(() => Promise.reject(new Error('no answer')));
     await expect(reconcileNodes({ ...parts, nodes: silent })).rejects.toThrow('no answer');
     expect(await there()).toEqual(ids.toSorted());
+    const away = [{ nodeId: 'node-3', isConnecting: false, sinceUs: 0, info: null }];
+    await reconcileNodes({ ...parts, nodes: { ...nodesWith(async () => []), away: () => away } });
+    expect(await there()).toEqual(ids.toSorted());
     const nodes = nodesWith(async () => (asked++, [{ sandboxId: ids[0] ?? '', executionId: newUuid() }]));
     await reconcileNodes({ ...parts, nodes });
     expect(await there()).toEqual(ids.slice(0, 1));
     // For itself, and for the rows of the other machine together.
     expect(asked).toBe(2);
+  });
+
+  test('what has stayed of a sandbox that went on elsewhere by the store is removed, and nothing else', async () => {
+    await using platform = await Platform.start({ database });
+    const { db } = platform.store;
+    const ids = new Map<string, string>();
+    for (const name of ['by the store', 'otherwise', 'here', 'ended elsewhere']) {
+      const { sandboxID } = await platform.createSandbox();
+      ids.set(sandboxID, name);
+      expect((await platform.call('POST', `/sandboxes/${sandboxID}/pause`, {})).status).toBe(204);
+    }
+    for (const { sandboxId, executionId } of platform.node.paused()) {
+      const name = ids.get(sandboxId) ?? '';
+      const stored = {
+        name: executionId,
+        kind: 'pause',
+        blobId: newUuid(),
+        bytes: 1,
+        sealedKey: '',
+        facts: null,
+      } as const;
+      if (name !== 'otherwise') await beginBlob(db, stored, { replicaId: 'another', nowUs: 1 });
+      const row = db.updateTable('sandboxes').where('sandbox_id', '=', sandboxId);
+      await row.set({ execution_id: newUuid(), ...(name !== 'here' && { node_id: 'node-2' }) }).execute();
+      if (name === 'ended elsewhere') await db.deleteFrom('sandboxes').where('sandbox_id', '=', sandboxId).execute();
+      const past = { sandbox_id: sandboxId, team_id: platform.team.teamId, node_id: 'node-2', ended_at_us: 1 };
+      if (name === 'ended elsewhere') await recordPastSandbox(db, past);
+    }
+    await reconcileNodes(platform.api.parts);
+    const named = (sandboxIds: Iterable<string>) => [...sandboxIds].map(id => ids.get(id) ?? '').toSorted();
+    expect(named(platform.node.paused().map(({ sandboxId }) => sandboxId))).toEqual(['here', 'otherwise']);
+    expect(named(platform.node.setAsideIds.keys())).toEqual(['here', 'otherwise']);
+  });
+
+  test('what changes while machines are asked is neither lost nor unknown', async () => {
+    await using platform = await Platform.start({ database });
+    const { db } = platform.store;
+    const [killed, resuming, unreachable] = [
+      await platform.createSandbox(),
+      await platform.createSandbox(),
+      await platform.createSandbox(),
+    ].map(({ sandboxID }) => sandboxID);
+    const executionOf = (id: string | undefined) =>
+      platform.node.executions().find(({ sandboxId }) => sandboxId === id)!;
+    // A resume is under way.
+    const next = executionOf(resuming).executionId;
+    const row = db.updateTable('sandboxes').where('sandbox_id', '=', resuming ?? '');
+    await row.set({ state: 'resuming', execution_id: newUuid(), next_execution_id: next }).execute();
+    // One is on its machine and out of its reach.
+    await platform.node.kill(executionOf(unreachable));
+    platform.node.listSetAside = async () => [
+      { sandboxId: unreachable ?? '', known: null, sinceMs: 1, reason: 'it hangs' },
+    ];
+    platform.node.before = async call => {
+      platform.node.before = async () => {};
+      if (call === 'list') await platform.call('DELETE', `/sandboxes/${killed}`);
+    };
+    await reconcileNodes(platform.api.parts);
+    expect(
+      (await db.selectFrom('sandboxes').select('sandbox_id').execute()).map(found => found.sandbox_id).toSorted(),
+    ).toEqual([resuming ?? '', unreachable ?? ''].toSorted());
+    expect(platform.node.executions().map(({ sandboxId }) => sandboxId)).toEqual([resuming ?? '']);
+    expect([platform.node.setAsideIds.size, platform.logged]).toEqual([0, []]);
   });
 
   test('a restart adopts more sandboxes than are read at a time', async () => {
