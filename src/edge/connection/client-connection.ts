@@ -270,7 +270,7 @@ export class ClientConnection implements Client, OpenClient, Evictable {
     if (this.#phase.kind === 'closed') return;
     const { clock, limits } = this.context;
     this.#phase = { kind: 'closing' };
-    this.seat?.idle(clock.nowMs);
+    if (this.sendBuffer.idle) this.seat?.idle(clock.nowMs);
     this.deadlineMs = this.#unread?.begin(clock.nowMs) ?? clock.nowMs + limits.lingerTimeoutMs;
     this.use(this.input?.length ?? 0);
     this.#halfClosed.end();
@@ -287,7 +287,7 @@ export class ClientConnection implements Client, OpenClient, Evictable {
   drained(): void {
     if (this.sendBuffer.idle || !this.sendBuffer.flush()) return;
     const phase = this.#phase;
-    if (phase.kind === 'head') this.seat?.idle(this.context.clock.nowMs);
+    if (phase.kind === 'head' || phase.kind === 'closing') this.seat?.idle(this.context.clock.nowMs);
     if (phase.kind === 'use') phase.user.clientDrained();
     else if (phase.kind === 'closing' && this.ended) this.socket.close();
     else this.#advance();
