@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { detectCgroups } from './cgroup.ts';
@@ -24,8 +24,9 @@ test('what a group uses is read of version 2', () => {
   });
   const cgroups = detectCgroups(root);
   expect(cgroups.version).toBe('v2');
-  expect(cgroups.usage('/g/s1')).toEqual({ cpuUs: 123_456, memoryBytes: 10_485_760, cacheBytes: 2_097_152 });
-  expect(() => cgroups.usage('/g/s2')).toThrow();
+  expect(cgroups.usage('/g/s1')).toEqual({ memoryBytes: 10_485_760, cacheBytes: 2_097_152 });
+  expect(cgroups.cpuUs('/g/s1')).toBe(123_456);
+  for (const look of [cgroups.usage, cgroups.cpuUs]) expect(() => look('/g/s2')).toThrow('ENOENT');
 });
 
 test('what a group uses is read of version 1, with what is below it', () => {
@@ -37,7 +38,22 @@ test('what a group uses is read of version 1, with what is below it', () => {
   });
   const cgroups = detectCgroups(root);
   expect(cgroups.version).toBe('v1');
-  expect(cgroups.usage('/g/s1')).toEqual({ cpuUs: 123_456.789, memoryBytes: 10_485_760, cacheBytes: 2_097_152 });
+  expect(cgroups.usage('/g/s1')).toEqual({ memoryBytes: 10_485_760, cacheBytes: 2_097_152 });
+  expect(cgroups.cpuUs('/g/s1')).toBe(123_456.789);
+});
+
+test('the time of a group is its own where another had its name, and nothing of that stays open', async () => {
+  write({ 'cgroup.controllers': 'cpu memory\n', 'g/s1/cpu.stat': 'usage_usec 1\n' });
+  const cgroups = detectCgroups(root);
+  const before = readdirSync('/proc/self/fd').length;
+  expect(cgroups.cpuUs('/g/s1')).toBe(1);
+  write({ 'g/s1/cpu.stat': 'usage_usec 22\n' });
+  expect(cgroups.cpuUs('/g/s1')).toBe(22);
+  rmSync(join(root, 'g/s1/cpu.stat'));
+  await cgroups.remove('/g/s1');
+  expect(readdirSync('/proc/self/fd').length).toBe(before);
+  write({ 'g/s1/cpu.stat': 'usage_usec 3\n' });
+  expect(cgroups.cpuUs('/g/s1')).toBe(3);
 });
 
 test('a group of version 2 is empty when nothing of it is populated, and is killed as a whole', () => {

@@ -96,6 +96,7 @@ export function detectCgroups(root = hostRoot): Cgroups {
 function v2(root: string): Cgroups {
   const file = (path: string, name: string) => join(root, path, name);
   const pins = createPins(path => file(path, 'cpuset.cpus'));
+  const read = readings.v2(file);
   return {
     version: 'v2',
     pins,
@@ -118,7 +119,7 @@ function v2(root: string): Cgroups {
       writeIfThere(file(path, 'cpu.max'), 'max');
       writeIfThere(file(path, 'cpu.weight'), String(hastenedWeight.v2));
     },
-    ...readings.v2(file),
+    ...read,
     outOfMemoryKills: path => counter(file(path, 'memory.events'), 'oom_kill'),
     processes: path => processesBelow(join(root, path)),
     // Processes that are ending are no longer listed, and hold their group all the same.
@@ -131,6 +132,7 @@ function v2(root: string): Cgroups {
     thaw: path => writeIfThere(file(path, 'cgroup.freeze'), '0'),
     remove(path) {
       pins.forget(path);
+      read.forget(path);
       return removeTree(join(root, path));
     },
     list: path => directories(join(root, path)),
@@ -143,6 +145,7 @@ function v1(root: string): Cgroups {
   );
   const file = (controller: string, path: string, name: string) => join(root, controller, path, name);
   const pins = createPins(path => file('cpuset', path, 'cpuset.cpus'));
+  const read = readings.v1(file);
   return {
     version: 'v1',
     pins,
@@ -169,7 +172,7 @@ function v1(root: string): Cgroups {
       writeIfThere(file('cpu', path, 'cpu.cfs_quota_us'), '-1');
       writeIfThere(file('cpu', path, 'cpu.shares'), String(hastenedWeight.v1));
     },
-    ...readings.v1(file),
+    ...read,
     outOfMemoryKills: path => counter(file('memory', path, 'memory.oom_control'), 'oom_kill'),
     processes: path => processesBelow(join(root, 'memory', path)),
     isEmpty: path => processesBelow(join(root, 'memory', path)).length === 0,
@@ -185,6 +188,7 @@ function v1(root: string): Cgroups {
     thaw: path => writeIfThere(file('freezer', path, 'freezer.state'), 'THAWED'),
     async remove(path) {
       pins.forget(path);
+      read.forget(path);
       for (const controller of controllers) await removeTree(join(root, controller, path));
     },
     list: path => [...new Set(controllers.flatMap(controller => directories(join(root, controller, path))))],

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { ifThere } from '../../base/if-there.ts';
 import { groupMemory, type GroupMemory } from './group-memory.ts';
+import { KeptFiles } from './kept-files.ts';
 import { keyed } from './keyed.ts';
 
 /** USER_HZ, in which version 1 counts processor time (time(7)). */
@@ -8,8 +9,6 @@ const ticksPerSecond = 100;
 
 /** What the processes of a group use. */
 type GroupUsage = {
-  /** Processor time so far, microseconds. */
-  cpuUs: number;
   /** With the files that the kernel keeps in memory for them, bytes. */
   memoryBytes: number;
   /**
@@ -23,6 +22,8 @@ type GroupUsage = {
 export type Readings = {
   /** Bytes that the group's processes use, with the files that the kernel keeps for them. */
   memoryUsed(path: string): number;
+  /** Processor time so far, microseconds: asked of every group each second. Fails where the group is gone. */
+  cpuUs(path: string): number;
   /** Fails where the group is gone. */
   usage(path: string): GroupUsage;
   /** What the group's memory is made of. Fails where the group is gone. */
@@ -31,18 +32,20 @@ export type Readings = {
   cpuTimes(path: string): { userSeconds: number; systemSeconds: number };
   /** Processes and threads of the group; 0 where it is gone. */
   tasks(path: string): number;
+  /** Closes what is kept open of a group that is about to be removed. */
+  forget(path: string): void;
 };
 
 const textOf = (path: string) => readFileSync(path, 'latin1');
 
 /** The readings of each version; `file`: where a file of a group is. */
 export const readings = {
-  v2: (file: (path: string, name: string) => string): Readings => ({
+  v2: (file: (path: string, name: string) => string, kept = new KeptFiles()): Readings => ({
+    cpuUs: path => keyed(kept.read(file(path, 'cpu.stat')), 'usage_usec'),
     memoryUsed: path => Number(textOf(file(path, 'memory.current'))),
     usage(path) {
       const memory = textOf(file(path, 'memory.stat'));
       return {
-        cpuUs: keyed(textOf(file(path, 'cpu.stat')), 'usage_usec'),
         memoryBytes: Number(textOf(file(path, 'memory.current'))),
         cacheBytes: keyed(memory, 'file') - keyed(memory, 'shmem'),
       };
@@ -53,14 +56,15 @@ export const readings = {
       return { userSeconds: keyed(text, 'user_usec') / 1e6, systemSeconds: keyed(text, 'system_usec') / 1e6 };
     },
     tasks: path => numberIn(file(path, 'pids.current')),
+    forget: path => kept.forget(file(path, 'cpu.stat')),
   }),
 
-  v1: (file: (controller: string, path: string, name: string) => string): Readings => ({
+  v1: (file: (controller: string, path: string, name: string) => string, kept = new KeptFiles()): Readings => ({
+    cpuUs: path => Number(kept.read(file('cpuacct', path, 'cpuacct.usage'))) / 1000,
     memoryUsed: path => Number(textOf(file('memory', path, 'memory.usage_in_bytes'))),
     usage(path) {
       const memory = textOf(file('memory', path, 'memory.stat'));
       return {
-        cpuUs: Number(textOf(file('cpuacct', path, 'cpuacct.usage'))) / 1000,
         memoryBytes: Number(textOf(file('memory', path, 'memory.usage_in_bytes'))),
         cacheBytes: keyed(memory, 'total_cache') - keyed(memory, 'total_shmem'),
       };
@@ -75,6 +79,7 @@ export const readings = {
       };
     },
     tasks: path => numberIn(file('pids', path, 'pids.current')),
+    forget: path => kept.forget(file('cpuacct', path, 'cpuacct.usage')),
   }),
 };
 

@@ -45,7 +45,7 @@ type SampledSandbox = {
 export type SamplerParts = {
   /** The sandboxes that run now. */
   sandboxes: { running(): SampledSandbox[] };
-  cgroups: Pick<Cgroups, 'usage'>;
+  cgroups: Pick<Cgroups, 'cpuUs' | 'memoryUsed' | 'usage'>;
   layout: Pick<Layout, 'metrics' | 'mounts'>;
   helper: Pick<Helper, 'mountsPid'>;
   log: Log;
@@ -55,6 +55,8 @@ type Sampled = {
   sandbox: SampledSandbox;
   nextAtMs: number;
   cpu: { atMs: number; us: number };
+  /** As the kernel told it with the latest sample. */
+  memoryBytes: number;
   file: SampleFile;
   latest?: SandboxSample;
 };
@@ -84,35 +86,44 @@ export function startSampler(parts: SamplerParts, recordsMax: number): Sampler {
   };
 
   const begin = (sandbox: SampledSandbox, nowMs: number) => {
-    const { cpuUs } = usageOf(sandbox);
+    const cpu = { atMs: nowMs, us: cgroups.cpuUs(groupOf(sandbox)) };
     const file = openSampleFile(samplesPath(layout, sandbox.sandboxId), recordsMax);
-    const cpu = { atMs: nowMs, us: cpuUs };
-    known.set(sandbox.sandboxId, { sandbox, nextAtMs: nowMs + firstSampleMs, cpu, file });
+    known.set(sandbox.sandboxId, { sandbox, nextAtMs: nowMs + firstSampleMs, cpu, memoryBytes: 0, file });
   };
 
   const take = (entry: Sampled, nowMs: number) => {
     entry.nextAtMs = nowMs + sampleIntervalMs;
-    const { sandbox, cpu } = entry;
-    const { cpuCount, memoryMiB } = sandbox.record.resources;
-    const { cpuUs, memoryBytes, cacheBytes } = usageOf(sandbox);
-    const disk = statfsSync(diskOf(sandbox));
-    const memUsed = Math.max(memoryBytes - cacheBytes, 0);
-    const share = (cpuUs - cpu.us) / 1000 / (nowMs - cpu.atMs) / cpuCount;
-    entry.cpu = { atMs: nowMs, us: cpuUs };
+    const path = groupOf(entry.sandbox);
+    const [us, memoryBytes] = [cgroups.cpuUs(path), cgroups.memoryUsed(path)];
+    const share = (us - entry.cpu.us) / 1000 / (nowMs - entry.cpu.atMs) / entry.sandbox.record.resources.cpuCount;
+    // Most are idle: where nothing ran and the kernel took nothing away, everything is as it was.
+    const asBefore = us === entry.cpu.us && memoryBytes === entry.memoryBytes ? entry.latest : undefined;
     entry.latest = {
+      ...(asBefore ?? contentsOf(entry.sandbox)),
       atSeconds: Math.floor(Date.now() / 1000),
-      cpuCount,
       cpuUsedPct: Math.round(Math.min(Math.max(share, 0), 1) * 10_000) / 100,
-      memUsed,
+    };
+    entry.cpu = { atMs: nowMs, us };
+    entry.memoryBytes = memoryBytes;
+    entry.file.append(entry.latest);
+  };
+
+  /** What of memory and disk a sandbox has and uses. */
+  const contentsOf = (sandbox: SampledSandbox) => {
+    const { cpuCount, memoryMiB } = sandbox.record.resources;
+    const { memoryBytes, cacheBytes } = cgroups.usage(groupOf(sandbox));
+    const disk = statfsSync(diskOf(sandbox));
+    return {
+      cpuCount,
+      memUsed: Math.max(memoryBytes - cacheBytes, 0),
       memTotal: memoryMiB * 1024 ** 2,
       memCache: Math.min(cacheBytes, memoryBytes),
       diskUsed: (disk.blocks - disk.bfree) * disk.bsize,
       diskTotal: disk.blocks * disk.bsize,
     };
-    entry.file.append(entry.latest);
   };
 
-  const usageOf = ({ processes: { driver, slot } }: SampledSandbox) => cgroups.usage(driver.cgroupPath(slot));
+  const groupOf = ({ processes: { driver, slot } }: SampledSandbox) => driver.cgroupPath(slot);
   // Disks are mounted in the helper's mount namespace. What `df` says inside is said by this file system too.
   const diskOf = ({ processes: { slot } }: SampledSandbox) => pathInHelper(parts, slotMountPoint(layout, slot));
 

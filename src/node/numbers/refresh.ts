@@ -43,7 +43,7 @@ type Known = {
 /** What numbers are kept current with. */
 type RefreshParts = {
   sandboxes: { running(): Running[] };
-  cgroups: Pick<Cgroups, 'memory' | 'cpuTimes' | 'tasks' | 'pins' | 'weigh'>;
+  cgroups: Pick<Cgroups, 'memory' | 'cpuUs' | 'cpuTimes' | 'tasks' | 'pins' | 'weigh'>;
   log: Log;
 };
 
@@ -58,8 +58,7 @@ export function startRefreshing({ sandboxes, cgroups, log }: RefreshParts): { st
 
   const look = ({ sandboxId, record, processes: { pid, slot, driver } }: Running, nowMs: number) => {
     const path = driver.cgroupPath(slot);
-    const { userSeconds, systemSeconds } = cgroups.cpuTimes(path);
-    const cpuSeconds = userSeconds + systemSeconds;
+    const cpuSeconds = cgroups.cpuUs(path) / 1e6;
     const last = known.get(sandboxId);
     if (last?.executionId !== record.executionId) {
       cgroups.pins.adopt(path);
@@ -85,6 +84,7 @@ export function startRefreshing({ sandboxes, cgroups, log }: RefreshParts): { st
     last.load = laterLoad(last.load, last.busy, seconds);
     [last.atMs, last.cpuSeconds] = [nowMs, cpuSeconds];
     const livedSeconds = (Date.now() - record.startedAtMs) / 1000;
+    const { userSeconds, systemSeconds } = cgroups.cpuTimes(path);
     const idleSeconds = Math.max(livedSeconds * record.resources.cpuCount - cpuSeconds, 0);
     driver.refreshOwnFiles(slot, record.resources, {
       memory: cgroups.memory(path),

@@ -25,7 +25,7 @@ export class DiskRooms {
   set(disk: MountedDisk, { blocks, bfree, bsize }: DiskFill, bytes: number): void {
     const least = Math.min(Math.floor(blocks / defaultShare), defaultClustersMax);
     const wanted = bytes === 0 ? blocks - 1 : Math.max(least, bfree - Math.floor(bytes / bsize));
-    // This is asked each second for every disk that there is: most knobs are read once.
+    // This is asked at each look for every disk that there is: most knobs are read once.
     if (wanted === least && this.#untouched.has(disk.device)) return;
     this.#untouched.delete(disk.device);
     try {

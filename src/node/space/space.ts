@@ -8,8 +8,8 @@ import { DiskRooms } from './hold.ts';
 import { Reservations, type Room } from './reservations.ts';
 import { fillOf, mountedDisks, owedBytes, type DiskFill, type MountedDisk } from './mounted-disks.ts';
 
-/** Between two looks at the disk; sooner where it is nearly full. */
-const lookMs = { far: 1_000, near: 200 } as const;
+/** Between two looks at the disk; sooner where it is nearly full, later where nobody could fill it until the next. */
+const lookMs = { near: 200, far: 1_000, remote: 4_000 } as const;
 /** Below this share of the reserve, running disks take no new blocks; above the other, they do again. */
 const holdShare = 1 / 2;
 const releaseShare = 3 / 4;
@@ -17,8 +17,10 @@ const releaseShare = 3 / 4;
 const floorShare = 1 / 4;
 /** So many disks are looked at in a row, before others have their turn in this thread. */
 const disksInARow = 64;
-/** From this multiple of the reserve on, a look a second is enough. */
+/** Below this multiple of the reserve it is nearly full. */
 const nearFactor = 4;
+/** With so much more than that, bytes, it would take 8 GiB a second to fill it between two looks. */
+const remoteBytes = 32 * 2 ** 30;
 
 /**
  * The room on the host's disk. Disks of sandboxes are sparse: what all may write together is more than there is.
@@ -108,7 +110,7 @@ export function watchSpace(options: SpaceOptions): Space {
       await look().catch(logged);
       if (stopped) return;
       await new Promise<void>(resolve => {
-        const timer = setTimeout(resolve, untaken() < reserveBytes * nearFactor ? lookMs.near : lookMs.far);
+        const timer = setTimeout(resolve, pauseMs(untaken() - reserveBytes * nearFactor));
         wake = () => (clearTimeout(timer), resolve());
       });
     }
@@ -130,6 +132,12 @@ export function watchSpace(options: SpaceOptions): Space {
       await ended;
     },
   };
+}
+
+/** Until the next look, by how far the disk is from being nearly full, bytes. */
+function pauseMs(untilNearBytes: number): number {
+  if (untilNearBytes < 0) return lookMs.near;
+  return untilNearBytes < remoteBytes ? lookMs.far : lookMs.remote;
 }
 
 /** Does it for one after the other: one for which it fails keeps nobody from looking at the others. */
