@@ -4,7 +4,6 @@ import { silentLog } from '../../base/telemetry/log.ts';
 import { RequestHead } from '../../http1/request-head.ts';
 import { ResponseHead } from '../../http1/response-head.ts';
 import type { Route } from '../../protocol/directory.ts';
-import { ClientTable } from '../clients/client-table.ts';
 import { ClientConnection, type Serve } from '../connection/client-connection.ts';
 import type { ConnectionContext } from '../context.ts';
 import { limitsWithin } from '../limits.ts';
@@ -99,14 +98,9 @@ function scene({ served = 0, upgrade = false } = {}) {
     connections: new Share('address', 9, null),
     apiRequests: new Share('address', 9, null),
   };
-  const table = new ClientTable({ ...limits, clientConnectionsMax: 1, localConnectionsReserved: 0 }, false);
-  const seat = table.admit('192.0.2.9', 0);
-  const client = new ClientConnection(context, near, false, serve, origin, seat);
-  if (seat) seat.owner = client;
+  const client = new ClientConnection(context, near, false, serve, origin, null);
   return {
     ...{ client, upstream, near, far, place, context },
-    /** Whether somebody else gets the one place that there is, which ends this connection. */
-    givesWay: () => table.admit('192.0.2.10', 0) !== null && near.end === 'close',
     send: (text: string) => client.received(Buffer.from(text, 'latin1')),
     answer: (text: string) => upstream.user?.upstreamData(Buffer.from(text, 'latin1')),
     /** The server closes its sending side. */
@@ -305,41 +299,6 @@ test('what waits for a service that has ended its side reaches it behind the ord
 });
 
 describe('a connection of a client', () => {
-  test('it gives way to another one between two requests, once its client has the last response, and not before', () => {
-    const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
-    const answeredSlowly = (request: string) => (at: Scene) => {
-      at.send(request);
-      at.near.room = 5;
-      at.answer(ok);
-    };
-    const taken = (enter: (at: Scene) => void) => (at: Scene) => {
-      enter(at);
-      at.near.room = Number.POSITIVE_INFINITY;
-      at.client.drained();
-    };
-    const last = get.replace('Host', 'Connection: close\r\nHost');
-    const ways: [name: string, givesWay: boolean, enter: (at: Scene) => void][] = [
-      ['has said nothing', true, () => {}],
-      ['half a head', true, at => at.send('GET / HT')],
-      ['routing', false, at => void (at.send(get), at.client.beginRouting())],
-      ['a request', false, at => at.send(get)],
-      ['half a response', false, at => (at.send(get), at.answer(ok.slice(0, -1)))],
-      ['a response before the end of its request', false, at => (at.send(`${post}ab`), at.answer(ok))],
-      ['a response', true, at => (at.send(get), at.answer(ok))],
-      ['the next request', false, at => (at.send(get), at.answer(ok), at.send(get))],
-      ['a response that waits', false, answeredSlowly(get)],
-      ['a response that has waited', true, taken(answeredSlowly(get))],
-      ['the last response', true, at => (at.send(last), at.answer(ok))],
-      ['a last response that waits', false, answeredSlowly(last)],
-      ['a last response that has waited', true, taken(answeredSlowly(last))],
-    ];
-    for (const [name, givesWay, enter] of ways) {
-      const at = scene();
-      enter(at);
-      expect({ name, givesWay: at.givesWay() }).toEqual({ name, givesWay });
-    }
-  });
-
   test('what takes too long is answered or ended by what it was doing', () => {
     const expired = (enter: (at: Scene) => void) => {
       const at = scene();
