@@ -165,3 +165,10 @@ test('a collector that is not there costs spans and nothing else', async () => {
   expect(countOf(exporter, 'failed')).toBe(1);
   expect(namesIn(gone.messages)).toEqual([]);
 });
+
+test('whoever has nothing to say when it stops sends nothing', async () => {
+  const collector = collectorThat(() => new Response());
+  const exporter = exportTo(collector.url);
+  await exporter.stop();
+  expect(collector.messages).toEqual([]);
+});

@@ -81,6 +81,39 @@ test('a group is removed with what is below it, and one that is gone is no failu
   expect(existsSync(join(root, 'g'))).toBe(false);
 });
 
+const limited = { cpuCount: 1, memoryMiB: 512, diskMiB: 1024 };
+const contents = (paths: string[]) =>
+  Object.fromEntries(paths.map(path => [path, readFileSync(join(root, path), 'utf8')]));
+
+test('a sandbox of version 2 has as much of everything as it may use, and a processor of its own', () => {
+  const files = ['memory.max', 'memory.swap.max', 'cpu.max', 'pids.max', 'cpuset.cpus'].map(name => `g/s1/${name}`);
+  write({ 'cgroup.controllers': 'cpu memory\n', ...Object.fromEntries(files.map(path => [path, ''])) });
+  detectCgroups(root).setLimits('/g/s1', limited);
+  expect(contents(files)).toEqual({
+    'g/s1/memory.max': String(512 << 20),
+    'g/s1/memory.swap.max': '0',
+    'g/s1/cpu.max': '100000 100000',
+    'g/s1/pids.max': '1024',
+    'g/s1/cpuset.cpus': expect.stringMatching(/^\d+$/),
+  });
+});
+
+test('a sandbox of version 1 has the same, and no more with swap than without', () => {
+  const [memory, withSwap] = ['memory/g/s1/memory.limit_in_bytes', 'memory/g/s1/memory.memsw.limit_in_bytes'];
+  const others = ['cpu/g/s1/cpu.cfs_quota_us', 'pids/g/s1/pids.max', 'cpuset/g/s1/cpuset.cpus'];
+  for (const before of ['1', String(1 << 30)]) {
+    write(Object.fromEntries([memory, withSwap, ...others].map(path => [path, before])));
+    detectCgroups(root).setLimits('/g/s1', limited);
+    expect(contents([memory, withSwap, ...others])).toEqual({
+      [memory]: String(512 << 20),
+      [withSwap]: String(512 << 20),
+      'cpu/g/s1/cpu.cfs_quota_us': '100000',
+      'pids/g/s1/pids.max': '1024',
+      'cpuset/g/s1/cpuset.cpus': expect.stringMatching(/^\d+$/),
+    });
+  }
+});
+
 test('a group that can’t be read is not taken for an empty one', () => {
   write({ 'cgroup.controllers': 'cpu memory\n' });
   // Reading a folder fails as reading a file does where descriptors have run out: there is something.

@@ -1,5 +1,7 @@
 import { expect, test } from 'bun:test';
-import { listApiKeys } from '../../../src/api/credential/store/api-key.ts';
+import { inTransaction } from '../../../src/api/database/db.ts';
+import { createApiKey } from '../../../src/api/credential/rules/api-keys.ts';
+import { insertApiKey, listApiKeys } from '../../../src/api/credential/store/api-key.ts';
 import { readNode } from '../../../src/api/operator/rules/nodes.ts';
 import { setNodeStatus } from '../../../src/api/placement/node-status.ts';
 import { singleNode } from '../../../src/api/placement/nodes.ts';
@@ -43,6 +45,26 @@ onEachDatabase(database => {
       401,
     );
     expect((await platform.call('GET', '/sandboxes')).status).toBe(200);
+  });
+
+  test('a team has a thousand keys at most, and those of the list beside them', async () => {
+    await using platform = await Platform.start({ database });
+    const [first] = await listApiKeys(platform.store.db, platform.team.teamId);
+    if (!first) throw new Error('the team has no key');
+    await inTransaction(platform.store.db, async db => {
+      for (let i = 1; i < 999; i++) await insertApiKey(db, { ...first, keyId: crypto.randomUUID(), digest: `${i}` });
+    });
+    const make = () => createApiKey(platform.api.parts, platform.team, 'one more');
+    await make();
+    await expect(make()).rejects.toMatchObject({
+      code: 'rate_limited',
+      message: expect.stringContaining('1000 API keys'),
+    });
+    const { token } = await platform.user(platform.team);
+    const headers = { authorization: `Bearer ${token}` };
+    expect((await call(platform.socketPath, 'GET', '/teams', undefined, headers)).status).toBe(200);
+    const all = await listApiKeys(platform.store.db, platform.team.teamId);
+    expect(all).toHaveLength(1001);
   });
 
   test('a key of the list may what the member may, whatever he becomes, and keeps its name', async () => {

@@ -69,3 +69,46 @@ for (const [code, answer] of Object.entries(told)) {
     await expect(db.deleteFrom('events').execute()).rejects.toMatchObject({ code: answer });
   });
 }
+
+/** A server that goes away at a commit, and afterwards says what became of it; null: it does not know. */
+function serverThatLosesAnswers(status: string | null, timelineAfter = 1) {
+  const asked: unknown[] = [];
+  let timeline = 1;
+  const client = {
+    async query(text: string, values?: unknown[]) {
+      if (text.startsWith('start transaction')) return [{}, { rows: [{ id: '4711' }] }];
+      if (!text.includes('pg_xact_status')) {
+        timeline = timelineAfter;
+        throw new Error('the connection is gone');
+      }
+      asked.push(values);
+      return { rows: [{ status }] };
+    },
+    release() {},
+  };
+  const primary = { connect: async () => client, timelineOf: () => timeline, lost() {} } as unknown as Primary;
+  return {
+    commit: () =>
+      databaseOf(primary)
+        .transaction()
+        .execute(async () => 'done'),
+    asked,
+  };
+}
+
+test('a commit whose answer was lost is done where the server says so of its transaction', async () => {
+  const { commit, asked } = serverThatLosesAnswers('committed');
+  expect(await commit()).toBe('done');
+  expect(asked).toEqual([['4711']]);
+});
+
+test('a commit whose answer was lost changed nothing where the server has undone it', async () => {
+  const { commit } = serverThatLosesAnswers('aborted');
+  await expect(commit()).rejects.toMatchObject({ code: 'unavailable', detail: 'database_unavailable' });
+});
+
+test('nobody can say what a commit did where another server was promoted: the ID may be another’s there', async () => {
+  const { commit, asked } = serverThatLosesAnswers('committed', 2);
+  await expect(commit()).rejects.toMatchObject({ code: 'unavailable', detail: 'database_outcome_unknown' });
+  expect(asked).toEqual([]);
+});
