@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { finish, outputUntil, start, startedPid, type ProcessEvent } from './support/process.ts';
 import { envelope, unary, unaryError, type RpcStream } from './support/rpc.ts';
 import { sharedAgent } from './support/shared-agent.ts';
@@ -12,6 +13,21 @@ const input = (pid: number, text: string | Uint8Array) => ({ process: { pid }, i
 async function startShell(line: string): Promise<{ events: RpcStream<ProcessEvent>; pid: number }> {
   const events = await start(agent, { process: { cmd: '/bin/sh', args: ['-c', line] }, stdin: true });
   return { events, pid: await startedPid(events) };
+}
+
+/** The status of a call of `SendInput` of which the beginning alone is sent. */
+function rawStatus(header: string, body: string, signal?: AbortSignal): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const head = ['POST /process.Process/SendInput HTTP/1.1', 'Host: a', 'Content-Type: application/json', header];
+  const socket = connect({ port: agent.port, host: '127.0.0.1', signal }, () =>
+    socket.write(`${head.join('\r\n')}\r\n\r\n${body}`),
+  );
+  socket.once('data', data => {
+    resolve(Number(data.toString('latin1').slice(9, 12)));
+    socket.destroy();
+  });
+  socket.once('error', reject);
+  return promise;
 }
 
 /** A client-streaming call: envelopes in, one message out. */
@@ -92,6 +108,49 @@ test('a stream of input is taken message by message', async () => {
   expect(text).not.toContain('error');
   await unary(agent, 'process.Process/CloseStdin', { process: { pid } });
   expect((await finish(events)).stdout).toBe('ab\n');
+});
+
+test('a message of input has a bound, and what is longer is not waited for', async () => {
+  const longest = 128 << 20;
+  const announced = (length: number) => {
+    const head = Buffer.alloc(5);
+    head.writeUInt32BE(length, 1);
+    return head;
+  };
+  // Cut off: nobody refused to wait for it.
+  expect((await streamInput([announced(longest)])).text).toContain('invalid_argument');
+  expect((await streamInput([announced(longest + 1)])).text).toContain('resource_exhausted');
+  const statusAt = (length: number) => rawStatus(`Content-Length: ${length}`, '{"process":');
+  expect(await statusAt(longest + 1)).toBe(429);
+  const waiting = new AbortController();
+  const answered = rawStatus(`Content-Length: ${longest}`, '{"process":', waiting.signal);
+  expect(await Promise.race([answered, statusAt(longest + 1).then(() => 'still waits')])).toBe('still waits');
+  waiting.abort();
+  await answered.catch(() => {});
+});
+
+test('only what is a signal is sent as one', async () => {
+  const { events, pid } = await startShell('read line; echo "$line"');
+  for (const signal of ['SIGNAL_SIGHUP', 'SIGTERM', '1', 1, 0, '', 'constructor', '__proto__', 'toString'])
+    expect(await unaryError(agent, 'process.Process/SendSignal', { process: { pid }, signal })).toBe(
+      '501 unimplemented',
+    );
+  expect(await unaryError(agent, 'process.Process/SendSignal', { process: { pid } })).toBe('501 unimplemented');
+  expect(await unaryError(agent, 'process.Process/SendSignal', { process: { pid }, signal: {} })).toBe(
+    '400 invalid_argument',
+  );
+  await unary(agent, 'process.Process/SendInput', input(pid, 'unharmed\n'));
+  expect((await finish(events)).stdout).toBe('unharmed\n');
+  for (const [signal, status] of [
+    ['SIGNAL_SIGTERM', 'signal: terminated'],
+    ['SIGNAL_SIGKILL', 'signal: killed'],
+    [15, 'signal: terminated'],
+    [9, 'signal: killed'],
+  ] as const) {
+    const sleeping = await startShell('exec sleep 1000');
+    await unary(agent, 'process.Process/SendSignal', { process: { pid: sleeping.pid }, signal });
+    expect((await finish(sleeping.events)).end?.status).toBe(status);
+  }
 });
 
 test('a stream of input must begin with its process, and may not break off in a message', async () => {

@@ -14,7 +14,13 @@ const smallBytesMax = 64 << 10;
 /** Input in one message, as base64 in JSON. */
 const inputBytesMax = 128 << 20;
 
-const signals: Record<string, number> = { SIGNAL_SIGTERM: 15, SIGNAL_SIGKILL: 9, 15: 15, 9: 9 };
+/** By name, and by number as protobuf allows. */
+const signals = new Map([
+  ['SIGNAL_SIGTERM', 15],
+  ['SIGNAL_SIGKILL', 9],
+  ['15', 15],
+  ['9', 9],
+]);
 
 /** The service `process.Process`. */
 export function processMethods(agent: ProcessHost): [path: string, method: Method][] {
@@ -95,7 +101,7 @@ function sendSignal(agent: Pick<ProcessHost, 'processes'>, message: Message): ob
   const asked = enumField(message, 'signal');
   const selected = agent.processes.select(message);
   if (!('process' in selected)) throw new AtollError('not_found', 'the process has ended');
-  const number = signals[asked ?? ''];
+  const number = signals.get(String(asked));
   if (number === undefined)
     throw new AtollError(
       'unimplemented',
