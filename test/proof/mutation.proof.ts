@@ -1,10 +1,9 @@
 import { expect, test } from 'bun:test';
 import { availableParallelism } from 'node:os';
 import { randomOf } from '../api/random.ts';
-import { runToEnd } from '../support/process.ts';
 import { isTest, sourceFiles } from '../tidy/source-files.ts';
 import { passes } from './mutation/checks.ts';
-import { build, copyOfCheckout, putInto } from './mutation/copy.ts';
+import { build, compiles, copyOfCheckout, putInto } from './mutation/copy.ts';
 import { type Mutant, mutantsOf } from './mutation/mutants.ts';
 import { reachOf, type Reaching } from './mutation/reach.ts';
 import { faultOf, keepVerdict, type Verdict, verdictsSoFar } from './mutation/verdicts.ts';
@@ -23,7 +22,6 @@ const minutesMax = numberOf('PROOF_MINUTES', 24 * 60);
 const copiesMax = 2 * availableParallelism();
 /** For one fault, test files are asked that take so long together when nothing is wrong: then it counts as not seen. */
 const askedSecondsMax = 240;
-const compilerTimeoutMs = 5 * 60_000;
 /** Least share of faults that the tests must see. */
 const goal = 0.85;
 
@@ -97,17 +95,6 @@ function treeOf(root: string): { passes(check: Reaching): Promise<boolean> } {
       return passes(root, check, check.seconds);
     },
   };
-}
-
-/**
- * A fault that the compiler refuses is none that could be made: it does not count. What it knows of all other files is
- * kept from fault to fault.
- */
-async function compiles(root: string, path: string): Promise<boolean> {
-  const project = path.startsWith('src/dashboard/') ? 'src/dashboard' : '.';
-  const known = `dist/mutation-${project.replaceAll(/\W/g, '-')}.tsbuildinfo`;
-  const argv = ['node_modules/.bin/tsc', '-p', project, '--incremental', '--tsBuildInfoFile', known];
-  return (await runToEnd(argv, { cwd: root, timeoutMs: compilerTimeoutMs })).exitCode === 0;
 }
 
 const lineOf = ({ kind, path, line, change, seenBy, asked }: Verdict): string =>

@@ -34,7 +34,7 @@ test('every file of src is reached from a composition root', () => {
  * versions, the proofs, the pictures of the dashboard, the laboratory's own, and those that it starts on its machines.
  */
 const started =
-  /^test\/(api\/(emit-openapi|database\/write-released)|node\/support\/make-base|proof\/[a-z-]+\.proof|dashboard\/pictures\/take|hosts\/(main|inside\/(client|figures|groups|survivors)))\.ts$/;
+  /^test\/(api\/(emit-openapi|database\/write-released)|node\/support\/make-base|proof\/([a-z-]+\.proof|mutation\/of-module)|dashboard\/pictures\/take|hosts\/(main|inside\/(client|figures|groups|survivors)))\.ts$/;
 
 test('every file of test is a test or is reached from one, or from what people start', () => {
   const tests = files.filter(file => isTest(file.path) || started.test(file.path)).map(file => file.path);

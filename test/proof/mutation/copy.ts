@@ -29,3 +29,16 @@ export function putInto(root: string, { path, text }: Mutant): Disposable {
   writeFileSync(file, text);
   return { [Symbol.dispose]: () => writeFileSync(file, sound) };
 }
+
+const compilerTimeoutMs = 5 * 60_000;
+
+/**
+ * A fault that the compiler refuses is none that could be made: it does not count. What it knows of all other files is
+ * kept from fault to fault.
+ */
+export async function compiles(root: string, path: string): Promise<boolean> {
+  const project = path.startsWith('src/dashboard/') ? 'src/dashboard' : '.';
+  const known = `dist/mutation-${project.replaceAll(/\W/g, '-')}.tsbuildinfo`;
+  const argv = ['node_modules/.bin/tsc', '-p', project, '--incremental', '--tsBuildInfoFile', known];
+  return (await runToEnd(argv, { cwd: root, timeoutMs: compilerTimeoutMs })).exitCode === 0;
+}
