@@ -385,6 +385,61 @@ describe('the tabs of a sandbox', { skip: noBrowser ?? false }, () => {
     assert.deepEqual(signedIn.window.complaints, []);
   });
 
+  test('the tree of forks opens two generations and the way to this sandbox, and others when asked', async () => {
+    const forksOf: Record<string, string[]> = {
+      first: ['parent', 'aunt'],
+      parent: [sandbox.sandboxId, 'sister'],
+      aunt: ['cousin'],
+      sister: ['niece'],
+      [sandbox.sandboxId]: ['child'],
+      child: ['grandchild'],
+    };
+    const parentOf = Object.fromEntries(Object.entries(forksOf).flatMap(([of, forks]) => forks.map(id => [id, of])));
+    const asked: string[] = [];
+    await page.route(
+      url => url.pathname.startsWith('/events/sandboxes/') && /created|forked/.test(url.search),
+      route => {
+        const url = new URL(route.request().url());
+        const id = url.pathname.split('/').at(-1) ?? '';
+        const isOrigin = url.searchParams.get('types') === 'sandbox.lifecycle.created';
+        if (!isOrigin) asked.push(id);
+        const from = parentOf[id];
+        const data = isOrigin
+          ? from
+            ? [{ forked_from: from }]
+            : []
+          : (forksOf[id] ?? []).map(fork_id => ({ fork_id }));
+        const event = (event_data: object, at: number) => ({
+          id: `${id}-${at}`,
+          timestamp: new Date(0),
+          type: 'x',
+          event_data,
+        });
+        return route.fulfill({ json: data.map(event) });
+      },
+    );
+    await tab('');
+    const tree = page.getByRole('list', { name: 'Snapshots and forks' });
+    const item = (id: string) =>
+      tree
+        .getByRole('listitem')
+        .filter({ has: page.getByText(id, { exact: true }) })
+        .last();
+    const shown = ['parent', 'aunt', sandbox.sandboxId, 'sister', 'cousin', 'child'];
+    for (const id of ['first', ...shown]) await tree.getByText(id, { exact: true }).waitFor();
+    assert.equal(await tree.getByText('this one').count(), 1);
+    // Of the others nothing is asked.
+    assert.deepEqual([...new Set(asked)].toSorted(), ['first', 'parent', 'aunt', sandbox.sandboxId].toSorted());
+    const more = tree.getByRole('button', { name: 'What came of it' });
+    assert.equal(await more.count(), 3);
+    await item('sister').getByRole('button', { name: 'What came of it' }).click();
+    await tree.getByText('niece', { exact: true }).waitFor();
+    assert.equal(await tree.getByText('grandchild', { exact: true }).count(), 0);
+    assert.deepEqual([await more.count(), asked.includes('niece')], [3, false]);
+    await page.unrouteAll();
+    assert.deepEqual(signedIn.window.complaints, []);
+  });
+
   test('the steps of a build are listed with their time, and beside those of another build', async () => {
     const build = async (steps: string[]) => {
       const registered = await signedIn.platform.api('POST', '/v3/templates', {
