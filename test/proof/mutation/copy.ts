@@ -9,7 +9,11 @@ import type { Mutant } from './mutants.ts';
 /** A copy of this checkout with all that it has built, in a temporary folder: faults are put there and not here. */
 export async function copyOfCheckout(): Promise<AsyncDisposable & { root: string }> {
   const root = await mkdtemp(join(tmpdir(), 'atoll-mutation-'));
-  const names = (await runToEnd(['git', '-C', repository, 'ls-files', '-z'])).stdout.split('\0').filter(Boolean);
+  // With files that are new and not committed yet.
+  const kinds = ['--cached', '--others', '--exclude-standard'];
+  const names = (await runToEnd(['git', '-C', repository, 'ls-files', '-z', ...kinds])).stdout
+    .split('\0')
+    .filter(Boolean);
   for (const name of names) await cp(join(repository, name), join(root, name), { verbatimSymlinks: true });
   await cp(join(repository, 'dist'), join(root, 'dist'), { recursive: true, preserveTimestamps: true });
   await symlink(join(repository, 'node_modules'), join(root, 'node_modules'));
