@@ -1,0 +1,83 @@
+import { expect, test } from 'bun:test';
+import { runCommandLine } from '../run.ts';
+import { nodeCommands } from './nodes.ts';
+
+const sandbox = (sandboxID: string, reason?: string) => ({ sandboxID, ...(reason && { reason }) });
+const volume = (name: string, reason?: string) => ({ name, ...(reason && { reason }) });
+const empty = { sandboxes: [], volumes: [] };
+const some = { sandboxes: [sandbox('i1'), sandbox('i2')], volumes: [volume('notes')] };
+const stuck = { sandboxes: [sandbox('i1'), sandbox('i2', 'it has a GPU')], volumes: [volume('notes', 'it is busy')] };
+
+/** Empties a machine; the questions are answered in this order, the last one again and again. */
+async function drain(options: string, ...answers: object[]) {
+  const asked: string[] = [];
+  const commands = nodeCommands(async (method, path, body) => {
+    asked.push(`${method} ${path}${body ? ` ${JSON.stringify(body)}` : ''}`);
+    return answers.length > 1 ? answers.shift() : answers[0];
+  });
+  let [out, err] = ['', ''];
+  const code = await runCommandLine(`node drain n/1${options}`.split(' '), commands, {
+    out: text => void (out += text),
+    err: text => void (err += text),
+    isInteractive: false,
+  });
+  return { code, out, err, asked };
+}
+const path = '/admin/nodes/n%2F1/drain';
+const table = (done: string) =>
+  [
+    [`CAN'T BE ${done}`, 'BECAUSE'],
+    ['i2', 'it has a GPU'],
+    ['volume notes', 'it is busy'],
+  ]
+    .map(([what = '', why]) => `${what.padEnd(9 + done.length)}  ${why}\n`)
+    .join('');
+
+test('a machine is waited for until it is empty, and what is left is said when it changes', async () => {
+  const { volumes } = some;
+  expect(await drain('', some, { ...empty, volumes }, { ...empty, volumes }, empty)).toEqual({
+    code: 0,
+    out: '',
+    err: '2 sandboxes and 1 volumes are left.\n1 volumes are left.\nIt is empty, and takes no new ones.\n',
+    asked: [`POST ${path} {"mode":"wait"}`, ...[1, 2, 3].map(() => `GET ${path}`)],
+  });
+});
+
+test('whoever does not wait is told what is left', async () => {
+  const { err, asked } = await drain(' --no-wait', some);
+  expect(err).toBe('It takes no new ones; 2 sandboxes and 1 volumes are left.\n');
+  expect(asked).toHaveLength(1);
+  expect((await drain(' --no-wait', empty)).err).toBe('It is empty, and takes no new ones.\n');
+});
+
+test('a dry run changes nothing, and says what can go', async () => {
+  for (const [mode, done] of [
+    ['wait', 'ENDED'],
+    ['pause', 'PAUSED'],
+    ['move', 'MOVED'],
+  ] as const)
+    expect(await drain(` --dry-run --mode ${mode}`, stuck)).toEqual({
+      ...{ code: 0, out: table(done), asked: [`GET ${path}?mode=${mode}`] },
+      err: 'Nothing was changed: 1 of 2 sandboxes and 0 of 1 volumes can go.\n',
+    });
+  expect(await drain(' --dry-run', empty)).toMatchObject({
+    out: '',
+    err: 'Nothing was changed: 0 of 0 sandboxes can go.\n',
+  });
+  const json = await drain(' --dry-run --json', stuck);
+  expect([JSON.parse(json.out), json.err]).toEqual([stuck, table('ENDED')]);
+});
+
+test('a way that not all can go changes nothing unless it is forced', async () => {
+  for (const [mode, verb] of [
+    ['pause', 'pauses'],
+    ['move', 'moves'],
+  ] as const) {
+    const { code, err, asked } = await drain(` --mode ${mode}`, stuck);
+    expect({ code, asked }).toEqual({ code: 1, asked: [`GET ${path}?mode=${mode}`] });
+    expect(err).toContain(`Nothing was changed. --force ${verb} the others and waits until these have ended.`);
+    const changes = [`GET ${path}?mode=${mode}`, `POST ${path} {"mode":"${mode}"}`];
+    expect(await drain(` --mode ${mode} --force`, stuck, empty)).toMatchObject({ code: 0, asked: changes });
+    expect(await drain(` --mode ${mode}`, some, empty)).toMatchObject({ code: 0, out: '', asked: changes });
+  }
+});
