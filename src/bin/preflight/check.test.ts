@@ -35,11 +35,15 @@ const rows: [string, Partial<HostFacts>, RegExp][] = [
   ['a kernel that is little too old', { kernel: '6.0.12' }, /kernel is 6\.0\.12/],
   ['an older major', { kernel: '4.20.1' }, /kernel is 4\.20\.1/],
   ['no root', { userId: 1000 }, /needs root, .*: run it with sudo/],
-  ['a missing program', { hasProgram: name => name !== 'nft' }, /^nft can't be found .*`apt install nftables`/],
+  [
+    'a missing program',
+    { hasProgram: name => name !== 'nft' },
+    /^nft can't be found in PATH, and a start needs it: run `apt install nftables`/,
+  ],
   [
     'many missing programs, each package once',
     { hasProgram: name => !['setpriv', 'unshare', 'crun'].includes(name) },
-    /^crun, setpriv, unshare can't .*`apt install crun util-linux`/,
+    /^crun, setpriv, unshare can't .* needs them: run `apt install crun util-linux`/,
   ],
   [
     'a file',
@@ -77,4 +81,32 @@ for (const [what, facts, says] of rows) {
 
 test('an installation that is there starts with little room too', () => {
   expect(check({ freeBytesOf: () => 0 }, false)).not.toThrow();
+});
+
+test('a first start needs the reserve and a gibibyte, and not a byte more', () => {
+  const needed = 3072 * 2 ** 20;
+  expect(check({ freeBytesOf: () => needed })).not.toThrow();
+  expect(check({ freeBytesOf: () => needed - 1 })).toThrow('3071 MiB are free');
+});
+
+test('a directory that is still to be made is none of the kernel’s', () => {
+  const root = { isDirectory: true, ownerId: 0 };
+  const at = (directory: string, there: string[]) => () =>
+    requireUsableHost(
+      readSettings({ ATOLL_DATA_DIR: directory }),
+      { ...good, placeOf: path => (there.includes(path) ? root : undefined) },
+      true,
+    );
+  for (const directory of ['/proc/atoll', '/sys/a/b', '/dev/atoll'])
+    expect(at(directory, ['/', '/proc'])).toThrow(`ATOLL_DATA_DIR is ${directory}, where nothing can be kept`);
+  for (const directory of ['/srv/atoll', '/process/atoll', '/srv/proc/atoll'])
+    expect(at(directory, ['/', '/proc'])).not.toThrow();
+  // One that is there, as a disk that is mounted below /dev.
+  expect(at('/dev/disk', ['/', '/proc', '/dev/disk'])).not.toThrow();
+});
+
+test('of what is wrong, that is said first which makes the rest useless', () => {
+  const nothing = { hasProgram: () => false, fileSystemOf: () => 0x6969n };
+  expect(check({ ...nothing, system: 'darwin' })).toThrow('runs on Linux');
+  expect(check(nothing)).toThrow("can't be found in PATH");
 });

@@ -54,3 +54,26 @@ test('`atoll config` shows each value and its source, and no password', async ()
   expect(out).toMatch(/ATOLL_HOST +127.0.0.1 +default/);
   expect(out).not.toContain('t0psecret');
 });
+
+test('quotes around the whole of a value are none of it, and others are', () => {
+  for (const [written, name] of Object.entries({
+    '"my name"': 'my name',
+    "'my name'": 'my name',
+    "it's": "it's",
+    '"half': '"half',
+    "half'": "half'",
+    '"': '"',
+    'a=b': 'a=b',
+  })) {
+    write(`OTEL_SERVICE_NAME = ${written} \r\n#OTEL_SERVICE_NAME=other\n  # and a comment\n`);
+    expect(effectiveSettings({ ATOLL_DATA_DIR: dataDir }).serviceName).toBe(name);
+  }
+});
+
+test('a file may have 64 KiB', () => {
+  const line = 'ATOLL_PORT=4000\n';
+  write(line + '#'.repeat(64 * 1024 - line.length));
+  expect(effectiveSettings({ ATOLL_DATA_DIR: dataDir }).port).toBe(4000);
+  write(line + '#'.repeat(64 * 1024 - line.length + 1));
+  expect(() => effectiveSettings({ ATOLL_DATA_DIR: dataDir })).toThrow('longer than 64 KiB');
+});

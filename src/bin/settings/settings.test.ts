@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import { repository } from '../repository.ts';
-import { readSettings, settingsTable } from './settings.ts';
+import { isLoopback, isWildcard, readSettings, settingsTable } from './settings.ts';
 
 test('an empty environment gives the documented defaults', () => {
   expect(readSettings({ PATH: '/bin' })).toMatchObject({
@@ -104,4 +104,44 @@ test('drivers are chosen for the installation and for templates: to gVisor by an
   for (const wrong of ['base', 'base=', '=gvisor', 'base=docker', 'base=gvisor,', 'base=crun', 'acme/tools=crun'])
     expect(() => readSettings({ ATOLL_TEMPLATE_DRIVERS: wrong })).toThrow('ATOLL_TEMPLATE_DRIVERS');
   expect(() => readSettings({ ATOLL_DRIVER: 'kvm' })).toThrow('ATOLL_DRIVER');
+});
+
+test.each([
+  ['ATOLL_CPU_OVERCOMMIT', 1, 64],
+  ['ATOLL_ISOLATION_SECONDS', 1, 3600],
+  ['ATOLL_METRICS_HOURS', 1, 720],
+  ['ATOLL_TEAM_METRICS_DAYS', 1, 400],
+  ['ATOLL_POOL_SIZE', 0, 64],
+  ['ATOLL_VOLUME_TOKEN_HOURS', 1, 8760],
+  ['ATOLL_FROZEN_SECONDS', 0, 3600],
+] as const)('%s is a number from %d to %d', (variable, min, max) => {
+  for (const value of [min, max]) expect(() => readSettings({ [variable]: String(value) })).not.toThrow();
+  for (const value of [min - 1, max + 1])
+    expect(() => readSettings({ [variable]: String(value) })).toThrow(`${variable} is '${value}' and must be`);
+});
+
+test('an address is of this machine alone, or means all of its addresses, or neither', () => {
+  expect(['127.0.0.1', '127.0.0.2', '::1', '0.0.0.0', '::', '10.0.0.1'].map(isLoopback)).toEqual([
+    true,
+    true,
+    true,
+    false,
+    false,
+    false,
+  ]);
+  expect(['0.0.0.0', '::', '127.0.0.1', '10.0.0.1'].map(isWildcard)).toEqual([true, true, false, false]);
+});
+
+test('a bucket needs a key and one place for its secret, and without a bucket they do nothing', () => {
+  const key = { ATOLL_STORE: 's3://bucket', ATOLL_STORE_KEY_ID: 'id' };
+  const [secret, file] = [{ ATOLL_STORE_SECRET: 'x' }, { ATOLL_STORE_SECRET_FILE: '/etc/secret' }];
+  for (const where of [secret, file]) expect(readSettings({ ...key, ...where })).toMatchObject({ storeKeyId: 'id' });
+  expect(() => readSettings({ ...key, ...secret, ...file })).toThrow('two places for one secret');
+  for (const part of [key, { ATOLL_STORE: 's3://bucket', ...secret }, { ATOLL_STORE: 's3://bucket' }])
+    expect(() => readSettings(part)).toThrow('needs ATOLL_STORE_KEY_ID, and ATOLL_STORE_SECRET or');
+  for (const store of [undefined, '/srv/store'])
+    expect(() => readSettings({ ...secret, ATOLL_STORE: store })).toThrow(
+      /^ATOLL_STORE_SECRET does nothing without ATOLL_STORE=s3:/,
+    );
+  expect(readSettings({ ATOLL_STORE: '/srv/store' }).store).toEqual({ kind: 'directory', path: '/srv/store' });
 });
