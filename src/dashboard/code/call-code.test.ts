@@ -41,3 +41,51 @@ test('what the document does not have is shown by curl alone', () => {
 test('values are those of Python', () => {
   expect(pythonOf({ a: [true, null, 'x"', 1.5], b: undefined })).toBe(String.raw`{"a": [True, None, "x\"", 1.5]}`);
 });
+
+/** Operations that a person may call, for a team or for themselves. */
+const own: ApiDocument = {
+  paths: {
+    '/things/{thingID}': { get: { operationId: 'getThing', security: [{ accessToken: [], teamId: [] }] } },
+    '/things/{thing-id}/{part}': { get: { operationId: 'getAny' } },
+    '/things/new': { get: { operationId: 'getNew', security: [{ accessToken: [] }] } },
+    '/things/{thingID}/all': { get: { operationId: 'getAll', security: [{ adminToken: [], teamId: [] }] } },
+  },
+};
+
+test('of paths that fit it is the one with the fewest members, and their values are those of the path', () => {
+  const found = (path: string) => operationOf(own, { method: 'GET', path });
+  expect(found('/things/new')).toMatchObject({ operation: { operationId: 'getNew' }, values: {} });
+  expect(found('/things/a%2Fb')).toMatchObject({ operation: { operationId: 'getThing' }, values: { thingID: 'a/b' } });
+  expect(found('/things/a/all')).toMatchObject({ operation: { operationId: 'getAll' }, values: { thingID: 'a' } });
+  for (const path of ['/things', '/things/a/b/c', '/others/a']) expect(found(path)).toBeNull();
+  expect(operationOf(own, { method: 'POST', path: '/things/new' })).toBeNull();
+});
+
+test('the team is said where an operation is for one, and nowhere else', () => {
+  const of = (path: string, teamID?: string) => codeOfCall(own, { method: 'GET', path, teamID }, origin);
+  const named = (code: Record<string, string>) => Object.values(code).map(text => text.includes('t1'));
+  expect(named(of('/things/a', 't1'))).toEqual([true, true, true]);
+  expect(named(of('/things/a/all', 't1'))).toEqual([true, true, true]);
+  expect(named(of('/things/new', 't1'))).toEqual([false, false, false]);
+  expect(of('/things/a', 't1')).toEqual({
+    JavaScript: expect.stringContaining(
+      `atoll({ url: "${origin}", accessToken: process.env.ATOLL_ACCESS_TOKEN, teamId: "t1" });\n` +
+        'await platform.getThing({ thingID: "a" });',
+    ),
+    Python: expect.stringContaining(
+      `Atoll("${origin}", access_token=os.environ["ATOLL_ACCESS_TOKEN"], team_id="t1")\nplatform.get_thing("a")`,
+    ),
+    curl:
+      `curl -X GET '${origin}/things/a' \\\n  -H "Authorization: Bearer $ATOLL_ACCESS_TOKEN" \\\n` +
+      "  -H 'X-Team-ID: t1'",
+  });
+  expect(of('/things/a')).toMatchObject({ curl: expect.not.stringContaining('X-Team-ID') });
+  expect(of('/things/a')['JavaScript']).toContain('ATOLL_ACCESS_TOKEN });');
+});
+
+test('what nobody has to be known for is called without a credential', () => {
+  const { JavaScript, Python, curl } = codeOfCall(own, { method: 'GET', path: '/things/a/b' }, origin);
+  expect(JavaScript).toContain(`atoll({ url: "${origin}" });\nawait platform.getAny({ "thing-id": "a", part: "b" });`);
+  expect(Python).toBe(`from atoll_client import Atoll\n\nplatform = Atoll("${origin}")\nplatform.get_any("a", "b")`);
+  expect(curl).toBe(`curl -X GET '${origin}/things/a/b'`);
+});

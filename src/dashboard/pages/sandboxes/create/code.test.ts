@@ -13,6 +13,18 @@ test('code says what is asked for and no more', () => {
   expect(all['curl']).toContain(String.raw`it'\''s`);
 });
 
+test('what is not asked for is in no program', () => {
+  const { JavaScript, Python, curl } = codeOf(plain, 'http://h');
+  expect(JavaScript).toContain('Sandbox.create("base", {\n  timeoutMs: 300000,\n});');
+  expect(Python).toContain('Sandbox.create(\n  "base",\n  timeout=300,\n)');
+  expect(curl).toContain(`-d '{"templateID":"base","timeout":300,"secure":true}'`);
+  expect(bodyOf({ ...plain, allow: ['a.b'] })).toHaveProperty('network', { allowOut: ['a.b'] });
+  expect(bodyOf({ ...plain, deny: ['a.b'] })).toHaveProperty('network', { denyOut: ['a.b'] });
+  expect(bodyOf({ ...plain, rules: { h: { A: '1' } } })).toHaveProperty('network', {
+    rules: { h: [{ transform: { headers: { A: '1' } } }] },
+  });
+});
+
 test('network and volumes are in the body and in the words of each language', () => {
   const wish = { ...plain, allow: ['*.npmjs.org'], deny: ['0.0.0.0/0'], volumes: { '/data': 'shared' } };
   expect(bodyOf(wish)).toMatchObject({
@@ -33,5 +45,5 @@ test('lines are trimmed, and empty ones are none', () => {
 test('pairs are lines of name=value', () => {
   expect(parsePairs('a=1\n\nb = x=y')).toEqual({ a: '1', b: ' x=y' });
   expect(parsePairs('')).toEqual({});
-  expect(parsePairs('nothing')).toBeNull();
+  for (const wrong of ['nothing', 'a=1\n=2']) expect(parsePairs(wrong)).toBeNull();
 });

@@ -41,3 +41,48 @@ test('what the form has no place for is not lost but said', () => {
   expect(wrong('curl', 'curl -X POST')).toThrow('There is no body');
   expect(wrong('JavaScript', "Sandbox.create('a', { metadata: { n: 1 } })")).toThrow('metadata.n is no text');
 });
+
+test('what is not of its kind is said by its name', () => {
+  const wrong = (text: string) => () => readCode('JavaScript', `Sandbox.create('a', ${text})`);
+  expect(wrong("{ metadata: 'x' }")).toThrow('metadata is no object');
+  expect(wrong('{ metadata: ["x"] }')).toThrow('metadata is no object');
+  expect(wrong("{ timeoutMs: 'x' }")).toThrow('timeoutMs is no number');
+  expect(wrong('{ allowInternetAccess: 1 }')).toThrow('allowInternetAccess is no true or false');
+  expect(wrong("{ network: { allowOut: ['a', 1] } }")).toThrow('allowOut is no list of texts');
+  expect(wrong("{ network: { allowOut: 'a' } }")).toThrow('allowOut is no list of texts');
+  expect(wrong('{ lifecycle: { onTimeout: 1 } }')).toThrow('onTimeout is no text');
+  expect(wrong('[]')).toThrow('takes a template and options');
+  expect(() => readCode('JavaScript', 'Sandbox.create(1)')).toThrow('takes a template and options');
+  expect(() => readCode('JavaScript', 'Sandbox.create(a=1)')).toThrow('takes a template and options');
+  expect(() => readCode('Python', 'Sandbox.create("a", "b")')).toThrow('everything else has a name');
+  expect(() => readCode('curl', "-d '[]'")).toThrow('The body is no object');
+  expect(() => readCode('curl', '-d \'{"volumeMounts":{}}\'')).toThrow('volumeMounts is no list');
+});
+
+test('a host has one rule, and that sets headers and does nothing else', () => {
+  const of = (rule: string) => () => readCode('JavaScript', `Sandbox.create({ network: { rules: { h: ${rule} } } })`);
+  expect(of("[{ transform: { headers: { A: '1' } } }]")().rules).toEqual({ h: { A: '1' } });
+  for (const rule of ['[]', '[{}, {}]', '{}', '[null]', "['x']", '[[]]'])
+    expect(of(rule)).toThrow('rules.h is no list of one rule');
+  expect(of('[{ other: 1 }]')).toThrow('nothing for other');
+  expect(of('[{ transform: { path: 1 } }]')).toThrow('nothing for path');
+  expect(of('[{ transform: { headers: { A: 1 } } }]')).toThrow('headers.A is no text');
+});
+
+test('a member that the form has no place for is said at every depth, in every language', () => {
+  expect(() => readCode('JavaScript', 'Sandbox.create({ lifecycle: { other: 1 } })')).toThrow('nothing for other');
+  expect(() => readCode('Python', 'Sandbox.create(lifecycle={"other": 1})')).toThrow('nothing for other');
+  expect(() => readCode('Python', 'Sandbox.create(other=1)')).toThrow('nothing for other');
+  expect(() => readCode('Python', 'Sandbox.create(network={"other": 1})')).toThrow('nothing for other');
+  expect(() => readCode('curl', '-d \'{"other":1}\'')).toThrow('nothing for other');
+  // What says nothing is not lost.
+  expect(readCode('Python', 'Sandbox.create(other=None)').template).toBe('base');
+});
+
+test('the body of curl stands between the quotes behind -d', () => {
+  expect(readCode('curl', '-d \'{"templateID":"a"}\'').template).toBe('a');
+  expect(readCode('curl', "curl -d '{\"templateID\":\"it'\\''s\"}' x").template).toBe("it's");
+  for (const text of ["-d '", "curl -X 'POST'", "'x' -d {}"])
+    expect(() => readCode('curl', text)).toThrow('There is no body');
+  expect(() => readCode('Ruby', 'x')).toThrow('Ruby is not read');
+});

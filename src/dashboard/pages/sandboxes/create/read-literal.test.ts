@@ -28,4 +28,17 @@ test('what is no value says what is wrong', () => {
   expect(wrong('f({a})')).toThrow('has no value');
   expect(wrong(`f(${'['.repeat(50)}`)).toThrow('too deep');
   expect(wrong(`f("${'x'.repeat(20_001)}")`)).toThrow('too long');
+  expect(wrong('f(1-1)')).toThrow('“1-1” is no number');
+  expect(wrong(String.raw`f("\u00zz")`)).toThrow('An escape is not understood');
+  expect(wrong('f(')).toThrow('It ends too early');
+  expect(wrong('f([1, *])')).toThrow('“*” is not understood');
+  expect(wrong('f({ 1: 2 })')).toThrow('A name is no text');
+});
+
+test('as much is read as a form may need', () => {
+  const text = 'x'.repeat(20_000 - 'f("")'.length);
+  expect(readCall(`f("${text}")`, 'f').plain).toEqual([text]);
+  expect(() => readCall(`f(${'['.repeat(20)}${']'.repeat(20)})`, 'f')).not.toThrow();
+  expect(() => readCall(`f(${'['.repeat(21)}${']'.repeat(21)})`, 'f')).toThrow('too deep');
+  expect(readCall('f({\n  a : 1 ,\n  b\n: 2 })', 'f').plain).toEqual([{ a: 1, b: 2 }]);
 });
