@@ -102,8 +102,8 @@ test('who reads at last is not ended, and what others read ends nobody whose cre
   await pass(600);
   await late.take();
   expect([waits?.isOver, slow.outbox.isOpen]).toEqual([false, true]);
-  // At the very moment at which nothing of its credit is left.
-  nowMs += 400;
+  // At the very moment at which nothing is left of its credit, of which 60 ms have come back.
+  nowMs += 460;
   await slow.take();
   expect([waits?.isOver, slow.outbox.isOpen]).toEqual([true, true]);
 });
