@@ -70,7 +70,7 @@ test('layers that nothing needs go, and what templates, builds, sandboxes and st
   expect(freed).toEqual({ layersDeleted: 1, filesDeleted: 0, bytesFreed: 7 });
 });
 
-test('a layer that is not an hour old, or younger than the oldest build under way, may be about to be recorded', async () => {
+test('a layer not an hour old, or younger than the oldest build under way, may be about to be recorded', async () => {
   const { collect, left } = node({
     layers: { young: { made: hour - 1 }, old: { made: hour }, older: { made: 2 * hour } },
   });
@@ -133,7 +133,7 @@ test('what was used in the last ten minutes, or since the oldest build under way
   expect(left()).toBe('A F a');
 });
 
-test('a step that nobody used for thirty days is forgotten, and one whose layer is gone, whatever room there is', async () => {
+test('a step that nobody used for thirty days, or whose layer is gone, is forgotten though there is room', async () => {
   const { collect, left } = node({
     layers: { a: {}, b: {} },
     steps: [
@@ -148,7 +148,7 @@ test('a step that nobody used for thirty days is forgotten, and one whose layer 
   expect(left()).toBe('A a');
 });
 
-test('layers that can be had again make room for others, the least recently used first, and no more of them', async () => {
+test('layers that can be had again make room for others, the least recently used first, and no more', async () => {
   const { collect, left } = node({
     layers: { a: { used: 40 * minute }, b: { used: 30 * minute }, c: { used: 20 * minute }, other: {} },
   });
@@ -160,7 +160,7 @@ test('layers that can be had again make room for others, the least recently used
   expect(left()).toBe('c other');
 });
 
-test('a layer that can be had again stays while a sandbox, a build or a cached step has it, or it was just used', async () => {
+test('a layer that can be had again stays while a sandbox, build or step has it, or it was just used', async () => {
   const { collect, left } = node({
     layers: { sandbox: {}, building: {}, step: {}, used: { used: 10 * minute - 1 } },
     steps: [{ key: 'S', layer: 'step' }],
