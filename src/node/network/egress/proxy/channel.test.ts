@@ -68,9 +68,25 @@ test('a full socket keeps what it did not take, in its order, and then says so',
   ]);
   drain(2);
   expect([socket.taken, heard]).toEqual(['abcde', []]);
+  drain(0);
+  socket.room = Infinity;
+  // There is room again, but what waits comes first.
+  expect(channel.write(bytes('!'))).toBe(false);
+  expect([socket.taken, heard]).toEqual(['abcde', []]);
   drain(Infinity);
-  expect([socket.taken, heard]).toEqual(['abcdefgh', ['(drained)']]);
+  expect([socket.taken, heard]).toEqual(['abcdefgh!', ['(drained)']]);
   expect([channel.write(bytes('i')), channel.write(bytes(''))]).toEqual([true, true]);
+});
+
+test('who waits for room is not left waiting by a socket that is gone', () => {
+  const { socket, channel, heard, user, drain } = opened();
+  channel.use(user);
+  socket.room = 0;
+  expect(channel.write(bytes('lost'))).toBe(false);
+  drain(-1);
+  expect(heard).toEqual(['(drained)']);
+  drain(Infinity);
+  expect(socket.taken).toBe('');
 });
 
 test('a connection ends once, when all that was written is sent', () => {
@@ -111,6 +127,16 @@ test('a connection that is gone takes nothing more and is left alone', () => {
   expect([heard, socket.taken, socket.said, gone]).toEqual([['(closed)'], '', [], 1]);
 });
 
+test('a connection that went while it was held or paused is not resumed', () => {
+  const [held, paused] = [opened(), opened()];
+  held.channel.hold();
+  paused.channel.pause();
+  for (const { channel } of [held, paused]) channel.onClose();
+  held.channel.letGo();
+  paused.channel.resume();
+  expect([held.socket.said, paused.socket.said]).toEqual([['pause'], ['pause']]);
+});
+
 test('who is paused or held hears nothing until neither holds any more', () => {
   const { socket, channel } = opened();
   const after = (...acts: ('pause' | 'resume' | 'hold' | 'letGo')[]) => {
@@ -127,8 +153,8 @@ test('who is paused or held hears nothing until neither holds any more', () => {
 
 test('who was handed over hears nothing more of its socket, and its time is charged until then', () => {
   const { socket, heard, user } = opened();
-  const charged: SocketChannel[] = [];
-  const share = { charge: (_: number, channel: SocketChannel) => charged.push(channel) };
+  const charged: number[] = [];
+  const share = { charge: (ms: number) => charged.push(ms) };
   const channel = new SocketChannel(socket as never, share as never);
   channel.use(user);
   const bun = { data: channel, terminate: socket.terminate } as unknown as Bun.Socket<SocketChannel>;
@@ -140,6 +166,8 @@ test('who was handed over hears nothing more of its socket, and its time is char
   void channelHandlers.data?.(bun, bytes('b') as never);
   void channelHandlers.close?.(bun);
   expect([heard.length, charged.length]).toEqual([3, 3]);
+  // What it took, and not when it was.
+  expect(Math.max(...charged)).toBeLessThan(performance.now());
   void channelHandlers.error?.(bun, new Error('ours'));
   expect(socket.said).toEqual(['terminate']);
 });
@@ -151,11 +179,30 @@ test('two connections that are spliced pass on bytes, fullness and ends, and a b
   a.channel.onData(bytes('abc'));
   expect([b.socket.taken, a.socket.said]).toEqual(['a', ['pause']]);
   b.drain(Infinity);
-  expect([b.socket.taken, a.socket.said]).toEqual(['abc', ['pause', 'resume']]);
+  a.channel.onData(bytes('d'));
+  expect([b.socket.taken, a.socket.said]).toEqual(['abcd', ['pause', 'resume']]);
   a.channel.onEnd();
   expect(b.socket.said).toEqual(['shutdown']);
   b.channel.onData(bytes('answer'));
   expect(a.socket.taken).toBe('answer');
   b.channel.onClose();
   expect(a.socket.said).toEqual(['pause', 'resume', 'terminate']);
+});
+
+test('two connections that are spliced end in peace when both sides have said all', () => {
+  const [a, b] = [opened(), opened()];
+  splice(a.channel as Channel, b.channel as Channel);
+  a.channel.onEnd();
+  b.channel.onEnd();
+  b.channel.onClose();
+  a.channel.onClose();
+  expect([a.socket.said, b.socket.said]).toEqual([['end'], ['shutdown', 'end']]);
+});
+
+test('who closes without a word leaves the channel closed, unless it was handed over', () => {
+  const { channel, heard, user } = opened();
+  channel.use(user);
+  const bun = { data: channel } as unknown as Bun.Socket<SocketChannel>;
+  void channelHandlers.close?.(bun);
+  expect([heard, channel.isClosed]).toEqual([['(closed)'], true]);
 });
