@@ -1,6 +1,14 @@
 import { expect, test } from 'bun:test';
 import { Share } from '../../base/concurrency/share.ts';
-import { closeFrame, maskedFrame, opcode } from '../../base/websocket-frames.ts';
+import {
+  closeCode,
+  closeFrame,
+  frameHeadBytesMax,
+  maskedFrame,
+  opcode,
+  shortFrame,
+  writeFrameHead,
+} from '../../base/websocket-frames.ts';
 import type { Client } from '../connection/client.ts';
 import { limitsWithin } from '../limits.ts';
 import { type ByteSocket, SendBuffer } from '../send-buffer.ts';
@@ -26,27 +34,33 @@ function memorySocket(room = Number.POSITIVE_INFINITY) {
 }
 
 /** A tunnel whose client sends what it is given, and whose server has room for so many bytes. */
-function scene(room?: number) {
+function scene(room?: number, halfCloses = true, before = (_: Upstream) => {}) {
   const [near, far] = [memorySocket(), memorySocket(room)];
   const upstream = new Upstream({ add() {}, give() {}, forget() {} });
   upstream.opened(far.socket);
   const [limits, clock] = [limitsWithin(1000), { nowMs: 0 }];
   const client = {
-    ...{ context: { limits, clock }, sendBuffer: new SendBuffer(near.socket), input: null as Buffer | null },
+    ...{
+      context: { limits, clock, scratch: Buffer.alloc(1000) },
+      sendBuffer: new SendBuffer(near.socket),
+      input: null as Buffer | null,
+    },
     ...{ inputAt: 0, isPaused: false, deadlineMs: 0 },
     use() {},
     giveBack: (taken: Share) => taken.give(),
     pause: () => void (client.isPaused = true),
     resume: () => void (client.isPaused = false),
-    close() {},
-    terminate() {},
+    ended: '' as '' | 'close' | 'terminate',
+    close: () => void (client.ended ||= 'close'),
+    terminate: () => void (client.ended ||= 'terminate'),
   };
   const place = new Share('sandbox', 9, null);
   place.take();
-  const tunnel = new Tunnel(client as unknown as Client, upstream, place, true);
+  const tunnel = new Tunnel(client as unknown as Client, upstream, place, halfCloses);
+  before(upstream);
   tunnel.begin();
   return {
-    ...{ near, far, client, upstream },
+    ...{ near, far, client, upstream, tunnel, place, clock },
     send(...frames: Buffer[]) {
       client.input = Buffer.concat(frames);
       tunnel.clientInput();
@@ -84,4 +98,142 @@ test('messages are put together however they are cut', () => {
   const whole = Buffer.concat([binary('a'.repeat(200)), binary('b'), binary('c'.repeat(70_000)), binary('d')]);
   for (let from = 0; from < whole.length; from += 997) at.send(Buffer.from(whole.subarray(from, from + 997)));
   expect(at.far.done.sent).toBe(`${'a'.repeat(200)}b${'c'.repeat(70_000)}d`);
+});
+
+/** The bytes of frames, as text. */
+const sent = (...frames: Uint8Array[]) => Buffer.concat(frames).toString('latin1');
+/** What the server says, as a message to the client. */
+const message = (text: string) => Buffer.concat([head(text.length), Buffer.from(text, 'latin1')]);
+function head(length: number): Buffer {
+  const bytes = Buffer.alloc(frameHeadBytesMax);
+  return bytes.subarray(0, writeFrameHead(bytes, opcode.binary, length));
+}
+const noMoreFollows = shortFrame(opcode.text);
+
+test('what the server says is a message, however long it is and if it came before anybody listened', () => {
+  const early = ['first', 'x'.repeat(999 - frameHeadBytesMax)];
+  const at = scene(undefined, true, upstream => (upstream.early = early.map(text => Buffer.from(text))));
+  const later = ['y'.repeat(1000 - frameHeadBytesMax), 'z'.repeat(1001 - frameHeadBytesMax), 'z'.repeat(70_000)];
+  for (const text of later) at.tunnel.upstreamData(Buffer.from(text));
+  expect(at.near.done.sent).toBe(sent(...[...early, ...later].map(message)));
+  expect([at.upstream.early, at.upstream.user as unknown]).toEqual([null, at.tunnel]);
+});
+
+test('whatever passes in either direction keeps the connection alive', () => {
+  const at = scene();
+  at.clock.nowMs = 5;
+  at.send(binary('a'));
+  const first = at.client.deadlineMs;
+  expect(first).toBeGreaterThan(5);
+  at.clock.nowMs = 7;
+  at.tunnel.upstreamData(Buffer.from('b'));
+  expect(at.client.deadlineMs).toBe(first + 2);
+});
+
+test('either side waits while the other one takes no more', () => {
+  const at = scene(0);
+  const acts: string[] = [];
+  at.far.socket.pause = () => void acts.push('pause');
+  at.far.socket.resume = () => void acts.push('resume');
+  at.send(binary('a'));
+  expect(at.client.isPaused).toBe(true);
+  at.tunnel.upstreamDrained();
+  expect(at.client.isPaused).toBe(false);
+  at.near.make(0);
+  at.tunnel.upstreamData(Buffer.from('b'));
+  expect(acts).toEqual(['pause']);
+  at.tunnel.clientDrained();
+  expect(acts).toEqual(['pause', 'resume']);
+});
+
+test('a ping is answered, unless its sender does not read', () => {
+  const at = scene();
+  at.send(maskedFrame(opcode.ping, Buffer.from('now')));
+  expect(at.near.done.sent).toBe(sent(shortFrame(opcode.pong, Buffer.from('now'))));
+  at.send(maskedFrame(opcode.pong));
+  at.near.make(0);
+  at.tunnel.upstreamData(Buffer.from('b'));
+  at.send(maskedFrame(opcode.ping));
+  at.near.make(Number.POSITIVE_INFINITY);
+  at.client.sendBuffer.flush();
+  expect(at.near.done.sent).toBe(sent(shortFrame(opcode.pong, Buffer.from('now')), message('b')));
+});
+
+test('the server’s last byte is said once, and the connection closes when the client has sent its own', () => {
+  const at = scene();
+  at.tunnel.upstreamEnded();
+  expect([at.near.done.sent, at.client.ended, at.place.taken]).toEqual([sent(noMoreFollows), '', 1]);
+  at.send(binary('rest'), maskedFrame(opcode.text));
+  expect(at.far.done).toMatchObject({ sent: 'rest', end: 'shutdown' });
+  expect(at.near.done.sent).toBe(sent(noMoreFollows, closeFrame(closeCode.normal)));
+  expect([at.client.ended, at.place.taken, at.upstream.user]).toEqual(['close', 0, null]);
+});
+
+test('a client that has sent its last byte hears the close when the server has too', () => {
+  const at = scene();
+  at.send(maskedFrame(opcode.text));
+  at.tunnel.upstreamEnded();
+  at.tunnel.upstreamEnded();
+  expect([at.near.done.sent, at.client.ended]).toEqual([sent(closeFrame(closeCode.normal)), 'close']);
+});
+
+test('for a client that did not ask for half-closed connections, the server’s end is the end', () => {
+  const at = scene(undefined, false);
+  at.tunnel.upstreamEnded();
+  expect([at.near.done.sent, at.client.ended]).toEqual([sent(closeFrame(closeCode.normal)), 'close']);
+});
+
+test('a server that ended before anybody listened has ended', () => {
+  const at = scene(undefined, false, upstream => (upstream.ended = true));
+  expect(at.client.ended).toBe('close');
+});
+
+test.each([
+  ['text', true, [maskedFrame(opcode.text, Buffer.from('a'))], closeCode.unsupported],
+  ['bytes behind the last one', true, [maskedFrame(opcode.text), binary('a')], closeCode.unsupported],
+  ['an end that was not agreed on', false, [maskedFrame(opcode.text)], closeCode.unsupported],
+  ['what is no WebSocket', true, [Buffer.from('GET / HTTP/1.1')], closeCode.protocolError],
+])('%s breaks the server off, and its sender is told why', (_, halfCloses, frames, code) => {
+  const at = scene(undefined, halfCloses);
+  at.send(...frames, binary('late'));
+  expect(at.near.done.sent).toBe(sent(closeFrame(code)));
+  expect([at.client.ended, at.place.taken, at.far.done.sent]).toEqual(['close', 0, '']);
+  expect(at.far.done.end).not.toBe('close');
+});
+
+test('a server that closes after either side’s last byte has closed in order, and else it broke off', () => {
+  const closed = (error: Error | undefined, act: (at: ReturnType<typeof scene>) => void) => {
+    const at = scene();
+    act(at);
+    at.tunnel.upstreamClosed(error);
+    expect([at.place.taken, at.upstream.user]).toEqual([0, null]);
+    return at.client.ended;
+  };
+  expect(closed(undefined, ({ tunnel }) => tunnel.upstreamEnded())).toBe('close');
+  expect(closed(undefined, ({ send }) => send(maskedFrame(opcode.text)))).toBe('close');
+  expect(closed(undefined, () => {})).toBe('terminate');
+  expect(closed(new Error('reset'), ({ tunnel }) => tunnel.upstreamEnded())).toBe('terminate');
+});
+
+test('a client that goes without a word breaks the server off, and is let go of', () => {
+  const at = scene();
+  at.tunnel.clientClosed();
+  expect([at.far.done.end, at.place.taken, at.upstream.user]).toEqual(['terminate', 0, null]);
+  for (const act of ['clientEnded', 'clientGone'] as const) {
+    const gone = scene();
+    gone.tunnel[act]();
+    expect(gone.client.ended).toBe('terminate');
+  }
+});
+
+test('what is cut is broken off, once, and passes nothing on', () => {
+  const at = scene();
+  at.tunnel.cut();
+  expect([at.client.ended, at.place.taken, at.upstream.user]).toEqual(['terminate', 0, null]);
+  at.tunnel.cut();
+  at.tunnel.upstreamEnded();
+  at.tunnel.upstreamClosed(undefined);
+  at.tunnel.clientClosed();
+  at.send(binary('late'));
+  expect([at.place.taken, at.near.done.sent, at.far.done]).toEqual([0, '', { writes: 0, sent: '', end: '' }]);
 });
