@@ -41,6 +41,34 @@ test('every prefix of a head is incomplete', () => {
   expect(parse(text)).toBe(text.length);
 });
 
+test('what lies behind the given bytes, and before them, is none of the head', () => {
+  const text = '\r\n\r\nPOST /a HTTP/1.1\r\nHost: example.com\r\n\r\n';
+  const bytes = Buffer.from(`GET /b${text}GET /c HTTP/1.1`);
+  const start = 'GET /b'.length;
+  for (let end = start; end < start + text.length; end++) expect(head.parse(bytes, start, end)).toBe(incomplete);
+  expect(head.parse(bytes, start, bytes.length)).toBe(start + text.length);
+  expect([head.method, head.methodIs('POST'), head.methodIs('POS'), head.methodIs('GET /bPOST')]).toEqual([
+    ...['POST', true, false, false],
+  ]);
+});
+
+test('a head that is kept stays as it is when the next one is read', () => {
+  parse('POST /a HTTP/1.1\r\nHost: x\r\nAccept: b\r\n\r\n');
+  const kept = head.keep();
+  parse('GET /other HTTP/1.1\r\nHost: y\r\n\r\n');
+  expect([kept.method, kept.target, kept.fields.text('host'), kept.fields.text('accept')]).toEqual([
+    ...['POST', '/a', 'x', 'b'],
+  ]);
+});
+
+test('a target with an authority is an absolute one', () => {
+  const isAbsolute = (target: string) => {
+    parse(`OPTIONS ${target} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    return head.targetIsAbsolute;
+  };
+  expect(['/a', '*', 'http://x', 'HTTPS://x/a'].map(isAbsolute)).toEqual([false, false, true, true]);
+});
+
 test('knows the headers that it looks at, in any case, and takes no other for one', () => {
   parse(withHost('X-ACCESS-TOKEN: a\r\nx-access-tokem: b\r\nAccept: c\r\nAccepts: d\r\n'));
   expect(head.fields.text('x-access-token')).toBe('a');
@@ -70,6 +98,14 @@ test('accepts what is well-formed', () => {
 
 test('refuses what is malformed or could be read in two ways', () => {
   const refused: [string, number][] = [
+    ['\rGET / HTTP/1.1\r\nHost: x\r\n\r\n', 400],
+    ['GET / HTTP/1.1\rXHost: x\r\n\r\n', 400],
+    ['GET / HTTP/1.1X\nHost: x\r\n\r\n', 400],
+    ['GET http:///a HTTP/1.1\r\nHost: x\r\n\r\n', 400],
+    ['GET http://?a HTTP/1.1\r\nHost: x\r\n\r\n', 400],
+    ['GET http://#a HTTP/1.1\r\nHost: x\r\n\r\n', 400],
+    ['GET http:// HTTP/1.1\r\nHost: x\r\n\r\n', 400],
+    ['GET ftp://x HTTP/1.1\r\nHost: x\r\n\r\n', 400],
     ['GET / HTTP/1.1\nHost: x\n\n', 400],
     ['GET / HTTP/1.1\r\nHost: x\n\r\n', 400],
     ['GET / HTTP/1.1\r\nHost: x\r\n\n', 400],
@@ -88,6 +124,7 @@ test('refuses what is malformed or could be read in two ways', () => {
     ['CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n', 405],
     ['PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 505],
     ['GET / HTTP/1.1\r\n\r\n', 400],
+    [withHost('\rX\r\n'), 400],
     [withHost('Host: y\r\n'), 400],
     [withHost('X-A : b\r\n'), 400],
     [withHost(' folded: b\r\n'), 400],
