@@ -9,7 +9,7 @@ type Coding = { name: 'gzip' | 'identity'; mayBeIdentity: boolean };
  * left.
  */
 export function negotiateCoding(header: string | null): Coding {
-  const offers = (header ?? '').split(',').flatMap(readOffer);
+  const offers = (header ?? '').split(',').map(readOffer);
   const weightOf = (name: string) => offers.find(offer => offer.name === name)?.weight;
   const isIdentityForbidden = weightOf('identity') === 0 || (weightOf('*') === 0 && weightOf('identity') === undefined);
   const chosen = (name: Coding['name']): Coding => ({ name, mayBeIdentity: !isIdentityForbidden });
@@ -27,10 +27,9 @@ export function negotiateCoding(header: string | null): Coding {
   return chosen('identity');
 }
 
-function readOffer(text: string): { name: string; weight: number }[] {
+function readOffer(text: string): { name: string; weight: number } {
   const [name = '', ...parameters] = text.split(';').map(part => part.trim().toLowerCase());
-  if (name === '') return [];
   const quality = parameters.find(parameter => parameter.startsWith('q='));
   const weight = quality === undefined ? 1 : Number(quality.slice(2));
-  return [{ name: name === 'x-gzip' ? 'gzip' : name, weight: Number.isFinite(weight) ? weight : 0 }];
+  return { name: name === 'x-gzip' ? 'gzip' : name, weight: Number.isFinite(weight) ? weight : 0 };
 }
