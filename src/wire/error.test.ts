@@ -1,0 +1,50 @@
+import { expect, test } from 'bun:test';
+import { AtollError } from '../base/error.ts';
+import { fromWire, toWire } from './error.ts';
+
+/** As the other side of a wire gets it. */
+const crossed = (error: unknown) => fromWire(JSON.parse(JSON.stringify(toWire(error))));
+
+test('an error arrives with all that it says', () => {
+  const arrived = crossed(
+    new AtollError('conflict', 'it is there', {
+      detail: 'name_taken',
+      fields: { name: 'x', tries: 3 },
+      retryAfterSeconds: 0,
+      cause: new Error('the store', { cause: new Error('a row') }),
+    }),
+  );
+  expect(arrived).toBeInstanceOf(AtollError);
+  expect(arrived).toMatchObject({
+    code: 'conflict',
+    message: 'it is there',
+    detail: 'name_taken',
+    fields: { name: 'x', tries: 3 },
+    retryAfterSeconds: 0,
+  });
+  expect(arrived.cause).toEqual(new Error('the store (a row)'));
+});
+
+test('an error that says little crosses as little', () => {
+  expect(toWire(new AtollError('invalid', 'no'))).toEqual({ code: 'invalid', message: 'no' });
+  expect(crossed(new AtollError('invalid', 'no'))).toEqual(new AtollError('invalid', 'no'));
+  expect(crossed(new AtollError('invalid', 'no')).cause).toBeUndefined();
+});
+
+test('anything else that is thrown is a defect of ours', () => {
+  expect(toWire(new TypeError('x is null', { cause: 'y' }))).toEqual({
+    ...{ code: 'internal', message: 'x is null', cause: 'x is null (y)' },
+  });
+  expect(toWire('text')).toEqual({ code: 'internal', message: 'text' });
+});
+
+test('facts that JSON can not say cross as text', () => {
+  const fields = { a: null, b: true, c: 'c', d: 1.5, e: Number.NaN, f: 7n, g: undefined, h: ['x', 'y'] };
+  expect(crossed(new AtollError('internal', 'no', { fields })).fields).toEqual({
+    ...{ a: null, b: true, c: 'c', d: 1.5, e: 'NaN', f: '7', g: 'undefined', h: 'x,y' },
+  });
+});
+
+test('a code that this version does not know counts as a defect', () => {
+  expect(fromWire({ code: 'of_tomorrow', message: 'no' }).code).toBe('internal');
+});
