@@ -5,7 +5,7 @@ import { occupyingStates } from '../../../protocol/state.ts';
 import type { WantedNodeStatus } from '../../database/schema.ts';
 import { findNodeStatus, setNodeStatus } from '../../placement/node-status.ts';
 import type { SandboxFacts } from '../../sandbox/record.ts';
-import { type MovePlaceDeps, placeOfMove, requireMoves } from '../../sandbox/rules/move-place.ts';
+import { type MovePlaceDeps, placeOfMove, requireMoves } from '../../sandbox/rules/place/move.ts';
 import { sandboxesOn } from '../../sandbox/store/read.ts';
 import type { VolumeRecord } from '../../volume/record.ts';
 import { usedVolumes } from '../../volume/store/moves.ts';

@@ -9,7 +9,7 @@ import { checkTimeout } from '../rules/timeout.ts';
 import { awaitTransition } from './transition.ts';
 import { nodeFull, saysFull } from '../../../protocol/no-room.ts';
 import { requireResponsiveAgent } from '../rules/agent.ts';
-import { placeOfResume } from '../rules/resume-place.ts';
+import { placeOfResume } from '../rules/place/resume.ts';
 import type { SandboxRecord } from '../record.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { ResumeWork } from './resume-steps.ts';

@@ -1,6 +1,6 @@
 import type { DurablePauses } from '../../../blob/rules/pauses.ts';
 import type { SandboxRecord } from '../../record.ts';
-import { placeOfMove, requireMoves } from '../../rules/move-place.ts';
+import { placeOfMove, requireMoves } from '../../rules/place/move.ts';
 import { moveSandboxWorkflow } from './steps.ts';
 import type { SandboxWork } from '../run.ts';
 import type { SettleMoveDeps } from './settle.ts';

@@ -1,10 +1,10 @@
-import { AtollError } from '../../../base/error.ts';
-import type { DurableSnapshots } from '../../blob/rules/snapshots.ts';
-import type { BuildRecord } from '../../build/record.ts';
-import type { Db } from '../../database/db.ts';
-import { placeElsewhere } from '../../placement/elsewhere.ts';
-import { noCompatibleNode, type Nodes } from '../../placement/nodes.ts';
-import { type Placed, placeSandbox, type Wanted } from '../../placement/place.ts';
+import { AtollError } from '../../../../base/error.ts';
+import type { DurableSnapshots } from '../../../blob/rules/snapshots.ts';
+import type { BuildRecord } from '../../../build/record.ts';
+import type { Db } from '../../../database/db.ts';
+import { placeElsewhere } from '../../../placement/elsewhere.ts';
+import { noCompatibleNode, type Nodes } from '../../../placement/nodes.ts';
+import { type Placed, placeSandbox, type Wanted } from '../../../placement/place.ts';
 
 /** What choosing the machine of a sandbox takes that begins with memory. */
 type PlaceDeps = { db: Db; nodes: Nodes; durableSnapshots: DurableSnapshots | null };

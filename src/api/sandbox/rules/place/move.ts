@@ -1,11 +1,11 @@
-import { AtollError } from '../../../base/error.ts';
-import type { DurablePauses } from '../../blob/rules/pauses.ts';
-import type { Db } from '../../database/db.ts';
-import { placeElsewhere } from '../../placement/elsewhere.ts';
-import type { Nodes } from '../../placement/nodes.ts';
-import type { SandboxFacts } from '../record.ts';
-import { findExecution } from '../store/read.ts';
-import { demandsOf } from './demands.ts';
+import { AtollError } from '../../../../base/error.ts';
+import type { DurablePauses } from '../../../blob/rules/pauses.ts';
+import type { Db } from '../../../database/db.ts';
+import { placeElsewhere } from '../../../placement/elsewhere.ts';
+import type { Nodes } from '../../../placement/nodes.ts';
+import type { SandboxFacts } from '../../record.ts';
+import { findExecution } from '../../store/read.ts';
+import { demandsOf } from '../demands.ts';
 
 /** Dependencies of choosing the machine of a move. */
 export type MovePlaceDeps = { db: Db; nodes: Nodes; durablePauses: DurablePauses | null };

@@ -1,7 +1,7 @@
-import { AtollError } from '../../../base/error.ts';
-import { checkNetwork } from './network/config.ts';
-import type { Features } from '../features.ts';
-import type { SandboxOptions } from '../record.ts';
+import { AtollError } from '../../../../base/error.ts';
+import { checkNetwork } from '../network/config.ts';
+import type { Features } from '../../features.ts';
+import type { SandboxOptions } from '../../record.ts';
 
 /** Bounds of what a create may carry. */
 const createBounds = {

@@ -1,11 +1,11 @@
-import { AtollError } from '../../../base/error.ts';
-import type { VolumeMount } from '../../../protocol/api/sandbox.ts';
-import { listVolumes } from '../../volume/store/volumes.ts';
-import type { MountedVolume } from '../record.ts';
-import type { TeamRecord } from '../../team/record.ts';
-import type { VolumeRecord } from '../../volume/record.ts';
-import type { Features } from '../features.ts';
-import type { Db } from '../../database/db.ts';
+import { AtollError } from '../../../../base/error.ts';
+import type { VolumeMount } from '../../../../protocol/api/sandbox.ts';
+import { listVolumes } from '../../../volume/store/volumes.ts';
+import type { MountedVolume } from '../../record.ts';
+import type { TeamRecord } from '../../../team/record.ts';
+import type { VolumeRecord } from '../../../volume/record.ts';
+import type { Features } from '../../features.ts';
+import type { Db } from '../../../database/db.ts';
 
 /** Volumes of one sandbox. */
 const mountsMax = 16;

@@ -1,12 +1,12 @@
-import { AtollError, messageOf } from '../../../base/error.ts';
-import type { DurablePauses } from '../../blob/rules/pauses.ts';
-import type { Db } from '../../database/db.ts';
-import { placeElsewhere } from '../../placement/elsewhere.ts';
-import { nodeFull } from '../../../protocol/no-room.ts';
-import { nodesToEmpty } from '../../placement/node-status.ts';
-import { noCompatibleNode, type Nodes } from '../../placement/nodes.ts';
-import type { SandboxRecord } from '../record.ts';
-import { demandsOf } from './demands.ts';
+import { AtollError, messageOf } from '../../../../base/error.ts';
+import type { DurablePauses } from '../../../blob/rules/pauses.ts';
+import type { Db } from '../../../database/db.ts';
+import { placeElsewhere } from '../../../placement/elsewhere.ts';
+import { nodeFull } from '../../../../protocol/no-room.ts';
+import { nodesToEmpty } from '../../../placement/node-status.ts';
+import { noCompatibleNode, type Nodes } from '../../../placement/nodes.ts';
+import type { SandboxRecord } from '../../record.ts';
+import { demandsOf } from '../demands.ts';
 
 /** A machine that does not say what it is by then counts as away. Milliseconds. */
 const answerMs = 2_000;
