@@ -27,19 +27,23 @@ export class Wait implements Disposable {
    */
   async for<T>(promise: Promise<T>, timeoutMs: number, undo: (late: T) => void): Promise<T> {
     const { promise: end, resolve, reject } = Promise.withResolvers<T>();
-    let over = false;
+    let isGivenUp = false;
+    // From this very moment: what comes before whoever waits hears of it is too late as well.
+    const giveUp = (error: AtollError) => {
+      isGivenUp = true;
+      reject(error);
+    };
     const timer = setTimeout(
-      () => reject(new AtollError('deadline_exceeded', 'The connection took too long')),
+      () => giveUp(new AtollError('deadline_exceeded', 'The connection took too long')),
       timeoutMs,
     );
-    const canceled = () => reject(new AtollError('canceled', 'The request was given up'));
+    const canceled = () => giveUp(new AtollError('canceled', 'The request was given up'));
     if (this.signal.aborted) canceled();
     else this.signal.addEventListener('abort', canceled, { once: true });
-    promise.then(value => (over ? undo(value) : resolve(value)), reject);
+    promise.then(value => (isGivenUp ? undo(value) : resolve(value)), reject);
     try {
       return await end;
     } finally {
-      over = true;
       clearTimeout(timer);
       this.signal.removeEventListener('abort', canceled);
     }
