@@ -35,21 +35,11 @@ class MemorySocket implements ByteSocket {
     this.sent += Buffer.from(bytes.subarray(start, start + taken)).toString('latin1');
     return taken;
   }
-  pause(): void {
-    this.paused = true;
-  }
-  resume(): void {
-    this.paused = false;
-  }
-  shutdown(): void {
-    this.end ||= 'shutdown';
-  }
-  close(): void {
-    this.end = 'close';
-  }
-  terminate(): void {
-    this.end = 'terminate';
-  }
+  pause = () => void (this.paused = true);
+  resume = () => void (this.paused = false);
+  shutdown = () => void (this.end ||= 'shutdown');
+  close = () => void (this.end = 'close');
+  terminate = () => void (this.end = 'terminate');
 }
 
 const limits = limitsWithin(1000);
@@ -116,6 +106,7 @@ function scene({ served = 0, upgrade = false } = {}) {
 }
 type Scene = ReturnType<typeof scene>;
 
+const upgrade = 'Connection: Upgrade\r\nUpgrade: thing\r\n\r\n';
 const get = 'GET /a HTTP/1.1\r\nHost: x\r\n\r\n';
 const post = 'POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n';
 const statusOf = ({ near }: Scene) => /^HTTP\/1\.1 (\d+)/.exec(near.sent)?.[1] ?? '';
@@ -261,11 +252,16 @@ test('a request that may be repeated is, where a connection that had served othe
   expect([posted.retried(), statusOf(posted)]).toEqual([0, '503']);
 });
 
-test('a connection serves the next request only when both directions are over', () => {
+test('a connection serves the next request only when both directions are over, and while its server says so', () => {
   const at = states['answered']?.() as Scene;
   expect([at.given(), at.place.taken]).toEqual([0, 1]);
   at.send('cd');
   expect([at.given(), at.place.taken, at.far.sent.endsWith('abcd')]).toEqual([1, 0, true]);
+  const kept = scene();
+  kept.send(get);
+  kept.answer('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nKeep-Alive: timeout=5\r\n\r\nok');
+  // It counts from a little earlier than we do.
+  expect([at.upstream.keepMs, kept.upstream.keepMs]).toEqual([Number.POSITIVE_INFINITY, 4000]);
 });
 
 test('who does not read makes the server wait, and lets it go on', () => {
@@ -283,7 +279,6 @@ test('who does not read makes the server wait, and lets it go on', () => {
 
 test('what waits for a service that has ended its side reaches it behind the orderly end of its client', () => {
   const at = scene({ upgrade: true });
-  const upgrade = 'Connection: Upgrade\r\nUpgrade: thing\r\n\r\n';
   at.send(`GET /a HTTP/1.1\r\nHost: x\r\n${upgrade}`);
   at.answer(`HTTP/1.1 101 Switching Protocols\r\n${upgrade}`);
   at.far.room = 2;
@@ -323,6 +318,11 @@ describe('a connection of a client', () => {
     const quiet = scene();
     quiet.client.halfClosed();
     expect(quiet.near.end).toBe('close');
+    const switching = scene({ upgrade: true });
+    switching.send(`GET /a HTTP/1.1\r\nHost: x\r\n${upgrade}`);
+    switching.client.halfClosed();
+    switching.answer(`HTTP/1.1 101 Switching Protocols\r\n${upgrade}`);
+    expect(switching.far.end).toBe('shutdown');
     // The server hears of a request whose body will never be whole.
     const broken = scene();
     broken.send(`${post}a`);

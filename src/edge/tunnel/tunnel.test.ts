@@ -22,6 +22,7 @@ function memorySocket(room = Number.POSITIVE_INFINITY) {
   const socket: ByteSocket = {
     ...{ remoteAddress: '', bytesWritten: 0, pause() {}, resume() {} },
     write(bytes, start = 0, length = bytes.length - start) {
+      if (done.end) return -1;
       done.writes++;
       const taken = Math.min(length, room);
       room -= taken;
@@ -33,8 +34,11 @@ function memorySocket(room = Number.POSITIVE_INFINITY) {
   return { done, socket, make: (bytes: number) => void (room = bytes) };
 }
 
+/** What is done before anybody listens. */
+type Before = (upstream: Upstream, near: ReturnType<typeof memorySocket>) => void;
+
 /** A tunnel whose client sends what it is given, and whose server has room for so many bytes. */
-function scene(room?: number, halfCloses = true, before = (_: Upstream) => {}) {
+function scene(room?: number, halfCloses = true, before: Before = () => {}) {
   const [near, far] = [memorySocket(), memorySocket(room)];
   const upstream = new Upstream({ add() {}, give() {}, forget() {} });
   upstream.opened(far.socket);
@@ -46,8 +50,14 @@ function scene(room?: number, halfCloses = true, before = (_: Upstream) => {}) {
       input: null as Buffer | null,
     },
     ...{ inputAt: 0, isPaused: false, deadlineMs: 0 },
-    use() {},
-    giveBack: (taken: Share) => taken.give(),
+    used: 0,
+    use: (position: number) => void (client.used = position),
+    /** Its place was left to the client, who may not have read all. */
+    keptPlace: false,
+    giveBack(taken: Share) {
+      client.keptPlace = true;
+      taken.give();
+    },
     pause: () => void (client.isPaused = true),
     resume: () => void (client.isPaused = false),
     ended: '' as '' | 'close' | 'terminate',
@@ -57,13 +67,15 @@ function scene(room?: number, halfCloses = true, before = (_: Upstream) => {}) {
   const place = new Share('sandbox', 9, null);
   place.take();
   const tunnel = new Tunnel(client as unknown as Client, upstream, place, halfCloses);
-  before(upstream);
+  before(upstream, near);
   tunnel.begin();
   return {
     ...{ near, far, client, upstream, tunnel, place, clock },
     send(...frames: Buffer[]) {
-      client.input = Buffer.concat(frames);
-      tunnel.clientInput();
+      // It begins somewhere in the runtime's buffer, and with what is used already.
+      client.input = Buffer.concat([Buffer.from('###used'), ...frames]).subarray(3);
+      client.inputAt = 4;
+      expect(tunnel.clientInput()).toBe(false);
     },
   };
 }
@@ -75,6 +87,7 @@ test('small messages that come together are written at once, and wait as one for
   const reading = scene();
   reading.send(...letters.map(binary));
   expect(reading.far.done).toMatchObject({ writes: 1, sent: letters.join('') });
+  expect(reading.client).toMatchObject({ isPaused: false, used: reading.client.input?.length });
   const blocked = scene(1);
   blocked.send(...letters.map(binary));
   expect(blocked.client.isPaused).toBe(true);
@@ -88,7 +101,14 @@ test('what stands before an end of the client’s bytes, or of the connection, i
   half.send(binary('ab'), maskedFrame(opcode.ping), binary('cd'), maskedFrame(opcode.text));
   expect(half.far.done).toEqual({ writes: 1, sent: 'abcd', end: 'shutdown' });
   const closing = scene();
-  closing.send(binary('ab'), binary(''), binary('cd'), maskedFrame(opcode.close), binary('ef'));
+  closing.send(
+    binary('ab'),
+    binary(''),
+    binary('cd'),
+    maskedFrame(opcode.close),
+    binary('ef'),
+    maskedFrame(opcode.ping),
+  );
   expect(closing.far.done).toEqual({ writes: 1, sent: 'abcd', end: 'close' });
   expect(closing.near.done.sent).toBe(closeFrame(1000).toString('latin1'));
 });
@@ -113,8 +133,11 @@ const noMoreFollows = shortFrame(opcode.text);
 test('what the server says is a message, however long it is and if it came before anybody listened', () => {
   const early = ['first', 'x'.repeat(999 - frameHeadBytesMax)];
   const at = scene(undefined, true, upstream => (upstream.early = early.map(text => Buffer.from(text))));
+  // At once, where they fit.
+  expect(at.near.done.writes).toBe(2);
   const later = ['y'.repeat(1000 - frameHeadBytesMax), 'z'.repeat(1001 - frameHeadBytesMax), 'z'.repeat(70_000)];
   for (const text of later) at.tunnel.upstreamData(Buffer.from(text));
+  expect(at.near.done.writes).toBe(2 + 1 + 2 + 2);
   expect(at.near.done.sent).toBe(sent(...[...early, ...later].map(message)));
   expect([at.upstream.early, at.upstream.user as unknown]).toEqual([null, at.tunnel]);
 });
@@ -130,6 +153,21 @@ test('whatever passes in either direction keeps the connection alive', () => {
   expect(at.client.deadlineMs).toBe(first + 2);
 });
 
+test('a server is listened to at once, unless its client does not read', () => {
+  for (const isReading of [true, false]) {
+    const resumed: boolean[] = [];
+    const before = (upstream: Upstream, near: ReturnType<typeof memorySocket>) => {
+      if (!isReading) {
+        near.make(0);
+        upstream.early = [Buffer.from('early')];
+      }
+      upstream.resume = () => void resumed.push(true);
+    };
+    scene(undefined, true, before);
+    expect(resumed).toEqual(isReading ? [true] : []);
+  }
+});
+
 test('either side waits while the other one takes no more', () => {
   const at = scene(0);
   const acts: string[] = [];
@@ -139,6 +177,8 @@ test('either side waits while the other one takes no more', () => {
   expect(at.client.isPaused).toBe(true);
   at.tunnel.upstreamDrained();
   expect(at.client.isPaused).toBe(false);
+  at.tunnel.upstreamData(Buffer.from('a'));
+  expect(acts).toEqual([]);
   at.near.make(0);
   at.tunnel.upstreamData(Buffer.from('b'));
   expect(acts).toEqual(['pause']);
@@ -167,6 +207,7 @@ test('the server’s last byte is said once, and the connection closes when the 
   expect(at.far.done).toMatchObject({ sent: 'rest', end: 'shutdown' });
   expect(at.near.done.sent).toBe(sent(noMoreFollows, closeFrame(closeCode.normal)));
   expect([at.client.ended, at.place.taken, at.upstream.user]).toEqual(['close', 0, null]);
+  expect(at.client.keptPlace).toBe(true);
 });
 
 test('a client that has sent its last byte hears the close when the server has too', () => {
@@ -195,7 +236,8 @@ test.each([
   ['what is no WebSocket', true, [Buffer.from('GET / HTTP/1.1')], closeCode.protocolError],
 ])('%s breaks the server off, and its sender is told why', (_, halfCloses, frames, code) => {
   const at = scene(undefined, halfCloses);
-  at.send(...frames, binary('late'));
+  at.send(...frames);
+  at.send(binary('late'));
   expect(at.near.done.sent).toBe(sent(closeFrame(code)));
   expect([at.client.ended, at.place.taken, at.far.done.sent]).toEqual(['close', 0, '']);
   expect(at.far.done.end).not.toBe('close');
@@ -230,6 +272,7 @@ test('what is cut is broken off, once, and passes nothing on', () => {
   const at = scene();
   at.tunnel.cut();
   expect([at.client.ended, at.place.taken, at.upstream.user]).toEqual(['terminate', 0, null]);
+  expect(at.client.keptPlace).toBe(false);
   at.tunnel.cut();
   at.tunnel.upstreamEnded();
   at.tunnel.upstreamClosed(undefined);
