@@ -72,13 +72,19 @@ test('a part is named by its disposition among other lines, or not at all', asyn
 });
 
 test('a boundary may be padded with blanks, and with nothing else', async () => {
-  expect(await partsOf(`--B \t\r\n${disposition('; name=a')}\r\n\r\nx\r\n--B--`)).toMatchObject([{ name: 'a' }]);
+  const padded = `--B \t\r\n${disposition('; name=a')}\r\n\r\nx\r\n--B--`;
+  for (let pieceBytes = 1; pieceBytes < 10; pieceBytes++)
+    expect(await partsOf(padded, pieceBytes)).toMatchObject([{ name: 'a', content: 'x' }]);
+  for (const rest of ['-x', 'x-', '-']) await isInvalid(`--B${rest}\r\n\r\n\r\nx\r\n--B--`, 'broken boundary');
   await isInvalid('--Bx\r\n\r\n\r\nx\r\n--B--', 'broken boundary');
   await isInvalid(`--B \rx`, 'broken boundary');
 });
 
 test('a part may have no head at all', async () => {
-  expect(await partsOf('--B\r\n\r\nx\r\n--B--')).toMatchObject([{ name: undefined, content: 'x', ended: true }]);
+  for (const content of ['x', 'x'.repeat(17 << 10)])
+    expect(await partsOf(`--B\r\n\r\n${content}\r\n--B--`, 1 << 20)).toMatchObject([
+      { name: undefined, content, ended: true },
+    ]);
 });
 
 test('a body that ends before its last boundary is cut off', async () => {

@@ -46,7 +46,7 @@ export async function* readParts(
           isMore = true;
           yield { kind: 'head', head: read.head };
         }
-      } else if (state !== 'over') {
+      } else {
         const at = rest.indexOf(delimiter);
         // A possible beginning of a boundary waits for the rest of it.
         const safe = at >= 0 ? at : Math.max(rest.length - delimiter.length + 1, 0);

@@ -1,85 +1,76 @@
-import { afterEach, beforeEach, expect, mock, spyOn, test } from 'bun:test';
-import type { EndEvent } from './end-status.ts';
-import { ProcessTable } from './process-table.ts';
+import { expect, test } from 'bun:test';
 import type { Process } from './process.ts';
+import { ProcessTable } from './process-table.ts';
 
-let nowMs = 0;
-beforeEach(() => {
-  nowMs = 0;
-  spyOn(performance, 'now').mockImplementation(() => nowMs);
-});
-afterEach(() => mock.restore());
-
-/** A process as far as a table looks at it. */
-function processOf(pid: number, tag?: string) {
-  const { promise: ended, resolve } = Promise.withResolvers<EndEvent>();
-  const process = { pid, tag, isAlive: true, ended };
-  return {
-    process: process as unknown as Process,
-    /** The program ends; others may still write for it. */
-    dies: () => void (process.isAlive = false),
-    async ends(status: string) {
-      process.isAlive = false;
-      resolve({ status });
-      await ended;
-      await Promise.resolve();
-    },
+/** A process that runs until the test ends it. Its output may last for longer than it does itself. */
+function running(pid: number, tag?: string) {
+  const { promise, resolve } = Promise.withResolvers<{ status: string }>();
+  const process = { pid, tag, isAlive: true, ended: promise };
+  const end = async (status: string) => {
+    process.isAlive = false;
+    resolve({ status });
+    await promise;
   };
+  return { process: process as unknown as Process, die: () => void (process.isAlive = false), end };
 }
-const byPid = (pid: number) => ({ process: { pid } });
+const byPid = (pid: unknown) => ({ process: { pid } });
 const byTag = (tag: string) => ({ process: { tag } });
+const notFound = expect.objectContaining({ code: 'not_found' });
 
-test('a process is found by its PID and its tag while it runs, and its end for a while', async () => {
+function tableOf(...all: ReturnType<typeof running>[]) {
   const table = new ProcessTable();
-  const { process, ends } = processOf(7, 'a');
-  let told = 0;
-  table.add(process, () => told++);
-  expect([table.select(byPid(7)), table.select(byTag('a'))]).toEqual([{ process }, { process }]);
-  expect([table.selectAlive(byPid(7)), table.alive()]).toEqual([process, [process]]);
-  expect(told).toBe(0);
-  await ends('exit status 3');
-  expect([told, table.alive()]).toEqual([1, []]);
-  expect(() => table.selectAlive(byPid(7))).toThrow('process with pid 7 not found');
-  const end = { pid: 7, event: { status: 'exit status 3' } };
-  expect([table.select(byPid(7)), table.select(byTag('a'))]).toEqual([end, end]);
-  nowMs = 30_000;
-  expect(table.select(byPid(7))).toEqual(end);
-  nowMs = 30_001;
-  expect(() => table.select(byTag('a'))).toThrow("process with tag 'a' not found");
-});
+  const ends: number[] = [];
+  for (const { process } of all) table.add(process, () => ends.push(process.pid));
+  return { table, ends };
+}
 
-test('one that runs comes before one that writes on, and that before the ends of others', async () => {
-  const table = new ProcessTable();
-  for (const status of ['first', 'second']) {
-    const past = processOf(7);
-    table.add(past.process, () => {});
-    await past.ends(status);
+test('a process is found by its PID or its tag, and nothing else is', () => {
+  const [one, two] = [running(1, 'a'), running(2)];
+  const { table } = tableOf(one, two);
+  expect(table.select(byPid(2))).toEqual({ process: two.process });
+  expect(table.select(byTag('a'))).toEqual({ process: one.process });
+  expect(table.selectAlive(byTag('a'))).toBe(one.process);
+  expect(table.alive()).toEqual([one.process, two.process]);
+  for (const message of [byPid(3), byTag('b'), byTag('')]) {
+    expect(() => table.select(message)).toThrow(notFound);
+    expect(() => table.selectAlive(message)).toThrow(notFound);
   }
-  // The newest end counts.
-  expect(table.select(byPid(7))).toEqual({ pid: 7, event: { status: 'second' } });
-  const [written, running] = [processOf(7), processOf(7)];
-  table.add(written.process, () => {});
-  written.dies();
-  expect(table.select(byPid(7))).toEqual({ process: written.process });
-  expect(() => table.selectAlive(byPid(7))).toThrow('not found');
-  expect(table.alive()).toEqual([]);
-  table.add(running.process, () => {});
-  expect(table.select(byPid(7))).toEqual({ process: running.process });
-  expect(table.selectAlive(byPid(7))).toBe(running.process);
+  for (const message of [{}, { process: {} }, byPid('x'), byPid(-1)])
+    expect(() => table.select(message)).toThrow(expect.objectContaining({ code: 'invalid' }));
 });
 
-test('the newest 2,000 ends are kept', () => {
-  const table = new ProcessTable();
-  for (let pid = 1; pid <= 2001; pid++) table.addEnded({ pid, tag: undefined, event: { status: '' } });
-  expect(() => table.select(byPid(1))).toThrow('not found');
-  for (const pid of [2, 2001]) expect(table.select(byPid(pid))).toMatchObject({ pid });
+test('a tag goes before a PID where both are named', () => {
+  const [one, two] = [running(1, 'a'), running(2)];
+  expect(tableOf(one, two).table.selectAlive({ process: { pid: 2, tag: 'a' } })).toBe(one.process);
 });
 
-test('a tag that is given goes before a PID, and one of both must be', () => {
-  const table = new ProcessTable();
-  const { process } = processOf(7, 'a');
-  table.add(process, () => {});
-  expect(() => table.select({ process: { pid: 7, tag: 'b' } })).toThrow("tag 'b'");
-  for (const message of [{}, { process: {} }, { process: null }])
-    expect(() => table.selectAlive(message)).toThrow('process must name a pid or a tag');
+test('the end of a process is kept, and told once it is over', async () => {
+  const one = running(1, 'a');
+  const { table, ends } = tableOf(one);
+  await one.end('exit status 0');
+  expect([ends, table.alive()]).toEqual([[1], []]);
+  for (const message of [byPid(1), byTag('a')])
+    expect(table.select(message)).toEqual({ pid: 1, event: { status: 'exit status 0' } });
+  expect(() => table.selectAlive(byPid(1))).toThrow(notFound);
+});
+
+test('one that runs comes before one that does not, and the latest of those before the others', async () => {
+  const [first, second, third] = [running(1, 'a'), running(2, 'a'), running(3, 'a')];
+  const { table } = tableOf(first, second, third);
+  second.die();
+  third.die();
+  expect(table.select(byTag('a'))).toEqual({ process: first.process });
+  await first.end('first');
+  expect(table.select(byTag('a'))).toEqual({ process: third.process });
+  await third.end('third');
+  await second.end('second');
+  expect(table.select(byTag('a'))).toEqual({ pid: 2, event: { status: 'second' } });
+});
+
+test('of very many ends the last ones are kept', () => {
+  const { table } = tableOf();
+  for (let pid = 1; pid <= 2001; pid++) table.addEnded({ pid, tag: undefined, event: { status: 'over' } });
+  expect(() => table.select(byPid(1))).toThrow(notFound);
+  expect(table.select(byPid(2))).toMatchObject({ pid: 2 });
+  expect(table.select(byPid(2001))).toMatchObject({ pid: 2001 });
 });
