@@ -135,6 +135,7 @@ function noPlatform(dataDir: string): AtollError {
 
 async function errorOf(response: Response): Promise<AtollError> {
   const code = (Object.keys(statusOf) as ErrorCode[]).find(name => statusOf[name] === response.status) ?? 'internal';
-  const body = (await response.json().catch(() => ({}))) as { message?: string };
-  return new AtollError(code, body.message ?? `The platform answered ${response.status}.`);
+  // A proxy before it may answer with nothing, which is read as null.
+  const body = (await response.json().catch(() => null)) as { message?: string } | null;
+  return new AtollError(code, body?.message ?? `The platform answered ${response.status}.`);
 }

@@ -98,7 +98,8 @@ async function askToJoin(control: string, path: string, body: unknown): Promise<
   }).catch((cause: unknown) => {
     throw new AtollError('unavailable', `Control at ${control} does not answer: ${messageOf(cause)}`, { cause });
   });
-  const answer = (await response.json().catch(() => ({}))) as Partial<JoinAnswer> & { message?: string };
+  // A proxy before it may answer with nothing, which is read as null.
+  const answer = ((await response.json().catch(() => null)) ?? {}) as Partial<JoinAnswer> & { message?: string };
   if (!response.ok)
     throw new AtollError(
       refusals[response.status] ?? 'unavailable',
