@@ -13,11 +13,18 @@ test('separated values are rows of cells, whatever is quoted', () => {
   });
   expect(tableOf('x.tsv', 'a\tb,c\n')).toEqual({ rows: [['a', 'b,c']], more: false });
   expect(tableOf('x.csv', '')).toEqual({ rows: [], more: false });
+  // Quotes within a cell, and an end of a line without its beginning, are characters.
+  expect(tableOf('x.csv', 'a"b",c\rd')?.rows).toEqual([['a"b"', 'c\rd']]);
+  expect(tableOf('x.csv', '"a\r\nb",')?.rows).toEqual([['a\r\nb', '']]);
   expect(tableOf('main.py', 'a,b')).toBeNull();
 });
 
 test('of a long table its beginning is shown', () => {
   const long = tableOf('x.csv', 'a,b\n'.repeat(5_000));
   expect({ rows: long?.rows.length, more: long?.more }).toEqual({ rows: 1_000, more: true });
+  const whole = tableOf('x.csv', 'a,b\n'.repeat(1_000));
+  expect({ rows: whole?.rows.length, more: whole?.more }).toEqual({ rows: 1_000, more: false });
+  const open = tableOf('x.csv', `${'a,b\n'.repeat(1_000)}a`);
+  expect({ rows: open?.rows.length, more: open?.more }).toEqual({ rows: 1_000, more: true });
   expect(tableOf('x.csv', ','.repeat(1_000))?.rows[0]?.length).toBe(50);
 });
