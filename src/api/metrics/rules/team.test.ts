@@ -1,5 +1,8 @@
-import { expect, test } from 'bun:test';
-import { fillIdle } from './team.ts';
+import { afterAll, expect, test } from 'bun:test';
+import { openStore } from '../../database/database.ts';
+import { createTeam } from '../../team/rules/provision-team.ts';
+import { recordTeams } from '../store/team.ts';
+import { fillIdle, readHighestTeamMetric, readTeamMetrics, readTemplateUse } from './team.ts';
 
 const span = (startSeconds: number, concurrent: number, latest: number) => ({
   startSeconds,
@@ -33,4 +36,70 @@ test('what was before the range counts', () => {
     [600, 0],
     [900, 0],
   ]);
+});
+
+const { db, ...store } = await openStore({ kind: 'sqlite', path: ':memory:' });
+afterAll(() => store[Symbol.asyncDispose]());
+const nowSeconds = 1_700_000_040;
+const deps = { db, clock: () => nowSeconds * 1_000_000 };
+const mine = await createTeam(deps, { name: 'm', slug: 'm' });
+const { teamId } = mine;
+const minute = (before: number) => nowSeconds - before * 60;
+for (const [before, running, starts] of [
+  [30, 3, 6],
+  [20, 5, 3],
+  [10, 0, 0],
+] as const)
+  await recordTeams(db, minute(before), [{ teamId, running, starts }]);
+
+test('a team reads what ran in a range, by minutes, with the starts of a second', async () => {
+  const points = await readTeamMetrics(deps, mine, teamId, { start: minute(30), end: minute(8) });
+  expect(points).toEqual([
+    { atSeconds: minute(30), concurrentSandboxes: 3, sandboxStartRate: 0.1, sandboxSeconds: 180 },
+    { atSeconds: minute(20), concurrentSandboxes: 5, sandboxStartRate: 0.05, sandboxSeconds: 300 },
+    ...[10, 9, 8].map(before => ({
+      atSeconds: minute(before),
+      concurrentSandboxes: 0,
+      sandboxStartRate: 0,
+      sandboxSeconds: 0,
+    })),
+  ]);
+});
+
+test('without a range it is the last week, in no more than a thousand points, and none of the future', async () => {
+  const points = await readTeamMetrics(deps, mine, teamId, {});
+  const times = points.map(({ atSeconds }) => atSeconds);
+  expect(points.length).toBeGreaterThan(0);
+  expect(Math.min(...times)).toBeGreaterThan(nowSeconds - 7 * 24 * 3600);
+  expect(Math.max(...points.map(point => point.concurrentSandboxes))).toBe(5);
+  const all = await readTeamMetrics(deps, mine, teamId, { start: minute(10), end: nowSeconds + 10_000_000 });
+  expect(all.at(-1)?.atSeconds).toBe(nowSeconds);
+  const long = await readTeamMetrics(deps, mine, teamId, { start: minute(100_000) });
+  expect(long.length).toBeLessThanOrEqual(1_000);
+  expect(Math.max(...long.map(point => point.concurrentSandboxes))).toBe(5);
+});
+
+test('the highest value is told with its time; 0 where there is none, and now of what is yet to come', async () => {
+  const highest = (metric: 'concurrent_sandboxes' | 'sandbox_start_rate', start: number, end?: number) =>
+    readHighestTeamMetric(deps, mine, teamId, metric, { start, ...(end !== undefined && { end }) });
+  expect(await highest('concurrent_sandboxes', minute(40))).toEqual({ atSeconds: minute(20), value: 5 });
+  expect(await highest('sandbox_start_rate', minute(40))).toEqual({ atSeconds: minute(30), value: 0.1 });
+  expect(await highest('concurrent_sandboxes', minute(90), minute(80))).toEqual({ atSeconds: minute(90), value: 0 });
+  expect(await highest('concurrent_sandboxes', nowSeconds)).toEqual({ atSeconds: nowSeconds, value: 0 });
+  expect(await highest('concurrent_sandboxes', nowSeconds + 1)).toEqual({ atSeconds: nowSeconds, value: 0 });
+});
+
+test('what is yet to come has no points, and the metrics of others are theirs', async () => {
+  const reads = [
+    (id: string, start: number, end?: number) => readTeamMetrics(deps, mine, id, { start, ...(end && { end }) }),
+    (id: string, start: number, end?: number) => readTemplateUse(deps, mine, id, { start, ...(end && { end }) }),
+    (id: string, start: number, end?: number) =>
+      readHighestTeamMetric(deps, mine, id, 'sandbox_start_rate', { start, ...(end && { end }) }),
+  ];
+  for (const read of reads) {
+    await expect(read('another', 0)).rejects.toMatchObject({ code: 'forbidden' });
+    await expect(read(teamId, 2, 1)).rejects.toMatchObject({ code: 'invalid' });
+  }
+  expect(await readTeamMetrics(deps, mine, teamId, { start: nowSeconds + 1 })).toEqual([]);
+  expect(await readTemplateUse(deps, mine, teamId, { start: nowSeconds + 1 })).toEqual([]);
 });
