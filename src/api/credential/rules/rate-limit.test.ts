@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test';
 import { AtollError } from '../../../base/error.ts';
-import { RateLimiter } from './rate-limit.ts';
+import { limitsFrom } from '../../team/rules/limits.ts';
+import type { Caller } from '../caller.ts';
+import { chargeBody, limitRate, RateLimiter } from './rate-limit.ts';
 
 test('what was saved up is spent first, then the rate', () => {
   let nowMs = 0;
@@ -34,6 +36,69 @@ test('however many callers come, one that is at work is not forgotten', () => {
     if (i % 5_000 === 0) limiter.take('busy', 1);
   }
   expect(limiter.take('busy', 1).remaining).toBe(2);
+});
+
+test('what is spent more is paid back before the next request, and never more than could be saved up', () => {
+  let nowMs = 0;
+  const limiter = new RateLimiter(() => nowMs);
+  const take = () => limiter.take('team', 2);
+  // Nobody owes anything before the first request.
+  limiter.spend('team', 2, 1_000);
+  expect(take().remaining).toBe(19);
+  limiter.spend('team', 2, 15);
+  expect(take().remaining).toBe(3);
+  limiter.spend('team', 2, 1_000);
+  expect(refusal(take)).toMatchObject({ code: 'rate_limited', retryAfterSeconds: 11 });
+  nowMs = 10_400;
+  expect(refusal(take)).toBeDefined();
+  nowMs = 10_500;
+  expect(take().remaining).toBe(0);
+});
+
+test('one whose rate has no limit owes nothing', () => {
+  const limiter = new RateLimiter(() => 0);
+  limiter.take('team', 2);
+  limiter.spend('team', 0, 1_000);
+  expect(limiter.take('team', 2).remaining).toBe(18);
+});
+
+const team = { teamId: 't', limits: { requestsPerSecond: 5 } };
+const key = { kind: 'team', team, actor: { kind: 'apiKey', id: 'k' } } as Caller;
+const volume = { kind: 'volume', team, actor: null } as Caller;
+const operatorForTeam = { kind: 'team', team, actor: { kind: 'admin', id: null } } as Caller;
+const person = { kind: 'user', user: { userId: 'u' } } as Caller;
+const session = (userId: string | null, isOperator: boolean) =>
+  ({ kind: 'session', user: userId === null ? null : { userId }, session: { isOperator } }) as Caller;
+const scene = () => ({ limitsOf: limitsFrom({ requestsPerSecond: 7 }), rateLimiter: new RateLimiter(() => 0) });
+
+test('a team has its own rate, a person who acts for none that of the installation', () => {
+  const deps = scene();
+  expect(limitRate(deps, key)).toMatchObject({ limit: 50, remaining: 49 });
+  // Whoever has a token of a volume of it takes of the same.
+  expect(limitRate(deps, volume)).toMatchObject({ limit: 50, remaining: 48 });
+  expect(limitRate(deps, person)).toMatchObject({ limit: 70, remaining: 69 });
+  expect(limitRate(deps, session('u', false))).toMatchObject({ limit: 70, remaining: 68 });
+});
+
+test('an operator has no limit, nor has who is nobody yet, nor a team whose rate is 0', () => {
+  const free = { kind: 'team', team: { teamId: 'f', limits: { requestsPerSecond: 0 } } } as Caller;
+  const scraper: Caller = { kind: 'scraper', actor: null };
+  for (const caller of [null, operatorForTeam, session('u', true), session(null, true), free, scraper])
+    expect(limitRate(scene(), caller)).toBe(null);
+  // An operator's link without an account, which is no operator any more.
+  expect(limitRate(scene(), session(null, false))).toBe(null);
+});
+
+test('a long body counts as the requests that it takes as much time as', () => {
+  const deps = scene();
+  limitRate(deps, key);
+  chargeBody(deps, key, 16_383);
+  expect(limitRate(deps, key)?.remaining).toBe(48);
+  chargeBody(deps, key, 3 * 16_384);
+  expect(limitRate(deps, key)?.remaining).toBe(44);
+  // Nothing is taken of others.
+  for (const caller of [null, operatorForTeam, person]) chargeBody(deps, caller, 2 ** 20);
+  expect(limitRate(deps, key)?.remaining).toBe(43);
 });
 
 function refusal(take: () => unknown): AtollError | undefined {

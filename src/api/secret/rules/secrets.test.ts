@@ -108,6 +108,29 @@ test('changes at the same time are made one after the other', async () => {
   expect((await readSecret(db, mine, 'key')).currentVersion).toBe(4);
 });
 
+test('a change that others are always ahead of is given up after a few tries', async () => {
+  const { secretId } = await create();
+  let tries = 0;
+  // Between its look at the secret and its change.
+  const othersChange = () => {
+    tries++;
+    const next = { current_version: tries + 1 };
+    void db.updateTable('secrets').set(next).where('secret_id', '=', secretId).execute();
+    return nowUs;
+  };
+  await expect(updateSecret({ ...deps, clock: othersChange }, mine, 'key', { value: 'v' })).rejects.toMatchObject({
+    code: 'conflict',
+    message: 'Secret "key" is being changed by others: try again',
+  });
+  expect(tries).toBe(5);
+});
+
+test('of two who remove a secret at the same time one has removed it', async () => {
+  await create();
+  const outcomes = await Promise.allSettled([removeSecret(db, mine, 'key'), removeSecret(db, mine, 'key')]);
+  expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+});
+
 test('a secret that is removed is gone, and nobody else’s is removed', async () => {
   await create();
   await expect(removeSecret(db, theirs, 'key')).rejects.toMatchObject({ code: 'not_found' });
