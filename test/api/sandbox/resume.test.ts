@@ -164,15 +164,22 @@ test('where the pause comes to nothing, a connect finds it running and a resume 
   expect(await back('connect')).toMatchObject({ resumedFrom: null, sandbox: { state: 'running' } });
 });
 
-test.each([
-  ['resume', 3],
-  ['connect', 10],
-] as const)('a %s of what never comes to rest is told to ask again, after a few looks', async (way, looksMax) => {
+const changed = new AtollError('conflict', 'it changed again');
+const neverAtRest: ['resume' | 'connect', string, (look: number) => Promise<never> | undefined, number][] = [
+  ['resume', 'is changing its state: ask again', () => Promise.reject(changed), 3],
+  ['connect', 'it changed again', () => Promise.reject(changed), 10],
+  // A resume that ends between its two looks.
+  ['connect', 'is changing its state: ask again', look => (look % 2 ? undefined : Promise.reject(changed)), 10],
+];
+
+test.each(neverAtRest)('a %s of what never comes to rest ends with "%s"', async (way, message, answer, looksMax) => {
   const { sandboxID, setState } = await paused();
   await setState('pausing');
-  const moved = () => Promise.reject(new AtollError('conflict', 'it changed again'));
-  const resuming = new Watched(moved);
-  await expect(letRun(way, sandboxID, resuming)).rejects.toMatchObject({ code: 'conflict' });
+  const resuming = new Watched(answer);
+  await expect(letRun(way, sandboxID, resuming)).rejects.toMatchObject({
+    code: 'conflict',
+    message: expect.stringContaining(message),
+  });
   expect(resuming.looks).toBeGreaterThan(1);
   expect(resuming.looks).toBeLessThanOrEqual(looksMax);
   await setState('paused');
