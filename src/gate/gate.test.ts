@@ -83,6 +83,23 @@ test('a node that was cut off for long enough pauses all that runs, once', async
   expect(it.calls).toHaveLength(2);
 });
 
+test('a node that control has never reached serves for a minute', async () => {
+  const { it, at } = scene();
+  await at(60_999);
+  expect(it.calls).toEqual([]);
+  await at(61_000);
+  expect(it.calls.toSorted()).toEqual(['pause a', 'pause b']);
+});
+
+test('while all are being paused, none is paused a second time', async () => {
+  const { it, gate, leased } = scene();
+  await leased(10_000);
+  it.nowMs = 71_000;
+  await Promise.all([gate.tick(), gate.tick()]);
+  await gate.settled();
+  expect(it.calls.toSorted()).toEqual(['pause a', 'pause b']);
+});
+
 test('what had begun before and runs only after all was paused is paused too', async () => {
   const { it, gate, beat, leased, at } = scene();
   await leased(10_000);
