@@ -16,3 +16,15 @@ test('lines that come end as most do, and those that nobody touched as they did'
   expect(edited('a\r\nb\nc', shown => shown.replace('a\n', ''))).toBe('b\nc');
   expect(edited('one', () => 'one\ntwo')).toBe('one\ntwo');
 });
+
+test('most lines decide how new ones end, wherever these are', () => {
+  expect(edited('a\nb\r\nc\r\n', shown => `new\n${shown}`)).toBe('new\r\na\nb\r\nc\r\n');
+  expect(edited('a\r\nb\nc\n', shown => `${shown}new\n`)).toBe('a\r\nb\nc\nnew\n');
+});
+
+test('lines that are the same stay as they were above and below a change, however many there are', () => {
+  expect(edited('x\r\nx\nx\nx', shown => `${shown}\nx`)).toBe('x\r\nx\nx\nx\nx');
+  expect(edited('a\r\nb\nc\nd\r\ne', shown => shown.replace('c\n', ''))).toBe('a\r\nb\nd\r\ne');
+  expect(edited('a\nb\r\nc\nd\r\n', shown => shown.replace('b', 'b\nnew'))).toBe('a\nb\r\nnew\nc\nd\r\n');
+  expect(edited('x\r\ny\r\nx\n', () => 'x\nx\n')).toBe('x\r\nx\n');
+});

@@ -13,3 +13,15 @@ test('a pattern is found in any case, and what is none says so', () => {
   expect(patternOf('port \\d+$')?.test('Listens on PORT 80')).toBe(true);
   expect(patternOf('(')).toBeNull();
 });
+
+test('switches of a URL are what they say, as values or as words, and places of entries begin at 1', () => {
+  for (const [name, on] of [
+    ['regex', true],
+    ['wrap', false],
+  ] as const) {
+    for (const value of [on, String(on)]) expect(readLogsSearch({ [name]: value })).toEqual({ [name]: on });
+    for (const value of [!on, String(!on), '', 1, null]) expect(readLogsSearch({ [name]: value })).toEqual({});
+  }
+  for (const at of [1, 2 ** 53 - 1]) expect(readLogsSearch({ at })).toEqual({ at });
+  for (const at of [0, -1, 1.5, 2 ** 53, '1']) expect(readLogsSearch({ at })).toEqual({});
+});
