@@ -237,6 +237,7 @@ test.each([
 ])('%s breaks the server off, and its sender is told why', (_, halfCloses, frames, code) => {
   const at = scene(undefined, halfCloses);
   at.send(...frames);
+  expect(at.near.done.sent).toBe(sent(closeFrame(code)));
   at.send(binary('late'));
   expect(at.near.done.sent).toBe(sent(closeFrame(code)));
   expect([at.client.ended, at.place.taken, at.far.done.sent]).toEqual(['close', 0, '']);
