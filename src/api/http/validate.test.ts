@@ -72,6 +72,41 @@ test('errors name the member and its rule', () => {
   for (const [body, message] of cases) expect(() => validate(body)).toThrow(message);
 });
 
+test('where unknown members are refused, the first one is named, wherever it stands', () => {
+  const strict = validator(schema, 'request body', 'refuse');
+  const known = { name: 'n', inner: { list: [1] }, labels: { any: 'x' }, map: { k: { x: 'v' } } };
+  expect(strict(known)).toEqual(known);
+  const names = 'name, count, kind, inner, labels, map, maybe';
+  for (const [member, message] of [
+    [{ extra: 1 }, `extra: there is no such member; there are ${names}`],
+    [{ inner: { more: 1 } }, 'inner.more: there is no such member; there are list'],
+    [{ 'a/b~c': 1 }, '["a/b~c"]: there is no such member'],
+    [{ ['x'.repeat(100)]: 1 }, `${'x'.repeat(64)}: there is no such member`],
+  ] as const)
+    expect(() => strict({ name: 'n', ...member })).toThrow(message);
+  for (const none of [null, [], 'x', 1]) expect(() => strict(none)).toThrow('request body: must be an object');
+  expect(() => strict({ name: 'n', inner: null, labels: [] })).toThrow('labels: must be an object');
+});
+
+test('what may hold anything keeps it', () => {
+  const open = validator(Type.Object({ a: Type.Optional(int32()) }, { additionalProperties: true }), 'request body');
+  const body = { a: 1, any: { deep: [null] } };
+  expect(open(body)).toEqual(body);
+  expect(() => open({ a: 'x' })).toThrow('a: must be an integer');
+  const strict = validator(Type.Object({}, { additionalProperties: true }), 'request body', 'refuse');
+  expect(strict({ any: 1 })).toEqual({ any: 1 });
+});
+
+test('times and UUIDs have their forms', () => {
+  const check = (format: string) => validator(Type.Object({ it: Type.String({ format }) }), 'request body');
+  const [time, uuid] = [check('date-time'), check('uuid')];
+  const known = { it: '0f0e0d0c-0b0a-0908-0706-050403020100' };
+  expect(uuid(known)).toEqual(known);
+  expect(time({ it: '2026-01-02T03:04:05Z' })).toEqual({ it: '2026-01-02T03:04:05Z' });
+  for (const it of ['', 'yesterday']) expect(() => time({ it })).toThrow('it: must be a string');
+  for (const it of ['', known.it.toUpperCase(), `${known.it}0`]) expect(() => uuid({ it })).toThrow('it: must be');
+});
+
 test('query values become what the schema says', () => {
   const query = queryValidator(
     Type.Object({
