@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
 import { AtollError } from '../base/error.ts';
+import { platformVersion } from '../base/version.ts';
 import { parseArguments } from './terminal/arguments.ts';
 import type { Command, Terminal } from './terminal/command.ts';
 import { runCommandLine } from './run.ts';
@@ -84,4 +85,52 @@ test('ls is the habit of other command lines where there is a list, and an opera
   expect(terminal.text.out).toBe('listed --json\n');
   expect((await run('thing', 'ls')).code).toBe(2);
   expect((await run('thing', 'make', 'ls')).out).toBe('ls default\n');
+});
+
+/** Runs a command that fails with this. */
+async function failing(error: unknown) {
+  const terminal = recorded();
+  const broken: Command = { name: 'fail', usage: '', summary: 'Fails', run: () => Promise.reject(error) };
+  return { code: await runCommandLine(['fail'], [broken], terminal), ...terminal.text };
+}
+const systemError = (code: string, more: object = {}) =>
+  Object.assign(new Error(`${code}: it failed`), { code, ...more });
+
+test('what the system refuses is said in words, with what to do', async () => {
+  for (const code of ['EACCES', 'EPERM']) {
+    const err = (what: string) => `atoll fail: This user may not use ${what}: run it as root, e.g. with sudo.\n`;
+    expect(await failing(systemError(code, { path: '/a' }))).toEqual({ code: 1, out: '', err: err('/a') });
+    expect((await failing(systemError(code))).err).toBe(err('what it needs'));
+  }
+  expect((await failing(systemError('ENOSPC', { path: '/a' }))).err).toContain('full: nothing can be written to /a.');
+  expect((await failing(systemError('ENOSPC'))).err).toContain('The disk is full. Make room');
+  expect((await failing(systemError('ENOTDIR'))).err).toBe('atoll fail: ENOTDIR: it failed.\n');
+  await expect(failing(systemError('ERR_ASSERTION'))).rejects.toThrow('it failed');
+});
+
+test('the release is said by both habits', async () => {
+  for (const word of ['version', '--version'])
+    expect(await run(word)).toEqual({ code: 0, out: `atoll ${platformVersion}\n`, err: '' });
+});
+
+test('the longer of two commands that fit is meant, and asked about is the one that is nearest', async () => {
+  const named = (name: string): Command => ({
+    ...{ name, usage: '', summary: name },
+    run: async (_, terminal) => (terminal.out(name), 0),
+  });
+  const more = [...['thing', 'thing sail', 'thing sale', 'ls'].map(named), { ...named('thing hide'), summary: '' }];
+  const terminal = recorded();
+  await runCommandLine(['thing', 'sail'], more, terminal);
+  expect(terminal.text.out).toBe('thing sail');
+  const asked = async (...argv: string[]) => {
+    const at = recorded();
+    await runCommandLine(argv, more, at);
+    return /Did you mean `atoll ([^`]*)`/.exec(at.text.err)?.[1];
+  };
+  expect(await asked('thin', 'sal')).toBe('thing sail');
+  expect(await asked('thinn', 'saale')).toBe('thing sale');
+  expect(await asked('thi', 'sa')).toBeUndefined();
+  expect(await asked('l')).toBe('ls');
+  expect(await asked('x')).toBeUndefined();
+  expect(await asked('tying', 'hide')).toBeUndefined();
 });
