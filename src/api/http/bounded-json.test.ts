@@ -15,3 +15,14 @@ test('depth and number of values have bounds that are just reached', () => {
   expect(() => parseBoundedJson('{"a":"')).toThrow('not valid JSON');
   expect(() => parseBoundedJson(']]]]]]]]]]]]]]')).toThrow('not valid JSON');
 });
+
+test('only what is open at the same time nests, however it is written', () => {
+  expect(parseBoundedJson(`[${'[],{},'.repeat(100)}0]`)).toBeArrayOfSize(201);
+  for (const before of ['[ ', '["ab",', '["",', '["\\\\",', '["\\"[",', '{"a":'])
+    expect(() => parseBoundedJson(before.repeat(33))).toThrow('request body: nests deeper than 32');
+});
+
+test('a body has at most 200,000 members and elements', () => {
+  expect(parseBoundedJson(`[${'0,'.repeat(199_998)}0]`)).toBeArrayOfSize(199_999);
+  expect(() => parseBoundedJson(`[${'0,'.repeat(200_000)}0]`)).toThrow('has more than 200000 members and elements');
+});
