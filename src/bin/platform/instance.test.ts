@@ -61,7 +61,7 @@ test('who ends does not forget the process that has come in its place', () => {
 
 test('an end is waited for, and of a process that has ended there is nothing to wait for', async () => {
   expect(await endInstance(dataDir)).toBe(false);
-  const other = Bun.spawn(['sleep', '600']);
+  await using other = Bun.spawn(['sleep', '600']);
   recordOther(other.pid);
   expect(await endInstance(dataDir)).toBe(true);
   await other.exited;
