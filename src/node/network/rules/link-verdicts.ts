@@ -26,6 +26,7 @@ const message = {
 const NFPROTO_INET = 1;
 const NFPROTO_NETDEV = 5;
 const ENOENT = 2;
+const EBUSY = 16;
 const NFT_GOTO = -4;
 const list = { table: 1, set: 2, elements: 3 } as const;
 const element = { key: 1, data: 2, expression: 7 } as const;
@@ -156,6 +157,9 @@ export function ifKernelHas<T>(work: () => T): T | undefined {
 
 /** Whether the kernel has said that what something is about is not there. */
 export const kernelLacks = (error: unknown): boolean => error instanceof NetlinkError && error.errno === ENOENT;
+
+/** Whether the kernel has said that something else still leads to what was to go. */
+export const kernelUses = (error: unknown): boolean => error instanceof NetlinkError && error.errno === EBUSY;
 
 function elementMessage(
   type: number,

@@ -100,3 +100,23 @@ test('what is taken out asks for the rules only where that fails, and goes from 
     expect(takeOut([new NetlinkError('taking out', 16)], false)).resolves.toMatchObject({ asked: 0, tries: 1 }),
   ]);
 });
+
+test('what something in a table leads to that is just coming is left to whoever puts it in place', async () => {
+  for (const failures of [[16], [2, 16]]) {
+    const placings = new Placings(() => true);
+    await placings.place(async () => {});
+    const errors = failures.map(errno => new NetlinkError('taking out', errno));
+    const takeOut = () =>
+      placings.takeOut(() => {
+        const error = errors.shift();
+        if (error) throw error;
+      });
+    const coming = Promise.withResolvers<void>();
+    const placed = placings.place(() => coming.promise);
+    expect(takeOut).not.toThrow();
+    coming.reject(new Error('nft fails'));
+    await placed.catch(() => {});
+    errors.push(new NetlinkError('taking out', 16));
+    expect(takeOut).toThrow();
+  }
+});

@@ -1,5 +1,5 @@
 import { AtollError } from '../../../base/error.ts';
-import { kernelLacks } from './link-verdicts.ts';
+import { kernelLacks, kernelUses } from './link-verdicts.ts';
 
 /**
  * Longest wait for rules that somebody has removed. They are looked for every second, and nft takes some tenths of one,
@@ -13,6 +13,7 @@ export class Placings {
   readonly #timeoutMs: number;
   #begun = 0;
   #last = 0;
+  #underWay = 0;
   #present = Promise.resolve();
   #next = Promise.withResolvers<void>();
 
@@ -41,8 +42,9 @@ export class Placings {
   async place(work: () => Promise<void>): Promise<void> {
     const number = ++this.#begun;
     const done = work();
+    this.#underWay++;
     this.#present = done.catch(() => {}); // whoever places it hears it
-    await done;
+    await done.finally(() => this.#underWay--);
     this.#last = number;
     this.#next.resolve();
     this.#next = Promise.withResolvers<void>();
@@ -50,15 +52,24 @@ export class Placings {
 
   /**
    * Takes something out of the table. Somebody may have removed it, which is asked only where this fails: every end of
-   * a sandbox comes by here. It may have been put back just now.
+   * a sandbox comes by here. It may have been put back just now, with what leads there: whoever puts it back takes out
+   * both.
    */
   takeOut(work: () => void): void {
     if (this.#last === 0) return;
     try {
-      work();
+      this.#unlessInUse(work);
     } catch (error) {
       if (!kernelLacks(error)) throw error;
-      if (this.#areThere()) work();
+      if (this.#areThere()) this.#unlessInUse(work);
+    }
+  }
+
+  #unlessInUse(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      if (this.#underWay === 0 || !kernelUses(error)) throw error;
     }
   }
 
