@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, readdirSync, rmSync, utimesSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLog } from '../../base/telemetry/log.ts';
-import { openLogStore } from './log-store.ts';
+import { type LogStore, openLogStore } from './log-store.ts';
 import { pruneSegments } from './prune.ts';
 
 const directories: string[] = [];
@@ -17,6 +17,17 @@ function newDirectory(): string {
 }
 const open = (directory: string) => openLogStore({ directory, bytesMax: 1 << 30, log: silentLog });
 const all = { sandboxId: 's', backward: false, limit: 1000 } as const;
+/** Adds an entry of an agent, by default one that fills a file by itself. */
+function say(store: LogStore, sandboxId: string, message: string, timestampMs = Date.now(), length = 1 << 20): void {
+  const entry = {
+    timestampMs,
+    level: 'info',
+    logger: 'process',
+    message: message.padEnd(length, 'x'),
+    fields: {},
+  } as const;
+  store.add(sandboxId, entry, { epoch: 'e', number: 1 });
+}
 
 test('entries come in order, each with a time of its own, and survive a restart', async () => {
   const directory = newDirectory();
@@ -79,6 +90,48 @@ test('a page says where the next one begins, in both directions', async () => {
     beforeMs = page.at(-1)?.timestampMs ?? 0;
   }
   expect(backward.reverse()).toEqual(everything);
+  await store.close();
+});
+
+test('entries of seven days are answered, and none before', async () => {
+  const store = open(newDirectory());
+  const dayMs = 24 * 60 * 60_000;
+  const said = (daysAgo: number) => say(store, 's', `${daysAgo}`, Date.now() - daysAgo * dayMs, 0);
+  for (const daysAgo of [8, 7.01, 6.99, 1]) said(daysAgo);
+  expect((await store.read(all)).map(({ message }) => message)).toEqual(['6.99', '1']);
+  await store.close();
+});
+
+test('a page ends where it is full, also at the end of a file, and begins anywhere', async () => {
+  const store = open(newDirectory());
+  for (let count = 0; count < 4; count++) {
+    say(store, 's', `${count} `);
+    await store.read({ ...all, limit: 0 });
+  }
+  const numbers = async (wanted: object) =>
+    (await store.read({ ...all, ...wanted })).map(({ message }) => Number.parseInt(message));
+  const times = (await store.read(all)).map(({ timestampMs }) => timestampMs);
+  expect(await numbers({ limit: 2 })).toEqual([0, 1]);
+  expect(await numbers({ limit: 3, backward: true })).toEqual([3, 2, 1]);
+  expect(await numbers({ fromMs: times[1], beforeMs: times[3] })).toEqual([1, 2]);
+  expect(await numbers({ fromMs: (times[1] ?? 0) + 1, beforeMs: (times[3] ?? 0) + 1 })).toEqual([2, 3]);
+  await store.close();
+});
+
+test('after 64 MiB what is too much goes by itself', async () => {
+  const directory = newDirectory();
+  const store = openLogStore({ directory, bytesMax: 20 << 20, log: silentLog });
+  const filled = () => readdirSync(directory).length;
+  const fill = async (sandboxId: string) => {
+    for (let file = 0; file < 8; file++) {
+      say(store, sandboxId, 'much');
+      await store.place(sandboxId);
+    }
+  };
+  for (let number = 1; number <= 7; number++) await fill(`s${number}`);
+  expect(filled()).toBe(7);
+  for (const sandboxId of ['s8', 's9']) await fill(sandboxId);
+  expect(filled()).toBeLessThan(5);
   await store.close();
 });
 
