@@ -330,6 +330,23 @@ onEachDatabase(database =>
       for (const { sandboxId } of platform.node.executions()) await platform.call('DELETE', `/sandboxes/${sandboxId}`);
     });
 
+    test('what was to go from a machine to which its volume is moving stays, and goes later unless it comes', async () => {
+      const { parts } = platform.api;
+      const { volumeID } = await create(platform, 'coming');
+      const setPlace = (place: { node_id: string; moving_to: string | null }) =>
+        parts.db.updateTable('volumes').set(place).where('volume_id', '=', volumeID).execute();
+      const later = { ...parts, clock: () => parts.clock() + 3600 * 1_000_000 };
+      const isHere = async () => (await platform.node.volumes.list()).some(({ volumeId }) => volumeId === volumeID);
+      await recordVolumeRemoval(parts.db, { volumeId: volumeID, nodeId: 'node-1' }, parts.clock());
+      await setPlace({ node_id: 'node-2', moving_to: 'node-1' });
+      await reconcileVolumes(later);
+      expect(await isHere()).toBe(true);
+      await setPlace({ node_id: 'node-2', moving_to: null });
+      await reconcileVolumes(later);
+      expect(await isHere()).toBe(false);
+      await parts.db.deleteFrom('volumes').where('volume_id', '=', volumeID).execute();
+    });
+
     test('content of a create that was cut off, and of a delete that the node missed, goes; what the store does not know stays until an operator decides', async () => {
       const { parts } = platform.api;
       const orphan = newUuid();
