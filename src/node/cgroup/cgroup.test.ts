@@ -24,9 +24,10 @@ test('what a group uses is read of version 2', () => {
   });
   const cgroups = detectCgroups(root);
   expect(cgroups.version).toBe('v2');
-  expect(cgroups.usage('/g/s1')).toEqual({ memoryBytes: 10_485_760, cacheBytes: 2_097_152 });
+  expect([cgroups.memoryUsed('/g/s1'), cgroups.cacheBytes('/g/s1')]).toEqual([10_485_760, 2_097_152]);
   expect(cgroups.cpuUs('/g/s1')).toBe(123_456);
-  for (const look of [cgroups.usage, cgroups.cpuUs]) expect(() => look('/g/s2')).toThrow('ENOENT');
+  for (const look of [cgroups.memoryUsed, cgroups.cacheBytes, cgroups.cpuUs])
+    expect(() => look('/g/s2')).toThrow('ENOENT');
 });
 
 test('what a group uses is read of version 1, with what is below it', () => {
@@ -38,7 +39,7 @@ test('what a group uses is read of version 1, with what is below it', () => {
   });
   const cgroups = detectCgroups(root);
   expect(cgroups.version).toBe('v1');
-  expect(cgroups.usage('/g/s1')).toEqual({ memoryBytes: 10_485_760, cacheBytes: 2_097_152 });
+  expect([cgroups.memoryUsed('/g/s1'), cgroups.cacheBytes('/g/s1')]).toEqual([10_485_760, 2_097_152]);
   expect(cgroups.cpuUs('/g/s1')).toBe(123_456.789);
 });
 

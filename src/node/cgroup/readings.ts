@@ -7,25 +7,17 @@ import { keyed } from './keyed.ts';
 /** USER_HZ, in which version 1 counts processor time (time(7)). */
 const ticksPerSecond = 100;
 
-/** What the processes of a group use. */
-type GroupUsage = {
-  /** With the files that the kernel keeps in memory for them, bytes. */
-  memoryBytes: number;
-  /**
-   * Those files' part of it, without what is in memory alone (tmpfs, and all of a gVisor sandbox): the kernel can't
-   * give that up.
-   */
-  cacheBytes: number;
-};
-
 /** What the kernel tells of a group, by either version. */
 export type Readings = {
   /** Bytes that the group's processes use, with the files that the kernel keeps for them. */
   memoryUsed(path: string): number;
   /** Processor time so far, microseconds: asked of every group each second. Fails where the group is gone. */
   cpuUs(path: string): number;
-  /** Fails where the group is gone. */
-  usage(path: string): GroupUsage;
+  /**
+   * Of `memoryUsed`, the part of those files, without what is in memory alone (tmpfs, and all of a gVisor sandbox): the
+   * kernel can't give that up. Fails where the group is gone.
+   */
+  cacheBytes(path: string): number;
   /** What the group's memory is made of. Fails where the group is gone. */
   memory(path: string): GroupMemory;
   /** Processor time that the group has used in programs and in the kernel. Fails where the group is gone. */
@@ -43,12 +35,9 @@ export const readings = {
   v2: (file: (path: string, name: string) => string, kept = new KeptFiles()): Readings => ({
     cpuUs: path => keyed(kept.read(file(path, 'cpu.stat')), 'usage_usec'),
     memoryUsed: path => Number(textOf(file(path, 'memory.current'))),
-    usage(path) {
+    cacheBytes(path) {
       const memory = textOf(file(path, 'memory.stat'));
-      return {
-        memoryBytes: Number(textOf(file(path, 'memory.current'))),
-        cacheBytes: keyed(memory, 'file') - keyed(memory, 'shmem'),
-      };
+      return keyed(memory, 'file') - keyed(memory, 'shmem');
     },
     memory: path => groupMemory(textOf(file(path, 'memory.stat')), textOf(file(path, 'memory.current'))),
     cpuTimes(path) {
@@ -62,12 +51,9 @@ export const readings = {
   v1: (file: (controller: string, path: string, name: string) => string, kept = new KeptFiles()): Readings => ({
     cpuUs: path => Number(kept.read(file('cpuacct', path, 'cpuacct.usage'))) / 1000,
     memoryUsed: path => Number(textOf(file('memory', path, 'memory.usage_in_bytes'))),
-    usage(path) {
+    cacheBytes(path) {
       const memory = textOf(file('memory', path, 'memory.stat'));
-      return {
-        memoryBytes: Number(textOf(file('memory', path, 'memory.usage_in_bytes'))),
-        cacheBytes: keyed(memory, 'total_cache') - keyed(memory, 'total_shmem'),
-      };
+      return keyed(memory, 'total_cache') - keyed(memory, 'total_shmem');
     },
     memory: path =>
       groupMemory(textOf(file('memory', path, 'memory.stat')), textOf(file('memory', path, 'memory.usage_in_bytes'))),

@@ -45,7 +45,7 @@ type SampledSandbox = {
 export type SamplerParts = {
   /** The sandboxes that run now. */
   sandboxes: { running(): SampledSandbox[] };
-  cgroups: Pick<Cgroups, 'cpuUs' | 'memoryUsed' | 'usage'>;
+  cgroups: Pick<Cgroups, 'cpuUs' | 'memoryUsed' | 'cacheBytes'>;
   layout: Pick<Layout, 'metrics' | 'mounts'>;
   helper: Pick<Helper, 'mountsPid'>;
   log: Log;
@@ -99,7 +99,7 @@ export function startSampler(parts: SamplerParts, recordsMax: number): Sampler {
     // Most are idle: where nothing ran and the kernel took nothing away, everything is as it was.
     const asBefore = us === entry.cpu.us && memoryBytes === entry.memoryBytes ? entry.latest : undefined;
     entry.latest = {
-      ...(asBefore ?? contentsOf(entry.sandbox)),
+      ...(asBefore ?? contentsOf(entry.sandbox, memoryBytes)),
       atSeconds: Math.floor(Date.now() / 1000),
       cpuUsedPct: Math.round(Math.min(Math.max(share, 0), 1) * 10_000) / 100,
     };
@@ -109,9 +109,9 @@ export function startSampler(parts: SamplerParts, recordsMax: number): Sampler {
   };
 
   /** What of memory and disk a sandbox has and uses. */
-  const contentsOf = (sandbox: SampledSandbox) => {
+  const contentsOf = (sandbox: SampledSandbox, memoryBytes: number) => {
     const { cpuCount, memoryMiB } = sandbox.record.resources;
-    const { memoryBytes, cacheBytes } = cgroups.usage(groupOf(sandbox));
+    const cacheBytes = cgroups.cacheBytes(groupOf(sandbox));
     const disk = statfsSync(diskOf(sandbox));
     return {
       cpuCount,
