@@ -15,7 +15,9 @@ export async function copyOfCheckout(): Promise<AsyncDisposable & { root: string
     .split('\0')
     .filter(Boolean);
   for (const name of names) await cp(join(repository, name), join(root, name), { verbatimSymlinks: true });
-  await cp(join(repository, 'dist'), join(root, 'dist'), { recursive: true, preserveTimestamps: true });
+  // With its owners: the data of a server that tests copy is PostgreSQL's own.
+  const { exitCode } = await runToEnd(['cp', '-a', join(repository, 'dist'), root]);
+  if (exitCode !== 0) throw new Error('what is built could not be copied');
   await symlink(join(repository, 'node_modules'), join(root, 'node_modules'));
   return { root, [Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true }) };
 }
