@@ -177,9 +177,10 @@ test('what can not be described in full does not end the agent with the list tha
 });
 
 test('one entry that can not be looked into does not take the list of all others', async () => {
-  // The shell's child ends, and what the shell becomes does not wait for it: proc refuses to list its network then.
+  // The shell's child ends when the shell has become what does not wait for it: proc refuses to list its network then.
+  const child = 'until grep -q sleep /proc/$PPID/comm; do sleep 0.01; done';
   const events = await start(agent, {
-    process: { cmd: '/bin/sh', args: ['-c', 'sleep 0 & echo $!; exec sleep 1000'] },
+    process: { cmd: '/bin/sh', args: ['-c', `sh -c '${child}' & echo $!; exec sleep 1000`] },
   });
   const parent = await startedPid(events);
   const zombie = (await outputUntil(events, '\n')).trim();
