@@ -33,7 +33,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
 
 const names = process.argv.slice(2);
 /** Suites that start no sandbox. */
-const withoutSandboxes = ['types', 'tidy', 'unit', 'wire', 'fuzz', 'native', 'simulation'];
+const withoutSandboxes = ['types', 'tidy', 'unit', 'wire', 'fuzz', 'native', 'simulation', 'simulation-long'];
 
 try {
   await prepare(root, { forTests: true });

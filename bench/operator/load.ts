@@ -1,6 +1,6 @@
 import { percentile } from '../measure/statistics.ts';
 
-type Load = { perSecond: number; medianMs: number; p99Ms: number };
+export type Load = { perSecond: number; medianMs: number; p99Ms: number };
 
 /** Does `work` again and again from `clients` sides at a time, for `seconds`. */
 export async function load(

@@ -27,6 +27,7 @@ export const longSuites = [
   { name: 'image', script: 'test:image' },
   { name: 'kubernetes', script: 'test:kubernetes' },
   { name: 'programs', script: 'test:programs' },
+  { name: 'simulation-long', script: 'test:cluster' },
   { name: 'templates', script: 'test:templates' },
   { name: 'upgrade', script: 'test:upgrade' },
 ];

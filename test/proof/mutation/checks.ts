@@ -18,7 +18,7 @@ export type Check = {
 /** Folders of `test` that say nothing of what `src` does, or take too long to be asked for each fault. */
 const notAsked = new Set(['tidy', 'docs', 'helm', 'hosts', 'native', 'setup', 'proof', 'support', 'client']);
 const long = new Set(
-  'cluster-long dashboard-long dashboard-scale image kubernetes programs templates upgrade'.split(' '),
+  'cluster-long dashboard-long dashboard-scale image kubernetes programs simulation-long templates upgrade'.split(' '),
 );
 /** Folders whose tests run sources only, in their own process. */
 const ofSources = new Set(['api', 'wire', 'fuzz', 'simulation', 'edge', 'store']);
