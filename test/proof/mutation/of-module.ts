@@ -28,6 +28,8 @@ await using copy = await copyOfCheckout();
 const argv = [bunPath(copy.root), 'test', '--bail', `--timeout=${timeoutMs}`, ...tests.map(path => `./${path}`)];
 const passes = async () => (await runToEnd(argv, { cwd: copy.root, timeoutMs })).exitCode === 0;
 if (!(await passes())) throw new Error(`${tests.join(', ')} must pass without a fault, and end within ${timeoutMs} ms`);
+// Else every fault that is not seen would pass for one that could not be made.
+if (!(await compiles(copy.root, source))) throw new Error('the checkout must compile without a fault');
 let [tried, seen] = [0, 0];
 for (const mutant of mutants) {
   using _fault = putInto(copy.root, mutant);
