@@ -270,7 +270,7 @@ test('a resume that has no room or fails leaves the sandbox paused, with what is
   }
 });
 
-test('one that nobody answers for is set aside with its memory, or with its files where that can’t be kept', async () => {
+test('one that nobody answers for is set aside with its memory, or else with its files', async () => {
   for (const [fails, kept] of [
     [[], 'memory'],
     [['keep memory'], 'filesystem'],
@@ -286,7 +286,7 @@ test('one that nobody answers for is set aside with its memory, or with its file
   }
 });
 
-test('a sandbox is set aside once, as the execution that was meant; one that is not here is nobody’s failure', async () => {
+test('a sandbox is set aside once, as the execution that was meant; one that is not here is no failure', async () => {
   const { parts, sandboxes, run, did } = node();
   run('a');
   await setAside(parts, target('a', 'e2'), 'another one');
