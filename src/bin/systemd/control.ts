@@ -5,36 +5,47 @@ import { readIfThere } from '../../base/small-file.ts';
 import type { OwnInstallation } from '../../cli/operator/down.ts';
 import type { ServiceControl, ServiceRole } from '../../cli/operator/install.ts';
 import { requireNoInstance, runningUrl } from '../platform/instance.ts';
-import { hostFacts } from '../preflight/facts.ts';
+import { type HostFacts, hostFacts } from '../preflight/facts.ts';
 import { requireUsableHost } from '../preflight/check.ts';
 import { program } from '../repository.ts';
 import { mergedSettings, settingsFileOf } from '../settings/file.ts';
 import { readSettings, type Settings, settingsTable } from '../settings/settings.ts';
-import { unitFileOf } from '../../base/process/set-up.ts';
-import { isActive, requireSystemd, systemctl } from './systemctl.ts';
+import { type Systemd, thisSystemd } from './systemctl.ts';
 import { isUnitOf, roleOf, unitText } from './unit.ts';
 
 const ownerOnly = { directory: 0o700, file: 0o600 } as const;
 /** Everybody may read a unit; there is no secret in it. */
 const unitMode = 0o644;
 
+/** The machine that a service is made on. */
+type Machine = { systemd: Systemd; facts: HostFacts };
+
+const thisMachine = (environment: Record<string, string>): Machine => ({
+  systemd: thisSystemd,
+  facts: hostFacts(environment['PATH'] ?? ''),
+});
+
 /**
- * Makes a service of this machine's installation, and undoes it. Errors: `precondition`, `conflict`, `invalid`,
+ * Makes a service of a machine's installation, and undoes it. Errors: `precondition`, `conflict`, `invalid`,
  * `not_found`.
  */
-export function serviceControl(environment: Record<string, string>, own: OwnInstallation): ServiceControl {
+export function serviceControl(
+  environment: Record<string, string>,
+  own: OwnInstallation,
+  { systemd, facts }: Machine = thisMachine(environment),
+): ServiceControl {
   const settings = (): Settings => readSettings(mergedSettings(environment).values);
   return {
     async install(name, { start, role, invitation }, terminal) {
       const { dataDir } = settings();
-      requireSystemd(name);
+      systemd.require(name);
       const isFirst = readIfThere(apiKeyFile(dataDir)) === undefined;
       if (role === 'control') requireShared(settings());
-      else requireUsableHost(settings(), hostFacts(environment['PATH'] ?? ''), isFirst && role === 'platform');
-      const file = unitFileOf(name);
+      else requireUsableHost(settings(), facts, isFirst && role === 'platform');
+      const file = systemd.fileOf(name);
       requireOwnUnit(file, dataDir);
       requireRole(file, role);
-      const wasActive = await isActive(name);
+      const wasActive = await systemd.isActive(name);
       if (!wasActive && runningUrl(dataDir) !== undefined)
         throw new AtollError(
           'conflict',
@@ -50,29 +61,29 @@ export function serviceControl(environment: Record<string, string>, own: OwnInst
       }
       const namesDataDir = dataDir !== settingsTable.dataDir.fallback;
       writeFileSync(file, unitText({ program, role, dataDir, namesDataDir }), { mode: unitMode });
-      await systemctl('daemon-reload');
-      await systemctl('enable', `${name}.service`);
-      if (start) await started(name, role, terminal.err);
+      await systemd.run('daemon-reload');
+      await systemd.run('enable', `${name}.service`);
+      if (start) await started(systemd, name, role, terminal.err);
       return file;
     },
     async uninstall(name, { data }, terminal) {
       const { dataDir } = settings();
-      requireSystemd(name);
-      const file = unitFileOf(name);
+      systemd.require(name);
+      const file = systemd.fileOf(name);
       if (!existsSync(file))
         throw new AtollError('not_found', `There is no service ${name}: ${file} is not there. Nothing was changed.`);
       requireOwnUnit(file, dataDir);
       // A control process has no sandboxes on its machine.
       const hasSandboxes = roleOf(readFileSync(file, 'utf8')) !== 'control';
-      await systemctl('disable', '--now', `${name}.service`);
+      await systemd.run('disable', '--now', `${name}.service`);
       if (own.isThere()) {
         await own.endPlatform();
         if (hasSandboxes) await own.endSandboxes({ all: data }, terminal);
       }
       rmSync(file);
-      await systemctl('daemon-reload');
+      await systemd.run('daemon-reload');
       // What it remembers of a unit that failed.
-      await systemctl('reset-failed', `${name}.service`).catch(() => {});
+      await systemd.run('reset-failed', `${name}.service`).catch(() => {});
       if (data) rmSync(dataDir, { recursive: true, force: true });
       return dataDir;
     },
@@ -80,11 +91,11 @@ export function serviceControl(environment: Record<string, string>, own: OwnInst
 }
 
 /** Waits until it serves, and says where to look when it does not. */
-async function started(name: string, role: ServiceRole, say: (text: string) => void): Promise<void> {
+async function started(systemd: Systemd, name: string, role: ServiceRole, say: (text: string) => void): Promise<void> {
   const takesLong = role === 'platform' ? '; a first start makes the base template, which takes a minute or more' : '';
   say(`Starting ${name}${takesLong}.\n`);
   try {
-    await systemctl('restart', `${name}.service`);
+    await systemd.run('restart', `${name}.service`);
   } catch (cause) {
     throw new AtollError(
       'unavailable',

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { AtollError } from '../../base/error.ts';
 import { runCommand } from '../../base/process/command.ts';
+import { unitFileOf } from '../../base/process/set-up.ts';
 
 /** Longer than a first start may take by the unit. */
 const commandTimeoutMs = 25 * 60_000;
@@ -10,7 +11,7 @@ const unitName = /^[a-z][a-z0-9-]{0,30}$/;
 export const isBooted = (): boolean => existsSync('/run/systemd/system');
 
 /** Fails where systemd does not run as the machine's manager, and for a name that is none. */
-export function requireSystemd(name: string): void {
+function requireSystemd(name: string): void {
   if (!unitName.test(name))
     throw new AtollError(
       'invalid',
@@ -34,3 +35,16 @@ export async function isActive(name: string): Promise<boolean> {
   const state = await systemctl('show', '--property=ActiveState', '--value', `${name}.service`);
   return ['active', 'activating', 'reloading'].includes(state.trim());
 }
+
+/** What is asked of the machine's manager of services. */
+export type Systemd = {
+  /** See `requireSystemd`. */
+  require(name: string): void;
+  fileOf(name: string): string;
+  isActive(name: string): Promise<boolean>;
+  /** See `systemctl`. */
+  run(...args: string[]): Promise<string>;
+};
+
+/** That of this machine. */
+export const thisSystemd: Systemd = { require: requireSystemd, fileOf: unitFileOf, isActive, run: systemctl };

@@ -218,6 +218,17 @@ test('a removal unmounts a volume, whoever uses it, before its image goes', asyn
   expect(did()).toEqual(['unmount 1']);
 });
 
+test('the image of a volume that can’t be unmounted stays, and nobody gets one that is about to go', async () => {
+  const { volumes, fail, dir } = await nodeWithTwo();
+  (await volumes.use(first)).release();
+  fail('unmount 1');
+  await expect(volumes.remove(first)).rejects.toThrow('unmount 1 failed');
+  expect(readdirSync(dir)).toEqual([first, second]);
+  const [removed, late] = [volumes.remove(first), volumes.use(first)];
+  await expect(late).rejects.toMatchObject({ code: 'not_found' });
+  await removed;
+});
+
 test('a sandbox holds its volumes until its slot is released', async () => {
   jest.useFakeTimers();
   const { volumes, did, mounts } = await nodeWithTwo();
