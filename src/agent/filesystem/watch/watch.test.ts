@@ -3,6 +3,7 @@ import {
   appendFileSync,
   chmodSync,
   closeSync,
+  constants,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -14,6 +15,7 @@ import {
   symlinkSync,
   unlinkSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,6 +24,8 @@ import { Outbox } from '../../connect/outbox.ts';
 import { openNative, type Native } from '../../native.ts';
 import type { EntryInfo } from '../entry-info.ts';
 import { openFilesystem, type Filesystem, type FilesystemHost } from '../operations.ts';
+import { Inotify } from './inotify.ts';
+import { TreeWatch } from './tree-watch.ts';
 
 // The kernel's own events, by a pump as the sandbox's init has one. What an agent in a sandbox makes of them for its
 // clients is in test/agent/watch.test.ts.
@@ -260,6 +264,7 @@ test('where the kernel has lost events, what has changed is looked for', async (
 });
 
 test('what can’t be watched is refused as what it is', async () => {
+  const before = instances();
   make(at('file'));
   for (const [path, code, message] of [
     [at('file'), 'invalid', 'is not a directory'],
@@ -279,6 +284,7 @@ test('what can’t be watched is refused as what it is', async () => {
     code: 'rate_limited',
     message: expect.stringContaining(`'${at('below')}' can't be watched`) as string,
   });
+  expect(instances()).toBe(before);
 });
 
 test('a watch that has no watch left for a new directory tells what came before, and then why it ends', async () => {
@@ -292,6 +298,50 @@ test('a watch that has no watch left for a new directory tells what came before,
   mkdirSync(at('new'));
   expect(await told()).toEqual(['create new']);
   await expect(told()).rejects.toMatchObject({ code: 'rate_limited' });
+});
+
+test('what a reader has no room for is looked for when he has', async () => {
+  mkdirSync(at('a'));
+  const [events, refused]: [string[], PromiseWithResolvers<void>] = [[], Promise.withResolvers()];
+  let hasRoom = false;
+  const tree = new TreeWatch(new Inotify(openNative(), initPath), folder, true, {
+    report({ name, type }) {
+      if (hasRoom) events.push(`${type.slice(11).toLowerCase()} ${name}`);
+      else refused.resolve();
+      return hasRoom;
+    },
+    fail: error => refused.reject(error),
+  });
+  cleanUps.push(() => tree.close());
+  await tree.arm();
+  make(at('a/late'));
+  await refused.promise;
+  // Nobody waits for who has no room.
+  await tree.settle();
+  make(at('later'));
+  hasRoom = true;
+  expect(events).toEqual([]);
+  tree.catchUp();
+  await tree.settle();
+  expect(events).toContain('create a/late');
+  expect(events).toContain('create later');
+  events.length = 0;
+  tree.catchUp();
+  make(at('last'));
+  await tree.settle();
+  expect(events).toEqual(['create last']);
+});
+
+test('a file without a name is not told, and one that is named like it is', async () => {
+  const { told } = await watch();
+  const temporary = 0o20000000 | constants.O_DIRECTORY; // O_TMPFILE of open(2)
+  const file = openSync(folder, temporary | constants.O_WRONLY);
+  writeSync(file, 'content');
+  closeSync(file);
+  expect(await told()).toEqual([]);
+  make(at('#12'));
+  appendFileSync(at('#12'), 'x');
+  expect(await told()).toEqual(['create #12', 'write #12']);
 });
 
 test('a stream tells that it watches, then everything, and ends with its deadline', async () => {
