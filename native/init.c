@@ -195,9 +195,12 @@ static void startAgent(struct serving *serving) {
     // mode it keeps 0.8 MiB less while the agent is idle, for a tenth more of processor time when it is busy. What runs
     // a few hundred times at most is not worth compiling: most agents never do more, and a start would pay 1.5 ms and
     // 0.4 MiB for it. Bun's timer would collect garbage every second where nothing happens: half a core with hundreds
-    // of idle sandboxes (src/agent/collect-garbage.ts).
+    // of idle sandboxes (src/agent/collect-garbage.ts). Memory that a start has freed is needed again in the next
+    // milliseconds: given back 2 s later instead of 0.1, and no blocks of the heap prepared in a thread, it takes a
+    // quarter of the processor time less, and 0.6 MiB.
     char *environment[] = { "BUN_JSC_forceRAMSize=134217728", "BUN_JSC_thresholdForJITAfterWarmUp=4000",
-                            "BUN_JSC_thresholdForJITSoon=2000", "BUN_GC_TIMER_DISABLE=1", "HOME=/", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL };
+                            "BUN_JSC_thresholdForJITSoon=2000", "BUN_JSC_useWarmUpMarkedBlocks=0", "BUN_GC_TIMER_DISABLE=1",
+                            "MIMALLOC_PURGE_DELAY=2000", "MIMALLOC_PURGE_HOLES_MIN_INTERVAL=2000", "HOME=/", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL };
     execve(serving->agentArguments[0], serving->agentArguments, environment);
     say("init: cannot start %s: %s\n", serving->agentArguments[0], strerror(errno));
     _exit(127);

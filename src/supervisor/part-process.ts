@@ -11,6 +11,12 @@ const loadLooksMax = 60;
 /** How long a process may go on whose channel has closed: nobody hears it any more. Milliseconds. */
 const silencedMs = 1_000;
 
+/**
+ * What the runtime's allocator is told. It looks for memory to give back whenever a process waits, ten times a second,
+ * and takes it again with the next request: with hundreds of idle sandboxes that is a seventh of what the node does.
+ */
+const allocator = { MIMALLOC_PURGE_DELAY: '5000', MIMALLOC_PURGE_HOLES_MIN_INTERVAL: '5000' };
+
 /** The processes that the supervisor starts. */
 export type PartName = 'node' | 'api' | 'edge' | 'gate';
 /** Why a part was started again. */
@@ -92,7 +98,7 @@ function spawn(
   const child = Bun.spawn(command(), {
     // The last is `partDescriptor`.
     stdio: ['ignore', 'inherit', 'inherit', its],
-    env: environment,
+    env: { ...allocator, ...environment },
     cwd: '/',
     onExit(_, exitCode, signal) {
       clearTimeout(silenced);

@@ -9,7 +9,7 @@ const ticksPerSecond = 100;
 
 /** What the kernel tells of a group, by either version. */
 export type Readings = {
-  /** Bytes that the group's processes use, with the files that the kernel keeps for them. */
+  /** Bytes that the group's processes use, with the files that the kernel keeps for them. Fails where it is gone. */
   memoryUsed(path: string): number;
   /** Processor time so far, microseconds: asked of every group each second. Fails where the group is gone. */
   cpuUs(path: string): number;
@@ -34,7 +34,7 @@ const textOf = (path: string) => readFileSync(path, 'latin1');
 export const readings = {
   v2: (file: (path: string, name: string) => string, kept = new KeptFiles()): Readings => ({
     cpuUs: path => keyed(kept.read(file(path, 'cpu.stat')), 'usage_usec'),
-    memoryUsed: path => Number(textOf(file(path, 'memory.current'))),
+    memoryUsed: path => Number(kept.read(file(path, 'memory.current'))),
     cacheBytes(path) {
       const memory = textOf(file(path, 'memory.stat'));
       return keyed(memory, 'file') - keyed(memory, 'shmem');
@@ -45,12 +45,15 @@ export const readings = {
       return { userSeconds: keyed(text, 'user_usec') / 1e6, systemSeconds: keyed(text, 'system_usec') / 1e6 };
     },
     tasks: path => numberIn(file(path, 'pids.current')),
-    forget: path => kept.forget(file(path, 'cpu.stat')),
+    forget(path) {
+      kept.forget(file(path, 'cpu.stat'));
+      kept.forget(file(path, 'memory.current'));
+    },
   }),
 
   v1: (file: (controller: string, path: string, name: string) => string, kept = new KeptFiles()): Readings => ({
     cpuUs: path => Number(kept.read(file('cpuacct', path, 'cpuacct.usage'))) / 1000,
-    memoryUsed: path => Number(textOf(file('memory', path, 'memory.usage_in_bytes'))),
+    memoryUsed: path => Number(kept.read(file('memory', path, 'memory.usage_in_bytes'))),
     cacheBytes(path) {
       const memory = textOf(file('memory', path, 'memory.stat'));
       return keyed(memory, 'total_cache') - keyed(memory, 'total_shmem');
@@ -65,7 +68,10 @@ export const readings = {
       };
     },
     tasks: path => numberIn(file('pids', path, 'pids.current')),
-    forget: path => kept.forget(file('cpuacct', path, 'cpuacct.usage')),
+    forget(path) {
+      kept.forget(file('cpuacct', path, 'cpuacct.usage'));
+      kept.forget(file('memory', path, 'memory.usage_in_bytes'));
+    },
   }),
 };
 
