@@ -1,4 +1,5 @@
-import { createWriteStream, openAsBlob, statSync } from 'node:fs';
+import { constants, createWriteStream, openAsBlob, statSync } from 'node:fs';
+import { access } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -49,9 +50,11 @@ function placeOf(text: string): Place {
 async function upload(connect: Connect, from: string, sandboxId: string, to: string): Promise<Written> {
   if (statSync(from, { throwIfNoEntry: false })?.isDirectory())
     throw new AtollError('invalid', `${from} is a directory; pack it, copy the archive and unpack it inside.`);
-  const content = await openAsBlob(from).catch(() => {
+  // A blob is opened when it is sent: a paused sandbox would have been resumed for nothing by then.
+  await access(from, constants.R_OK).catch(() => {
     throw new AtollError('not_found', `${from} can't be read.`);
   });
+  const content = await openAsBlob(from);
   const path = to === '' || to.endsWith('/') ? `${to}${basename(from)}` : to;
   const written = await withSandbox(connect, sandboxId, sandbox =>
     sandbox.files.write(path, content, { requestTimeoutMs: 0 }),
