@@ -13,7 +13,7 @@ const silencedMs = 1_000;
 
 /**
  * What the runtime's allocator is told. It looks for memory to give back whenever a process waits, ten times a second,
- * and takes it again with the next request: with hundreds of idle sandboxes that is a seventh of what the node does.
+ * and takes it again with the next request: with hundreds of idle sandboxes that is a sixth of what the node does.
  */
 const allocator = { MIMALLOC_PURGE_DELAY: '5000', MIMALLOC_PURGE_HOLES_MIN_INTERVAL: '5000' };
 
