@@ -1,4 +1,4 @@
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { AtollError, messageOf } from '../../base/error.ts';
 import { commandLineDetail, parseArguments } from '../terminal/arguments.ts';
@@ -24,9 +24,9 @@ export function forwardCommand(name: string, request: PlatformRequest, connect: 
       const [sandboxId = '', ...ports] = positionals;
       const end = await tunnelEndOf(request, connect, sandboxId);
       const forwardings = ports.map(text => forwardingOf(text, values.address ?? '127.0.0.1'));
-      const servers = await Promise.all(forwardings.map(forwarding => listen(forwarding, end, terminal)));
+      using listeners = new DisposableStack();
+      for (const forwarding of forwardings) listeners.use(await listen(forwarding, end, terminal));
       await interrupted();
-      for (const server of servers) server.close();
       return 0;
     },
   };
@@ -64,13 +64,18 @@ function forwardingOf(text: string, host: string): Forwarding {
   return { host, localPort, port };
 }
 
+/** Takes connections until it is disposed of, which cuts those that are open: else they would keep the program. */
 async function listen(
   { host, localPort, port }: Forwarding,
   end: Omit<TunnelEnd, 'port'>,
   terminal: Terminal,
-): Promise<Server> {
+): Promise<Disposable> {
+  const open = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, socket => {
-    carry(socket, { ...end, port }).catch((error: unknown) => terminal.err(`Port ${port}: ${messageOf(error)}\n`));
+    open.add(socket);
+    carry(socket, { ...end, port })
+      .catch((error: unknown) => server.listening && terminal.err(`Port ${port}: ${messageOf(error)}\n`))
+      .finally(() => open.delete(socket));
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', error =>
@@ -81,13 +86,20 @@ async function listen(
   const address = server.address();
   const taken = typeof address === 'object' && address ? address.port : localPort;
   terminal.err(`${host}:${taken} leads to port ${port} of ${end.sandboxId}.\n`);
-  return server;
+  return {
+    [Symbol.dispose]() {
+      server.close();
+      for (const socket of open) socket.destroy();
+    },
+  };
 }
 
 async function carry(socket: Socket, end: TunnelEnd): Promise<void> {
   socket.on('error', () => {});
   try {
     const tunnel = await openTunnel(end);
+    // A pipeline doesn't hear of what was over before it began.
+    if (socket.destroyed) return void tunnel.destroy();
     await Promise.all([pipeline(socket, tunnel), pipeline(tunnel, socket)]);
   } finally {
     socket.destroy();
