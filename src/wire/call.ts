@@ -44,7 +44,6 @@ export function callsOn(channel: Channel, part: string, onClosed: () => void): C
     closed() {
       open = false;
       for (const call of waiting.values()) call.reject(lost(part, 'has ended before it answered'));
-      waiting.clear();
       onClosed();
     },
   });
@@ -64,7 +63,7 @@ export function callsOn(channel: Channel, part: string, onClosed: () => void): C
         const text = JSON.stringify({ id, call: method.name, args: known, ...(adopt && { trace }) });
         if (!isWithinFrame(text)) throw new AtollError('too_large', `What ${method.name} is told is too long`);
         const giveUp = (error: unknown) => {
-          if (!waiting.delete(id)) return;
+          waiting.delete(id);
           channel.send(JSON.stringify({ id, cancel: true }));
           end();
           reject(error);

@@ -59,8 +59,12 @@ export type Spawner = {
 
 type Waiting = { bytes: Uint8Array; descriptors: number[] };
 
-/** The other side of `native/spawner.c`. Nothing is read before the first start, or adoption. */
-export function openSpawner(native: Native, log: Log): Spawner {
+/** The other side of `native/spawner.c`. Nothing is read from `replies` before the first start, or adoption. */
+export function openSpawner(
+  native: Pick<Native, 'send'>,
+  log: Log,
+  replies: () => AsyncIterable<Uint8Array> = () => Bun.file(repliesFd).stream(),
+): Spawner {
   const starting = new Map<number, PromiseWithResolvers<Child>>();
   const lookedFor = new Map<number, PromiseWithResolvers<Child | undefined>>();
   const running = new Map<number, PromiseWithResolvers<Ending>>();
@@ -92,7 +96,7 @@ export function openSpawner(native: Native, log: Log): Spawner {
   const listen = async () => {
     if (listens) return;
     listens = true;
-    await readReplies(take);
+    await readReplies(replies(), take);
     // Only when process 1 has given this agent up: the next one gets a channel of its own.
     log.error('process 1 has closed its channel');
     process.exit(1);
@@ -128,7 +132,7 @@ export function openSpawner(native: Native, log: Log): Spawner {
 }
 
 /** What sends requests in their order, those that find no room a moment later. */
-function senderBy(native: Native): (request: Waiting) => void {
+function senderBy(native: Pick<Native, 'send'>): (request: Waiting) => void {
   const queue: Waiting[] = [];
   const flush = () => {
     for (let next = queue[0]; next; next = queue[0]) {
@@ -147,9 +151,12 @@ function senderBy(native: Native): (request: Waiting) => void {
   };
 }
 
-async function readReplies(take: (kind: number, about: number, value: number) => void): Promise<void> {
+async function readReplies(
+  replies: AsyncIterable<Uint8Array>,
+  take: (kind: number, about: number, value: number) => void,
+): Promise<void> {
   let rest = Buffer.alloc(0);
-  for await (const chunk of Bun.file(repliesFd).stream()) {
+  for await (const chunk of replies) {
     const bytes =
       rest.length > 0 ? Buffer.concat([rest, chunk]) : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);
     let at = 0;

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { detectCgroups } from './cgroup.ts';
+import { makeControlGroup } from './make-control-group.ts';
 
 let root: string;
 beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'atoll-cgroup-'))));
@@ -125,4 +126,165 @@ test('a group that can’t be read is not taken for an empty one', () => {
   for (const look of [cgroups.processes, cgroups.isEmpty, cgroups.outOfMemoryKills])
     expect(() => look('/g/s1')).toThrow('EISDIR');
   expect([cgroups.processes('/g/gone'), cgroups.list('/g/gone')]).toEqual([[], []]);
+});
+
+const text = (path: string) => readFileSync(join(root, path), 'utf8');
+
+test('the group above all sandboxes of version 2 has less weight than the platform, and hands everything down', () => {
+  write({ 'cgroup.controllers': 'cpu memory\n', 'cgroup.subtree_control': '' });
+  const cgroups = detectCgroups(root);
+  for (const path of ['/g', '/g', '/above/g']) cgroups.makeParent(path);
+  expect([text('g/cpu.weight'), text('above/g/cpu.weight')]).toEqual(['50', '50']);
+  // The kernel takes one after the other; of a file the last stays.
+  expect([text('cgroup.subtree_control'), text('g/cgroup.subtree_control')]).toEqual(['+cpuset', '+cpuset']);
+});
+
+test('the group above all sandboxes of version 1 has less weight than the platform', () => {
+  write({ 'cpu/cgroup.procs': '' });
+  const cgroups = detectCgroups(root);
+  for (const path of ['/g', '/g', '/above/g']) cgroups.makeParent(path);
+  expect([text('cpu/g/cpu.shares'), text('cpu/above/g/cpu.shares')]).toEqual(['256', '256']);
+});
+
+test('the weight of a group follows what it computes, and what dies has all the time that it can get', () => {
+  write({ 'cgroup.controllers': 'cpu memory\n', 'g/s1/cpu.weight': '', 'g/s1/cpu.max': '' });
+  const second = detectCgroups(root);
+  const weights = [true, false].map(isHeavy => (second.weigh('/g/s1', isHeavy), text('g/s1/cpu.weight')));
+  second.hasten('/g/s1');
+  expect([...weights, text('g/s1/cpu.weight'), text('g/s1/cpu.max')]).toEqual(['6', '100', '1600', 'max']);
+  rmSync(join(root, 'cgroup.controllers'));
+  write({ 'cpu/g/s1/cpu.shares': '', 'cpu/g/s1/cpu.cfs_quota_us': '' });
+  const first = detectCgroups(root);
+  const shares = [true, false].map(isHeavy => (first.weigh('/g/s1', isHeavy), text('cpu/g/s1/cpu.shares')));
+  first.hasten('/g/s1');
+  expect([...shares, text('cpu/g/s1/cpu.shares'), text('cpu/g/s1/cpu.cfs_quota_us')]).toEqual([
+    ...['64', '1024', '16384', '-1'],
+  ]);
+  for (const cgroups of [first, second]) {
+    cgroups.hasten('/g/gone');
+    expect(() => cgroups.weigh('/g/gone', true)).toThrow('ENOENT');
+  }
+});
+
+test('a group of version 2 is frozen when the kernel says so, and thawed also where it is gone', () => {
+  write({
+    'cgroup.controllers': 'cpu memory\n',
+    'g/s1/cgroup.events': 'populated 1\nfrozen 1\n',
+    'g/s2/cgroup.events': 'populated 1\nfrozen 0\n',
+    'g/s1/cgroup.freeze': '',
+  });
+  const cgroups = detectCgroups(root);
+  cgroups.freeze('/g/s1');
+  expect([text('g/s1/cgroup.freeze'), cgroups.isFrozen('/g/s1'), cgroups.isFrozen('/g/s2')]).toEqual([
+    '1',
+    true,
+    false,
+  ]);
+  cgroups.thaw('/g/s1');
+  cgroups.thaw('/g/gone');
+  expect(text('g/s1/cgroup.freeze')).toBe('0');
+  expect(() => cgroups.freeze('/g/gone')).toThrow('ENOENT');
+});
+
+test('a group of version 1 is frozen when the kernel says so, and thawed also where it is gone', () => {
+  write({ 'freezer/g/s1/freezer.state': 'FREEZING\n', 'freezer/cgroup.procs': '' });
+  const cgroups = detectCgroups(root);
+  expect(cgroups.isFrozen('/g/s1')).toBe(false);
+  write({ 'freezer/g/s1/freezer.state': 'FROZEN\n' });
+  expect(cgroups.isFrozen('/g/s1')).toBe(true);
+  cgroups.thaw('/g/s1');
+  cgroups.thaw('/g/gone');
+  expect(text('freezer/g/s1/freezer.state')).toBe('THAWED');
+  cgroups.freeze('/g/s1');
+  cgroups.takeOut(1234);
+  expect([text('freezer/g/s1/freezer.state'), text('freezer/cgroup.procs')]).toEqual(['FROZEN', '1234']);
+});
+
+test('killing a group of version 1 ends each process of it and below it, and thaws it', async () => {
+  const children = [0, 1].map(() => Bun.spawn(['sleep', '1000']));
+  const [own, below] = children.map(({ pid }) => `${pid}\n`);
+  write({
+    'memory/g/s1/cgroup.procs': own ?? '',
+    'memory/g/s1/below/cgroup.procs': below ?? '',
+    'freezer/g/s1/freezer.state': 'FROZEN\n',
+  });
+  const cgroups = detectCgroups(root);
+  expect(cgroups.processes('/g/s1')).toEqual(children.map(({ pid }) => pid));
+  expect([cgroups.isEmpty('/g/s1'), cgroups.isEmpty('/g/s2')]).toEqual([false, true]);
+  cgroups.kill('/g/s1');
+  await Promise.all(children.map(({ exited }) => exited));
+  expect([children.map(({ signalCode }) => signalCode), text('freezer/g/s1/freezer.state')]).toEqual([
+    ['SIGKILL', 'SIGKILL'],
+    'THAWED',
+  ]);
+  // They are gone, and still listed.
+  cgroups.kill('/g/s1');
+});
+
+test('groups and kills for lack of memory are listed and counted by either version', async () => {
+  write({ 'memory/cgroup.procs': '', 'cpu/cgroup.procs': '', 'unified/cgroup.procs': '', 'other/file': '' });
+  write({ 'memory/g/s1/memory.oom_control': 'oom_kill_disable 0\nunder_oom 0\noom_kill 3\n' });
+  for (const path of ['cpu/g/s1', 'cpu/g/s2', 'unified/g/s3', 'other/g/s4'])
+    mkdirSync(join(root, path), { recursive: true });
+  const first = detectCgroups(root);
+  expect([first.list('/g').sort(), first.outOfMemoryKills('/g/s1'), first.outOfMemoryKills('/g/s2')]).toEqual([
+    ['s1', 's2'],
+    3,
+    0,
+  ]);
+  rmSync(join(root, 'memory/g/s1/memory.oom_control'));
+  await first.remove('/g');
+  expect(['memory/g', 'cpu/g', 'unified/g'].map(path => existsSync(join(root, path)))).toEqual([false, false, true]);
+  write({ 'cgroup.controllers': 'cpu memory\n', 'g/s1/memory.events': 'oom 1\noom_kill 2\n', 'g/s2/file': '' });
+  const second = detectCgroups(root);
+  expect([second.list('/g').sort(), second.outOfMemoryKills('/g/s1')]).toEqual([['s1', 's2'], 2]);
+});
+
+test('a group whose processes are ending is removed when they have', async () => {
+  write({ 'cgroup.controllers': 'cpu memory\n', 'g/s1/below/busy': '' });
+  const cgroups = detectCgroups(root);
+  let isRemoved = false;
+  const removed = cgroups.remove('/g/s1').then(() => (isRemoved = true));
+  await Bun.sleep(5);
+  expect(isRemoved).toBe(false);
+  rmSync(join(root, 'g/s1/below/busy'));
+  await removed;
+  expect(existsSync(join(root, 'g/s1'))).toBe(false);
+  write({ 'g/s1': 'no group' });
+  await expect(cgroups.remove('/g/s1')).rejects.toThrow('ENOTDIR');
+});
+
+/** Control groups that are told of limits, which are kept. */
+const cgroupsThatLimit = (version: 'v1' | 'v2') => {
+  const calls: unknown[][] = [];
+  const setLimits = (...args: unknown[]) => void calls.push(args);
+  return { calls, cgroups: { version, setLimits } as never };
+};
+
+test('a group of version 2 for a restored sandbox is made where every group above hands the controllers down', () => {
+  const { calls, cgroups } = cgroupsThatLimit('v2');
+  expect(makeControlGroup(cgroups, '/g/s1', limited, root)).toEqual([join(root, 'g/s1/cgroup.procs')]);
+  expect(['', 'g/'].map(path => text(`${path}cgroup.subtree_control`))).toEqual(Array(2).fill('+cpu +memory +pids'));
+  expect([existsSync(join(root, 'g/s1/cgroup.subtree_control')), calls]).toEqual([false, [['/g/s1', limited]]]);
+});
+
+test('a group of version 1 for a restored sandbox is made in each hierarchy, with processors and few devices', () => {
+  const { calls, cgroups } = cgroupsThatLimit('v1');
+  for (const name of ['memory', 'cpuset', 'devices', 'unified']) write({ [`${name}/cgroup.procs`]: '' });
+  write({
+    'other/file': '',
+    ...{ 'cpuset/cpuset.cpus': '0-7\n', 'cpuset/cpuset.mems': '0\n' },
+    ...{ 'cpuset/g/cpuset.cpus': '2\n', 'cpuset/g/cpuset.mems': '\n' },
+    ...{ 'cpuset/g/s1/cpuset.cpus': '\n', 'cpuset/g/s1/cpuset.mems': '\n' },
+    ...{ 'devices/g/s1/devices.deny': '', 'devices/g/s1/devices.allow': '' },
+  });
+  const files = makeControlGroup(cgroups, '/g/s1', limited, root);
+  expect(files.toSorted()).toEqual(['cpuset', 'devices', 'memory'].map(name => join(root, name, 'g/s1/cgroup.procs')));
+  expect([text('cpuset/g/cpuset.cpus'), text('cpuset/g/cpuset.mems')]).toEqual(['2\n', '0\n']);
+  expect([text('cpuset/g/s1/cpuset.cpus'), text('cpuset/g/s1/cpuset.mems')]).toEqual(['2\n', '0\n']);
+  expect([text('devices/g/s1/devices.deny'), text('devices/g/s1/devices.allow')]).toEqual([
+    'a',
+    expect.stringMatching(/^c \d+:(\d+|\*) rwm$/),
+  ]);
+  expect([existsSync(join(root, 'memory/g/s1')), calls]).toEqual([true, [['/g/s1', limited]]]);
 });

@@ -4,7 +4,7 @@ import type { SandboxResources } from '../../protocol/node.ts';
 import type { Cgroups } from './cgroup.ts';
 import { allowedDevices } from './allowed-devices.ts';
 
-const root = '/sys/fs/cgroup';
+const hostRoot = '/sys/fs/cgroup';
 const unifiedControllers = ['cpu', 'memory', 'pids'];
 
 /**
@@ -12,13 +12,18 @@ const unifiedControllers = ['cpu', 'memory', 'pids'];
  * the files through which a process enters it. On cgroup v2 no device filter is set: what devices a sandbox has is up
  * to its /dev alone, as it can't make any.
  */
-export function makeControlGroup(cgroups: Cgroups, path: string, resources: SandboxResources): string[] {
-  const directories = cgroups.version === 'v2' ? [makeUnified(path)] : makeSplit(path);
+export function makeControlGroup(
+  cgroups: Cgroups,
+  path: string,
+  resources: SandboxResources,
+  root = hostRoot,
+): string[] {
+  const directories = cgroups.version === 'v2' ? [makeUnified(root, path)] : makeSplit(root, path);
   cgroups.setLimits(path, resources);
   return directories.map(directory => join(directory, 'cgroup.procs'));
 }
 
-function makeUnified(path: string): string {
+function makeUnified(root: string, path: string): string {
   const directory = join(root, path);
   mkdirSync(directory, { recursive: true });
   // A controller is there for a group where every group above hands it down.
@@ -31,7 +36,7 @@ function makeUnified(path: string): string {
 }
 
 /** Each controller of version 1 is a hierarchy of its own. */
-function makeSplit(path: string): string[] {
+function makeSplit(root: string, path: string): string[] {
   const hierarchies = readdirSync(root).filter(
     name => name !== 'unified' && existsSync(join(root, name, 'cgroup.procs')),
   );

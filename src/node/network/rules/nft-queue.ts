@@ -8,19 +8,19 @@ type NftQueue = {
 
 type Waiting = { script: string; resolve(): void; reject(error: unknown): void };
 
-/** Makes a queue in which nothing waits. */
-export function createNftQueue(): NftQueue {
+/** Makes a queue in which nothing waits. `apply`: applies a script as one transaction. */
+export function createNftQueue(apply = nft): NftQueue {
   const waiting: Waiting[] = [];
   let running = false;
 
   const runAll = async (batch: Waiting[]) => {
     try {
-      await nft(batch.map(({ script }) => script).join(''));
+      await apply(batch.map(({ script }) => script).join(''));
       for (const { resolve } of batch) resolve();
     } catch (error) {
       const [only] = batch;
       if (batch.length === 1) only?.reject(error);
-      else for (const { script, resolve, reject } of batch) await nft(script).then(resolve, reject);
+      else for (const { script, resolve, reject } of batch) await apply(script).then(resolve, reject);
     }
   };
 

@@ -48,6 +48,29 @@ describe('what needs packet rules', () => {
     expect(await placings.whenThere(slow)).toBe('done');
   });
 
+  test('is done again where they are there already when it fails, and whoever puts them back is not done', async () => {
+    for (const isPut of [true, false]) {
+      const { rules, placings, tries, change } = await placed();
+      rules.areThere = false;
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const placing = placings.place(() => promise);
+      const changed = placings.whenThere(async () => {
+        const failed = await Promise.resolve()
+          .then(change)
+          .catch((error: unknown) => error);
+        rules.areThere = true;
+        if (failed instanceof Error) throw failed;
+        return failed;
+      });
+      await Bun.sleep(0);
+      expect(tries).toEqual([false]);
+      if (isPut) resolve();
+      else reject(new Error('nft fails'));
+      await placing.catch(() => {});
+      expect([await changed, tries]).toEqual(['done', [false, true]]);
+    }
+  });
+
   test('fails with its own trouble where they are there, or were never put in place', async () => {
     const { placings } = await placed();
     const fails = () => {

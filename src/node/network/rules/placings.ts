@@ -81,9 +81,10 @@ export class Placings {
       try {
         return await work();
       } catch (error) {
-        // They may have come back since it failed.
-        if (last === 0 || (last === this.#last && this.#areThere())) throw error;
-        await inTime(back, deadline, error);
+        // They may have come back since it failed, or be there just now, before whoever puts them back is done.
+        const isComing = this.#underWay > 0;
+        if (last === 0 || (last === this.#last && !isComing && this.#areThere())) throw error;
+        await inTime(isComing ? this.#present : back, deadline, error);
       }
     }
   }

@@ -38,11 +38,11 @@ type Declared = {
 
 /**
  * Sandboxes whose policies come to the same rules share one copy, so that most creates and updates change map entries
- * only.
+ * only. `netfilter` and `apply`, which applies a script as one transaction, reach the same network namespace.
  */
-export function createPolicyTable(installation: number, netfilter: Netlink): PolicyTable {
+export function createPolicyTable(installation: number, netfilter: Netlink, apply = nft): PolicyTable {
   const assigned = new Map<number, { slot: Slot; chains: PolicyChains }>();
-  const queue = createNftQueue();
+  const queue = createNftQueue(apply);
   const table = tableOf(installation);
   const placings = new Placings(() => rulesAreThere(netfilter, installation));
 
@@ -88,7 +88,7 @@ export function createPolicyTable(installation: number, netfilter: Netlink): Pol
       const all = inUse();
       const script = `${hostTable({ installation, ...host, policies })}${declaredBeside(table, all, policies)}`;
       await placings.place(async () => {
-        await nft(script);
+        await apply(script);
         catchUp(inTable, all);
       });
     },

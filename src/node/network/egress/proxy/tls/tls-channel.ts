@@ -21,11 +21,15 @@ export function acceptTls(client: Channel, { key, certificate }: CertificatePair
       client.abort();
       reject(error);
     };
+    const leave = () => fail(new Error('the client broke the handshake off'));
     tls.once('error', fail);
-    tls.once('close', () => fail(new Error('the client broke the handshake off')));
+    tls.once('close', leave);
+    // Until it is encrypted, the other one says nothing of an end.
+    stream.once('end', leave);
     tls.once('secure', () => {
       clearTimeout(timer);
       tls.removeAllListeners();
+      stream.off('end', leave);
       tls.pause();
       resolve(channelOf(tls, client));
     });

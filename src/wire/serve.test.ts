@@ -1,0 +1,197 @@
+import { expect, test } from 'bun:test';
+import { fstatSync, openSync } from 'node:fs';
+import { Type } from '@sinclair/typebox';
+import { createLog } from '../base/telemetry/log.ts';
+import { step } from '../base/telemetry/trace.ts';
+import { type AnyTable, method } from '../protocol/wire/method.ts';
+import { descriptor, nothing, optional } from '../protocol/wire/schema.ts';
+import type { Listener } from './channel.ts';
+import { checkedMethods } from './checked.ts';
+import { frameBytesMax } from './frame.ts';
+import { CallBudget, serve } from './serve.ts';
+
+const table: AnyTable = {
+  count: method([Type.Number(), optional(Type.Number())], Type.Number()),
+  wait: method([], nothing()),
+  file: method([], descriptor(), { passes: 'whole' }),
+  named: method([], Type.Object({ name: Type.String(), descriptor: descriptor() }), { passes: 'member' }),
+  bare: method([], Type.Object({ name: Type.String(), descriptor: optional(descriptor()) }), { passes: 'member' }),
+  inner: { deep: method([], Type.String()) },
+  edges: method([], nothing(), { callers: ['edge'] }),
+};
+
+const open = () => openSync('/dev/null', 'r');
+const isOpen = (file: number | undefined) => {
+  try {
+    return fstatSync(file ?? -1).isCharacterDevice();
+  } catch {
+    return false; // closed
+  }
+};
+
+/** Methods that are served on a channel whose other side is the test. */
+function serving(implementation: object, budget?: CallBudget) {
+  const answers: { message: Record<string, unknown>; file?: number }[] = [];
+  const state = { closes: 0, logged: [] as string[] };
+  let listener: Listener | undefined;
+  let heard = () => {};
+  const channel = {
+    send(text: string, file?: number) {
+      answers.push({ message: JSON.parse(text), ...(file !== undefined && { file }) });
+      heard();
+    },
+    listen: (wanted: Listener) => void (listener = wanted),
+    close: () => void state.closes++,
+  };
+  const log = createLog('warn', line => void state.logged.push(JSON.parse(line).level));
+  serve(channel, 'api', { methods: checkedMethods(table), implementation, log }, budget);
+  const says = (message: object | string, file?: number) =>
+    listener?.message(typeof message === 'string' ? message : JSON.stringify(message), file);
+  /** The next answer. */
+  const next = async () => {
+    while (answers.length === 0) await new Promise<void>(resolve => (heard = resolve));
+    return answers.shift();
+  };
+  const asks = (call: string, ...args: unknown[]) => (says({ id: 1, call, args }), next());
+  return { state, answers, says, next, asks, ends: () => listener?.closed() };
+}
+
+/** The code of an answer's error. */
+const codeOf = (answer: Awaited<ReturnType<ReturnType<typeof serving>['next']>>) =>
+  (answer?.message['error'] as { code?: string } | undefined)?.code;
+
+test('a call is answered by the function of its name, which gets a signal behind all arguments', async () => {
+  const got: unknown[][] = [];
+  const inner = { name: 'in', deep: async (...args: unknown[]) => (got.push(args), 'deep') };
+  const { asks } = serving({ count: async (...args: unknown[]) => (got.push(args), 5), inner });
+  expect(await asks('count', 1)).toEqual({ message: { id: 1, result: 5 } });
+  expect(await asks('inner.deep')).toEqual({ message: { id: 1, result: 'deep' } });
+  expect(got).toEqual([[1, undefined, expect.any(AbortSignal)], [expect.any(AbortSignal)]]);
+});
+
+test.each([
+  ['a method that is none', 'constructor', [], 'unimplemented'],
+  ['somebody else’s method', 'edges', [], 'forbidden'],
+  ['wrong arguments', 'count', ['x'], 'invalid'],
+  ['more arguments than it takes', 'count', [1, 2, 3], 'invalid'],
+])('a call of %s is refused', async (_, call, args, code) => {
+  const called: string[] = [];
+  const { asks } = serving({ edges: () => called.push('edges'), count: () => called.push('count') });
+  expect([codeOf(await asks(call, ...args)), called]).toEqual([code, []]);
+});
+
+test('an answer that its schema refuses is an error, is logged, and its file is closed', async () => {
+  const file = open();
+  const { asks, state } = serving({ count: async () => 'five', named: async () => ({ name: 5, descriptor: file }) });
+  expect(codeOf(await asks('count', 1))).toBe('internal');
+  expect(codeOf(await asks('named'))).toBe('internal');
+  expect([state.logged, isOpen(file)]).toEqual([['error', 'error'], false]);
+});
+
+test('an open file goes beside the answer', async () => {
+  const { asks } = serving({
+    file: async () => 7,
+    named: async () => ({ name: 'a', descriptor: 8 }),
+    bare: async () => ({ name: 'b' }),
+  });
+  expect(await asks('file')).toEqual({ message: { id: 1, result: null, file: true }, file: 7 });
+  expect(await asks('named')).toEqual({ message: { id: 1, result: { name: 'a' }, file: true }, file: 8 });
+  expect(await asks('bare')).toEqual({ message: { id: 1, result: { name: 'b' } } });
+});
+
+test('an answer that is too long is an error, and its file is closed', async () => {
+  const file = open();
+  const name = 'x'.repeat(frameBytesMax);
+  const { asks } = serving({ named: async () => ({ name, descriptor: file }), bare: async () => ({ name }) });
+  expect(codeOf(await asks('named'))).toBe('too_large');
+  expect(codeOf(await asks('bare'))).toBe('too_large');
+  expect(isOpen(file)).toBe(false);
+});
+
+/** A method that waits until its signal says that nobody waits for it. */
+function waiting() {
+  const reasons: string[] = [];
+  const wait = (signal: AbortSignal) =>
+    new Promise((_, reject) =>
+      signal.addEventListener('abort', () => {
+        reasons.push(signal.reason.message);
+        reject(signal.reason);
+      }),
+    );
+  return { reasons, wait, count: async () => 5 };
+}
+
+test('a call ends when nobody waits for it any more, and no other with it', async () => {
+  const implementation = waiting();
+  const { says, next, answers, state } = serving(implementation);
+  says({ id: 1, call: 'wait', args: [] });
+  says({ id: 2, call: 'wait', args: [] });
+  says({ id: 9, cancel: true });
+  says({ id: 2, cancel: true });
+  expect(await next()).toMatchObject({ message: { id: 2, error: { code: 'canceled' } } });
+  expect([implementation.reasons.length, answers, state.closes]).toEqual([1, [], 0]);
+});
+
+test('all calls end when their caller is gone', async () => {
+  const implementation = waiting();
+  const { says, ends } = serving(implementation);
+  for (const id of [1, 2]) says({ id, call: 'wait', args: [] });
+  await Promise.resolve();
+  ends();
+  expect(implementation.reasons).toEqual(['The caller is gone', 'The caller is gone']);
+});
+
+test('what is no call closes the channel and is logged, as does a number that is under way', async () => {
+  const { says, state, asks } = serving(waiting());
+  expect(await asks('count', 1)).toMatchObject({ message: { result: 5 } });
+  // It may come again when its call is over.
+  expect(await asks('count', 1)).toMatchObject({ message: { result: 5 } });
+  expect(state.closes).toBe(0);
+  says({ id: 3, call: 'wait', args: [] });
+  says({ id: 3, call: 'wait', args: [] });
+  expect([state.closes, state.logged]).toEqual([1, []]);
+  says('hello');
+  expect([state.closes, state.logged]).toEqual([2, ['warn']]);
+});
+
+test('a file that comes with a call is closed', async () => {
+  const { says, next } = serving(waiting());
+  const file = open();
+  says({ id: 1, call: 'count', args: [1] }, file);
+  await next();
+  expect(isOpen(file)).toBe(false);
+});
+
+test('so many calls may be under way, and one that is over makes room', async () => {
+  const budget = new CallBudget();
+  const { says, asks, next } = serving(waiting(), budget);
+  for (let taken = 0; taken < 9_999; taken++) budget.take();
+  says({ id: 2, call: 'wait', args: [] });
+  expect(codeOf(await asks('count', 1))).toBe('unavailable');
+  // One that was refused gives back nothing.
+  expect(codeOf(await asks('count', 1))).toBe('unavailable');
+  says({ id: 2, cancel: true });
+  await next();
+  expect(await asks('count', 1)).toMatchObject({ message: { result: 5 } });
+  budget.take();
+  expect(() => budget.take()).toThrow('10000 calls are under way');
+});
+
+test('the steps of a call go with its answer where it is traced, also with an error', async () => {
+  const count = (value: number) =>
+    step('inside', async () => {
+      if (value === 0) throw new Error('none');
+      return value;
+    });
+  const { says, next } = serving({ count });
+  const trace = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+  says({ id: 1, call: 'count', args: [1], trace });
+  says({ id: 2, call: 'count', args: [0], trace });
+  says({ id: 3, call: 'count', args: [1] });
+  const messages = [await next(), await next(), await next()].map(answer => answer?.message);
+  messages.sort((a, b) => Number(a?.['id']) - Number(b?.['id']));
+  const steps = [expect.objectContaining({ name: 'inside' })];
+  expect(messages[0]).toEqual({ id: 1, result: 1, steps });
+  expect(messages[1]).toEqual({ id: 2, error: expect.anything(), steps });
+  expect(messages[2]).toEqual({ id: 3, result: 1 });
+});
