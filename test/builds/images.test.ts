@@ -137,6 +137,34 @@ test('a private registry wants credentials, by the build or by the operator', as
   await builds.built({ source: image(reference) });
 });
 
+test('layers that one team had by its credentials are not had by a list of their digests', async () => {
+  const authorization = `Basic ${btoa(`${login.username}:${login.password}`)}`;
+  const tars = [busyboxTree(), writeTar([text('secret', 'of team-1')])];
+  const made = makeImage(tars.map(tar => ({ tar, compression: 'gzip' })));
+  await pushImage(made, closed.host, 'team/secret', '1', authorization);
+  // A registry of somebody who knows the digests, and has none of the layers.
+  await using hearsay = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch({ url }) {
+      const name = new URL(url).pathname.split('/').at(-1) ?? '';
+      const bytes = Buffer.from(made.blobs.get(name === '1' ? made.root.digest : name) ?? []);
+      return bytes[0] === '{'.charCodeAt(0) ? new Response(bytes) : new Response(null, { status: 404 });
+    },
+  });
+  const stranger = `127.0.0.1:${hearsay.port}`;
+  builds.settings({ registries: { [closed.host]: { http: true }, [stranger]: { http: true } } });
+  const owner = { source: image(`${closed.host}/team/secret:1`, { type: 'registry' as const, ...login }) };
+  const first = await builds.built({ ...owner, teamId: 'team-1' });
+  expect(await builds.inside(first, 'cat /secret')).toBe('of team-1');
+  expect((await builds.build({ ...owner, teamId: 'team-1' })).log).toContain('CACHED [base] layer 2/2');
+  for (const credential of [undefined, { type: 'registry' as const, username: 'x', password: 'y' }]) {
+    const { result, log } = await builds.build({ source: image(`${stranger}/x:1`, credential), teamId: 'team-2' });
+    expect(result).toMatchObject({ status: 'error', step: 'base' });
+    expect(log).not.toContain('CACHED [base] layer 2/2');
+  }
+});
+
 test('credentials are sent to the registry that they are for, not to what stands in its place', async () => {
   const authorization = `Basic ${btoa(`${login.username}:${login.password}`)}`;
   const made = makeImage([{ tar: busyboxTree(), compression: 'gzip' }]);

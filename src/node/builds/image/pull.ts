@@ -48,17 +48,12 @@ export async function pullImage(
   const settings = readImageSettings(options.settingsFile);
   build.log(`[base] FROM ${text}`);
   const origin = originOf(settings, text);
+  const sent = origin.kind === 'file' ? undefined : sentTo(build, origin.reference, text, credential);
   const source =
     origin.kind === 'file'
       ? await findInFile(build, origin.path)
-      : await findInRegistry(
-          build,
-          options,
-          settings,
-          origin.reference,
-          sentTo(build, origin.reference, text, credential),
-        );
-  const layers = await fetchLayers(build, options, source);
+      : await findInRegistry(build, options, settings, origin.reference, sent);
+  const layers = await fetchLayers(build, options, source, sent ? build.request.teamId : null);
   return {
     layers: stacked(layers.flatMap(digest => digest ?? [])),
     env: boundedEnvironment(source.image.env),
@@ -162,7 +157,16 @@ function accessOf(
   };
 }
 
-async function fetchLayers(build: Build, options: PullOptions, source: Source): Promise<(string | null)[]> {
+/**
+ * The layers of an image. `team`: whose credentials it takes; null: everybody may have it. Whoever knows a digest names
+ * it in an image of his own, and shall not have by that what another team's credentials were needed for.
+ */
+async function fetchLayers(
+  build: Build,
+  options: PullOptions,
+  source: Source,
+  team: string | null,
+): Promise<(string | null)[]> {
   const { layers } = source.image;
   const made: (string | null)[] = layers.map(() => null);
   const pending = [...layers.entries()];
@@ -172,7 +176,7 @@ async function fetchLayers(build: Build, options: PullOptions, source: Source): 
     for (let next; (next = pending.shift());) {
       const [index, layer] = next;
       // Both digests: what reads an archive is not believed what it has read.
-      made[index] = await build.cache.get(['import', layer.digest, layer.diffId], {
+      made[index] = await build.cache.get(['import for', team, layer.digest, layer.diffId], {
         force: false,
         onHit: () => build.log(`CACHED [base] layer ${index + 1}/${layers.length}`),
         async make() {
