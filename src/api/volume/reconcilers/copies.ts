@@ -8,7 +8,8 @@ import { nodesToEmpty } from '../../placement/node-status.ts';
 import type { Nodes } from '../../placement/nodes.ts';
 import { placeSandbox } from '../../placement/place.ts';
 import type { VolumeRecord } from '../record.ts';
-import { isCopyDue, type VolumeCopies } from '../rules/volume-copies.ts';
+import { isCopyDue } from '../rules/copy-due.ts';
+import type { VolumeCopies } from '../rules/volume-copies.ts';
 import { usedVolumes } from '../store/moves.ts';
 
 /** How often this runs, milliseconds. */

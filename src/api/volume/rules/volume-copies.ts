@@ -1,4 +1,4 @@
-import { type Clock, microsPerSecond } from '../../../base/clock.ts';
+import type { Clock } from '../../../base/clock.ts';
 import { decrypt, encrypt, encryptionKey } from '../../../base/crypto/encryption.ts';
 import { AtollError, messageOf } from '../../../base/error.ts';
 import { newUuid } from '../../../base/id.ts';
@@ -22,6 +22,7 @@ import {
 } from '../store/moves.ts';
 import { forgetVolumeRemoval } from '../store/removals.ts';
 import { findVolume } from '../store/volumes.ts';
+import { changeOf } from './copy-due.ts';
 
 /** What volumes are carried with. */
 type Deps = {
@@ -36,18 +37,6 @@ type Deps = {
 };
 
 const keyPurpose = 'volumes in the store';
-
-/** A volume that a sandbox has is copied so often, and any other one that was changed, seconds. */
-const copyIntervalSeconds = { inSandbox: 15 * 60, idle: 30 };
-
-/** Whether a volume is to be copied now: it has changed since the last copy, and that is old enough. */
-export function isCopyDue({ copy }: VolumeRecord, state: VolumeState, nowUs: number): boolean {
-  if (!copy) return true;
-  const seconds = state.isInSandbox ? copyIntervalSeconds.inSandbox : copyIntervalSeconds.idle;
-  return copy.changeUs !== changeOf(state) && nowUs - copy.copiedAtUs >= seconds * microsPerSecond;
-}
-
-const changeOf = ({ changedAtMs }: VolumeState) => Math.round(changedAtMs * 1000);
 
 /** The steps by which the content of a volume comes to another machine; `release` is always the last one. */
 type Relocation = { bring(): Promise<void>; check(): Promise<void>; moved(): Promise<void>; release(): Promise<void> };
