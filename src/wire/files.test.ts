@@ -16,7 +16,7 @@ function ends(make = filePair): [number, number] {
   return pair;
 }
 function file(): number {
-  const fd = openSync('/dev/null', 'r');
+  const fd = openSync('/dev/zero', 'r');
   opened.push(fd);
   return fd;
 }

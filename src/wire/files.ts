@@ -29,7 +29,7 @@ const EINTR = 4;
 const addressBytes = 110;
 /** `struct cmsghdr` and one descriptor, padded to a whole word. */
 const controlBytes = 24;
-const controlLength = 20n;
+const controlLength = 20;
 
 function errno(): number {
   const location = __errno_location();
@@ -72,11 +72,7 @@ export function connectTo(path: string): number | undefined {
 
 /** Sends an open file with a number that names it. The sender keeps its own. */
 export function sendFile(fd: number, file: number, id: number): 'sent' | 'full' | 'failed' {
-  const control = Buffer.alloc(controlBytes);
-  control.writeBigUInt64LE(controlLength, 0);
-  control.writeInt32LE(SOL_SOCKET, 8);
-  control.writeInt32LE(SCM_RIGHTS, 12);
-  control.writeInt32LE(file, 16);
+  const control = Buffer.from(Int32Array.of(controlLength, 0, SOL_SOCKET, SCM_RIGHTS, file, 0).buffer);
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32LE(id);
   const message = new Message(bytes, control);
@@ -103,19 +99,13 @@ export function closeFile(fd: number): void {
 
 /** `struct msghdr` of one part and its control data, which live as long as it does. */
 class Message {
-  readonly #parts: Buffer;
-  readonly #header = Buffer.alloc(56);
-  readonly #held: Buffer[];
+  readonly #header: BigUint64Array;
+  readonly #held: object[];
 
   constructor(bytes: Buffer, control: Buffer) {
-    this.#parts = Buffer.alloc(16);
-    this.#held = [bytes, control];
-    this.#parts.writeBigUInt64LE(BigInt(ptr(bytes)), 0);
-    this.#parts.writeBigUInt64LE(BigInt(bytes.length), 8);
-    this.#header.writeBigUInt64LE(BigInt(ptr(this.#parts)), 16);
-    this.#header.writeBigUInt64LE(1n, 24);
-    this.#header.writeBigUInt64LE(BigInt(ptr(control)), 32);
-    this.#header.writeBigUInt64LE(BigInt(control.length), 40);
+    const part = BigUint64Array.of(addressOf(bytes), BigInt(bytes.length));
+    this.#header = BigUint64Array.of(0n, 0n, addressOf(part), 1n, addressOf(control), BigInt(control.length), 0n);
+    this.#held = [bytes, control, part];
   }
 
   get pointer(): ReturnType<typeof ptr> {
@@ -123,6 +113,8 @@ class Message {
   }
 
   controlLength(): number {
-    return this.#held.length && Number(this.#header.readBigUInt64LE(40));
+    return this.#held.length && Number(this.#header[5]);
   }
 }
+
+const addressOf = (bytes: NodeJS.TypedArray): bigint => BigInt(ptr(bytes));

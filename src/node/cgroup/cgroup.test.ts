@@ -56,6 +56,15 @@ test('the time of a group is its own where another had its name, and nothing of 
   expect(readdirSync('/proc/self/fd').length).toBe(before);
   write({ 'g/s1/cpu.stat': 'usage_usec 3\n' });
   expect(cgroups.cpuUs('/g/s1')).toBe(3);
+  rmSync(join(root, 'cgroup.controllers'));
+  write({ 'cpuacct/cgroup.procs': '', 'cpuacct/g/s1/cpuacct.usage': '1000\n' });
+  const first = detectCgroups(root);
+  expect(first.cpuUs('/g/s1')).toBe(1);
+  rmSync(join(root, 'cpuacct/g/s1/cpuacct.usage'));
+  await first.remove('/g/s1');
+  expect(readdirSync('/proc/self/fd').length).toBe(before + 1);
+  write({ 'cpuacct/g/s1/cpuacct.usage': '3000\n' });
+  expect(first.cpuUs('/g/s1')).toBe(3);
 });
 
 test('a group of version 2 is empty when nothing of it is populated, and is killed as a whole', () => {
@@ -104,7 +113,8 @@ test('a sandbox of version 1 has the same, and no more with swap than without', 
   const [memory, withSwap] = ['memory/g/s1/memory.limit_in_bytes', 'memory/g/s1/memory.memsw.limit_in_bytes'];
   const others = ['cpu/g/s1/cpu.cfs_quota_us', 'pids/g/s1/pids.max', 'cpuset/g/s1/cpuset.cpus'];
   for (const before of ['1', String(1 << 30)]) {
-    write(Object.fromEntries([memory, withSwap, ...others].map(path => [path, before])));
+    write(Object.fromEntries([memory, withSwap].map(path => [path, before])));
+    write(Object.fromEntries(others.map(path => [path, ''])));
     detectCgroups(root).setLimits('/g/s1', limited);
     expect(contents([memory, withSwap, ...others])).toEqual({
       [memory]: String(512 << 20),
@@ -113,6 +123,29 @@ test('a sandbox of version 1 has the same, and no more with swap than without', 
       'pids/g/s1/pids.max': '1024',
       'cpuset/g/s1/cpuset.cpus': expect.stringMatching(/^\d+$/),
     });
+  }
+});
+
+test('at no moment may a sandbox of version 1 have less with swap than without', () => {
+  const [memory, withSwap] = ['memory/g/s1/memory.limit_in_bytes', 'memory/g/s1/memory.memsw.limit_in_bytes'];
+  const others = ['cpu/g/s1/cpu.cfs_quota_us', 'pids/g/s1/pids.max', 'cpuset/g/s1/cpuset.cpus'];
+  write(Object.fromEntries([memory, ...others].map(path => [path, '1'])));
+  const cgroups = detectCgroups(root);
+  // A kernel that counts no swap.
+  cgroups.setLimits('/g/s1', limited);
+  expect([readFileSync(join(root, memory), 'utf8'), existsSync(join(root, withSwap))]).toEqual([
+    String(512 << 20),
+    false,
+  ]);
+  // It can't be written: what comes before it is, and nothing else.
+  mkdirSync(join(root, withSwap));
+  for (const [before, after] of [
+    ['1', '1'],
+    [String(1 << 30), String(512 << 20)],
+  ] as const) {
+    write({ [memory]: before });
+    expect(() => cgroups.setLimits('/g/s1', limited)).toThrow('EISDIR');
+    expect(readFileSync(join(root, memory), 'utf8')).toBe(after);
   }
 });
 
@@ -162,6 +195,13 @@ test('the weight of a group follows what it computes, and what dies has all the 
   ]);
   for (const cgroups of [first, second]) {
     cgroups.hasten('/g/gone');
+    // A group without a controller is no failure, and gets no file for it; one that can't be written is.
+    for (const path of ['g/bare', 'cpu/g/bare']) mkdirSync(join(root, path), { recursive: true });
+    cgroups.hasten('/g/bare');
+    expect([...readdirSync(join(root, 'g/bare')), ...readdirSync(join(root, 'cpu/g/bare'))]).toEqual([]);
+    for (const name of ['cpu.max', 'cpu.cfs_quota_us'])
+      for (const path of ['g/odd', 'cpu/g/odd']) mkdirSync(join(root, path, name), { recursive: true });
+    expect(() => cgroups.hasten('/g/odd')).toThrow('EISDIR');
     expect(() => cgroups.weigh('/g/gone', true)).toThrow('ENOENT');
   }
 });
@@ -287,4 +327,31 @@ test('a group of version 1 for a restored sandbox is made in each hierarchy, wit
     expect.stringMatching(/^c \d+:(\d+|\*) rwm$/),
   ]);
   expect([existsSync(join(root, 'memory/g/s1')), calls]).toEqual([true, [['/g/s1', limited]]]);
+});
+
+test('the processors of a group that was removed are the next one’s', async () => {
+  const files = (path: string, names: string[]) =>
+    write(Object.fromEntries(names.map(name => [`${path}/${name}`, ''])));
+  const second = ['memory.max', 'cpu.max', 'pids.max', 'cpuset.cpus'];
+  const first = ['memory.limit_in_bytes', 'cpu.cfs_quota_us', 'pids.max', 'cpuset.cpus'];
+  const controllers = ['memory', 'cpu', 'pids', 'cpuset'];
+  for (const version of ['v1', 'v2'] as const) {
+    const groupOf = (name: string) => {
+      if (version === 'v2') files(`g/${name}`, second);
+      else
+        for (const [index, controller] of controllers.entries()) files(`${controller}/g/${name}`, [first[index] ?? '']);
+    };
+    const cpuset = (name: string) => text(version === 'v2' ? `g/${name}/cpuset.cpus` : `cpuset/g/${name}/cpuset.cpus`);
+    for (const controller of controllers) write({ [`${controller}/cgroup.procs`]: '' });
+    if (version === 'v2') write({ 'cgroup.controllers': 'cpu memory\n' });
+    groupOf('s1');
+    groupOf('s2');
+    const cgroups = detectCgroups(root);
+    cgroups.setLimits('/g/s1', limited);
+    const chosen = cpuset('s1');
+    for (const folder of ['', ...controllers]) rmSync(join(root, folder, 'g/s1'), { recursive: true, force: true });
+    await cgroups.remove('/g/s1');
+    cgroups.setLimits('/g/s2', limited);
+    expect([version, cpuset('s2')]).toEqual([version, chosen]);
+  }
 });

@@ -25,12 +25,13 @@ export type ServeContext = DecideOptions & {
 /** Where the client wanted to connect to. */
 export type Destination = { address: string; octets: Uint8Array; port: number };
 
-/** Carries one connection of a sandbox, as far as its policy goes. */
+/** Carries one connection of a sandbox, as far as its policy goes. `reach`: connects to what it leads to. */
 export async function serve(
   context: ServeContext,
   sandbox: ProxiedSandbox,
   client: SocketChannel,
   destination: Destination,
+  reach = dial,
 ): Promise<void> {
   const release = sandbox.connections.size < connectionsMax ? context.descriptors.take(sandbox) : undefined;
   if (!release) {
@@ -41,7 +42,7 @@ export async function serve(
     sandbox.deny({ host: destination.address, port: destination.port, rule });
     return client.abort();
   }
-  const connection = new Connection(context, sandbox, client, destination);
+  const connection = new Connection(context, sandbox, client, destination, reach);
   sandbox.connections.add(connection);
   client.whenGone = () => {
     sandbox.connections.delete(connection);
@@ -56,6 +57,7 @@ class Connection implements Carried {
   readonly #sandbox: ProxiedSandbox;
   readonly #client: SocketChannel;
   readonly #destination: Destination;
+  readonly #reach: typeof dial;
   readonly #cancel = new AbortController();
   #asked: Asked | undefined;
   #decision: Decision | undefined;
@@ -64,7 +66,14 @@ class Connection implements Carried {
 
   readonly #account: Account;
 
-  constructor(context: ServeContext, sandbox: ProxiedSandbox, client: SocketChannel, destination: Destination) {
+  constructor(
+    context: ServeContext,
+    sandbox: ProxiedSandbox,
+    client: SocketChannel,
+    destination: Destination,
+    reach: typeof dial,
+  ) {
+    this.#reach = reach;
     this.#account = { share: sandbox.share, take: () => context.descriptors.take(sandbox) };
     this.#context = context;
     this.#sandbox = sandbox;
@@ -195,7 +204,7 @@ class Connection implements Carried {
       mayReach,
       signal: this.#cancel.signal,
     };
-    const dialled = await dial(target, options);
+    const dialled = await this.#reach(target, options);
     if (this.#client.isClosed || this.#cancel.signal.aborted) {
       dialled.channel.abort();
       throw new AtollError('canceled', 'the client has gone');

@@ -205,3 +205,36 @@ test('a head that comes octet by octet is found where it ends, and one without a
   expect(readRequest(Buffer.from('A: b\n\n'), 5)).toHaveProperty('refused');
   expect(readRequest(Buffer.alloc(headBytesMax + 1, 'a'), headBytesMax)).toHaveProperty('refused');
 });
+
+test('a head may have 16 KiB, and no more', () => {
+  const sized = (bytes: number) => {
+    const around = head('GET / HTTP/1.1', 'Host: a.test', 'X: ').length;
+    return head('GET / HTTP/1.1', 'Host: a.test', `X: ${'x'.repeat(bytes - around)}`);
+  };
+  expect(readRequest(sized(16_384))).toMatchObject({ length: 16_384 });
+  expect(readRequest(sized(16_385))).toEqual({ refused: 'a head that is too long', host: undefined });
+  // What comes behind it does not count.
+  expect(readRequest(Buffer.concat([sized(16_384), Buffer.from('body')]))).toMatchObject({ length: 16_384 });
+  expect(readRequest(sized(16_385).subarray(0, 16_384))).toBe('incomplete');
+  expect(readRequest(sized(20_000).subarray(0, 16_385))).toHaveProperty('refused', 'a head that is too long');
+});
+
+test('what asks for more than a request of HTTP/1 is read as far as it goes', () => {
+  expect(request('GET * HTTP/1.1', 'Host: a.test')).toMatchObject({ refused: 'a target of no known form' });
+  expect(good('GET HTTP://A.test?q HTTP/1.1', 'Host: a.test')).toMatchObject({ target: '/?q', host: 'a.test' });
+  expect(good('GET http://a.test:81/x HTTP/1.1', 'Host: a.test:81')).toMatchObject({
+    target: '/x',
+    host: 'a.test',
+    port: 81,
+  });
+  expect(good('GET / HTTP/1.0', 'Host: a.test', 'Connection: upgrade', 'Upgrade: websocket')).toMatchObject({
+    ...{ version: '1.0', upgrade: false },
+  });
+  expect(good('GET / HTTP/1.1', 'Host: a.test', 'Connection: x', 'Upgrade: websocket').upgrade).toBe(false);
+});
+
+test('a WebSocket goes on as one, without the other options of its connection', () => {
+  const read = good('GET / HTTP/1.1', 'Host: a.test', 'Connection: Upgrade', 'Upgrade: websocket', 'Keep: it');
+  const lines = ['GET / HTTP/1.1', 'Host: a.test', 'Keep: it', 'Connection: upgrade', 'Upgrade: websocket', '', ''];
+  expect(composeRequest(read, 'a.test', {}).toString()).toBe(lines.join('\r\n'));
+});

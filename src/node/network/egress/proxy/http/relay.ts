@@ -232,7 +232,7 @@ export class Relay {
   }
 
   #refuse(reason: string): Buffer {
-    if (!this.#isOver) this.#options.onRefused(reason);
+    this.#options.onRefused(reason);
     this.#stop();
     return Buffer.alloc(0);
   }
