@@ -106,7 +106,7 @@ function triedSandboxes(
 
   return {
     async start() {
-      const started = await startStandby(parts, driver, resources, null);
+      const started = await startStandby(parts, { driver, resources, disk: null });
       const { slot, pid } = started.processes;
       renameSync(slotDisk(layout, slot), disk);
       await driver.giveRoot(slot, pid, { layers, disk: slotMountPoint(layout, slot) });

@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { cpus, setPriority } from 'node:os';
+import { createFairSemaphore } from '../../base/concurrency/fair-semaphore.ts';
 import { createSemaphore } from '../../base/concurrency/semaphore.ts';
 import { SingleFlight } from '../../base/concurrency/single-flight.ts';
 import { keepAgent } from '../agent-client/copy.ts';
@@ -35,7 +36,10 @@ import { createVolumes } from '../volumes/volumes.ts';
 /** What programs in a sandbox see as the machine's name. Constant: forks and resumed sandboxes need no new one. */
 const hostname = 'sandbox';
 
-/** How many sandboxes are started at a time, for each core: while one waits for the kernel, another computes. */
+/**
+ * How many sandboxes are started at a time, for each core: while one waits for the kernel, another computes. Beside
+ * them as many as for one core, one each of teams that start no other: some memory takes minutes.
+ */
 const startsPerCore = 2;
 
 /** Programs that remove files of sandboxes, at a time. */
@@ -117,7 +121,7 @@ export async function openRooms(options: NodeOptions, layout: Layout, undo: Asyn
     layers: createLayers({ helper, dir: layout.layers, mounts: layout.mounts }),
     incidents,
     openings: new SingleFlight<string, OpenSnapshot>(),
-    starts: createSemaphore(startsPerCore * cpus().length),
+    starts: createFairSemaphore(startsPerCore * cpus().length, startsPerCore),
     removals: createSemaphore(removalsAtOnce),
     frozenMs: options.frozenMs ?? defaultFrozenMs,
   };

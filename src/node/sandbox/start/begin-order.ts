@@ -6,6 +6,8 @@ import type { Driver } from '../../drivers/driver.ts';
 export type BeginOrder = {
   /** Names the sandbox in what is logged of its network. */
   sandboxId: string;
+  /** Whose starts it is one of; absent: nobody waits for it yet, or nobody knows who. */
+  teamId?: string;
   /** Absent: one that all such sandboxes have. Null: see `StartRoot`. */
   hostname?: string | null;
   driver: Driver;

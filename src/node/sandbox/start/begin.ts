@@ -29,13 +29,10 @@ export async function begin(parts: BeginParts, order: BeginOrder, pool: Pool | u
 }
 
 /** A standby sandbox with the disk that is asked for. */
-async function takeStandby(
-  parts: BeginParts,
-  { driver, resources, layers, disk }: BeginOrder,
-  pool: Pool | undefined,
-): Promise<Standby> {
+async function takeStandby(parts: BeginParts, order: BeginOrder, pool: Pool | undefined): Promise<Standby> {
+  const { driver, resources, layers, disk } = order;
   const standby = pool?.take(driver, disk === null ? { resources, layers } : null);
-  if (!standby) return step('standby', () => startStandby(parts, driver, resources, disk));
+  if (!standby) return step('standby', () => startStandby(parts, order));
   return disk === null ? standby : exchangeDisk(parts, standby, disk);
 }
 

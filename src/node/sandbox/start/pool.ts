@@ -69,7 +69,7 @@ export function createPool(parts: StandbyParts & { layers: Layers }, options: Po
     try {
       await giveWay();
       if (stopped) return;
-      const standby = await startStandby(parts, driver, resources, null);
+      const standby = await startStandby(parts, { driver, resources, disk: null });
       if (stopped) return await release(standby);
       ready.add(standby);
       counts.refills++;

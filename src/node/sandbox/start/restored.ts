@@ -26,6 +26,8 @@ export type RestoredParts = StandbyParts & {
 
 /** What is restored, and as whom. */
 type RestoreOrder = {
+  /** Whose starts it is one of; absent: nobody waits for it yet, or nobody knows who. */
+  teamId?: string;
   snapshot: OpenSnapshot;
   driver: Driver;
   /** The image of its disk, which exists; or what makes it at the slot's place, where it belongs to nobody yet. */
@@ -54,7 +56,7 @@ export function restoreProcesses(parts: RestoredParts, host: RestoreHost, order:
   const late = lateVolumes(order);
   // Nobody else's start waits for that of a volume.
   return parts.volumes.change(volumesAround(order.volumes, late), () =>
-    parts.starts.run(() => restoreInSlot(parts, host, order)),
+    parts.starts.run(order.teamId, () => restoreInSlot(parts, host, order)),
   );
 }
 

@@ -24,7 +24,9 @@ type RootedOrder = Omit<BeginOrder, 'network'> & { network: BeginOrder['network'
  */
 export function startRooted(parts: RootedParts, order: RootedOrder, points: string[]): Promise<Started> {
   // Nobody else's start waits for that of a volume.
-  return parts.volumes.change(volumesAround(order.volumes), () => parts.starts.run(() => start(parts, order, points)));
+  return parts.volumes.change(volumesAround(order.volumes), () =>
+    parts.starts.run(order.teamId, () => start(parts, order, points)),
+  );
 }
 
 async function start(parts: RootedParts, order: RootedOrder, points: string[]): Promise<Started> {

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { newUuid } from '../../../base/id.ts';
 import { randomHex } from '../../../base/crypto/secret.ts';
-import type { Semaphore } from '../../../base/concurrency/semaphore.ts';
+import type { FairSemaphore } from '../../../base/concurrency/fair-semaphore.ts';
 import type { SandboxResources } from '../../../protocol/node.ts';
 import { warmAgent } from '../../agent-client/call.ts';
 import { connectToAgent } from '../../agent-client/listens.ts';
@@ -34,20 +34,23 @@ export type StandbyParts = {
   disks: Disks;
   slotHost: SlotHost;
   processControl: ProcessControl;
-  /** Bounds the starts at a time: all at once, each would take as long as all of them. */
-  starts: Semaphore;
+  /** Bounds the starts at a time, by their teams: all at once, each would take as long as all of them. */
+  starts: FairSemaphore;
 };
 
-/**
- * Starts a standby sandbox, with a new disk or with the one whose image is given. A failed start leaves nothing new.
- */
-export function startStandby(
-  parts: StandbyParts,
-  driver: Driver,
-  resources: SandboxResources,
-  disk: string | null,
-): Promise<Standby> {
-  return parts.starts.run(() => start(parts, driver, resources, disk));
+/** A standby sandbox that is wanted. */
+type StandbyOrder = {
+  driver: Driver;
+  resources: SandboxResources;
+  /** The image of a disk that exists; null: a new one. */
+  disk: string | null;
+  /** Who waits for it; absent: nobody yet. */
+  teamId?: string;
+};
+
+/** Starts a standby sandbox. A failed start leaves nothing new. */
+export function startStandby(parts: StandbyParts, order: StandbyOrder): Promise<Standby> {
+  return parts.starts.run(order.teamId, () => start(parts, order));
 }
 
 /** Puts a disk that exists in the place of a standby sandbox's own. Where that fails the standby is released. */
@@ -65,12 +68,7 @@ export async function exchangeDisk(parts: StandbyParts, standby: Standby, disk: 
   }
 }
 
-async function start(
-  parts: StandbyParts,
-  driver: Driver,
-  resources: SandboxResources,
-  disk: string | null,
-): Promise<Standby> {
+async function start(parts: StandbyParts, { driver, resources, disk }: StandbyOrder): Promise<Standby> {
   const { layout, disks, slotHost } = parts;
   const slot = await slotHost.take();
   const mountPoint = slotMountPoint(layout, slot);
