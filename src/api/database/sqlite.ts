@@ -49,9 +49,17 @@ function connect(path: string): SqliteConnection {
   database.run(`pragma wal_autocheckpoint = ${logPagesMax}`);
 
   const checkpoints = path === ':memory:' ? undefined : checkpointsOf(path);
-  const adapter = statementCache(database, () => checkpoints?.written());
+  let writes = 0;
+  const adapter = statementCache(database, () => {
+    writes++;
+    checkpoints?.written();
+  });
   const dataVersion = database.query<{ data_version: number }, []>('pragma data_version');
-  let seenVersion = dataVersion.get()?.data_version;
+  const versionOf = () => dataVersion.get()?.data_version;
+  let seenVersion = versionOf();
+  const changes = database.query<{ count: number }, []>('select total_changes() as count');
+  // A commit is a statement of its own, but where one statement is all of it and answers rows.
+  const stateOf = () => withCodes(() => `${writes} ${changes.get()?.count} ${versionOf()}`);
   return {
     dialect: {
       createAdapter: () => new TransactionalDdlAdapter(),
@@ -60,13 +68,13 @@ function connect(path: string): SqliteConnection {
       createQueryCompiler: () => new SqliteQueryCompiler(),
     },
     changedElsewhere() {
-      const version = dataVersion.get()?.data_version;
+      const version = versionOf();
       if (version === seenVersion) return false;
       seenVersion = version;
       return true;
     },
     endCheckpoints: async () => checkpoints?.end(),
-    flushed: path === ':memory:' ? async () => {} : shared(() => flushLog(`${path}-wal`)),
+    flushed: path === ':memory:' ? async () => {} : shared(whereChanged(stateOf, () => flushLog(`${path}-wal`))),
   };
 }
 
@@ -99,6 +107,17 @@ function shared(work: () => Promise<void>): () => Promise<void> {
         return current;
       });
     return next;
+  };
+}
+
+/** `work`, where `state` is another one than before the last time: a disk that nothing was written to may rest. */
+function whereChanged(state: () => string, work: () => Promise<void>): () => Promise<void> {
+  let done = '';
+  return async () => {
+    const now = state();
+    if (now === done) return;
+    await work();
+    done = now;
   };
 }
 

@@ -47,7 +47,8 @@ export async function runBuild(
     const { readyCommand } = request;
     const started = await tryStartCommand(build, state, { startCommand, readyCommand });
     state = await recordOrigin(build, state);
-    const startedLayers = started && (await recordOrigin(build, { ...state, layers: started.layers })).layers;
+    const beside = started && { ...state, layers: started.layers };
+    const withMemory = beside && (await recordOrigin(build, beside, ' beside the memory'));
     const bytes = state.layers.reduce((sum, digest) => sum + build.layers.bytes(digest), 0);
     build.log(
       `[finalize] ready in ${((performance.now() - startedAt) / 1000).toFixed(1)} s: ${state.layers.length} ` +
@@ -58,7 +59,7 @@ export async function runBuild(
       state,
       ...(startCommand !== undefined && { startCommand }),
       ...(readyCommand !== undefined && { readyCommand }),
-      ...(started && startedLayers && { started: { ...started, layers: startedLayers } }),
+      ...(started && withMemory && { started: { ...started, layers: withMemory.layers } }),
       layersMiB: Math.ceil(bytes / 1024 / 1024),
     };
   } catch (error) {

@@ -99,11 +99,11 @@ async function runStartCommand(
   lines.end();
 }
 
-/** Adds the file that says which build a sandbox comes from. */
-export function recordOrigin(build: Build, state: BuildState): Promise<BuildState> {
+/** Adds the file that says which build a sandbox comes from. `beside`: what else the files are kept with. */
+export function recordOrigin(build: Build, state: BuildState, beside = ''): Promise<BuildState> {
   const content = Buffer.from(originText(build.request));
   return addFiles(build, state, {
-    label: { place: 'finalize', text: 'writing /.e2b' },
+    label: { place: 'finalize', text: `writing /.e2b${beside}` },
     files: [{ path: originFile, type: 'file', attributes: { mode: 0o644, uid: 0, gid: 0 }, content }],
   });
 }
