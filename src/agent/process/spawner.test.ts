@@ -94,7 +94,7 @@ test('a program is asked for with all that it has, and its start and end are hea
 });
 
 test('each program gets its own answer, in whichever order and pieces they come', async () => {
-  const { spawner, says, took } = opened();
+  const { spawner, says, took, reads } = opened();
   const [first, second, third] = [1, 2, 3].map(() => spawner.start(program, []));
   expect(took().map(({ words }) => words[2])).toEqual([1, 2, 3]);
   const bytes = Buffer.concat([
@@ -107,6 +107,7 @@ test('each program gets its own answer, in whichever order and pieces they come'
   expect(children.map(child => child?.pid)).toEqual([10, 20]);
   expect(await Promise.all(children.map(child => child?.ended))).toEqual([{ exitCode: 0 }, { signal: 9 }]);
   await expect(third).rejects.toMatchObject({ code: 'rate_limited' });
+  expect(reads()).toBe(1);
 });
 
 test.each([

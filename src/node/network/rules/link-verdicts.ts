@@ -112,8 +112,7 @@ export function refusedPackets(netfilter: Netlink, installation: number, interfa
   const answers = ifKernelHas(() => netfilter.exchange('reading a counter of refused packets', [question]));
   if (!answers) return undefined;
   const [answer] = answers;
-  if (!answer) return 0;
-  const elements = attributesIn(answer.body.subarray(4)).get(list.elements);
+  const elements = answer && attributesIn(answer.body.subarray(4)).get(list.elements);
   const found = elements && attributesIn(elements).get(1);
   const expression = found && attributesIn(found).get(element.expression);
   const counter = expression && attributesIn(expression).get(2);
