@@ -80,8 +80,8 @@ export class Primary {
 
   #retire(pool: pg.Pool): void {
     if (this.#pool === pool) this.#pool = null;
-    // Ends when those have given back their connections who have one.
-    if (!pool.ending) void pool.end().catch(() => {});
+    // Ends when those have given back their connections who have one; one that is ending already refuses.
+    void pool.end().catch(() => {});
   }
 
   /** One look at a time, however many wait for it. */
