@@ -1,5 +1,14 @@
 import { afterAll, expect, test } from 'bun:test';
-import { mkdtempSync, openSync, readFileSync, readlinkSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
@@ -167,6 +176,8 @@ function serving({ bytes, sizeBytes = bytes, carried }: { bytes: number; sizeByt
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
+    // What hangs is not ended by that.
+    idleTimeout: 0,
     fetch: ({ signal }) => new Response(streamDescriptor(file.descriptor, sizeBytes, signal, carried)),
     error: () => new Response(null, { status: 500 }),
   });
@@ -225,17 +236,53 @@ test('a client that goes before the first byte was asked for leaves nothing open
   expect(await new Response(streamDescriptor(descriptor, 7, never, undefined)).text()).toBe('content');
 });
 
-test('a file of another machine is answered over its connection', async () => {
-  let isEnded = false;
+test('a file is read only as fast as the client takes it', async () => {
+  await using served = serving({ bytes: 512 * mib });
+  const client = new AbortController();
+  const response = await fetch(served.url, { signal: client.signal });
+  await response.body?.getReader().read();
+  const place = () => Number(/pos:\s+(\d+)/.exec(readFileSync(`/proc/self/fdinfo/${served.descriptor}`, 'utf8'))?.[1]);
+  for (let before = -1; before !== place(); await Bun.sleep(20)) before = place();
+  expect(served.isOpen()).toBe(true);
+  expect(place()).toBeLessThan(256 * mib);
+  client.abort();
+  await untilClosed(served.isOpen);
+});
+
+/** A file of another machine, in these parts, and how many of them were asked for. */
+function farFile(parts: Iterable<string>) {
+  const read = { parts: 0, isEnded: false };
   const carried = {
     async *read() {
       try {
-        for (const part of ['one ', 'three', ' and more']) yield Buffer.from(part);
+        for (const part of parts) {
+          read.parts++;
+          yield Buffer.from(part);
+        }
       } finally {
-        isEnded = true;
+        read.isEnded = true;
       }
     },
   } as unknown as Carried;
-  const text = await new Response(streamDescriptor(-1, 9, never, carried)).text();
-  expect([text, isEnded]).toEqual(['one three', true]);
+  return { read, carried };
+}
+
+test('a file of another machine is answered over its connection, and no more of it is read', async () => {
+  const { read, carried } = farFile(['one ', 'three and more', ' and more']);
+  expect(await new Response(streamDescriptor(-1, 9, never, carried)).text()).toBe('one three');
+  expect(read).toEqual({ parts: 2, isEnded: true });
+});
+
+test('a client that goes away ends what comes from another machine', async () => {
+  function* endless() {
+    for (;;) yield 'more of it';
+  }
+  const { read, carried } = farFile(endless());
+  await using served = serving({ bytes: 1, sizeBytes: Number.MAX_SAFE_INTEGER, carried });
+  const client = new AbortController();
+  const response = await fetch(served.url, { signal: client.signal });
+  await response.body?.getReader().read();
+  client.abort();
+  while (!read.isEnded) await Bun.sleep(1);
+  closeSync(served.descriptor);
 });

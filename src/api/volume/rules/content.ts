@@ -124,7 +124,6 @@ export function streamDescriptor(
   const source: Bun.DirectUnderlyingSource<Uint8Array<ArrayBuffer>> = {
     type: 'direct',
     async pull(controller) {
-      signal.removeEventListener('abort', close);
       if (isTaken) return;
       isTaken = true;
       let left = sizeBytes;
