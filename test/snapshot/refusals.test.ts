@@ -74,6 +74,21 @@ test('a full disk leaves the sandbox running and nothing behind', async () => {
   await stillRuns();
 });
 
+test('files in memory that are holes for terabytes are refused before CRIU goes through them', async () => {
+  const program =
+    'import os,time\nos.ftruncate(os.memfd_create("x"), 2 << 40)\nopen("/root/ready","w")\ntime.sleep(1000)';
+  await sandbox.launch('holes', `#!/usr/bin/env python3\n${program}\n`);
+  await waitFor('the file', () => sandbox.run('ls /root/ready').catch(() => undefined));
+  const error = await errorOf(pause(join(machine.snapshots, 'holes')));
+  expect([error.code, error.message]).toEqual([
+    'precondition',
+    'the memory of the sandbox can’t be kept: its files in memory are 2.0 TiB long with their holes, the most is 1',
+  ]);
+  expect(readdirSync(machine.snapshots)).toEqual([]);
+  await sandbox.run('pkill -x python3');
+  await stillRuns();
+});
+
 test('a pause that the caller can’t write down, or gives up, is undone', async () => {
   const directory = join(machine.snapshots, 'undone');
   const error = await errorOf(

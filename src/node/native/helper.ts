@@ -8,9 +8,13 @@ export type Helper = {
   call<Name extends OperationName>(name: Name, args: ArgumentsOf<Name>): Promise<AnswerOf<Name>>;
   /**
    * Runs a program in the helper's mount namespace, when its kind has a place, and answers when it has ended.
-   * `NAME=value` before it is for its environment, `stdin` is one line. `timeoutMs` is from its begin on.
+   * `NAME=value` before it is for its environment, `stdin` is one line. `timeoutMs` is from its begin on. `teamId`:
+   * whose sandbox it is for.
    */
-  spawn(argv: string[], options: { timeoutMs: number; stdin?: string; kind?: ProgramKind }): Promise<SpawnResult>;
+  spawn(
+    argv: string[],
+    options: { timeoutMs: number; stdin?: string; kind?: ProgramKind; teamId?: string | undefined },
+  ): Promise<SpawnResult>;
   /**
    * As `spawn`, for a program that starts a sandbox and leaves others behind. `closed` resolves when these have closed
    * its output as well, or write to it.
@@ -61,8 +65,8 @@ export function helperOf({ pid, mountsPid, alive, exited, closed, stop, request 
     exited,
     stop,
     call,
-    spawn: (argv, { timeoutMs, stdin = '', kind = kindByTime(timeoutMs) }) =>
-      places.run(kind, () => call('spawn', { timeoutMs, stdin, argv })),
+    spawn: (argv, { timeoutMs, stdin = '', kind = kindByTime(timeoutMs), teamId }) =>
+      places.run(kind, () => call('spawn', { timeoutMs, stdin, argv }), teamId),
     start(tag, argv, { timeoutMs, stdin = '' }) {
       const started = Promise.withResolvers<SpawnResult & { closed: Promise<void> }>();
       const start = async () => {

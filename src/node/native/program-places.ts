@@ -1,3 +1,4 @@
+import { createFairSemaphore } from '../../base/concurrency/fair-semaphore.ts';
 import { createSemaphore, type Semaphore } from '../../base/concurrency/semaphore.ts';
 
 /**
@@ -21,6 +22,9 @@ export const programsAtOnce = {
   release: 16,
 } as const;
 
+/** So many places of dumps are for teams of which none is under way: some take minutes. */
+export const spareDumps = 4;
+
 /** What a program is for. */
 export type ProgramKind = keyof typeof programsAtOnce;
 
@@ -29,8 +33,11 @@ const shortMs = 60_000;
 
 /** Says when each program may begin. */
 type ProgramPlaces = {
-  /** Runs `program` when its kind has a place; its place is taken until it settles. */
-  run<T>(kind: ProgramKind, program: () => Promise<T>): Promise<T>;
+  /**
+   * Runs `program` when its kind has a place; its place is taken until it settles. `teamId`: whose it is, absent: of
+   * nobody's that is known. Teams take turns with dumps.
+   */
+  run<T>(kind: ProgramKind, program: () => Promise<T>, teamId?: string): Promise<T>;
 };
 
 /** The kind of a program of which nothing is said but its bound. */
@@ -41,5 +48,8 @@ export function createProgramPlaces(): ProgramPlaces {
   const semaphores = Object.fromEntries(
     Object.entries(programsAtOnce).map(([kind, atOnce]) => [kind, createSemaphore(atOnce)]),
   ) as Record<ProgramKind, Semaphore>;
-  return { run: (kind, program) => semaphores[kind].run(program) };
+  const dumps = createFairSemaphore(programsAtOnce.dump - spareDumps, spareDumps);
+  return {
+    run: (kind, program, teamId) => (kind === 'dump' ? dumps.run(teamId, program) : semaphores[kind].run(program)),
+  };
 }

@@ -2,6 +2,10 @@
 export type CheckpointSource = {
   /** Its first process, in the host's numbers. */
   pid: number;
+  /** Whose it is; absent: of nobody's that is known. */
+  teamId?: string;
+  /** Memory that it has now. */
+  memoryBytes(): number;
   group: {
     /** Settles when every process is frozen. */
     freeze(): Promise<void>;

@@ -8,6 +8,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
+import { constants } from 'node:os';
 import { join } from 'node:path';
 import { failedWriteCode } from '../../base/disk-room.ts';
 import { AtollError } from '../../base/error.ts';
@@ -60,6 +61,10 @@ type CriuRun = {
   stages: Stages;
   /** Control groups to run in: files to write a process ID into. */
   groups?: string[];
+  /** Whose sandbox it is; absent: of nobody's that is known. */
+  teamId?: string | undefined;
+  /** How long it may compute; absent: as long as it may run. */
+  cpuSeconds?: number;
   /** The host's user who has made the user namespace, or is to make it. Default root. */
   owner?: number;
 };
@@ -88,10 +93,11 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
   const paths = [`PATH=${shimDir(host)}:${program}`, `ATOLL_CRIU_SOCKET=${listener.path}`];
   const environment = ['env', ...paths, ...last, ...owner];
   const argv = [...environment, ...criu.argv, run.command, '--no-default-config', '--config', configFile];
-  const started = run.groups ? [helperBinary, 'launch', ...run.groups, '--', ...argv] : argv;
+  const bounded = run.cpuSeconds === undefined ? argv : ['prlimit', `--cpu=${run.cpuSeconds}`, ...argv];
+  const started = run.groups ? [helperBinary, 'launch', ...run.groups, '--', ...bounded] : bounded;
   try {
     const kind = run.command === 'dump' ? 'dump' : 'start';
-    const { status, output } = await helper.spawn(started, { timeoutMs: runTimeoutMs, kind });
+    const { status, output } = await helper.spawn(started, { timeoutMs: runTimeoutMs, kind, teamId: run.teamId });
     // The stage goes on of a CRIU that was killed in it: what it has made of the sandbox is known when it has
     // ended.
     await listener.settled();
@@ -115,7 +121,15 @@ export function forgetRun(host: Pick<CriuHost, 'runDir'>, name: string): void {
 }
 
 /** Something ended CRIU, as the kernel does for lack of memory. That says nothing of the sandbox, nor of room. */
-function killed({ command }: CriuRun, signal: number): AtollError {
+function killed({ command, cpuSeconds }: CriuRun, signal: number): AtollError {
+  // What the sandbox has is too much, and will be the next time.
+  if (cpuSeconds !== undefined && signal === constants.signals.SIGXCPU)
+    return new AtollError(
+      'precondition',
+      'the memory of the sandbox can’t be kept: to write down what its processes have ' +
+        `takes more than ${cpuSeconds} s of computing`,
+      { detail: criuKilled },
+    );
   const how = `was ended by signal ${signal} before the memory of the sandbox was`;
   return command === 'dump' ? lost('CRIU', `${how} kept`, criuKilled) : lost('CRIU', `${how} put back`);
 }

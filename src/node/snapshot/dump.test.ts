@@ -176,6 +176,21 @@ test('of a CRIU that was killed in a dump the mark stays, and that says nothing 
   expect(left()).toEqual([]);
 });
 
+test('a dump may compute for so long as what it writes down takes, and is its team’s', async () => {
+  const { host, did } = hostOf([{ status: 128 + 24, stages: [] }]);
+  let asked: unknown;
+  const { spawn } = host.helper;
+  host.helper.spawn = (argv, options) => {
+    if (options.kind === 'dump') asked = [...argv.slice(0, 3), options.teamId];
+    return spawn(argv, options);
+  };
+  const dumped = dump(host, sourceOf(did), options(), { end: false, final: false, commit });
+  const message = 'takes more than 123 s of computing';
+  await expect(dumped).rejects.toEqual(error('precondition', message, { detail: criuKilled }));
+  expect(asked).toEqual(['prlimit', '--cpu=123', 'env', 'team']);
+  expect([did.filter(what => what === 'dump dump').length, did.at(-1), left()]).toEqual([1, 'undo of 7\n8', []]);
+});
+
 test('a run whose CRIU was killed in a stage ends when the stage has', async () => {
   const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const { host } = hostOf([{ status: 128 + 9, until: begun.promise }]);
@@ -201,7 +216,14 @@ function sourceOf(did: string[]): CheckpointSource {
     thaw: () => void did.push('thaw'),
     processes: () => [7, 8],
   };
-  return { pid: process.pid, group, layers: [], volumes: [], disk: '', diskMount: '' } as unknown as CheckpointSource;
+  const root = { layers: [], volumes: [], disk: '', diskMount: '' };
+  return {
+    pid: process.pid,
+    teamId: 'team',
+    memoryBytes: () => 3 << 29,
+    group,
+    ...root,
+  } as unknown as CheckpointSource;
 }
 const options = () => ({ directory: join(folder, 'snapshot'), name: 'one', facts: {} });
 const looks = ['freeze', 'watch paths', 'thaw'];

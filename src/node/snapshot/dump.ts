@@ -6,6 +6,7 @@ import { checkpointFailed, runCriu, type CriuHost } from './criu.ts';
 import { guardDump } from './guard-dump.ts';
 import { externalOption, sandboxMounts, type SandboxMount } from './mounts.ts';
 import type { CheckpointSource } from './checkpoint-source.ts';
+import { memoryFileBytes } from './nameless-files.ts';
 import { undoFailed } from './undo-dump.ts';
 
 /** Where a checkpoint goes. */
@@ -30,6 +31,13 @@ const deletedFileBytesMax = 4 * 1024 ** 3;
 const attemptsMax = 3;
 const retryDelayMs = 50;
 const watchTimeoutMs = 60_000;
+/**
+ * How long CRIU may compute: as it takes for thousands of processes or connections, and what memory takes beside. It
+ * computes on the host's account, not the sandbox's.
+ */
+const cpuSeconds = { least: 120, perGiB: 2 } as const;
+/** Files in memory, with their holes: CRIU goes through so much in about a second. */
+const memoryFileBytesMax = 2 ** 40;
 
 /** Options that a dump and its restores share. */
 export const sharedOptions = ['empty-ns net', 'tcp-established', 'manage-cgroups=ignore', 'file-locks'];
@@ -56,6 +64,7 @@ export async function dump(
 ): Promise<SandboxMount[]> {
   const { pid } = source;
   const partial = partialOf(options.directory);
+  await requireLittleToGoThrough(source);
   let committed = false;
   for (let attempt = 1; ; attempt++) {
     options.signal?.throwIfAborted();
@@ -69,6 +78,8 @@ export async function dump(
         name: options.name,
         imagesDir: partial,
         owner: hostIdOfRoot(pid),
+        teamId: source.teamId,
+        cpuSeconds: cpuSeconds.least + Math.ceil((source.memoryBytes() / 2 ** 30) * cpuSeconds.perGiB),
         options: [
           `tree ${pid}`,
           `root /proc/${pid}/root`,
@@ -96,6 +107,18 @@ export async function dump(
       await Bun.sleep(retryDelayMs);
     }
   }
+}
+
+/** Refuses what CRIU would go through for minutes and find nothing. Errors: `precondition`. */
+async function requireLittleToGoThrough({ group }: CheckpointSource): Promise<void> {
+  const bytes = await memoryFileBytes(group.processes());
+  if (bytes <= memoryFileBytesMax) return;
+  const lengths = (bytes / memoryFileBytesMax).toFixed(1);
+  throw new AtollError(
+    'precondition',
+    'the memory of the sandbox can’t be kept: ' +
+      `its files in memory are ${lengths} TiB long with their holes, the most is 1`,
+  );
 }
 
 /** Where a snapshot is until it is complete. */

@@ -2,7 +2,7 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, unlinkSync, writeF
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'bun:test';
-import { namelessBytes } from './nameless-files.ts';
+import { memoryFileBytes, namelessBytes } from './nameless-files.ts';
 
 /** What they take, where all files are looked at. */
 const bytesOf = async (...pids: number[]) => (await namelessBytes(pids)) ?? Number.NaN;
@@ -68,6 +68,26 @@ test('other work goes on while many mappings of a file with a long name are look
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+});
+
+test('files that are in memory alone count with their holes, once, open and mapped', async () => {
+  const program = `
+import mmap, os, sys
+held = [os.memfd_create("a"), os.memfd_create("b"), os.open("/dev/zero", os.O_RDONLY)]
+for file in held[:2]: os.ftruncate(file, 1 << 40)
+seen = mmap.mmap(held[0], 1 << 39)
+os.close(held.pop(0))
+shared = mmap.mmap(-1, 1 << 30)
+print("there", flush=True)
+sys.stdin.read()
+`;
+  await using holder = Bun.spawn(['python3', '-c', program], { stdin: 'pipe', stdout: 'pipe' });
+  await holder.stdout.getReader().read();
+  const { pid } = holder;
+  expect(await memoryFileBytes([pid, pid])).toBe(2 * 2 ** 40 + 2 ** 30);
+  expect(await memoryFileBytes([pid], { looks: 0, bytes: 1 << 20 })).toBe(0);
+  expect(await bytesOf(pid)).toBe(0);
+  holder.kill();
 });
 
 test('processes that have ended have none', async () => {

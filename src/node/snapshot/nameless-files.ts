@@ -14,8 +14,10 @@ const pieceBytes = 64 << 10;
 
 /** How the kernel shows the path of a file that has none any more. Source: proc_pid_fd(5). */
 const deleted = ' (deleted)';
+/** Files in memory that have no other name, as the kernel shows them: memfd_create(2), shmat(2), shared mmap(2). */
+const memoryFiles = ['/memfd:', '/SYSV', '/dev/zero'];
 /** Files in memory, which count as memory. */
-const inMemory = ['/memfd:', '/SYSV', '/dev/zero', '/dev/shm/'];
+const inMemory = [...memoryFiles, '/dev/shm/'];
 
 /** What may still be looked at and read; below zero: there was more. */
 type Left = { looks: number; bytes: number };
@@ -27,23 +29,40 @@ type Left = { looks: number; bytes: number };
 export async function namelessBytes(pids: readonly number[], { looks, bytes }: Left = most): Promise<number | null> {
   const taken = new Map<string, number>();
   const left = { looks, bytes };
-  for await (const path of namelessOf(pids, left)) {
+  for await (const path of linksTo(isNameless, pids, left)) {
     const found = await stat(path).catch(() => undefined); // closed meanwhile
     if (found?.isFile() && found.nlink === 0) taken.set(`${found.dev}:${found.ino}`, found.blocks * sectorBytes);
   }
   if (left.looks < 0 || left.bytes < 0) return null;
-  return [...taken.values()].reduce((sum, bytes) => sum + bytes, 0);
+  return sumOf(taken);
 }
 
-/** Links to files without a name. Source: proc_pid_fd(5). */
-async function* namelessOf(pids: readonly number[], left: Left): AsyncGenerator<string> {
+/**
+ * How long the files are together, holes included, that processes have in memory alone, open or mapped. A checkpoint
+ * goes through them page by page, also where there is none. Those beyond what is looked at count nothing.
+ */
+export async function memoryFileBytes(pids: readonly number[], { looks, bytes }: Left = most): Promise<number> {
+  const lengths = new Map<string, number>();
+  for await (const path of linksTo(isInMemoryAlone, pids, { looks, bytes })) {
+    const found = await stat(path).catch(() => undefined); // closed meanwhile
+    if (found) lengths.set(`${found.dev}:${found.ino}`, found.size);
+  }
+  return sumOf(lengths);
+}
+
+const sumOf = (amounts: ReadonlyMap<string, number>) => [...amounts.values()].reduce((sum, bytes) => sum + bytes, 0);
+
+type Kind = (path: string) => boolean;
+
+/** Links to files of a kind, by how the kernel shows their paths. Source: proc_pid_fd(5). */
+async function* linksTo(kind: Kind, pids: readonly number[], left: Left): AsyncGenerator<string> {
   for (const pid of pids) {
     for (const name of await readdir(`/proc/${pid}/fd`).catch(() => [])) {
       if (--left.looks < 0) return;
       if (left.looks % atOnce.looks === 0) await giveWay();
-      if (isNameless(linkOf(`/proc/${pid}/fd/${name}`))) yield `/proc/${pid}/fd/${name}`;
+      if (kind(linkOf(`/proc/${pid}/fd/${name}`))) yield `/proc/${pid}/fd/${name}`;
     }
-    yield* namelessMapped(pid, left);
+    yield* mapped(kind, pid, left);
     if (left.looks < 0 || left.bytes < 0) return;
   }
 }
@@ -52,7 +71,7 @@ async function* namelessOf(pids: readonly number[], left: Left): AsyncGenerator<
  * The same of mapped files, each once. The links of map_files take ten times as long to read as what maps says of all;
  * of that, lines are cut into words that are about such a file alone. Source: proc_pid_maps(5), proc_pid_map_files(5).
  */
-async function* namelessMapped(pid: number, left: Left): AsyncGenerator<string> {
+async function* mapped(kind: Kind, pid: number, left: Left): AsyncGenerator<string> {
   const known = new Set<string>();
   let rest = '';
   for await (const piece of mapsOf(pid)) {
@@ -63,7 +82,7 @@ async function* namelessMapped(pid: number, left: Left): AsyncGenerator<string> 
     for (let end = text.indexOf(`${deleted}\n`); end >= 0; end = text.indexOf(`${deleted}\n`, end + 1)) {
       const line = text.slice(text.lastIndexOf('\n', end) + 1, end + deleted.length);
       const [, from = '', to = '', file = '', path = ''] = /^0*(\w+)-0*(\w+) \S+ \S+ (\S+ \S+) *(.*)/.exec(line) ?? [];
-      if (!isNameless(path) || known.has(file)) continue;
+      if (!kind(path) || known.has(file)) continue;
       known.add(file);
       if (--left.looks < 0) return;
       yield `/proc/${pid}/map_files/${from}-${to}`;
@@ -99,6 +118,10 @@ const giveWay = () => new Promise(resolve => setImmediate(resolve));
 
 function isNameless(path: string): boolean {
   return path.startsWith('/') && path.endsWith(deleted) && !inMemory.some(start => path.startsWith(start));
+}
+
+function isInMemoryAlone(path: string): boolean {
+  return path.endsWith(deleted) && memoryFiles.some(start => path.startsWith(start));
 }
 
 function linkOf(path: string): string {

@@ -157,7 +157,10 @@ export async function startMachine(): Promise<Machine> {
           `base64 -d > /root/${name} <<< ${Buffer.from(text).toString('base64')}; chmod +x /root/${name}; setsid /root/${name} < /dev/null > /root/${name}.log 2>&1 &`,
         );
       },
-      source: { pid, group: groupOf(slot), disk, diskMount: mountOf(slot), layers: [layer], volumes: [] },
+      source: {
+        ...{ pid, group: groupOf(slot), disk, diskMount: mountOf(slot), layers: [layer], volumes: [] },
+        memoryBytes: () => driver.memoryUsed(slot),
+      },
     };
   };
   const release = async ({ slot, ended, namespace }: TestSandbox) => {

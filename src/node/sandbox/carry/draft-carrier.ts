@@ -88,6 +88,7 @@ async function take(parts: DraftParts, target: DraftRef): Promise<Pick<PauseFact
       diskMount: slotMountPoint(layout, slot),
       layers: await Promise.all(record.image.layers.map(digest => layers.mount(digest))),
       volumes: [],
+      ...(record.teamId !== undefined && { teamId: record.teamId }),
     });
     await sandboxes.inTurn(target.sandboxId, async () => {
       sandboxes.requireRunning(target);

@@ -34,11 +34,12 @@ export function requireCheckpoints(support: CheckpointSupport, { capabilities }:
  */
 export function checkpointSource(
   { slot, driver, pid }: Pick<Processes, 'slot' | 'driver' | 'pid'>,
-  root: Pick<CheckpointSource, 'disk' | 'diskMount' | 'layers' | 'volumes'>,
+  root: Pick<CheckpointSource, 'disk' | 'diskMount' | 'layers' | 'volumes' | 'teamId'>,
 ): CheckpointSource {
   return {
     ...root,
     pid,
+    memoryBytes: () => driver.memoryUsed(slot),
     group: {
       freeze: () => driver.freeze(slot),
       beginFreeze: () => driver.beginFreeze(slot),

@@ -105,6 +105,7 @@ async function keepMemory(
     diskMount: slotMountPoint(layout, slot),
     layers: await Promise.all(image.layers.map(digest => layers.mount(digest))),
     volumes: record.volumes.map(({ path }) => path),
+    ...(record.teamId !== undefined && { teamId: record.teamId }),
   });
   await rm(directory, { recursive: true, force: true });
   let written = false;

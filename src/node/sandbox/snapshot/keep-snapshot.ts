@@ -54,6 +54,8 @@ export type SnapshotParts = {
 /** Something that runs in a slot. */
 export type SnapshotSource = {
   processes: Pick<Processes, 'slot' | 'driver' | 'pid'>;
+  /** Whose it is; absent: of nobody's that is known. */
+  teamId?: string | undefined;
   /** The image of its disk. */
   disk: string;
   /** Layer digests, lowest first. */
@@ -128,12 +130,13 @@ async function checkpoint(
   image: string,
   directory: string,
 ): Promise<void> {
-  const { processes, disk, facts, volumes } = source;
+  const { processes, disk, facts, volumes, teamId } = source;
   const checkpointed = checkpointSource(processes, {
     disk,
     diskMount: slotMountPoint(layout, processes.slot),
     layers: await Promise.all(source.layers.map(digest => layers.mount(digest))),
     volumes: volumes.map(({ path }) => path),
+    ...(teamId !== undefined && { teamId }),
   });
   try {
     await checkpointAndRun(host, checkpointed, {

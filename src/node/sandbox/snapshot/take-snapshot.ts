@@ -23,9 +23,10 @@ export async function takeSnapshot(
 }
 
 function sourceOf(records: Records, { record, processes }: Running | Pausing): SnapshotSource {
-  const { sandboxId, agentDir, bootId, controlToken, image, volumes } = record;
+  const { sandboxId, teamId, agentDir, bootId, controlToken, image, volumes } = record;
   return {
     processes,
+    teamId,
     disk: records.diskOf(sandboxId),
     layers: image.layers,
     facts: { agentDir, bootId, controlToken },
