@@ -215,10 +215,16 @@ test('a sandbox has so many connections, and its share of all', async () => {
 
 test('what could not be reached is no denial, but the policy’s doing is', async () => {
   for (const code of ['unavailable', 'forbidden'] as const) {
-    const { client, denied } = scene({ reach: () => Promise.reject(new AtollError(code, 'no way')) });
+    const reach = () => Promise.reject(new AtollError(code, 'no way'));
+    const { client, denied } = scene({ reach });
     const { until } = await client(8080);
     await until(({ isClosed }) => isClosed);
     expect(denied.state).toEqual(code === 'forbidden' ? [{ host: destination, port: 8080, rule: 'no way' }] : []);
+    const relayed = scene({ policy: byName, reach });
+    const { socket, until: untilClosed } = await relayed.client(80);
+    socket.write(request('a.test'));
+    await untilClosed(({ isClosed }) => isClosed);
+    expect(relayed.denied.state).toMatchObject(code === 'forbidden' ? [{ host: 'a.test', rule: 'no way' }] : []);
   }
 });
 

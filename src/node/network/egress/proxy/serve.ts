@@ -112,7 +112,7 @@ class Connection implements Carried {
   }
 
   cut(): void {
-    this.#cancel.abort(new AtollError('canceled', 'the policy has changed'));
+    // Who is being connected to for it is given up with it.
     this.#client.abort();
     this.#dialled?.channel.abort();
   }
@@ -205,7 +205,7 @@ class Connection implements Carried {
       signal: this.#cancel.signal,
     };
     const dialled = await this.#reach(target, options);
-    if (this.#client.isClosed || this.#cancel.signal.aborted) {
+    if (this.#cancel.signal.aborted) {
       dialled.channel.abort();
       throw new AtollError('canceled', 'the client has gone');
     }

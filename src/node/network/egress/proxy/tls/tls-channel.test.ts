@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'bun:test';
+import { afterEach, expect, jest, test } from 'bun:test';
 import { connect, createServer, type TLSSocket } from 'node:tls';
 import { issueCertificate, makeAuthority } from '../../../../../base/crypto/certificate.ts';
 import { channelHandlers, SocketChannel, type Channel } from '../channel.ts';
@@ -9,6 +9,7 @@ const pair = issueCertificate(authority, ['a.test'], 1);
 
 const undo: (() => unknown)[] = [];
 afterEach(async () => {
+  jest.useRealTimers();
   for (const step of undo.splice(0).reverse()) await step();
 });
 
@@ -42,6 +43,16 @@ async function accepted(
   options: { ca?: string; ALPNProtocols?: string[] } = { ca: authority.certificate },
   by = (port: number) => port,
 ) {
+  const { port, below } = listening();
+  const client = connect({ host: '127.0.0.1', port: by(port), servername: 'a.test', ...options });
+  client.on('error', () => {}); // `close` follows
+  undo.push(() => client.destroy());
+  const taken = acceptTls(await below, pair);
+  return { client, below: await below, taken };
+}
+
+/** A port, and the first connection to it. */
+function listening() {
   const { promise: below, resolve } = Promise.withResolvers<SocketChannel>();
   const listener = Bun.listen<SocketChannel>({
     hostname: '127.0.0.1',
@@ -56,11 +67,7 @@ async function accepted(
     },
   });
   undo.push(() => listener.stop(true));
-  const client = connect({ host: '127.0.0.1', port: by(listener.port), servername: 'a.test', ...options });
-  client.on('error', () => {}); // `close` follows
-  undo.push(() => client.destroy());
-  const taken = acceptTls(await below, pair);
-  return { client, below: await below, taken };
+  return { port: listener.port, below };
 }
 
 const closed = (socket: TLSSocket) => new Promise<void>(resolve => void socket.once('close', () => resolve()));
@@ -114,6 +121,65 @@ test('many megabytes pass in order, no faster than they are taken', async () => 
   channel.resume();
   await until(() => heard.text.length === content.length);
   expect(heard.text === content.toString('latin1')).toBe(true);
+});
+
+test('neither side gets further ahead than the other takes', async () => {
+  const content = Buffer.alloc(32 << 20, 'x');
+  const it = { sent: 0, got: 0 };
+  const { port, below } = listening();
+  const connecting = Bun.connect({
+    ...{ hostname: '127.0.0.1', port, tls: { ca: authority.certificate, serverName: 'a.test' } as Bun.TLSOptions },
+    socket: { data: (_, bytes) => void (it.got += bytes.length), drain: () => void send() },
+  });
+  const taken = acceptTls(await below, pair);
+  const client = await connecting;
+  const send = () => (it.sent += Math.max(client.write(content.subarray(it.sent)), 0));
+  undo.push(() => client.terminate());
+  const channel = await taken;
+  const { heard, until } = heardOn(channel);
+  client.pause();
+  expect(channel.write(content)).toBe(false);
+  channel.pause();
+  send();
+  // Nothing more moves when the kernel has all that it takes.
+  for (let before = -1; before !== it.sent; await Bun.sleep(50)) before = it.sent;
+  expect([it.sent < content.length, heard.events]).toEqual([true, []]);
+  client.resume();
+  channel.resume();
+  await until(() => heard.events.includes('drained') && heard.text.length === content.length);
+  while (it.got < content.length) await Bun.sleep(1);
+});
+
+test('a handshake that is over has all the time', async () => {
+  jest.useFakeTimers();
+  const { taken, client } = await accepted();
+  const channel = await taken;
+  const { heard, until } = heardOn(channel);
+  const { below, served } = await reached();
+  const other = await connectTls(below, 'a.test', authority.certificate);
+  await served;
+  jest.advanceTimersByTime(60_000);
+  client.write('hello');
+  await until(() => heard.text === 'hello');
+  expect([channel.isClosed, other.isClosed]).toEqual([false, false]);
+});
+
+test('a handshake that takes too long is given up', async () => {
+  jest.useFakeTimers();
+  for (const side of ['client', 'server'] as const) {
+    const silent = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
+    undo.push(() => silent.stop(true));
+    const { below } = await connected(silent.port);
+    const waiting = side === 'client' ? acceptTls(below, pair) : connectTls(below, 'a.test', authority.certificate);
+    const failed = waiting.then(
+      () => 'done',
+      (error: Error) => error.message,
+    );
+    jest.advanceTimersByTime(9_999);
+    expect(below.isClosed).toBe(false);
+    jest.advanceTimersByTime(1);
+    expect(await failed).toBe('the handshake took too long');
+  }
 });
 
 test('a next user hears what comes from then on, and the one before does not', async () => {

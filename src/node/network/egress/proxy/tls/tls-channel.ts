@@ -17,7 +17,6 @@ export function acceptTls(client: Channel, { key, certificate }: CertificatePair
     const timer = setTimeout(() => fail(new Error('the handshake took too long')), handshakeTimeoutMs);
     const fail = (error: Error) => {
       clearTimeout(timer);
-      tls.destroy();
       client.abort();
       reject(error);
     };
@@ -31,7 +30,7 @@ export function acceptTls(client: Channel, { key, certificate }: CertificatePair
       tls.removeAllListeners();
       stream.off('end', leave);
       tls.pause();
-      resolve(channelOf(tls, client));
+      resolve(channelOf(tls, stream, client));
     });
   });
 }
@@ -40,6 +39,8 @@ export function acceptTls(client: Channel, { key, certificate }: CertificatePair
 function streamOver(channel: Channel): Duplex {
   let taken: (() => void) | undefined;
   const stream = new Duplex({
+    // Whatever waits makes it say when nothing does any more.
+    writableHighWaterMark: 1,
     read: () => channel.resume(),
     write(bytes: Buffer, _, done) {
       if (channel.write(bytes)) done();
@@ -69,14 +70,20 @@ function streamOver(channel: Channel): Duplex {
   return stream;
 }
 
-function channelOf(tls: TLSSocket, below: Channel): Channel {
+/**
+ * `stream`: what lies between the two. The runtime encrypts whatever it gets, and says that there is room again, also
+ * where the client takes nothing: only what waits there tells.
+ */
+function channelOf(tls: TLSSocket, stream: Duplex, below: Channel): Channel {
   let closed = false;
+  let drained = () => {};
   tls.on('error', () => {}); // `close` follows
+  for (const side of [tls, stream]) side.on('drain', () => stream.writableLength === 0 && drained());
   return {
     use(user: ChannelUser) {
-      for (const event of ['data', 'drain', 'end', 'close']) tls.removeAllListeners(event);
+      for (const event of ['data', 'end', 'close']) tls.removeAllListeners(event);
+      drained = () => user.drained();
       tls.on('data', (bytes: Buffer) => user.data(bytes));
-      tls.on('drain', () => user.drained());
       tls.on('end', () => user.ended());
       tls.on('close', () => {
         closed = true;
@@ -84,12 +91,10 @@ function channelOf(tls: TLSSocket, below: Channel): Channel {
       });
       tls.resume();
     },
-    write: bytes => closed || bytes.length === 0 || tls.write(bytes),
+    write: bytes => closed || bytes.length === 0 || (tls.write(bytes) && stream.writableLength === 0),
     end: () => void tls.end(),
-    abort() {
-      tls.destroy();
-      below.abort();
-    },
+    // The stream between the two goes with it, and the encrypted one with that.
+    abort: () => below.abort(),
     pause: () => void tls.pause(),
     resume: () => void tls.resume(),
     get isClosed() {
@@ -105,7 +110,6 @@ function channelOf(tls: TLSSocket, below: Channel): Channel {
 export function connectTls(below: SocketChannel, name: string, roots: string): Promise<Channel> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => fail('the handshake took too long'), handshakeTimeoutMs);
-    let channel: SocketChannel | undefined;
     let secured = false;
     const fail = (reason: string) => {
       clearTimeout(timer);
@@ -120,7 +124,6 @@ export function connectTls(below: SocketChannel, name: string, roots: string): P
         open() {},
         handshake(_, authorized, error) {
           if (!authorized) return fail(error?.message ?? 'no certificate that can be trusted');
-          if (!channel) return;
           clearTimeout(timer);
           secured = true;
           resolve(channel);
@@ -132,7 +135,7 @@ export function connectTls(below: SocketChannel, name: string, roots: string): P
         },
       },
     });
-    channel = new SocketChannel(socket, below.share);
+    const channel = new SocketChannel(socket, below.share);
     channel.whenGone = below.whenGone;
     socket.data = channel;
   });
