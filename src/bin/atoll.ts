@@ -105,10 +105,10 @@ const commands: Command[] = [
       const { writeBackup } = await import('../api/backup/write.ts');
       return writeBackup(placeOf(settings()), account, file, options);
     },
-    async restore(file) {
+    async restore(file, signal) {
       const { restoreBackup } = await import('../api/backup/restore.ts');
       const place = placeOf(settings());
-      return { dataDir: place.dataDir, ...(await restoreBackup(place, account, file)) };
+      return { dataDir: place.dataDir, ...(await restoreBackup(place, account, file, signal)) };
     },
   }),
   ...loginCommands(savedLogin(environment), async connection => {

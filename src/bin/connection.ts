@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { asksControl } from '../api/installation/data-directory.ts';
 import { AtollError } from '../base/error.ts';
 import type { Connection, SavedLogin } from '../cli/connection/connection.ts';
 import { readIfThere } from '../base/small-file.ts';
@@ -56,7 +57,8 @@ export function localConnection({ dataDir, domain }: Settings): Connection {
   if (url === undefined || apiKey === undefined)
     throw new AtollError(
       'unavailable',
-      `No platform runs on ${dataDir}: ${advice.start}, set ATOLL_DATA_DIR, or \`atoll login\` to another one.`,
+      asksControl(dataDir) ??
+        `No platform runs on ${dataDir}: ${advice.start}, set ATOLL_DATA_DIR, or \`atoll login\` to another one.`,
     );
   const { port } = new URL(url);
   return { url, apiKey: apiKey.trim(), domain: port === '' ? domain : `${domain}:${port}` };

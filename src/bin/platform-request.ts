@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { AtollError, type ErrorCode, messageOf, statusOf } from '../base/error.ts';
 import type { PlatformFollow, PlatformList, PlatformRequest } from '../cli/connection/platform-request.ts';
+import { asksControl } from '../api/installation/data-directory.ts';
 import { firstTeam } from '../api/team/rules/first-team.ts';
 import { followed } from '../base/followed.ts';
 import { readIfThere } from '../base/small-file.ts';
@@ -129,7 +130,9 @@ async function ask(
 function noPlatform(dataDir: string): AtollError {
   return new AtollError(
     'unavailable',
-    `No platform runs on ${dataDir}: ${advice.start}, set ATOLL_DATA_DIR, or \`atoll login\` for sandboxes elsewhere.`,
+    asksControl(dataDir) ??
+      `No platform runs on ${dataDir}: ${advice.start}, set ATOLL_DATA_DIR, or \`atoll login\` for sandboxes ` +
+        'elsewhere.',
   );
 }
 

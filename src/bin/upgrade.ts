@@ -15,22 +15,24 @@ export function ownUpgrade(settings: () => Settings, account: string): Command {
   const place = () => placeOf(settings());
   return upgradeCommand({
     async plan() {
-      const { requirePair } = await import('../api/installation/check.ts');
+      const { isOfCluster, requirePair } = await import('../api/installation/check.ts');
+      const { database } = place();
       await requirePair(place());
-      return (await import('../api/local/upgrade.ts')).planUpgrade(place().database);
+      const { planUpgrade } = await import('../api/local/upgrade.ts');
+      return { ...(await planUpgrade(database)), isCluster: await isOfCluster(database) };
     },
-    async tryOut() {
+    async tryOut(signal) {
       const { tryMigrations } = await import('../api/local/upgrade.ts');
-      return tryMigrations(place().database, place().dataDir);
+      return tryMigrations(place().database, place().dataDir, signal);
     },
     backupFile() {
       const folder = join(settings().dataDir, 'backups');
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       return join(folder, `before-${platformVersion}-${new Date().toISOString().replace(/[:.]/g, '')}.backup`);
     },
-    async backup(file) {
+    async backup(file, signal) {
       const { writeBackup } = await import('../api/backup/write.ts');
-      await writeBackup(place(), account, file, { sandboxes: false });
+      await writeBackup(place(), account, file, { sandboxes: false, signal });
     },
     async restart() {
       if (!isBooted()) return false;

@@ -8,6 +8,9 @@ import { tableText } from './terminal/table.ts';
 /** Exit code for a command line that is not one, after the habit of shells. */
 const usageExitCode = 2;
 
+/** Exit code of a command that was interrupted, after the same habit: 128 and the number of SIGINT. */
+const interruptedExitCode = 130;
+
 /**
  * Finds the command that `argv` names, runs it and answers the exit code. A failure of the world ends in one message;
  * anything else is a defect and is shown whole.
@@ -44,6 +47,7 @@ export async function runCommandLine(argv: string[], commands: Command[], termin
     if (sentence === undefined) throw error;
     terminal.err(`atoll ${command.name}: ${sentence}\n`);
     if (!(error instanceof AtollError)) return 1;
+    if (error.code === 'canceled') return interruptedExitCode;
     if (error.detail !== commandLineDetail) return 1;
     terminal.err(`Usage: atoll ${command.name} ${command.usage}\n`);
     return usageExitCode;
@@ -106,6 +110,8 @@ function sentenceOf(error: unknown): string | undefined {
       `The disk is full${path && `: nothing can be written to${path}`}. Make room and run it again; \`atoll ` +
       `down\` works without.`
     );
+  if (code === 'EROFS') return `The disk is read-only: nothing can be written to${path || ' it'}.`;
+  if (code === 'ENAMETOOLONG') return 'The name of a file is too long: a name has at most 255 bytes, a path 4095.';
   return /^E[A-Z]+$/.test(code) ? `${messageOf(error)}.` : undefined;
 }
 

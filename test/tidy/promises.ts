@@ -112,6 +112,7 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
     ['nothing is stopped or locked', 'test/backup/backup.test.ts', 'a backup of a platform in use'],
     ['never replaces another', 'test/backup/backup.test.ts', 'what is damaged, or in the way, is refused'],
     ['leaves nothing behind', 'test/backup/dump.test.ts', 'nothing stays of them'],
+    ['is interrupted (Ctrl-C, SIGTERM) leaves nothing', 'test/backup/places.test.ts', 'that are interrupted say so'],
     ['start it where it can reach nothing', null, advice],
     [
       'which migrations it does not know',

@@ -24,13 +24,13 @@ export type Manifest = {
 };
 
 /** Writes down every file of a directory, beside them. */
-export async function writeManifest(directory: string, sandboxes: string[]): Promise<void> {
+export async function writeManifest(directory: string, sandboxes: string[], signal?: AbortSignal): Promise<void> {
   const manifest: Manifest = {
     format,
     version: platformVersion,
     createdAt: new Date().toISOString(),
     sandboxes,
-    files: await sumFiles(directory),
+    files: await sumFiles(directory, signal),
   };
   const text = JSON.stringify(manifest);
   writeFileSync(join(directory, manifestFile), text, { mode: 0o600 });
@@ -38,7 +38,7 @@ export async function writeManifest(directory: string, sandboxes: string[]): Pro
 }
 
 /** The manifest of an unpacked backup, whose every file is as it was written. Throws `invalid`, naming what is not. */
-export async function checkManifest(directory: string): Promise<Manifest> {
+export async function checkManifest(directory: string, signal?: AbortSignal): Promise<Manifest> {
   const text = textOf(directory, manifestFile);
   if (sha256Hex(text) !== textOf(directory, sealFile).trim()) throw damaged('its list of files was changed');
   const manifest = JSON.parse(text) as Manifest;
@@ -50,7 +50,7 @@ export async function checkManifest(directory: string): Promise<Manifest> {
   // They become names of directories.
   const strange = manifest.sandboxes.find(sandboxId => !/^[a-z0-9]+$/.test(sandboxId));
   if (strange !== undefined) throw damaged(`${JSON.stringify(strange)} is no sandbox`);
-  const found = await sumFiles(directory);
+  const found = await sumFiles(directory, signal);
   for (const path of new Set([...Object.keys(manifest.files), ...Object.keys(found)])) {
     if (path === manifestFile || path === sealFile) continue;
     const [wanted, present] = [manifest.files[path], found[path]];

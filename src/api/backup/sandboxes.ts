@@ -23,6 +23,7 @@ export async function packSandboxes(
   { dataDir, database }: Place,
   staging: string,
   paused: readonly { sandboxId: string; executionId: string }[],
+  signal?: AbortSignal,
 ): Promise<PackedSandboxes> {
   await using store = connectStore(database);
   const result: PackedSandboxes = { packed: [], layers: new Set(), leftOut: [] };
@@ -31,13 +32,14 @@ export async function packSandboxes(
     const { sandboxId } = sandbox;
     const file = join(staging, 'sandboxes', `${sandboxId}.tar`);
     try {
-      const layers = await packSandbox(dataDir, sandboxId, file);
+      const layers = await packSandbox(dataDir, sandboxId, file, signal);
       const now = await findExecution(store.db, sandbox);
       if (now?.state !== 'paused') throw new AtollError('conflict', 'it was resumed meanwhile');
       result.packed.push(sandboxId);
       for (const digest of layers) result.layers.add(layerFile(digest));
     } catch (error) {
       rmSync(file, { force: true });
+      signal?.throwIfAborted();
       result.leftOut.push({ sandboxId, reason: messageOf(error) });
     }
   }
@@ -45,7 +47,12 @@ export async function packSandboxes(
 }
 
 /** Answers the layers that the sandbox is made from. */
-async function packSandbox(dataDir: string, sandboxId: string, file: string): Promise<string[]> {
+async function packSandbox(
+  dataDir: string,
+  sandboxId: string,
+  file: string,
+  signal: AbortSignal | undefined,
+): Promise<string[]> {
   const directory = sandboxDirectory(dataDir, sandboxId);
   const { state, image } = JSON.parse(readFileSync(join(directory, sandboxFiles.record), 'utf8')) as {
     state: string;
@@ -53,7 +60,7 @@ async function packSandbox(dataDir: string, sandboxId: string, file: string): Pr
   };
   // Its disk was written before this record.
   if (state !== 'paused') throw new AtollError('conflict', 'it runs');
-  await pack(directory, file, { paths: Object.values(sandboxFiles) });
+  await pack(directory, file, { paths: Object.values(sandboxFiles), signal });
   return image.layers;
 }
 
@@ -66,13 +73,14 @@ export async function restoreSandboxes(
   unpacked: string,
   dataDir: string,
   sandboxes: readonly string[],
+  signal?: AbortSignal,
 ): Promise<string[]> {
   const there = new Set(volumesIn(dataDir));
   const restored: string[] = [];
   for (const sandboxId of sandboxes) {
     const directory = sandboxDirectory(dataDir, sandboxId);
     mkdirSync(directory, { recursive: true, mode: 0o700 });
-    await unpackInto(directory, join(unpacked, 'sandboxes', `${sandboxId}.tar`));
+    await unpackInto(directory, join(unpacked, 'sandboxes', `${sandboxId}.tar`), signal);
     const record = join(directory, sandboxFiles.record);
     const known = JSON.parse(readFileSync(record, 'utf8')) as { volumes?: { volumeId: string }[] };
     if (known.volumes?.some(({ volumeId }) => !there.has(volumeId))) {

@@ -73,7 +73,7 @@ export async function restoreState(
   { database }: Place,
   made: string,
   unpacked: string,
-  { manifest, account }: { manifest: Manifest; account: string },
+  { manifest, account, signal }: { manifest: Manifest; account: string; signal?: AbortSignal | undefined },
 ): Promise<void> {
   const location: StoreLocation = database.kind === 'sqlite' ? { ...database, path: sqlitePathOf(made) } : database;
   const lines = createInterface({
@@ -81,7 +81,7 @@ export async function restoreState(
     crlfDelay: Number.POSITIVE_INFINITY,
   });
   const atUs = systemClock()();
-  await loadDump(location, lines, async db => {
+  await loadDump(location, untilAborted(lines, signal), async db => {
     const nodeId = readFileSync(join(made, 'node-id'), 'utf8').trim();
     await forgetUnkept(db, { nodeId, sandboxes: manifest.sandboxes, volumes: volumesIn(made) }, atUs);
     // Both copies may run: an installation of its own, so that neither takes the other's database for its own.
@@ -95,4 +95,11 @@ export async function restoreState(
       { target: 'installation:this', after: { backupOf: manifest.createdAt } },
     );
   });
+}
+
+async function* untilAborted(lines: AsyncIterable<string>, signal: AbortSignal | undefined): AsyncGenerator<string> {
+  for await (const line of lines) {
+    signal?.throwIfAborted();
+    yield line;
+  }
 }

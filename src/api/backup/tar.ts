@@ -13,7 +13,7 @@ const changedWhileRead = 1;
 export async function pack(
   directory: string,
   file: string,
-  { paths = ['.'], live = false }: { paths?: string[]; live?: boolean } = {},
+  { paths = ['.'], live = false, signal }: { paths?: string[]; live?: boolean; signal?: AbortSignal | undefined } = {},
 ): Promise<void> {
   closeSync(openSync(file, 'w', 0o600));
   const failure = await run(
@@ -31,6 +31,7 @@ export async function pack(
       ...paths,
     ],
     live ? [0, changedWhileRead] : [0],
+    signal,
   );
   if (failure === null) return;
   if (failedWriteCode(dirname(file)) === 'no_space')
@@ -45,7 +46,7 @@ export async function pack(
  * Unpacks into an existing directory. Errors: `invalid` for a file that is no archive or half of one, and for entries
  * that are neither files nor directories; `no_space`.
  */
-export async function unpackInto(directory: string, file: string): Promise<void> {
+export async function unpackInto(directory: string, file: string, signal?: AbortSignal): Promise<void> {
   const failure = await run(
     [
       'tar',
@@ -60,6 +61,7 @@ export async function unpackInto(directory: string, file: string): Promise<void>
       directory,
     ],
     [0],
+    signal,
   );
   if (failure !== null) {
     const isFull = failedWriteCode(directory) === 'no_space';
@@ -76,15 +78,20 @@ export async function unpackInto(directory: string, file: string): Promise<void>
     );
 }
 
-/** Answers the first line of why tar failed; null where it did not. */
-async function run(argv: string[], accepted: number[]): Promise<string | null> {
+/** Answers the first line of why tar failed; null where it did not. Throws the signal's reason once tar has ended. */
+async function run(argv: string[], accepted: number[], signal: AbortSignal | undefined): Promise<string | null> {
+  signal?.throwIfAborted();
   const child = Bun.spawn(argv, {
     stdin: 'ignore',
     stdout: 'ignore',
     stderr: 'pipe',
+    // Ctrl-C goes to all of a terminal's processes: this one decides what becomes of tar.
+    detached: true,
+    ...(signal && { signal }),
     env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' },
   });
   const [text, code] = await Promise.all([new Response(child.stderr).text(), child.exited]);
+  signal?.throwIfAborted();
   if (accepted.includes(code)) return null;
   const [line = ''] = text.replace(/^tar: /, '').split('\n');
   return line.slice(0, 1000) || `tar ended with status ${code}`;

@@ -14,7 +14,7 @@ const triesMax = 3;
  * Packs the image of every volume. A copy during which nothing was written is what a loss of power at that moment
  * would have left: all that was flushed, and a journal for the rest. Answers the volumes that found no such moment.
  */
-export async function packVolumes(dataDir: string, staging: string): Promise<string[]> {
+export async function packVolumes(dataDir: string, staging: string, signal?: AbortSignal): Promise<string[]> {
   const from = join(dataDir, volumesFolder);
   const restless: string[] = [];
   if (!existsSync(from)) return restless;
@@ -22,7 +22,7 @@ export async function packVolumes(dataDir: string, staging: string): Promise<str
   for (const volumeId of volumesIn(dataDir)) {
     const [image, file] = [join(from, volumeId, volumeImage), join(staging, 'volumes', `${volumeId}.tar`)];
     try {
-      if (existsSync(image) && !(await packQuiet(from, volumeId, file))) restless.push(volumeId);
+      if (existsSync(image) && !(await packQuiet(from, volumeId, file, signal))) restless.push(volumeId);
     } catch (error) {
       // A volume that was deleted meanwhile is in no backup.
       if (existsSync(image)) throw error;
@@ -38,12 +38,17 @@ export function volumesIn(dataDir: string): string[] {
   return existsSync(folder) ? readdirSync(folder).filter(name => volumeName.test(name)) : [];
 }
 
-async function packQuiet(from: string, volumeId: string, file: string): Promise<boolean> {
+async function packQuiet(
+  from: string,
+  volumeId: string,
+  file: string,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
   const image = join(from, volumeId, volumeImage);
   const changedAt = () => statSync(image, { bigint: true }).mtimeNs;
   for (let tries = 0; tries < triesMax; tries++) {
     const before = changedAt();
-    await pack(join(from, volumeId), file, { live: true });
+    await pack(join(from, volumeId), file, { live: true, signal });
     if (changedAt() === before) return true;
   }
   return false;
@@ -53,7 +58,7 @@ async function packQuiet(from: string, volumeId: string, file: string): Promise<
  * Unpacks the volumes of a backup and repairs their file systems as after a loss of power. Errors: `invalid` beyond
  * repair.
  */
-export async function restoreVolumes(unpacked: string, dataDir: string): Promise<void> {
+export async function restoreVolumes(unpacked: string, dataDir: string, signal?: AbortSignal): Promise<void> {
   const from = join(unpacked, 'volumes');
   if (!existsSync(from)) return;
   for (const name of readdirSync(from)) {
@@ -62,7 +67,7 @@ export async function restoreVolumes(unpacked: string, dataDir: string): Promise
       throw new AtollError('invalid', `The backup is damaged: ${name} is no volume. Nothing was restored.`);
     const directory = join(dataDir, volumesFolder, volumeId);
     mkdirSync(directory, { recursive: true, mode: 0o700 });
-    await unpackInto(directory, join(from, name));
+    await unpackInto(directory, join(from, name), signal);
     await repair(join(directory, volumeImage));
   }
 }

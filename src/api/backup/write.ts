@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
+import { ownName, removeLeftovers } from '../../base/process/leftovers.ts';
 import { syncPath } from '../../base/sync.ts';
-import { requirePair } from '../installation/check.ts';
+import { isOfCluster, requirePair } from '../installation/check.ts';
 import type { Place } from '../installation/place.ts';
 import { linkLayers, pickLayers } from './layers.ts';
 import { writeManifest } from './manifest.ts';
@@ -28,63 +29,80 @@ type BackupReport = {
 /**
  * Writes everything that an installation needs to exist again into one file, while it may be running. The file appears
  * whole or not at all. Errors: `not_found` where there is no installation or no directory for the file, `conflict`
- * where the file exists.
+ * where the file exists, `precondition` of a cluster.
  */
 export async function writeBackup(
   place: Place,
   account: string,
   file: string,
-  options: { sandboxes: boolean },
+  options: { sandboxes: boolean; signal?: AbortSignal | undefined },
 ): Promise<BackupReport> {
-  const { dataDir, database } = place;
-  if (!existsSync(join(dataDir, 'seed')))
-    throw new AtollError(
-      'not_found',
-      `There is no installation in ${dataDir}. Set ATOLL_DATA_DIR to the directory of the one you mean.`,
-    );
-  await requirePair(place);
+  await requireInstallation(place);
+  const folder = dirname(file);
   if (existsSync(file)) throw new AtollError('conflict', `${file} is there already`);
   // A disk that was to be mounted there is not; the backup would lie on this one.
-  if (!existsSync(dirname(file)))
+  if (!existsSync(folder))
     throw new AtollError(
       'not_found',
-      `There is no directory ${dirname(file)}: make it, or name another. Nothing was written.`,
+      `There is no directory ${folder}: make it, or name another. Nothing was written.`,
     );
+  const partialKind = `${basename(file)}.partial`;
+  removeLeftovers(folder, partialKind);
+  const partial = join(folder, ownName(partialKind));
+  // Before all else is made: where no file can be, that is said at once.
+  closeSync(openSync(partial, 'wx', 0o600));
+  try {
+    const report = await writeTo(place, partial, options);
+    await syncPath(partial);
+    await recordBackup(place.database, account);
+    renameSync(partial, file);
+    await syncPath(folder);
+    return { ...report, file, bytes: statSync(file).size };
+  } finally {
+    rmSync(partial, { force: true });
+  }
+}
+
+async function requireInstallation(place: Place): Promise<void> {
+  await requirePair(place);
+  const { dataDir, database } = place;
+  if (await isOfCluster(database))
+    throw new AtollError(
+      'precondition',
+      `${dataDir} is of a control process: layers, disks and volumes are on the machines of its cluster and in its ` +
+        'store. Save the database, the store, and the files `seed` and `admin-token` (docs/cluster.md, "Backup and ' +
+        'restore"). Nothing was written.',
+    );
+}
+
+async function writeTo(
+  { dataDir, database }: Place,
+  partial: string,
+  { sandboxes: withSandboxes, signal }: { sandboxes: boolean; signal?: AbortSignal | undefined },
+): Promise<Omit<BackupReport, 'file' | 'bytes'>> {
   // On the file system of the installation, so that layers can be linked.
-  removeLeftovers(dataDir);
-  const scratch = mkdtempSync(join(dataDir, `backup-${process.pid}-`));
+  removeLeftovers(dataDir, 'backup');
+  const scratch = mkdtempSync(join(dataDir, `${ownName('backup')}-`));
   const staging = join(scratch, 'content');
   mkdirSync(staging);
-  const partial = `${file}.partial`;
   try {
     copyPlainFiles(dataDir, staging);
     linkLayers(dataDir, staging);
     const state = await writeState(database, staging, join(scratch, 'copy.sqlite'));
-    const sandboxes = options.sandboxes ? await packSandboxes(place, staging, state.paused) : noSandboxes;
+    const sandboxes = withSandboxes
+      ? await packSandboxes({ dataDir, database }, staging, state.paused, signal)
+      : noSandboxes;
     const layers = pickLayers(dataDir, staging, state.layers.union(sandboxes.layers));
     for (const name of nodeFiles)
       if (existsSync(join(dataDir, 'node', name)))
-        await pack(join(dataDir, 'node', name), join(staging, `${name}.tar`), { live: true });
-    const restlessVolumes = await packVolumes(dataDir, staging);
-    await writeManifest(staging, sandboxes.packed);
+        await pack(join(dataDir, 'node', name), join(staging, `${name}.tar`), { live: true, signal });
+    const restlessVolumes = await packVolumes(dataDir, staging, signal);
+    await writeManifest(staging, sandboxes.packed, signal);
     // Others may link and unlink layers meanwhile, which tar calls a change. Their bytes are checked by their digests.
-    await pack(staging, partial, { live: true });
-    await syncPath(partial);
-    await recordBackup(database, account);
-    renameSync(partial, file);
-    await syncPath(dirname(file));
+    await pack(staging, partial, { live: true, signal });
     const { packed, leftOut } = sandboxes;
-    return { file, bytes: statSync(file).size, layers, sandboxes: packed, leftOut, restlessVolumes };
+    return { layers, sandboxes: packed, leftOut, restlessVolumes };
   } finally {
-    rmSync(partial, { force: true });
     rmSync(scratch, { recursive: true, force: true });
-  }
-}
-
-/** Removes leftovers of backups that were killed. */
-function removeLeftovers(dataDir: string): void {
-  for (const name of readdirSync(dataDir)) {
-    const [, pid] = /^backup-(\d+)-/.exec(name) ?? [];
-    if (pid !== undefined && !existsSync(`/proc/${pid}`)) rmSync(join(dataDir, name), { recursive: true, force: true });
   }
 }

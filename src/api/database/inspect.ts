@@ -3,7 +3,7 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import pg from 'pg';
 import { AtollError, messageOf, systemCodeOf } from '../../base/error.ts';
 import { connectStore } from './database.ts';
-import type { StoreLocation } from './db.ts';
+import type { Db, StoreLocation } from './db.ts';
 import { findInstallation } from './installation.ts';
 import type { InstallationRecord } from './installation.ts';
 import { refuseUnknown, schemaVersion } from './migrate.ts';
@@ -14,8 +14,11 @@ import { failureOf } from './sqlite.ts';
 /** What a database holds, found out without changing it. */
 type StoreContents =
   | { kind: 'empty' }
-  /** `installation` is null where the first start was cut off before it named it. */
-  | { kind: 'state'; installation: InstallationRecord | null };
+  /** `installation` is null where the first start was cut off before it named it. `isCluster`: control runs on it. */
+  | { kind: 'state'; installation: InstallationRecord | null; isCluster: boolean };
+
+/** The migration that brings what only a cluster has. */
+const clusterSchema = '0004-cluster';
 
 const sqliteMagic = 'SQLite format 3\0';
 
@@ -29,8 +32,15 @@ export async function inspectStore(location: StoreLocation): Promise<StoreConten
   else requireWhole(location.path);
   await using store = connectStore(location);
   await refuseUnknown(store.db);
-  if ((await schemaVersion(store.db)) === null) return { kind: 'empty' };
-  return { kind: 'state', installation: await findInstallation(store.db) };
+  const schema = await schemaVersion(store.db);
+  if (schema === null) return { kind: 'empty' };
+  const isCluster = schema >= clusterSchema && (await hasAuthority(store.db));
+  return { kind: 'state', installation: await findInstallation(store.db), isCluster };
+}
+
+/** The first start of control makes one, and nothing else does. */
+async function hasAuthority(db: Db): Promise<boolean> {
+  return (await db.selectFrom('cluster_authority').select('place').executeTakeFirst()) !== undefined;
 }
 
 /** False for a file that is missing, or empty as a file system leaves one that was lost. */

@@ -41,7 +41,8 @@ async function requireEmpty(store: Store): Promise<void> {
   if ((await schemaVersion(store.db)) === null) return;
   throw new AtollError(
     'conflict',
-    'The database is in use already: a backup is restored into one that was just created',
+    'The database is in use already, or a restore that failed has begun to fill it: a backup is restored into one ' +
+      'that was just created.',
   );
 }
 

@@ -5,7 +5,7 @@ import { inspectStore, nameOfDatabase } from '../database/inspect.ts';
 import type { InstallationRecord } from '../database/installation.ts';
 import { AtollError, systemCodeOf } from '../../base/error.ts';
 import { deriveToken } from '../../base/crypto/secret.ts';
-import { sqlitePathOf } from './data-directory.ts';
+import { asksControl, sqlitePathOf } from './data-directory.ts';
 import { readIfThere } from '../../base/small-file.ts';
 import { type InstallationFacts, factsFile, readFacts } from './facts.ts';
 import type { Place } from './place.ts';
@@ -32,14 +32,22 @@ export function databaseOf(location: StoreLocation): InstallationFacts['database
 
 /**
  * Checks whether data directory, seed and database belong together, and changes nothing. `accept`: the operator goes on
- * with a database that is empty or older. Errors: `precondition`, with a remedy, where they don't belong together;
- * `internal` for damage; `unavailable` for a database that can't be reached.
+ * with a database that is empty or older; `alone`: a machine alone is to go on with it. Errors: `precondition`, with a
+ * remedy, where they don't belong together; `internal` for damage; `unavailable` for a database that can't be reached.
  */
-export async function checkPair(place: Place, { accept }: { accept: boolean }): Promise<Pair> {
+export async function checkPair(
+  place: Place,
+  { accept, alone = false }: { accept: boolean; alone?: boolean },
+): Promise<Pair> {
   const { dataDir, database: location } = place;
   const facts = readFacts(dataDir);
   if (facts) refuseOtherKind(place, facts);
   const contents = await inspectStore(location);
+  if (alone && contents.kind === 'state' && contents.isCluster)
+    throw refusal(
+      `${nameOf(location)} is that of a cluster, whose machines a machine alone does not know. \`atoll control\` ` +
+        'starts a control process of it; for a machine alone, set ATOLL_DATABASE_URL to another database.',
+    );
   if (!facts) return checkUnrecorded(place, contents.kind === 'empty' ? undefined : contents);
   requireIdentity(dataDir, facts);
   const where = nameOf(location);
@@ -80,11 +88,18 @@ export async function requirePair(place: Place): Promise<void> {
   if (!existsSync(join(dataDir, 'seed')) && readFacts(dataDir) === undefined) {
     throw new AtollError(
       'not_found',
-      `There is no installation in ${dataDir}. Set ATOLL_DATA_DIR to the directory of the one you mean, or start ` +
-        `it once with \`atoll up\`.`,
+      asksControl(dataDir) ??
+        `There is no installation in ${dataDir}. Set ATOLL_DATA_DIR to the directory of the one you mean, or start ` +
+          `it once with \`atoll up\`.`,
     );
   }
   await checkPair(place, { accept: false });
+}
+
+/** Whether control processes share this state. Errors: those of a database that can't be used. */
+export async function isOfCluster(location: StoreLocation): Promise<boolean> {
+  const contents = await inspectStore(location);
+  return contents.kind === 'state' && contents.isCluster;
 }
 
 const acceptHint =

@@ -13,6 +13,18 @@ const sqliteSuffixes = ['', '-wal', '-shm'];
 /** The file that holds the API key of the first start. */
 export const apiKeyFile = (dataDir: string): string => join(dataDir, 'api-key');
 
+/** The file with which a machine of a cluster proves itself. */
+export const machineIdentityFile = (dataDir: string): string => join(dataDir, 'cluster-identity');
+
+/** Where to ask what a machine of a cluster can't answer; undefined for a directory of anything else. */
+export function asksControl(dataDir: string): string | undefined {
+  if (!existsSync(machineIdentityFile(dataDir))) return undefined;
+  return (
+    `${dataDir} is the data directory of a machine of a cluster, which has no state: run this where a control ` +
+    'process is.'
+  );
+}
+
 /** Folder of the uploaded files of templates. */
 export const filesDirOf = (dataDir: string): string => join(dataDir, 'files');
 

@@ -1,5 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { ownName, removeLeftovers } from '../../base/process/leftovers.ts';
 import { connectStore } from '../database/database.ts';
 import type { StoreLocation } from '../database/db.ts';
 import { dumpStore } from '../database/dump.ts';
@@ -42,11 +43,15 @@ export async function planUpgrade(database: StoreLocation): Promise<UpgradePlan>
  * Migrates a copy of the state, so that a migration that fails does so before the platform is stopped. `folder`: where
  * there is room for the copy; nothing is left there. Errors: `internal`.
  */
-export async function tryMigrations(database: StoreLocation, folder: string): Promise<void> {
-  const scratch = mkdtempSync(join(folder, 'upgrade-'));
+export async function tryMigrations(database: StoreLocation, folder: string, signal?: AbortSignal): Promise<void> {
+  removeLeftovers(folder, 'upgrade');
+  const scratch = mkdtempSync(join(folder, `${ownName('upgrade')}-`));
   try {
     const lines = async function* () {
-      for await (const { line } of dumpStore(database, join(scratch, 'copy.sqlite'))) yield line;
+      for await (const { line } of dumpStore(database, join(scratch, 'copy.sqlite'))) {
+        signal?.throwIfAborted();
+        yield line;
+      }
     };
     await loadDump({ kind: 'sqlite', path: join(scratch, 'state.sqlite') }, lines(), async () => {});
   } finally {

@@ -20,6 +20,7 @@ import { makeSocketFolder } from '../parts/sockets.ts';
 import type { Platform, PlatformOptions } from '../platform/platform.ts';
 import { beginApi, beginEdge } from '../platform/platform-parts.ts';
 import { requirePortsFree } from '../preflight/ports.ts';
+import { requireRole } from '../preflight/role.ts';
 import type { Settings } from '../settings/settings.ts';
 import { storePlaceOf } from '../settings/store-place.ts';
 
@@ -36,6 +37,7 @@ export async function startControl(options: PlatformOptions): Promise<Platform> 
       'precondition',
       'Control processes share their state in PostgreSQL: set ATOLL_DATABASE_URL. One machine alone is `atoll up`.',
     );
+  requireRole(dataDir, 'control');
   const isConfined = !mayMount();
   const storePlace = usableStore(settings, isConfined);
   requirePortsFree(settings);

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { machine } from 'node:os';
-import { join } from 'node:path';
+import { machineIdentityFile } from '../../api/installation/data-directory.ts';
 import { newKey } from '../../base/crypto/certificate.ts';
 import { joinProof, readJoinToken, rejoinProof } from '../../base/crypto/join-proof.ts';
 import { secretsEqual, sha256Hex } from '../../base/crypto/secret.ts';
@@ -13,12 +13,9 @@ import type { NodeIdentity } from '../../wire/tls/listen-tls.ts';
 
 const joinTimeoutMs = 30_000;
 
-/** The file that holds what a machine proves itself with. */
-const identityFile = (dataDir: string): string => join(dataDir, 'cluster-identity');
-
 /** The identity of a machine that has joined before; undefined for one that has not. */
 export function readMachineIdentity(dataDir: string): NodeIdentity | undefined {
-  const file = identityFile(dataDir);
+  const file = machineIdentityFile(dataDir);
   const text = readIfThere(file);
   if (text === undefined) return undefined;
   try {
@@ -36,7 +33,7 @@ export function readMachineIdentity(dataDir: string): NodeIdentity | undefined {
 /** Keeps the identity for the next start. */
 export function keepMachineIdentity(dataDir: string, identity: NodeIdentity): void {
   if (!existsSync(dataDir)) throw new Error('invariant broken: the data directory is not there');
-  writeWhole(identityFile(dataDir), JSON.stringify(identity));
+  writeWhole(machineIdentityFile(dataDir), JSON.stringify(identity));
 }
 
 const refusals: Record<number, ErrorCode> = { 400: 'invalid', 401: 'unauthenticated', 409: 'conflict' };

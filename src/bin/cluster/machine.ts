@@ -18,6 +18,7 @@ import { forgetInstance, recordInstance, requireNoInstance } from '../platform/i
 import type { GateSettings, GateUpdate } from '../parts/gate.ts';
 import type { InstallationPlace } from '../parts/sockets.ts';
 import { requireAuthorities } from '../preflight/authorities.ts';
+import { requireRole } from '../preflight/role.ts';
 import { assertDriversThere } from '../platform/platform.ts';
 import { takePriority } from '../platform/priority.ts';
 import { beginGate, beginNode } from '../platform/platform-parts.ts';
@@ -54,6 +55,7 @@ export async function startMachine(options: MachineOptions): Promise<RunningMach
   const { settings, environment, signal } = options;
   const { dataDir } = settings;
   const nodeAddress = addressOf(settings);
+  requireRole(dataDir, 'node');
   requireNoInstance(dataDir);
   assertDriversThere(settings);
   requireAuthorities(settings);
@@ -123,6 +125,7 @@ export async function startMachine(options: MachineOptions): Promise<RunningMach
 export async function joinBefore(settings: Settings, invitation: Invitation | undefined): Promise<void> {
   const { dataDir } = settings;
   addressOf(settings);
+  requireRole(dataDir, 'node');
   if (!invitation) return void (await identityOf(dataDir, undefined, { nodeId: '', address: '' }));
   requireNoInstance(dataDir);
   const { unlock } = claimInstallation(dataDir);

@@ -29,6 +29,7 @@ import { requireAuthorities } from '../preflight/authorities.ts';
 import { requireUsableHost } from '../preflight/check.ts';
 import { hostFacts } from '../preflight/facts.ts';
 import { requirePortsFree } from '../preflight/ports.ts';
+import { requireRole } from '../preflight/role.ts';
 import { takePriority } from './priority.ts';
 import { runscDir } from '../repository.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -72,6 +73,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       'invalid',
       'ATOLL_STORE is for the control processes of a cluster (`atoll control`): one machine keeps all on its own disk.',
     );
+  requireRole(dataDir, 'platform');
   requireUsableHost(settings, hostFacts(environment['PATH'] ?? ''), isFirst);
   requireNoInstance(dataDir);
   requirePortsFree(settings);
@@ -86,7 +88,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   // A start writes too; on a full disk only the reserve is left for that.
   if (existsSync(dataDir)) makeRoomToStart(dataDir, freeBytesOf(dataDir));
   // Before anything is made or taken over: a start with the wrong database must leave no trace.
-  const pair = await checkPair(placeOf(settings), { accept: options.acceptDatabase ?? false });
+  const pair = await checkPair(placeOf(settings), { accept: options.acceptDatabase ?? false, alone: true });
   // A machine that has run sandboxes before is not examined again: starts stay fast.
   if (isFirst) {
     const { requireAbleHost } = await import('../preflight/able-host.ts');

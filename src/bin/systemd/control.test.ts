@@ -138,6 +138,13 @@ test('a unit of somebody else, or of another role, stays as it is', async () => 
   expect([readFileSync(fileOf('atoll'), 'utf8') === before, did]).toEqual([true, ['require atoll', 'require atoll']]);
 });
 
+test('a data directory that another role has left is no place for a service', async () => {
+  mkdirSync(dataDir());
+  writeFileSync(join(dataDir(), 'cluster-identity'), '{}');
+  await expect(machine().install()).rejects.toEqual(error('precondition', 'of a machine of a cluster, which'));
+  expect(existsSync(fileOf('atoll'))).toBeFalse();
+});
+
 test('a platform that runs without the service is not taken for it', async () => {
   mkdirSync(dataDir());
   recordInstance(dataDir(), { url: 'http://127.0.0.1:3000', origin: 'http://127.0.0.1:3000' });

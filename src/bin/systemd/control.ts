@@ -7,6 +7,7 @@ import type { ServiceControl, ServiceRole } from '../../cli/operator/install.ts'
 import { requireNoInstance, runningUrl } from '../platform/instance.ts';
 import { type HostFacts, hostFacts } from '../preflight/facts.ts';
 import { requireUsableHost } from '../preflight/check.ts';
+import { requireRole, roleNouns } from '../preflight/role.ts';
 import { program } from '../repository.ts';
 import { mergedSettings, settingsFileOf } from '../settings/file.ts';
 import { readSettings, type Settings, settingsTable } from '../settings/settings.ts';
@@ -44,7 +45,8 @@ export function serviceControl(
       else requireUsableHost(settings(), facts, isFirst && role === 'platform');
       const file = systemd.fileOf(name);
       requireOwnUnit(file, dataDir);
-      requireRole(file, role);
+      requireRoleOfUnit(file, role);
+      requireRole(dataDir, role);
       const wasActive = await systemd.isActive(name);
       if (!wasActive && runningUrl(dataDir) !== undefined)
         throw new AtollError(
@@ -118,21 +120,15 @@ function requireOwnUnit(file: string, dataDir: string): void {
 }
 
 /** A data directory has one role: a machine of a cluster has no state, and control no sandboxes. */
-function requireRole(file: string, role: ServiceRole): void {
+function requireRoleOfUnit(file: string, role: ServiceRole): void {
   const before = existsSync(file) ? roleOf(readFileSync(file, 'utf8')) : undefined;
   if (before === undefined || before === role) return;
   throw new AtollError(
     'conflict',
-    `${file} is the service of a ${nounOf[before]}, and not of a ${nounOf[role]}. Give the role that it has, another ` +
-      '--name and ATOLL_DATA_DIR, or remove it with `atoll uninstall`. Nothing was changed.',
+    `${file} is the service of a ${roleNouns[before]}, and not of a ${roleNouns[role]}. Give the role that it has, ` +
+      'another --name and ATOLL_DATA_DIR, or remove it with `atoll uninstall`. Nothing was changed.',
   );
 }
-
-const nounOf: Readonly<Record<ServiceRole, string>> = {
-  platform: 'machine alone',
-  control: 'control process',
-  node: 'machine of a cluster',
-};
 
 function requireShared({ databaseUrl }: Settings): void {
   if (databaseUrl !== undefined) return;

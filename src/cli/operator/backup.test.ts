@@ -11,7 +11,7 @@ async function run(argv: string[], found: Partial<typeof report & typeof restore
   const asked: unknown[] = [];
   let [out, err] = ['', ''];
   const commands = backupCommands({
-    write: async (file, options) => (asked.push([file, options]), { file, ...report, ...found }),
+    write: async (file, { sandboxes }) => (asked.push([file, { sandboxes }]), { file, ...report, ...found }),
     restore: async file => (asked.push(file), { ...restored, ...found }),
   });
   const terminal = {

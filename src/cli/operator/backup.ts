@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { jsonOption, parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
+import { interruptible } from '../terminal/interruptible.ts';
 import { jsonText } from '../terminal/table.ts';
 
 type Report = {
@@ -15,9 +16,9 @@ type Report = {
 /** Backups of this machine's own installation. Files are given by absolute paths. */
 type Backups = {
   /** `restlessVolumes`: those that were written to while they were copied. */
-  write(file: string, options: { sandboxes: boolean }): Promise<Report>;
+  write(file: string, options: { sandboxes: boolean; signal: AbortSignal }): Promise<Report>;
   /** Makes an installation in an empty data directory, which it answers. */
-  restore(file: string): Promise<{ dataDir: string; createdAt: string; sandboxes: string[] }>;
+  restore(file: string, signal: AbortSignal): Promise<{ dataDir: string; createdAt: string; sandboxes: string[] }>;
 };
 
 /** `atoll backup` and `atoll restore`. */
@@ -33,7 +34,9 @@ export function backupCommands(backups: Backups): Command[] {
         const { values, positionals } = parseArguments(args, { sandboxes: { type: 'boolean' }, ...jsonOption }, [
           'FILE',
         ]);
-        const report = await backups.write(resolve(positionals[0] ?? ''), { sandboxes: values.sandboxes ?? false });
+        const file = resolve(positionals[0] ?? '');
+        const { sandboxes: withSandboxes = false } = values;
+        const report = await interruptible(signal => backups.write(file, { sandboxes: withSandboxes, signal }));
         for (const { sandboxId, reason } of report.leftOut)
           terminal.err(`Sandbox ${sandboxId} is left out: ${reason}.\n`);
         for (const volumeId of report.restlessVolumes)
@@ -59,7 +62,8 @@ export function backupCommands(backups: Backups): Command[] {
       summary: 'Makes an installation of a backup, in an empty data directory',
       async run(args, terminal) {
         const { values, positionals } = parseArguments(args, jsonOption, ['FILE']);
-        const { dataDir, createdAt, sandboxes } = await backups.restore(resolve(positionals[0] ?? ''));
+        const file = resolve(positionals[0] ?? '');
+        const { dataDir, createdAt, sandboxes } = await interruptible(signal => backups.restore(file, signal));
         if (values.json) {
           terminal.out(jsonText({ dataDir, createdAt, sandboxes }));
           return 0;

@@ -3,7 +3,10 @@ import { resolve } from 'node:path';
 import { runCommandLine } from '../run.ts';
 import { upgradeCommand } from './upgrade.ts';
 
-const planned = { schema: '0007', pending: ['0008-a', '0009-b'], running: 2, paused: 3, openBuilds: 0 };
+const planned = {
+  ...{ schema: '0007', pending: ['0008-a', '0009-b'] },
+  ...{ running: 2, paused: 3, openBuilds: 0, isCluster: false },
+};
 
 type Found = { plan?: Partial<typeof planned>; restarts?: boolean; fails?: 'tryOut' | 'backup' };
 
@@ -93,4 +96,13 @@ test('a program is told what was done as JSON alone', async () => {
     expect(JSON.parse(out)).toEqual({ ...planned, backup: '/data/backups/before', restarted: restarts });
     expect(err).toContain('Backup: /data/backups/before');
   }
+});
+
+test('of a cluster no backup is written: who upgrades is told to save it, before anything is done', async () => {
+  const isCluster = { plan: { isCluster: true } };
+  const { code, out, done } = await run([], isCluster);
+  expect([code, done]).toEqual([0, ['try', 'restart']]);
+  expect(out).toContain('save the database, the store and the seed yourself (docs/cluster.md)');
+  expect(out).toEndWith('The way back: the version of before, and the database as you saved it before this.\n');
+  expect((await run(['--backup', '/x'], isCluster)).done).toEqual([]);
 });

@@ -66,5 +66,5 @@ export async function openTls(
 
 function wrongCertificate({ certificates }: NodePlace, raw: Uint8Array | undefined): string | undefined {
   if (raw !== undefined && certificates.includes(sha256Hex(raw))) return undefined;
-  return 'its certificate is not the one that control gave it last';
+  return 'its certificate is not the one that control gave it last; after a restore of the database it joins anew';
 }

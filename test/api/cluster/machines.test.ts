@@ -7,7 +7,7 @@ import { startApi } from '../../../src/api/start.ts';
 import type { Db } from '../../../src/api/database/db.ts';
 import { openStore } from '../../../src/api/database/database.ts';
 import { steadyClock } from '../../../src/base/clock.ts';
-import { newKey } from '../../../src/base/crypto/certificate.ts';
+import { certifyKey, makeAuthority, newKey } from '../../../src/base/crypto/certificate.ts';
 import { sha256Hex } from '../../../src/base/crypto/secret.ts';
 import { AtollError } from '../../../src/base/error.ts';
 import { joinProof, readJoinToken, rejoinProof } from '../../../src/base/crypto/join-proof.ts';
@@ -149,6 +149,40 @@ postgresTest('under the ID of a machine nobody joins but that machine, or anothe
     expect((await join()).status).toBe(201);
   });
 });
+
+postgresTest(
+  'a machine that was certified after the backup that the database was restored from joins as itself',
+  async () => {
+    await withControl(async (send, db) => {
+      const own = newKey();
+      const body = request(await invited(send), { publicKey: own.publicKey }).body;
+      const { certificate } = (await send('POST', '/cluster/join', body)).body as Identity;
+      const again = async (known: Identity) =>
+        (await send('POST', '/cluster/join', request(await invited(send), {}, known).body)).status;
+      // The database as it was an hour before the machine got this certificate, and an hour after.
+      const known = async (certificates: string[], movedSeconds: number) =>
+        db
+          .updateTable('cluster_nodes')
+          .set(row => ({
+            certificates_json: JSON.stringify(certificates),
+            renew_at_us: row('renew_at_us', '+', movedSeconds * 1_000_000),
+          }))
+          .execute();
+      await known(['0'.repeat(64)], 3600);
+      expect(await again({ certificate, key: own.key })).toBe(409);
+      await known(['0'.repeat(64)], -2 * 3600);
+      const others = makeAuthority('another cluster', 1);
+      const names = [`${nodeID}.node.atoll.internal`];
+      const forged = certifyKey(others, own.publicKey, { names, days: 7, use: 'server' });
+      for (const stranger of [
+        { certificate: forged, key: own.key },
+        { certificate, key: newKey().key },
+      ])
+        expect(await again(stranger)).toBe(409);
+      expect(await again({ certificate, key: own.key })).toBe(201);
+    });
+  },
+);
 
 postgresTest('of two machines that join at once under one ID, one is let in', async () => {
   await withControl(async send => {

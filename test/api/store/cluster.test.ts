@@ -21,7 +21,7 @@ import {
 import { findAuthority, keepAuthority } from '../../../src/api/cluster/store/authority.ts';
 import { findInvite, keepInvite, takeInvite } from '../../../src/api/cluster/store/invites.ts';
 import {
-  certificatesOf,
+  certifiedNode,
   deleteClusterNode,
   giveUpNodes,
   keepLeases,
@@ -71,10 +71,10 @@ onEachDatabase(database => {
       renewAtUs: startUs + 5,
       joinedAtUs: startUs,
     });
-    expect(await certificatesOf(db, 'a')).toBeNull();
+    expect(await certifiedNode(db, 'a')).toBeNull();
     const joined = await atOnce(certificate => putClusterNode(db, node([certificate]), null));
     expect(joined.toSorted()).toEqual([false, true]);
-    const first = (await certificatesOf(db, 'a')) ?? [];
+    const first = (await certifiedNode(db, 'a'))?.certificates ?? [];
     expect(await putClusterNode(db, node(['second']), ['other'])).toBe(false);
     expect(await putClusterNode(db, node(['second']), first)).toBe(true);
     const next = { certificates: ['second', 'third'], renewAtUs: startUs + 6 };
@@ -84,7 +84,7 @@ onEachDatabase(database => {
       { ...node(next.certificates), ...next, leaseUntilUs: null, isGivenUp: false, bootId: null, info: null },
     ]);
     await deleteClusterNode(db, 'a');
-    expect(await certificatesOf(db, 'a')).toBeNull();
+    expect(await certifiedNode(db, 'a')).toBeNull();
   });
 
   test('machines: where a sandbox was is asked of those that have not been taken out', async () => {

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { certifyKey, makeAuthority, newKey } from '../../../base/crypto/certificate.ts';
 import { controlName, type ControlRole, nodeName } from '../../../base/crypto/cluster-names.ts';
 import { decrypt, encrypt, encryptionKey } from '../../../base/crypto/encryption.ts';
@@ -23,6 +24,8 @@ export type Authority = {
   readonly certificate: string;
   /** A certificate for a node's own key. Errors: `invalid` for what is no key. */
   certifyNode(nodeId: string, publicKey: string): string;
+  /** When this authority certified a node, microseconds of Unix time; null for a certificate that it did not make. */
+  issuedAtUs(nodeId: string, certificate: string): number | null;
   /** A new key and certificate for a process of control. */
   issueControl(role: ControlRole): ControlIdentity;
 };
@@ -44,6 +47,7 @@ export async function openAuthority(db: Db, seed: Uint8Array): Promise<Authority
     certificate: pair.certificate,
     certifyNode: (nodeId, publicKey) =>
       certifyKey(pair, publicKey, { names: [nodeName(nodeId)], days: nodeDays, use: 'server' }),
+    issuedAtUs: (nodeId, certificate) => issuedAtUs(pair.certificate, nodeId, certificate),
     issueControl(role) {
       const own = newKey();
       const certificate = certifyKey(pair, own.publicKey, {
@@ -76,6 +80,17 @@ function opened(key: Uint8Array, sealed: string): string {
         "process to this one's; nothing was changed.",
       { cause },
     );
+  }
+}
+
+function issuedAtUs(authority: string, nodeId: string, pem: string): number | null {
+  try {
+    const certificate = new X509Certificate(pem);
+    if (!certificate.verify(new X509Certificate(authority).publicKey)) return null;
+    if (certificate.subjectAltName !== `DNS:${nodeName(nodeId)}`) return null;
+    return (Date.parse(certificate.validTo) - nodeDays * 86_400_000) * 1000;
+  } catch {
+    return null; // no certificate: from a stranger
   }
 }
 

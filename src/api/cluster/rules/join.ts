@@ -16,8 +16,9 @@ import type {
 } from '../../../protocol/cluster.ts';
 import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
+import type { ClusterNode } from '../record.ts';
 import { findInvite, keepInvite, takeInvite } from '../store/invites.ts';
-import { certificatesOf, listClusterNodes, putClusterNode } from '../store/nodes.ts';
+import { certifiedNode, listClusterNodes, putClusterNode } from '../store/nodes.ts';
 import { requireUseful } from './claims.ts';
 import { type Authority, certificateDigest, renewAfterSeconds } from './authority.ts';
 
@@ -28,6 +29,8 @@ export type PodJoinDeps = JoinDeps & { reviewPod: ReviewPod | null };
 
 /** How long an invitation is good for. */
 const inviteSeconds = 3600;
+/** By how much clocks of control may differ, and more. */
+const clocksDifferSeconds = 120;
 const purpose = 'cluster invite';
 
 const addressForm = /^(\[[0-9a-f:.]+\]|[a-z0-9.-]{1,253}):([1-9]\d{0,4})$/i;
@@ -109,8 +112,8 @@ async function admit(
   if (request.machine) requireUseful(request.machine, await listClusterNodes(deps.db));
   const certificate = authority.certifyNode(nodeId, publicKey);
   await inTransaction(deps.db, async db => {
-    const before = await certificatesOf(db, nodeId);
-    if (before && !isSameMachine(before, request, token)) throw takenId(nodeId);
+    const before = await certifiedNode(db, nodeId);
+    if (before && !isSameMachine(authority, before, request, token)) throw takenId(nodeId);
     await use(db);
     const node = {
       nodeId,
@@ -119,16 +122,29 @@ async function admit(
       renewAtUs: nowUs + renewAfterSeconds * microsPerSecond,
       joinedAtUs: nowUs,
     };
-    if (!(await putClusterNode(db, node, before))) throw takenId(nodeId);
+    if (!(await putClusterNode(db, node, before?.certificates ?? null))) throw takenId(nodeId);
   });
   return { certificate, authority: authority.certificate };
 }
 
-/** Whether who asks has the key of a certificate that control has given the machine with this ID. */
-function isSameMachine(certificates: readonly string[], request: JoiningMachine, token: string): boolean {
+/**
+ * Whether who asks has the key of a certificate that control has given the machine with this ID: one that the database
+ * knows, or a later one. It lacks those where it was restored from a backup; an earlier one, which may have been stolen
+ * since, is worth nothing.
+ */
+function isSameMachine(
+  authority: Authority,
+  { certificates, renewAtUs }: Pick<ClusterNode, 'certificates' | 'renewAtUs'>,
+  request: JoiningMachine,
+  token: string,
+): boolean {
   const { nodeId, address, publicKey, known } = request;
   const digest = known ? rejoiner(known.certificate, known.proof, [token, nodeId, address, publicKey]) : null;
-  return digest !== null && certificates.includes(digest);
+  if (!known || digest === null) return false;
+  if (certificates.includes(digest)) return true;
+  const newestAtUs = renewAtUs - renewAfterSeconds * microsPerSecond;
+  const issuedAtUs = authority.issuedAtUs(nodeId, known.certificate);
+  return issuedAtUs !== null && issuedAtUs > newestAtUs + clocksDifferSeconds * microsPerSecond;
 }
 
 const takenId = (nodeId: string) =>

@@ -19,14 +19,18 @@ export async function listClusterNodes(db: Db): Promise<ClusterNode[]> {
 
 const all = prepared<object, Row>(db => db.selectFrom('cluster_nodes').select(columns).orderBy('node_id'));
 
-/** Digests of the certificates that the machine with this ID may show; null where none has joined. */
-export async function certificatesOf(db: Db, nodeId: string): Promise<string[] | null> {
+/** Which certificates a machine may show, by their digests, and when it gets the next one. */
+type Certified = Pick<ClusterNode, 'certificates' | 'renewAtUs'>;
+
+/** What the machine with this ID may show; null where none has joined. */
+export async function certifiedNode(db: Db, nodeId: string): Promise<Certified | null> {
   const row = await db
     .selectFrom('cluster_nodes')
-    .select('certificates_json')
+    .select(['certificates_json', 'renew_at_us'])
     .where('node_id', '=', nodeId)
     .executeTakeFirst();
-  return row ? (JSON.parse(row.certificates_json) as string[]) : null;
+  if (!row) return null;
+  return { certificates: JSON.parse(row.certificates_json) as string[], renewAtUs: row.renew_at_us };
 }
 
 /**

@@ -1,0 +1,18 @@
+import { AtollError } from '../../base/error.ts';
+
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/**
+ * Does work that takes back what it has begun when it is interrupted, and throws `canceled` then. Who interrupts twice
+ * does not wait for that.
+ */
+export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const controller = new AbortController();
+  const abort = () => controller.abort(new AtollError('canceled', 'Interrupted. Nothing is left of it.'));
+  for (const name of signals) process.once(name, abort);
+  try {
+    return await work(controller.signal);
+  } finally {
+    for (const name of signals) process.off(name, abort);
+  }
+}
