@@ -47,9 +47,10 @@ beforeEach(() => {
 });
 
 const port = await (async () => {
-  const probe = await Bun.udpSocket({ hostname: '127.0.0.1' });
+  // A port of connections: few take one of datagrams.
+  const probe = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
   const { port: free } = probe;
-  probe.close();
+  probe.stop(true);
   await startForwarder({
     ...{ hostname: '127.0.0.1', port: free, descriptors, platform, resolvers: [] },
     sandboxes: { at: address => (address === own ? sandbox : undefined), set() {}, remove() {} },

@@ -100,20 +100,9 @@ type Answers = (query: Query, count: number) => Buffer | Buffer[];
 /** A server, by datagrams and connections at one port, and how often it was asked by each. */
 async function server(answers: Answers, byConnection: (query: Query) => Buffer | undefined = () => undefined) {
   const state = { datagrams: 0, connections: 0 };
-  const socket = await Bun.udpSocket({
-    hostname: '127.0.0.1',
-    socket: {
-      data(from, bytes, fromPort, address) {
-        const query = parseQuery(bytes);
-        if (!query) return;
-        const given = answers(query, ++state.datagrams);
-        for (const answer of Array.isArray(given) ? given : [given]) from.send(answer, fromPort, address);
-      },
-    },
-  });
-  const { port } = socket;
+  // A port of connections comes first: few take one of datagrams.
   const listener = Bun.listen({
-    ...{ hostname: '127.0.0.1', port },
+    ...{ hostname: '127.0.0.1', port: 0 },
     socket: {
       async data(from, bytes) {
         state.connections++;
@@ -125,6 +114,18 @@ async function server(answers: Answers, byConnection: (query: Query) => Buffer |
           from.write(part);
           await Bun.sleep(1);
         }
+      },
+    },
+  });
+  const { port } = listener;
+  const socket = await Bun.udpSocket({
+    ...{ hostname: '127.0.0.1', port },
+    socket: {
+      data(from, bytes, fromPort, address) {
+        const query = parseQuery(bytes);
+        if (!query) return;
+        const given = answers(query, ++state.datagrams);
+        for (const answer of Array.isArray(given) ? given : [given]) from.send(answer, fromPort, address);
       },
     },
   });
