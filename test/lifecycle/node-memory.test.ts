@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, expect, setSystemTime, test } from 'bun:test';
 import {
   closeSync,
   existsSync,
@@ -14,7 +14,8 @@ import {
 import { join } from 'node:path';
 import { newUuid } from '../../src/base/id.ts';
 import type { ExecutionRef } from '../../src/protocol/node.ts';
-import { runInSandbox } from '../node/support/run-in-sandbox.ts';
+import { agentPort } from '../../src/protocol/agent.ts';
+import { requestSandbox, runInSandbox } from '../node/support/run-in-sandbox.ts';
 import { startTestNode, testResources, type TestNode } from '../node/support/test-node.ts';
 import { waitFor } from '../support/process.ts';
 
@@ -63,6 +64,28 @@ const nothingHeld = () =>
     'the files of killed sandboxes to be gone',
     () => readdirSync(join(it.dataDir, 'node/sandboxes')).length === 0,
   );
+
+test('who goes on from memory of a clock that was ahead has its own token and environment all the same', async () => {
+  // As a template's, built before the host's clock was set back or on another machine.
+  setSystemTime(new Date(Date.now() + 60 * 60_000));
+  const source = await protocol().create(it.request({ envVars: { OF: 'the source' } }));
+  const snapshotId = newUuid();
+  const { layers } = await protocol().snapshot({ ...source, snapshotId, memory: true });
+  setSystemTime();
+  const image = { ...it.request().image, layers, memorySnapshotId: snapshotId };
+  const fork = await protocol().create(it.request({ image, accessToken: 'own', envVars: { OF: 'the fork' } }));
+  const envs = (headers: Record<string, string> = {}) =>
+    requestSandbox(protocol(), fork.sandboxId, agentPort, 'GET', '/envs', headers);
+  expect((await envs()).status).toBe(401);
+  const known = await envs({ 'x-access-token': 'own' });
+  expect(JSON.parse(known.body.toString())).toMatchObject({ OF: 'the fork' });
+  await protocol().pause(fork, { memory: true });
+  const resumed = await it.resume(fork, { accessToken: 'newer' });
+  expect((await envs({ 'x-access-token': 'own' })).status).toBe(401);
+  expect((await envs({ 'x-access-token': 'newer' })).status).toBe(200);
+  for (const sandbox of [source, resumed]) await protocol().kill(sandbox);
+  await protocol().deleteSnapshot(snapshotId);
+}, 60_000);
 
 test('its own numbers are right after a pause too, also for a program that has them open', async () => {
   const sandbox = await protocol().create(it.request({ resources: { ...testResources, cpuCount: 1 } }));

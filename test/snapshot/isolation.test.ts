@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { dial } from '../../src/node/network/dial.ts';
 import { sandboxMounts } from '../../src/node/snapshot/mounts.ts';
+import { againstTheAgent, withAgent } from '../attacks/support/kernel/attempts.ts';
 import { waitFor } from '../support/process.ts';
 import { resources, startMachine, type Machine, type TestSandbox } from './support/machine.ts';
 
@@ -51,6 +52,17 @@ test('a restored sandbox is confined as it was before', async () => {
   sandbox = await machine.cycle(sandbox, 'confined-2');
   expect((await sandbox.run(confinement)).split('\n')).toEqual(before.text.split('\n'));
   expect(mounts()).toEqual(before.mounts);
+}, 120_000);
+
+test('root reads no token of agent and init that were restored, as of new ones', async () => {
+  sandbox = await machine.cycle(sandbox, 'hidden');
+  const successes: string[] = [];
+  for (const [name, command] of Object.entries(againstTheAgent)) {
+    const outcome = await sandbox.run(`(${withAgent(command)}) > /dev/null 2>&1; echo $?`);
+    // 126 and 127: a program for it is missing.
+    if (['0', '126', '127'].includes(outcome.trim())) successes.push(`${name}: ${outcome}`);
+  }
+  expect(successes).toEqual([]);
 }, 120_000);
 
 test('the limit on memory holds for what was restored', async () => {

@@ -26,7 +26,11 @@ type AgentSettings = {
   filesLater?: boolean;
 };
 
-/** Gives the agent its settings. They are in force when this resolves. Errors: `internal`. */
+/**
+ * Gives the agent its settings. They are in force when this resolves. They say no time of theirs: an agent that goes
+ * on from memory may have had its last ones by a clock that was ahead, and would pass over these, its sandbox's token
+ * among them. Whoever calls has waited for the ones before. Errors: `internal`.
+ */
 export async function configureAgent(
   namespace: NetworkNamespace,
   controlToken: string,
@@ -35,7 +39,6 @@ export async function configureAgent(
   const { envVars, accessToken, defaults, authorities, freshEntropy, hostname, logOutput, filesLater } = settings;
   const init: AgentInit = {
     accessToken,
-    timestamp: new Date().toISOString(),
     logOutput,
     ...(envVars && { envVars }),
     ...(filesLater && { filesLater }),
