@@ -147,7 +147,7 @@ test('a shell begins as it was to, is typed into in order, has the size of its v
   await settle();
   expect([called, shell.process(), keptShell(place)]).toEqual([[], null, null]);
   await says({ start: { pid: 7 } }, out('$ '));
-  const { tag } = opened[0]?.message as { tag: string };
+  const tag = opened[0]?.message.tag as string;
   expect([states, whys, shell.process(), keptShell(place), shown(), replays()]).toEqual([
     ['open'],
     ['process 7'],
@@ -240,7 +240,7 @@ test('what may pass is tried again', async () => {
   ]);
 });
 
-test('where the sandbox was started anew another shell begins, and what was meant for the first is forgotten', async () => {
+test('where the sandbox was started anew another shell begins, without what was typed', async () => {
   const { opened, says, breaksOff, refuse, typed } = agent();
   const { shell, states, whys } = open({ number: 1 });
   await settle();
@@ -292,7 +292,7 @@ test('what is typed while a key is on its way follows it, as one message', async
   expect(typed()).toEqual(['a', 'bc']);
 });
 
-test('a process that is looked at gets nothing from here, and its new lines are shown as a terminal has them', async () => {
+test('a process that is looked at gets nothing from here, and is shown as a terminal shows it', async () => {
   const { opened, called, says, refuse, breaksOff } = agent();
   const { shell, states, whys, shown } = open({ watched: 42 });
   expect(shell.process()).toBe(42);
@@ -319,7 +319,7 @@ test('a shell that is left runs on, and one that is ended is killed and forgotte
   const first = open({ number: 1 });
   await settle();
   await says({ start: { pid: 7 } });
-  const { tag } = opened[0]?.message as { tag: string };
+  const tag = opened[0]?.message.tag as string;
   first.shell.leave();
   await settle();
   expect([opened[0]?.signal.aborted, keptShell(place), first.states]).toEqual([true, tag, ['open']]);
