@@ -4,6 +4,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readlinkSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -121,6 +122,28 @@ test('what is not there is told from a directory that is gone', async () => {
   await expect(Array.fromAsync(store.list(''))).rejects.toMatchObject(gone);
   // It may be a file system that is not mounted: nothing is made there.
   expect(existsSync(folder)).toBe(false);
+});
+
+test('what can’t be looked for is not said to be missing', async () => {
+  await expect(opened().store.head('a'.repeat(300))).rejects.toMatchObject({
+    code: 'unavailable',
+    message: expect.stringContaining('ENAMETOOLONG'),
+  });
+  await expect(Array.fromAsync(opened().store.list(`${'a'.repeat(300)}/`))).rejects.toThrow('ENAMETOOLONG');
+});
+
+test('what was written is closed', async () => {
+  const { folder, store } = opened();
+  await store.put('a/b', bytes('content'));
+  const open = readdirSync('/proc/self/fd').map(name => {
+    try {
+      return readlinkSync(`/proc/self/fd/${name}`);
+    } catch {
+      return ''; // that of the folder of descriptors itself
+    }
+  });
+  expect(open.length).toBeGreaterThan(3);
+  expect(open.filter(path => path.startsWith(folder))).toEqual([]);
 });
 
 test('below an object there is nothing, and nothing can be', async () => {
