@@ -117,7 +117,7 @@ test('the state of another installation is refused, whatever is accepted', async
         refused(
           `The database ${path} holds the state of another installation`,
           `${dataDir} belongs to mine`,
-          'Set ATOLL_DATA_DIR',
+          'Set ATOLL_DATA_DIR to the directory that you mean, or put its own database back',
         ),
       );
   }
