@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { DurablePauses } from '../../src/api/blob/rules/pauses.ts';
 import { defaultOptions } from '../../src/api/sandbox/record.ts';
 import { homeOfVolumes } from '../../src/api/sandbox/rules/create/volume-mounts.ts';
-import { createSandbox } from '../../src/api/sandbox/workflows/create.ts';
+import { createSandbox } from '../../src/api/sandbox/workflows/create/create.ts';
 import { volumeToken } from '../../src/api/volume/rules/token.ts';
 import { recordVolumeRemoval } from '../../src/api/volume/store/removals.ts';
 import { reconcileVolumes } from '../../src/api/volume/reconcilers/removals.ts';

@@ -4,7 +4,7 @@ import { SingleFlight } from '../../../src/base/concurrency/single-flight.ts';
 import { agentUnresponsive } from '../../../src/api/sandbox/rules/agent.ts';
 import type { Resuming } from '../../../src/api/sandbox/rules/resuming.ts';
 import { connectSandbox } from '../../../src/api/sandbox/workflows/connect.ts';
-import { resumeTeamsSandbox } from '../../../src/api/sandbox/workflows/resume.ts';
+import { resumeTeamsSandbox } from '../../../src/api/sandbox/workflows/resume/resume.ts';
 import type { SandboxState } from '../../../src/protocol/state.ts';
 import { Platform } from '../platform.ts';
 

@@ -4,7 +4,7 @@ import { type Emptying, nodesToEmpty } from '../../placement/node-status.ts';
 import type { SandboxFacts } from '../../sandbox/record.ts';
 import { findExecution, sandboxesOn } from '../../sandbox/store/read.ts';
 import { type MoveDeps, moveSandbox } from '../../sandbox/workflows/move/move.ts';
-import { pauseRunning } from '../../sandbox/workflows/pause.ts';
+import { pauseRunning } from '../../sandbox/workflows/pause/pause.ts';
 import { reasonAgainst } from '../rules/drain.ts';
 
 /** How often this runs, milliseconds. */

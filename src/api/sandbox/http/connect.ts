@@ -6,7 +6,7 @@ import { endChange } from './timeout.ts';
 import { sandboxView } from './view.ts';
 import type { Change } from '../../event/record.ts';
 import type { TeamCaller } from '../../credential/caller.ts';
-import type { ResumeDeps } from '../workflows/resume.ts';
+import type { ResumeDeps } from '../workflows/resume/resume.ts';
 
 /** The header that tells how a sandbox was resumed, for the document. */
 export const resumedFromHeader = {

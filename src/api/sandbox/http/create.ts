@@ -8,16 +8,16 @@ import {
 } from '../../../protocol/api/sandbox.ts';
 import { deriveToken } from '../../../base/crypto/secret.ts';
 import { formatTime } from '../../../base/time.ts';
-import { createSandboxOnce } from '../workflows/create-once.ts';
-import { createSandbox } from '../workflows/create.ts';
-import type { NewSandboxRequest } from '../workflows/create.ts';
+import { createSandboxOnce } from '../workflows/create/once.ts';
+import { createSandbox } from '../workflows/create/create.ts';
+import type { NewSandboxRequest } from '../workflows/create/create.ts';
 import { bodyBytesMax } from '../../http/body.ts';
 import { route } from '../../http/route.ts';
 import { sandboxView } from './view.ts';
 import type { Change } from '../../event/record.ts';
 import { defaultOptions, type SandboxRecord } from '../record.ts';
 import type { TeamRecord } from '../../team/record.ts';
-import type { CreateDeps } from '../workflows/create.ts';
+import type { CreateDeps } from '../workflows/create/create.ts';
 
 /** What both versions have in common. */
 const createRoute = {

@@ -1,8 +1,8 @@
 import { SandboxPause } from '../../../protocol/api/lifecycle.ts';
-import { pauseSandbox } from '../workflows/pause.ts';
+import { pauseSandbox } from '../workflows/pause/pause.ts';
 import { route } from '../../http/route.ts';
 import { sandboxParams } from './read.ts';
-import type { PauseDeps } from '../workflows/pause.ts';
+import type { PauseDeps } from '../workflows/pause/pause.ts';
 
 /** `POST /sandboxes/{sandboxID}/pause` */
 export const pauseSandboxRoute = route({

@@ -1,12 +1,12 @@
 import { SandboxResume } from '../../../protocol/api/lifecycle.ts';
 import { Sandbox, defaultTimeoutSeconds } from '../../../protocol/api/sandbox.ts';
-import { resumeTeamsSandbox } from '../workflows/resume.ts';
+import { resumeTeamsSandbox } from '../workflows/resume/resume.ts';
 import { route } from '../../http/route.ts';
 import { resumedFromHeader } from './connect.ts';
 import { sandboxParams } from './read.ts';
 import { endChange } from './timeout.ts';
 import { sandboxView } from './view.ts';
-import type { ResumeDeps } from '../workflows/resume.ts';
+import type { ResumeDeps } from '../workflows/resume/resume.ts';
 
 /** `POST /sandboxes/{sandboxID}/resume` */
 export const resumeSandboxRoute = route({

@@ -2,12 +2,12 @@ import { AtollError } from '../../../base/error.ts';
 import type { Kept } from '../../../protocol/node.ts';
 import { sandboxFor, sandboxMoved } from '../rules/find.ts';
 import { agentUnresponsive } from '../rules/agent.ts';
-import { resumePaused } from './resume.ts';
+import { resumePaused } from './resume/resume.ts';
 import { checkTimeout, setEnd } from '../rules/timeout.ts';
 import { awaitTransition } from './transition.ts';
 import type { SandboxRecord } from '../record.ts';
 import type { TeamRecord } from '../../team/record.ts';
-import type { ResumeDeps } from './resume.ts';
+import type { ResumeDeps } from './resume/resume.ts';
 
 /** How often a sandbox may be found changing before the caller is told to ask again. */
 const attemptsMax = 5;

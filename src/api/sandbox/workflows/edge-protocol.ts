@@ -4,7 +4,7 @@ import type { DirectoryProtocol, Route } from '../../../protocol/directory.ts';
 import { kindOf } from '../../database/db.ts';
 import { findSandboxOfAnyTeam } from '../store/read.ts';
 import { wakeSandbox } from './wake.ts';
-import type { ResumeDeps } from './resume.ts';
+import type { ResumeDeps } from './resume/resume.ts';
 
 /** What the edge asks, answered from the directory of sandboxes. */
 export function directoryFor(deps: ResumeDeps): Omit<DirectoryProtocol, 'report' | 'way'> {

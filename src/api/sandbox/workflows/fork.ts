@@ -5,15 +5,15 @@ import type { NodeProtocol, TemplateImage } from '../../../protocol/node.ts';
 import type { DurableSnapshots } from '../../blob/rules/snapshots.ts';
 import { placeElsewhere } from '../../placement/elsewhere.ts';
 import { nodeFull } from '../../../protocol/no-room.ts';
-import { createSandboxWorkflow } from './create-steps.ts';
+import { createSandboxWorkflow } from './create/steps.ts';
 import { requireMemory } from '../rules/memory.ts';
-import { explainFailedStart, requireSecure } from './create.ts';
+import { explainFailedStart, requireSecure } from './create/create.ts';
 import { sandboxFor } from '../rules/find.ts';
 import { bootConfigOf, takeSnapshot } from '../../snapshot/workflows/take.ts';
 import { checkTimeout } from '../rules/timeout.ts';
 import type { SandboxRecord } from '../record.ts';
 import type { TeamRecord } from '../../team/record.ts';
-import type { CreateWork } from './create-steps.ts';
+import type { CreateWork } from './create/steps.ts';
 import type { SnapshotDeps } from '../../snapshot/workflows/take.ts';
 import type { Clock } from '../../../base/clock.ts';
 

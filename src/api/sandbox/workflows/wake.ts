@@ -4,7 +4,7 @@ import { findTeam } from '../../team/store/team.ts';
 import type { SandboxDirectory, SandboxRoute } from '../directory/directory.ts';
 import { connectSandbox } from './connect.ts';
 import { sandboxMoved, sandboxNotFound } from '../rules/find.ts';
-import type { ResumeDeps } from './resume.ts';
+import type { ResumeDeps } from './resume/resume.ts';
 
 /** How long a sandbox that traffic has woken runs at least, seconds. */
 const wokenSecondsMin = 300;

@@ -1,24 +1,24 @@
-import { AtollError, assert } from '../../../base/error.ts';
-import type { Identity } from '../../identity/rules/identity.ts';
-import type { EgressPolicy } from '../../../protocol/network/network.ts';
-import type { Kept } from '../../../protocol/node.ts';
-import { demandsOf } from '../rules/demands.ts';
-import { sandboxMoved } from '../rules/find.ts';
-import { holdCurrentSecrets } from './secrets.ts';
-import { findExecution, findSandboxOfAnyTeam } from '../store/read.ts';
-import { beginResume, cancelResume, finishResume } from '../store/resume.ts';
-import type { DurablePauses } from '../../blob/rules/pauses.ts';
-import { noDemands } from '../../placement/demands.ts';
-import { nodeFull } from '../../../protocol/no-room.ts';
-import { hasRoom, roomText } from '../../placement/has-room.ts';
-import { runWorkflow } from './run.ts';
-import type { Step } from './run.ts';
-import { runFrom, settleSandbox } from './settle.ts';
-import { startSettings } from '../rules/start-settings.ts';
-import type { SandboxRecord } from '../record.ts';
-import type { TeamRecord } from '../../team/record.ts';
-import type { SandboxWork } from './run.ts';
-import type { LimitsOf } from '../../team/rules/limits.ts';
+import { AtollError, assert } from '../../../../base/error.ts';
+import type { Identity } from '../../../identity/rules/identity.ts';
+import type { EgressPolicy } from '../../../../protocol/network/network.ts';
+import type { Kept } from '../../../../protocol/node.ts';
+import { demandsOf } from '../../rules/demands.ts';
+import { sandboxMoved } from '../../rules/find.ts';
+import { holdCurrentSecrets } from '../secrets.ts';
+import { findExecution, findSandboxOfAnyTeam } from '../../store/read.ts';
+import { beginResume, cancelResume, finishResume } from '../../store/resume.ts';
+import type { DurablePauses } from '../../../blob/rules/pauses.ts';
+import { noDemands } from '../../../placement/demands.ts';
+import { nodeFull } from '../../../../protocol/no-room.ts';
+import { hasRoom, roomText } from '../../../placement/has-room.ts';
+import { runWorkflow } from '../run.ts';
+import type { Step } from '../run.ts';
+import { runFrom, settleSandbox } from '../settle.ts';
+import { startSettings } from '../../rules/start-settings.ts';
+import type { SandboxRecord } from '../../record.ts';
+import type { TeamRecord } from '../../../team/record.ts';
+import type { SandboxWork } from '../run.ts';
+import type { LimitsOf } from '../../../team/rules/limits.ts';
 
 /** What resuming a sandbox works on. */
 export type ResumeWork = SandboxWork & {

@@ -1,9 +1,9 @@
-import { AtollError } from '../../../base/error.ts';
-import type { TeamRecord } from '../../team/record.ts';
-import { requestUnderWay, isUnderWay, requestMismatch } from '../rules/repeated.ts';
-import { findKey } from '../store/idempotency.ts';
-import type { Repeatable } from '../store/idempotency.ts';
-import type { CreatedSandbox } from '../record.ts';
+import { AtollError } from '../../../../base/error.ts';
+import type { TeamRecord } from '../../../team/record.ts';
+import { requestUnderWay, isUnderWay, requestMismatch } from '../../rules/repeated.ts';
+import { findKey } from '../../store/idempotency.ts';
+import type { Repeatable } from '../../store/idempotency.ts';
+import type { CreatedSandbox } from '../../record.ts';
 import { createSandbox } from './create.ts';
 import type { CreateDeps, NewSandboxRequest } from './create.ts';
 

@@ -1,16 +1,16 @@
-import { AtollError } from '../../../base/error.ts';
-import type { Durability } from '../../../protocol/durability.ts';
-import type { DurablePauses } from '../../blob/rules/pauses.ts';
-import { beginPause, recordPauseStored } from '../store/pause.ts';
-import { findExecution, findSandbox } from '../store/read.ts';
-import { pauseNotStored, requireDurability, usualDurability } from '../rules/durability.ts';
-import { pauseSandboxWorkflow, type PauseWork, storePause } from './pause-steps.ts';
-import { memoryUnavailable, requireMemory } from '../rules/memory.ts';
-import { parseSandboxId, sandboxFor, sandboxMoved } from '../rules/find.ts';
-import { awaitTransition } from './transition.ts';
-import type { SandboxExecution, SandboxRecord } from '../record.ts';
-import type { TeamRecord } from '../../team/record.ts';
-import type { Resuming } from '../rules/resuming.ts';
+import { AtollError } from '../../../../base/error.ts';
+import type { Durability } from '../../../../protocol/durability.ts';
+import type { DurablePauses } from '../../../blob/rules/pauses.ts';
+import { beginPause, recordPauseStored } from '../../store/pause.ts';
+import { findExecution, findSandbox } from '../../store/read.ts';
+import { pauseNotStored, requireDurability, usualDurability } from '../../rules/durability.ts';
+import { pauseSandboxWorkflow, type PauseWork, storePause } from './steps.ts';
+import { memoryUnavailable, requireMemory } from '../../rules/memory.ts';
+import { parseSandboxId, sandboxFor, sandboxMoved } from '../../rules/find.ts';
+import { awaitTransition } from '../transition.ts';
+import type { SandboxExecution, SandboxRecord } from '../../record.ts';
+import type { TeamRecord } from '../../../team/record.ts';
+import type { Resuming } from '../../rules/resuming.ts';
 
 /** Dependencies of pausing a sandbox. */
 export type PauseDeps = PauseWork & {

@@ -1,15 +1,15 @@
-import { assert, AtollError, messageOf } from '../../../base/error.ts';
-import type { Log } from '../../../base/telemetry/log.ts';
-import type { DurablePauses } from '../../blob/rules/pauses.ts';
-import type { PausedSandbox } from '../../../protocol/node.ts';
-import { pauseNotStored } from '../rules/durability.ts';
-import { sandboxMoved } from '../rules/find.ts';
-import { finishPause } from '../store/pause.ts';
-import { runWorkflow } from './run.ts';
-import type { Step } from './run.ts';
-import { settleSandbox, type SettleDeps } from './settle.ts';
-import type { SandboxRecord } from '../record.ts';
-import type { SandboxWork } from './run.ts';
+import { assert, AtollError, messageOf } from '../../../../base/error.ts';
+import type { Log } from '../../../../base/telemetry/log.ts';
+import type { DurablePauses } from '../../../blob/rules/pauses.ts';
+import type { PausedSandbox } from '../../../../protocol/node.ts';
+import { pauseNotStored } from '../../rules/durability.ts';
+import { sandboxMoved } from '../../rules/find.ts';
+import { finishPause } from '../../store/pause.ts';
+import { runWorkflow } from '../run.ts';
+import type { Step } from '../run.ts';
+import { settleSandbox, type SettleDeps } from '../settle.ts';
+import type { SandboxRecord } from '../../record.ts';
+import type { SandboxWork } from '../run.ts';
 
 /** What a pause works on. */
 export type PauseWork = SandboxWork & SettleDeps;

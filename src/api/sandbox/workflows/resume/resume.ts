@@ -1,18 +1,18 @@
-import { AtollError } from '../../../base/error.ts';
-import { newUuid } from '../../../base/id.ts';
-import type { Resuming } from '../rules/resuming.ts';
-import type { Kept } from '../../../protocol/node.ts';
-import { isPartLost } from '../../../protocol/part-lost.ts';
-import { resumeSandboxWorkflow } from './resume-steps.ts';
-import { sandboxFor, sandboxMoved } from '../rules/find.ts';
-import { checkTimeout } from '../rules/timeout.ts';
-import { awaitTransition } from './transition.ts';
-import { nodeFull, saysFull } from '../../../protocol/no-room.ts';
-import { requireResponsiveAgent } from '../rules/agent.ts';
-import { placeOfResume } from '../rules/place/resume.ts';
-import type { SandboxRecord } from '../record.ts';
-import type { TeamRecord } from '../../team/record.ts';
-import type { ResumeWork } from './resume-steps.ts';
+import { AtollError } from '../../../../base/error.ts';
+import { newUuid } from '../../../../base/id.ts';
+import type { Resuming } from '../../rules/resuming.ts';
+import type { Kept } from '../../../../protocol/node.ts';
+import { isPartLost } from '../../../../protocol/part-lost.ts';
+import { resumeSandboxWorkflow } from './steps.ts';
+import { sandboxFor, sandboxMoved } from '../../rules/find.ts';
+import { checkTimeout } from '../../rules/timeout.ts';
+import { awaitTransition } from '../transition.ts';
+import { nodeFull, saysFull } from '../../../../protocol/no-room.ts';
+import { requireResponsiveAgent } from '../../rules/agent.ts';
+import { placeOfResume } from '../../rules/place/resume.ts';
+import type { SandboxRecord } from '../../record.ts';
+import type { TeamRecord } from '../../../team/record.ts';
+import type { ResumeWork } from './steps.ts';
 
 /** What resuming a sandbox takes, with the resumes that are under way. */
 export type ResumeDeps = ResumeWork & { resuming: Resuming };
