@@ -243,7 +243,7 @@ test('a process that does not know a build is asked to begin it where there is n
   expect((await placeOfBuild(db, begun.buildId))?.nodeId).not.toBe(begun.place?.nodeId as string);
 });
 
-test('a build that can’t be begun once more has failed, and one that somebody else moved on is left alone', async () => {
+test('a build that can’t be begun once more has failed, and one that has ended meanwhile is left alone', async () => {
   let fails = false;
   const failing = (what: string) => {
     if (fails && what.endsWith('start')) throw new AtollError('unavailable', 'it has no room');

@@ -215,6 +215,35 @@ test('a server that fails as soon as it was found is asked about by whoever come
   (await primary.connect()).release();
 });
 
+test('where a further connection finds a standby, the server that was promoted is asked for', async () => {
+  const [first, second] = [server(1), server(2, true)];
+  const primary = primaryAmong([first, second]);
+  const held = await primary.connect();
+  first.it.isStandby = true;
+  second.it.isStandby = false;
+  const client = await primary.connect();
+  expect(leadsTo(client, second)).toBe(true);
+  client.release();
+  // The other one's connections end with their use.
+  held.release();
+  await until(() => first.open().length === 0);
+});
+
+test('a single server that refuses, or whose connections are all in use, is not asked once more', async () => {
+  const full = primaryAmong([server(1)], { max: 1, connectionTimeoutMillis: 20 });
+  const client = await full.connect();
+  await expect(full.connect()).rejects.toThrow('timeout');
+  client.release();
+  (await full.connect()).release();
+  let connections = 0;
+  const flapping = scriptedServer(() => facts({ systemId: 's', timeline: 1 }, ++connections === 2));
+  cleanUps.push(() => flapping[Symbol.dispose]());
+  const single = primaryAmong([{ ...flapping, it: server(1).it }]);
+  const held = await single.connect();
+  await expect(single.connect()).rejects.toThrow(standby);
+  held.release();
+});
+
 test('where all connections are in use no other server is asked', async () => {
   const [first, second] = [server(1), server(1, true)];
   const primary = primaryAmong([first, second], { max: 1 });
@@ -252,7 +281,8 @@ test('a connection that the server closes ends nothing else', async () => {
 
 test('after its end nothing is open, and nothing connects', async () => {
   const [one, other] = [server(1), server(1, true)];
-  const primary = new Primary(urlOf(one, other), {});
+  // What is left open stays so.
+  const primary = new Primary(urlOf(one, other), { idleTimeoutMillis: 0 });
   const looking = primary.connect();
   const ended = primary.end();
   (await looking.catch(() => null))?.release();
