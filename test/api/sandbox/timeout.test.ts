@@ -133,6 +133,39 @@ onEachDatabase(database => {
     await until(async () => (await platform.store.db.selectFrom('sandboxes').selectAll().execute()).length === 0);
   });
 
+  test('one team’s removals and pauses that last keep nobody else’s sandboxes beyond their time', async () => {
+    await using platform = await Platform.start({ database });
+    const { db } = platform.store;
+    const mine = await Promise.all(Array.from({ length: 24 }, () => platform.createSandbox()));
+    const others = await Promise.all(Array.from({ length: 2 }, () => platform.createSandbox()));
+    const { team } = await platform.otherTeam();
+    const theirs = others.map(({ sandboxID }) => sandboxID);
+    for (const id of theirs)
+      await sql`update sandboxes set team_id = ${team.teamId} where sandbox_id = ${id}`.execute(db);
+    const lasting = Promise.withResolvers<void>();
+    const ids = new Set(mine.map(({ sandboxID }) => sandboxID));
+    let held = 0;
+    platform.node.before = async (call, target) => {
+      if ((call !== 'kill' && call !== 'pause') || !ids.has(target?.sandboxId ?? '')) return;
+      held++;
+      await lasting.promise;
+    };
+    const end = (of: string[]) =>
+      db.updateTable('sandboxes').set({ end_at_us: 1 }).where('sandbox_id', 'in', of).execute();
+    const paused = [...mine.slice(0, 12).map(({ sandboxID }) => sandboxID), theirs[0] ?? ''];
+    await db.updateTable('sandboxes').set({ auto_pause: 1 }).where('sandbox_id', 'in', paused).execute();
+    try {
+      await end([...ids]);
+      // As many as are removed and paused at a time.
+      await until(() => held === 8 + 4);
+      await end(theirs);
+      await until(() => platform.node.paused().some(({ sandboxId }) => sandboxId === theirs[0]));
+      await until(() => !platform.node.executions().some(({ sandboxId }) => sandboxId === theirs[1]));
+    } finally {
+      lasting.resolve();
+    }
+  });
+
   test('an automatic pause whose memory can not be kept outlives its machine all the same, where it was to', async () => {
     await using platform = await Platform.start({ database });
     const [first, second] = [await platform.createSandbox(), await platform.createSandbox()];

@@ -17,7 +17,7 @@ import { startReplica } from '../../../src/api/replica/rules/replica.ts';
 import { SandboxDirectory } from '../../../src/api/sandbox/directory/directory.ts';
 import { reconcileNodes } from '../../../src/api/sandbox/reconcilers/adoption.ts';
 import { followChanges } from '../../../src/api/sandbox/reconcilers/changes.ts';
-import { reconcileExpiry } from '../../../src/api/sandbox/reconcilers/expiry.ts';
+import { expiries } from '../../../src/api/sandbox/reconcilers/expiry.ts';
 import { reconcileLeftovers } from '../../../src/api/sandbox/reconcilers/leftovers.ts';
 import { BusyExecutions } from '../../../src/api/sandbox/rules/busy.ts';
 import { limitsFrom } from '../../../src/api/team/rules/limits.ts';
@@ -149,7 +149,8 @@ export async function startControl(
     loop(every.machines, () => reconcileMachines(parts));
     loop(every.leftovers, () => reconcileLeftovers(parts));
     loop(every.adoption, () => reconcileNodes(parts));
-    loop(every.expiry, () => reconcileExpiry(parts));
+    const ends = expiries(parts);
+    loop(every.expiry, ends.round);
     loop(every.drains, () => emptied.round());
     loop(every.store, () => giveUpUploads(parts).then(() => collectBlobs(parts)));
     loop(2500, () => heard.forEach(listener => listener(null)));

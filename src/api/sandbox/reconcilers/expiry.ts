@@ -1,5 +1,5 @@
 import { messageOf } from '../../../base/error.ts';
-import { createSemaphore } from '../../../base/concurrency/semaphore.ts';
+import { createFairSemaphore } from '../../../base/concurrency/fair-semaphore.ts';
 import { forEachParallel } from '../../../base/concurrency/parallel.ts';
 import type { DurablePauses } from '../../blob/rules/pauses.ts';
 import { pauseNotStored } from '../rules/durability.ts';
@@ -27,33 +27,59 @@ const dueMax = 500;
 const endsAtOnce = 8;
 /** A pause keeps a core busy. */
 const pausesAtOnce = 4;
+/** Some take minutes: so many more at a time are of teams of which no other is under way. */
+const spare = 2;
 /** How long a sandbox that could not be paused goes on before that is tried again. */
 const pauseRetrySeconds = 15;
 
 /** What automatic pauses take. */
 type AutoPauseDeps = PauseWork & { durablePauses: DurablePauses | null };
 
-/** Ends what has run out of time. */
-export async function reconcileExpiry(deps: SandboxWork): Promise<void> {
-  const due = await sandboxesDue(deps.db, 'kill', deps.clock(), dueMax);
-  const semaphore = createSemaphore(endsAtOnce);
-  // All are cut off first: a slow removal of one must not keep the next reachable beyond its time.
-  await forEachParallel(due, dueMax, sandbox =>
-    deps.busy.while(sandbox.executionId, async () => {
-      const marked = await expireSandbox(deps.db, sandbox, deps.clock(), deps.busy.replicaId);
+/** Work that rounds begin and do not wait for. `settled` waits for what is under way. */
+type Rounds = { round(): Promise<void>; settled(): Promise<void> };
+
+/**
+ * Ends what has run out of time. All are cut off at once, whatever keeps others from being removed: what was asked for
+ * before, a snapshot for one, may take minutes, and no round waits for that.
+ */
+export function expiries(deps: SandboxWork): Rounds {
+  const { db, clock, busy, directory, log } = deps;
+  const semaphore = createFairSemaphore(endsAtOnce, spare);
+  const underWay = new Set<Promise<void>>();
+  const end = (sandbox: SandboxFacts, isCut: () => void) =>
+    busy.while(sandbox.executionId, async () => {
+      const marked = await expireSandbox(db, sandbox, clock(), busy.replicaId);
       if (!marked) return;
-      deps.directory.close(marked);
-      await semaphore.run(() => killSandboxWorkflow(deps, marked, 'timed_out'));
-    }),
-  );
+      directory.close(marked);
+      isCut();
+      await semaphore.run(marked.teamId, () => killSandboxWorkflow(deps, marked, 'timed_out'));
+    });
+  return {
+    async round() {
+      await forEachParallel(await sandboxesDue(db, 'kill', clock(), dueMax), dueMax, async sandbox => {
+        const cut = Promise.withResolvers<void>();
+        const { sandboxId } = sandbox;
+        const ending = end(sandbox, cut.resolve)
+          .catch((error: unknown) =>
+            log.warn('a sandbox whose time is over is removed later', { sandboxId, error: messageOf(error) }),
+          )
+          .finally(() => underWay.delete(ending));
+        underWay.add(ending);
+        await Promise.race([cut.promise, ending]);
+      });
+    },
+    async settled() {
+      await Promise.all(underWay);
+    },
+  };
 }
 
 /**
  * Pauses what has run out of time and is to be paused then. A pause may take minutes: each round begins those that are
  * due and waits for none, so that one that is slow holds back nobody but itself. `settled` waits for those under way.
  */
-export function autoPauses(deps: AutoPauseDeps): { round(): Promise<void>; settled(): Promise<void> } {
-  const semaphore = createSemaphore(pausesAtOnce);
+export function autoPauses(deps: AutoPauseDeps): Rounds {
+  const semaphore = createFairSemaphore(pausesAtOnce, spare);
   const underWay = new Map<string, Promise<void>>();
   return {
     async round() {
@@ -61,7 +87,7 @@ export function autoPauses(deps: AutoPauseDeps): { round(): Promise<void>; settl
         const { executionId, sandboxId } = sandbox;
         if (underWay.has(executionId)) continue;
         const pause = semaphore
-          .run(() => autoPause(deps, sandbox))
+          .run(sandbox.teamId, () => autoPause(deps, sandbox))
           .catch((error: unknown) =>
             deps.log.warn('a pause that is due will be tried again', { sandboxId, error: messageOf(error) }),
           )
