@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test';
+import { expect, spyOn, test } from 'bun:test';
 import { reconcileAudit } from '../../../src/api/event/rules/audit.ts';
 import { onEachDatabase } from '../databases.ts';
 import { Platform, adminToken, call } from '../platform.ts';
@@ -99,6 +99,19 @@ onEachDatabase(database => {
       .execute();
     await reconcileAudit(platform.api.parts);
     expect((await audit(platform)).entries).toHaveLength(3);
+  });
+
+  test('a search through a log counts as the requests that it takes as much time as, a page as one', async () => {
+    await using platform = await Platform.start({ database });
+    const { sandboxID } = await platform.createSandbox();
+    const charged = spyOn(platform.api.parts.rateLimiter, 'spend');
+    const read = async (query: string) => {
+      charged.mockClear();
+      expect((await platform.call('GET', `/v2/sandboxes/${sandboxID}/logs${query}`)).status).toBe(200);
+      return charged.mock.calls.map(([, , requests]) => requests);
+    };
+    for (const query of ['', '?cursor=1', '?direction=forward']) expect(await read(query)).toEqual([]);
+    for (const query of ['?search=x', '?level=error', '?logger=process']) expect(await read(query)).toEqual([24]);
   });
 
   test('requests beyond the rate are refused with the time to wait, for each team by itself', async () => {

@@ -56,14 +56,18 @@ export class RateLimiter {
 /** Bytes of a body that count as one more request: as long as one takes, these take to parse and check. */
 const bytesPerRequest = 16_384;
 
-/** Counts a long body as the requests that it takes as much time as. */
-export function chargeBody(
-  { limitsOf, rateLimiter }: { limitsOf: LimitsOf; rateLimiter: RateLimiter },
-  caller: Caller | null,
-  bytes: number,
-): void {
+/** What counting requests takes. */
+export type Charging = { limitsOf: LimitsOf; rateLimiter: RateLimiter };
+
+/** Counts a request that was let in as so many more, where it takes as much time as they do. */
+export function chargeRequests({ limitsOf, rateLimiter }: Charging, caller: Caller | null, requests: number): void {
   if (!isLimited(caller)) return;
-  rateLimiter.spend(caller.team.teamId, limitsOf(caller.team).requestsPerSecond, Math.floor(bytes / bytesPerRequest));
+  rateLimiter.spend(caller.team.teamId, limitsOf(caller.team).requestsPerSecond, requests);
+}
+
+/** Counts a long body as the requests that it takes as much time as. */
+export function chargeBody(deps: Charging, caller: Caller | null, bytes: number): void {
+  chargeRequests(deps, caller, Math.floor(bytes / bytesPerRequest));
 }
 
 function isLimited(caller: Caller | null): caller is Extract<Caller, { kind: 'team' | 'volume' }> {
@@ -74,10 +78,7 @@ function isLimited(caller: Caller | null): caller is Extract<Caller, { kind: 'te
  * Counts a request of a team against its rate, and one of a person who acts for none against the installation's. Null
  * where there is no limit; an operator has none.
  */
-export function limitRate(
-  { limitsOf, rateLimiter }: { limitsOf: LimitsOf; rateLimiter: RateLimiter },
-  caller: Caller | null,
-): RateQuota | null {
+export function limitRate({ limitsOf, rateLimiter }: Charging, caller: Caller | null): RateQuota | null {
   const counted = isLimited(caller) ? { name: caller.team.teamId, team: caller.team } : personOf(caller);
   if (!counted) return null;
   const { requestsPerSecond } = limitsOf(counted.team);

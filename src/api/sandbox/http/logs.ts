@@ -6,8 +6,12 @@ import {
 } from '../../../protocol/api/sandbox-logs.ts';
 import { sandboxLogPageMax, type SandboxLogEntry } from '../../../protocol/logs.ts';
 import { type LogDeps, readSandboxLogs } from '../rules/logs.ts';
+import { type Charging, chargeRequests } from '../../credential/rules/rate-limit.ts';
 import { route } from '../../http/route.ts';
 import { sandboxParams } from './read.ts';
+
+/** What a search counts as: all of a log is read for it, 8 MiB at most, where a page ends with what it shows. */
+const searchRequests = 25;
 
 /** `GET /sandboxes/{sandboxID}/logs` */
 export const readSandboxLogsV1 = route({
@@ -45,9 +49,10 @@ export const readSandboxLogsV2 = route({
   query: SandboxLogsQueryV2,
   responses: { 200: { description: 'The entries', schema: SandboxLogsV2 } },
   errors: [404],
-  async handle(deps: LogDeps, { caller, params, query }) {
+  async handle(deps: LogDeps & Charging, { caller, params, query }) {
     const { cursor, limit = sandboxLogPageMax, direction = 'backward', level, logger, search } = query;
     const backward = direction === 'backward';
+    if (level || logger || search) chargeRequests(deps, caller, searchRequests - 1);
     const { entries, isPartial } = await readSandboxLogs(deps, caller.team, params.sandboxID, {
       backward,
       limit,
