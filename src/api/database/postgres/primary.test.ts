@@ -266,13 +266,18 @@ test('however many wait, the servers are looked at once', async () => {
   for (const client of clients) client.release();
 });
 
+/** A client has noticed that its connection is closed. */
+const noticed = (client: pg.PoolClient | pg.Client) => new Promise<void>(resolve => client.once('end', resolve));
+
 test('a connection that the server closes ends nothing else', async () => {
   const one = server(1);
   const primary = primaryAmong([one]);
   const [held, idle] = [await primary.connect(), await primary.connect()];
   idle.release();
+  await using asked = await connectToPrimary(one.url, {});
+  const all = Promise.all([held, idle, asked.client].map(noticed));
   for (const { socket } of one.connections) socket.terminate();
-  await until(() => one.open().length === 0);
+  await all;
   held.release(true);
   const next = await primary.connect();
   expect(primary.timelineOf(next)).toEqual(one.it.here);
