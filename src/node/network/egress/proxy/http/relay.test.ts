@@ -86,7 +86,7 @@ test('requests are passed on one after the other, by one connection, each with t
   await connected();
   expect(client.took()).toBe(ok('t'));
   expect(server.took()).toBe(get('/3', 'X-Key: k'));
-  expect([connects(), client.isPaused, client.isClosed]).toEqual([1, false, false]);
+  expect([connects(), client.isPaused, client.isClosed, server.isPaused]).toEqual([1, false, false, false]);
 });
 
 test.each([
@@ -342,6 +342,11 @@ test('without a connection to the server the client has none either, and one tha
 });
 
 test('a head may take so long, and a connection may be idle for so long', async () => {
+  const silent = relay();
+  jest.advanceTimersByTime(9_999);
+  expect(silent.client.isClosed).toBeFalse();
+  jest.advanceTimersByTime(1);
+  expect(silent.client.isClosed).toBeTrue();
   const slow = relay();
   jest.advanceTimersByTime(9_999);
   slow.client.sends(get('/').slice(0, 5));
