@@ -139,7 +139,10 @@ const commands: Command[] = [
 ];
 
 // A reader such as `head` closes the pipe when it has enough: that is no failure.
-process.stdout.on('error', error => process.exit(systemCodeOf(error) === 'EPIPE' ? 0 : 1));
+process.stdout.on('error', error => {
+  if (systemCodeOf(error) === 'EPIPE') process.exit(0);
+  process.stderr.write(`atoll: the output can't be written: ${error.message}.\n`, () => process.exit(1));
+});
 
 const input = inputOf(() => process.stdin, process.stdout);
 process.exitCode = await runCommandLine(process.argv.slice(2), commands, {

@@ -27,7 +27,7 @@ export function savedConnection(environment: Environment): Connection | undefine
   const text = readIfThere(file);
   if (text === undefined) return undefined;
   const { url, apiKey, domain } = (parseJson(text) ?? {}) as Record<string, unknown>;
-  if (typeof url === 'string' && typeof apiKey === 'string' && typeof domain === 'string')
+  if (typeof url === 'string' && URL.canParse(url) && typeof apiKey === 'string' && typeof domain === 'string')
     return { url, apiKey, domain };
   throw new AtollError('invalid', `${file} is broken; \`atoll login\` writes it anew.`);
 }

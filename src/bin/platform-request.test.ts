@@ -149,3 +149,33 @@ test('a stream that never began, or that is refused later, fails', async () => {
   answer = () => answers.shift()?.() ?? new Response();
   await expect(Array.fromAsync(followAt(signedIn())('/log', {}))).rejects.toMatchObject({ code: 'not_found' });
 });
+
+test('what is no Atoll is named by where it is, and asked no second time', async () => {
+  const no = {
+    code: 'unavailable',
+    message: expect.stringContaining(`What answers at ${platform.url.origin} is no Atoll`),
+  };
+  for (const body of ['<html>sign in</html>', '{"a":'])
+    for (const path of ['list', 'follow', 'request'] as const) {
+      answer = () => new Response(body, { headers: { 'Content-Type': 'text/html' } });
+      const asking = {
+        list: () => listOf(signedIn())('/a'),
+        follow: () => followAt(signedIn())('/a', {}).next(),
+        request: () => requestTo(signedIn())('GET', '/a'),
+      }[path];
+      await expect(asking()).rejects.toMatchObject(no);
+    }
+  answer = () => Response.json({ not: 'a list' });
+  await expect(listOf(signedIn())('/a')).rejects.toMatchObject(no);
+});
+
+test('an ID that is a way to another path is asked for nowhere', async () => {
+  for (const id of ['.', '..'])
+    await expect(requestTo(signedIn())('DELETE', `/sandboxes/${id}/x?y=/../z`)).rejects.toMatchObject({
+      code: 'invalid',
+      message: `"${id}" is neither an ID nor a name`,
+    });
+  expect(asked).toEqual([]);
+  answer = () => Response.json({});
+  await requestTo(signedIn())('GET', '/a?next=/../b');
+});

@@ -3,6 +3,8 @@ import { AtollError, type ErrorCode, messageOf, statusOf } from '../base/error.t
 import type { PlatformFollow, PlatformList, PlatformRequest } from '../cli/connection/platform-request.ts';
 import { asksControl } from '../api/installation/data-directory.ts';
 import { firstTeam } from '../api/team/rules/first-team.ts';
+import { misuse } from '../cli/terminal/arguments.ts';
+import { parseJson } from '../base/json-text.ts';
 import { followed } from '../base/followed.ts';
 import { readIfThere } from '../base/small-file.ts';
 import { runningUrl } from './platform/instance.ts';
@@ -45,7 +47,9 @@ export function listOf(target: Target): PlatformList {
       const page: string =
         token === null ? path : `${path}${path.includes('?') ? '&' : '?'}nextToken=${encodeURIComponent(token)}`;
       const response = await ask(await target(), 'GET', page);
-      items.push(...((await response.json()) as unknown[]));
+      const listed = await jsonOf(response);
+      if (!Array.isArray(listed)) throw noAtoll(response.url);
+      items.push(...(listed as unknown[]));
       token = response.headers.get('X-Next-Token');
       if (token === null) return items;
     }
@@ -59,6 +63,7 @@ export function followAt(target: Target): PlatformFollow {
     const open = async (after: string | undefined) => {
       const params = new URLSearchParams({ ...query, ...(after !== undefined && { after }) });
       const response = await ask(await target(), 'GET', `${path}?${params}`);
+      if (!response.headers.get('content-type')?.startsWith('text/event-stream')) throw noAtoll(response.url);
       wasOpen = true;
       return response;
     };
@@ -86,7 +91,7 @@ function firstTeamCredential(settings: () => Settings): () => Promise<Credential
   const find = async () => {
     const operator = operatorCredential(settings());
     const asOperator = { url: urlOf(settings()), credential: operator };
-    const teams = (await (await ask(asOperator, 'GET', '/admin/teams')).json()) as { teamID: string; slug: string }[];
+    const teams = (await jsonOf(await ask(asOperator, 'GET', '/admin/teams'))) as { teamID: string; slug: string }[];
     const team = teams.find(({ slug }) => slug === firstTeam.slug);
     if (!team)
       throw new AtollError(
@@ -100,8 +105,19 @@ function firstTeamCredential(settings: () => Settings): () => Promise<Credential
 
 async function jsonOf(response: Response): Promise<unknown> {
   const text = await response.text();
-  return text === '' ? undefined : JSON.parse(text);
+  if (text === '') return undefined;
+  const value = parseJson(text);
+  if (value === undefined) throw noAtoll(response.url);
+  return value;
 }
+
+/** A proxy's page for signing in, say, or another server at the URL of the login. */
+const noAtoll = (url: string) =>
+  new AtollError(
+    'unavailable',
+    `What answers at ${URL.parse(url)?.origin ?? url} is no Atoll, or is behind something that answers in its place: ` +
+      'the answer is not what the API says.',
+  );
 
 function urlOf({ dataDir }: Settings): string {
   const url = runningUrl(dataDir);
@@ -115,6 +131,12 @@ async function ask(
   path: string,
   body?: unknown,
 ): Promise<Response> {
+  // As a part of a path, either of these is a way to another one.
+  const way = path
+    .split('?')[0]
+    ?.split('/')
+    .find(part => part === '.' || part === '..');
+  if (way !== undefined) throw misuse(`"${way}" is neither an ID nor a name`);
   const headers = { ...credential, 'Content-Type': 'application/json' };
   const response = await fetch(new URL(path, url), {
     method,

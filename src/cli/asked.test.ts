@@ -77,7 +77,7 @@ const done: [line: string, asked: Asked, answer: unknown, out: string, err: stri
   ['volume discard v/1', ['DELETE', '/admin/orphans/volumes/v%2F1'], null, '', 'Removed.\n'],
   ['forget-unknown', ['POST', '/admin/orphans/forget-unknown'], null, '', 'It is deleted soon.\n'],
   [`webhook create --event a --event b ${url}`, hooks('a.example:8', ['a', 'b']), hook, 'w1\nwhsec\n', ''],
-  [`webhook create --name mine ${url}`, hooks('mine', []), hook, 'w1\nwhsec\n', ''],
+  [`webhook create --event a --name mine ${url}`, hooks('mine', ['a']), hook, 'w1\nwhsec\n', ''],
   ['webhook enable w/1', ['PATCH', '/events/webhooks/w%2F1', { enabled: true }], hook, '', 'On.\n'],
   ['webhook disable w1', ['PATCH', '/events/webhooks/w1', { enabled: false }], hook, '', 'Off.\n'],
   ['webhook delete w1', ['DELETE', '/events/webhooks/w1'], null, '', 'Deleted.\n'],

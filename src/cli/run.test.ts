@@ -70,6 +70,7 @@ test('the first word of commands lists them, and what is nearly a command is ask
     expect(await run(...asked)).toEqual({ code: 0, out: expect.stringMatching(/^ *atoll thing make .*\n$/), err: '' });
   expect(await run('thing')).toEqual({ code: 2, out: '', err: expect.stringContaining('atoll thing make') });
   expect((await run('think', 'mak')).err).toContain('Did you mean `atoll thing make`?');
+  expect((await run('wholly-other', '--help')).err).toStartWith("atoll: there is no command 'wholly-other'. ");
   expect((await run('wholly-other')).err).toBe("atoll: there is no command 'wholly-other'. `atoll help` lists them.\n");
 });
 
@@ -106,6 +107,22 @@ test('what the system refuses is said in words, with what to do', async () => {
   expect((await failing(systemError('ENOSPC'))).err).toContain('The disk is full. Make room');
   expect((await failing(systemError('ENOTDIR'))).err).toBe('atoll fail: ENOTDIR: it failed.\n');
   await expect(failing(systemError('ERR_ASSERTION'))).rejects.toThrow('it failed');
+});
+
+test('what was given can tell the terminal nothing, and is not repeated for ever', async () => {
+  const hostile = 'a\x1b[2J\u009b\u202e';
+  expect((await failing(new AtollError('not_found', `There is no ${hostile}`))).err).toBe(
+    'atoll fail: There is no a\\u001b[2J\\u009b\\u202e\n',
+  );
+  expect((await run(hostile)).err).not.toContain('\x1b');
+  expect((await failing(new AtollError('invalid', 'x'.repeat(1e6)))).err.length).toBeLessThan(3000);
+});
+
+test('what was interrupted ends as shells have it', async () => {
+  expect((await failing(new AtollError('canceled', 'Interrupted.'))).code).toBe(130);
+  expect((await failing(systemError('EROFS', { path: '/a' }))).err).toContain(
+    'is read-only: nothing can be written to /a',
+  );
 });
 
 test('the release is said by both habits', async () => {

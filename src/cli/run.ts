@@ -2,6 +2,7 @@ import { isNoSpace } from '../base/disk-room.ts';
 import { AtollError, messageOf, systemCodeOf } from '../base/error.ts';
 import { platformVersion } from '../base/version.ts';
 import { commandLineDetail } from './terminal/arguments.ts';
+import { printable } from './terminal/printable.ts';
 import type { Command, Terminal } from './terminal/command.ts';
 import { tableText } from './terminal/table.ts';
 
@@ -45,7 +46,7 @@ export async function runCommandLine(argv: string[], commands: Command[], termin
   } catch (error) {
     const sentence = sentenceOf(error);
     if (sentence === undefined) throw error;
-    terminal.err(`atoll ${command.name}: ${sentence}\n`);
+    terminal.err(`atoll ${command.name}: ${shown(sentence)}\n`);
     if (!(error instanceof AtollError)) return 1;
     if (error.code === 'canceled') return interruptedExitCode;
     if (error.detail !== commandLineDetail) return 1;
@@ -53,6 +54,11 @@ export async function runCommandLine(argv: string[], commands: Command[], termin
     return usageExitCode;
   }
 }
+
+/** What was given may be anything, and it is repeated in messages. */
+const sentenceCharactersMax = 2000;
+const shown = (text: string): string =>
+  printable(text.length > sentenceCharactersMax ? `${text.slice(0, sentenceCharactersMax)}…` : text);
 
 /** `ls`, as other command lines have it, where it can only mean a list. */
 const isHabit = ([group, word]: string[], commands: Command[]): boolean =>
@@ -69,7 +75,8 @@ function refuseUnknown(argv: string[], commands: Command[], terminal: Terminal):
   }
   const like = likest(words.slice(0, 2).join(' '), commands);
   const meant = like === undefined ? '' : ` Did you mean \`atoll ${like}\`?`;
-  terminal.err(`atoll: there is no command '${argv.join(' ')}'.${meant} \`atoll help\` lists them.\n`);
+  const typed = argv.filter(word => word !== '--help' && word !== '-h').join(' ');
+  terminal.err(`atoll: there is no command '${shown(typed)}'.${meant} \`atoll help\` lists them.\n`);
   return usageExitCode;
 }
 

@@ -1,4 +1,4 @@
-import { jsonOption, parseArguments } from './terminal/arguments.ts';
+import { jsonOption, misuse, parseArguments } from './terminal/arguments.ts';
 import type { Command } from './terminal/command.ts';
 import type { PlatformRequest } from './connection/platform-request.ts';
 import { confirm, jsonText, show } from './terminal/table.ts';
@@ -24,10 +24,11 @@ export function webhookCommands(request: PlatformRequest): Command[] {
           ['URL'],
         );
         const [url = ''] = positionals;
+        if (!values.event) throw misuse('--event is missing: the type of events that are sent, once for each');
         const webhook = (await request('POST', root, {
           name: values.name ?? URL.parse(url)?.host ?? 'webhook',
           url,
-          events: values.event ?? [],
+          events: values.event,
         })) as Webhook & { signatureSecret: string };
         terminal.out(values.json ? jsonText(webhook) : `${webhook.id}\n${webhook.signatureSecret}\n`);
         return 0;

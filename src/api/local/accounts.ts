@@ -17,6 +17,7 @@ import { listUsers } from '../team/store/member.ts';
 import { findTeam, listTeams, updateTeam } from '../team/store/team.ts';
 import { findUsers } from '../team/store/user.ts';
 import { AtollError } from '../../base/error.ts';
+import { credentialNameCharactersMax } from '../../protocol/api/team.ts';
 import type { Change } from '../event/record.ts';
 import type { CredentialRecord } from '../credential/record.ts';
 import type { TeamRecord, UserRecord } from '../team/record.ts';
@@ -64,6 +65,7 @@ function keysOf(reading: Db, change: Changer) {
   return {
     createKey: (slug: string | undefined, name: string) =>
       change('key.create', async accounts => {
+        requireName(name);
         const team = await teamOf(accounts.db, slug);
         const { key, text } = await createApiKey(accounts, team, name);
         return {
@@ -76,6 +78,7 @@ function keysOf(reading: Db, change: Changer) {
       (await listApiKeys(reading, (await teamOf(reading, slug)).teamId)).map(key => summaryOf('e2b_', key.keyId, key)),
     renameKey: (slug: string | undefined, keyId: string, name: string) =>
       change('key.rename', async ({ db }) => {
+        requireName(name);
         const { teamId } = await teamOf(db, slug);
         const before = (await listApiKeys(db, teamId)).find(key => key.keyId === keyId);
         if (!before || !(await renameApiKey(db, teamId, keyId, name))) throw noKey(keyId);
@@ -99,6 +102,7 @@ function teamsOf(reading: Db, change: Changer) {
   return {
     createTeam: (team: { name: string; slug: string }) =>
       change('team.create', async accounts => {
+        requireName(team.name);
         const { teamId } = await createTeam(accounts, team);
         return { teamId, change: { target: `team:${teamId}`, after: team }, answer: teamId };
       }),
@@ -112,6 +116,7 @@ function teamsOf(reading: Db, change: Changer) {
       })),
     renameTeam: (slug: string, name: string) =>
       change('team.rename', async ({ db }) => {
+        requireName(name);
         const { teamId, name: before } = await teamOf(db, slug);
         await updateTeam(db, teamId, { name });
         return {
@@ -127,6 +132,7 @@ function usersOf(reading: Db, change: Changer) {
   return {
     createUser: (user: { name: string; email: string | null }) =>
       change('user.create', async accounts => {
+        requireName(user.name);
         const { userId } = await createUser(accounts, user);
         return { change: { target: `user:${userId}`, after: user }, answer: userId };
       }),
@@ -150,6 +156,7 @@ function usersOf(reading: Db, change: Changer) {
       }),
     createToken: (userId: string, name: string) =>
       change('token.create', async accounts => {
+        requireName(name);
         const { token, text } = await createAccessToken(accounts, await userOf(accounts.db, userId), name);
         return {
           change: { target: `accessToken:${token.tokenId}`, after: { name, userId } },
@@ -170,6 +177,16 @@ function usersOf(reading: Db, change: Changer) {
         return { change: { target: `accessToken:${tokenId}`, before: { userId } }, answer: undefined };
       }),
   };
+}
+
+/** As the API has it, which reads it by a schema. */
+function requireName(name: string): void {
+  const length = name.length;
+  if (length >= 1 && length <= credentialNameCharactersMax && !/\p{Cc}/u.test(name)) return;
+  throw new AtollError(
+    'invalid',
+    `name: must have 1 to ${credentialNameCharactersMax} characters, and none that are not shown`,
+  );
 }
 
 async function teamOf(db: Db, slug: string | undefined): Promise<TeamRecord> {

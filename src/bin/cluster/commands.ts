@@ -1,8 +1,7 @@
 import { createLog } from '../../base/telemetry/log.ts';
-import { parseArguments } from '../../cli/terminal/arguments.ts';
+import { misuse, parseArguments } from '../../cli/terminal/arguments.ts';
 import type { Command } from '../../cli/terminal/command.ts';
 import { withProgress } from '../../cli/terminal/progress.ts';
-import { AtollError } from '../../base/error.ts';
 import { recordInstance } from '../platform/instance.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { ServiceManager } from '../systemd/notify.ts';
@@ -77,8 +76,7 @@ function nodeCommand(settings: () => Settings, environment: Record<string, strin
             ? { control, podTokenFile }
             : undefined;
       const given = [control, token, podTokenFile].filter(value => value !== undefined).length;
-      if (given !== (invitation ? 2 : 0))
-        throw new AtollError('invalid', '--control goes with one of --token and --pod-token');
+      if (given !== (invitation ? 2 : 0)) throw misuse('--control goes with one of --token and --pod-token');
       return runUntilStopped(
         terminal,
         async signal => {

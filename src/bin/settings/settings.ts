@@ -241,7 +241,8 @@ export function readSettings(environment: Record<string, string | undefined>): S
     const text = environment[variable] || fallback;
     const value = text === undefined ? undefined : parse(text);
     if (!(value instanceof Wrong)) return [name, value];
-    problems.push(`${variable} ${isSecret ? '' : `is '${text}' and `}must be ${value.mustBe}.`);
+    const hides = isSecret || text?.includes('@');
+    problems.push(`${variable} ${hides ? '' : `is '${text}' and `}must be ${value.mustBe}.`);
     return [name, undefined];
   });
   const known = Object.values(settingsTable).map(({ variable }) => variable);

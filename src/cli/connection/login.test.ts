@@ -70,7 +70,8 @@ test('no more is read than a key may have', async () => {
 
 test('what is no URL, no key or not taken is not kept', async () => {
   const { seen, login } = scene([' \n']);
-  for (const url of ['h', 'ftp://h', 'http://']) await expect(login(url, '--key', 'k')).rejects.toThrow('is no URL');
+  for (const url of ['h', 'ftp://h', 'http://'])
+    await expect(login(url, '--key', 'k')).rejects.toThrow('must be that of an installation');
   await expect(login('https://h')).rejects.toThrow('No API key was given');
   await expect(login('https://h', '--key', 'bad')).rejects.toThrow('The key is none.');
   expect(seen).toMatchObject({ saved: [], out: '', err: '' });

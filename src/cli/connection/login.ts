@@ -1,5 +1,5 @@
 import { AtollError } from '../../base/error.ts';
-import { jsonOption, parseArguments } from '../terminal/arguments.ts';
+import { jsonOption, misuse, parseArguments } from '../terminal/arguments.ts';
 import type { Command, Input } from '../terminal/command.ts';
 import { confirm } from '../terminal/table.ts';
 import type { Connection, SavedLogin } from './connection.ts';
@@ -48,7 +48,9 @@ export function loginCommands(saved: SavedLogin, check: (connection: Connection)
 function urlOf(text: string): URL {
   const url = URL.parse(text);
   if (url && ['http:', 'https:'].includes(url.protocol)) return url;
-  throw new AtollError('invalid', `${text} is no URL of an installation, like https://sandboxes.example.com.`);
+  throw misuse(
+    `URL is ${JSON.stringify(text)}, and must be that of an installation, like https://sandboxes.example.com`,
+  );
 }
 
 /** A key is no longer. */

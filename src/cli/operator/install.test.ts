@@ -41,12 +41,12 @@ test('an invitation is whole and for a machine of a cluster, and a role is one t
   for (const [line, says] of [
     [`--role node --control ${control}`, 'go together'],
     [`--role node --token ${token}`, 'go together'],
-    [`--role control --control ${control} --token ${token}`, 'with `--role node`'],
-    [`--control ${control} --token ${token}`, 'with `--role node`'],
-    ['--role nodes', "'nodes' is no role"],
+    [`--role control --control ${control} --token ${token}`, 'with --role node'],
+    [`--control ${control} --token ${token}`, 'with --role node'],
+    ['--role nodes', '--role is "nodes", and must be control or node'],
   ] as const) {
     const { code, err, asked } = await run('install', ...line.split(' '));
-    expect({ line, code, asked }).toEqual({ line, code: 1, asked: [] });
+    expect({ line, code, asked }).toEqual({ line, code: 2, asked: [] });
     expect(err).toContain(says);
   }
 });

@@ -1,5 +1,4 @@
-import { AtollError } from '../../base/error.ts';
-import { jsonOption, parseArguments } from '../terminal/arguments.ts';
+import { jsonOption, misuse, parseArguments } from '../terminal/arguments.ts';
 import type { Command, Terminal } from '../terminal/command.ts';
 import { jsonText } from '../terminal/table.ts';
 import { isSure } from '../terminal/sure.ts';
@@ -96,11 +95,11 @@ type Given = { role?: string | undefined; control?: string | undefined; token?: 
 
 function roleIn({ role = 'platform' }: Given): ServiceRole {
   if (role === 'platform' || role === 'control' || role === 'node') return role;
-  throw new AtollError('invalid', `'${role}' is no role of a service: control or node, or none for one machine alone.`);
+  throw misuse(`--role is ${JSON.stringify(role)}, and must be control or node; without it, for one machine alone`);
 }
 
 function invitationIn({ role, control, token }: Given): InstallOptions['invitation'] {
   if (control === undefined && token === undefined) return undefined;
   if (role === 'node' && control !== undefined && token !== undefined) return { control, token };
-  throw new AtollError('invalid', '--control and --token go together, and with `--role node`.');
+  throw misuse('--control and --token go together, and with --role node');
 }

@@ -1,6 +1,6 @@
 import { AtollError } from '../../base/error.ts';
 import type { NodeDrain } from '../../protocol/api/drain.ts';
-import { jsonOption, parseArguments } from '../terminal/arguments.ts';
+import { jsonOption, oneOf, parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
 import type { PlatformRequest } from '../connection/platform-request.ts';
 import { confirm, momentText, show, tableText, toPerson } from '../terminal/table.ts';
@@ -85,7 +85,7 @@ function drainCommand(request: PlatformRequest): Command {
         ...jsonOption,
       } as const;
       const { values, positionals } = parseArguments(args, { mode: { type: 'string' }, ...flags }, ['NODE_ID']);
-      const mode = values.mode ?? 'wait';
+      const mode = oneOf('--mode', values.mode ?? 'wait', ['wait', 'pause', 'move']);
       const path = `/admin/nodes/${encodeURIComponent(positionals[0] ?? '')}/drain`;
       const read = async (query = '') => (await request('GET', path + query)) as NodeDrain;
       if (values['dry-run'] || takes[mode]) {

@@ -1,5 +1,5 @@
 import { AtollError } from '../../base/error.ts';
-import { jsonOption, parseArguments } from '../terminal/arguments.ts';
+import { jsonOption, misuse, parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
 import type { PlatformRequest } from '../connection/platform-request.ts';
 import { confirm, momentText, show } from '../terminal/table.ts';
@@ -85,7 +85,8 @@ function volumeCommands(request: PlatformRequest): Command[] {
       async run(args, terminal) {
         const options = { name: { type: 'string' }, team: { type: 'string' }, ...jsonOption } as const;
         const { values, positionals } = parseArguments(args, options, ['VOLUME_ID']);
-        const { name = '' } = values;
+        const { name } = values;
+        if (name === undefined) throw misuse('--name is missing: what the volume is called from then on');
         const [volumeID = ''] = positionals;
         const teamID = await teamId(request, values.team);
         await request('POST', `/admin/orphans/volumes/${encodeURIComponent(volumeID)}/adopt/${teamID}`, { name });

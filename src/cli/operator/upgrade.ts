@@ -57,9 +57,10 @@ export function upgradeCommand(upgrade: Upgrade): Command {
       if (file !== null) await interruptible(signal => upgrade.backup(file, signal));
       tell(file === null ? '' : `Backup: ${file}\n`);
       const wayBack = `The way back: the version of before, and ${dataOfBefore(plan, file)}.`;
+      const start = plan.isCluster ? 'control' : 'up';
       const restarted = await upgrade.restart();
       if (restarted) tell(`The service runs with this version. ${wayBack}\n`);
-      else tell(`Start this version now: end the platform with \`atoll stop\`, then \`atoll up\`. ${wayBack}\n`);
+      else tell(`Start this version now: end the platform with \`atoll stop\`, then \`atoll ${start}\`. ${wayBack}\n`);
       if (values.json) terminal.out(jsonText({ ...plan, backup: file, restarted }));
       return 0;
     },

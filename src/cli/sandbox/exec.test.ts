@@ -15,6 +15,8 @@ function bytesOf({ flags = 0, says }: Message): Uint8Array {
   return envelope;
 }
 
+const refusal = { message: 'It is out of reach.' };
+
 /** A platform with one sandbox, in which a command says this once it got its input; by a status, it does not begin. */
 function platform(messages: Message[], status: number) {
   const calls: Call[] = [];
@@ -34,7 +36,7 @@ function platform(messages: Message[], status: number) {
         await isClosed.promise;
         for (const message of messages) yield bytesOf(message);
       };
-      return new Response(status === 200 ? said() : '{}', { status });
+      return new Response(status === 200 ? said() : JSON.stringify(status === 503 ? refusal : {}), { status });
     },
   });
   const connection = { url: `http://127.0.0.1:${server.port}`, apiKey: `e2b_${'0'.repeat(40)}`, domain: 'localhost' };
@@ -145,4 +147,11 @@ test('an error behind the end of a command does not change how it ended', async 
 test('one word is a line for the shell, and of more each stands for itself', () => {
   expect(lineOf(['echo $HOME | wc'])).toBe('echo $HOME | wc');
   expect(lineOf(['echo', '$HOME', "it's", '', 'a=b', '/x-y_z.w'])).toBe(`echo '$HOME' 'it'\\''s' '' a=b /x-y_z.w`);
+});
+
+test('a command that a signal has ended has the exit code of shells; a refusal says why', async () => {
+  const killed = { end: { exitCode: -1, status: 'signal: killed', error: 'signal: killed' } };
+  expect((await run(['i1', 'x'], { messages: [event(killed), last()] })).result).toBe(137);
+  const { result } = await run(['i1', 'x'], { status: 503 });
+  expect(result).toMatchObject({ code: 'unavailable', message: 'It is out of reach.' });
 });

@@ -1,8 +1,12 @@
-import { parseArguments } from '../terminal/arguments.ts';
+import { oneOf, parseArguments } from '../terminal/arguments.ts';
 import type { Command, Terminal } from '../terminal/command.ts';
 import type { PlatformFollow, PlatformRequest } from '../connection/platform-request.ts';
 
 type Entry = { timestamp: string; level: string; message: string; fields: Record<string, string> };
+
+const levels = ['debug', 'info', 'warn', 'error'] as const;
+
+const partialText = 'A machine that the sandbox was on is out of reach: what it has of the log is missing.\n';
 
 /** Entries of one answer. */
 const pageMax = 1000;
@@ -20,10 +24,11 @@ export function logsCommand(request: PlatformRequest, follow: PlatformFollow): C
         ['SANDBOX_ID'],
       );
       const path = `/sandboxes/${encodeURIComponent(positionals[0] ?? '')}/logs`;
-      const level: Record<string, string> = values.level === undefined ? {} : { level: values.level };
+      const level: Record<string, string> =
+        values.level === undefined ? {} : { level: oneOf('--level', values.level, levels) };
       const entries = values.follow
         ? (follow(`${path}/stream`, { after: '0', ...level }) as AsyncGenerator<Entry>)
-        : everything(request, `/v2${path}`, level);
+        : everything(request, `/v2${path}`, level, () => terminal.err(partialText));
       for await (const entry of entries) show(terminal, entry, values.json ?? false);
       return 0;
     },
@@ -35,10 +40,16 @@ async function* everything(
   request: PlatformRequest,
   path: string,
   level: Record<string, string>,
+  onPartial: () => void,
 ): AsyncGenerator<Entry> {
   for (let cursorMs = 0; ;) {
     const page = { cursor: String(cursorMs), limit: String(pageMax), direction: 'forward', ...level };
-    const { logs } = (await request('GET', `${path}?${new URLSearchParams(page)}`)) as { logs: Entry[] };
+    const answer = (await request('GET', `${path}?${new URLSearchParams(page)}`)) as {
+      logs: Entry[];
+      partial?: boolean;
+    };
+    const { logs, partial = false } = answer;
+    if (partial && cursorMs === 0) onPartial();
     yield* logs;
     const last = logs.at(-1);
     if (!last) return;

@@ -37,6 +37,9 @@ export async function withSandbox<T>(
     const isOfClient = [client.SandboxError, client.AuthenticationError, client.ServiceBusyError].some(
       kind => error instanceof kind,
     );
+    // It reads what it takes for an answer of the API.
+    if (error instanceof SyntaxError || (error instanceof TypeError && !URL.canParse(url)))
+      throw new AtollError('unavailable', `What answers at ${url} is no Atoll: ${messageOf(error)}`, { cause: error });
     throw isOfClient ? new AtollError('unavailable', messageOf(error), { cause: error }) : error;
   }
 }

@@ -1,6 +1,8 @@
 import { createMessageReader, endOfStream, envelopeOf } from '../../base/envelopes.ts';
 import { AtollError } from '../../base/error.ts';
+import { parseJson } from '../../base/json-text.ts';
 import { readProcessMessage } from '../../protocol/process-message.ts';
+import { signalOf } from '../../base/process/signal-text.ts';
 import type { AgentWay } from './open.ts';
 
 /** How often the agent says that it is there, seconds: nothing on the way is as impatient. */
@@ -29,7 +31,7 @@ export async function runInside(
     if (pid !== undefined) told.onStart(pid);
     if (stdout) told.onStdout(stdout);
     if (stderr) told.onStderr(stderr);
-    if (end) outcome = end.exitCode;
+    if (end) outcome = exitCodeOf(end);
     if (flags & endOfStream && error) outcome ??= error;
   });
   try {
@@ -44,13 +46,28 @@ export async function runInside(
       },
       body: envelopeOf(Buffer.from(JSON.stringify({ process, stdin: true }))),
     });
-    if (!response.ok) outcome = new AtollError('unavailable', `The sandbox answers ${response.status}.`);
+    if (!response.ok) outcome = await refusalOf(response);
     else for await (const piece of response.body ?? []) read(piece);
   } catch (cause) {
     throw brokenOff(cause);
   }
   if (typeof outcome === 'number') return outcome;
   throw outcome ?? brokenOff();
+}
+
+/** What the installation says in place of a sandbox that it can't reach. */
+async function refusalOf(response: Response): Promise<AtollError> {
+  const { message } = (parseJson(await response.text()) ?? {}) as { message?: unknown };
+  return new AtollError(
+    'unavailable',
+    typeof message === 'string' ? message : `The sandbox answers ${response.status}.`,
+  );
+}
+
+/** The agent tells of a signal in words, and gives no exit code then. */
+function exitCodeOf({ exitCode, status }: { exitCode: number; status: string }): number {
+  const signal = signalOf(status);
+  return signal === undefined ? exitCode : 128 + signal;
 }
 
 const brokenOff = (cause?: unknown) =>

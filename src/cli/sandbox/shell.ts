@@ -1,5 +1,6 @@
 import type { CommandHandle, Sandbox } from 'e2b';
 import { AtollError } from '../../base/error.ts';
+import { signalOf } from '../../base/process/signal-text.ts';
 import { parseArguments } from '../terminal/arguments.ts';
 import type { Command, Input } from '../terminal/command.ts';
 import type { Connect } from '../connection/connection.ts';
@@ -60,7 +61,10 @@ async function exitCodeOf(handle: CommandHandle): Promise<number> {
   try {
     return (await handle.wait()).exitCode;
   } catch (error) {
-    if (error instanceof CommandExitError) return error.exitCode;
+    if (error instanceof CommandExitError) {
+      const signal = signalOf(error.error ?? '');
+      return signal === undefined ? error.exitCode : 128 + signal;
+    }
     throw new AtollError('unavailable', 'The connection to the sandbox broke off before the command had ended.', {
       cause: error,
     });

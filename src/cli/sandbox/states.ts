@@ -1,4 +1,4 @@
-import { jsonOption, parseArguments } from '../terminal/arguments.ts';
+import { jsonOption, misuse, parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
 import type { PlatformRequest } from '../connection/platform-request.ts';
 import { confirm, jsonText } from '../terminal/table.ts';
@@ -50,6 +50,7 @@ function changeCommands(request: PlatformRequest): Command[] {
         const { values, positionals } = parseArguments(args, jsonOption, ['SANDBOX_ID', 'SECONDS']);
         const [sandboxID, seconds = ''] = positionals;
         const timeout = numberOf('SECONDS', seconds);
+        if (timeout < 1) throw misuse('SECONDS must be at least 1; `atoll sandbox kill` ends a sandbox');
         await request('POST', `${pathOf(sandboxID)}/timeout`, { timeout });
         confirm(terminal, values.json, { sandboxID, timeout }, `It ends in ${timeout} s.`);
         return 0;

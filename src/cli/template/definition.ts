@@ -37,11 +37,15 @@ export function readDefinition(folder: string): TemplateDefinition {
       `There is no ${definitionFile} in ${folder}: \`atoll template init ${folder}\` begins one. A Dockerfile is ` +
         'built by `e2b template create NAME` or `fromDockerfile` of the SDKs.',
     );
+  const wrong = (why: string) =>
+    new AtollError('invalid', `${path} can't be read as the definition of a template: ${why}`);
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as TemplateDefinition;
+    const definition = JSON.parse(readFileSync(path, 'utf8')) as TemplateDefinition | null;
+    if (typeof definition === 'object' && definition !== null && !Array.isArray(definition)) return definition;
   } catch (error) {
-    throw new AtollError('invalid', `${path} can't be read as the definition of a template: ${messageOf(error)}`);
+    throw wrong(messageOf(error));
   }
+  throw wrong('it must be an object');
 }
 
 /** The steps of a build that has these parts; by default all. */

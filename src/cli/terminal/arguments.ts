@@ -22,8 +22,8 @@ type ParsedArguments<O extends Options> = { values: { [Name in keyof O]?: ValueO
 /**
  * The options and operands of a command line. Operands are named as a usage has them: `SANDBOX_ID`, `[TEMPLATE]` where
  * it may be left out, `<TAG...>` for all that follow; behind the operand before `COMMAND...` all is that command's own,
- * options included. Fails with `invalid` for unknown options, options without their value, and operands that are
- * missing or too many.
+ * options included. Fails with `invalid` for unknown options, options without their value, operands that are missing
+ * or too many, and empty ones of either.
  */
 export function parseArguments<const O extends Options>(
   args: string[],
@@ -42,11 +42,33 @@ export function parseArguments<const O extends Options>(
   } catch (error) {
     throw new AtollError('invalid', sentenceOf(error), { cause: error, detail: commandLineDetail });
   }
+  requireText(operands, parser.args);
   const given = parser.opts<Record<string, unknown>>();
   const values = Object.keys(options).flatMap(name =>
     given[keyOf(name)] === undefined ? [] : [[name, given[keyOf(name)]]],
   );
+  for (const [name, value] of values) if (value === '') throw misuse(`--${name} must not be empty`);
   return { values: Object.fromEntries(values) as ParsedArguments<O>['values'], positionals: parser.args };
+}
+
+/** A wrong command line, in a sentence: the usage is shown behind it. */
+export const misuse = (sentence: string): AtollError =>
+  new AtollError('invalid', sentence, { detail: commandLineDetail });
+
+/** One of some words. Fails with `invalid`. */
+export function oneOf<T extends string>(name: string, text: string, words: readonly T[]): T {
+  const found = words.find(word => word === text);
+  if (found === undefined)
+    throw misuse(`${name} must be one of ${words.join(', ')}, and ${JSON.stringify(text)} is not`);
+  return found;
+}
+
+/** An empty operand, as an unset variable of a shell leaves it, is none. A command inside may have empty words. */
+function requireText(operands: string[], given: string[]): void {
+  for (const [index, text] of given.entries()) {
+    const name = operands[Math.min(index, operands.length - 1)]?.replace(/[[\]<>.]/g, '') ?? '';
+    if (text === '' && name !== 'COMMAND') throw misuse(`${name} must not be empty`);
+  }
 }
 
 function optionOf(name: string, { type, multiple, short }: OptionType): Option {

@@ -30,3 +30,7 @@ test('a moment is told as it is, and to a person by how far away it is', () => {
   expect(momentText(terminal, at)).toBe(at);
   expect(momentText({ ...terminal, columns: 80 }, at)).toMatch(/^in (1h|59m)/);
 });
+
+test('a name that others gave makes no row of its own, and tells the terminal nothing', () => {
+  expect(tableText([['NAME'], ['a\nb\x1b[31m']])).toBe('NAME\na b\\u001b[31m\n');
+});

@@ -1,4 +1,5 @@
 import { formatAgo } from '../../base/duration.ts';
+import { printable } from './printable.ts';
 import type { Terminal } from './command.ts';
 
 /** What a column keeps where a table is too wide. */
@@ -9,7 +10,9 @@ const gap = '  ';
  * Rows as aligned columns, the first row the headings. The last column is not padded. Where lines may be `columns`
  * wide, the widest columns give way, but not the first: it has what other commands take.
  */
-export function tableText(rows: string[][], columns = Infinity): string {
+export function tableText(given: string[][], columns = Infinity): string {
+  // A line break in a name would begin a row of its own.
+  const rows = given.map(row => row.map(cell => printable(cell).replace(/[\n\t]+/g, ' ')));
   const widths = fitting(
     (rows[0] ?? []).map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0))),
     columns,

@@ -6,7 +6,7 @@ import { durability } from './sandbox.ts';
 /** The smallest volume: less would be all file system and no content. */
 export const volumeMiBMin = 16;
 /** The longest name of a key or token. */
-const credentialNameCharactersMax = 128;
+export const credentialNameCharactersMax = 128;
 const credentialName = Type.String({ minLength: 1, maxLength: credentialNameCharactersMax });
 
 /** A team as its members see it. */
