@@ -14,11 +14,11 @@ import type { ImageStore } from './registry.ts';
 type Files = { read(name: string): Promise<AsyncIterable<Uint8Array>>; has(name: string): boolean };
 
 /**
- * An image in files of this machine that `image` shows: the directory of an OCI layout, an archive of one, or the
+ * An image in files of this machine at `path`: the directory of an OCI layout, an archive of one, or the
  * output of `docker save`. Errors: `invalid`.
  */
-export async function fileImage(): Promise<FoundFile> {
-  const { store, version } = await openImage();
+export async function fileImage(path: string = shownAs.image): Promise<FoundFile> {
+  const { store, version } = await openImage(path);
   return { image: await readImage(store, version), version };
 }
 
@@ -26,14 +26,14 @@ export async function fileImage(): Promise<FoundFile> {
 export async function fileBlob(
   { digest, bytesMax }: BuilderJob & { kind: 'file-blob' },
   output: number,
+  path: string = shownAs.image,
 ): Promise<null> {
-  const { store } = await openImage();
+  const { store } = await openImage(path);
   await writeBounded(await store.blob(digest), output, bytesMax);
   return null;
 }
 
-async function openImage(): Promise<{ store: ImageStore; version: string }> {
-  const path = shownAs.image;
+async function openImage(path: string): Promise<{ store: ImageStore; version: string }> {
   const files = statSync(path).isDirectory() ? directoryFiles(path) : await archiveFiles(path);
   if (files.has('index.json')) return layoutStore(files);
   if (files.has('manifest.json')) return savedStore(files);
