@@ -8,7 +8,7 @@ import { ifThere } from '../../base/if-there.ts';
 import type { Helper } from '../native/helper.ts';
 
 const packTimeoutMs = 10 * 60_000;
-/** Every image gets the same one, so that equal content has an equal digest. */
+/** Every image gets the same one. What tells equal ones apart is when each was made, which mkfs.erofs writes down. */
 const imageUuid = '00000000-0000-0000-0000-000000000000';
 
 /** Read-only layers of root file systems, each one EROFS image named by the digest of its bytes. */
