@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runToEnd } from '../../../test/support/process.ts';
+import { tryCommand } from '../../base/process/command.ts';
 import { filesystemProbes, inScratch } from './filesystem.ts';
 import { findingOf } from './probe.ts';
 
@@ -10,7 +10,7 @@ let dir = '';
 beforeEach(() => void (dir = mkdtempSync(join(tmpdir(), 'atoll-filesystem-'))));
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-const run = async (...argv: string[]) => expect((await runToEnd(argv)).exitCode).toBe(0);
+const run = (program: string, ...args: string[]) => tryCommand([program, ...args]);
 
 /** A file system of its own at `dir`, of these options of mount(8), for as long as `work` takes. */
 async function mounted(options: string[], work: () => Promise<void>): Promise<void> {
@@ -28,7 +28,7 @@ async function finding(name: string, at = dir) {
   return findingOf(probe);
 }
 
-const attached = async () => (await runToEnd(['losetup', '--list', '--noheadings', '--output', 'BACK-FILE'])).stdout;
+const attached = () => run('losetup', '--list', '--noheadings', '--output', 'BACK-FILE');
 
 test('what sandboxes’ root file systems need is tried, and nothing of it is left', async () => {
   for (const name of ['idmapped mounts', 'overlay over idmapped layers', 'EROFS', 'disk limit'])

@@ -12,7 +12,6 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runToEnd } from '../../../test/support/process.ts';
 import type { Helper } from '../native/helper.ts';
 import { createLayers, digestOf, linkOrCopy } from './store.ts';
 
@@ -23,7 +22,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const digest = (text: string | Buffer) => `sha256:${createHash('sha256').update(text).digest('hex')}`;
 const hex = (of: string) => of.slice('sha256:'.length);
 
-/** A store whose helper runs programs and mounts nothing. `happened`: what is asked of it; `fails`: what fails of it. */
+/** A store whose helper runs programs and mounts nothing. `happened`: what is asked of it; `fails`: what fails. */
 function store() {
   const happened: string[] = [];
   const fails = new Set<string>();
@@ -34,8 +33,8 @@ function store() {
       if (fails.has(name)) throw new Error(`${name} failed`);
     },
     async spawn(argv: string[]) {
-      const { exitCode, stdout, stderr } = await runToEnd(argv);
-      return { status: exitCode, output: stdout + stderr };
+      const { exitCode, stdout, stderr } = Bun.spawnSync(argv);
+      return { status: exitCode, output: `${stdout}${stderr}` };
     },
   };
   const dir = join(folder, 'layers');

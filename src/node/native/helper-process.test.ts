@@ -35,7 +35,11 @@ function program(body: string): string {
   return path;
 }
 
-const failure = (promise: Promise<unknown>) => promise.then(() => undefined, (error: unknown) => error);
+const failure = (promise: Promise<unknown>) =>
+  promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
 
 test('it is started, carries out requests side by side, and ends when it is told to, lost to nobody', async () => {
   const it = await helper();

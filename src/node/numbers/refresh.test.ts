@@ -71,7 +71,7 @@ test('a sandbox is counted with its first turn, and its files follow what it use
   expect(used).toMatchObject(expected);
   expect(used.times.userSeconds).toBeCloseTo(9.2);
   expect(used.times.systemSeconds).toBe(1);
-  // Of the hundred seconds and one and a quarter that it has lived, by two processors.
+  // It has lived for a hundred seconds and one and a quarter, with two processors.
   expect(used.times.idleSeconds).toBeCloseTo(101.25 * 2 - 10.2, 5);
   // A fifth of a processor for a second.
   expect(used.load[0]).toBeCloseTo(0.2 * (1 - Math.exp(-1 / 60)), 5);

@@ -1,0 +1,112 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createBuilderGroups } from './group.ts';
+
+let root = '';
+beforeEach(() => void (root = mkdtempSync(join(tmpdir(), 'atoll-groups-'))));
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+/** Makes these files of the kernel's in a directory. */
+function kernelFiles(path: string, ...names: string[]): void {
+  mkdirSync(path, { recursive: true });
+  for (const name of names) writeFileSync(join(path, name), '');
+}
+const read = (...path: string[]) => readFileSync(join(root, ...path), 'utf8');
+/** As the kernel does it: a directory can go, whatever files it has. */
+function emptied(path: string): void {
+  for (const name of readdirSync(path)) rmSync(join(path, name), { recursive: true });
+}
+
+test('version 2: all builders together have a limit, and their controllers are theirs', () => {
+  kernelFiles(root, 'cgroup.controllers', 'cgroup.subtree_control');
+  kernelFiles(join(root, 'builders'), 'cgroup.subtree_control', 'memory.max', 'memory.swap.max');
+  createBuilderGroups('builders', 1024, root);
+  for (const path of [['cgroup.subtree_control'], ['builders', 'cgroup.subtree_control']])
+    expect(read(...path)).toBe('+memory +pids +cpu');
+  expect(read('builders', 'memory.max')).toBe(`${2 ** 30}`);
+  expect(read('builders', 'memory.swap.max')).toBe('0');
+});
+
+test('version 2: a builder’s group is its own, and tells when it had too little memory', async () => {
+  kernelFiles(root, 'cgroup.controllers');
+  const groups = createBuilderGroups('builders', 1024, root);
+  const [group, another] = [groups.create(64), groups.create(64)];
+  expect(group.joinFiles).toHaveLength(1);
+  expect(group.joinFiles[0]).toMatch(/\/builders\/b[0-9a-f]+\/cgroup\.procs$/);
+  expect(another.joinFiles[0]).not.toBe(group.joinFiles[0]!);
+  const path = join(group.joinFiles[0]!, '..');
+  expect(group.wasOutOfMemory()).toBe(false);
+  writeFileSync(join(path, 'memory.events'), 'low 0\noom 3\noom_kill 0\n');
+  expect(group.wasOutOfMemory()).toBe(false);
+  writeFileSync(join(path, 'memory.events'), 'low 0\noom 1\noom_kill 1\n');
+  expect(group.wasOutOfMemory()).toBe(true);
+  emptied(path);
+  await group.remove();
+  expect(existsSync(path)).toBe(false);
+  await group.remove();
+  expect(readdirSync(join(root, 'builders'))).toHaveLength(1);
+});
+
+test('version 1: a group in each hierarchy that there is', async () => {
+  kernelFiles(join(root, 'memory/builders'), 'memory.limit_in_bytes', 'memory.memsw.limit_in_bytes');
+  kernelFiles(join(root, 'pids'));
+  const groups = createBuilderGroups('builders', 1024, root);
+  expect(read('memory/builders/memory.limit_in_bytes')).toBe(`${2 ** 30}`);
+  expect(read('memory/builders/memory.memsw.limit_in_bytes')).toBe(`${2 ** 30}`);
+  expect(readdirSync(root).sort()).toEqual(['memory', 'pids']);
+  const group = groups.create(64);
+  const paths = group.joinFiles.map(path => join(path, '..'));
+  expect(paths.map(path => path.slice(root.length).split('/')[1])).toEqual(['memory', 'pids']);
+  writeFileSync(join(paths[0]!, 'memory.oom_control'), 'under_oom 0\noom_kill 2\n');
+  expect(group.wasOutOfMemory()).toBe(true);
+  paths.forEach(emptied);
+  await group.remove();
+  for (const name of ['memory.limit_in_bytes', 'memory.memsw.limit_in_bytes'])
+    rmSync(join(root, 'memory/builders', name));
+  await groups.remove();
+  expect([existsSync(join(root, 'memory/builders')), existsSync(join(root, 'pids/builders'))]).toEqual([false, false]);
+});
+
+test('what a crash has left is ended and removed, and the end waits for that', async () => {
+  kernelFiles(root, 'cgroup.controllers');
+  const left = join(root, 'builders', 'bcrashed');
+  mkdirSync(left, { recursive: true });
+  const program = Bun.spawn(['sleep', '60']);
+  writeFileSync(join(left, 'cgroup.procs'), `${program.pid}\n`);
+  const groups = createBuilderGroups('builders', 1024, root);
+  const removed = groups.remove();
+  await program.exited;
+  expect(program.signalCode).toBe('SIGKILL');
+  expect(existsSync(left)).toBe(true);
+  emptied(left);
+  await removed;
+  expect(existsSync(join(root, 'builders'))).toBe(false);
+});
+
+test('in the kernel’s own groups a builder has its bounds', async () => {
+  // Only where this machine has such: what is written is what the kernel then says.
+  const name = `atoll-test-${process.pid}`;
+  const groups = createBuilderGroups(name, 256);
+  const group = groups.create(64);
+  try {
+    const joining = `for file in "$@"; do echo 0 > "$file"; done; exec sleep 60`;
+    const program = Bun.spawn(['sh', '-c', joining, 'sh', ...group.joinFiles]);
+    for (const file of group.joinFiles)
+      while (!readFileSync(file, 'utf8').includes(`${program.pid}\n`)) await Bun.sleep(2);
+    const written = (...names: string[]) =>
+      group.joinFiles
+        .flatMap(file => names.map(name => join(file, '..', name)))
+        .filter(path => existsSync(path))
+        .map(path => readFileSync(path, 'utf8').trim());
+    for (const bytes of written('memory.max', 'memory.limit_in_bytes')) expect(bytes).toBe(`${64 * 2 ** 20}`);
+    for (const threads of written('pids.max')) expect(threads).toBe('64');
+    await group.remove();
+    expect(group.joinFiles.filter(file => existsSync(join(file, '..')))).toEqual([]);
+    await program.exited;
+  } finally {
+    await group.remove();
+    await groups.remove();
+  }
+});
