@@ -124,9 +124,9 @@ function keepInMemory(directory: string): void {
   }
 }
 
-/** At once for whoever looks now; for what still uses it, when nothing does. */
+/** At once for whoever looks now; for what still uses it, when nothing does. The kernel refuses what is no mount. */
 function unmount(directory: string): void {
-  if (isMountPoint(directory)) libc.umount2(cString(directory), MNT_DETACH);
+  libc.umount2(cString(directory), MNT_DETACH);
 }
 
 const isMountPoint = (directory: string) => statSync(directory).dev !== statSync(join(directory, '..')).dev;
