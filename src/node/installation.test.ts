@@ -74,6 +74,7 @@ test('what an installation that is no more has left hides nothing of the next on
     try { claimInstallation(dataDir()); } catch (error) { refused = error.code; }
     rmSync(gone[1].data, { recursive: true });
     const next = claimInstallation(dataDir());
-    return { refused, number: next.number, isOld: existsSync(next.runDir + '/state'), isMounted: isMounted(next.runDir) };`);
+    const isOld = existsSync(next.runDir + '/state');
+    return { refused, number: next.number, isOld, isMounted: isMounted(next.runDir) };`);
   expect(found).toEqual({ refused: 'unavailable', number: 1, isOld: false, isMounted: true });
 });
