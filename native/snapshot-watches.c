@@ -137,9 +137,24 @@ static void writeEntry(const struct watch *w, const char *path) {
   fwrite(&head, sizeof head, 1, image), fwrite(message, length, 1, image);
 }
 
+static int byInode(const void *a, const void *b) {
+  uint64_t first = ((const struct watch *)a)->inode, second = ((const struct watch *)b)->inode;
+  return first < second ? -1 : first > second;
+}
+
+// The first of the sorted watches of an inode, or where it would be: every entry of a tree is looked up.
+static int firstOf(uint64_t inode) {
+  int from = 0, to = watchCount;
+  while (from < to) {
+    int middle = (from + to) / 2;
+    if (watches[middle].inode < inode) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
 static void markFound(uint64_t inode) {
-  for (int i = 0; i < watchCount; i++)
-    if (watches[i].inode == inode) watches[i].found = 1;
+  for (int i = firstOf(inode); i < watchCount && watches[i].inode == inode; i++) watches[i].found = 1;
 }
 
 // ---- the slow way, for what was renamed since its layer was made
@@ -160,8 +175,8 @@ static void scan(int parent, const char *name, size_t length) {
     if (length) scanned[length] = '/';
     memcpy(scanned + at, e->d_name, nameBytes + 1);
     if (fstatat(fd, e->d_name, &s, AT_SYMLINK_NOFOLLOW) < 0 || kernelDevice(s.st_dev) != rootDevice) continue;
-    for (int i = 0; i < watchCount; i++)
-      if (!watches[i].found && watches[i].inode == s.st_ino) writeEntry(&watches[i], scanned), markFound(s.st_ino);
+    int first = firstOf(s.st_ino);
+    if (first < watchCount && watches[first].inode == s.st_ino && !watches[first].found) writeEntry(&watches[first], scanned), markFound(s.st_ino);
     if (S_ISDIR(s.st_mode)) scan(fd, e->d_name, at + nameBytes);
   }
   if (all) closedir(all);
@@ -189,6 +204,7 @@ int watchPaths(const char *pid, const char *groupFile, const char *imagePath, ch
   for (int process; fscanf(group, "%d", &process) == 1;) readProcess(process);
   fclose(group);
   if (watchCount == 0) return 0;
+  qsort(watches, watchCount, sizeof *watches, byInode);
   if (!(image = fopen(imagePath, "we"))) return complain(imagePath);
   const uint32_t magic[2] = {0x55105940, 0x57004059}; // IMG_SERVICE_MAGIC, IRMAP_CACHE_MAGIC
   fwrite(magic, sizeof magic, 1, image);

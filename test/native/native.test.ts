@@ -7,6 +7,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -281,10 +282,38 @@ test('the helper’s other programs refuse what they can’t do', () => {
   expect(run([made('helper')]).exitCode).toBe(2);
 });
 
-test('a watch is found deep in a tree on a small stack', async () => {
+const makeWatcher = () =>
   expect(
     run(['gcc', '-Wall', '-Wextra', '-Werror', '-o', made('watcher'), join(root, 'test/native/watcher.c')]),
   ).toMatchObject({ exitCode: 0, stderr: '' });
+
+test('each of many watches is found where its file is by now, once', async () => {
+  makeWatcher();
+  const tree = mkdtempSync('/dev/shm/atoll-native-');
+  const files = Array.from({ length: 400 }, (_, number) => `${number % 7}/file-${number}`);
+  for (const file of files) {
+    mkdirSync(join(tree, file, '..'), { recursive: true });
+    writeFileSync(join(tree, file), '');
+  }
+  const watcher = Bun.spawn([made('watcher'), tree, ...files], { stdout: 'pipe' });
+  try {
+    await watcher.stdout.getReader().read();
+    const [renamed = '', ...others] = files;
+    renameSync(join(tree, renamed), join(tree, 'renamed'));
+    writeFileSync(made('group'), String(watcher.pid));
+    const program = [made('helper'), 'watch-paths', String(watcher.pid), made('group'), made('irmap'), tree, tree];
+    expect(run(program)).toMatchObject({ exitCode: 0, stderr: '' });
+    const found = readFileSync(made('irmap'), 'latin1').match(/\/(?:\d\/file-\d+|renamed)/g) ?? [];
+    expect(found.toSorted()).toEqual([...others.map(file => `/${file}`), '/renamed'].toSorted());
+  } finally {
+    watcher.kill('SIGKILL');
+    await watcher.exited;
+    rmSync(tree, { recursive: true });
+  }
+});
+
+test('a watch is found deep in a tree on a small stack', async () => {
+  makeWatcher();
   // On a file system of which files and directories have one number.
   const tree = mkdtempSync('/dev/shm/atoll-native-');
   const deep = `${'d/'.repeat(900)}file`;

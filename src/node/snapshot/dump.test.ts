@@ -178,16 +178,19 @@ test('of a CRIU that was killed in a dump the mark stays, and that says nothing 
 
 test('a dump may compute for so long as what it writes down takes, and is its team’s', async () => {
   const { host, did } = hostOf([{ status: 128 + 24, stages: [] }]);
-  let asked: unknown;
+  const asked: unknown[] = [];
   const { spawn } = host.helper;
   host.helper.spawn = (argv, options) => {
-    if (options.kind === 'dump') asked = [...argv.slice(0, 3), options.teamId];
+    if (options.kind === 'dump') asked.push([...argv.slice(argv[0] === 'prlimit' ? 0 : 1, 3), options.teamId]);
     return spawn(argv, options);
   };
   const dumped = dump(host, sourceOf(did), options(), { end: false, final: false, commit });
   const message = 'takes more than 123 s of computing';
   await expect(dumped).rejects.toEqual(error('precondition', message, { detail: criuKilled }));
-  expect(asked).toEqual(['prlimit', '--cpu=123', 'env', 'team']);
+  expect(asked).toEqual([
+    ['watch-paths', String(process.pid), 'team'],
+    ['prlimit', '--cpu=123', 'env', 'team'],
+  ]);
   expect([did.filter(what => what === 'dump dump').length, did.at(-1), left()]).toEqual([1, 'undo of 7\n8', []]);
 });
 
