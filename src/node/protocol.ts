@@ -27,6 +27,7 @@ import type { SnapshotParts } from './sandbox/snapshot/keep-snapshot.ts';
 import { takeSnapshot } from './sandbox/snapshot/take-snapshot.ts';
 import type { Pool } from './sandbox/start/pool.ts';
 import type { RestoredAhead } from './sandbox/start/restored-ahead.ts';
+import { turnsOfReads } from '../base/concurrency/long-reads.ts';
 import type { Space } from './space/space.ts';
 import { volumeProtocolOf, type VolumeParts } from './volumes/protocol.ts';
 
@@ -37,7 +38,7 @@ type ProtocolParts = CreateParts &
   KillParts &
   UpdateParts &
   SnapshotParts &
-  VolumeParts & {
+  Omit<VolumeParts, 'inTurn'> & {
     nodeId: string;
     drivers: Drivers;
     records: Records;
@@ -59,6 +60,7 @@ type ProtocolParts = CreateParts &
 export function protocolOf(parts: ProtocolParts): NodeProtocol {
   const { sandboxes, drivers, checkpoints, egress, logs, history, machine, layout } = parts;
   const dials = new PendingDials();
+  const inTurn = turnsOfReads();
   return {
     info: async () => ({
       nodeId: parts.nodeId,
@@ -116,10 +118,10 @@ export function protocolOf(parts: ProtocolParts): NodeProtocol {
       return dials.within(state.record, () => dial(state.processes.namespace, port, signal));
     },
     updateNetwork: (target, network) => updateNetwork(parts, target, network),
-    volumes: volumeProtocolOf(parts),
-    logs: request => logs.read(request),
+    volumes: volumeProtocolOf({ ...parts, inTurn }),
+    logs: request => inTurn(request.sandboxId, () => logs.read(request)),
     traffic: async target => egress.counters(sandboxes.requireProcesses(target).processes.slot),
-    samples: async (sandboxId, range) => history.samples(sandboxId, range),
+    samples: (sandboxId, range) => inTurn(sandboxId, () => history.samples(sandboxId, range)),
     latestSamples: async sandboxIds => history.latest(sandboxIds),
   };
 }

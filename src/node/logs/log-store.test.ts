@@ -193,21 +193,3 @@ test('who writes faster than the disk is bounded, and told so', async () => {
   expect(last?.message).toBe('1000 entries were dropped: there were too many at a time');
   await store.close();
 });
-
-test('whoever reads one log again and again holds up nobody who reads another', async () => {
-  const store = open(newDirectory());
-  for (let file = 0; file < 4; file++) say(store, 'busy', `file ${file}`);
-  say(store, 's', 'mine');
-  await store.read(all);
-  let answered = 0;
-  const reads = Array.from({ length: 50 }, () =>
-    store.read({ ...all, sandboxId: 'busy', search: 'no such' }).then(entries => {
-      answered++;
-      return entries;
-    }),
-  );
-  expect(await store.read({ ...all, search: 'mine' })).toHaveLength(1);
-  expect(answered).toBeLessThan(10);
-  expect(await Promise.all(reads)).toEqual(reads.map(() => []));
-  await store.close();
-});

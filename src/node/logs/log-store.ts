@@ -1,6 +1,5 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { createFairSemaphore } from '../../base/concurrency/fair-semaphore.ts';
 import { messageOf } from '../../base/error.ts';
 import type { Log } from '../../base/telemetry/log.ts';
 import {
@@ -19,8 +18,6 @@ import { readSegment, segmentsIn, type StoredEntry } from './segments.ts';
 const writeDelayMs = 500;
 /** Files are looked through for what is too old or too much this often, and after many bytes. */
 const pruneIntervalMs = 10 * 60_000;
-/** Logs that are read at a time, and those of other sandboxes beside them: each step of each holds up the node. */
-const [readsMax, readsBeside] = [2, 1];
 
 /** The logs of a node's sandboxes, in files that outlive the sandboxes by `sandboxLogDays`. */
 export type LogStore = {
@@ -53,7 +50,6 @@ export function openLogStore({
 }): LogStore {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const queue = createEntryQueue(directory, log);
-  const reads = createFairSemaphore(readsMax, readsBeside);
   let timer: ReturnType<typeof setTimeout> | undefined;
   let writing = Promise.resolve();
 
@@ -101,7 +97,7 @@ export function openLogStore({
       if (queue.hasWaiting()) await write();
       // Who follows a log asks several times a second, and mostly there is nothing new.
       if ((request.fromMs ?? 0) > (queue.lastMs(request.sandboxId) ?? Number.POSITIVE_INFINITY)) return [];
-      return reads.run(request.sandboxId, () => readEntries(join(directory, request.sandboxId), request));
+      return readEntries(join(directory, request.sandboxId), request);
     },
     async close() {
       clearInterval(pruning);

@@ -46,7 +46,7 @@ export function startHistory(parts: HistoryParts, hours: number): History {
   prune();
   return {
     samples: (sandboxId, range) =>
-      isName(sandboxId) ? downSample(readSamples(samplesPath(layout, sandboxId)), range) : [],
+      isName(sandboxId) ? downSample(readSamples(samplesPath(layout, sandboxId), range), range) : [],
     latest(sandboxIds) {
       const found = sandboxIds
         .filter(isName)

@@ -36,6 +36,14 @@ test('what is read is what was written, and nothing where nothing was', () => {
   expect(readSamples(path)).toEqual([]);
 });
 
+test('a range has its own samples, both ends included, of both files', () => {
+  const file = openSampleFile(path, 3);
+  [1, 2, 3, 4, 5].map(sample).forEach(file.append);
+  const read = (startSeconds: number, endSeconds: number) =>
+    readSamples(path, { startSeconds, endSeconds }).map(({ atSeconds }) => atSeconds);
+  expect([read(2, 4), read(0, 1), read(6, 9), read(5, 5)]).toEqual([[2, 3, 4], [1], [], [5]]);
+});
+
 test('at least so many are kept, and at most twice as many', () => {
   const file = openSampleFile(path, 10);
   for (let at = 1; at <= 95; at++) {

@@ -56,9 +56,18 @@ export function openSampleFile(path: string, recordsMax: number): SampleFile {
   };
 }
 
-/** Every sample that is kept at `path`, as they were written; none where there is no file. */
-export function readSamples(path: string): SandboxSample[] {
-  return [oldOf(path), path].flatMap(part => decodeAll(ifThere(() => readFileSync(part), Buffer.alloc(0))));
+/** A range of time, Unix seconds, both ends included. */
+type Range = { startSeconds: number; endSeconds: number };
+const always: Range = { startSeconds: 0, endSeconds: Number.POSITIVE_INFINITY };
+
+/** Every sample of a range that is kept at `path`, as they were written; none where there is no file. */
+export function readSamples(path: string, range = always): SandboxSample[] {
+  return [oldOf(path), path].flatMap(part =>
+    decodeAll(
+      ifThere(() => readFileSync(part), Buffer.alloc(0)),
+      range,
+    ),
+  );
 }
 
 /**
@@ -93,11 +102,13 @@ function encode(buffer: Buffer, sample: SandboxSample): void {
   buffer.writeUInt32LE(kib(sample.diskTotal), 24);
 }
 
-function decodeAll(bytes: Buffer): SandboxSample[] {
+/** A day has 17,280 samples, of which mostly the last few are asked for: only these become objects. */
+function decodeAll(bytes: Buffer, { startSeconds, endSeconds } = always): SandboxSample[] {
   const samples: SandboxSample[] = [];
   for (let at = 0; at + recordBytes <= bytes.length; at += recordBytes) {
     const atSeconds = bytes.readUInt32LE(at);
-    if (atSeconds > 0) samples.push(decode(bytes, at, atSeconds));
+    if (atSeconds > 0 && atSeconds >= startSeconds && atSeconds <= endSeconds)
+      samples.push(decode(bytes, at, atSeconds));
   }
   return samples;
 }

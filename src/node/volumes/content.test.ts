@@ -16,6 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { removeUploads } from './file-content.ts';
+import { turnsOfReads } from '../../base/concurrency/long-reads.ts';
 import { volumeProtocolOf, type VolumeParts } from './protocol.ts';
 
 const volumeId = 'v';
@@ -49,7 +50,15 @@ function node(parts: object = {}) {
   };
   const helper = { mountsPid: process.pid, spawn: async () => ({ status: 0, output: '' }) };
   const sandboxes = { records: () => [] };
-  const whole = { volumes, helper, helperBinary: '/helper', space: { require() {} }, sandboxes, ...parts };
+  const whole = {
+    volumes,
+    helper,
+    helperBinary: '/helper',
+    space: { require() {} },
+    sandboxes,
+    inTurn: turnsOfReads(),
+    ...parts,
+  };
   return volumeProtocolOf(whole as unknown as VolumeParts);
 }
 const at = (name: string) => join(folder, 'data', name);

@@ -1,6 +1,7 @@
 import { AtollError } from '../../base/error.ts';
 import type { SandboxVolume, VolumeProtocol } from '../../protocol/volume.ts';
 import { pathInHelper, type Helper } from '../native/helper.ts';
+import type { InTurn } from '../../base/concurrency/long-reads.ts';
 import type { Space } from '../space/space.ts';
 import { changeEntry, makeDirectory, removeEntry, statEntry } from './change-content.ts';
 import { cleanPath } from './clean-path.ts';
@@ -20,6 +21,8 @@ export type VolumeParts = {
   helper: Helper;
   helperBinary: string;
   space: Pick<Space, 'require'>;
+  /** Turns of those who list directories. */
+  inTurn: InTurn;
   /** Every sandbox of the node, whatever its state. */
   sandboxes: { records(): SandboxVolumes[] };
 };
@@ -51,7 +54,8 @@ export function volumeProtocolOf(parts: VolumeParts): VolumeProtocol {
     list: async () => volumes.list(),
     taken: volumeIds => volumes.taken(volumeIds),
     stat: (volumeId, path) => within(volumeId, root => statEntry(root, cleanPath(path))),
-    listDirectory: (volumeId, path, depth) => within(volumeId, root => listDirectory(root, cleanPath(path), depth)),
+    listDirectory: (volumeId, path, depth) =>
+      parts.inTurn(volumeId, () => within(volumeId, root => listDirectory(root, cleanPath(path), depth))),
     makeDirectory: (volumeId, path, entry) => changing(volumeId, root => makeDirectory(root, cleanPath(path), entry)),
     changeEntry: (volumeId, path, change) => changing(volumeId, root => changeEntry(root, cleanPath(path), change)),
     async removeEntry(volumeId, path) {

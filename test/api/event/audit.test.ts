@@ -101,17 +101,27 @@ onEachDatabase(database => {
     expect((await audit(platform)).entries).toHaveLength(3);
   });
 
-  test('a search through a log counts as the requests that it takes as much time as, a page as one', async () => {
+  test('what takes long to read counts as the requests that it takes as much time as', async () => {
     await using platform = await Platform.start({ database });
     const { sandboxID } = await platform.createSandbox();
     const charged = spyOn(platform.api.parts.rateLimiter, 'spend');
-    const read = async (query: string) => {
+    const read = async (path: string) => {
       charged.mockClear();
-      expect((await platform.call('GET', `/v2/sandboxes/${sandboxID}/logs${query}`)).status).toBe(200);
+      expect((await platform.call('GET', path)).status).toBe(200);
       return charged.mock.calls.map(([, , requests]) => requests);
     };
-    for (const query of ['', '?cursor=1', '?direction=forward']) expect(await read(query)).toEqual([]);
-    for (const query of ['?search=x', '?level=error', '?logger=process']) expect(await read(query)).toEqual([24]);
+    const logs = `/v2/sandboxes/${sandboxID}/logs`;
+    for (const query of ['', '?cursor=1', '?direction=forward']) expect(await read(logs + query)).toEqual([]);
+    for (const query of ['?search=x', '?level=error', '?logger=process'])
+      expect(await read(logs + query)).toEqual([24]);
+    const zeros = { cpuCount: 2, cpuUsedPct: 0, memUsed: 0, memTotal: 0, memCache: 0, diskUsed: 0, diskTotal: 0 };
+    const samples = Array.from({ length: 120 }, (_, index) => ({ atSeconds: index + 1, ...zeros }));
+    platform.node.sampled.set(sandboxID, samples);
+    const metrics = `/sandboxes/${sandboxID}/metrics`;
+    expect([await read(`${metrics}?start=82`), await read(metrics)]).toEqual([[0], [3]]);
+    const team = `/teams/${platform.team.teamId}/metrics`;
+    for (const path of [team, `${team}/max?metric=concurrent_sandboxes`, `${team}/templates`])
+      expect(await read(path)).toEqual([9]);
   });
 
   test('requests beyond the rate are refused with the time to wait, for each team by itself', async () => {

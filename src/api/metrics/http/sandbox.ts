@@ -5,6 +5,7 @@ import type { SandboxSample } from '../../../protocol/node-usage.ts';
 import { formatTime } from '../../../base/time.ts';
 import { microsPerSecond } from '../../../base/clock.ts';
 import { batchMax, readLatestSamples, readSamples, readTraffic } from '../rules/sandbox.ts';
+import { type Charging, chargeRequests } from '../../credential/rules/rate-limit.ts';
 import { route } from '../../http/route.ts';
 import { sandboxParams } from '../../sandbox/http/read.ts';
 import type { Db } from '../../database/db.ts';
@@ -15,6 +16,9 @@ export const rangeQuery = {
   start: Type.Optional(int64({ minimum: 0, description: 'Unix seconds, inclusive' })),
   end: Type.Optional(int64({ minimum: 0, description: 'Unix seconds, inclusive' })),
 };
+
+/** Samples that count as one more request: a day of them takes as long as some dozen. */
+const samplesPerRequest = 40;
 
 /** `GET /sandboxes/{sandboxID}/metrics` */
 export const readSandboxMetrics = route({
@@ -32,8 +36,9 @@ export const readSandboxMetrics = route({
       headers: { 'X-Partial': '`true` where a machine that has some of them is out of reach now' },
     },
   },
-  async handle(deps: { db: Db; nodes: Nodes }, { caller, params, query }) {
+  async handle(deps: { db: Db; nodes: Nodes } & Charging, { caller, params, query }) {
     const { samples, isPartial } = await readSamples(deps, caller.team, params.sandboxID, query);
+    chargeRequests(deps, caller, Math.floor(samples.length / samplesPerRequest));
     return { status: 200, body: samples.map(metricView), ...(isPartial && { headers: { 'X-Partial': 'true' } }) };
   },
 });

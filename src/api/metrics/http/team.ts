@@ -5,10 +5,15 @@ import { formatTime } from '../../../base/time.ts';
 import { microsPerSecond } from '../../../base/clock.ts';
 import { readHighestTeamMetric, readTeamMetrics, readTemplateUse } from '../rules/team.ts';
 import { shownNames } from '../../template/http/view.ts';
+import { type Charging, chargeRequests } from '../../credential/rules/rate-limit.ts';
 import { route } from '../../http/route.ts';
 import { rangeQuery } from './sandbox.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Db } from '../../database/db.ts';
+
+/** What a range of a team counts as: the rows of two weeks, one for each minute, are read for it. */
+const rangeRequests = 10;
+type TeamMetricsDeps = { clock: Clock; db: Db } & Charging;
 
 const teamParams = Type.Object({ teamID: Type.String() });
 
@@ -24,7 +29,8 @@ export const readTeamMetricsRoute = route({
   responses: {
     200: { description: 'At most 1,000 spans of equal length, oldest first', schema: Type.Array(TeamMetric) },
   },
-  async handle(deps: { clock: Clock; db: Db }, { caller, params, query }) {
+  async handle(deps: TeamMetricsDeps, { caller, params, query }) {
+    chargeRequests(deps, caller, rangeRequests - 1);
     const points = await readTeamMetrics(deps, caller.team, params.teamID, query);
     return { status: 200, body: points.map(({ atSeconds, ...point }) => ({ ...timeView(atSeconds), ...point })) };
   },
@@ -40,7 +46,8 @@ export const readHighestTeamMetricRoute = route({
   params: teamParams,
   query: Type.Object({ metric: oneOf(teamMetricNames), ...rangeQuery }),
   responses: { 200: { description: 'The value, and when it was', schema: MaxTeamMetric } },
-  async handle(deps: { clock: Clock; db: Db }, { caller, params, query }) {
+  async handle(deps: TeamMetricsDeps, { caller, params, query }) {
+    chargeRequests(deps, caller, rangeRequests - 1);
     const { metric, ...range } = query;
     const { atSeconds, value } = await readHighestTeamMetric(deps, caller.team, params.teamID, metric, range);
     return { status: 200, body: { ...timeView(atSeconds), value } };
@@ -62,7 +69,8 @@ export const readTemplateUseRoute = route({
       schema: Type.Array(TemplateUse),
     },
   },
-  async handle(deps: { clock: Clock; db: Db }, { caller, params, query }) {
+  async handle(deps: TeamMetricsDeps, { caller, params, query }) {
+    chargeRequests(deps, caller, rangeRequests - 1);
     const used = await readTemplateUse(deps, caller.team, params.teamID, query);
     return {
       status: 200,

@@ -10,6 +10,7 @@ import type { VolumeEntry } from '../../../protocol/volume.ts';
 import { formatTime } from '../../../base/time.ts';
 import { contentOf, newEntry, streamDescriptor, uploadFile } from '../rules/content.ts';
 import type { VolumeUploads } from '../rules/uploads.ts';
+import { type Charging, chargeRequests } from '../../credential/rules/rate-limit.ts';
 import { route } from '../../http/route.ts';
 import type { Nodes } from '../../placement/nodes.ts';
 
@@ -73,6 +74,9 @@ export const removeVolumeEntry = route({
   },
 });
 
+/** Entries of a directory that count as one more request: as long as one takes, these take to look at and to tell. */
+const entriesPerRequest = 50;
+
 /** `GET /volumecontent/{volumeID}/dir` */
 export const listVolumeDirectory = route({
   operationId: 'listVolumeDirectory',
@@ -84,9 +88,10 @@ export const listVolumeDirectory = route({
   query: VolumeListQuery,
   responses: { 200: { description: 'The entries', schema: Type.Array(VolumeEntryStat) } },
   errors: [404],
-  async handle({ nodes }: { nodes: Nodes }, { caller, params, query }) {
-    const { volume, content } = contentOf(nodes, caller, params.volumeID);
+  async handle(deps: { nodes: Nodes } & Charging, { caller, params, query }) {
+    const { volume, content } = contentOf(deps.nodes, caller, params.volumeID);
     const entries = await content.listDirectory(volume.volumeId, query.path, query.depth ?? 1);
+    chargeRequests(deps, caller, Math.floor(entries.length / entriesPerRequest));
     return { status: 200, body: entries.map(entryView) };
   },
 });

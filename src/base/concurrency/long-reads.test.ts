@@ -1,0 +1,37 @@
+import { expect, test } from 'bun:test';
+import { turnsOfReads } from './long-reads.ts';
+
+/** Reads of one owner, and what has come of them. */
+function many(inTurn: ReturnType<typeof turnsOfReads>, owner: string, count: number) {
+  const ended: number[] = [];
+  const all = Array.from({ length: count }, (_, index) => inTurn(owner, () => ended.push(index)));
+  return { ended, all: Promise.all(all) };
+}
+
+test('whoever reads again and again holds up nobody else who reads', async () => {
+  const inTurn = turnsOfReads();
+  const busy = many(inTurn, 'busy', 100);
+  expect(await inTurn('other', () => 'read')).toBe('read');
+  expect(busy.ended.length).toBeLessThan(10);
+  await busy.all;
+  expect(busy.ended).toEqual(Array.from({ length: 100 }, (_, index) => index));
+});
+
+test('what else is to be done comes between two reads', async () => {
+  const busy = many(turnsOfReads(), 'busy', 100);
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+  expect(busy.ended.length).toBeLessThan(20);
+  await busy.all;
+});
+
+test('a read that fails says so, and the next one begins', async () => {
+  const inTurn = turnsOfReads();
+  const failed = Array.from({ length: 5 }, () =>
+    inTurn('s', () => {
+      throw new Error('no disk');
+    }),
+  );
+  expect((await Promise.allSettled(failed)).map(({ status }) => status)).toEqual(failed.map(() => 'rejected'));
+  expect(await inTurn('s', async () => 1)).toBe(1);
+});
