@@ -184,6 +184,16 @@ test('room on the disk is looked for before the upload, and while it comes', asy
     noSpace,
   );
   expect(files()).toEqual([hash]);
+  // And again after as much: at 17 MiB and at 34.
+  const looking = {
+    get diskReserveBytes() {
+      looks++;
+      return 0;
+    },
+  };
+  looks = 0;
+  await take({ stream: streamOf(...Array.from({ length: 40 }, () => mib)) }, looking);
+  expect(looks).toBe(3);
 });
 
 test('the archives of a team make room, the least used first, but for those of the last hour', async () => {
