@@ -241,7 +241,7 @@ test('a group of version 1 is frozen when the kernel says so, and thawed also wh
 });
 
 test('killing a group of version 1 ends each process of it and below it, and thaws it', async () => {
-  const children = [0, 1].map(() => Bun.spawn(['sleep', '1000']));
+  const children = [0, 1].map(() => Bun.spawn(['cat'], { stdin: 'pipe' }));
   const [own, below] = children.map(({ pid }) => `${pid}\n`);
   write({
     'memory/g/s1/cgroup.procs': own ?? '',

@@ -25,7 +25,8 @@ let inNamespace: (...argv: string[]) => [string, ...string[]];
 let end = () => {};
 
 beforeAll(async () => {
-  const holder = Bun.spawn(['unshare', '--net', 'sh', '-c', 'echo; exec sleep infinity'], { stdout: 'pipe' });
+  // It ends with this process, whatever that ends of.
+  const holder = Bun.spawn(['unshare', '--net', 'sh', '-c', 'echo; exec cat'], { stdin: 'pipe', stdout: 'pipe' });
   await holder.stdout.getReader().read();
   const namespace = openNetworkNamespace(holder.pid);
   netfilter = openNetlink(families.netfilter, namespace.netlinkSocket);
