@@ -243,12 +243,14 @@ test('a build that is cancelled ends at once with the reason, and leaves no sand
   expect((await node.protocol.info()).sandboxCount).toBe(0);
 });
 
-test('a build ends when its time is over, and only as many run at a time as may', async () => {
+test('a build ends when its time is over, and only as many run at a time as may, one of another team beside', async () => {
   await using short = await startBuildNode({ builds: { timeoutMs: 3_000, concurrentMax: 1 } });
-  const slow = short.build({ steps: [step('RUN', 'echo begun; sleep 600')] });
-  await expect(short.build({})).rejects.toThrow('runs 1 builds, its maximum');
-  const { result } = await slow;
-  expect(result).toMatchObject({ status: 'error', step: '1', message: expect.stringContaining('took longer than') });
+  const steps = [step('RUN', 'echo begun; sleep 600')];
+  const slow = [short.build({ steps }), short.build({ teamId: 'other', steps })];
+  for (const request of [{}, { teamId: 'other' }])
+    await expect(short.build(request)).rejects.toThrow('runs 1 builds, its maximum');
+  const message = expect.stringContaining('took longer than') as string;
+  for (const one of slow) expect((await one).result).toMatchObject({ status: 'error', message });
   expect((await short.test.node.protocol.info()).sandboxCount).toBe(0);
   await short.built({});
 });

@@ -46,6 +46,9 @@ type StartedBuild = {
   done: Promise<void>;
 };
 
+/** Builds beyond the most, one each, of teams of which none runs: one team may keep all others for hours. */
+const spareBuilds = 4;
+
 /**
  * The builds of this node. What `stop` cuts off, and what a crash does, nobody hears of again: the caller takes it for
  * failed.
@@ -66,7 +69,9 @@ export function createBuilds(options: BuildsOptions): NodeBuildProtocol & { stop
     readDockerfile: text => node.builder.run({ job: { kind: 'dockerfile', text } }),
     async start(request) {
       if (builds.has(request.buildId)) return;
-      if (running().length >= options.concurrentMax)
+      const now = running();
+      const hasOne = now.some(build => build.request.teamId === request.teamId);
+      if (now.length >= options.concurrentMax + (hasOne ? 0 : spareBuilds))
         throw new AtollError(
           'unavailable',
           `this node runs ${options.concurrentMax} builds, its maximum; try again later`,
