@@ -81,8 +81,12 @@ type Credential = Record<string, string>;
 
 function operatorCredential({ dataDir }: Settings): Credential {
   const token = readIfThere(join(dataDir, 'admin-token'));
-  if (token === undefined) throw noPlatform(dataDir);
-  return { 'X-Admin-Token': token };
+  if (token !== undefined) return { 'X-Admin-Token': token };
+  if (runningUrl(dataDir) === undefined) throw noPlatform(dataDir);
+  throw new AtollError(
+    'unavailable',
+    `${join(dataDir, 'admin-token')} is missing: put it back, or start the platform again, which makes another one.`,
+  );
 }
 
 /** The operator, for the installation's first team. The platform is asked once which one that is. */

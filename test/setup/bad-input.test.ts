@@ -157,6 +157,14 @@ const rows: Row[] = [
     make: userSpaceDisk,
     says: /is on FUSE, and sandboxes need a disk of this machine: set ATOLL_DATA_DIR to .* ext4, xfs or btrfs/,
   },
+  {
+    name: 'a file system that is read-only',
+    async make(point) {
+      await smallDisk(point);
+      await run('mount', '-o', 'remount,ro', point);
+    },
+    says: /is on a file system that is mounted read-only: mount it for writing .* or set ATOLL_DATA_DIR/,
+  },
   { name: 'no space', make: smallDisk, says: /MiB are free for .*, and a first start needs 3072 MiB/ },
   { name: 'a disk that is full', make: fullDisk, says: /The disk of .*atoll\.sqlite is full: make room on it\./ },
   {

@@ -15,6 +15,7 @@ const good: HostFacts = {
   hasProgram: () => true,
   placeOf: () => ({ isDirectory: true, ownerId: 0 }),
   fileSystemOf: () => 0xef53n,
+  isReadOnly: () => false,
   freeBytesOf: () => 20 * 2 ** 30,
 };
 const settings = readSettings({ ATOLL_DATA_DIR: dataDir });

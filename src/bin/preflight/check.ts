@@ -78,6 +78,11 @@ function requirePlace({ dataDir, cacheDir }: Settings, facts: HostFacts): void {
   requireDirectory('ATOLL_DATA_DIR', dataDir, facts);
   // Later than here a start would have made the data directory already.
   requireDirectory('ATOLL_CACHE_DIR', cacheDir, facts);
+  if (facts.isReadOnly(dataDir))
+    refuse(
+      `${dataDir} is on a file system that is mounted read-only: mount it for writing (a failing disk becomes so by ` +
+        'itself: `dmesg`), or set ATOLL_DATA_DIR to another directory.',
+    );
   const remote = remoteFileSystems.get(facts.fileSystemOf(dataDir));
   if (remote !== undefined)
     refuse(

@@ -17,6 +17,8 @@ export type HostFacts = {
    * Type of the file system that holds a path or, where nothing is there yet, its nearest folder (statfs(2), f_type).
    */
   fileSystemOf(path: string): bigint;
+  /** Whether its file system, or that of its nearest folder, is mounted read-only. */
+  isReadOnly(path: string): boolean;
   /** Bytes that may still be written there. */
   freeBytesOf(path: string): number;
 };
@@ -36,6 +38,7 @@ export function hostFacts(searchPath: string): HostFacts {
     hasProgram: name => searchPath.split(':').some(folder => isExecutable(join(folder, name))),
     placeOf: path => placeOf(path),
     fileSystemOf: path => statfsSync(nearest(path), { bigint: true }).type,
+    isReadOnly: path => isReadOnly(nearest(path)),
     freeBytesOf(path) {
       const { bavail, bsize } = statfsSync(nearest(path));
       return bavail * bsize;
@@ -56,6 +59,16 @@ function placeOf(path: string): Place | undefined {
 /** `path`, or the nearest of what is above it that is there already. */
 export function nearest(path: string, placeAt: HostFacts['placeOf'] = placeOf): string {
   return path === '/' || placeAt(path) ? path : nearest(dirname(path), placeAt);
+}
+
+/** access(2): EROFS comes before all else that may forbid it. */
+function isReadOnly(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return false;
+  } catch (error) {
+    return systemCodeOf(error) === 'EROFS';
+  }
 }
 
 function isExecutable(path: string): boolean {

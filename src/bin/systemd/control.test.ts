@@ -23,6 +23,7 @@ const able: HostFacts = {
   ...{ system: 'linux', architecture: 'x64', kernel: '6.12.0', userId: 0, hasProgram: () => true },
   placeOf: () => ({ isDirectory: true, ownerId: 0 }),
   fileSystemOf: () => 0xef53n,
+  isReadOnly: () => false,
   freeBytesOf: () => 20 * 2 ** 30,
 };
 

@@ -4,6 +4,8 @@ import type { Metric } from '../../../base/telemetry/meter.ts';
 import { platformVersion } from '../../../base/version.ts';
 import { sandboxStates } from '../../../protocol/state.ts';
 import { buildCounts, stateCounts } from '../../sandbox/store/counts.ts';
+import { unlessAborted } from '../../../base/concurrency/unless-aborted.ts';
+import type { NodeProtocol } from '../../../protocol/node.ts';
 import type { Db } from '../../database/db.ts';
 import { nodeMetrics, type NodeReport, withRestarts } from './node-metrics.ts';
 import type { Measures } from '../measures.ts';
@@ -12,15 +14,18 @@ import type { Nodes } from '../../placement/nodes.ts';
 /** What the operator's metrics are made of. */
 export type OperatorMetricsDeps = { commit: string; db: Db; metrics: () => Metric[]; measures: Measures; nodes: Nodes };
 
+/** How long a machine is waited for, ms: Prometheus gives a scrape up after ten seconds, as if all were down. */
+const nodeAnswerMs = 3_000;
+
 /**
  * The text that Prometheus scrapes: what this process has counted, what the store has, and what each machine says of
  * itself.
  */
-export async function operatorMetrics(deps: OperatorMetricsDeps): Promise<string> {
+export async function operatorMetrics(deps: OperatorMetricsDeps, answerMs: number = nodeAnswerMs): Promise<string> {
   const [states, builds, nodes] = await Promise.all([
     stateCounts(deps.db),
     buildCounts(deps.db),
-    Promise.all(deps.nodes.list().map(node => reportOf(deps.nodes, node.nodeId))),
+    reportsOf(deps.nodes, answerMs),
   ]);
   const openBuilds = (['waiting', 'building'] as const).map(status => ({
     labels: { status },
@@ -47,9 +52,19 @@ export async function operatorMetrics(deps: OperatorMetricsDeps): Promise<string
   ]);
 }
 
-async function reportOf(nodes: Nodes, nodeId: string): Promise<NodeReport> {
-  const node = nodes.get(nodeId);
-  const [info, usage] = await Promise.all([node.info().catch(() => null), node.usage().catch(() => null)]);
+/** A machine out of reach is not asked, and has to be seen all the same: one that vanished would alert nobody. */
+async function reportsOf(nodes: Nodes, answerMs: number): Promise<NodeReport[]> {
+  const away = (nodes.away?.() ?? []).filter(({ isConnecting }) => !isConnecting);
+  return [
+    ...(await Promise.all(nodes.list().map(({ nodeId, protocol }) => reportOf(nodeId, protocol, answerMs)))),
+    ...away.map(({ nodeId }) => ({ nodeId, info: null, usage: null })),
+  ];
+}
+
+async function reportOf(nodeId: string, node: NodeProtocol, answerMs: number): Promise<NodeReport> {
+  const signal = AbortSignal.timeout(answerMs);
+  const answered = <T>(answer: Promise<T>) => unlessAborted(answer, signal, 'the machine is silent').catch(() => null);
+  const [info, usage] = await Promise.all([answered(node.info()), answered(node.usage())]);
   return { nodeId, info, usage };
 }
 

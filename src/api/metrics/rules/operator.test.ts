@@ -1,0 +1,22 @@
+import { expect, test } from 'bun:test';
+import { openStore } from '../../database/database.ts';
+import type { Nodes } from '../../placement/nodes.ts';
+import type { Measures } from '../measures.ts';
+import { operatorMetrics } from './operator.ts';
+
+const silent = () => new Promise<never>(() => {});
+
+test('a machine that is out of reach or stands still is told of as down, and keeps nobody waiting', async () => {
+  await using store = await openStore({ kind: 'sqlite', path: ':memory:' });
+  const away = (nodeId: string, isConnecting: boolean) => ({ nodeId, isConnecting, sinceUs: 0, info: null });
+  const nodes = {
+    list: () => [{ nodeId: 'still', protocol: { info: silent, usage: silent } }],
+    away: () => [away('cut', false), away('coming', true)],
+  } as unknown as Nodes;
+  const measures = { metrics: () => [] } as unknown as Measures;
+  const text = await operatorMetrics({ commit: 'c', db: store.db, metrics: () => [], measures, nodes }, 10);
+  expect(text.split('\n').filter(line => line.startsWith('atoll_node_up'))).toEqual([
+    'atoll_node_up{node="still"} 0',
+    'atoll_node_up{node="cut"} 0',
+  ]);
+});
