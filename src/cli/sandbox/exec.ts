@@ -41,11 +41,16 @@ export function execCommand(connect: Connect): Command {
   };
 }
 
-/** A command as a line of shell: each word stands for itself. */
+/** A command as a line of shell: each word stands for itself, and one alone is the line. */
 export function lineOf(words: string[]): string {
   const [only] = words;
   if (words.length === 1 && only !== undefined) return only;
-  return words.map(word => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(' ');
+  return words.map(wordOf).join(' ');
+}
+
+/** A word for a line of shell, where it stands for itself. */
+export function wordOf(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 async function sendInput(sandbox: Sandbox, pid: number, input: Input | undefined): Promise<void> {

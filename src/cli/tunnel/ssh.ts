@@ -11,7 +11,7 @@ import type { PlatformRequest } from '../connection/platform-request.ts';
 import { withSandbox } from '../sandbox/open.ts';
 import { tunnelEndOf } from './forward.ts';
 import { openTunnel } from './open.ts';
-import { lineOf } from '../sandbox/exec.ts';
+import { lineOf, wordOf } from '../sandbox/exec.ts';
 
 const sshPort = 22;
 const defaultUser = 'user';
@@ -101,12 +101,11 @@ else
 fi`;
 
 function optionsOf({ program, keyFile }: SshSettings, sandboxId: string): string[] {
-  const proxy = [...program, 'ssh-proxy', sandboxId, '%r']
-    .map(word => (word === '%r' ? word : lineOf([word])))
-    .join(' ');
+  const proxy = [...program, 'ssh-proxy', sandboxId, '%r'].map(wordOf).join(' ');
   return [
     `ProxyCommand=${proxy}`,
-    `IdentityFile=${keyFile}`,
+    // ssh_config(5): an argument that contains spaces may be enclosed in double quotes.
+    `IdentityFile=${/\s/.test(keyFile) ? `"${keyFile}"` : keyFile}`,
     'IdentitiesOnly=yes',
     'StrictHostKeyChecking=no',
     'UserKnownHostsFile=/dev/null',
