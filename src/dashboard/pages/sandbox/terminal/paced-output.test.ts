@@ -83,3 +83,16 @@ test('it is said when much waits, and when it is all shown', async () => {
   for (let turn = 0; turn < 20; turn++) await next(16);
   expect(said).toEqual([true, false]);
 });
+
+test('little output says nothing of how much could be shown: much of it comes in large pieces afterwards', async () => {
+  const { frame, next } = frames();
+  const shown: number[] = [];
+  const output = pacedOutput({ show: async bytes => void shown.push(bytes.length), frame, now: () => 0 });
+  for (let byte = 0; byte < 100; byte++) {
+    await output(Uint8Array.of(byte));
+    await next(16);
+  }
+  shown.length = 0;
+  await output(new Uint8Array(200_000));
+  expect(shown).toEqual([24_576]);
+});
