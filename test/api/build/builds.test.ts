@@ -327,6 +327,31 @@ onEachDatabase(database => {
     expect((await start(build)).status).toBe(202);
   });
 
+  test('one team’s Dockerfiles, as many as it sends, keep no other team’s from being read', async () => {
+    const builder = new ScriptedBuilder();
+    const [open, mine] = [Promise.withResolvers<void>(), 'FROM base\nRUN mine\n'];
+    let [underWay, most] = [0, 0];
+    const read = builder.readDockerfile.bind(builder);
+    builder.readDockerfile = async text => {
+      most = Math.max(most, ++underWay);
+      if (text === mine) await open.promise;
+      return read(text).finally(() => underWay--);
+    };
+    await using platform = await Platform.start({ database, builder });
+    const { key } = await platform.otherTeam();
+    const sent = Array.from({ length: 20 }, () => platform.call('POST', '/templates', { dockerfile: mine }));
+    try {
+      await until(() => underWay === 4);
+      const body = { dockerfile: 'FROM base\nRUN theirs\n' };
+      const theirs = await call(platform.socketPath, 'POST', '/templates', body, { 'x-api-key': key });
+      expect([theirs.status, most]).toEqual([202, 5]);
+    } finally {
+      open.resolve();
+      await Promise.all(sent);
+    }
+    expect(most).toBe(5);
+  });
+
   test('another team neither sees, builds nor changes a template; a published one it may use', async () => {
     const { platform, built } = await scene(database);
     await using _ = platform;

@@ -1,5 +1,6 @@
 import { AtollError } from '../../../base/error.ts';
 import type { BuildState } from '../../../protocol/build.ts';
+import { createFairSemaphore } from '../../../base/concurrency/fair-semaphore.ts';
 import { findBuild } from '../store/read.ts';
 import { unnameTemplate } from '../../template/store/change.ts';
 import { namesOf } from '../../template/store/list.ts';
@@ -21,6 +22,14 @@ import type { Db } from '../../database/db.ts';
 import type { AwaitDeps } from './awaited.ts';
 import type { StartDeps } from './start.ts';
 import type { BuildProtocol } from '../../../protocol/build.ts';
+
+/**
+ * Dockerfiles that are read at a time, each by a program of its own, and beside them one each of teams of which none
+ * is: all readers of strangers' bytes share memory and processor time, those of builds that run too.
+ */
+const readsAtOnce = 4;
+const spareReads = 2;
+const reads = createFairSemaphore(readsAtOnce, spareReads);
 
 /**
  * Registers a build of a Dockerfile, of a template that is there or, without `text`, of a new one. The former is
@@ -65,7 +74,7 @@ export async function planOfDockerfile(
   team: TeamRecord,
   request: BuildRequest,
 ): Promise<BuildPlan> {
-  const stages = await deps.builder.readDockerfile(request.dockerfile);
+  const stages = await reads.run(team.teamId, () => deps.builder.readDockerfile(request.dockerfile));
   const names = stages.flatMap(stage => [
     stage.from,
     ...stage.instructions.flatMap(instruction => (instruction.kind === 'copy' ? [instruction.from] : [])),
