@@ -179,6 +179,16 @@ test('what can’t be looked at is told once in a row, and nothing is looked at 
   expect(space.happened).toEqual([]);
 });
 
+test('the end comes at once, wherever a look is', async () => {
+  for (let turns = 0; turns < 10; turns++) {
+    const space = watched(40);
+    for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+    await space.stop();
+    await looked(10_000);
+    expect(space.happened).toEqual([]);
+  }
+});
+
 test('disks owe what they have promised, and grow as far as there is room', async () => {
   const [image, point] = [join(data, 'disk.img'), join(folder, 'mounts', 'disk')];
   const inside = (...path: string[]) => join(`/proc/${helper.mountsPid}/root`, point, ...path);
