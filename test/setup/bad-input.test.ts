@@ -126,7 +126,7 @@ const rows: Row[] = [
   {
     name: 'loop devices that are missing',
     argv: () => changed('mount --bind /dev/null /dev/loop-control'),
-    says: /want of a sandbox \(this node has no loop device for another disk: .*\): .*mend what else `atoll doctor` finds/,
+    says: /want of a sandbox \(this node has no loop device for another disk: .*\): Loop devices are needed: `modprobe loop`/,
   },
   {
     name: 'a program that is missing',

@@ -6,13 +6,15 @@ import { isCompiled } from './own-program.ts';
 type Origin = 'checkout' | 'release' | 'client';
 
 /** What somebody is told to do, as parts of sentences. */
-type Advice = {
+export type Advice = {
   /** Where no platform runs. */
   start: string;
   /** Where something is missing that set-up makes or brings. */
   setUp: string;
   /** Where a program of the distribution is missing. */
   install: string;
+  /** The next start does that by itself. */
+  installs: boolean;
 };
 
 /** Where `atoll install` puts services. */
@@ -30,12 +32,14 @@ export function adviceFor(origin: Origin, hasService: boolean): Advice {
       start: 'start it with `npm run up`',
       setUp: 'run `npm run up`',
       install: 'run `npm run up`, which installs it',
+      installs: true,
     };
   const starter = hasService ? '`systemctl start atoll`' : '`atoll up`';
   return {
     start: origin === 'client' ? 'start one where the whole release is installed' : `start it with ${starter}`,
     setUp: 'install the whole release again',
     install: 'install the package of the distribution that has it',
+    installs: false,
   };
 }
 

@@ -1,7 +1,7 @@
 import { AtollError, messageOf } from '../../base/error.ts';
 import type { HostFinding } from '../../protocol/doctor.ts';
 import { notInstalled } from '../../base/process/command.ts';
-import { advice } from '../../base/process/set-up.ts';
+import { advice, type Advice } from '../../base/process/set-up.ts';
 
 /** What a probe saw; the rest of a finding is known before it runs. */
 export type ProbeResult = { status: HostFinding['status']; detail: string; remedy?: string };
@@ -41,14 +41,17 @@ export const placeUnusable = 'place_unusable';
 export const placeRemedy = 'Set ATOLL_DATA_DIR to a directory on ext4, xfs or btrfs where root can write.';
 
 /** Runs a probe. It never fails: what it throws is what it found. */
-export async function findingOf(probe: Probe): Promise<HostFinding> {
+export async function findingOf(probe: Probe, { install, installs }: Advice = advice): Promise<HostFinding> {
   const { name, needed } = probe;
   try {
     return { name, needed, ...(await probe.look()) };
   } catch (error) {
-    // Before set-up a machine lacks what set-up installs: that is no lack of the machine.
+    // Before set-up a machine lacks what set-up installs: that is no lack of the machine. A release installs nothing.
     if (error instanceof AtollError && error.detail === notInstalled)
-      return { name, needed, ...limited(`not tried: ${error.message}`, sentence(advice.install)) };
+      return {
+        ...{ name, needed },
+        ...(installs || !needed ? limited : missing)(`not tried: ${error.message}`, sentence(install)),
+      };
     return { name, needed, ...missing(messageOf(error).split('\n')[0] ?? '', remedyFor(error) ?? probe.remedy) };
   }
 }

@@ -11,7 +11,7 @@ import type { Node } from '../start/options.ts';
 import { startNode } from '../start/start.ts';
 import { notInstalled } from '../../base/process/command.ts';
 import { inScratch } from './filesystem.ts';
-import { limited, missing, ok, type Probe, type ProbeResult, sentence } from './probe.ts';
+import { limited, missing, ok, placeUnusable, type Probe, type ProbeResult, sentence } from './probe.ts';
 import { advice } from '../../base/process/set-up.ts';
 
 const resources = { cpuCount: 1, memoryMiB: 256, diskMiB: 64 };
@@ -19,6 +19,25 @@ const commandTimeoutMs = 30_000;
 const remedy =
   'This is what a start of the platform needs: mend what else `atoll doctor` finds, or report it with this line and ' +
   'the kernel’s log (`dmesg`).';
+
+/** What to do where the failure says itself what is wrong, which no other probe finds. */
+const causes: readonly (readonly [says: RegExp, remedy: string])[] = [
+  [
+    /loop device/,
+    'Loop devices are needed: `modprobe loop`; in a container, /dev/loop-control and /dev/loop* must be passed in.',
+  ],
+  [
+    /\/proc\/sys\/\S+: Read-only file system/,
+    '/proc/sys must be writable: mount it so; a container needs to be privileged (docs/guides/container.md).',
+  ],
+  [
+    /^EROFS: .*'\/run\//,
+    '/run must be writable, best as a file system in memory: mount one there (`mount -t tmpfs tmpfs /run`).',
+  ],
+];
+
+/** The remedy for why no sandbox could be made. */
+export const remedyOf = (failure: string): string => causes.find(([says]) => says.test(failure))?.[1] ?? remedy;
 
 /** Where set-up has put what every sandbox needs. */
 export type BuiltPrograms = { helperBinary: string; agentDir: string; builderDir: string };
@@ -32,7 +51,7 @@ export function sandboxProbe(dataDir: string, built: BuiltPrograms): Probe {
     name: 'a sandbox',
     needed: true,
     remedy,
-    look: () => inScratch(dataDir, scratch => lookAtSandbox(scratch, built)),
+    look: () => inScratch(dataDir, scratch => lookAtSandbox(scratch, built)).catch(failed),
   };
 }
 
@@ -76,7 +95,15 @@ async function lookAtSandbox(
   await node.down().catch((error: unknown) => (failure ??= error));
   return failure === undefined
     ? ok(`one was made, ran a program as root and as a user, and is gone again (${took} ms)`)
-    : missing(messageOf(failure).split('\n')[0] ?? '', remedy);
+    : failed(failure);
+}
+
+function failed(error: unknown): ProbeResult {
+  // What could not be tried has a remedy of its own.
+  const isUntried = error instanceof AtollError && [notInstalled, placeUnusable].includes(error.detail ?? '');
+  if (isUntried || (error instanceof AtollError && error.code === 'no_space')) throw error;
+  const [line = ''] = messageOf(error).split('\n');
+  return missing(line, remedyOf(line));
 }
 
 /** Two layers with a shell: what a template has, and a file of a user's in the upper one. */
