@@ -134,7 +134,7 @@ test('a second Ctrl-C ends it at once; another request to stop does not', async 
 
 const failing = (error: string) => `async () => { throw ${error} }`;
 
-test('a start that fails throws; under a service manager it says why, and whether another try makes sense', async () => {
+test('a start that fails throws; a service manager is told why, and whether another try makes sense', async () => {
   const alone = running({ start: failing(`new AtollError('invalid', 'a setting')`) });
   expect([await alone.ended(), alone.lines]).toEqual([99, ['threw a setting']]);
   for (const [code, exitCode] of [

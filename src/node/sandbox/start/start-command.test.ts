@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, expect, jest, test } from 'bun:test';
 import { AtollError } from '../../../base/error.ts';
 import type { AgentProcess, ProcessEnd } from '../../agent-client/process.ts';
-import { awaitReady, launchStartCommand } from './start-command.ts';
+import { endOfStream, envelopeOf } from '../../../base/envelopes.ts';
+import type { TemplateImage } from '../../../protocol/node.ts';
+import { openNetworkNamespace } from '../../native/netns.ts';
+import { awaitReady, launchStartCommand, readyTimeoutMs, startTemplateServer } from './start-command.ts';
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
@@ -198,4 +201,90 @@ test('without a ready command a start command gets twenty seconds to fail', asyn
   await after();
   expect(neither.value).toBe('ready');
   expect(ran).toEqual([]);
+});
+
+/** Starts the server of a template in a sandbox whose agent has it end as `ends` says, or run on. */
+async function serverOf(image: object, accessToken: string | null, ends: Record<string, number>) {
+  jest.useRealTimers();
+  const asked: { command: string; token: string | null; user: string }[] = [];
+  const closed = Promise.withResolvers<void>();
+  const message = (value: unknown, flags = 0) => {
+    const envelope = envelopeOf(Buffer.from(JSON.stringify(value)));
+    envelope[0] = flags;
+    return envelope;
+  };
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    async fetch(request) {
+      const { process } = JSON.parse(Buffer.from(await request.arrayBuffer()).toString('utf8', 5)) as {
+        process: { args: string[] };
+      };
+      const command = process.args.at(-1) ?? '';
+      const user = atob((request.headers.get('Authorization') ?? '').replace('Basic ', ''));
+      asked.push({ command, token: request.headers.get('X-Access-Token'), user });
+      const exitCode = ends[command];
+      request.signal.addEventListener('abort', () => closed.resolve());
+      const body = new ReadableStream<Uint8Array>({
+        start(controller) {
+          controller.enqueue(message({ event: { start: { pid: 1 } } }));
+          if (exitCode === undefined) return;
+          controller.enqueue(message({ event: { end: { exitCode, status: `exit status ${exitCode}` } } }));
+          controller.enqueue(message({}, endOfStream));
+          controller.close();
+        },
+      });
+      return new Response(body);
+    },
+  });
+  const own = openNetworkNamespace(process.pid);
+  const namespace = { ...own, connect: () => own.connect('ipv4', server.port ?? 0) };
+  const usual = { defaultUser: 'user', defaultWorkdir: '/work', buildEnv: {} };
+  const template = { ...usual, ...image } as unknown as TemplateImage;
+  const outcome = await startTemplateServer(namespace, template, accessToken).then(
+    () => 'started',
+    (error: unknown) => error,
+  );
+  return {
+    outcome,
+    asked,
+    closed: closed.promise,
+    async [Symbol.asyncDispose]() {
+      own.close();
+      await server.stop(true);
+    },
+  };
+}
+
+test('the server of a template runs on when it is ready, and nobody stays connected to it', async () => {
+  await using it = await serverOf({ startCommand: 'serve', readyCommand: 'is-ready' }, 'secret', { 'is-ready': 0 });
+  expect(it.outcome).toBe('started');
+  expect(it.asked).toEqual(
+    ['serve', 'is-ready'].map(command => ({ command, token: 'secret', user: 'user:' })) as typeof it.asked,
+  );
+  await it.closed;
+});
+
+test('without a ready command it is ready when it runs, and without either there is nothing to start', async () => {
+  await using it = await serverOf({ startCommand: 'serve' }, null, {});
+  expect(it.outcome).toBe('started');
+  expect(it.asked).toEqual([{ command: 'serve', token: null, user: 'user:' }]);
+  await using none = await serverOf({}, null, {});
+  expect([none.outcome, none.asked]).toEqual(['started', []]);
+  await using ready = await serverOf({ readyCommand: 'is-ready' }, null, { 'is-ready': 0 });
+  expect([ready.outcome, ready.asked.length]).toEqual(['started', 1]);
+});
+
+test('a server that fails while somebody waits for it is told', async () => {
+  await using it = await serverOf({ startCommand: 'serve', readyCommand: 'is-ready' }, null, {
+    serve: 2,
+    'is-ready': 1,
+  });
+  expect(it.outcome).toMatchObject({ code: 'unavailable', message: 'the start command failed: exit status 2' });
+});
+
+test('a create waits less than its caller does, who has a minute, and a build ten minutes', () => {
+  expect(readyTimeoutMs.create).toBeLessThan(60_000);
+  expect(readyTimeoutMs.create).toBeGreaterThan(30_000);
+  expect(readyTimeoutMs.build).toBe(600_000);
 });
