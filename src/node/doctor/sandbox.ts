@@ -27,8 +27,8 @@ const causes: readonly (readonly [says: RegExp, remedy: string])[] = [
     'Loop devices are needed: `modprobe loop`; in a container, /dev/loop-control and /dev/loop* must be passed in.',
   ],
   [
-    /\/proc\/sys\/\S+: Read-only file system/,
-    '/proc/sys must be writable: mount it so; a container needs to be privileged (docs/guides/container.md).',
+    /\/proc\/sys\/[\w/.]{1,100}: Read-only file system/,
+    '/proc/sys must be writable: mount it so; a container needs `systempaths=unconfined` (docs/guides/container.md).',
   ],
   [
     /^EROFS: .*'\/run\//,
