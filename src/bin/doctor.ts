@@ -27,8 +27,12 @@ export async function examineAll(settings: Settings): Promise<HostFinding[]> {
   const port = Number(URL.parse(url ?? '')?.port) || settings.port;
   const servesPort = url !== undefined;
   const host = await examineHost({ ...settings, port, criuDir, runscDir, ...builtPrograms, servesPort });
+  return [...host, ...(await examineSettings(settings))];
+}
+
+/** Whether what the settings name can be used: the database, the store, the certificate, the name servers. */
+export async function examineSettings(settings: Settings): Promise<HostFinding[]> {
   return [
-    ...host,
     await databaseFinding(settings),
     ...(settings.store ? [await storeFinding(settings)] : []),
     certificateFinding(settings),

@@ -72,7 +72,9 @@ export const rowsOfPages = <T>({ data }: Pages<T>): T[] => data?.pages.flatMap((
 export function useReadOn<T>(pages: Pages<T>, isWanted: boolean): void {
   const more = useEffectEvent(() => void pages.fetchNextPage({ cancelRefetch: false }));
   const isDue = isWanted && pages.hasNextPage && !pages.isFetching && !pages.isError;
+  const read = pages.data?.pages.length;
+  // Also by how much has been read: a page may be there before it was seen that it is asked for.
   useEffect(() => {
     if (isDue) more();
-  }, [isDue]);
+  }, [isDue, read]);
 }
