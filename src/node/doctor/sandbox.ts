@@ -28,7 +28,7 @@ const causes: readonly (readonly [says: RegExp, remedy: string])[] = [
   ],
   [
     /\/proc\/sys\/[\w/.]{1,100}: Read-only file system/,
-    '/proc/sys must be writable: mount it so; a container needs `systempaths=unconfined` (docs/guides/container.md).',
+    '/proc/sys must be writable: mount it so; containers need `systempaths=unconfined` (docs/guides/container.md).',
   ],
   [
     /^EROFS: .*'\/run\//,
