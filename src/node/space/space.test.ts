@@ -15,7 +15,7 @@ import { basename, join } from 'node:path';
 import { freeBytesOf } from '../../base/disk-room.ts';
 import { tryCommand } from '../../base/process/command.ts';
 import { createLog } from '../../base/telemetry/log.ts';
-import { startHelper, type Helper } from '../native/helper.ts';
+import { pathInHelper, startHelper, type Helper } from '../native/helper.ts';
 import { libc } from '../native/libc.ts';
 import type { MountedDisk } from './mounted-disks.ts';
 import { watchSpace, type Space } from './space.ts';
@@ -27,20 +27,22 @@ const run = (program: string, ...args: string[]) => tryCommand([program, ...args
 let folder = '';
 let data = '';
 let helper: Helper;
+/** A path of the helper's mount namespace, as this process sees it. */
+const seen = (path: string) => pathInHelper({ helper }, path);
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'atoll-space-'));
-  data = join(folder, 'data');
-  for (const name of ['data', 'run', 'mounts']) mkdirSync(join(folder, name));
-  // A disk whose room nobody else takes.
-  await run('mount', '-t', 'tmpfs', '-o', `size=${totalMiB}m`, 'none', data);
   const binary = join(import.meta.dir, '../../../dist/helper');
+  for (const name of ['data', 'run', 'mounts']) mkdirSync(join(folder, name));
   helper = await startHelper({ binary, runDir: join(folder, 'run'), onLost() {} });
+  // A disk whose room nobody else takes. It goes with the helper, however this process ends.
+  await inHelper('mount', '-t', 'tmpfs', '-o', `size=${totalMiB}m`, 'none', join(folder, 'data'));
+  data = seen(join(folder, 'data'));
 });
 afterAll(async () => {
   await helper.stop();
-  await run('umount', data);
   rmSync(folder, { recursive: true, force: true });
 });
+const inHelper = (...argv: string[]) => run('nsenter', '--target', `${helper.mountsPid}`, '--mount', ...argv);
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => {
@@ -191,11 +193,11 @@ test('the end comes at once, wherever a look is', async () => {
 
 test('disks owe what they have promised, and grow as far as there is room', async () => {
   const [image, point] = [join(data, 'disk.img'), join(folder, 'mounts', 'disk')];
-  const inside = (...path: string[]) => join(`/proc/${helper.mountsPid}/root`, point, ...path);
+  const inside = (...path: string[]) => join(seen(point), ...path);
   writeFileSync(image, '');
   truncateSync(image, 64 * MiB);
   await run('mkfs.ext4', '-q', '-F', '-b', '4096', '-m', '0', '-O', '^resize_inode', '-J', 'size=4', image);
-  const { device } = await helper.call('disk-mount', { image, at: point });
+  const { device } = await helper.call('disk-mount', { image: join(folder, 'data', 'disk.img'), at: point });
   const clusters = () => Number(readFileSync(`/sys/fs/ext4/${device.replace('/dev/', '')}/reserved_clusters`, 'utf8'));
   try {
     await using space = watched(40);
@@ -230,7 +232,7 @@ test('disks owe what they have promised, and grow as far as there is room', asyn
     expect(space.facts().failedDisks).toBe(0);
     // Reported until somebody knows of it.
     space.knows.value = false;
-    await run('nsenter', '--target', `${helper.mountsPid}`, '--mount', 'mount', '-o', 'remount,ro', point);
+    await inHelper('mount', '-o', 'remount,ro', point);
     await looked(200);
     space.knows.value = true;
     for (let look = 0; look < 3; look++) await looked(200);
