@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'bun:test';
 import { helperOf, type Helper } from './helper.ts';
-import { kindByTime, programsAtOnce, spareDumps, type ProgramKind } from './program-places.ts';
+import { kindByTime, programsAtOnce, sparePlaces, type ProgramKind } from './program-places.ts';
 
 const total = Object.values(programsAtOnce).reduce((sum, atOnce) => sum + atOnce, 0);
 
@@ -41,7 +41,7 @@ test('all programs of one kind leave the places of the others', async () => {
     const { helper, running, end } = idleHelper();
     const programs = spawn(helper, kind, 100);
     await Bun.sleep(0);
-    const most = programsAtOnce[kind] - (kind === 'dump' ? spareDumps : 0);
+    const most = programsAtOnce[kind] - (kind === 'dump' || kind === 'check' ? sparePlaces[kind] : 0);
     expect(running()).toBe(most);
     for (const other of Object.keys(programsAtOnce) as ProgramKind[])
       if (other !== kind) programs.push(...spawn(helper, other, 1));
@@ -52,16 +52,17 @@ test('all programs of one kind leave the places of the others', async () => {
   }
 });
 
-test('all dumps of one team leave places for those of others', async () => {
+test.each(['dump', 'check'] as const)('all of kind %s that are one team’s leave places for others’', async kind => {
   const { helper, running, end } = idleHelper();
-  const dumpsOf = (teamId: string, count: number) =>
-    Array.from({ length: count }, () => helper.spawn(['true'], { timeoutMs: 1_000, kind: 'dump', teamId }));
-  const programs = dumpsOf('crowd', 100);
-  for (let team = 0; team < spareDumps; team++) programs.push(...dumpsOf(`team-${team}`, 2));
+  const programsOf = (teamId: string, count: number) =>
+    Array.from({ length: count }, () => helper.spawn(['true'], { timeoutMs: 1_000, kind, teamId }));
+  const programs = programsOf('crowd', 100);
+  const spare = sparePlaces[kind];
+  for (let team = 0; team < spare; team++) programs.push(...programsOf(`team-${team}`, 2));
   await Bun.sleep(0);
-  expect(running()).toBe(programsAtOnce.dump);
+  expect(running()).toBe(programsAtOnce[kind]);
   while (running() > 0) await end(1);
-  expect(await Promise.all(programs)).toHaveLength(100 + 2 * spareDumps);
+  expect(await Promise.all(programs)).toHaveLength(100 + 2 * spare);
 });
 
 test('the helper has a place for every program that is let to it', () => {

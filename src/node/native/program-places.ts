@@ -1,4 +1,4 @@
-import { createFairSemaphore } from '../../base/concurrency/fair-semaphore.ts';
+import { createFairSemaphore, type FairSemaphore } from '../../base/concurrency/fair-semaphore.ts';
 import { createSemaphore, type Semaphore } from '../../base/concurrency/semaphore.ts';
 
 /**
@@ -22,8 +22,8 @@ export const programsAtOnce = {
   release: 16,
 } as const;
 
-/** So many places of dumps are for teams of which none is under way: some take minutes. */
-export const spareDumps = 4;
+/** So many of the places are for teams of which no program of that kind is under way: some take minutes. */
+export const sparePlaces = { dump: 4, check: 2 } as const satisfies Partial<Record<ProgramKind, number>>;
 
 /** What a program is for. */
 export type ProgramKind = keyof typeof programsAtOnce;
@@ -35,7 +35,7 @@ const shortMs = 60_000;
 type ProgramPlaces = {
   /**
    * Runs `program` when its kind has a place; its place is taken until it settles. `teamId`: whose it is, absent: of
-   * nobody's that is known. Teams take turns with dumps.
+   * nobody's that is known. Teams take turns with the kinds of which places are spare.
    */
   run<T>(kind: ProgramKind, program: () => Promise<T>, teamId?: string): Promise<T>;
 };
@@ -48,8 +48,11 @@ export function createProgramPlaces(): ProgramPlaces {
   const semaphores = Object.fromEntries(
     Object.entries(programsAtOnce).map(([kind, atOnce]) => [kind, createSemaphore(atOnce)]),
   ) as Record<ProgramKind, Semaphore>;
-  const dumps = createFairSemaphore(programsAtOnce.dump - spareDumps, spareDumps);
-  return {
-    run: (kind, program, teamId) => (kind === 'dump' ? dumps.run(teamId, program) : semaphores[kind].run(program)),
-  };
+  const fair = new Map<ProgramKind, FairSemaphore>(
+    (Object.keys(sparePlaces) as (keyof typeof sparePlaces)[]).map(kind => [
+      kind,
+      createFairSemaphore(programsAtOnce[kind] - sparePlaces[kind], sparePlaces[kind]),
+    ]),
+  );
+  return { run: (kind, program, teamId) => fair.get(kind)?.run(teamId, program) ?? semaphores[kind].run(program) };
 }

@@ -27,8 +27,8 @@ export type KeptFiles = {
    * `internal`.
    */
   writeLateChecksums(sandboxId: string, kept: Kept): Promise<void>;
-  /** Errors: `internal` where something that is kept is missing or changed. */
-  verify(sandboxId: string): Promise<void>;
+  /** `teamId`: whose it is. Errors: `internal` where something that is kept is missing or changed. */
+  verify(sandboxId: string, teamId?: string): Promise<void>;
   /** Whether there are checksums. */
   hasChecksums(sandboxId: string): boolean;
   /** Before anything is changed of what is kept: a crash from here on must not let it pass for damaged. */
@@ -44,8 +44,8 @@ export function createKeptFiles(options: {
   log: Log;
 }): KeptFiles {
   const { helper, helperBinary, disks, records, log } = options;
-  const run = (program: 'seal' | 'verify', sandboxId: string, kind: ProgramKind) =>
-    helper.spawn([helperBinary, program, records.keptOf(sandboxId)], { timeoutMs: checksumTimeoutMs, kind });
+  const run = (program: 'seal' | 'verify', sandboxId: string, kind: ProgramKind, teamId?: string) =>
+    helper.spawn([helperBinary, program, records.keptOf(sandboxId)], { timeoutMs: checksumTimeoutMs, kind, teamId });
   const checksumsOf = (sandboxId: string) => join(records.keptOf(sandboxId), checksumsFile);
   const writeChecksums = async (sandboxId: string) => {
     await unused(disks, records.diskOf(sandboxId));
@@ -63,8 +63,8 @@ export function createKeptFiles(options: {
       }
       await writeChecksums(sandboxId);
     },
-    async verify(sandboxId) {
-      const { status, output } = await run('verify', sandboxId, 'check');
+    async verify(sandboxId, teamId) {
+      const { status, output } = await run('verify', sandboxId, 'check', teamId);
       if (status !== 0)
         throw new AtollError('internal', `what sandbox ${sandboxId} has kept is damaged: ${output.trim()}`, {
           detail: 'sandbox_state_damaged',

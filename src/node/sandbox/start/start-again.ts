@@ -28,7 +28,7 @@ export async function startAgain(
   // Where there are none the disk was in use or failed when they were due, or the power went.
   const late = !kept.hasChecksums(sandboxId);
   if (late) await kept.writeLateChecksums(sandboxId, record.kept);
-  else await kept.verify(sandboxId);
+  else await kept.verify(sandboxId, record.teamId);
   await kept.removeChecksums(sandboxId);
   try {
     return request.memory && record.kept === 'memory'
