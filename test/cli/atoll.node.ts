@@ -45,7 +45,7 @@ test('the login is this user’s alone, and a wrong key is refused', async () =>
   const refused = await run(['login', platform.ready.url, '--key', `e2b_${'0'.repeat(40)}`]);
   assert.equal(refused.exitCode, 1);
   assert.equal(readFileSync(file, 'utf8'), kept);
-  assert.equal((await run(['login', 'nowhere', '--key', 'k'])).exitCode, 1);
+  assert.equal((await run(['login', 'nowhere', '--key', 'k'])).exitCode, 2);
 });
 
 test('the package for npm is all of it, without the checkout', { timeout: 300_000 }, async () => {
