@@ -25,10 +25,8 @@ async function listening(port = 0): Promise<{ port: number } & AsyncDisposable> 
 }
 
 test('rules and links of sandboxes are tried where nobody sees them', async () => {
-  const links = () => readFileSync('/proc/net/dev', 'utf8').match(/^\s*[^\s:|]+(?=:)/gm);
-  const before = links();
   for (const name of ['nftables', 'transparent proxy', 'veth']) expect((await finding(name)).status).toBe('ok');
-  expect(links()).toEqual(before);
+  expect(readFileSync('/proc/net/dev', 'utf8')).not.toContain('atoll-');
 });
 
 test('the port of the platform is its own, free, or somebody else’s', async () => {
