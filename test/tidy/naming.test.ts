@@ -52,8 +52,11 @@ test('the root holds what people and tools look for there', () => {
   const known =
     /^(ARCHITECTURE|CHANGELOG|CONTRIBUTING|README|SECURITY)\.md$|^LICENSE$|^(package|package-lock|tsconfig)\.json$|^\.git$/;
   const settings = /^\.(gitignore|oxfmtrc\.json|oxlintrc\.json|env)$|\.log$/;
-  const names = readdirSync(root, { withFileTypes: true }).filter(entry => entry.isFile());
-  expect(names.map(({ name }) => name).filter(name => !known.test(name) && !settings.test(name))).toEqual([]);
+  const folders = /^(bench|bin|clients|docs|native|ops|scripts|src|templates|test|node_modules|dist|\.ci|\.git)$/;
+  const unknown = readdirSync(root, { withFileTypes: true }).filter(entry =>
+    entry.isDirectory() ? !folders.test(entry.name) : !known.test(entry.name) && !settings.test(entry.name),
+  );
+  expect(unknown.map(({ name }) => name)).toEqual([]);
 });
 
 // The built-in has the prefix, so that nothing of npm can take its name.
