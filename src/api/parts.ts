@@ -1,6 +1,7 @@
 import type { Log } from '../base/telemetry/log.ts';
 import type { Metric } from '../base/telemetry/meter.ts';
 import { type Clock, type ClockSteps, steadyClock } from '../base/clock.ts';
+import { type InTurn, turnsOfReads } from '../base/concurrency/long-reads.ts';
 import { SingleFlight } from '../base/concurrency/single-flight.ts';
 import type { ShownSettings } from '../protocol/api/installation.ts';
 import type { HostFinding } from '../protocol/doctor.ts';
@@ -109,6 +110,8 @@ export type ApiParts = {
   readonly metrics: () => Metric[];
   /** Requests of teams. */
   readonly rateLimiter: RateLimiter;
+  /** Turns of teams that look at many rows. */
+  readonly readsInTurn: InTurn;
   /** Requests with wrong credentials, by the client's address. */
   readonly wrongCredentials: RateLimiter;
   /** Attempts to sign in, by client and by account: strangers choose both, and push no team out of its memory. */
@@ -255,6 +258,7 @@ export async function createParts(options: ApiOptions, stopping: AbortSignal): P
     shownSettings: options.shownSettings ?? { file: '', settings: [] },
     metrics: options.metrics ?? (() => []),
     rateLimiter: new RateLimiter(),
+    readsInTurn: turnsOfReads(),
     wrongCredentials: new RateLimiter(),
     signInAttempts: new RateLimiter(),
     passwords: createPasswords(),

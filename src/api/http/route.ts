@@ -105,6 +105,10 @@ type RouteSpec<
   durable?: boolean;
   /** Its answers, errors included, must be kept by nobody on the way. */
   noStore?: boolean;
+  /**
+   * It looks at rows of which a team may have thousands: teams take turns, and what it takes of the only thread counts.
+   */
+  long?: boolean;
   /** Statuses of errors beside those that any route may answer, or follow from `auth` and from what it reads. */
   errors?: readonly number[];
   /** `uses`: what the operation works on, by the members that it names. */
@@ -134,6 +138,7 @@ export type Route<Uses = never> = {
   changes: boolean;
   durable: boolean;
   noStore: boolean;
+  long: boolean;
   headers: TObject | null;
   responses: Responses;
   /** Every error status it may answer, ascending. */
@@ -180,6 +185,7 @@ export function route<
     changes,
     durable: spec.durable ?? changes,
     noStore: spec.noStore ?? false,
+    long: spec.long ?? false,
     headers: spec.headers ?? null,
     responses: spec.responses,
     errors: [...new Set([...implied, ...(spec.errors ?? [])])].toSorted((a, b) => a - b),

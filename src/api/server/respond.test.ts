@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from 'bun:test';
 import { Type } from '@sinclair/typebox';
+import { turnsOfReads } from '../../base/concurrency/long-reads.ts';
 import { AtollError } from '../../base/error.ts';
 import { JsonText } from '../../base/json-text.ts';
 import { createLog } from '../../base/telemetry/log.ts';
@@ -41,6 +42,7 @@ const parts: RespondDeps = {
   ...{ domain: 'example.org', seed: new Uint8Array(32).fill(1), auditBacklog: new AuditBacklog(log) },
   limitsOf: () => limits as never,
   rateLimiter: new RateLimiter(() => now.ms),
+  readsInTurn: turnsOfReads(),
   wrongCredentials: new RateLimiter(() => now.ms),
   flushed: async () => void did.push('flushed'),
 };
@@ -60,6 +62,13 @@ const routes = [
     handle: async (_, input) => {
       seen.push(input as never);
       return { status: 200, body: { n: 1 }, headers: { 'X-Own': 'yes' } };
+    },
+  }),
+  route({
+    ...{ ...base, operationId: 'rows', method: 'GET', path: '/rows', long: true, responses: ok },
+    handle: async () => {
+      did.push('rows');
+      return { status: 200, body: { n: 1 } };
     },
   }),
   route({
@@ -118,14 +127,18 @@ const table = routeTable(routes.map(one => compileRoute(one, true)));
 const team = await createTeam(parts, { name: 'team', slug: 'team' });
 const { text: key } = await createApiKey(parts, team, 'key');
 
-type Asked = { body?: string; headers?: Record<string, string>; isReady?: boolean; withKey?: boolean };
+type Asked = { headers?: Record<string, string>; isReady?: boolean; withKey?: boolean } & Pick<
+  RequestInit,
+  'body' | 'signal'
+>;
 
-function ask(method: string, path: string, { body, headers, isReady = true, withKey = true }: Asked = {}) {
+function ask(method: string, path: string, { body, headers, signal, isReady = true, withKey = true }: Asked = {}) {
   lines.length = did.length = 0;
   const request = new Request(`http://api.example.org${path}`, {
     method,
     headers: { host: 'api.example.org', ...(withKey && { 'x-api-key': key }), ...headers },
     ...(body !== undefined && { body }),
+    ...(signal && { signal }),
   });
   return respond(parts, table, () => isReady, request);
 }
@@ -174,6 +187,19 @@ test('who asks is told what is left of the rate, and is let in for as long as th
   const refused = await ask('GET', '/look/a');
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '10']);
   limits.requestsPerSecond = 100;
+  now.ms += 60_000;
+});
+
+test('who asks for many rows again and again keeps nobody else waiting, and is not answered when gone', async () => {
+  const gone = new AbortController();
+  // What is asked later clears what was done before.
+  const all = Array.from({ length: 100 }, () => ask('GET', '/rows'));
+  const left = ask('GET', '/rows', { signal: gone.signal });
+  gone.abort();
+  expect((await ask('GET', '/look/a')).status).toBe(200);
+  expect(did.length).toBeLessThan(50);
+  for (const answer of await Promise.all(all)) expect(answer.status).toBe(200);
+  expect([did.length, (await left).status]).toEqual([100, 499]);
   now.ms += 60_000;
 });
 

@@ -1,8 +1,9 @@
+import type { InTurn } from '../../base/concurrency/long-reads.ts';
 import { AtollError, messageOf } from '../../base/error.ts';
 import { JsonText } from '../../base/json-text.ts';
 import { describeTrace, step } from '../../base/telemetry/trace.ts';
 import { recordChange } from '../event/rules/audit.ts';
-import { chargeBody, limitRate } from '../credential/rules/rate-limit.ts';
+import { chargeBody, chargeTime, limitRate } from '../credential/rules/rate-limit.ts';
 import type { RateQuota } from '../credential/rules/rate-limit.ts';
 import { authenticateRequest, isStillLetIn } from './authenticate.ts';
 import type { Log } from '../../base/telemetry/log.ts';
@@ -25,6 +26,8 @@ import type { Caller } from '../credential/caller.ts';
 export type RespondDeps = AuthenticationDeps & {
   limitsOf: LimitsOf;
   rateLimiter: RateLimiter;
+  /** Turns of teams that look at many rows. */
+  readsInTurn: InTurn;
   wrongCredentials: RateLimiter;
   auditBacklog: AuditBacklog;
   /** Resolves when what was committed outlives a loss of power. */
@@ -131,7 +134,8 @@ async function answer<Parts extends RespondDeps>(
       isStillLetIn: () => isStillLetIn(parts, route, request.headers),
       audit: (facts: Change) => void Object.assign(change, facts),
     };
-    reply = await route.handle(parts, input);
+    const handle = () => route.handle(parts, input);
+    reply = await (route.long ? inTurn(parts, caller, request.signal, handle) : handle());
   } catch (error) {
     // A refused request changed nothing; one that failed may have.
     if (!(error instanceof AtollError) || error.status >= 500)
@@ -142,6 +146,33 @@ async function answer<Parts extends RespondDeps>(
   await record(reply.status);
   if (route.durable) await parts.flushed();
   return responseOf(reply, quota, route.responses[reply.status]?.contentType);
+}
+
+/**
+ * Answers when it is the caller's turn, and counts what that took. Hundreds of requests may come at once: with nothing
+ * in between, they would hold everybody up, and the process would be taken for one that stands still.
+ */
+function inTurn(
+  parts: RespondDeps,
+  caller: Caller | null,
+  signal: AbortSignal,
+  handle: () => Promise<Reply>,
+): Promise<Reply> {
+  return parts.readsInTurn(ownerOf(caller), async () => {
+    if (signal.aborted) throw new AtollError('canceled', 'the client has gone');
+    const startedAt = performance.now();
+    try {
+      return await handle();
+    } finally {
+      chargeTime(parts, caller, performance.now() - startedAt);
+    }
+  });
+}
+
+/** Whose turn it is: a team's, whoever asks for it. */
+function ownerOf(caller: Caller | null): string {
+  if (caller?.kind === 'team' || caller?.kind === 'volume') return caller.team.teamId;
+  return caller !== null && 'user' in caller && caller.user !== null ? `user ${caller.user.userId}` : '';
 }
 
 async function readBody(

@@ -16,6 +16,7 @@ export const listApiKeysRoute = route({
   path: '/api-keys',
   summary: 'List the API keys of the team, masked',
   auth: 'memberOrAdmin',
+  long: true,
   role: 'admin',
   responses: { 200: { description: 'The keys', schema: Type.Array(TeamAPIKey) } },
   async handle({ db }: { db: Db }, { caller }) {

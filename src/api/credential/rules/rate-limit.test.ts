@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { AtollError } from '../../../base/error.ts';
 import { limitsFrom } from '../../team/rules/limits.ts';
 import type { Caller } from '../caller.ts';
-import { chargeBody, limitRate, RateLimiter } from './rate-limit.ts';
+import { chargeBody, chargeTime, limitRate, RateLimiter } from './rate-limit.ts';
 
 test('what was saved up is spent first, then the rate', () => {
   let nowMs = 0;
@@ -87,6 +87,15 @@ test('an operator has no limit, nor has who is nobody yet, nor a team whose rate
     expect(limitRate(scene(), caller)).toBe(null);
   // An operator's link without an account, which is no operator any more.
   expect(limitRate(scene(), session(null, false))).toBe(null);
+});
+
+test('what looks at many rows counts as the time that it takes', () => {
+  const deps = scene();
+  limitRate(deps, key);
+  chargeTime(deps, key, 1.9);
+  expect(limitRate(deps, key)?.remaining).toBe(48);
+  chargeTime(deps, key, 20);
+  expect(limitRate(deps, key)?.remaining).toBe(37);
 });
 
 test('a long body counts as the requests that it takes as much time as', () => {

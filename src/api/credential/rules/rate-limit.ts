@@ -70,6 +70,14 @@ export function chargeBody(deps: Charging, caller: Caller | null, bytes: number)
   chargeRequests(deps, caller, Math.floor(bytes / bytesPerRequest));
 }
 
+/** Milliseconds of the API's only thread that count as one more request: by itself, a team has some half of it. */
+const msPerRequest = 2;
+
+/** Counts a request as the time that it took. */
+export function chargeTime(deps: Charging, caller: Caller | null, ms: number): void {
+  chargeRequests(deps, caller, Math.floor(ms / msPerRequest));
+}
+
 function isLimited(caller: Caller | null): caller is Extract<Caller, { kind: 'team' | 'volume' }> {
   return (caller?.kind === 'team' || caller?.kind === 'volume') && caller.actor?.kind !== 'admin';
 }

@@ -20,6 +20,7 @@ export const listEventsRoute = route({
   path: '/events',
   summary: 'List lifecycle events of the team, newest first',
   auth: 'team',
+  long: true,
   query: Type.Object({
     ...page,
     kind: Type.Optional(oneOf(eventSubjects)),
@@ -44,6 +45,7 @@ export const listSandboxEventsRoute = route({
   path: '/events/sandboxes',
   summary: 'List sandbox events of the team, newest first',
   auth: 'team',
+  long: true,
   query: Type.Object(page),
   responses,
   async handle({ db }: { db: Db }, { caller, query }) {
@@ -59,6 +61,7 @@ export const readSandboxEventsRoute = route({
   path: '/events/sandboxes/{sandboxID}',
   summary: 'List events of a sandbox, newest first; empty where the team has none with this ID',
   auth: 'team',
+  long: true,
   params: Type.Object({ sandboxID: Type.String() }),
   query: Type.Object(page),
   responses,

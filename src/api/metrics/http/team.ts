@@ -5,15 +5,12 @@ import { formatTime } from '../../../base/time.ts';
 import { microsPerSecond } from '../../../base/clock.ts';
 import { readHighestTeamMetric, readTeamMetrics, readTemplateUse } from '../rules/team.ts';
 import { shownNames } from '../../template/http/view.ts';
-import { type Charging, chargeRequests } from '../../credential/rules/rate-limit.ts';
 import { route } from '../../http/route.ts';
 import { rangeQuery } from './sandbox.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Db } from '../../database/db.ts';
 
-/** What a range of a team counts as: the rows of two weeks, one for each minute, are read for it. */
-const rangeRequests = 10;
-type TeamMetricsDeps = { clock: Clock; db: Db } & Charging;
+type TeamMetricsDeps = { clock: Clock; db: Db };
 
 const teamParams = Type.Object({ teamID: Type.String() });
 
@@ -24,13 +21,13 @@ export const readTeamMetricsRoute = route({
   path: '/teams/{teamID}/metrics',
   summary: 'Get the metrics of a team, of the last 7 days by default',
   auth: 'team',
+  long: true,
   params: teamParams,
   query: Type.Object(rangeQuery),
   responses: {
     200: { description: 'At most 1,000 spans of equal length, oldest first', schema: Type.Array(TeamMetric) },
   },
   async handle(deps: TeamMetricsDeps, { caller, params, query }) {
-    chargeRequests(deps, caller, rangeRequests - 1);
     const points = await readTeamMetrics(deps, caller.team, params.teamID, query);
     return { status: 200, body: points.map(({ atSeconds, ...point }) => ({ ...timeView(atSeconds), ...point })) };
   },
@@ -43,11 +40,11 @@ export const readHighestTeamMetricRoute = route({
   path: '/teams/{teamID}/metrics/max',
   summary: 'Get the maximum of a metric of a team',
   auth: 'team',
+  long: true,
   params: teamParams,
   query: Type.Object({ metric: oneOf(teamMetricNames), ...rangeQuery }),
   responses: { 200: { description: 'The value, and when it was', schema: MaxTeamMetric } },
   async handle(deps: TeamMetricsDeps, { caller, params, query }) {
-    chargeRequests(deps, caller, rangeRequests - 1);
     const { metric, ...range } = query;
     const { atSeconds, value } = await readHighestTeamMetric(deps, caller.team, params.teamID, metric, range);
     return { status: 200, body: { ...timeView(atSeconds), value } };
@@ -61,6 +58,7 @@ export const readTemplateUseRoute = route({
   path: '/teams/{teamID}/metrics/templates',
   summary: 'Get for how long sandboxes of each template ran, in the last 7 days by default',
   auth: 'team',
+  long: true,
   params: teamParams,
   query: Type.Object(rangeQuery),
   responses: {
@@ -70,7 +68,6 @@ export const readTemplateUseRoute = route({
     },
   },
   async handle(deps: TeamMetricsDeps, { caller, params, query }) {
-    chargeRequests(deps, caller, rangeRequests - 1);
     const used = await readTemplateUse(deps, caller.team, params.teamID, query);
     return {
       status: 200,

@@ -11,6 +11,7 @@ export const readLimitsRoute = route({
   path: '/limits',
   summary: 'Get the limits of the team and how much of them is taken now',
   auth: 'team',
+  long: true,
   responses: { 200: { description: 'The limits', schema: TeamUse } },
   async handle(deps: { db: Db; limitsOf: LimitsOf }, { caller }) {
     return { status: 200, body: await teamUse(deps, caller.team) };

@@ -21,6 +21,7 @@ export const listSandboxesV1 = route({
   summary: 'List running sandboxes, newest first',
   deprecated: true,
   auth: 'team',
+  long: true,
   query: Type.Object({ metadata }),
   responses: { 200: { description: 'The sandboxes', schema: Type.Array(ListedSandbox) } },
   async handle({ db }: { db: Db }, { caller, query }) {
@@ -36,6 +37,7 @@ export const listSandboxesV2 = route({
   path: '/v2/sandboxes',
   summary: 'List sandboxes, page by page',
   auth: 'team',
+  long: true,
   query: Type.Object({
     metadata,
     state: Type.Optional(Type.Array(oneOf(['running', 'paused']))),

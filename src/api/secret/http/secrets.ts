@@ -27,6 +27,7 @@ export const listSecretsRoute = route({
   path: '/secrets',
   summary: 'List secrets of the team without their values, newest first, page by page',
   auth: 'team',
+  long: true,
   noStore: true,
   query: Type.Object({
     limit: Type.Optional(int32({ minimum: 1, maximum: secretPageMax, default: secretPageMax })),

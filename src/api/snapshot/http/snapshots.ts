@@ -45,6 +45,7 @@ export const listSnapshotsRoute = route({
   path: '/snapshots',
   summary: 'List snapshots of the team, newest first, page by page',
   auth: 'team',
+  long: true,
   query: Type.Object({
     sandboxID: Type.Optional(Type.String({ description: 'Only those of this sandbox, which may be gone' })),
     name: Type.Optional(Type.String({ description: 'Name or ID, with or without tag' })),

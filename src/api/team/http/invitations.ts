@@ -13,6 +13,7 @@ export const listInvitationsRoute = route({
   path: '/invitations',
   summary: 'List the invitations into the team that nobody has taken, newest first',
   auth: 'memberOrAdmin',
+  long: true,
   role: 'admin',
   responses: { 200: { description: 'The invitations', schema: Type.Array(Invitation) } },
   async handle(deps: { clock: Clock; db: Db }, { caller }) {

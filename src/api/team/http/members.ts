@@ -15,6 +15,7 @@ export const listMembersRoute = route({
   path: '/members',
   summary: 'List the members of the team, the oldest first',
   auth: 'memberOrAdmin',
+  long: true,
   responses: { 200: { description: 'The members', schema: Type.Array(Member) } },
   async handle({ db }: { db: Db }, { caller }) {
     const members = await membersOf(db, caller.team);

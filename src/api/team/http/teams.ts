@@ -12,6 +12,7 @@ export const listTeams = route({
   path: '/teams',
   summary: 'List the teams of a user, each with a new API key',
   auth: 'user',
+  long: true,
   proof: true,
   noStore: true,
   // It makes keys.

@@ -24,6 +24,7 @@ export const listTemplatesV1 = route({
   summary: 'List all templates of the team, newest first',
   deprecated: true,
   auth: 'teamOrUser',
+  long: true,
   query: Type.Object({ teamID }),
   responses: { 200: { description: 'The templates', schema: Type.Array(Template) } },
   async handle({ db }: { db: Db }, { caller, query }) {
@@ -40,6 +41,7 @@ export const listTemplatesV2 = route({
   path: '/v2/templates',
   summary: 'List templates of the team, newest first, page by page',
   auth: 'teamOrUser',
+  long: true,
   query: Type.Object({ teamID, ...paging }),
   responses: { 200: { description: 'A page of templates', schema: Type.Array(Template), headers: nextTokenHeader } },
   async handle({ db }: { db: Db }, { caller, query }) {
@@ -61,6 +63,7 @@ export const listDefaultTemplatesRoute = route({
   path: '/default-templates',
   summary: "List the installation's own templates, which every team may use",
   auth: 'team',
+  long: true,
   responses: { 200: { description: 'The templates, by their IDs', schema: Type.Array(Template) } },
   async handle({ db }: { db: Db }, { caller }) {
     return { status: 200, body: (await defaultTemplates(db, caller.team)).map(templateView) };
@@ -74,6 +77,7 @@ export const readTemplateRoute = route({
   path: '/templates/{templateID}',
   summary: 'Get a template of the team with a page of its builds, newest first',
   auth: 'team',
+  long: true,
   params: Type.Object({ templateID: Type.String() }),
   query: Type.Object(paging),
   responses: { 200: { description: 'The template', schema: TemplateWithBuilds, headers: nextTokenHeader } },
@@ -95,6 +99,7 @@ export const readTemplateContentRoute = route({
   path: '/templates/{templateID}/content',
   summary: 'Get how sandboxes of a template of the team begin, and its layers with who shares them',
   auth: 'team',
+  long: true,
   params: Type.Object({ templateID: Type.String() }),
   responses: { 200: { description: 'Of the newest build that is ready', schema: TemplateContent } },
   errors: [404],

@@ -47,6 +47,7 @@ export const listTagsRoute = route({
   path: '/templates/{templateID}/tags',
   summary: 'List the tags of a template and their builds',
   auth: 'team',
+  long: true,
   params: Type.Object({ templateID: Type.String() }),
   responses: { 200: { description: 'The tags', schema: Type.Array(TemplateTag) } },
   errors: [404],

@@ -23,6 +23,7 @@ export const listVolumesRoute = route({
   path: '/volumes',
   summary: 'List volumes of the team, oldest first',
   auth: 'team',
+  long: true,
   responses: { 200: { description: 'The volumes', schema: Type.Array(Volume) } },
   async handle({ db }: { db: Db }, { caller }) {
     const volumes = await listTeamVolumes(db, caller.team);

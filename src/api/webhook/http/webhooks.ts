@@ -57,6 +57,7 @@ export const listWebhooksRoute = route({
   path: '/events/webhooks',
   summary: 'List the webhooks of the team',
   auth: 'team',
+  long: true,
   responses: { 200: { description: 'Webhooks', schema: Type.Array(Webhook) } },
   async handle({ db }: { db: Db }, { caller }) {
     return { status: 200, body: (await webhooksOf(db, caller.team)).map(webhook => shownTo(caller, webhook)) };
@@ -131,6 +132,7 @@ export const listDeliveriesRoute = route({
   path: '/events/webhooks/{webhookID}/deliveries',
   summary: 'List the deliveries of a webhook, newest first',
   auth: 'team',
+  long: true,
   params,
   query: Type.Object({
     state: Type.Optional(oneOf(deliveryStates)),
