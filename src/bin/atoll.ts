@@ -1,5 +1,4 @@
 import { userInfo } from 'node:os';
-import { systemCodeOf } from '../base/error.ts';
 import { platformVersion } from '../base/version.ts';
 import { dashboardCommand } from '../cli/operator/dashboard.ts';
 import { clusterCommands } from '../cli/operator/cluster.ts';
@@ -53,6 +52,7 @@ import { program, shippedFolder } from './repository.ts';
 import { downCommand, stopCommand } from '../cli/operator/down.ts';
 import { ownInstallation } from './ending.ts';
 import { roleCommands } from './cluster/commands.ts';
+import { unreadOutput } from './unread-output.ts';
 import { upCommand } from './up.ts';
 import { ownUpgrade } from './upgrade.ts';
 
@@ -138,16 +138,14 @@ const commands: Command[] = [
   manualCommand(() => commands, platformVersion),
 ];
 
-// A reader such as `head` closes the pipe when it has enough: that is no failure.
-process.stdout.on('error', error => {
-  if (systemCodeOf(error) === 'EPIPE') process.exit(0);
-  process.stderr.write(`atoll: the output can't be written: ${error.message}.\n`, () => process.exit(1));
-});
+const unread = unreadOutput(process.stderr, code => process.exit(code));
+process.stdout.on('error', unread.failed);
 
 const input = inputOf(() => process.stdin, process.stdout);
 process.exitCode = await runCommandLine(process.argv.slice(2), commands, {
   out: (text, taken) => void process.stdout.write(text, taken),
   err: text => void process.stderr.write(text),
+  whenUnread: unread.before,
   // A terminal that nobody has told its size says 0.
   ...(process.stdout.isTTY && process.stdout.columns > 0 && { columns: process.stdout.columns }),
   isInteractive: process.stderr.isTTY === true,

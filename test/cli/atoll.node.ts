@@ -302,6 +302,31 @@ test('several sandboxes are ended by their IDs, and those that run by their meta
   await ok('sandbox', 'kill', third!);
 });
 
+test('a command that is left ends inside, with all that it has begun', async () => {
+  const inside = async () => (await ok('sandbox', 'exec', '--user', 'root', sandboxId, 'ps -eo args')).split('\n');
+  const isGone = async (line: string) => !(await inside()).includes(line);
+  const piped = await runToEnd(
+    ['sh', '-c', '"$0" sandbox exec "$1" "yes | tee /dev/null" | head -1', atoll, sandboxId],
+    { env, cwd: home },
+  );
+  assert.deepEqual([piped.exitCode, piped.stdout, piped.stderr], [0, 'y\n', '']);
+  await waitFor('yes to end', () => isGone('yes'), 30_000);
+  // One that takes no notice at first, with a program that it would leave.
+  const line = 'trap "" TERM; echo begun; sleep 86399';
+  const child = start([atoll, 'sandbox', 'exec', sandboxId, line], { env, cwd: home });
+  const [output, said] = [textOf(child, 'stdout'), textOf(child, 'stderr')];
+  try {
+    child.stdin?.end();
+    await waitFor('its beginning', () => output().includes('begun'), 30_000);
+    child.kill('SIGINT');
+    await waitFor('the end', () => child.exitCode !== null, 30_000);
+    assert.deepEqual([child.exitCode, said()], [130, 'atoll sandbox exec: Interrupted: the command was ended.\n']);
+    assert.ok(await isGone('sleep 86399'));
+  } finally {
+    killGroup(child, 'SIGKILL');
+  }
+});
+
 test('a log is followed to the end of its sandbox', async () => {
   const id = await ok('sandbox', 'create');
   const child = start([atoll, 'sandbox', 'logs', '--follow', id], { env, cwd: home });

@@ -4,7 +4,7 @@ import type { Command, Input } from '../terminal/command.ts';
 import type { Connect } from '../connection/connection.ts';
 import { pairsOf } from '../terminal/pairs.ts';
 import { withSandbox } from './open.ts';
-import { runInside } from './run-inside.ts';
+import { runToLeave } from './run-to-leave.ts';
 
 /** `atoll sandbox exec`: runs a command inside, with this command's input, output and exit code. */
 export function execCommand(connect: Connect): Command {
@@ -27,8 +27,9 @@ export function execCommand(connect: Connect): Command {
       const envs = pairsOf('--env', values.env);
       const stderr = new TextDecoder();
       return withSandbox(connect, sandboxId, async (sandbox, way) =>
-        runInside(
+        runToLeave(
           way,
+          terminal,
           { line, envs, user: values.user, cwd: values.cwd },
           {
             onStart: pid => void sendInput(sandbox, pid, terminal.input),

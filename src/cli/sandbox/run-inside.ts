@@ -9,20 +9,21 @@ import type { AgentWay } from './open.ts';
 const pingSeconds = 50;
 
 /** A line for a shell, and whose it is and where. Without a user and a directory they are the template's. */
-type Inside = { line: string; envs: Record<string, string>; user: string | undefined; cwd: string | undefined };
+export type Inside = { line: string; envs: Record<string, string>; user: string | undefined; cwd: string | undefined };
 
 /** What is told of a command while it runs. */
-type Told = { onStart(pid: number): void; onStdout(bytes: Uint8Array): void; onStderr(bytes: Uint8Array): void };
+export type Told = { onStart(pid: number): void; onStdout(bytes: Uint8Array): void; onStderr(bytes: Uint8Array): void };
 
 /**
  * Runs a command inside as the published client does, whose output is text: here it is what the command has written.
  * Answers its exit code; 128 and the signal's number as shells have it. Errors: what the agent says; `unavailable`
- * where the connection broke off.
+ * where the connection broke off; the reason of `signal`, after which it runs on inside.
  */
 export async function runInside(
   { url, headers }: AgentWay,
   { line, envs, user, cwd }: Inside,
   told: Told,
+  signal?: AbortSignal,
 ): Promise<number> {
   const process = { cmd: '/bin/bash', args: ['-l', '-c', line], envs, ...(cwd !== undefined && { cwd }) };
   let outcome: number | AtollError | undefined;
@@ -45,10 +46,12 @@ export async function runInside(
         ...(user !== undefined && { Authorization: `Basic ${Buffer.from(`${user}:`).toString('base64')}` }),
       },
       body: envelopeOf(Buffer.from(JSON.stringify({ process, stdin: true }))),
+      ...(signal && { signal }),
     });
     if (!response.ok) outcome = await refusalOf(response);
     else for await (const piece of response.body ?? []) read(piece);
   } catch (cause) {
+    signal?.throwIfAborted();
     throw brokenOff(cause);
   }
   if (typeof outcome === 'number') return outcome;

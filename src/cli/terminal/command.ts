@@ -16,6 +16,11 @@ export type Terminal = {
   out(text: string | Uint8Array, taken?: () => void): void;
   /** Everything else: progress, warnings, errors. */
   err(text: string): void;
+  /**
+   * Has `end` done before this process ends because nobody reads `out` any more, until the returned function is called.
+   * Absent: who reads stays.
+   */
+  whenUnread?(end: () => Promise<void>): () => void;
   /** How wide lines may be where `out` goes to a person; absent: as wide as they are. */
   columns?: number;
   /** True where `err` goes to a person who sees lines being rewritten. */
