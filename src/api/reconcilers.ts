@@ -6,7 +6,7 @@ import { eventsPruneIntervalMs, reconcileEvents } from './event/rules/events.ts'
 import { collectIntervalMs, storeKeeping } from './blob/reconcilers/collect.ts';
 import { logUploadIntervalMs, storeLogs } from './blob/reconcilers/logs.ts';
 import { memoryUploadIntervalMs, storeMemories } from './blob/reconcilers/memory.ts';
-import { layerUploadIntervalMs, storeBuildLayers } from './blob/reconcilers/layers.ts';
+import { layerKeeping, layerUploadIntervalMs } from './blob/reconcilers/layers.ts';
 import { beatIntervalMs, reconcileMachines } from './cluster/reconcilers/beat.ts';
 import { noticeTimeline } from './database/timeline.ts';
 import { adoptionIntervalMs, reconcileNodes } from './sandbox/reconcilers/adoption.ts';
@@ -107,7 +107,7 @@ function storeLoops(
   if (!store || !machines || !durableSnapshots || !storedLogs) return [];
   return [
     every('store', collectIntervalMs, storeKeeping({ ...parts, store })),
-    every('store-layers', layerUploadIntervalMs, () => storeBuildLayers({ ...parts, store, machines })),
+    every('store-layers', layerUploadIntervalMs, layerKeeping({ ...parts, store, machines })),
     every('store-logs', logUploadIntervalMs, () => storeLogs({ ...parts, storedLogs })),
     every('store-memories', memoryUploadIntervalMs, () => storeMemories({ ...parts, machines, durableSnapshots })),
   ];

@@ -264,9 +264,17 @@ onEachDatabase(database => {
     const { db, mine } = scene;
     await putReady(db, mine.templateId, 'b', 'default', 2);
     await putReady(db, mine.templateId, 'a', 'other', 3);
-    expect(await buildsToStore(db, 1)).toEqual([{ buildId: 'b', layers: ['sha256:b'] }]);
+    await putReady(db, mine.templateId, 'c', 'third', 3);
+    const beginning = { createdAtUs: -1, buildId: '' };
+    const idsBehind = async (after: typeof beginning) =>
+      (await buildsToStore(db, 9, after)).map(({ buildId }) => buildId);
+    const [oldest] = await buildsToStore(db, 1, beginning);
+    expect(oldest).toEqual({ buildId: 'b', createdAtUs: startUs + 2, layers: ['sha256:b'] });
+    expect(await idsBehind(oldest!)).toEqual(['a', 'c']);
+    // Of the same moment.
+    expect(await idsBehind({ createdAtUs: startUs + 3, buildId: 'a' })).toEqual(['c']);
     await recordLayersStored(db, 'b');
-    expect(await buildsToStore(db, 9)).toEqual([{ buildId: 'a', layers: ['sha256:a'] }]);
+    expect(await idsBehind(beginning)).toEqual(['a', 'c']);
   });
 
   test('snapshots: each tag once, as its newest build has it, and their memory is in use', async () => {

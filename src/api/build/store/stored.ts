@@ -1,20 +1,38 @@
 import type { Db } from '../../database/db.ts';
 import { buildOfRow } from '../../template/store/row.ts';
 
-/** Some of the builds whose layers are not in the store of the cluster yet, the oldest first, with these layers. */
-export async function buildsToStore(db: Db, limit: number): Promise<{ buildId: string; layers: string[] }[]> {
+/** A build by its place among all of them. */
+type BuildPlace = { createdAtUs: number; buildId: string };
+
+/**
+ * Some of the builds whose layers are not in the store of the cluster yet, the oldest first, with these layers: those
+ * behind `after`.
+ */
+export async function buildsToStore(
+  db: Db,
+  limit: number,
+  after: BuildPlace,
+): Promise<(BuildPlace & { layers: string[] })[]> {
   const rows = await db
     .selectFrom('builds')
     .selectAll()
     .where('status', '=', 'ready')
     .where('layers_stored', '=', 0)
+    .where(({ or, and, eb }) =>
+      or([
+        eb('created_at_us', '>', after.createdAtUs),
+        and([eb('created_at_us', '=', after.createdAtUs), eb('build_id', '>', after.buildId)]),
+      ]),
+    )
     .orderBy('created_at_us')
+    .orderBy('build_id')
     .limit(limit)
     .execute();
   return rows
     .map(buildOfRow)
-    .map(({ buildId, layers, config }) => ({
+    .map(({ buildId, createdAtUs, layers, config }) => ({
       buildId,
+      createdAtUs,
       layers: [...new Set([...layers, ...(config.started?.layers ?? [])])],
     }));
 }
