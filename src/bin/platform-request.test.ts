@@ -56,6 +56,13 @@ test('a request goes with its key and body, and an empty answer is undefined', a
   ]);
 });
 
+test('what else an answer says is told to who asks for it', async () => {
+  answer = () => Response.json([], { headers: { 'X-Partial': 'true' } });
+  const told: (string | null)[] = [];
+  await requestTo(signedIn())('GET', '/a', undefined, headers => told.push(headers.get('X-Partial')));
+  expect(told).toEqual(['true']);
+});
+
 test('a refusal has its code and the words of the platform, where it says any', async () => {
   const request = requestTo(signedIn());
   for (const [status, code] of [

@@ -31,7 +31,11 @@ export function signedInPlatform({ url, apiKey }: Connection): Target {
 
 /** Calls the REST API of a platform. */
 export function requestTo(target: Target): PlatformRequest {
-  return async (method, path, body) => jsonOf(await ask(await target(), method, path, body));
+  return async (method, path, body, onHeaders) => {
+    const response = await ask(await target(), method, path, body);
+    onHeaders?.(response.headers);
+    return jsonOf(response);
+  };
 }
 
 /** The same as the operator of the platform that runs on the data directory, for what no team may. */

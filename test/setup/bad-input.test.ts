@@ -239,6 +239,20 @@ for (const [index, { name, make, env, argv, says, exits = [1] }] of rows.entries
   });
 }
 
+test('a command for accounts names the database that it can not open on a read-only disk', async () => {
+  const dataDir = join(folder, 'read-only');
+  await smallDisk(dataDir);
+  const path = join(dataDir, 'api/atoll.sqlite');
+  mkdirSync(join(dataDir, 'api'));
+  for (const name of ['seed', 'node-id', 'api-key']) writeFileSync(join(dataDir, name), 'x');
+  await (await openStore({ kind: 'sqlite', path }))[Symbol.asyncDispose]();
+  await run('mount', '-o', 'remount,ro', dataDir);
+  const env = { ...process.env, ATOLL_DATA_DIR: dataDir };
+  const { exitCode, stderr } = await runToEnd([atoll, 'key', 'list'], { env });
+  expect(exitCode).toBe(1);
+  expect(stderr).toStartWith(`atoll key list: The database of the platform at ${path} can't be read or written (`);
+});
+
 test('a first start that was killed is gone on with by the next one', async () => {
   const dataDir = join(folder, 'interrupted');
   const env = { ...process.env, ATOLL_DATA_DIR: dataDir, ATOLL_PORT: '0', ATOLL_TEMPLATES: 'none' };

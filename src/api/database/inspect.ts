@@ -71,7 +71,7 @@ function requireWhole(path: string): void {
   } catch (error) {
     // What is locked or can't be read at all is not damaged.
     if (/^SQLITE_(CORRUPT|NOTADB)/.test(systemCodeOf(error))) throw damaged(path, messageOf(error));
-    const failure = failureOf(error);
+    const failure = failureOf(error, ` at ${path}`);
     if (!(failure instanceof AtollError) || failure.code !== 'no_space') throw failure;
     throw new AtollError('no_space', `The disk of ${path} is full: make room on it. Nothing was changed.`, {
       cause: error,

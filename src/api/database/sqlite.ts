@@ -36,7 +36,11 @@ type SqliteConnection = {
  * power takes back anyway.
  */
 export function connectSqlite(path: string): SqliteConnection {
-  return withCodes(() => connect(path));
+  try {
+    return connect(path);
+  } catch (error) {
+    throw failureOf(error, ` at ${path}`);
+  }
 }
 
 function connect(path: string): SqliteConnection {
@@ -203,9 +207,9 @@ function withCodes<T>(work: () => T): T {
 
 /**
  * What a failure of SQLite means to whoever asked. Source: https://www.sqlite.org/rescode.html. What is not of the
- * world is answered as it is.
+ * world is answered as it is. `where` is said to those who may know the place.
  */
-export function failureOf(error: unknown): unknown {
+export function failureOf(error: unknown, where = ''): unknown {
   if (/^SQLITE_CONSTRAINT_(?:UNIQUE|PRIMARYKEY)/.test(systemCodeOf(error)))
     return new AtollError(
       'conflict',
@@ -237,7 +241,7 @@ export function failureOf(error: unknown): unknown {
     );
   return new AtollError(
     'unavailable',
-    `The database of the platform can't be read or written (${messageOf(error)}); nothing was changed.`,
+    `The database of the platform${where} can't be read or written (${messageOf(error)}); nothing was changed.`,
     options,
   );
 }

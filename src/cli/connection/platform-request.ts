@@ -1,11 +1,12 @@
 /**
  * Calls the running platform's REST API, with the installation's key, and answers the JSON body; undefined for an empty
- * one.
+ * one. `onHeaders` is told what else a good answer says.
  */
 export type PlatformRequest = (
   method: 'GET' | 'DELETE' | 'POST' | 'PATCH',
   path: string,
   body?: unknown,
+  onHeaders?: (headers: Headers) => void,
 ) => Promise<unknown>;
 
 /**

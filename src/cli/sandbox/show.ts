@@ -15,6 +15,8 @@ type Metric = {
   diskTotal: number;
 };
 
+const partialText = 'A machine that the sandbox was on is out of reach: what it has of the samples is missing.\n';
+
 /** What shows one sandbox. */
 export function showCommands(request: PlatformRequest, connect: Connect): Command[] {
   return [
@@ -38,7 +40,9 @@ export function showCommands(request: PlatformRequest, connect: Connect): Comman
       async run(args, terminal) {
         const { values, positionals } = parseArguments(args, { json: { type: 'boolean' } }, ['SANDBOX_ID']);
         const path = `/sandboxes/${encodeURIComponent(positionals[0] ?? '')}/metrics`;
-        const metrics = (await request('GET', path)) as Metric[];
+        const metrics = (await request('GET', path, undefined, headers => {
+          if (headers.get('X-Partial') === 'true') terminal.err(partialText);
+        })) as Metric[];
         const rows = metrics.map(at => [
           at.timestamp,
           `${at.cpuUsedPct.toFixed(1)} % of ${at.cpuCount}`,
