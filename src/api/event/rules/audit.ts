@@ -7,6 +7,7 @@ import { histories, pruneHistory } from '../store/history.ts';
 import type { Db } from '../../database/db.ts';
 import type { AuditRecord, Change } from '../record.ts';
 import type { Actor, Caller } from '../../credential/caller.ts';
+import { boundedFacts } from './bounded-facts.ts';
 import type { AuditBacklog } from './audit-backlog.ts';
 import type { Clock } from '../../../base/clock.ts';
 
@@ -38,8 +39,8 @@ export async function recordChange(
     teamId: caller?.kind === 'team' ? caller.team.teamId : null,
     address: request.address.slice(0, addressCharactersMax),
     status: request.status,
-    before: change.before ?? null,
-    after: change.after ?? null,
+    before: boundedFacts(change.before),
+    after: boundedFacts(change.after),
   });
 }
 
@@ -60,8 +61,8 @@ export async function recordLocalChange(
     address: '',
     // As the route would have answered.
     status: 200,
-    before: change.before ?? null,
-    after: change.after ?? null,
+    before: boundedFacts(change.before),
+    after: boundedFacts(change.after),
   });
 }
 

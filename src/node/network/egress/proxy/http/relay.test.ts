@@ -107,6 +107,20 @@ test.each([
   }
 });
 
+test('a TRACE, whose answer is the request as it came, is passed on only where no rule sets headers', async () => {
+  const trace = get('/').replace('GET', 'TRACE');
+  const { client, server, refused, rule } = relay();
+  client.sends(trace);
+  await connected();
+  expect(server.took()).toBe(trace);
+  server.sends(ok(''));
+  rule['Authorization'] = 'secret';
+  client.sends(trace);
+  await connected();
+  expect(refused).toEqual(['a TRACE, which would tell what the rule sets']);
+  expect([server.took(), client.isClosed, server.isClosed]).toEqual(['', true, true]);
+});
+
 test('a body is passed on as it comes, no faster than the server takes it, and ends where it says', async () => {
   const { client, server, refused } = relay();
   client.sends(`${post('Transfer-Encoding: chunked')}3\r\nabc`);

@@ -129,8 +129,12 @@ export class Relay {
     const { host, port, defaultPort, toPlatform, headers, client } = this.#options;
     const server = this.#server ?? (await this.#connect());
     if (!server || this.#isOver) return;
+    const rule = headers();
+    // Its answer is the request as it came, and what is in the rule is often a secret (RFC 9110 9.3.8).
+    if (exchange.request.method === 'TRACE' && Object.keys(rule).length > 0)
+      return void this.#refuse('a TRACE, which would tell what the rule sets');
     server.write(
-      composeRequest(exchange.request, port === defaultPort ? host : `${host}:${port}`, headers(), { toPlatform }),
+      composeRequest(exchange.request, port === defaultPort ? host : `${host}:${port}`, rule, { toPlatform }),
     );
     exchange.sent = true;
     client.resume();
