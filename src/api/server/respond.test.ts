@@ -323,3 +323,13 @@ test('a session is asked for from a page of this very origin alone', async () =>
   const cookie = { cookie: `${sessionCookie}=${'0'.repeat(64)}` };
   expect((await ask('GET', '/look/a', { withKey: false, headers: cookie })).status).toBe(401);
 });
+
+test('between long bodies, which take long to check, others are answered', async () => {
+  const body = JSON.stringify({ n: 1, unknown: 'x'.repeat(20_000) });
+  const all = Array.from({ length: 100 }, () => ask('POST', '/change', { body }));
+  expect((await ask('GET', '/look/a')).status).toBe(200);
+  expect(did.filter(what => what === 'handled').length).toBeLessThan(50);
+  for (const answer of await Promise.all(all)) expect(answer.status).toBe(200);
+  expect(did.filter(what => what === 'handled')).toHaveLength(100);
+  now.ms += 60_000;
+});

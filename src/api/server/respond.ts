@@ -3,7 +3,7 @@ import { AtollError, messageOf } from '../../base/error.ts';
 import { JsonText } from '../../base/json-text.ts';
 import { describeTrace, step } from '../../base/telemetry/trace.ts';
 import { recordChange } from '../event/rules/audit.ts';
-import { chargeBody, chargeTime, limitRate } from '../credential/rules/rate-limit.ts';
+import { bytesPerRequest, chargeBody, chargeTime, limitRate } from '../credential/rules/rate-limit.ts';
 import type { RateQuota } from '../credential/rules/rate-limit.ts';
 import { authenticateRequest, isStillLetIn } from './authenticate.ts';
 import type { Log } from '../../base/telemetry/log.ts';
@@ -183,6 +183,8 @@ async function readBody(
 ): Promise<unknown> {
   const { value, bytes } = await readJson(request, route.bodyBytesMax);
   chargeBody(parts, caller, bytes);
+  // What is checked of it at once takes long too: hundreds of them must not follow each other with nothing in between.
+  if (bytes >= bytesPerRequest) await parts.readsInTurn(ownerOf(caller), () => {});
   if (value === undefined && !route.bodyOptional) throw new AtollError('invalid', 'request body: is required');
   // Null is a value, and none that anything takes: it must not be read as an empty object, which resets what it
   // replaces.

@@ -54,7 +54,7 @@ export class RateLimiter {
 }
 
 /** Bytes of a body that count as one more request: as long as one takes, these take to parse and check. */
-const bytesPerRequest = 16_384;
+export const bytesPerRequest = 16_384;
 
 /** What counting requests takes. */
 export type Charging = { limitsOf: LimitsOf; rateLimiter: RateLimiter };

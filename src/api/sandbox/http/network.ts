@@ -40,6 +40,7 @@ export const networkVerdictRoute = route({
   summary: 'Say whether a destination would pass a network policy, and by which rule; nothing is changed',
   auth: 'team',
   role: 'viewer',
+  long: true,
   changes: false,
   body: NetworkQuestion,
   responses: { 200: { description: 'The verdict', schema: NetworkVerdict } },
