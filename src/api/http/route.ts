@@ -107,6 +107,7 @@ type RouteSpec<
   noStore?: boolean;
   /**
    * It looks at rows of which a team may have thousands: teams take turns, and what it takes of the only thread counts.
+   * Not for what waits for machines: there are few turns.
    */
   long?: boolean;
   /** Statuses of errors beside those that any route may answer, or follow from `auth` and from what it reads. */

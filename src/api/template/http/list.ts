@@ -99,7 +99,6 @@ export const readTemplateContentRoute = route({
   path: '/templates/{templateID}/content',
   summary: 'Get how sandboxes of a template of the team begin, and its layers with who shares them',
   auth: 'team',
-  long: true,
   params: Type.Object({ templateID: Type.String() }),
   responses: { 200: { description: 'Of the newest build that is ready', schema: TemplateContent } },
   errors: [404],
