@@ -105,5 +105,5 @@ test('services of a cluster that would be refused again say so by their exit cod
     ['--token', 'x'],
     ['--role', 'control', '--control', 'x', '--token', 'y'],
   ])
-    expect(await atoll(env, 'install', ...args)).toMatchObject({ exitCode: 1 });
+    expect(await atoll(env, 'install', ...args)).toMatchObject({ exitCode: 2 });
 });
