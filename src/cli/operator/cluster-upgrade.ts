@@ -76,7 +76,8 @@ async function empty(
     if (!force)
       throw new AtollError(
         'precondition',
-        `Node ${nodeId} was not changed. End these, or wait for them with --force, which moves the others.`,
+        `Node ${nodeId} was not changed. End these, or wait for them with --force, which moves the others; or ` +
+          'replace its program in its place, where they run on, and start this command again.',
       );
   }
   await request('POST', path, { mode: 'move' });
