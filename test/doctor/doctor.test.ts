@@ -95,7 +95,7 @@ test('a first start looks at all that is needed, and at nothing else', async () 
     const { findings } = await examine({ ATOLL_DATA_DIR: dir });
     const looked = await examineHost({
       ...{ dataDir: dir, port: 0, servesPort: false, requireSecure: false, builds: 'on', driver: 'crun' },
-      ...{ criuDir, runscDir, ...builtPrograms, onlyNeeded: true },
+      ...{ criuDir, runscDir, ...builtPrograms, onlyNeeded: true, diskReserveMiB: 2048 },
     });
     // What the doctor looks at behind these is none of the host's.
     const needed = findings.slice(0, names.indexOf('database')).filter(finding => finding.needed);

@@ -28,6 +28,7 @@ export async function examineHost(
     requireSecure: boolean;
     builds: BuildsAllowed;
     driver: DriverName;
+    diskReserveMiB: number;
     onlyNeeded?: boolean;
   } & BuiltPrograms,
 ): Promise<HostFinding[]> {
@@ -35,7 +36,7 @@ export async function examineHost(
   const probes = [
     ...kernelProbes,
     ...cgroupProbes,
-    ...filesystemProbes(dataDir),
+    ...filesystemProbes(dataDir, options.diskReserveMiB),
     ...networkProbes(options),
     crunProbe,
     sandboxProbe(dataDir, options),

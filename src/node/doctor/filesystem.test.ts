@@ -22,8 +22,8 @@ async function mounted(options: string[], work: () => Promise<void>): Promise<vo
   }
 }
 
-async function finding(name: string, at = dir) {
-  const probe = filesystemProbes(at).find(probe => probe.name === name);
+async function finding(name: string, at = dir, reserveMiB = 2048) {
+  const probe = filesystemProbes(at, reserveMiB).find(probe => probe.name === name);
   if (!probe) throw new Error(`no probe is called ${name}`);
   return findingOf(probe);
 }
@@ -59,7 +59,7 @@ test('a file system without reflinks is limited by that', () =>
 
 test('room is missing, scarce or enough', async () => {
   for (const [gib, expected] of [
-    [2, { status: 'missing', detail: `2.0 GiB free for ${dir}`, remedy: expect.stringContaining('at least 3 GiB') }],
+    [2, { status: 'missing', detail: `2.0 GiB free for ${dir}`, remedy: expect.stringContaining('at least 3072 MiB') }],
     [3, { status: 'limited', remedy: expect.stringContaining('10 GiB or more') }],
     [9, { status: 'limited' }],
     [10, { status: 'ok', detail: `10.0 GiB free for ${dir}` }],
@@ -68,6 +68,13 @@ test('room is missing, scarce or enough', async () => {
       expect(await finding('disk space')).toMatchObject(expected as object),
     );
 });
+
+test('room that is kept back is no room', () =>
+  mounted(['-t', 'tmpfs', '-o', 'size=9g', 'none'], async () => {
+    const remedy = expect.stringContaining('Free at least 9728 MiB (8704 of them are the reserve');
+    expect(await finding('disk space', dir, 8704)).toMatchObject({ status: 'missing', remedy });
+    expect(await finding('disk space', dir, 64)).toMatchObject({ status: 'limited' });
+  }));
 
 test('room is looked at where the directory will be', () =>
   mounted(['-t', 'tmpfs', '-o', 'size=2g', 'none'], async () => {

@@ -11,11 +11,15 @@ import { openUserNamespace } from './user-namespace.ts';
 
 /** The base template, a few sandboxes and their files. */
 const freeBytesWanted = 10 * 2 ** 30;
-const freeBytesMin = 3 * 2 ** 30;
 const GiB = 2 ** 30;
+const MiB = 2 ** 20;
+/** What a first start takes beside the reserve, into which nothing may go. */
+const firstStartMiB = 1024;
 
-/** What root filesystems of sandboxes need, tried on the file system that holds `dir`. */
-export function filesystemProbes(dir: string): Probe[] {
+/**
+ * What root filesystems of sandboxes need, tried on the file system that holds `dir`. `reserveMiB` of it are kept back.
+ */
+export function filesystemProbes(dir: string, reserveMiB: number): Probe[] {
   return [
     {
       name: 'idmapped mounts',
@@ -67,7 +71,7 @@ export function filesystemProbes(dir: string): Probe[] {
           }
         }),
     },
-    { name: 'disk space', needed: false, look: () => lookAtSpace(dir) },
+    { name: 'disk space', needed: false, look: () => lookAtSpace(dir, reserveMiB) },
   ];
 }
 
@@ -130,11 +134,17 @@ function lookAtQuota(dir: string) {
   );
 }
 
-async function lookAtSpace(dir: string) {
+async function lookAtSpace(dir: string, reserveMiB: number) {
   const { bavail, bsize } = await statfs(existing(dir));
   const free = bavail * bsize;
   const detail = `${(free / GiB).toFixed(1)} GiB free for ${dir}`;
-  if (free < freeBytesMin) return missing(detail, `Free at least ${freeBytesMin / GiB} GiB, or set ATOLL_DATA_DIR.`);
+  const leastMiB = reserveMiB + firstStartMiB;
+  if (free < leastMiB * MiB)
+    return missing(
+      detail,
+      `Free at least ${leastMiB} MiB (${reserveMiB} of them are the reserve, ATOLL_DISK_RESERVE_MIB), or set ` +
+        'ATOLL_DATA_DIR.',
+    );
   return free < freeBytesWanted
     ? limited(detail, `${freeBytesWanted / GiB} GiB or more leave room for templates and snapshots.`)
     : ok(detail);
