@@ -21,6 +21,7 @@ import { noBuilder } from './build/rules/no-builder.ts';
 import { Uploads } from './build/rules/uploads.ts';
 import { CredentialCache } from './credential/rules/cache.ts';
 import { RateLimiter } from './credential/rules/rate-limit.ts';
+import { kindOf } from './database/db.ts';
 import type { Db } from './database/db.ts';
 import { Health } from './database/health.ts';
 import { AuditBacklog } from './event/rules/audit-backlog.ts';
@@ -210,6 +211,8 @@ function sharedWith(
   };
 }
 
+/** Lists under way at a time where PostgreSQL looks at the rows. */
+const readsOnPostgresMax = 16;
 const defaultVolumeTokenSeconds = 24 * 3600;
 
 /** Makes the parts of an API. `stopping` is aborted when it ends. */
@@ -258,7 +261,8 @@ export async function createParts(options: ApiOptions, stopping: AbortSignal): P
     shownSettings: options.shownSettings ?? { file: '', settings: [] },
     metrics: options.metrics ?? (() => []),
     rateLimiter: new RateLimiter(),
-    readsInTurn: turnsOfReads(),
+    // PostgreSQL looks at rows in processes of its own, for which the thread waits.
+    readsInTurn: turnsOfReads(kindOf(db) === 'postgres' ? readsOnPostgresMax : undefined),
     wrongCredentials: new RateLimiter(),
     signInAttempts: new RateLimiter(),
     passwords: createPasswords(),

@@ -164,7 +164,7 @@ function inTurn(
     try {
       return await handle();
     } finally {
-      chargeTime(parts, caller, performance.now() - startedAt);
+      chargeTime(parts, caller, (performance.now() - startedAt) / parts.readsInTurn.atOnce);
     }
   });
 }

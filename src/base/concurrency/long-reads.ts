@@ -1,20 +1,21 @@
 import { createFairSemaphore } from './fair-semaphore.ts';
 
-/** Reads under way at a time, and of others of whom none is, beside them. */
+/** Reads under way at a time where each is of this thread, and of others of whom none is, beside them. */
 const [readsMax, readsBeside] = [2, 1];
 
-/** Runs a read of `owner` when it is its turn. */
-export type InTurn = <T>(owner: string, read: () => T | Promise<T>) => Promise<T>;
+/** Runs a read of `owner` when it is its turn. `atOnce`: reads that share the thread's time. */
+export type InTurn = (<T>(owner: string, read: () => T | Promise<T>) => Promise<T>) & { readonly atOnce: number };
 
 /**
  * Turns of reads that take milliseconds of a process's only thread: logs, samples, large directories. Whoever asks for
  * many gets them one after the other, and everything else comes between them.
  */
-export function turnsOfReads(): InTurn {
-  const turns = createFairSemaphore(readsMax, readsBeside);
-  return (owner, read) =>
+export function turnsOfReads(atOnce = readsMax): InTurn {
+  const turns = createFairSemaphore(atOnce, readsBeside);
+  const inTurn = <T>(owner: string, read: () => T | Promise<T>): Promise<T> =>
     turns.run(owner, async () => {
       await new Promise(setImmediate);
       return read();
     });
+  return Object.assign(inTurn, { atOnce });
 }

@@ -92,9 +92,9 @@ test('an operator has no limit, nor has who is nobody yet, nor a team whose rate
 test('what looks at many rows counts as the time that it takes', () => {
   const deps = scene();
   limitRate(deps, key);
-  chargeTime(deps, key, 1.9);
+  chargeTime(deps, key, 0.9);
   expect(limitRate(deps, key)?.remaining).toBe(48);
-  chargeTime(deps, key, 20);
+  chargeTime(deps, key, 10);
   expect(limitRate(deps, key)?.remaining).toBe(37);
 });
 

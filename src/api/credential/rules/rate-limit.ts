@@ -70,8 +70,8 @@ export function chargeBody(deps: Charging, caller: Caller | null, bytes: number)
   chargeRequests(deps, caller, Math.floor(bytes / bytesPerRequest));
 }
 
-/** Milliseconds of the API's only thread that count as one more request: by itself, a team has some half of it. */
-const msPerRequest = 2;
+/** Milliseconds of the API's only thread that count as one more request: a team has a third of it. */
+const msPerRequest = 1;
 
 /** Counts a request as the time that it took. */
 export function chargeTime(deps: Charging, caller: Caller | null, ms: number): void {
