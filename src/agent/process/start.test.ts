@@ -18,7 +18,10 @@ import { start } from './start.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'atoll-start-'));
 const states: number[] = [];
-afterAll(() => {
+/** Ends of all programs: each is written to its agent's state. */
+const ends: Promise<unknown>[] = [];
+afterAll(async () => {
+  await Promise.all(ends);
   for (const fd of states) closeSync(fd);
   rmSync(dir, { recursive: true });
 });
@@ -50,6 +53,8 @@ function agentOf(settings: Partial<typeof defaults> = {}, says = '') {
     ...{ outOfMemory: watchOutOfMemory(), journal: new Journal('epoch'), outputBudget: createOutputBudget() },
     settings: () => ({ ...defaults, ...settings }),
   } as unknown as ProcessHost;
+  const { add } = agent.processes;
+  agent.processes.add = (process, onEnd) => (ends.push(process.ended), add.call(agent.processes, process, onEnd));
   const outbox = new Outbox();
   const begin = (message: object, given: Partial<Call> = {}) =>
     start(agent, message as never, { ...call, ...given }, outbox);
