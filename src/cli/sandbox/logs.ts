@@ -1,12 +1,11 @@
 import { oneOf, parseArguments } from '../terminal/arguments.ts';
 import type { Command, Terminal } from '../terminal/command.ts';
 import type { PlatformFollow, PlatformRequest } from '../connection/platform-request.ts';
+import { partialText } from './partial.ts';
 
 type Entry = { timestamp: string; level: string; message: string; fields: Record<string, string> };
 
 const levels = ['debug', 'info', 'warn', 'error'] as const;
-
-const partialText = 'A machine that the sandbox was on is out of reach: what it has of the log is missing.\n';
 
 /** Entries of one answer. */
 const pageMax = 1000;
@@ -28,7 +27,7 @@ export function logsCommand(request: PlatformRequest, follow: PlatformFollow): C
         values.level === undefined ? {} : { level: oneOf('--level', values.level, levels) };
       const entries = values.follow
         ? (follow(`${path}/stream`, { after: '0', ...level }) as AsyncGenerator<Entry>)
-        : everything(request, `/v2${path}`, level, () => terminal.err(partialText));
+        : everything(request, `/v2${path}`, level, () => terminal.err(partialText('log')));
       for await (const entry of entries) show(terminal, entry, values.json ?? false);
       return 0;
     },

@@ -4,6 +4,7 @@ import type { Command } from '../terminal/command.ts';
 import type { Connect } from '../connection/connection.ts';
 import type { PlatformRequest } from '../connection/platform-request.ts';
 import { jsonText, show } from '../terminal/table.ts';
+import { partialText } from './partial.ts';
 
 type Metric = {
   timestamp: string;
@@ -14,8 +15,6 @@ type Metric = {
   diskUsed: number;
   diskTotal: number;
 };
-
-const partialText = 'A machine that the sandbox was on is out of reach: what it has of the samples is missing.\n';
 
 /** What shows one sandbox. */
 export function showCommands(request: PlatformRequest, connect: Connect): Command[] {
@@ -41,7 +40,7 @@ export function showCommands(request: PlatformRequest, connect: Connect): Comman
         const { values, positionals } = parseArguments(args, { json: { type: 'boolean' } }, ['SANDBOX_ID']);
         const path = `/sandboxes/${encodeURIComponent(positionals[0] ?? '')}/metrics`;
         const metrics = (await request('GET', path, undefined, headers => {
-          if (headers.get('X-Partial') === 'true') terminal.err(partialText);
+          if (headers.get('X-Partial') === 'true') terminal.err(partialText('samples'));
         })) as Metric[];
         const rows = metrics.map(at => [
           at.timestamp,
