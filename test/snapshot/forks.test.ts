@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
-import { rmSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../src/base/error.ts';
 import { checkpointAndRun, checkpointToPause } from '../../src/node/snapshot/checkpoint.ts';
@@ -75,6 +75,8 @@ test('three forks and their source go their own ways from one moment', async () 
   const late = await machine.restore(await openSnapshot(machine.host, directory), 1, disk);
   sandboxes.add(late);
   expect(await add(late)).toBe('3 3');
+  // Its images have names of their own while it is restored, and no longer.
+  expect(readdirSync(machine.host.stagingDir)).toEqual([]);
   rmSync(directory, { recursive: true });
 }, 120_000);
 

@@ -2,13 +2,19 @@ import { readFileSync } from 'node:fs';
 import { lowHostLimits } from '../host-limits.ts';
 import { limited, ok, type Probe } from './probe.ts';
 
+/** What the host says of itself. */
+const thisHost = {
+  lowLimits: lowHostLimits,
+  corePattern: () => readFileSync('/proc/sys/kernel/core_pattern', 'utf8').trim(),
+};
+
 /** What sandboxes share with each other and with the host, and who may use them. */
-export const shareProbes = (requireSecure: boolean): Probe[] => [
+export const shareProbes = (requireSecure: boolean, { lowLimits, corePattern } = thisHost): Probe[] => [
   {
     name: 'shared limits',
     needed: false,
     look() {
-      const low = lowHostLimits();
+      const low = lowLimits();
       if (low.length === 0)
         return ok('process IDs, threads, terminals and open files are enough for all sandboxes together');
       const names = low.map(
@@ -25,7 +31,7 @@ export const shareProbes = (requireSecure: boolean): Probe[] => [
     name: 'core dumps',
     needed: false,
     look() {
-      const pattern = readFileSync('/proc/sys/kernel/core_pattern', 'utf8').trim();
+      const pattern = corePattern();
       if (!pattern.startsWith('@')) return ok('no program of the host gets the memory of what crashes in sandboxes');
       return limited(
         `the host sends the memory of what crashes to ${pattern.slice(1)}, that of sandboxes too`,

@@ -18,6 +18,7 @@ const sandbox = (sandboxId: string, port: number, by: 'host' | 'headers' = 'host
 test('a numbered label is a port of a sandbox', () => {
   expect(at('3000-ixyz.example.com')).toEqual(sandbox('ixyz', 3000));
   expect(at('49983-ixyz.localhost:3000')).toEqual(sandbox('ixyz', 49983));
+  for (const port of [1, 65535]) expect(at(`${port}-ixyz.example.com`)).toEqual(sandbox('ixyz', port));
   expect(at('80-I1A.Example.COM')).toEqual(sandbox('i1a', 80));
   expect(at('8080-ixyz-6532622b.example.com')).toEqual(sandbox('ixyz', 8080));
   expect(at('8080-ixyz-a-b-c.example.com')).toEqual(sandbox('ixyz', 8080));

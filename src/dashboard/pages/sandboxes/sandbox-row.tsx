@@ -1,9 +1,10 @@
 import { memo, useLayoutEffect, useRef } from 'react';
-import type { MouseEvent, ReactNode, RefObject } from 'react';
+import type { ReactNode, RefObject } from 'react';
 import type { SandboxMetric } from '../../../protocol/api/metrics.ts';
 import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
 import { formatBytes } from '../../format.ts';
 import { Ago, Badge, CopyBeside } from '../../parts/bits.tsx';
+import { follow } from '../../parts/follow.ts';
 import type { SandboxesFilter } from './search.ts';
 import { StateBadge } from './state-badge.tsx';
 import type { Shared } from './sparkline.tsx';
@@ -149,13 +150,6 @@ function Metadata({ of, onFilter }: MetadataProps) {
       ))}
     </span>
   );
-}
-
-/** Goes there without loading the page anew, unless the browser was asked for another window. */
-function follow(event: MouseEvent, open: () => void): void {
-  if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
-  event.preventDefault();
-  open();
 }
 
 const Nothing = () => <span className="muted">–</span>;

@@ -5,6 +5,10 @@ test('views are read as the URL is: what is not known is left out', () => {
   expect(readViews(JSON.stringify([{ name: 'mine', search: { show: 'paused', x: 1 } }, { name: 3 }, null]))).toEqual([
     { name: 'mine', search: { show: 'paused' } },
   ]);
+  for (const one of [{ name: '', search: {} }, { name: 'x' }, { name: 'x', search: null }, { search: {} }, 'x'])
+    expect(readViews(JSON.stringify([one]))).toEqual([]);
+  const [long] = readViews(JSON.stringify([{ name: 'x'.repeat(61), search: {} }]));
+  expect(long?.name).toHaveLength(60);
   expect(readViews('{')).toEqual([]);
   expect(readViews('{}')).toEqual([]);
   expect(readViews(null)).toEqual([]);

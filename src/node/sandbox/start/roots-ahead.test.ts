@@ -178,3 +178,19 @@ test('a layer that goes takes those with it that nobody has asked for', async ()
   await it.settled();
   expect(it.happened).toEqual([]);
 });
+
+test('a layer that goes while it is put in place is waited for, and is kept by nobody then', async () => {
+  const it = scene(3);
+  it.ask(6, 'l1');
+  const { promise, resolve: open } = Promise.withResolvers<void>();
+  it.host.gate = promise;
+  it.ahead.prepare();
+  await it.settled();
+  const gone = it.letGo('l1');
+  await it.settled();
+  expect(gone && Bun.peek.status(gone)).toBe('pending');
+  open();
+  await gone;
+  expect(it.rooted()).toEqual([]);
+  expect(it.ahead.underWay()).toBe(0);
+});

@@ -9,10 +9,8 @@ import { NewShellDialog } from './new-shell.tsx';
 import { keepShellNumbers, keepShellStart, shellNumbers, shellStart } from './shell-memory.ts';
 import type { ShellStart } from './shell-memory.ts';
 import { ShellView } from './shell-view.tsx';
+import { add, choose, close, nextNumber, type Shells, shellsMax, shellsOf, split } from './shells.ts';
 import type { TerminalSearch } from './terminal-search.ts';
-
-/** Shells of one window in one sandbox. */
-const shellsMax = 12;
 
 /** Shells in the sandbox, a tab each. They go on when one leaves, and are there again after a reload. */
 export function Terminal() {
@@ -21,7 +19,7 @@ export function Terminal() {
   const [font, setFont] = useState(keptFontPixels);
   const onFont = (by: 1 | -1) => setFont(keepFontPixels(font + by));
   if (!target) return <NeedsRunning what="A terminal" />;
-  if (watch === undefined) return <Shells key={target.sandboxId} target={target} font={font} onFont={onFont} />;
+  if (watch === undefined) return <ShellTabs key={target.sandboxId} target={target} font={font} onFont={onFont} />;
   const size = cols !== undefined && rows !== undefined ? { cols, rows } : null;
   return (
     <div className="stack" style={{ gap: 10 }}>
@@ -35,33 +33,22 @@ export function Terminal() {
 
 type ShellsProps = { target: Target; font: number; onFont: (by: 1 | -1) => void };
 
-function Shells({ target, font, onFont }: ShellsProps) {
+function ShellTabs({ target, font, onFont }: ShellsProps) {
   const search: TerminalSearch = useSearch({ strict: false });
   const navigate = useNavigate();
   const [numbers, setNumbers] = useState(() => shellNumbers(target.sandboxId));
-  const shown = numbers.find(number => number === search.shell) ?? numbers[0] ?? 1;
-  const beside = numbers.find(number => number === search.beside && number !== shown);
-  const change = (next: number[], shell: number, other?: number) => {
-    keepShellNumbers(target.sandboxId, next);
-    setNumbers(next);
-    void navigate({ to: '.', search: { shell, ...(other !== undefined && { beside: other }) }, replace: true });
+  const shells = shellsOf(numbers, search);
+  const { shown, beside } = shells;
+  const change = (next: Shells) => {
+    keepShellNumbers(target.sandboxId, [...next.numbers]);
+    setNumbers([...next.numbers]);
+    const places = { shell: next.shown, ...(next.beside !== undefined && { beside: next.beside }) };
+    void navigate({ to: '.', search: places, replace: true });
   };
-  const following = Math.max(...numbers) + 1;
   const isFull = numbers.length >= shellsMax;
   const nameOf = (number: number) => {
     const { user } = shellStart({ sandboxId: target.sandboxId, number });
     return user === 'user' ? `Shell ${number}` : `Shell ${number}, ${user}`;
-  };
-  const split = () => {
-    const other = numbers.find(number => number !== shown);
-    if (other === undefined) change([...numbers, following], shown, following);
-    else change(numbers, shown, other);
-  };
-  const close = (closed: number) => {
-    const left = numbers.filter(number => number !== closed);
-    const next = left.length > 0 ? left : [closed + 1];
-    const stays = [shown, beside].find(number => number !== closed && number !== undefined);
-    change(next, stays ?? next.at(-1) ?? 1);
   };
   return (
     <div className="stack" style={{ gap: 10 }}>
@@ -72,7 +59,7 @@ function Shells({ target, font, onFont }: ShellsProps) {
               key={number}
               type="button"
               aria-pressed={number === shown || number === beside}
-              onClick={() => change(numbers, number, number === beside ? shown : beside)}
+              onClick={() => change(choose(shells, number))}
             >
               {nameOf(number)}
             </button>
@@ -81,11 +68,15 @@ function Shells({ target, font, onFont }: ShellsProps) {
         <NewShells
           isFull={isFull}
           onNew={start => {
-            if (start) keepShellStart({ sandboxId: target.sandboxId, number: following }, start);
-            change([...numbers, following], following, beside);
+            if (start) keepShellStart({ sandboxId: target.sandboxId, number: nextNumber(shells) }, start);
+            change(add(shells));
           }}
         />
-        <SplitButton isSplit={beside !== undefined} onSplit={split} onJoin={() => change(numbers, shown)} />
+        <SplitButton
+          isSplit={beside !== undefined}
+          onSplit={() => change(split(shells))}
+          onJoin={() => change({ numbers, shown })}
+        />
       </div>
       <div className={`shells ${beside === undefined ? '' : 'split'}`}>
         {numbers.map(number => (
@@ -97,7 +88,7 @@ function Shells({ target, font, onFont }: ShellsProps) {
             isFirst={number === shown}
             font={font}
             onFont={onFont}
-            onClose={() => close(number)}
+            onClose={() => change(close(shells, number))}
           />
         ))}
       </div>
