@@ -17,44 +17,46 @@ const root = '/sys/fs/cgroup';
 /** Version 1 writes "no limit" as a number near 2⁶³, rounded to pages. */
 const unlimitedFrom = 2 ** 60;
 
-/** Limits and use of the sandbox as its control group shows them, version 2 or 1. */
-export function readCgroup(): CgroupFacts {
-  return readSmallFile(`${root}/cgroup.controllers`) === undefined ? readVersion1() : readVersion2();
+/** Limits and use of the sandbox as its control group shows them, version 2 or 1. `at`: where it is mounted. */
+export function readCgroup(at = root): CgroupFacts {
+  const read = (name: string) => readSmallFile(`${at}/${name}`);
+  return read('cgroup.controllers') === undefined ? readVersion1(read) : readVersion2(read);
 }
 
 /** Processes that the kernel has killed in the sandbox for want of memory; 0 where no file shows it. */
-export function readOutOfMemoryKills(): number {
-  const text = readSmallFile(`${root}/memory.events`) ?? readSmallFile(`${root}/memory/memory.oom_control`);
+export function readOutOfMemoryKills(at = root): number {
+  const text = readSmallFile(`${at}/memory.events`) ?? readSmallFile(`${at}/memory/memory.oom_control`);
   return keyed(text, 'oom_kill') ?? 0;
 }
 
-function readVersion2(): CgroupFacts {
-  const [quota, period] = (readSmallFile(`${root}/cpu.max`) ?? '').split(/\s/);
+type Read = (name: string) => string | undefined;
+
+function readVersion2(read: Read): CgroupFacts {
+  const [quota, period] = (read('cpu.max') ?? '').split(/\s/);
   return {
-    memoryLimitBytes: numberIn('memory.max'),
-    memoryUsedBytes: numberIn('memory.current'),
-    memoryCacheBytes: cacheIn(readSmallFile(`${root}/memory.stat`), 'file', 'shmem'),
-    cpuUsedMicroseconds: keyed(readSmallFile(`${root}/cpu.stat`), 'usage_usec'),
+    memoryLimitBytes: numberOf(read('memory.max')),
+    memoryUsedBytes: numberOf(read('memory.current')),
+    memoryCacheBytes: cacheIn(read('memory.stat'), 'file', 'shmem'),
+    cpuUsedMicroseconds: keyed(read('cpu.stat'), 'usage_usec'),
     cpuLimit: ratio(Number(quota), Number(period)),
   };
 }
 
-function readVersion1(): CgroupFacts {
-  const limit = numberIn('memory/memory.limit_in_bytes');
-  const usedNanoseconds = numberIn('cpuacct/cpuacct.usage') ?? numberIn('cpu,cpuacct/cpuacct.usage');
-  const cpu = numberIn('cpu/cpu.cfs_period_us') === undefined ? 'cpu,cpuacct' : 'cpu';
+function readVersion1(read: Read): CgroupFacts {
+  const limit = numberOf(read('memory/memory.limit_in_bytes'));
+  const usedNanoseconds = numberOf(read('cpuacct/cpuacct.usage') ?? read('cpu,cpuacct/cpuacct.usage'));
+  const cpu = read('cpu/cpu.cfs_period_us') === undefined ? 'cpu,cpuacct' : 'cpu';
   return {
     memoryLimitBytes: limit !== undefined && limit < unlimitedFrom ? limit : undefined,
-    memoryUsedBytes: numberIn('memory/memory.usage_in_bytes'),
-    memoryCacheBytes: cacheIn(readSmallFile(`${root}/memory/memory.stat`), 'total_cache', 'total_shmem'),
+    memoryUsedBytes: numberOf(read('memory/memory.usage_in_bytes')),
+    memoryCacheBytes: cacheIn(read('memory/memory.stat'), 'total_cache', 'total_shmem'),
     cpuUsedMicroseconds: usedNanoseconds === undefined ? undefined : usedNanoseconds / 1000,
-    cpuLimit: ratio(numberIn(`${cpu}/cpu.cfs_quota_us`), numberIn(`${cpu}/cpu.cfs_period_us`)),
+    cpuLimit: ratio(numberOf(read(`${cpu}/cpu.cfs_quota_us`)), numberOf(read(`${cpu}/cpu.cfs_period_us`))),
   };
 }
 
-function numberIn(name: string): number | undefined {
-  const text = readSmallFile(`${root}/${name}`)?.trim() ?? '';
-  return /^\d+$/.test(text) ? Number(text) : undefined;
+function numberOf(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d+$/.test(text.trim()) ? Number(text) : undefined;
 }
 
 function keyed(text: string | undefined, key: string): number | undefined {

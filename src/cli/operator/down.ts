@@ -1,7 +1,7 @@
 import { jsonOption, parseArguments } from '../terminal/arguments.ts';
 import type { Command, Terminal } from '../terminal/command.ts';
 import { confirm } from '../terminal/table.ts';
-import { isSure } from '../terminal/sure.ts';
+import { isSure as askWhetherSure } from '../terminal/sure.ts';
 
 /** This machine's own installation, as far as it can be ended. */
 export type OwnInstallation = {
@@ -42,8 +42,8 @@ export function stopCommand(own: OwnInstallation): Command {
   };
 }
 
-/** `atoll down`: ends the platform, if it runs, and its sandboxes. */
-export function downCommand(own: OwnInstallation): Command {
+/** `atoll down`: ends the platform, if it runs, and its sandboxes. `isSure`: asks a person who types. */
+export function downCommand(own: OwnInstallation, isSure = askWhetherSure): Command {
   return {
     name: 'down',
     usage: '[--all [--yes]] [--json]',

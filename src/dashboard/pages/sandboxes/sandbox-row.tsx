@@ -4,7 +4,7 @@ import type { SandboxMetric } from '../../../protocol/api/metrics.ts';
 import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
 import { formatBytes } from '../../format.ts';
 import { Ago, Badge, CopyBeside } from '../../parts/bits.tsx';
-import { follow } from '../../parts/follow.ts';
+import { follow } from '../../parts/rows/follow.ts';
 import type { SandboxesFilter } from './search.ts';
 import { StateBadge } from './state-badge.tsx';
 import type { Shared } from './sparkline.tsx';

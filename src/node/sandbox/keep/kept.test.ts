@@ -63,3 +63,21 @@ test('a disk that can’t be repaired gets no checksums, so that the next start 
   await expect(kept.writeLateChecksums('one', 'filesystem')).rejects.toThrow('it is cut short');
   expect(programs).toEqual(['e2fsck', 'e2fsck']);
 });
+
+test('what does not fit its checksums is damaged, and said to be', async () => {
+  const asked: unknown[] = [];
+  const found = { status: 0, output: '' };
+  const helper = {
+    spawn: async (argv: string[], { teamId }: { teamId?: string }) => (asked.push([...argv, teamId]), found),
+  } as unknown as Helper;
+  const records = { keptOf: (id: string) => `/kept/${id}` } as unknown as Records;
+  const kept = createKeptFiles({ helper, helperBinary: 'helper', disks: {} as Disks, records, log: silentLog });
+  await kept.verify('one', 'team');
+  expect(asked).toEqual([['helper', 'verify', '/kept/one', 'team']]);
+  Object.assign(found, { status: 1, output: 'disk.img is cut off\n' });
+  await expect(kept.verify('one')).rejects.toMatchObject({
+    code: 'internal',
+    detail: 'sandbox_state_damaged',
+    message: 'what sandbox one has kept is damaged: disk.img is cut off',
+  });
+});
