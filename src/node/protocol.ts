@@ -54,6 +54,8 @@ type ProtocolParts = CreateParts &
     history: History;
     machine: Machine;
     memoryFacts: MemoryFacts;
+    /** Digests of earlier builds of the agent that are here. */
+    earlierAgents: readonly string[];
   };
 
 /** The node as the api and the edge see it. */
@@ -75,6 +77,7 @@ export function protocolOf(parts: ProtocolParts): NodeProtocol {
       ),
       machine: machine.facts,
       restores: parts.memoryFacts,
+      earlierAgents: [...parts.earlierAgents],
     }),
     usage: async () => ({
       ...machine.usage(),

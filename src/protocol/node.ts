@@ -161,6 +161,8 @@ export type NodeInfo = {
   machine?: { cpuFamily: string; cpuModel: string; cpuModelName: string; cpuArchitecture: string };
   /** What memory from elsewhere has to fit. Absent: none is taken. */
   restores?: MemoryFacts;
+  /** Digests of earlier builds of the agent with which memory goes on there too. Absent: none. */
+  earlierAgents?: string[];
   /** What its operator says of the machine (`ATOLL_NODE_LABELS`). */
   labels?: Record<string, string>;
   /** How often its CPUs may be promised to sandboxes (`ATOLL_CPU_OVERCOMMIT`). Absent: by control's rule. */

@@ -1,4 +1,14 @@
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, setDefaultTimeout } from 'bun:test';
@@ -10,7 +20,8 @@ import { startWriter, written } from '../cluster/support/writer.ts';
 import { testUnless } from '../support/skip.ts';
 
 // A cluster goes over to the next release and back, process by process and machine by machine, while clients work. The
-// next release is this one under another number: what is tried is that two of them work side by side, and the way there.
+// next release is this one under another number and with another build of the agent: what is tried is that two of them
+// work side by side, and the way there.
 
 setDefaultTimeout(30 * 60_000);
 const programs = postgresPrograms();
@@ -28,8 +39,12 @@ beforeAll(async () => {
   if (!programs) return;
   for (const part of ['bin', 'src', 'package.json', 'package-lock.json', 'tsconfig.json', 'scripts'])
     cpSync(join(root, part), join(next, part), { recursive: true });
-  for (const part of ['dist', 'node_modules', 'templates', 'docs', 'ops'])
-    symlinkSync(join(root, part), join(next, part));
+  for (const part of ['node_modules', 'templates', 'docs', 'ops']) symlinkSync(join(root, part), join(next, part));
+  mkdirSync(join(next, 'dist'));
+  for (const part of readdirSync(join(root, 'dist')).filter(name => name !== 'agent'))
+    symlinkSync(join(root, 'dist', part), join(next, 'dist', part));
+  cpSync(join(root, 'dist/agent'), join(next, 'dist/agent'), { recursive: true });
+  writeFileSync(join(next, 'dist/agent/release'), '0.2.0');
   renumber('src/base/version.ts');
   renumber('package.json');
   cluster = await startCluster(

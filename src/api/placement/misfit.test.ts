@@ -40,6 +40,13 @@ test('a machine that lacks something is refused with the reason', () => {
   expect(misfit(facts, undefined, true)).toBe('it has not said what it restores');
 });
 
+test('a machine that has kept the agent beside its own takes memory of it', () => {
+  const kept = machine({ agent: 'b2' }, { earlierAgents: ['c3', 'a1'] });
+  expect(misfit(facts, kept, true)).toBe(null);
+  const others = machine({ agent: 'b2' }, { earlierAgents: ['c3'] });
+  expect(misfit(facts, others, true)).toBe('it has another build of the agent');
+});
+
 test('files alone go to any machine of the architecture that has the driver', () => {
   const lesser = machine({ cpuFlags: [], kernel: '5.19', criu: null, agent: 'b2' });
   expect(misfit(facts, lesser, false)).toBe(null);

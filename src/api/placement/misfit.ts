@@ -3,7 +3,7 @@ import type { NodeInfo } from '../../protocol/node.ts';
 
 /**
  * Why a paused sandbox can't go on at a machine; null where it can. With its memory it needs the same architecture, all
- * that its processors could, no older kernel and CRIU, and the same agent; its files need the driver.
+ * that its processors could, no older kernel and CRIU, and a copy of its agent; its files need the driver.
  */
 export function misfit(facts: PauseFacts, info: NodeInfo | undefined, memory: boolean): string | null {
   const there = info?.restores;
@@ -20,7 +20,7 @@ export function misfit(facts: PauseFacts, info: NodeInfo | undefined, memory: bo
   if (isOlder(there.kernel, kernel)) return `its kernel ${there.kernel} is older than ${kernel}`;
   if (criu !== null && (there.criu === null || isOlder(there.criu, criu)))
     return `its CRIU ${there.criu ?? '(none)'} is older than ${criu}`;
-  return there.agent === agent ? null : 'it has another build of the agent';
+  return [there.agent, ...(info.earlierAgents ?? [])].includes(agent) ? null : 'it has another build of the agent';
 }
 
 /** By the numbers that versions begin with, e.g. `6.1` of `6.1.0-13-amd64`. */

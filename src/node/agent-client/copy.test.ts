@@ -1,8 +1,17 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'bun:test';
-import { keepAgent } from './copy.ts';
+import { forgetOtherAgents, keepAgent } from './copy.ts';
 
 test('an agent that is kept has no bytes of its own, and stays when another one is built', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-agent-copy-'));
@@ -28,5 +37,19 @@ test('an agent that is kept has no bytes of its own, and stays when another one 
     }
   } finally {
     rmSync(folder, { recursive: true });
+  }
+});
+
+test('copies that nobody uses go, but for the two latest', () => {
+  const agents = mkdtempSync(join(tmpdir(), 'atoll-agent-copies-'));
+  try {
+    for (const [index, name] of ['first', 'used', 'second', 'third', 'fourth', 'copying'].entries()) {
+      mkdirSync(join(agents, name));
+      utimesSync(join(agents, name), index, index);
+    }
+    forgetOtherAgents(agents, [join(agents, 'used')]);
+    expect(readdirSync(agents).toSorted()).toEqual(['fourth', 'third', 'used']);
+  } finally {
+    rmSync(agents, { recursive: true });
   }
 });

@@ -3,6 +3,11 @@ import { cpSync, existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSyn
 import { basename, join } from 'node:path';
 import { systemCodeOf } from '../../base/error.ts';
 
+/** A copy has this name until it is whole. */
+const copying = 'copying';
+/** Earlier copies that are kept although nothing here runs from them. */
+const othersKept = 2;
+
 /**
  * Keeps a copy of the built agent under the node's data and answers its directory.
  * Sandboxes run from the copy: building the agent anew must not pull it from under them.
@@ -10,7 +15,7 @@ import { systemCodeOf } from '../../base/error.ts';
 export async function keepAgent(built: string, agents: string): Promise<string> {
   const kept = join(agents, fingerprintOf(built));
   if (existsSync(kept)) return kept;
-  const temporary = join(agents, 'copying');
+  const temporary = join(agents, copying);
   rmSync(temporary, { recursive: true, force: true });
   mkdirSync(agents, { recursive: true });
   keepFiles(built, temporary);
@@ -42,11 +47,20 @@ export function keepFiles(path: string, at: string): void {
 /** Where a recorded copy is now: the data directory may have been at another place when that was written. */
 export const agentAt = (agents: string, recorded: string): string => join(agents, basename(recorded));
 
-/** Removes the copies that are not `inUse`. */
+/**
+ * Removes the copies that are not `inUse`, but for the latest few: while machines are brought up to date one after the
+ * other, memory that began with one of them may still come.
+ */
 export function forgetOtherAgents(agents: string, inUse: string[]): void {
-  for (const name of readdirSync(agents))
-    if (!inUse.includes(join(agents, name))) rmSync(join(agents, name), { recursive: true, force: true });
+  const others = readdirSync(agents)
+    .map(name => join(agents, name))
+    .filter(path => !inUse.includes(path));
+  const byAge = others.filter(isWhole).toSorted((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs);
+  const kept = byAge.slice(0, othersKept);
+  for (const path of others) if (!kept.includes(path)) rmSync(path, { recursive: true, force: true });
 }
+
+const isWhole = (path: string) => basename(path) !== copying;
 
 /**
  * Tells one build of a program, or of a program's directory, from another. Directories count by their names alone:

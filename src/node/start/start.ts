@@ -11,12 +11,13 @@ import type { Node, NodeOptions } from './options.ts';
 import { openRooms } from './open-rooms.ts';
 import { protocolOf } from '../protocol.ts';
 import { adoptSandboxes } from '../sandbox/adopt.ts';
+import { readAgents } from '../sandbox/carry/agents.ts';
 import { createCarrier } from '../sandbox/carry/carrier.ts';
 import { createDraftCarrier } from '../sandbox/carry/draft-carrier.ts';
 import { Drafts } from '../sandbox/carry/drafts.ts';
 import { createSnapshotCarrier } from '../sandbox/carry/snapshot-carrier.ts';
 import { createVolumeCarrier } from '../sandbox/carry/volume-carrier.ts';
-import { knownAgentDigest, memoryFactsOf } from '../sandbox/carry/memory-facts.ts';
+import { memoryFactsOf } from '../sandbox/carry/memory-facts.ts';
 import { findCheckpointSupport } from '../sandbox/find-checkpoint-support.ts';
 import type { CheckpointSupport } from '../sandbox/keep/checkpoint-support.ts';
 import { keepSandbox } from '../sandbox/keep/keep-sandbox.ts';
@@ -184,17 +185,17 @@ function admissions(
 
 /** What carries paused sandboxes and snapshots, and what those that come have to fit. */
 async function carriage(rooms: Rooms, checkpoints: CheckpointSupport) {
-  const memoryFacts = memoryFactsOf(
-    checkpoints,
-    await knownAgentDigest(rooms.agentDir, join(rooms.layout.data, 'agent-digest')),
-  );
-  const parts = { ...rooms, memoryFacts, checkpoints, drafts: new Drafts(join(rooms.layout.data, 'drafts')) };
+  const { layout, agentDir } = rooms;
+  const agents = await readAgents(layout.agents, agentDir, join(layout.data, 'agent-digest'));
+  const memoryFacts = memoryFactsOf(checkpoints, agents.present);
+  const parts = { ...rooms, agents, memoryFacts, checkpoints, drafts: new Drafts(join(layout.data, 'drafts')) };
   const pauses = createCarrier(parts);
   return {
     memoryFacts,
+    earlierAgents: agents.earlier,
     pauses,
     drafts: createDraftCarrier(parts, pauses),
-    snapshots: createSnapshotCarrier({ ...rooms, memoryFacts }),
+    snapshots: createSnapshotCarrier(parts),
   };
 }
 

@@ -137,6 +137,7 @@ export const Info = schemaOf<NodeInfo>()(
       Type.Object({ cpuFamily: text(), cpuModel: text(), cpuModelName: text(), cpuArchitecture: text() }),
     ),
     restores: optional(Memory),
+    earlierAgents: optional(texts()),
     labels: optional(mapOf(text())),
     cpuOvercommit: optional(Type.Number()),
   }),

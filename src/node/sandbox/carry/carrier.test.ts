@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, jest, spyOn, test } from 'bun:test';
 import { sealedBytes, sealFrames } from '../../../base/crypto/frames.ts';
+import { AtollError } from '../../../base/error.ts';
 import { Reservations } from '../../space/reservations.ts';
 import { silentLog } from '../../../base/telemetry/log.ts';
 import { writeManifest } from '../../snapshot/manifest.ts';
@@ -13,6 +14,7 @@ import type { PausedRecord, RunningRecord, SandboxRecord } from '../records/reco
 import { createRecords } from '../records/record-store.ts';
 import { recordKey } from '../records/record-key.ts';
 import { Sandboxes } from '../state/sandboxes.ts';
+import type { Agents } from './agents.ts';
 import { archiveBytes, planFiles, readArchive } from './archive.ts';
 import { type CarryParts, createCarrier } from './carrier.ts';
 
@@ -39,6 +41,21 @@ async function writtenOut(): Promise<{ paths: string[] } & Disposable> {
   return { paths, [Symbol.dispose]: () => spy.mockRestore() };
 }
 
+/** The copies of a machine by their digests, the present one first. */
+function agentsOf(copies: Record<string, string>): Agents {
+  const [present = '', ...earlier] = Object.keys(copies);
+  return {
+    present,
+    earlier,
+    digestOf: directory => Object.keys(copies).find(digest => copies[digest] === directory) ?? '',
+    require(digest) {
+      const copy = copies[digest];
+      if (copy === undefined) throw new AtollError('precondition', 'it has no such agent');
+      return copy;
+    },
+  };
+}
+
 test('memory that comes from another machine is on the disk before the sandbox is recorded as paused', async () => {
   const [from, key] = [join(folder, 'from'), randomBytes(32)];
   mkdirSync(join(from, 'memory'), { recursive: true });
@@ -60,8 +77,8 @@ test('memory that comes from another machine is on the disk before the sandbox i
     kept: { writeChecksums: async () => {} },
     drivers: { names: ['crun'] },
     logs: { write() {} },
-    memoryFacts: { agent: 'a' },
-    agentDir: '/agent',
+    memoryFacts: {},
+    agents: agentsOf({ a: '/agent' }),
     drafts: { find: () => undefined },
     space: { reserve: (_what: string, bytes: number) => new Reservations().add(bytes) },
   } as unknown as CarryParts);
@@ -114,7 +131,7 @@ function machine(name: string) {
     drivers: { names: ['crun'] },
     logs: { write: (_: string, __: string, ___: string, text: string) => happened.push(text) },
     memoryFacts: { agent: 'a', kernel: 'present', criu: 'present', cpuFlags: [] },
-    agentDir: `/agents/${name}`,
+    agents: agentsOf({ a: `/agents/${name}` }),
     drafts: { find: () => undefined, require: () => ({ draftId: 'd', folder: '', known: undefined }), drop: () => {} },
     space: { reserve: (_: string, bytes: number) => new Reservations().add(bytes) },
     processControl: { release: () => does('release') },
@@ -138,7 +155,7 @@ function machine(name: string) {
       madeBy,
       facts: {},
     });
-    sandboxes.add({ kind: 'paused', sandboxId: 's', record: { ...ofPaused, agentDir: parts.agentDir, ...record } });
+    sandboxes.add({ kind: 'paused', sandboxId: 's', record: { ...ofPaused, agentDir: `/agents/${name}`, ...record } });
   };
   return { ...carrier, parts, sandboxes, records, happened, fails, paused };
 }
@@ -226,7 +243,7 @@ test('what does not fit this machine is not kept, and leaves nothing', async () 
     expect(await refused({}, to, as)).toMatchObject({ code: 'invalid', message: 'what came is another sandbox' });
   expect(await refused({ driver: 'gvisor' }, to)).toMatchObject({ code: 'precondition' });
   const other = machine('other');
-  other.parts.memoryFacts.agent = 'b';
+  other.parts.agents = agentsOf({ b: '/agents/other' });
   expect(await refused({}, other)).toMatchObject({ code: 'precondition' });
   to.fails.add('checksums');
   expect(await refused({}, to)).toMatchObject({ message: 'checksums failed' });
@@ -235,8 +252,19 @@ test('what does not fit this machine is not kept, and leaves nothing', async () 
 test('files alone go to a machine with another agent', async () => {
   const [from, to] = [machine('from'), machine('to')];
   from.paused({ kept: 'filesystem' });
-  to.parts.memoryFacts.agent = 'b';
+  to.parts.agents = agentsOf({ b: '/agents/to' });
   expect(await carry(from, to)).toMatchObject({ kept: 'filesystem' });
+  expect(to.sandboxes.findPaused(target)?.record.agentDir).toBe('/agents/to');
+});
+
+test('memory of an earlier agent goes on with that one, on a machine that has it too', async () => {
+  const [from, to] = [machine('from'), machine('to')];
+  from.parts.agents = agentsOf({ b: '/agents/from-later', a: '/agents/from' });
+  to.parts.agents = agentsOf({ b: '/agents/to-later', a: '/agents/to-earlier' });
+  from.paused();
+  expect((await from.describe(target)).memory.agent).toBe('a');
+  expect(await carry(from, to)).toMatchObject({ kept: 'memory' });
+  expect(to.sandboxes.findPaused(target)?.record.agentDir).toBe('/agents/to-earlier');
 });
 
 test('one that is here as another execution is not replaced', async () => {

@@ -18,10 +18,10 @@ import { pausedSummaryOf } from '../lifecycle/pause.ts';
 import type { PausedRecord, SandboxRecord } from '../records/record.ts';
 import type { Records } from '../records/record-store.ts';
 import type { Paused } from '../state/sandbox-state.ts';
+import type { Agents } from './agents.ts';
 import { archiveBytes, type ArchiveHeader, planFiles, readArchive } from './archive.ts';
 import { Arrivals } from './arrivals.ts';
 import type { Drafts } from './drafts.ts';
-import { agentDigest } from './memory-facts.ts';
 import { sinceDraft } from './since-draft.ts';
 
 /** For how long one that is sent may be held. Milliseconds. */
@@ -37,8 +37,7 @@ export type CarryParts = FrozenParts & {
   drivers: Drivers;
   space: Pick<Space, 'reserve'>;
   logs: Pick<SandboxLogs, 'write'>;
-  /** The present copy of the agent. */
-  agentDir: string;
+  agents: Agents;
   /** What memory that comes has to fit. */
   memoryFacts: MemoryFacts;
   drafts: Drafts;
@@ -47,21 +46,15 @@ export type CarryParts = FrozenParts & {
 /** Carries paused sandboxes from machine to machine; `sendRest`: to one that has a draft. */
 export function createCarrier(parts: CarryParts): PauseCarrier & Pick<DraftCarrier, 'sendRest'> {
   const arrivals = new Arrivals(join(parts.layout.data, 'arriving'), 'sandbox', parts.space);
-  const digests = new Map<string, Promise<string>>([[parts.agentDir, Promise.resolve(parts.memoryFacts.agent)]]);
-  const digestOf = (directory: string) => {
-    const known = digests.get(directory) ?? agentDigest(directory);
-    digests.set(directory, known);
-    return known;
-  };
   return {
     describe: target =>
-      describeRunning(parts, target, digestOf) ??
-      parts.sandboxes.inTurn(target.sandboxId, async () => describe(parts, await still(parts, target), digestOf)),
-    send: (target, key) => send(parts, target, key, record => headerOf(parts, record, digestOf)),
+      describeRunning(parts, target) ??
+      parts.sandboxes.inTurn(target.sandboxId, async () => describe(parts, await still(parts, target))),
+    send: (target, key) => send(parts, target, key, record => headerOf(parts, record)),
     async sendRest(target, key) {
       const draft = parts.drafts.require(target);
       return send(parts, target, key, async record =>
-        sinceDraft(await headerOf(parts, record, digestOf), parts.records.keptOf(record.sandboxId), draft),
+        sinceDraft(headerOf(parts, record), parts.records.keptOf(record.sandboxId), draft),
       );
     },
     receive: (target, key, sizeBytes) =>
@@ -97,7 +90,7 @@ export function requireNoVolumes({ volumes }: SandboxRecord): void {
 }
 
 /** What a sandbox that runs would be if it were paused with its memory now; null for one that does not run. */
-function describeRunning(parts: CarryParts, target: ExecutionRef, digestOf: DigestOf): Promise<PauseFacts> | null {
+function describeRunning(parts: CarryParts, target: ExecutionRef): Promise<PauseFacts> | null {
   const state = parts.sandboxes.get(target.sandboxId);
   if (state?.kind !== 'running' || state.record.executionId !== target.executionId) return null;
   const { record, processes } = state;
@@ -108,26 +101,24 @@ function describeRunning(parts: CarryParts, target: ExecutionRef, digestOf: Dige
       sizeBytes: processes.driver.memoryUsed(processes.slot),
       layers: record.image.layers,
       driver: record.driver,
-      memory: { ...parts.memoryFacts, agent: await digestOf(record.agentDir) },
+      memory: { ...parts.memoryFacts, agent: parts.agents.digestOf(record.agentDir) },
     };
   })();
 }
 
-type DigestOf = (agentDir: string) => Promise<string>;
-
 /** The archive of a sandbox. The network's policy stays here: whoever resumes it says what holds. */
-async function headerOf({ records }: CarryParts, record: PausedRecord, digestOf: DigestOf): Promise<PauseHeader> {
+function headerOf({ records, agents }: CarryParts, record: PausedRecord): PauseHeader {
   const isWorkFile = (path: string) => isChecksums(path) || /^memory\.(partial|stale)(\/|$)/.test(path);
   return {
     version: 1,
     record: { ...record, network: { internetAccess: false }, frozen: null },
-    agent: await digestOf(record.agentDir),
+    agent: agents.digestOf(record.agentDir),
     files: planFiles(records.keptOf(record.sandboxId), isWorkFile),
   };
 }
 
-async function describe(parts: CarryParts, record: PausedRecord, digestOf: DigestOf): Promise<PauseFacts> {
-  const header = await headerOf(parts, record, digestOf);
+function describe(parts: CarryParts, record: PausedRecord): PauseFacts {
+  const header = headerOf(parts, record);
   const { kernel, criu } =
     record.kept === 'memory' ? readManifest(memoryOf(parts.records, record.sandboxId)).madeBy : parts.memoryFacts;
   return {
@@ -144,7 +135,7 @@ async function send(
   parts: CarryParts,
   target: ExecutionRef,
   key: string,
-  headerFor: (record: PausedRecord) => Promise<PauseHeader>,
+  headerFor: (record: PausedRecord) => PauseHeader | Promise<PauseHeader>,
 ): Promise<{ sizeBytes: number; bytes: AsyncIterable<Uint8Array> }> {
   const ready = Promise.withResolvers<{ sizeBytes: number; bytes: AsyncIterable<Uint8Array> }>();
   const over = Promise.withResolvers<void>();
@@ -191,9 +182,8 @@ function arrivedRecord(parts: CarryParts, target: ExecutionRef, { record, agent 
     throw new AtollError('invalid', 'what came is another sandbox');
   if (!parts.drivers.names.includes(driver))
     throw new AtollError('precondition', `this machine has no driver ${driver}, which isolates the sandbox`);
-  if (kept === 'memory' && agent !== parts.memoryFacts.agent)
-    throw new AtollError('precondition', 'its memory is of another build of the agent than this machine has');
-  return { ...record, agentDir: parts.agentDir, frozen: null, setAside: null, volumes: [] };
+  const agentDir = parts.agents.require(kept === 'memory' ? agent : parts.agents.present);
+  return { ...record, agentDir, frozen: null, setAside: null, volumes: [] };
 }
 
 /** In the sandbox's turn. From the record on it is paused here, whatever happens. */

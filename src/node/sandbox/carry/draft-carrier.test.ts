@@ -36,6 +36,7 @@ function machine(name: string, running: { volumes?: object[]; memoryBytes?: numb
       sandboxes,
       checkpoints,
       memoryFacts,
+      agents: { digestOf: () => 'a' },
       records: { diskOf: () => join(data, 'disk.img') },
       space: { reserve: (_: string, bytes: number) => new Reservations().add(bytes) },
     } as unknown as Parts,

@@ -34,14 +34,15 @@ export function createDraftCarrier(parts: DraftParts, pauses: Pick<DraftCarrier,
   const headerOf = (target: DraftRef): DraftHeader => ({
     version: 1,
     record: target,
+    // Nobody goes on from a draft alone: what comes after it says which agent it was.
     agent: memoryFacts.agent,
     files: planFiles(drafts.require(target).folder, path => path !== basename(diskOf(parts, target)) && !isPages(path)),
   });
   return {
     async describe(target) {
-      const { layers, driver } = await take(parts, target);
+      const { layers, driver, memory } = await take(parts, target);
       const sizeBytes = sealedBytes(archiveBytes(headerOf(target)));
-      return { kept: 'memory', sizeBytes, layers, driver, memory: memoryFacts };
+      return { kept: 'memory', sizeBytes, layers, driver, memory };
     },
     async send(target, key) {
       const header = headerOf(target);
@@ -67,7 +68,7 @@ export function createDraftCarrier(parts: DraftParts, pauses: Pick<DraftCarrier,
 const diskOf = ({ records }: DraftParts, { sandboxId }: DraftRef) => records.diskOf(sandboxId);
 
 /** Takes the draft of a running sandbox, and answers what the machine that gets it has to have. */
-async function take(parts: DraftParts, target: DraftRef): Promise<Pick<PauseFacts, 'layers' | 'driver'>> {
+async function take(parts: DraftParts, target: DraftRef): Promise<Omit<PauseFacts, 'kept' | 'sizeBytes'>> {
   const { drafts, helper, layers, layout, sandboxes, space } = parts;
   const { record, processes } = sandboxes.requireRunning(target);
   requireNoVolumes(record);
@@ -99,7 +100,8 @@ async function take(parts: DraftParts, target: DraftRef): Promise<Pick<PauseFact
     await copyImage(helper, { from: disk, to: join(folder, basename(disk)), what: 'the disk of a draft' });
     // While it runs on: nothing of that is left to do when it stands still.
     drafts.finish(target, await KnownPages.of(pagesIn(folder).map(path => join(folder, path))));
-    return { layers: record.image.layers, driver: record.driver };
+    const memory = { ...parts.memoryFacts, agent: parts.agents.digestOf(record.agentDir) };
+    return { layers: record.image.layers, driver: record.driver, memory };
   } catch (error) {
     await drafts.drop(target);
     throw error;

@@ -18,7 +18,8 @@ import type { Helper } from '../../native/helper.ts';
 import { checksumsFile, verifyChecksums } from '../../snapshot/checksums.ts';
 import { readManifest, writeManifest, type Manifest } from '../../snapshot/manifest.ts';
 import { Reservations } from '../../space/reservations.ts';
-import { agentDigest } from './memory-facts.ts';
+import type { SnapshotFacts } from '../snapshot/snapshot-store.ts';
+import { readAgents } from './agents.ts';
 import { createSnapshotCarrier } from './snapshot-carrier.ts';
 
 const helperBinary = join(import.meta.dir, '../../../../dist/helper');
@@ -34,14 +35,19 @@ const helper = {
   },
 } as unknown as Helper;
 
-/** A machine with a present agent of this content. */
-async function machine(name: string, agent: string) {
+/** A machine with a present agent of this content, and an earlier one where that is given. */
+async function machine(name: string, agent: string, earlier?: string) {
   const data = join(folder, name);
   const layout = { data, snapshots: join(data, 'snapshots'), agents: join(data, 'agents') } as Layout;
   const agentDir = join(layout.agents, `build-${name}`);
   mkdirSync(agentDir, { recursive: true });
   writeFileSync(join(agentDir, 'agent'), agent);
-  const memoryFacts = { agent: await agentDigest(agentDir), kernel: 'its-kernel', criu: 'its-criu', cpuFlags: [] };
+  if (earlier !== undefined) {
+    mkdirSync(join(layout.agents, 'build-earlier'));
+    writeFileSync(join(layout.agents, 'build-earlier', 'agent'), earlier);
+  }
+  const agents = await readAgents(layout.agents, agentDir, join(data, 'digests'));
+  const memoryFacts = { agent: agents.present, kernel: 'its-kernel', criu: 'its-criu', cpuFlags: [] };
   const drivers = { default: { name: 'runsc' }, withCheckpoints: { name: 'crun' } as { name: string } | undefined };
   const reserved: number[] = [];
   const carrier = createSnapshotCarrier({
@@ -49,7 +55,7 @@ async function machine(name: string, agent: string) {
     helper,
     helperBinary,
     drivers,
-    agentDir,
+    agents,
     memoryFacts,
     space: {
       reserve(_: string, bytes: number) {
@@ -116,19 +122,21 @@ test('it is described as what another machine has to have', async () => {
   expect((await it.describe(snapshotId)).driver as string).toBe('runsc');
 });
 
-test('one of an earlier agent is only for machines that have that one', async () => {
-  const [from, same, other] = [
-    await machine('from', 'new'),
+test('one of an earlier agent is only for machines that have that one, as theirs or as an earlier one', async () => {
+  const from = await machine('from', 'new', 'old');
+  const [same, both, other] = [
     await machine('same', 'old'),
+    await machine('both', 'new', 'old'),
     await machine('other', 'new'),
   ];
-  const earlier = join(from.layout.agents, 'build-earlier');
-  mkdirSync(earlier);
-  writeFileSync(join(earlier, 'agent'), 'old');
   // Where the agents were when it was taken does not count.
   snapshot(from, '/elsewhere/build-earlier');
   expect((await from.describe(snapshotId)).memory.agent).toBe(same.memoryFacts.agent);
+  const agentOf = ({ directory }: Machine) => (readManifest(directory).facts as SnapshotFacts).agentDir;
   await carry(from, same);
+  expect(agentOf(same)).toBe(same.agentDir);
+  await carry(from, both);
+  expect(agentOf(both)).toBe(join(both.layout.agents, 'build-earlier'));
   await expect(carry(from, other)).rejects.toMatchObject({ code: 'precondition' });
   expect(existsSync(other.directory)).toBe(false);
 });

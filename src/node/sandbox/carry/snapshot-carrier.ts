@@ -5,7 +5,6 @@ import { AtollError } from '../../../base/error.ts';
 import { syncPath } from '../../../base/sync.ts';
 import type { PauseFacts, SnapshotCarrier } from '../../../protocol/cluster.ts';
 import type { MemoryFacts } from '../../../protocol/node.ts';
-import { agentAt } from '../../agent-client/copy.ts';
 import type { Drivers } from '../../drivers/drivers.ts';
 import type { Layout } from '../../layout.ts';
 import type { Helper } from '../../native/helper.ts';
@@ -13,9 +12,9 @@ import type { Space } from '../../space/space.ts';
 import { isChecksums, makeDurable, writeChecksums } from '../../snapshot/checksums.ts';
 import { readManifest, writeManifest } from '../../snapshot/manifest.ts';
 import { snapshotOf, type SnapshotFacts } from '../snapshot/snapshot-store.ts';
+import type { Agents } from './agents.ts';
 import { archiveBytes, type ArchiveHeader, planFiles, readArchive } from './archive.ts';
 import { Arrivals } from './arrivals.ts';
-import { agentDigest } from './memory-facts.ts';
 
 /** What the memory of snapshots is carried with. */
 type CarryParts = {
@@ -24,8 +23,7 @@ type CarryParts = {
   helperBinary: string;
   drivers: Drivers;
   space: Pick<Space, 'reserve'>;
-  /** The present copy of the agent. */
-  agentDir: string;
+  agents: Agents;
   /** What memory that comes has to fit. */
   memoryFacts: MemoryFacts;
 };
@@ -42,7 +40,7 @@ export function createSnapshotCarrier(parts: CarryParts): SnapshotCarrier {
   const arrivals = new Arrivals(join(parts.layout.data, 'arriving-snapshots'), 'snapshot', parts.space);
   return {
     async describe(snapshotId) {
-      const header = await headerOf(parts, snapshotId);
+      const header = headerOf(parts, snapshotId);
       const { madeBy, facts } = readManifest(snapshotOf(parts.layout, snapshotId));
       return {
         kept: 'memory',
@@ -54,7 +52,7 @@ export function createSnapshotCarrier(parts: CarryParts): SnapshotCarrier {
       } satisfies PauseFacts;
     },
     async send(snapshotId, key) {
-      const header = await headerOf(parts, snapshotId);
+      const header = headerOf(parts, snapshotId);
       return {
         sizeBytes: sealedBytes(archiveBytes(header)),
         bytes: sealFrames(Buffer.from(key, 'base64url'), readArchive(snapshotOf(parts.layout, snapshotId), header)),
@@ -69,10 +67,9 @@ export function createSnapshotCarrier(parts: CarryParts): SnapshotCarrier {
   };
 }
 
-async function headerOf(parts: CarryParts, snapshotId: string): Promise<Header> {
-  const directory = snapshotOf(parts.layout, snapshotId);
-  const agentDir = agentAt(parts.layout.agents, (readManifest(directory).facts as SnapshotFacts).agentDir);
-  const agent = agentDir === parts.agentDir ? parts.memoryFacts.agent : await agentDigest(agentDir);
+function headerOf({ layout, agents }: CarryParts, snapshotId: string): Header {
+  const directory = snapshotOf(layout, snapshotId);
+  const agent = agents.digestOf((readManifest(directory).facts as SnapshotFacts).agentDir);
   return { version: 1, record: { snapshotId }, agent, files: planFiles(directory, isChecksums) };
 }
 
@@ -84,12 +81,11 @@ async function keepArrived(
   folder: string,
 ): Promise<void> {
   if (record.snapshotId !== snapshotId) throw new AtollError('invalid', 'what came is another snapshot');
-  if (agent !== parts.memoryFacts.agent)
-    throw new AtollError('precondition', 'its memory is of another build of the agent than this machine has');
+  const agentDir = parts.agents.require(agent);
   const directory = snapshotOf(parts.layout, snapshotId);
   if (existsSync(directory)) return;
   const manifest = readManifest(folder);
-  const facts: SnapshotFacts = { ...(manifest.facts as SnapshotFacts), agentDir: parts.agentDir };
+  const facts: SnapshotFacts = { ...(manifest.facts as SnapshotFacts), agentDir };
   writeManifest(folder, { ...manifest, facts });
   await writeChecksums(parts, folder);
   mkdirSync(parts.layout.snapshots, { recursive: true, mode: 0o700 });
