@@ -69,12 +69,31 @@ export function planTree(root: DirectoryNode, inodesMax: number): PlannedInode[]
     if (node.kind === 'directory') {
       inode.children = [...node.entries]
         .sort(([a], [b]) => (a < b ? -1 : 1))
-        .map(([name, child]) => ({ name, inode: add(child, inode) }));
+        .map(([name, child]) => ({ name: checkedName(name), inode: add(child, inode) }));
       inode.links = 2 + inode.children.filter(child => child.inode.node.kind === 'directory').length;
     }
     end = place(inode, end);
   }
   return plan;
+}
+
+/** The kernel's own bound of a name (NAME_MAX). */
+const nameBytesMax = 255;
+
+/**
+ * The name, if a directory can hold it. One that is longer than a block would go on where the next entries are
+ * expected: the kernel would take its bytes for entries, and what they name for files. Errors: `invalid`.
+ */
+function checkedName(name: ByteString): ByteString {
+  if (name.length > nameBytesMax)
+    throw new AtollError('invalid', `a name of the layer is longer than ${nameBytesMax} bytes: ${shown(name)}…`);
+  if (name === '' || name === '.' || name === '..' || name.includes('/') || name.includes('\0'))
+    throw new AtollError('invalid', `a name of the layer is none that a file can have: ${JSON.stringify(shown(name))}`);
+  return name;
+}
+
+function shown(name: ByteString): string {
+  return Buffer.from(name, 'latin1').toString().slice(0, 100);
 }
 
 /** Inline data must end in the block in which the inode begins. */

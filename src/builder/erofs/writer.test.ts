@@ -196,3 +196,23 @@ test('equal trees make equal images, in whatever order they are filled', () => {
   expect(digest(['b', 'c', 'a'])).toBe(digest(['a', 'b', 'c']));
   expect(digest(['a', 'b', 'd'])).not.toBe(digest(['a', 'b', 'c']));
 });
+
+test('a name that no directory can hold is refused: the kernel would take its rest for other entries', () => {
+  const failure = (name: string) => {
+    try {
+      const holder = { ...newDirectory(), entries: new Map([[name, newDirectory()]]) };
+      return imageOf((_, root) => root.entries.set('d', holder));
+    } catch (error) {
+      return error;
+    }
+  };
+  // One entry is in a block of its own, which the name fills: the next block would be what it holds from there on.
+  const entry = Buffer.alloc(4096);
+  entry.writeBigUInt64LE(2n);
+  entry.writeUInt16LE(12, 8);
+  entry.write('planted', 12);
+  const planted = Buffer.concat([Buffer.alloc(4096 - 12, 'a'), entry]).toString('latin1');
+  for (const name of [planted, 'x'.repeat(256), '', '.', '..', 'a/b', 'a\0b'])
+    expect(failure(name)).toMatchObject({ code: 'invalid' });
+  expect(failure('x'.repeat(255))).toMatchObject({ made: { inodes: 3 } });
+});

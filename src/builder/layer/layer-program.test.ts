@@ -121,3 +121,12 @@ test('a directory is made for its user, and nothing where it is there already', 
   ]);
   expect((await made({ kind: 'directory', path: '/etc', user: 'ann' })).answer).toBeNull();
 });
+
+test('no directory gets a name that none can have, be it of a step or of the home of a user', async () => {
+  const long = 'x'.repeat(256);
+  const refused = { code: 'invalid', message: expect.stringContaining('longer than 255 bytes') as string };
+  await expect(made({ kind: 'directory', path: `/a/${long}`, user: 'ann' })).rejects.toMatchObject(refused);
+  writeFileSync(join(dir, 'view/etc/passwd'), `ann:x:1000:100::/a/${long}:/bin/sh`);
+  const at = { ...copy, destination: 'y', workdir: '' };
+  await expect(made({ kind: 'copy', copy: at }, writeTar([fileOf('x')]))).rejects.toMatchObject(refused);
+});
