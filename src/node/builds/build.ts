@@ -102,6 +102,7 @@ export async function cachedLayer(
   const layer = await cache
     .get([cacheVersion, step.kind, state, step.facts], {
       force: forced,
+      signal,
       onHit: () => log(`CACHED ${lineOf(step.label)}`),
       ...(lasts && { lasts: layer => lasts(after(layer)) }),
       ...(questions && { ask: key => questions.ask(key, signal), onMade: questions.made }),

@@ -108,14 +108,14 @@ export async function provision(build: Build, state: BuildState): Promise<BuildS
  * with the same memory, so that an installation without mirrors keeps what it builds upon.
  */
 function attempt(
-  { cache, forced, request, log }: Build,
+  { cache, forced, request, log, signal }: Build,
   { layers }: BuildState,
   label: Label,
   make: () => Promise<string | null>,
 ): Promise<string | null> {
   const { teamId, resources } = request;
   const facts = ['provision-attempt', layers, provisioningScripts(), teamId, resources.memoryMiB, dayOf(Date.now())];
-  return cache.get(facts, { force: forced, onHit: () => log(`CACHED ${lineOf(label)}`), make });
+  return cache.get(facts, { force: forced, signal, onHit: () => log(`CACHED ${lineOf(label)}`), make });
 }
 
 const dayOf = (timeMs: number) => Math.floor(timeMs / (24 * 60 * 60_000));

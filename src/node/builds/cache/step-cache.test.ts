@@ -53,6 +53,23 @@ test('whoever asks meanwhile waits; when that fails, it is the next one’s turn
   expect(outcomes.filter(({ hit }) => hit)).toHaveLength(1);
 });
 
+test('who gets it from elsewhere is not kept waiting, and who is given up waits no more', async () => {
+  const cache = open();
+  const slow = Promise.withResolvers<string>();
+  const get = (source: string, make: () => Promise<string | null>, signal?: AbortSignal) =>
+    cache.get('x', { force: false, source, onHit() {}, make, ...(signal && { signal }) });
+  const first = get('slow.test', () => slow.promise);
+  const givenUp = new AbortController();
+  const waiting = get('slow.test', never, givenUp.signal);
+  expect(await get('fast.test', making('l'))).toBe('l');
+  givenUp.abort();
+  await expect(waiting).rejects.toMatchObject({ code: 'canceled' });
+  // Once it is known, everybody has it.
+  slow.reject(new Error('gone'));
+  await expect(first).rejects.toThrow('gone');
+  expect(await get('slow.test', never)).toBe('l');
+});
+
 test('what serves nobody else is not kept, and whoever waited for it has a turn', async () => {
   const cache = open();
   const first = Promise.withResolvers<string>();

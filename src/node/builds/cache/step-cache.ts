@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sha256Hex } from '../../../base/crypto/secret.ts';
 import { SingleFlight } from '../../../base/concurrency/single-flight.ts';
+import { unlessAborted } from '../../../base/concurrency/unless-aborted.ts';
 
 /** What a step made: a layer, or null where it changed no file. */
 type Outcome = { layer: string | null };
@@ -13,6 +14,13 @@ type CachedStep = Outcome & { key: string; usedAtMs: number };
 /** How the outcome of a step is had. */
 type GetOptions = {
   force: boolean;
+  /**
+   * Where `make` gets it from, for what strangers may send as slowly as they like: only who gets it from there, too, is
+   * kept waiting. Default: wherever it is made, that takes the same time.
+   */
+  source?: string;
+  /** Ends the wait for another build's `make`. */
+  signal?: AbortSignal;
   onHit(): void;
   make(): Promise<string | null>;
   /** Says whether what was made serves others. Default: it does. */
@@ -29,8 +37,8 @@ type GetOptions = {
  */
 export type StepCache = {
   /**
-   * The outcome of the step with these facts. Builds that ask at the same time share one `make`. `isThere` tells
-   * whether a layer still exists.
+   * The outcome of the step with these facts. Builds that ask at the same time share one `make` of the same source.
+   * `isThere` tells whether a layer still exists.
    */
   get(facts: unknown, options: GetOptions): Promise<string | null>;
   list(): CachedStep[];
@@ -68,12 +76,14 @@ export function createStepCache(dir: string, isThere: (layer: string) => boolean
   };
 
   return {
-    async get(facts, { force, onHit, make, lasts, ask, onMade }) {
+    async get(facts, { force, source = '', signal, onHit, make, lasts, ask, onMade }) {
       const key = sha256Hex(JSON.stringify(facts));
+      const flight = `${key} ${source}`;
       // Somebody else's step under way is awaited; if that fails, is given up or serves nobody else, it is this build's
       // turn.
-      for (let other; !force && (other = making.underWay(key));) {
-        const outcome = await other.catch(() => undefined);
+      for (let other; !force && (other = making.underWay(flight));) {
+        const ended = other.catch(() => undefined);
+        const outcome = await (signal ? unlessAborted(ended, signal, 'nobody waits for the step any more') : ended);
         if (!outcome?.lasts) continue;
         onHit();
         return outcome.layer;
@@ -96,7 +106,7 @@ export function createStepCache(dir: string, isThere: (layer: string) => boolean
         onMade?.({ key, layer });
         return { layer, lasts: true };
       };
-      return (await (force && making.underWay(key) ? makeAndKeep() : making.run(key, makeAndKeep))).layer;
+      return (await (force && making.underWay(flight) ? makeAndKeep() : making.run(flight, makeAndKeep))).layer;
     },
     list: () =>
       readdirSync(dir)

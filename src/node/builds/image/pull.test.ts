@@ -203,6 +203,22 @@ test('layers that were fetched are not fetched again, but those that took a cred
   expect(it.jobs('registry-blob')).toHaveLength(6);
 });
 
+test('a registry that sends slowly keeps nobody waiting who fetches the same layer from another one', async () => {
+  const it = node(['a']);
+  const slow = Promise.withResolvers<void>();
+  it.state.gate = () => slow.promise;
+  const held = it.pull('slow.test/own');
+  while (it.state.underWay === 0) await Bun.sleep(1);
+  it.state.gate = () => Promise.resolve();
+  expect((await it.pull('debian', undefined, 'another')).layers).toEqual([it.layerOf('a')]);
+  expect(it.jobs('registry-blob').map(job => (job as { access?: { host: string } }).access?.host)).toEqual([
+    'slow.test',
+    'registry-1.docker.io',
+  ]);
+  slow.resolve();
+  await held;
+});
+
 test('three layers are fetched at a time', async () => {
   const it = node(['a', 'b', 'c', 'd', 'e', 'f']);
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();

@@ -33,7 +33,12 @@ export type PullOptions = {
 /** An image that was found: what it is, and how one of its blobs gets into a file that is made for it. */
 const blobBytesMaxOf = (bytes: BuildBytes) => Math.min(blobBytesMax, bytes.left());
 
-type Source = { image: ImageDescription; fetch(digest: string, output: string, signal: AbortSignal): Promise<void> };
+type Source = {
+  image: ImageDescription;
+  /** The registry and repository that it comes from, or the file. */
+  place: string;
+  fetch(digest: string, output: string, signal: AbortSignal): Promise<void>;
+};
 
 /**
  * The state that an image is: its layers and its environment, as root. Layers that were fetched before are not fetched
@@ -84,6 +89,7 @@ async function findInFile(
   const { image, version } = await builder.run({ job: { kind: 'file-image' }, shows, signal });
   return {
     image,
+    place: path,
     fetch: async (digest, output, until) =>
       void (await builder.run({
         job: { kind: 'file-blob', version, digest, bytesMax: blobBytesMaxOf(bytes) },
@@ -126,6 +132,7 @@ async function findInRegistry(
   };
   return {
     image: found.image,
+    place: `${access.host}/${access.repository}`,
     fetch: async (digest, output, until) =>
       void (await builder.run({
         job: { kind: 'registry-blob', access: asKnown, digest, bytesMax: blobBytesMaxOf(bytes) },
@@ -178,6 +185,9 @@ async function fetchLayers(
       // Both digests: what reads an archive is not believed what it has read.
       made[index] = await build.cache.get(['import for', team, layer.digest, layer.diffId], {
         force: false,
+        // Whoever knows a digest names it in an image of his own registry, which may send it as slowly as it likes.
+        source: source.place,
+        signal,
         onHit: () => build.log(`CACHED [base] layer ${index + 1}/${layers.length}`),
         async make() {
           build.log(
