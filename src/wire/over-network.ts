@@ -1,7 +1,7 @@
 import { isNoSpace } from '../base/disk-room.ts';
 import { AtollError } from '../base/error.ts';
 import { streamPair } from './files.ts';
-import { fileSink, fileSource, pump, socketSink, socketSource } from './pump.ts';
+import { bounded, fileSink, fileSource, pump, socketSink, socketSource } from './pump.ts';
 
 /** What answers descriptors of files: of those that are read, and of those that are written and then kept. */
 type Files<Read extends unknown[], Write extends unknown[], Kept> = {
@@ -14,10 +14,12 @@ type Files<Read extends unknown[], Write extends unknown[], Kept> = {
 /**
  * Files as they can be sent to other machines: a node's descriptors are of files, and what crosses a network are
  * connections. A connection that breaks looks like one that has ended: so what is kept says how large it is, and
- * fewer bytes are refused (`unavailable`).
+ * fewer bytes are refused (`unavailable`). `sizeOf`: how many may come, where that is known before; it is the room that
+ * was kept on the disk for them, and whoever sends more would take the rest.
  */
 export function overNetwork<Read extends unknown[], Write extends unknown[], Kept>(
   files: Files<Read, Write, Kept>,
+  sizeOf: (...what: Write) => number = () => Number.POSITIVE_INFINITY,
 ): Files<Read, Write, Kept> {
   const writing = new Map<string, Promise<number>>();
   const take = (writeId: string) => {
@@ -37,7 +39,7 @@ export function overNetwork<Read extends unknown[], Write extends unknown[], Kep
     async openWrite(...what) {
       const { writeId, descriptor } = await files.openWrite(...what);
       const [own, given] = streamPair();
-      const bytes = counted(socketSource(own), descriptor);
+      const bytes = counted(bounded(socketSource(own), sizeOf(...what)), descriptor);
       bytes.catch(() => {}); // reported by `keepWrite`
       writing.set(writeId, bytes);
       return { writeId, descriptor: given };

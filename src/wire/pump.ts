@@ -135,6 +135,19 @@ export async function socketSink(fd: number): Promise<Sink> {
   };
 }
 
+/**
+ * What a source brings, of which no more than `bytesMax` were announced: room was kept for these alone. Errors:
+ * `invalid` when more come.
+ */
+export async function* bounded(source: AsyncIterable<Uint8Array>, bytesMax: number): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const piece of source) {
+    bytes += piece.length;
+    if (bytes > bytesMax) throw new AtollError('invalid', `more came than the ${bytesMax} bytes that were announced`);
+    yield piece;
+  }
+}
+
 /** Brings all bytes from a source to a sink. */
 export async function pump(source: AsyncIterable<Uint8Array>, sink: Sink): Promise<void> {
   try {

@@ -15,7 +15,7 @@ import { newAuthority, openFiles } from './support/cluster.ts';
 
 const digest = `sha256:${'a'.repeat(64)}`;
 
-/** A machine with files in place of layers; of those that are read so many bytes never come. */
+/** A machine with files in place of layers; of those that are read so many bytes never come (or more, below 0). */
 function machineWith(path: string, authority: ReturnType<typeof newAuthority>, missing = 0) {
   const nodeId = crypto.randomUUID();
   const kept = { isKept: false, isDropped: false };
@@ -28,7 +28,9 @@ function machineWith(path: string, authority: ReturnType<typeof newAuthority>, m
     dropWrite: async () => void (kept.isDropped = true),
   };
   const identity = authority.node(nodeId);
-  const service = { layers: { ...layers, ...overNetwork(layers) } } as unknown as MachineService;
+  const service = {
+    layers: { ...layers, ...overNetwork(layers, (_, sizeBytes) => sizeBytes) },
+  } as unknown as MachineService;
   const served = serveMachine(service, { hostname: '127.0.0.1', port: 0, identity }, silentLog);
   const place = { nodeId, host: '127.0.0.1', port: served.port, certificates: [identity.digest] };
   const machine = machineAt(nodeId, async () => ({ place, identity: authority.control('api') }), silentLog);
@@ -62,6 +64,23 @@ test('what came in part is not kept: a connection that broke looks like one that
   ];
   await expect(copyLayer(digest, source.machine.layers, target.machine.layers)).rejects.toThrow('24 bytes of 31');
   expect(target.kept).toEqual({ isKept: false, isDropped: true });
+  for (const { machine, served } of [source, target]) {
+    machine.close();
+    served.stop();
+  }
+  rmSync(folder, { recursive: true });
+});
+
+test('a machine that sends more than it has announced takes no more of the disk than was kept for it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-layer-'));
+  const [from, to] = [join(folder, 'from'), join(folder, 'to')];
+  writeFileSync(from, Buffer.alloc(20 << 20, 'x'));
+  const authority = newAuthority();
+  const announced = 1 << 20;
+  const [source, target] = [machineWith(from, authority, announced - (20 << 20)), machineWith(to, authority)];
+  await expect(copyLayer(digest, source.machine.layers, target.machine.layers)).rejects.toThrow();
+  expect(target.kept).toEqual({ isKept: false, isDropped: true });
+  expect(statSync(to).size).toBeLessThanOrEqual(announced);
   for (const { machine, served } of [source, target]) {
     machine.close();
     served.stop();

@@ -8,7 +8,7 @@ import type {
   VolumeExchange,
 } from '../../protocol/cluster.ts';
 import type { UploadExchange } from '../../protocol/upload.ts';
-import { fileSink, fileSource, pump, socketSink, socketSource } from '../../wire/pump.ts';
+import { bounded, fileSink, fileSource, pump, socketSink, socketSource } from '../../wire/pump.ts';
 
 type Exchanges = {
   layers: LayerProtocol;
@@ -27,12 +27,14 @@ export function transfersOf({ layers, pauses, snapshots, uploads, volumeCopies }
     },
     async receiveLayer(digest, sizeBytes, urls) {
       const { writeId, descriptor } = await layers.openWrite(digest, sizeBytes);
-      await droppedUnless(pump(receiveParts(urls), fileSink(descriptor)), () => layers.dropWrite(writeId));
+      const parts = bounded(receiveParts(urls), sizeBytes);
+      await droppedUnless(pump(parts, fileSink(descriptor)), () => layers.dropWrite(writeId));
       await layers.keepWrite(writeId, sizeBytes);
     },
     async receiveUpload(upload, sizeBytes, urls) {
       const { writeId, descriptor } = await uploads.openWrite(upload, sizeBytes);
-      await droppedUnless(pump(receiveParts(urls), fileSink(descriptor)), () => uploads.dropWrite(writeId));
+      const parts = bounded(receiveParts(urls), sizeBytes);
+      await droppedUnless(pump(parts, fileSink(descriptor)), () => uploads.dropWrite(writeId));
       await uploads.keepWrite(writeId, sizeBytes);
     },
     sendPause: (target, key, urls) => sendMemory(pauses, target, key, urls),

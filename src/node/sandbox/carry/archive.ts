@@ -66,6 +66,12 @@ export function archiveBytes(header: ArchiveHeader<unknown>): number {
   return lengthBytes + Buffer.byteLength(JSON.stringify(header)) + data;
 }
 
+/** Bytes that the files of an archive take where they are written: what comes, and what is copied from a draft. */
+function writtenBytes({ files }: ArchiveHeader<unknown>): number {
+  const stretches = files.flatMap(({ extents, copies = [] }) => [...extents, ...copies]);
+  return stretches.reduce((sum, [, bytes]) => sum + bytes, 0);
+}
+
 /** The archive of a folder. Fails where a file is shorter than it was when it was planned. */
 export async function* readArchive(folder: string, header: ArchiveHeader<unknown>): AsyncGenerator<Uint8Array> {
   const text = Buffer.from(JSON.stringify(header));
@@ -95,26 +101,34 @@ async function* readExtent(file: FileHandle, path: string, at: number, bytes: nu
 
 /**
  * Writes an archive into a folder, which is empty, and answers its header. A draft that it refers to is used up by it.
- * Errors: `invalid` for what is none.
+ * `admit` hears before the first file how many bytes all of them will take, and may throw. Errors: `invalid` for what
+ * is none.
  */
 export async function writeArchive<Content>(
   source: AsyncIterable<Uint8Array>,
   folder: string,
   findDraft: FindDraft = () => undefined,
+  admit: (bytes: number) => void = () => {},
 ): Promise<ArchiveHeader<Content>> {
   const bytes = new Reader(source);
   try {
     // Only `readArchive` writes them.
-    return (await writeFiles(bytes, folder, findDraft)) as ArchiveHeader<Content>;
+    return (await writeFiles(bytes, folder, findDraft, admit)) as ArchiveHeader<Content>;
   } finally {
     await bytes.close();
   }
 }
 
-async function writeFiles(bytes: Reader, folder: string, findDraft: FindDraft): Promise<ArchiveHeader<unknown>> {
+async function writeFiles(
+  bytes: Reader,
+  folder: string,
+  findDraft: FindDraft,
+  admit: (bytes: number) => void,
+): Promise<ArchiveHeader<unknown>> {
   const length = (await bytes.take(lengthBytes)).readUInt32BE(0);
   if (length > headerBytesMax) throw wrong('its header is too long');
   const header = headerOf((await bytes.take(length)).toString('utf8'));
+  admit(writtenBytes(header));
   const draft = header.draft && findDraft(header.draft.draftId);
   if (header.draft && draft === undefined) throw wrong('the draft that it refers to is not here');
   await using known = await openAll(header.draft?.files.map(path => join(draft ?? '', path)) ?? []);

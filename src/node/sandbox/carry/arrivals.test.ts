@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { sealFrames } from '../../../base/crypto/frames.ts';
 import { requireRoom } from '../../../base/disk-room.ts';
 import { Reservations } from '../../space/reservations.ts';
 import { Arrivals } from './arrivals.ts';
@@ -49,5 +50,27 @@ test('what was promised for something that is no archive is given back with it',
   await expect(arrival.take(bytes())).rejects.toMatchObject({ code: 'invalid' });
   expect(disk.reservations.bytes).toBe(500);
   await arrival.drop();
+  expect(disk.reservations.bytes).toBe(0);
+});
+
+test('what is more than was announced may take room that is free, and none of the reserve', async () => {
+  const disk = diskOf(10_000);
+  const arrivals = new Arrivals(place, 'volume', disk);
+  const comes = async (bytes: number) => {
+    const it = coming(600);
+    const arrival = await arrivals.receive(it);
+    const file = { path: 'disk.img', sizeBytes: bytes, mode: 0o600, extents: [[0, bytes]] as [number, number][] };
+    const text = Buffer.from(JSON.stringify({ version: 1, record: {}, agent: 'a', files: [file] }));
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(text.length);
+    const archive = async function* () {
+      yield Buffer.concat([length, text]);
+      yield Buffer.alloc(bytes);
+    };
+    return arrival.take(sealFrames(Buffer.from(it.key, 'base64url'), archive())).finally(() => arrival.drop());
+  };
+  await comes(600);
+  await comes(9_900);
+  await expect(comes(10_501)).rejects.toMatchObject({ code: 'no_space', detail: 'disk_reserve' });
   expect(disk.reservations.bytes).toBe(0);
 });

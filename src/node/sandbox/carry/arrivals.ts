@@ -42,6 +42,10 @@ export class Arrivals {
   /** Errors: `unavailable` or `no_space` where no more of so many bytes is taken. */
   async receive<Content, Kept>({ key, sizeBytes, findDraft, keep }: Coming<Content, Kept>): Promise<Arrival<Kept>> {
     const room = this.#admit(sizeBytes);
+    // Another machine has announced how much comes: where it is more, it must not be the disk's reserve.
+    const admit = (bytes: number) => {
+      if (bytes > sizeBytes) this.#reserve(bytes - sizeBytes)[Symbol.dispose]();
+    };
     const id = newUuid();
     const folder = join(this.#place, id);
     let header: ArchiveHeader<Content> | undefined;
@@ -63,7 +67,7 @@ export class Arrivals {
     return {
       async take(bytes) {
         const opened = openFrames(Buffer.from(key, 'base64url'), counted(bytes, room));
-        header = await writeArchive<Content>(opened, folder, findDraft).catch(explain);
+        header = await writeArchive<Content>(opened, folder, findDraft, admit).catch(explain);
       },
       keep: async () => {
         try {
@@ -85,7 +89,11 @@ export class Arrivals {
         `${arrivalsMax} ${this.#what}s come to this node, which is the most at a time`,
         { retryAfterSeconds: 2 },
       );
-    return this.#space.reserve(`a ${this.#what} that comes to this machine`, sizeBytes);
+    return this.#reserve(sizeBytes);
+  }
+
+  #reserve(bytes: number): Room {
+    return this.#space.reserve(`a ${this.#what} that comes to this machine`, bytes);
   }
 }
 
