@@ -13,7 +13,7 @@ import { alternatives, type Alternative } from './platform/alternatives.ts';
 import { clientOf, type Client, type Target } from './platform/client.ts';
 import { growth } from './platform/growth.ts';
 import { alternativesTable, figuresTable, machineFacts, type Figure, type Plot } from './platform/report.ts';
-import { burst, createLatency, firstCommand, killUntilGone, sustained, warmCommand } from './platform/series.ts';
+import { bursts, createLatency, firstCommand, killUntilGone, sustained, warmCommand } from './platform/series.ts';
 import { startTarget } from './platform/target.ts';
 import { templateServer } from './platform/template-server.ts';
 
@@ -87,7 +87,7 @@ await part('a platform with a pool', async () => {
     await part('commands', async () => ({
       figures: [await firstCommand(client, scale(100)), await warmCommand(client, scale(300))],
     }));
-    await part('a burst', async () => ({ figures: [await burst(client, 100)] }));
+    await part('a burst', async () => ({ figures: await bursts(client, 100) }));
     await part('create and kill without pause', () => sustained(client, target, scale(60)));
     await part('many idle sandboxes', () => growth(client, target, quick ? [0, 20] : [0, 100, 300, 500]));
   });

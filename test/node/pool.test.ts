@@ -129,3 +129,27 @@ test('a layer that goes is kept by no standby sandbox, and a root that can’t b
   await rootsBecome(['base', 'base', 'none']);
   await poolIsFull();
 }, 120_000);
+
+// The last one: the pool stays larger afterwards.
+test('creates that come together and find too few find as many the next time', async () => {
+  await poolIsFull();
+  const together = poolSize * 3;
+  const pool = async () => (await it.node.protocol.usage()).pool;
+  const burst = async () => {
+    const before = await pool();
+    const created = await Promise.all(Array.from({ length: together }, () => create([it.base])));
+    const after = await pool();
+    for (const { sandboxId } of created)
+      expect((await runInSandbox(it.node.protocol, sandboxId, 'hostname')).stdout).toBe(`${sandboxId}\n`);
+    await Promise.all(created.map(kill));
+    return { hits: (after?.hits ?? 0) - (before?.hits ?? 0), misses: (after?.misses ?? 0) - (before?.misses ?? 0) };
+  };
+  expect((await burst()).misses).toBeGreaterThan(0);
+  await waitFor('the pool to have grown', async () => {
+    const now = await pool();
+    return now !== undefined && now.size > poolSize && now.ready === now.size;
+  });
+  const again = await burst();
+  expect(again.hits).toBeGreaterThan(poolSize);
+  expect(again.hits + again.misses).toBe(together);
+}, 120_000);

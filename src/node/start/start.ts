@@ -28,9 +28,9 @@ import { removeSetAside } from '../sandbox/lifecycle/set-aside.ts';
 import type { PausedRecord } from '../sandbox/records/record.ts';
 import { agentsInUse } from '../sandbox/snapshot/agents-in-use.ts';
 import { forgetPartialSnapshots, snapshotOf } from '../sandbox/snapshot/snapshot-store.ts';
-import { type Admission, createAdmission, leastNeed, needOf } from '../sandbox/start/admission.ts';
-import { createPool, type Pool } from '../sandbox/start/pool.ts';
-import { createRestoredAhead, type RestoredAhead } from '../sandbox/start/restored-ahead.ts';
+import { type Admission, createAdmission, leastNeed, type Need, needOf } from '../sandbox/start/admission.ts';
+import { createPool, type Pool } from '../sandbox/start/ahead/pool.ts';
+import { createRestoredAhead, type RestoredAhead } from '../sandbox/start/ahead/restored-ahead.ts';
 import { type Beginning, standbyOf } from '../sandbox/start/restored-standby.ts';
 import { startAgain } from '../sandbox/start/start-again.ts';
 import { beginningOf, startNew } from '../sandbox/start/start-new.ts';
@@ -134,8 +134,9 @@ function standbys(
   const driver = drivers.default;
   const admission = createAdmission({
     space,
-    freeMemory: async () => void (await Promise.all([dropAllFrozen(rooms), restoredAhead?.drop()])),
+    freeMemory: async () => void (await Promise.all([dropAllFrozen(rooms), restoredAhead?.drop(), pool?.shrink()])),
   });
+  const isRoomy = (need: Need, more: number) => admission.isRoomy(need) && slots.used() + more <= slotsMax - slotsLeft;
   const needOfBeginning = ({ snapshotId }: Beginning) =>
     snapshotId === null ? leastNeed : needOf(snapshotOf(layout, snapshotId));
   const restoredAhead =
@@ -144,16 +145,14 @@ function standbys(
           ...rooms,
           size: Math.ceil(size * restoredShare),
           restore: beginning => standbyOf(rooms, beginning),
-          isRoomy: more =>
-            admission.isRoomy(more ? needOfBeginning(more) : leastNeed) &&
-            slots.used() + (more ? 1 : 0) <= slotsMax - slotsLeft,
+          isRoomy: more => (more ? isRoomy(needOfBeginning(more), 1) : isRoomy(leastNeed, 0)),
           admit: beginning => admission.admitAhead(needOfBeginning(beginning)),
           awaited,
         })
       : undefined;
   const pool =
     size > 0 && driver.capabilities.adoptsRoot
-      ? createPool(rooms, { ...rooms, size, resources, driver, awaited })
+      ? createPool(rooms, { ...rooms, size, resources, driver, isRoomy: () => isRoomy(leastNeed, 1), awaited })
       : undefined;
   return { pool, restoredAhead, admission };
 }

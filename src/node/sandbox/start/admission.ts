@@ -13,7 +13,7 @@ const memoryReserveBytes = 512 * 1024 ** 2;
 const roomyShare = 1 / 4;
 
 /** What a sandbox takes of the host by its start alone. */
-type Need = { memoryBytes: number; diskBytes: number };
+export type Need = { memoryBytes: number; diskBytes: number };
 
 /** What one takes that begins without memory that was kept: what any does. */
 export const leastNeed: Need = { memoryBytes: 0, diskBytes: 0 };

@@ -6,7 +6,7 @@ import { silentLog } from '../../../base/telemetry/log.ts';
 import { slotOf } from '../../layout.ts';
 import type { BeginOrder } from './begin-order.ts';
 import { begin, type BeginParts } from './begin.ts';
-import type { Pool } from './pool.ts';
+import type { Pool } from './ahead/pool.ts';
 import type { Standby } from './standby.ts';
 
 let dir = '';

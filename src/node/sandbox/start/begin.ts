@@ -4,7 +4,7 @@ import { mountVolumes } from '../slot/mount-volumes.ts';
 import { slotMountPoint } from '../slot/slot-disk.ts';
 import type { BeginOrder } from './begin-order.ts';
 import { emptyVolatile } from './empty-volatile.ts';
-import type { Pool } from './pool.ts';
+import type { Pool } from './ahead/pool.ts';
 import { startRooted, type RootedParts } from './rooted.ts';
 import { exchangeDisk, startStandby, type Standby, type Started } from './standby.ts';
 

@@ -3,7 +3,7 @@ import { step } from '../../../base/telemetry/trace.ts';
 import type { CreateSandbox, SandboxResources } from '../../../protocol/node.ts';
 import type { Drivers } from '../../drivers/drivers.ts';
 import type { CheckpointSupport } from '../keep/checkpoint-support.ts';
-import type { RestoredAhead } from './restored-ahead.ts';
+import type { RestoredAhead } from './ahead/restored-ahead.ts';
 import {
   makeBeginningsDisk,
   openBeginning,

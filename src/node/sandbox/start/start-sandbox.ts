@@ -12,7 +12,7 @@ import type { Processes } from '../slot/processes.ts';
 import { slotDisk } from '../slot/slot-disk.ts';
 import { configureAgent } from './agent-settings.ts';
 import { begin, type BeginParts } from './begin.ts';
-import type { Pool } from './pool.ts';
+import type { Pool } from './ahead/pool.ts';
 import { restoreProcesses, type RestoredParts } from './restored.ts';
 import type { RestoredStandby } from './restored-standby.ts';
 import type { Started } from './standby.ts';

@@ -1,11 +1,11 @@
-import { messageOf } from '../../../base/error.ts';
-import type { Log } from '../../../base/telemetry/log.ts';
-import type { SandboxResources } from '../../../protocol/node.ts';
-import type { Driver } from '../../drivers/driver.ts';
-import type { Layers } from '../../layers/store.ts';
-import type { Layout } from '../../layout.ts';
-import { slotMountPoint } from '../slot/slot-disk.ts';
-import type { Standby } from './standby.ts';
+import { messageOf } from '../../../../base/error.ts';
+import type { Log } from '../../../../base/telemetry/log.ts';
+import type { SandboxResources } from '../../../../protocol/node.ts';
+import type { Driver } from '../../../drivers/driver.ts';
+import type { Layers } from '../../../layers/store.ts';
+import type { Layout } from '../../../layout.ts';
+import { slotMountPoint } from '../../slot/slot-disk.ts';
+import type { Standby } from '../standby.ts';
 import { createUsualRoot, isSameRoot } from './usual-root.ts';
 
 /** What a standby sandbox is taken for. */
@@ -35,12 +35,13 @@ type RootsAheadParts = { layers: Layers; layout: Layout };
 
 /** The pool, for which it is done. */
 type PoolSide = {
-  size: number;
+  /** How many standby sandboxes it keeps now. */
+  size(): number;
   resources: SandboxResources;
   driver: Driver;
   log: Log;
   ready: Set<Standby>;
-  /** Whether standby sandboxes are being started: they are worth more than a root. */
+  /** Whether standby sandboxes are started that are worth more than a root. */
   isStarting(): boolean;
   giveWay(): Promise<void>;
   /** Removes one that was ready and has another started; never fails. */
@@ -53,8 +54,8 @@ type PoolSide = {
 
 /** Looks after the roots of a pool's standby sandboxes. */
 export function createRootsAhead({ layers: store, layout }: RootsAheadParts, pool: PoolSide): RootsAhead {
-  const { size, resources, driver, log, ready, discard, release } = pool;
-  const usual = createUsualRoot(size);
+  const { resources, driver, log, ready, discard, release } = pool;
+  const usual = createUsualRoot(pool.size);
   let preparing: Promise<void> | undefined;
   let rooting: Standby | undefined;
   let stopped = false;

@@ -4,7 +4,7 @@ import { createUsualRoot, isSameRoot } from './usual-root.ts';
 const [base, other] = [['sha256:a'], ['sha256:a', 'sha256:b']];
 
 test('a root that is asked for again and again is wanted for all standby sandboxes but one', () => {
-  const usual = createUsualRoot(4);
+  const usual = createUsualRoot(() => 4);
   expect(usual.wanted()).toBeUndefined();
   usual.note(base);
   expect(usual.wanted()?.count).toBe(0);
@@ -13,7 +13,7 @@ test('a root that is asked for again and again is wanted for all standby sandbox
 });
 
 test('where two take turns one of them stays the usual one, for its share', () => {
-  const usual = createUsualRoot(4);
+  const usual = createUsualRoot(() => 4);
   for (let create = 0; create < 20; create++) {
     for (const layers of [base, other]) usual.note(layers);
     expect(usual.wanted()?.root).toEqual(base);
@@ -22,7 +22,7 @@ test('where two take turns one of them stays the usual one, for its share', () =
 });
 
 test('what is asked for instead takes over, and what can have no root ahead has its share too', () => {
-  const usual = createUsualRoot(4);
+  const usual = createUsualRoot(() => 4);
   for (let create = 0; create < 8; create++) usual.note(base);
   for (let create = 0; create < 8; create++) usual.note(other);
   expect(usual.wanted()).toEqual({ root: other, count: 3 });
@@ -33,16 +33,31 @@ test('what is asked for instead takes over, and what can have no root ahead has 
 });
 
 test('a root that is forgotten is wanted no more', () => {
-  const usual = createUsualRoot(4);
+  const usual = createUsualRoot(() => 4);
   for (let create = 0; create < 8; create++) usual.note(create < 2 ? other : base);
   usual.forget(root => isSameRoot(root, base));
   expect(usual.wanted()).toEqual({ root: other, count: 1 });
 });
 
 test('a pool of one keeps it for whoever comes', () => {
-  const usual = createUsualRoot(1);
+  const usual = createUsualRoot(() => 1);
   for (let create = 0; create < 8; create++) usual.note(base);
   expect(usual.wanted()?.count).toBe(0);
+});
+
+test('a pool that has grown remembers more creates, and has the root for as many more', () => {
+  let size = 2;
+  const usual = createUsualRoot(() => size);
+  for (let create = 1; create <= 10; create++) {
+    size = Math.max(2, create);
+    usual.note(base);
+  }
+  expect(usual.wanted()).toEqual({ root: base, count: 5 });
+  for (let create = 0; create < 10; create++) usual.note(other);
+  expect(usual.wanted()).toEqual({ root: base, count: 5 });
+  size = 2;
+  // What the last creates for the pool as it is now have asked for.
+  expect(usual.wanted()).toEqual({ root: base, count: 0 });
 });
 
 test('roots are the same where all layers are, in their order', () => {

@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test';
-import { createLog } from '../../../base/telemetry/log.ts';
-import { slotOf } from '../../layout.ts';
+import { createLog } from '../../../../base/telemetry/log.ts';
+import { slotOf } from '../../../layout.ts';
 import { createRootsAhead } from './roots-ahead.ts';
-import type { Standby } from './standby.ts';
+import type { Standby } from '../standby.ts';
 
 const resources = { cpuCount: 2, memoryMiB: 512, diskMiB: 1024 };
 const asked = (layers: string[], changes: Partial<typeof resources> = {}) => ({
@@ -25,7 +25,7 @@ function scene(size: number) {
   };
   for (let number = 0; number < size; number++) ready.add(standby(number));
   const pool = {
-    size,
+    size: () => size,
     resources,
     driver: {
       async giveRoot(_: unknown, pid: number, { layers, disk }: { layers: string[]; disk: string }) {

@@ -18,21 +18,20 @@ type UsualRoot = {
   wanted(): { root: Root; count: number } | undefined;
 };
 
-/** Nobody has asked for anything yet. `poolSize`: standby sandboxes of the pool. */
-export function createUsualRoot(poolSize: number): UsualRoot {
-  const rememberedMax = poolSize * rememberedPerStandby;
+/** Nobody has asked for anything yet. `poolSize`: standby sandboxes of the pool, which may become more and fewer. */
+export function createUsualRoot(poolSize: () => number): UsualRoot {
+  const rememberedMax = () => poolSize() * rememberedPerStandby;
   let last: (Root | null)[] = [];
   let usual: Root | undefined;
-  const timesOf = (root: Root) => last.filter(one => isSameRoot(one, root)).length;
   const choose = () => {
-    const counted = last.flatMap(root => (root === null ? [] : [{ root, times: timesOf(root) }]));
-    const [most] = counted.toSorted((a, b) => b.times - a.times);
-    const present = usual === undefined ? 0 : timesOf(usual);
+    const times = timesOfEach(last);
+    const most = [...times.values()].toSorted((a, b) => b.times - a.times)[0];
+    const present = usual === undefined ? 0 : (times.get(nameOf(usual))?.times ?? 0);
     if (present === 0 || (most && most.times >= clearlyMore * present)) usual = most?.root;
   };
   return {
     note(root) {
-      last = [...last, root].slice(-rememberedMax);
+      last = [...last, root].slice(-rememberedMax());
       choose();
     },
     forget(isMeant) {
@@ -41,7 +40,8 @@ export function createUsualRoot(poolSize: number): UsualRoot {
     },
     wanted() {
       if (usual === undefined) return undefined;
-      const count = Math.min(Math.floor((poolSize * timesOf(usual)) / rememberedMax), poolSize - 1);
+      const times = timesOfEach(last.slice(-rememberedMax())).get(nameOf(usual))?.times ?? 0;
+      const count = Math.min(Math.floor((poolSize() * times) / rememberedMax()), poolSize() - 1);
       return { root: usual, count };
     },
   };
@@ -51,3 +51,18 @@ export function createUsualRoot(poolSize: number): UsualRoot {
 export function isSameRoot(a: Root | null, b: Root): boolean {
   return a !== null && a.length === b.length && a.every((digest, index) => digest === b[index]);
 }
+
+/** How often each root is among them, by its name. Where two are there as often, what came first is first. */
+function timesOfEach(roots: readonly (Root | null)[]): Map<string, { root: Root; times: number }> {
+  const each = new Map<string, { root: Root; times: number }>();
+  for (const root of roots) {
+    if (root === null) continue;
+    const known = each.get(nameOf(root));
+    if (known) known.times++;
+    else each.set(nameOf(root), { root, times: 1 });
+  }
+  return each;
+}
+
+/** Digests have no spaces. */
+const nameOf = (root: Root) => root.join(' ');

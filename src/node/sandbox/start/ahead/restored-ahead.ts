@@ -1,22 +1,14 @@
-import { messageOf } from '../../../base/error.ts';
-import type { Log } from '../../../base/telemetry/log.ts';
-import type { RestoredCounts } from '../../../protocol/node-usage.ts';
-import type { ProcessControl } from '../slot/processes.ts';
-import type { Layers } from '../../layers/store.ts';
+import { messageOf } from '../../../../base/error.ts';
+import type { Log } from '../../../../base/telemetry/log.ts';
+import type { RestoredCounts } from '../../../../protocol/node-usage.ts';
+import type { ProcessControl } from '../../slot/processes.ts';
+import type { Layers } from '../../../layers/store.ts';
+import { createDemand, isSame } from './demand.ts';
 import { giveWayTo } from './give-way.ts';
-import type { Beginning, RestoredStandby } from './restored-standby.ts';
+import type { Beginning, RestoredStandby } from '../restored-standby.ts';
 
-/** A snapshot that nobody asked for in so long is restored for nobody. */
-const recentMs = 5 * 60_000;
-/** Requests that are remembered. */
-const rememberedMax = 64;
-/** Whoever asks once may not ask again. */
-const timesMin = 2;
-/**
- * Forks begin together, with a snapshot that is deleted right after them: who begins with a snapshot so soon after
- * another is not counted. Builds' are not deleted: of these all are.
- */
-const apartMs = 1_000;
+/** Before each beyond the size: the creates that want so many have work for the processors now. */
+const growDelayMs = 100;
 /** Between two looks whether those that wait are still wanted. */
 const lookMs = 30_000;
 
@@ -43,7 +35,7 @@ export type RestoredAhead = {
 
 /** What they are restored with. */
 type RestoredAheadOptions = {
-  /** How many wait at most, of all snapshots together. */
+  /** How many wait at most, of all snapshots together, where creates do not come together. */
   size: number;
   restore(beginning: Beginning): Promise<RestoredStandby>;
   /**
@@ -58,7 +50,7 @@ type RestoredAheadOptions = {
   /** How many creates and kills somebody waits for now. */
   awaited(): number;
   log: Log;
-  /** Epoch milliseconds. Default the clock. */
+  /** Milliseconds of a clock that does not go back. Default: since this process began. */
   now?(): number;
 };
 
@@ -66,8 +58,8 @@ type Waiting = RestoredStandby & { beginning: Beginning; snapshotId: string | nu
 
 /** Nobody has asked for anything yet. */
 export function createRestoredAhead(options: RestoredAheadOptions): RestoredAhead {
-  const { size, log, now = Date.now } = options;
-  const asked = createAsked(now);
+  const { size, log, now = () => performance.now() } = options;
+  const asked = createDemand(size, now);
   const waiting = new Set<Waiting>();
   const expected = new Set<Beginning>();
   const counts = { hits: 0, misses: 0, refills: 0, failures: 0 };
@@ -86,6 +78,7 @@ export function createRestoredAhead(options: RestoredAheadOptions): RestoredAhea
       const one = { ...(await options.restore(beginning)), beginning, snapshotId: beginning.snapshotId };
       waiting.add(one);
       counts.refills++;
+      asked.refilled();
       void one.processes.ended.then(() => end(one));
     } catch (error) {
       counts.failures++;
@@ -97,11 +90,12 @@ export function createRestoredAhead(options: RestoredAheadOptions): RestoredAhea
   const fill = async () => {
     for (;;) {
       await giveWayTo(options.awaited, { isStopped: () => stopped, isUrgent: () => false });
-      const wanted = options.isRoomy() ? asked.wanted(size) : [];
+      const wanted = options.isRoomy() ? asked.wanted() : [];
       const kept = new Set(wanted.flatMap(({ beginning, count }) => of(beginning).slice(0, count)));
       await endAll(one => !kept.has(one));
       const next = wanted.find(({ beginning, count }) => of(beginning).length < count && options.isRoomy(beginning));
       if (stopped || !next) return;
+      if (waiting.size >= size) await Bun.sleep(growDelayMs);
       await add(next.beginning);
     }
   };
@@ -172,50 +166,4 @@ function onceAtATime(work: () => Promise<void>, log: Log) {
       await underWay;
     },
   };
-}
-
-/** What creates have asked for lately. */
-function createAsked(now: () => number) {
-  let asked: { beginning: Beginning; atMs: number; lastMs: number }[] = [];
-  return {
-    note(beginning: Beginning) {
-      const before = asked.findLast(one => isSame(one.beginning, beginning));
-      const isTogether = before !== undefined && now() - before.lastMs < apartMs;
-      if (before) before.lastMs = now();
-      if (isTogether && !beginning.recordsOrigin) return;
-      asked = [...asked, { beginning, atMs: now(), lastMs: now() }].slice(-rememberedMax);
-    },
-    forget(isMeant: (beginning: Beginning) => boolean) {
-      asked = asked.filter(({ beginning }) => !isMeant(beginning));
-    },
-    /** What should wait, the most asked for first: one fewer than were asked for, `size` together. */
-    wanted(size: number): { beginning: Beginning; count: number }[] {
-      asked = asked.filter(({ atMs }) => atMs > now() - recentMs);
-      const times: { beginning: Beginning; count: number }[] = [];
-      for (const { beginning } of asked.toReversed()) {
-        const known = times.find(one => isSame(one.beginning, beginning));
-        if (known) known.count++;
-        else times.push({ beginning, count: 1 });
-      }
-      let left = size;
-      return times
-        .filter(({ count }) => count >= timesMin)
-        .sort((a, b) => b.count - a.count)
-        .flatMap(({ beginning, count }) => {
-          const share = Math.min(count - 1, left);
-          left -= share;
-          return share > 0 ? [{ beginning, count: share }] : [];
-        });
-    },
-  };
-}
-
-/** Whether a sandbox that was restored for the one can be what the other asks for. */
-function isSame(a: Beginning, b: Beginning): boolean {
-  return (
-    a.snapshotId === b.snapshotId &&
-    a.driver === b.driver &&
-    Bun.deepEquals(a.image, b.image) &&
-    Bun.deepEquals(a.resources, b.resources)
-  );
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
-import { silentLog } from '../../../base/telemetry/log.ts';
+import { silentLog } from '../../../../base/telemetry/log.ts';
 import { createRestoredAhead } from './restored-ahead.ts';
-import type { Beginning, RestoredStandby } from './restored-standby.ts';
+import type { Beginning, RestoredStandby } from '../restored-standby.ts';
 
 const of = (snapshotId: string, memoryMiB = 512, recordsOrigin = true) =>
   ({
@@ -46,21 +46,26 @@ function scene(size: number) {
   const settles = async (ready: number) => {
     while (ahead.counts().ready !== ready) await Bun.sleep(1);
   };
-  return { ahead, host, settles, ends, removeLayer: (digest: string) => removals[0]?.(digest) };
+  /** A create that comes by itself. */
+  const take = (beginning: Beginning) => {
+    host.nowMs += 3_000;
+    return ahead.take(beginning);
+  };
+  return { ahead, host, settles, take, ends, removeLayer: (digest: string) => removals[0]?.(digest) };
 }
 
 test('one fewer wait than were asked for, and no more than there may be', async () => {
-  const { ahead, host, settles } = scene(2);
-  expect(ahead.take(of('a'))).toBeUndefined();
-  expect(ahead.take(of('b'))).toBeUndefined();
-  expect(ahead.take(of('a'))).toBeUndefined();
+  const { ahead, host, settles, take } = scene(2);
+  expect(take(of('a'))).toBeUndefined();
+  expect(take(of('b'))).toBeUndefined();
+  expect(take(of('a'))).toBeUndefined();
   await settles(1);
   expect(host.restored).toBe(1);
   // Neither another snapshot nor another size is the same.
-  expect(ahead.take(of('b'))).toBeUndefined();
-  expect(ahead.take(of('a', 1024))).toBeUndefined();
+  expect(take(of('b'))).toBeUndefined();
+  expect(take(of('a', 1024))).toBeUndefined();
   await settles(2);
-  expect(ahead.take(of('a'))?.image.layers).toEqual(['layer of a']);
+  expect(take(of('a'))?.image.layers).toEqual(['layer of a']);
   await settles(2);
   await ahead.stop();
   expect(ahead.counts()).toMatchObject({ ready: 0, hits: 1, misses: 5, failures: 0 });
@@ -69,13 +74,30 @@ test('one fewer wait than were asked for, and no more than there may be', async 
 });
 
 test('what nobody has asked for lately ends, and so does what exceeds a share that has shrunk', async () => {
-  const { ahead, host, settles } = scene(3);
-  for (const _ of [1, 2, 3, 4]) ahead.take(of('a'));
+  const { ahead, host, settles, take } = scene(3);
+  for (const _ of [1, 2, 3, 4]) take(of('a'));
   await settles(3);
   host.nowMs = 6 * minuteMs;
-  for (const _ of [1, 2]) ahead.take(of('b'));
+  for (const _ of [1, 2]) take(of('b'));
   await settles(1);
-  expect(ahead.take(of('b'))?.image.layers).toEqual(['layer of b']);
+  expect(take(of('b'))?.image.layers).toEqual(['layer of b']);
+  await ahead.stop();
+});
+
+test('where creates came together as many wait, the first ones at once, until five minutes later', async () => {
+  const { ahead, host, settles } = scene(2);
+  for (let create = 0; create < 7; create++) expect(ahead.take(of('a'))).toBeUndefined();
+  await settles(6);
+  for (let create = 0; create < 6; create++) expect(ahead.take(of('a'))).toBeDefined();
+  await settles(7);
+  await ahead.drop();
+  // Nobody is expected to come with so many again.
+  host.nowMs += 3_000;
+  for (let create = 0; create < 3; create++) {
+    host.nowMs += 3_000;
+    ahead.take(of('a'));
+  }
+  await settles(2);
   await ahead.stop();
 });
 

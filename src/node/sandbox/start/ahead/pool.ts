@@ -1,0 +1,133 @@
+import { messageOf } from '../../../../base/error.ts';
+import type { Log } from '../../../../base/telemetry/log.ts';
+import type { SandboxResources } from '../../../../protocol/node.ts';
+import type { PoolCounts } from '../../../../protocol/node-usage.ts';
+import type { Driver } from '../../../drivers/driver.ts';
+import type { Layers } from '../../../layers/store.ts';
+import type { ProcessControl } from '../../slot/processes.ts';
+import { giveWayTo } from './give-way.ts';
+import { createRefilling } from './refilling.ts';
+import { type Asked, createRootsAhead } from './roots-ahead.ts';
+import { createShortage } from './shortage.ts';
+import { createShrinking } from './shrinking.ts';
+import { startStandby, type Standby, type StandbyParts } from '../standby.ts';
+
+/** After a failed start, so that a host in trouble is not kept busy with it. */
+const retryDelayMs = 2_000;
+/** A pool that has grown keeps no more. */
+const grownMax = 128;
+
+/** Standby sandboxes that wait to be taken, so that a create only has to configure one. */
+export type Pool = {
+  /**
+   * A standby sandbox of the driver that nobody had, with a disk of the asked size, and with the asked root or none;
+   * null: it gets another disk, and has no root. Undefined when there is none: start one then.
+   */
+  take(driver: Driver, asked: Asked | null): Standby | undefined;
+  counts(): PoolCounts;
+  /** Ends those that a grown pool has more, and lets it grow again only for creates to come: the host is short. */
+  shrink(): Promise<void>;
+  /** Stops refilling and removes the standby sandboxes. */
+  stop(): Promise<void>;
+};
+
+/** What a pool is made with. */
+type PoolOptions = {
+  /** Standby sandboxes that are kept whatever is asked for. */
+  size: number;
+  /** Whether the host has so much room that some of it may be spent on more of them. */
+  isRoomy(): boolean;
+  /** Limits can be changed when a standby sandbox is taken, the disk can't. */
+  resources: SandboxResources;
+  /** A driver whose sandboxes adopt their root. */
+  driver: Driver;
+  /** How many creates and kills somebody waits for now. */
+  awaited(): number;
+  processControl: ProcessControl;
+  log: Log;
+};
+
+/**
+ * Keeps `size` standby sandboxes ready. After creates that came together and found too few it keeps as many as these
+ * wanted, for some minutes.
+ */
+export function createPool(parts: StandbyParts & { layers: Layers }, options: PoolOptions): Pool {
+  const { size, resources, driver, log } = options;
+  const release = releaseBy.bind(null, options);
+  const ready = new Set<Standby>();
+  const counts = { hits: 0, misses: 0, refills: 0, failures: 0 };
+  const shortage = createShortage();
+  let stopped = false;
+
+  const limits = {
+    size,
+    /** How many it keeps now. */
+    wanted: () => Math.max(size, Math.min(shortage.most(), grownMax)),
+    isRoomy: () => options.isRoomy(),
+  };
+  const add = async () => {
+    await giveWay();
+    if (stopped) return;
+    const standby = await startStandby(parts, { driver, resources, disk: null });
+    if (stopped) return await release(standby);
+    ready.add(standby);
+    counts.refills++;
+    shortage.refilled();
+    void standby.processes.ended.then(() => discard(standby));
+  };
+  const failed = async (error: unknown) => {
+    counts.failures++;
+    log.warn('a standby sandbox could not be started', { error: messageOf(error) });
+    if (!stopped) await Bun.sleep(retryDelayMs);
+  };
+  const giveWay = () => giveWayTo(options.awaited, { isStopped: () => stopped, isUrgent: () => ready.size * 2 < size });
+  const discard = async (standby: Standby) => {
+    if (!ready.delete(standby)) return; // taken: it is its sandbox's business now
+    await release(standby);
+    refilling.begin();
+  };
+  const shrinking = createShrinking({ ...limits, ready, release, forget: () => shortage.forget() });
+  const isStarting = () => refilling.underWay() > 0 && ready.size < size;
+  const changed = () => refilling.begin();
+  const side = { size: limits.wanted, ready, isStarting, giveWay, discard, release, changed };
+  const roots = createRootsAhead(parts, { ...options, ...side });
+  const refilling = createRefilling({
+    ...limits,
+    missingOf: count => count - ready.size - roots.underWay(),
+    start: () => add().catch(failed),
+    changed: () => roots.prepare(),
+  });
+
+  refilling.begin();
+  return {
+    take(askedDriver, asked) {
+      if (askedDriver !== driver) return undefined;
+      shortage.taken();
+      const standby = roots.choose(asked);
+      if (standby) ready.delete(standby);
+      counts[standby ? 'hits' : 'misses']++;
+      refilling.begin();
+      return standby;
+    },
+    counts: () => ({ size: limits.wanted(), ready: ready.size, ...counts }),
+    shrink: () => shrinking.shrink(),
+    async stop() {
+      stopped = true;
+      shrinking.stop();
+      await Promise.all([refilling.stop(), roots.stop()]);
+      const left = [...ready];
+      ready.clear();
+      await Promise.all(left.map(release));
+    },
+  };
+}
+
+/** Removes a standby sandbox. Where that fails it is tried again by itself; the pool need not wait for that. */
+async function releaseBy(
+  { processControl, log }: Pick<PoolOptions, 'processControl' | 'log'>,
+  { processes }: Standby,
+): Promise<void> {
+  await processControl
+    .release(processes)
+    .catch(error => log.warn('a standby sandbox could not be removed', { error: messageOf(error) }));
+}
