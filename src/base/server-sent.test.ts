@@ -15,6 +15,12 @@ test('messages are read however they are cut, and comments are left out', async 
   }
 });
 
+test('empty blocks hold up nothing', async () => {
+  const bytes = new TextEncoder().encode('\n\ndata: 1\n\n\n\ndata: 2\n\n');
+  expect((await Array.fromAsync(parseEvents(streamOf([bytes])))).map(({ data }) => data)).toEqual(['1', '2']);
+  expect(await Array.fromAsync(parseEvents(null))).toEqual([]);
+});
+
 function streamOf(chunks: Uint8Array[]): ReadableStream<Uint8Array> {
   return new ReadableStream({
     start(controller) {

@@ -33,3 +33,9 @@ test('what is no frame is refused, also where its head comes in two pieces', () 
   const wrong = Buffer.concat([...sent, tlsFrame(frameKinds.ping, 1)]);
   for (const length of [1, 5, wrong.length]) expect(read(wrong, length)).toBeNull();
 });
+
+test('a piece of a connection is no longer than 64 KiB, and not empty', () => {
+  const data = (length: number) => tlsFrame(frameKinds.data, 7, Buffer.alloc(length));
+  expect(read(data(65_536), 1_000_000)).toEqual([data(65_536)]);
+  for (const length of [0, 65_537]) expect(read(data(length), 1_000_000)).toBeNull();
+});

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pausedRecord, type RunningRecord } from './record.ts';
@@ -93,6 +93,23 @@ test('a record that a loss of power took is nothing to look at, unless the sandb
       { sandboxId: 'ran', record: undefined },
       { sandboxId: 'resumed', ...damaged },
     ]);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});
+
+test('64 folders are kept for the sandboxes to come, and no more', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'atoll-record-'));
+  try {
+    const records = createRecords(join(directory, 'sandboxes'), recordKey(directory));
+    for (let number = 0; number < 66; number++) records.keptOf(`s${number}`);
+    for (let number = 0; number < 66; number++) await records.write({ ...record, sandboxId: `s${number}` });
+    for (let number = 0; number < 66; number++) {
+      records.forget(`s${number}`);
+      await records.remove(`s${number}`);
+    }
+    expect(readdirSync(join(directory, 'sandboxes-spare'))).toHaveLength(64);
+    expect(records.list()).toEqual([]);
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
