@@ -202,6 +202,11 @@ test('what the provider refuses is told; without a provider nobody signs in at o
     status: 401,
     body: { message: expect.stringContaining('access_denied') },
   });
+  await using exchanged = await Platform.start({ oidc: { ...provider.file, ...rules, clientSecret: 'of before' } });
+  expect(await signIn(exchanged, 'ada')).toMatchObject({
+    status: 503,
+    body: { message: expect.stringContaining('ATOLL_OIDC_FILE') },
+  });
   expect((await ask(platform, '/session/provider', { binding: 'x' })).status).toBe(400);
   expect(
     (await ask(platform, '/session/provider', { binding: sha256Hex('x') }, { host: 'localhost:3000' })).status,

@@ -69,6 +69,7 @@ export function oidcProvider(file: OidcFile): OidcProvider {
           verifier,
           options(),
         );
+        await requireKnownClient(response);
         const expected = { expectedNonce: nonce, requireIdToken: true };
         const tokens = await oauth.processAuthorizationCodeResponse(server, client, response, expected);
         await oauth.validateApplicationLevelSignature(server, response, options());
@@ -102,6 +103,25 @@ function authenticationOf(server: oauth.AuthorizationServer, secret: string): oa
   return takesHeader ? oauth.ClientSecretBasic(secret) : oauth.ClientSecretPost(secret);
 }
 
+/**
+ * Throws where the provider does not take the client's secret, as after an exchange of it there: who signs in can do
+ * nothing about that, and the operator has to hear of it. Source: RFC 6749, 5.2.
+ */
+async function requireKnownClient(response: Response): Promise<void> {
+  if (response.ok) return;
+  const body: unknown = await response
+    .clone()
+    .json()
+    .catch(() => null);
+  const error = typeof body === 'object' && body !== null && 'error' in body ? body.error : undefined;
+  if (response.status !== 401 && error !== 'invalid_client') return;
+  throw new AtollError(
+    'unavailable',
+    'The identity provider refuses the client ID or secret of this installation (invalid_client): its operator has ' +
+      'to put the present ones into the file of ATOLL_OIDC_FILE, and start again',
+  );
+}
+
 /** Addresses and names are in the ID token, or else told by the userinfo endpoint (OpenID Connect Core 1.0, 5.4). */
 async function strangerOf(
   server: oauth.AuthorizationServer,
@@ -133,6 +153,7 @@ function unreachable(cause: unknown): never {
 
 /** The browser is told of which kind it was; what the provider said may hold what was sent to it. */
 function refuse(cause: unknown): never {
+  if (cause instanceof AtollError) throw cause;
   if (cause instanceof oauth.AuthorizationResponseError)
     throw new AtollError('unauthenticated', `The identity provider did not sign you in (${cause.error})`, { cause });
   // The library's own errors have codes too.
