@@ -7,6 +7,7 @@ import { buildCounts, stateCounts } from '../../sandbox/store/counts.ts';
 import { unlessAborted } from '../../../base/concurrency/unless-aborted.ts';
 import type { NodeProtocol } from '../../../protocol/node.ts';
 import type { Db } from '../../database/db.ts';
+import { findInstallation } from '../../database/installation.ts';
 import { nodeMetrics, type NodeReport, withRestarts } from './node-metrics.ts';
 import type { Measures } from '../measures.ts';
 import type { Nodes } from '../../placement/nodes.ts';
@@ -22,13 +23,16 @@ const nodeAnswerMs = 3_000;
  * itself.
  */
 export async function operatorMetrics(deps: OperatorMetricsDeps, answerMs: number = nodeAnswerMs): Promise<string> {
-  const [states, builds, nodes] = await Promise.all([
+  const [states, builds, nodes, known] = await Promise.all([
     stateCounts(deps.db),
     buildCounts(deps.db),
     reportsOf(deps.nodes, answerMs),
+    findInstallation(deps.db),
   ]);
+  // All control processes of a cluster tell what its one database has: by whose it is, it is counted once.
+  const whose = known ? { installation: known.installationId } : {};
   const openBuilds = (['waiting', 'building'] as const).map(status => ({
-    labels: { status },
+    labels: { ...whose, status },
     value: builds.get(status) ?? 0,
   }));
   return writeMetrics([
@@ -42,7 +46,7 @@ export async function operatorMetrics(deps: OperatorMetricsDeps, answerMs: numbe
       name: 'atoll_sandboxes',
       help: 'Sandboxes by state',
       kind: 'gauge',
-      samples: sandboxStates.map(state => ({ labels: { state }, value: states.get(state) ?? 0 })),
+      samples: sandboxStates.map(state => ({ labels: { ...whose, state }, value: states.get(state) ?? 0 })),
     },
     { name: 'atoll_builds', help: 'Builds of templates that wait or run', kind: 'gauge', samples: openBuilds },
     ...deps.measures.metrics(),
