@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AtollError } from '../base/error.ts';
-import { silentLog } from '../base/telemetry/log.ts';
+import { createLog } from '../base/telemetry/log.ts';
 import type { Beat } from '../protocol/cluster.ts';
 import type { ExecutionRef, NodeInfo } from '../protocol/node.ts';
 import { Gate } from './gate.ts';
@@ -13,7 +13,8 @@ type Heard = ReturnType<GateMemory['recall']>;
 
 /** A gate over a node that only writes down what it is told, with a clock that is set by hand. */
 function scene({ refusesPauses = false } = {}) {
-  const it = { nowMs: 1_000, running: ['a', 'b'], calls: [] as string[], heard: undefined as Heard };
+  const [calls, said]: [string[], string[]] = [[], []];
+  const it = { nowMs: 1_000, running: ['a', 'b'], calls, said, heard: undefined as Heard };
   const end = (target: ExecutionRef, what: string) => {
     it.calls.push(`${what} ${target.sandboxId}`);
     it.running = it.running.filter(id => id !== target.sandboxId);
@@ -41,7 +42,7 @@ function scene({ refusesPauses = false } = {}) {
       cpuOvercommit: 4,
       bootId: 'boot',
       release: '1',
-      log: silentLog,
+      log: createLog('warn', line => void it.said.push((JSON.parse(line) as { message: string }).message)),
       memory: { recall: () => it.heard, keep: heard => void (it.heard = heard) },
       nowMs: () => it.nowMs,
     });
@@ -81,6 +82,22 @@ test('a node that was cut off for long enough pauses all that runs, once', async
   expect(it.calls.toSorted()).toEqual(['pause a', 'pause b']);
   await at(90_000);
   expect(it.calls).toHaveLength(2);
+});
+
+test('a machine that control does not speak with says so once, and when that is over', async () => {
+  const { it, beat, leased, at } = scene();
+  it.running = [];
+  await at(30_999);
+  expect(it.said).toEqual([]);
+  await at(31_000);
+  await at(90_000);
+  expect(it.said).toEqual([expect.stringContaining('joins anew by a token')]);
+  await beat();
+  await leased(10_000);
+  await at(119_999);
+  expect(it.said.slice(1)).toEqual(['control speaks with this machine again']);
+  await at(120_000);
+  expect(it.said).toHaveLength(3);
 });
 
 test('a node that control has never reached serves for a minute', async () => {

@@ -10,6 +10,8 @@ import { type DueEnd, type GateMemory, outOfTouch } from './gate-memory.ts';
 export const tickMs = 250;
 /** Until control has said otherwise, seconds. */
 const firstIsolationSeconds = 60;
+/** So long a silence is told of: longer than any start of control, ms. */
+const silenceMs = 30_000;
 /** A pause keeps a core busy. */
 const pausesAtOnce = 4;
 
@@ -41,6 +43,9 @@ export class Gate {
   #isolationMs = firstIsolationSeconds * 1000;
   #ends: DueEnd[] = [];
   #pausing: Promise<void> | null = null;
+  /** When control spoke last, or this process began. */
+  #heardAtMs: number;
+  #isSilenceTold = false;
   /** Calls under way by which something begins to run. */
   #starts = 0;
 
@@ -49,6 +54,7 @@ export class Gate {
     this.#nowMs = options.nowMs;
     // A process that comes anew takes no work before control was there; its silence began with what the last one heard.
     this.#leaseUntilMs = this.#nowMs();
+    this.#heardAtMs = this.#leaseUntilMs;
     const last = options.memory.recall();
     if (!last) return;
     this.#leaseUntilMs = Math.min(this.#leaseUntilMs, last.leaseUntilMs);
@@ -73,6 +79,9 @@ export class Gate {
   /** Takes what control says. */
   async beat({ lease, isolationSeconds, pauseFirst, ends }: Beat): Promise<BeatAnswer> {
     const nowMs = this.#nowMs();
+    this.#heardAtMs = nowMs;
+    if (this.#isSilenceTold) this.#options.log.warn('control speaks with this machine again');
+    this.#isSilenceTold = false;
     this.#isolationMs = isolationSeconds * 1000;
     this.#ends = ends.map(end => ({ ...end, atMs: nowMs + end.inMs }));
     if (lease?.epoch === this.#epoch) this.#leaseUntilMs = Math.max(this.#leaseUntilMs, lease.untilMs);
@@ -98,6 +107,7 @@ export class Gate {
   async tick(): Promise<void> {
     if (this.#hasLease) return;
     const nowMs = this.#nowMs();
+    this.#tellSilence(nowMs);
     const due = this.#ends.filter(({ atMs }) => atMs <= nowMs);
     this.#ends = this.#ends.filter(({ atMs }) => atMs > nowMs);
     if (due.length > 0) this.#remember();
@@ -118,6 +128,18 @@ export class Gate {
   #remember(): void {
     const [leaseUntilMs, isolationMs, ends] = [this.#leaseUntilMs, this.#isolationMs, this.#ends];
     this.#options.memory.keep({ leaseUntilMs, isolationMs, ends });
+  }
+
+  /** Once for each silence. Who was taken out of the cluster learns of it in no other way: nobody asks it any more. */
+  #tellSilence(nowMs: number): void {
+    if (this.#isSilenceTold || nowMs < this.#heardAtMs + silenceMs) return;
+    this.#isSilenceTold = true;
+    const seconds = Math.round((nowMs - this.#heardAtMs) / 1000);
+    this.#options.log.warn(
+      'control does not speak with this machine: look at the way to it, and whether `atoll node list` there has it; ' +
+        'one that was taken out, or has another address than it joined with, joins anew by a token',
+      { seconds },
+    );
   }
 
   async #carryOut({ sandboxId, executionId, then, memory }: ComingEnd): Promise<void> {

@@ -102,7 +102,7 @@ clusterTest(
     const refused = await connect(stored);
     expect([refused.status, refused.body['error_code']]).toEqual([503, 'sandbox_capacity_unavailable']);
     expect(refused.body['message']).toContain(`node ${other.nodeId}: ${cpuCount} of ${cpuCount} CPUs`);
-    expect(refused.body['message']).toContain('none of them has that much left');
+    expect(refused.body['message']).toContain('none has that much left');
     await atRest(cluster, kind.folder());
 
     expect(await taking.kill()).toBe(true);

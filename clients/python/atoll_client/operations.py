@@ -225,6 +225,13 @@ class DiskMetrics(TypedDict):
     totalBytes: int
 
 
+class DrainedKept(TypedDict):
+    # Paused ones that are not in the store
+    sandboxes: int
+    # Those without a copy in the store
+    volumes: int
+
+
 class DrainedSandbox(TypedDict):
     sandboxID: str
     teamID: str
@@ -742,6 +749,7 @@ class NodeDrain(TypedDict):
     sandboxes: List[DrainedSandbox]
     # Of a drain by moves: those that are on the machine, the ones that can not go first
     volumes: List[DrainedVolume]
+    kept: DrainedKept
 
 
 class NodeDrainStart(TypedDict):

@@ -210,6 +210,13 @@ export interface Schemas {
     /** at least 0 */
     totalBytes: number;
   };
+  /** What is on the machine's disk alone, and is lost with it */
+  DrainedKept: {
+    /** Paused ones that are not in the store; at least 0 */
+    sandboxes: number;
+    /** Those without a copy in the store; at least 0 */
+    volumes: number;
+  };
   DrainedSandbox: {
     sandboxID: string;
     teamID: string;
@@ -693,6 +700,7 @@ export interface Schemas {
     sandboxes: Array<Schemas['DrainedSandbox']>;
     /** Of a drain by moves: those that are on the machine, the ones that can not go first */
     volumes: Array<Schemas['DrainedVolume']>;
+    kept: Schemas['DrainedKept'];
   };
   NodeDrainStart: {
     mode: 'wait' | 'pause' | 'move';

@@ -1,5 +1,6 @@
 import { afterAll, beforeEach, expect, test } from 'bun:test';
 import type { NodeInfo, NodeProtocol } from '../../protocol/node.ts';
+import { putClusterNode } from '../cluster/store/nodes.ts';
 import { openStore } from '../database/database.ts';
 import { setNodeStatus } from './node-status.ts';
 import { noCompatibleNode, type Nodes, singleNode } from './nodes.ts';
@@ -48,7 +49,7 @@ test('one machine that says nothing of itself decides about its room by itself',
   expect(await place(alone, { cpuCount: 1000 })).toBe('only');
   expect((await placeSandbox(alone, db)).nodeId).toBe('only');
   await takeOut('only');
-  await expect(place(alone)).rejects.toThrow('1 are in reach, and 1 were taken out');
+  await expect(place(alone)).rejects.toThrow('1 machine in reach, 1 taken out');
 });
 
 test('machines that are equal take turns', async () => {
@@ -64,12 +65,19 @@ test('a machine that was taken out or had no room a moment ago is not chosen', a
 test('a sandbox goes to the machine that has what it begins with, and to no other', async () => {
   expect(await chosen(two, { home: 'b' })).toEqual(new Set(['b']));
   await expect(place(two, { home: 'c' })).rejects.toMatchObject({
+    code: 'precondition',
+    detail: noCompatibleNode,
+    message: expect.stringContaining('begins with (node c) was taken out for good'),
+  });
+  const away = { nodeId: 'c', address: '203.0.113.9:3010', certificates: [], renewAtUs: 0, joinedAtUs: 0 };
+  await putClusterNode(db, away, null);
+  await expect(place(two, { home: 'c' })).rejects.toMatchObject({
     code: 'unavailable',
     detail: noCompatibleNode,
     message: expect.stringContaining('begins with (node c) is out of reach'),
   });
   await takeOut('b');
-  await expect(place(two, { home: 'b' })).rejects.toThrow('No machine takes a new sandbox with 1 CPUs and 512 MiB now');
+  await expect(place(two, { home: 'b' })).rejects.toThrow('No machine takes a new sandbox with 1 CPU and 512 MiB now');
 });
 
 test('it goes to a machine that has its driver and the labels that it demands', async () => {
@@ -83,7 +91,7 @@ test('it goes to a machine that has its driver and the labels that it demands', 
   expect(await chosen(nodes, labels({ zone: 'y' }))).toEqual(new Set(['c']));
   await expect(place(nodes, labels({ zone: 'z' }))).rejects.toMatchObject({
     detail: noCompatibleNode,
-    message: expect.stringContaining('3 of 3 in reach take sandboxes, 0 of these with the labels zone=z, and none'),
+    message: expect.stringContaining('in reach take sandboxes, 0 of these with the labels zone=z, and none'),
   });
 });
 
@@ -95,8 +103,8 @@ test('it goes where it fits, and is refused with the numbers where it fits nowhe
     detail: 'sandbox_capacity_unavailable',
     retryAfterSeconds: 5,
     message:
-      'No machine takes a new sandbox with 1 CPUs and 100000 MiB now: 3 of 3 in reach take sandboxes, ' +
-      'and none of them has that much left; nothing was changed',
+      'No machine takes a new sandbox with 1 CPU and 100000 MiB now: 3 of 3 machines in reach take sandboxes, ' +
+      'and none has that much left; nothing was changed',
   });
 });
 

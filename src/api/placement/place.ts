@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import { AtollError } from '../../base/error.ts';
 import type { NodeInfo, NodeProtocol } from '../../protocol/node.ts';
 import type { DriverName } from '../../protocol/driver.ts';
@@ -6,6 +7,7 @@ import { type Demands, demandsText, hasLabels, machinesApart, noDemands } from '
 import {
   drainingAndAllocations,
   drainingNodes,
+  isForgotten,
   namedNodesMax,
   type NodeAllocation,
   nodeAllocations,
@@ -44,7 +46,7 @@ const startsMax = 8;
 /**
  * Chooses the machine of a new sandbox among those that an operator did not take out: the one with the most room, or
  * the one that has what the sandbox begins with. Whether it still has room is settled when its row is written. Throws
- * `unavailable` when there is none, with the numbers.
+ * `unavailable` when there is none, with the numbers; `precondition` where that one was taken out for good.
  */
 export async function placeSandbox(nodes: Nodes, db: Db, wanted?: Wanted): Promise<Placed> {
   const reached = nodes.list();
@@ -66,6 +68,7 @@ export async function placeSandbox(nodes: Nodes, db: Db, wanted?: Wanted): Promi
   const drawn = candidates.length < compared.from ? [] : drawFrom(candidates, compared.count);
   const best = (await bestOf(db, drawn, wanted)) ?? (await bestOf(db, candidates, wanted, allocations));
   if (best) return best;
+  if (wanted?.home !== undefined) await requireHome({ db, nodes }, wanted.home);
   throw noRoom(nodes, { closed: closed.size, able: able.length, asked: asked.length }, wanted);
 }
 
@@ -98,6 +101,23 @@ function drawFrom<T>(things: readonly T[], count: number): T[] {
   return Array.from({ length: count }, () => left.splice(Math.floor(Math.random() * left.length), 1)).flat();
 }
 
+/**
+ * Throws where the one machine that has what a sandbox begins with is not in reach: `precondition` where it never will
+ * be, or `unavailable`.
+ */
+async function requireHome({ db, nodes }: { db: Db; nodes: Nodes }, home: string): Promise<void> {
+  if (nodes.list().some(({ nodeId }) => nodeId === home)) return;
+  const what = `The machine that has what the sandbox begins with (node ${home})`;
+  if (await isForgotten({ db, nodes }, home))
+    throw new AtollError('precondition', `${what} was taken out for good, and what it alone had is lost`, {
+      detail: noCompatibleNode,
+    });
+  throw new AtollError('unavailable', `${what} is out of reach; nothing was changed`, {
+    detail: noCompatibleNode,
+    retryAfterSeconds: 5,
+  });
+}
+
 /** The error for a sandbox for which no machine has room. */
 function noRoom(
   nodes: Nodes,
@@ -105,19 +125,14 @@ function noRoom(
   wanted: Wanted | undefined,
 ): AtollError {
   const reached = nodes.list().length;
-  if (wanted?.home !== undefined && !nodes.list().some(({ nodeId }) => nodeId === wanted.home))
-    return new AtollError(
-      'unavailable',
-      `The machine that has what the sandbox begins with (node ${wanted.home}) is out of reach; nothing was changed`,
-      { detail: noCompatibleNode, retryAfterSeconds: 5 },
-    );
-  const size = wanted ? ` with ${wanted.cpuCount} CPUs and ${wanted.memoryMiB} MiB` : '';
+  const size = wanted ? ` with ${counted(wanted.cpuCount, 'CPU')} and ${wanted.memoryMiB} MiB` : '';
   const text = demandsText(wanted?.demands ?? noDemands);
   const demanded = text === '' ? '' : `${asked} of these with ${text}, `;
   const why =
     able === 0
-      ? `${reached} are in reach, and ${closed} were taken out`
-      : `${able} of ${reached} in reach take sandboxes, ${demanded}and none of them has that much left`;
+      ? `${counted(reached, 'machine')} in reach, ${closed === 0 ? 'none' : closed} taken out`
+      : `${able} of ${counted(reached, 'machine')} in reach ${able === 1 ? 'takes' : 'take'} sandboxes, ${demanded}` +
+        'and none has that much left';
   return new AtollError('unavailable', `No machine takes a new sandbox${size} now: ${why}; nothing was changed`, {
     detail: asked === 0 ? noCompatibleNode : 'sandbox_capacity_unavailable',
     retryAfterSeconds: 5,

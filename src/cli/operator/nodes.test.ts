@@ -4,9 +4,11 @@ import { nodeCommands } from './nodes.ts';
 
 const sandbox = (sandboxID: string, reason?: string) => ({ sandboxID, ...(reason && { reason }) });
 const volume = (name: string, reason?: string) => ({ name, ...(reason && { reason }) });
-const empty = { sandboxes: [], volumes: [] };
-const some = { sandboxes: [sandbox('i1'), sandbox('i2')], volumes: [volume('notes')] };
-const stuck = { sandboxes: [sandbox('i1'), sandbox('i2', 'it has a GPU')], volumes: [volume('notes', 'it is busy')] };
+const kept = { sandboxes: 0, volumes: 0 };
+const empty = { sandboxes: [], volumes: [], kept };
+const some = { kept, sandboxes: [sandbox('i1'), sandbox('i2')], volumes: [volume('notes')] };
+const [isBusy, hasGpu] = ['it is busy', 'it has a GPU'];
+const stuck = { kept, sandboxes: [sandbox('i1'), sandbox('i2', hasGpu)], volumes: [volume('notes', isBusy)] };
 
 /** Empties a machine; the questions are answered in this order, the last one again and again. */
 async function drain(options: string, ...answers: object[]) {
@@ -38,16 +40,26 @@ test('a machine is waited for until it is empty, and what is left is said when i
   expect(await drain('', some, { ...empty, volumes }, { ...empty, volumes }, empty)).toEqual({
     code: 0,
     out: '',
-    err: '2 sandboxes and 1 volumes are left.\n1 volumes are left.\nIt is empty, and takes no new ones.\n',
+    err: '2 sandboxes and 1 volume are left.\n1 volume is left.\nIt is empty, and takes no new ones.\n',
     asked: [`POST ${path} {"mode":"wait"}`, ...[1, 2, 3].map(() => `GET ${path}`)],
   });
 });
 
 test('whoever does not wait is told what is left', async () => {
   const { err, asked } = await drain(' --no-wait', some);
-  expect(err).toBe('It takes no new ones; 2 sandboxes and 1 volumes are left.\n');
+  expect(err).toBe('It takes no new ones; 2 sandboxes and 1 volume are left.\n');
   expect(asked).toHaveLength(1);
   expect((await drain(' --no-wait', empty)).err).toBe('It is empty, and takes no new ones.\n');
+});
+
+test('a machine that runs nothing is not called empty while something is on its disk alone', async () => {
+  const said = async (sandboxes: number, volumes: number) =>
+    (await drain('', { ...empty, kept: { sandboxes, volumes } })).err;
+  const text = (alone: string) =>
+    `It runs nothing, and takes no new ones. ${alone} on its disk alone, and would be lost with it.\n`;
+  expect(await said(3, 1)).toBe(text('3 paused sandboxes and 1 volume are'));
+  expect(await said(1, 0)).toBe(text('1 paused sandbox is'));
+  expect(await said(0, 2)).toBe(text('2 volumes are'));
 });
 
 test('a dry run changes nothing, and says what can go', async () => {
@@ -58,7 +70,7 @@ test('a dry run changes nothing, and says what can go', async () => {
   ] as const)
     expect(await drain(` --dry-run --mode ${mode}`, stuck)).toEqual({
       ...{ code: 0, out: table(done), asked: [`GET ${path}?mode=${mode}`] },
-      err: 'Nothing was changed: 1 of 2 sandboxes and 0 of 1 volumes can go.\n',
+      err: 'Nothing was changed: 1 of 2 sandboxes and 0 of 1 volume can go.\n',
     });
   expect(await drain(' --dry-run', empty)).toMatchObject({
     out: '',

@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import { AtollError } from '../../base/error.ts';
 import type { NodeDrain } from '../../protocol/api/drain.ts';
 import { jsonOption, oneOf, parseArguments } from '../terminal/arguments.ts';
@@ -104,33 +105,42 @@ function drainCommand(request: PlatformRequest): Command {
       let drain = (await request('POST', path, { mode })) as NodeDrain;
       let left = leftText(drain);
       for (let reported = ''; left !== '' && !values['no-wait']; await Bun.sleep(pollMs)) {
-        if (left !== reported) terminal.err(`${left} are left.\n`);
+        if (left !== reported) terminal.err(`${left} left.\n`);
         reported = left;
         drain = await read();
         left = leftText(drain);
       }
-      const sentence = left === '' ? 'It is empty, and takes no new ones.' : `It takes no new ones; ${left} are left.`;
+      const sentence = left === '' ? doneText(drain) : `It takes no new ones; ${left} left.`;
       confirm(terminal, values.json, drain, sentence);
       return 0;
     },
   };
 }
 
-/** What a machine still has; empty where that is nothing. */
-function leftText({ sandboxes, volumes }: NodeDrain): string {
-  return [
-    ...(sandboxes.length > 0 ? [`${sandboxes.length} sandboxes`] : []),
-    ...(volumes.length > 0 ? [`${volumes.length} volumes`] : []),
-  ].join(' and ');
+/** What a machine still has, and its verb; empty where that is nothing. */
+const leftText = ({ sandboxes, volumes }: NodeDrain): string => areText(sandboxes.length, volumes.length);
+
+function areText(sandboxes: number, volumes: number, kind = ''): string {
+  const things = [
+    ...(sandboxes > 0 ? [counted(sandboxes, `${kind}sandbox`, `${kind}sandboxes`)] : []),
+    ...(volumes > 0 ? [counted(volumes, 'volume')] : []),
+  ];
+  return things.length === 0 ? '' : `${things.join(' and ')} ${sandboxes + volumes === 1 ? 'is' : 'are'}`;
+}
+
+/** What a machine that runs nothing any more is good for: who switches it off for good must know what goes with it. */
+function doneText({ kept }: NodeDrain): string {
+  const alone = areText(kept.sandboxes, kept.volumes, 'paused ');
+  if (alone === '') return 'It is empty, and takes no new ones.';
+  return `It runs nothing, and takes no new ones. ${alone} on its disk alone, and would be lost with it.`;
 }
 
 /** How much of what a machine has can go. */
 function canGo({ sandboxes, volumes }: NodeDrain): string {
-  const of = (things: { reason?: string }[], name: string) =>
-    `${things.filter(({ reason }) => reason === undefined).length} of ${things.length} ${name}`;
-  return volumes.length > 0
-    ? `${of(sandboxes, 'sandboxes')} and ${of(volumes, 'volumes')}`
-    : of(sandboxes, 'sandboxes');
+  const of = (things: { reason?: string }[], name: string, many?: string) =>
+    `${things.filter(({ reason }) => reason === undefined).length} of ${counted(things.length, name, many)}`;
+  const those = of(sandboxes, 'sandbox', 'sandboxes');
+  return volumes.length > 0 ? `${those} and ${of(volumes, 'volume')}` : those;
 }
 
 /** Lists what can't go in this way, with the reason, and answers how much that is. */

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
-import { oneOf } from './primitives.ts';
+import { int32, oneOf } from './primitives.ts';
 
 /** The ways to empty a machine. */
 export const drainModes = ['wait', 'pause', 'move'] as const;
@@ -43,6 +43,14 @@ const DrainedVolume = Type.Object(
   { $id: 'DrainedVolume' },
 );
 
+const DrainedKept = Type.Object(
+  {
+    sandboxes: int32({ minimum: 0, description: 'Paused ones that are not in the store' }),
+    volumes: int32({ minimum: 0, description: 'Those without a copy in the store' }),
+  },
+  { $id: 'DrainedKept', description: "What is on the machine's disk alone, and is lost with it" },
+);
+
 /** How far a machine is from being empty, for operators. Mode `none`: it is not being drained. */
 export const NodeDrain = Type.Object(
   {
@@ -54,6 +62,7 @@ export const NodeDrain = Type.Object(
     volumes: Type.Array(DrainedVolume, {
       description: 'Of a drain by moves: those that are on the machine, the ones that can not go first',
     }),
+    kept: DrainedKept,
   },
   { $id: 'NodeDrain' },
 );

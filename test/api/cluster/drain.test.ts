@@ -17,7 +17,8 @@ onEachDatabase(database => {
 
     expect(await admin('POST', '/admin/nodes/node-1/drain', { mode: 'pause' })).toMatchObject({ status: 200 });
     await until(async () => (await drain()).sandboxes.length === 0);
-    expect(await drain()).toMatchObject({ mode: 'pause' });
+    // It runs nothing, and yet is not to be thrown away.
+    expect(await drain()).toMatchObject({ mode: 'pause', kept: { sandboxes: 1, volumes: 0 } });
     expect((await admin('GET', '/nodes/node-1')).body).toMatchObject({ status: 'draining', sandboxCount: 0 });
     expect((await platform.call('GET', `/sandboxes/${sandboxID}`)).body).toMatchObject({
       state: 'paused',

@@ -139,6 +139,15 @@ postgresTest('under the ID of a machine nobody joins but that machine, or anothe
       expect(taken).toMatchObject({ status: 409, message: expect.stringContaining(`node forget ${nodeID}`) });
     }
     expect(await rows()).toEqual(before);
+    // It is where control speaks with it: what comes from elsewhere has a copy of its disk.
+    const leaseUntil = (us: number | null) => db.updateTable('cluster_nodes').set({ lease_until_us: us }).execute();
+    await leaseUntil((Date.now() + 60_000) * 1000);
+    expect(await join(first.identity, token)).toMatchObject({
+      status: 409,
+      message: expect.stringContaining('serves at 203.0.113.2:3010 now'),
+    });
+    await leaseUntil(null);
+    expect(await rows()).toEqual(before);
     // The invitation was not used up by that: the machine itself moves to another address with it.
     const moved = await join(first.identity, token);
     expect(moved.status).toBe(201);

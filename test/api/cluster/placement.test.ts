@@ -1,6 +1,9 @@
 import { expect, setDefaultTimeout } from 'bun:test';
 import { testUnless } from '../../support/skip.ts';
 import { postgresPrograms, withoutPostgres } from '../postgres.ts';
+import { changeNodeStatus } from '../../../src/api/operator/rules/nodes.ts';
+import { newUuid } from '../../../src/base/id.ts';
+import type { AwayNode, Nodes } from '../../../src/api/placement/nodes.ts';
 import { hasRoom } from '../../../src/api/placement/has-room.ts';
 import { demandsOf } from '../../../src/api/sandbox/rules/demands.ts';
 import { AtollError } from '../../../src/base/error.ts';
@@ -53,7 +56,7 @@ postgresTest(
     expect(refused).toMatchObject([
       {
         status: 503,
-        message: expect.stringContaining('3 of 3 in reach take sandboxes, 0 of these with the labels zone=c'),
+        message: expect.stringContaining('3 of 3 machines in reach take sandboxes, 0 of these with the labels zone=c'),
       },
     ]);
     expect(countsOf(cluster)).toEqual([0, 3, 0]);
@@ -195,6 +198,20 @@ postgresTest(
       await expect(forgetNode(failing, 'away')).rejects.toThrow('the process ends');
       expect(await left()).toBe(4);
       expect(await forgetNode(parts, 'away')).toEqual({ lost: 2, stored: 1 });
+      // Not only after the next round, and also where another process has taken it out.
+      expect(parts.nodes.away?.()).toEqual([]);
+      const stale = {
+        ...parts,
+        nodes: { ...parts.nodes, list: () => [], away: () => [{ nodeId: 'away' } as AwayNode] } as Nodes,
+      };
+      await expect(changeNodeStatus(stale, 'away', 'ready')).rejects.toMatchObject({ code: 'not_found' });
+      expect(await db.selectFrom('nodes').selectAll().where('node_id', '=', 'away').execute()).toEqual([]);
+      // Of a volume that was there alone nothing is left to be removed.
+      const [{ team_id } = { team_id: '' }] = await db.selectFrom('teams').select('team_id').execute();
+      const volume = { volume_id: newUuid(), team_id, node_id: 'away', name: 'gone', size_mib: 16, created_at_us: 0 };
+      await db.insertInto('volumes').values(volume).execute();
+      expect((await cluster.call(0, 'DELETE', `/volumes/${volume.volume_id}`)).status).toBe(204);
+      expect(await db.selectFrom('volume_removals').selectAll().execute()).toEqual([]);
       expect(await left()).toBe(2);
     });
     await expect(forgetNode(parts, 'away')).rejects.toMatchObject({ code: 'not_found' });

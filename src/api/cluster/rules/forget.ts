@@ -1,3 +1,4 @@
+import { counted } from '../../../base/counted.ts';
 import { AtollError } from '../../../base/error.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { sandboxStates } from '../../../protocol/state.ts';
@@ -9,7 +10,7 @@ import { sandboxesOn } from '../../sandbox/store/read.ts';
 import { cancelResume } from '../../sandbox/store/resume.ts';
 import { deleteSandbox } from '../../sandbox/store/state.ts';
 import { forgetVolumeRemovalsOn } from '../../volume/store/removals.ts';
-import { deleteClusterNode, giveUpNode, lockClusterNode } from '../store/nodes.ts';
+import { deleteClusterNode, giveUpNode, listClusterNodes, lockClusterNode } from '../store/nodes.ts';
 import type { Authority } from './authority.ts';
 import { requireCluster } from './join.ts';
 import { leaseSeconds } from './lease.ts';
@@ -37,7 +38,11 @@ export async function forgetNode(deps: ForgetDeps, nodeId: string): Promise<{ lo
   // Each round leaves less: nothing comes to a machine that is given up.
   for (;;) {
     const { left, stored, isOut } = await inTransaction(db, db => takeOut({ ...deps, db }, nodeId));
-    if (isOut) return { lost, stored };
+    if (isOut) {
+      // Who asks next finds it gone, and not only after the next round.
+      deps.machines?.update(await listClusterNodes(db));
+      return { lost, stored };
+    }
     for (const sandbox of left) if (await loseOrKeep(deps, sandbox)) lost++;
   }
 }
@@ -59,8 +64,8 @@ async function takeOut(
   if (there.length > 0 && isInReach)
     throw new AtollError(
       'conflict',
-      `Node "${nodeId}" is in reach, or was some seconds ago, and has ${there.length} sandboxes: end them, or stop ` +
-        'the machine first',
+      `Node "${nodeId}" is in reach, or was some seconds ago, and has ` +
+        `${counted(there.length, 'sandbox', 'sandboxes')}, running or paused: end them, or stop the machine first`,
       { retryAfterSeconds: leaseSeconds },
     );
   const left = there.filter(sandbox => sandbox.state !== 'moving' && !isStored(sandbox));

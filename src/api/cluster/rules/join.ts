@@ -20,6 +20,7 @@ import type { ClusterNode } from '../record.ts';
 import { findInvite, keepInvite, takeInvite } from '../store/invites.ts';
 import { certifiedNode, listClusterNodes, putClusterNode } from '../store/nodes.ts';
 import { requireUseful } from './claims.ts';
+import { leaseSeconds } from './lease.ts';
 import { type Authority, certificateDigest, renewAfterSeconds } from './authority.ts';
 
 /** What inviting and joining take. */
@@ -114,6 +115,8 @@ async function admit(
   await inTransaction(deps.db, async db => {
     const before = await certifiedNode(db, nodeId);
     if (before && !isSameMachine(authority, before, request, token)) throw takenId(nodeId);
+    // A copy of its disk has its key, too, and would shut it out with all that runs there.
+    if (before && before.address !== address && (before.leaseUntilUs ?? 0) > nowUs) throw isServing(nodeId, before);
     await use(db);
     const node = {
       nodeId,
@@ -153,6 +156,15 @@ const takenId = (nodeId: string) =>
     `nodeID: a machine with the ID ${nodeId} has joined already, and only that machine may join under it again. ` +
       `If it is gone for good, take it out first: \`atoll node forget ${nodeId}\`; a copy of its data directory ` +
       `needs a \`node-id\` of its own.`,
+  );
+
+const isServing = (nodeId: string, { address }: Pick<ClusterNode, 'address'>) =>
+  new AtollError(
+    'conflict',
+    `nodeID: the machine with the ID ${nodeId} serves at ${address} now, or did some seconds ago. If this is that ` +
+      'machine at another address, try again in ten seconds; a copy of its data directory is no machine of its own: ' +
+      'begin with an empty one.',
+    { retryAfterSeconds: leaseSeconds },
   );
 
 const refused = () =>

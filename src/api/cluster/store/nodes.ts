@@ -19,18 +19,23 @@ export async function listClusterNodes(db: Db): Promise<ClusterNode[]> {
 
 const all = prepared<object, Row>(db => db.selectFrom('cluster_nodes').select(columns).orderBy('node_id'));
 
-/** Which certificates a machine may show, by their digests, and when it gets the next one. */
-type Certified = Pick<ClusterNode, 'certificates' | 'renewAtUs'>;
+/** Which certificates a machine may show, by their digests, when it gets the next one, and where it serves. */
+type Certified = Pick<ClusterNode, 'address' | 'certificates' | 'leaseUntilUs' | 'renewAtUs'>;
 
 /** What the machine with this ID may show; null where none has joined. */
 export async function certifiedNode(db: Db, nodeId: string): Promise<Certified | null> {
   const row = await db
     .selectFrom('cluster_nodes')
-    .select(['certificates_json', 'renew_at_us'])
+    .select(['address', 'certificates_json', 'lease_until_us', 'renew_at_us'])
     .where('node_id', '=', nodeId)
     .executeTakeFirst();
   if (!row) return null;
-  return { certificates: JSON.parse(row.certificates_json) as string[], renewAtUs: row.renew_at_us };
+  return {
+    address: row.address,
+    certificates: JSON.parse(row.certificates_json) as string[],
+    leaseUntilUs: row.lease_until_us,
+    renewAtUs: row.renew_at_us,
+  };
 }
 
 /**

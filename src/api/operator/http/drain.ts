@@ -38,7 +38,7 @@ export const beginDrainRoute = route({
   },
 });
 
-function drainView({ nodeId, mode, remaining, volumes }: Drain): NodeDrain {
+function drainView({ nodeId, mode, remaining, volumes, kept }: Drain): NodeDrain {
   return {
     nodeID: nodeId,
     mode,
@@ -54,5 +54,6 @@ function drainView({ nodeId, mode, remaining, volumes }: Drain): NodeDrain {
       name,
       ...(reason !== null && { reason }),
     })),
+    kept,
   };
 }

@@ -4,12 +4,13 @@ import { microsPerSecond } from '../../../base/clock.ts';
 import { InstallationOverview, NodeMetric } from '../../../protocol/api/overview.ts';
 import { int64 } from '../../../protocol/api/primitives.ts';
 import { route } from '../../http/route.ts';
+import type { Db } from '../../database/db.ts';
 import type { NodeHistory } from '../../metrics/node-history.ts';
 import type { Measures } from '../../metrics/measures.ts';
 import type { Nodes } from '../../placement/nodes.ts';
 import { requireKnown } from '../rules/nodes.ts';
 
-type OverviewDeps = { measures: Measures; nodeHistory: NodeHistory; nodes: Nodes; startedAtUs: number };
+type OverviewDeps = { db: Db; measures: Measures; nodeHistory: NodeHistory; nodes: Nodes; startedAtUs: number };
 
 const ofMs = (ms: number) => formatTime(ms * 1_000);
 const ofSeconds = (seconds: number) => formatTime(seconds * microsPerSecond);
@@ -61,8 +62,8 @@ export const readNodeMetricsRoute = route({
   }),
   responses: { 200: { description: 'The samples, the oldest first', schema: Type.Array(NodeMetric) } },
   errors: [404],
-  async handle({ nodeHistory, nodes }: OverviewDeps, { params, query }) {
-    requireKnown(nodes, params.nodeID);
+  async handle({ db, nodeHistory, nodes }: OverviewDeps, { params, query }) {
+    await requireKnown({ db, nodes }, params.nodeID);
     const { start = 0, end = Number.MAX_SAFE_INTEGER } = query;
     const samples = nodeHistory.of(params.nodeID).filter(({ atSeconds: at }) => at >= start && at <= end);
     const body = samples.map(({ atSeconds, disks, ...sample }) => ({

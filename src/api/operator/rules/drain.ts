@@ -6,9 +6,11 @@ import type { WantedNodeStatus } from '../../database/schema.ts';
 import { findNodeStatus, setNodeStatus } from '../../placement/node-status.ts';
 import type { SandboxFacts } from '../../sandbox/record.ts';
 import { type MovePlaceDeps, placeOfMove, requireMoves } from '../../sandbox/rules/place/move.ts';
+import { pausedAloneOn } from '../../sandbox/store/counts.ts';
 import { sandboxesOn } from '../../sandbox/store/read.ts';
 import type { VolumeRecord } from '../../volume/record.ts';
 import { usedVolumes } from '../../volume/store/moves.ts';
+import { volumesAloneOn } from '../../volume/store/volumes.ts';
 import { requireKnown } from './nodes.ts';
 
 /** Dependencies of draining a machine. */
@@ -18,7 +20,14 @@ export type DrainDeps = MovePlaceDeps & { clock: Clock };
 type Remaining = { sandbox: SandboxFacts; reason: string | null };
 
 /** How far a machine is from being empty. */
-export type Drain = { nodeId: string; mode: 'none' | DrainMode; remaining: Remaining[]; volumes: RemainingVolume[] };
+export type Drain = {
+  nodeId: string;
+  mode: 'none' | DrainMode;
+  remaining: Remaining[];
+  volumes: RemainingVolume[];
+  /** How much is on its disk alone, and is lost with it, also when nothing runs there any more. */
+  kept: { sandboxes: number; volumes: number };
+};
 
 /** A volume that keeps a machine from being empty, where it is emptied by moves. */
 type RemainingVolume = { volume: VolumeRecord; reason: string | null };
@@ -30,8 +39,8 @@ const statusOf: Record<DrainMode, WantedNodeStatus> = { wait: 'draining', pause:
  * absent: as it is, or by pauses. Throws `not_found`.
  */
 export async function readDrain(deps: DrainDeps, nodeId: string, wanted?: DrainMode): Promise<Drain> {
-  const { db, nodes } = deps;
-  requireKnown(nodes, nodeId);
+  const { db } = deps;
+  await requireKnown(deps, nodeId);
   const status = (await findNodeStatus(db, nodeId))?.status;
   // By Kubernetes' word all are moved that can be; what speaks against that is shown.
   const mode = status === 'evicting' ? 'move' : (drainModes.find(mode => statusOf[mode] === status) ?? 'none');
@@ -40,10 +49,12 @@ export async function readDrain(deps: DrainDeps, nodeId: string, wanted?: DrainM
   const remaining = await Promise.all(
     there.map(async sandbox => ({ sandbox, reason: await reasonAgainst(deps, sandbox, asked) })),
   );
+  const [sandboxes, volumesAlone] = await Promise.all([pausedAloneOn(db, nodeId), volumesAloneOn(db, nodeId)]);
   const volumes = asked === 'move' ? await volumesOf(deps, nodeId, there) : [];
   return {
     nodeId,
     mode,
+    kept: { sandboxes, volumes: volumesAlone },
     volumes: volumes.toSorted((a, b) => Number(a.reason === null) - Number(b.reason === null)),
     remaining: remaining.toSorted((a, b) => Number(a.reason === null) - Number(b.reason === null)),
   };
@@ -69,7 +80,7 @@ async function volumesOf(
  * their memory or moved. Throws `not_found`; `precondition` for moves where there is nothing by which they could go.
  */
 export async function beginDrain(deps: DrainDeps, nodeId: string, mode: DrainMode): Promise<Drain> {
-  requireKnown(deps.nodes, nodeId);
+  await requireKnown(deps, nodeId);
   // What Kubernetes has begun stays its own to end; who asks for the same waits for it.
   if (mode === 'move' && (await findNodeStatus(deps.db, nodeId))?.status === 'evicting') return readDrain(deps, nodeId);
   if (mode === 'move') requireMoves(deps.durablePauses);

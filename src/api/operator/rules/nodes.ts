@@ -2,7 +2,7 @@ import { AtollError } from '../../../base/error.ts';
 import type { NodeStatus } from '../../../protocol/api/node.ts';
 import type { NodeInfo } from '../../../protocol/node.ts';
 import type { NodeUsage } from '../../../protocol/node-usage.ts';
-import { findNodeStatus, isEmptying, nodeAllocation, setNodeStatus } from '../../placement/node-status.ts';
+import { findNodeStatus, isEmptying, isForgotten, nodeAllocation, setNodeStatus } from '../../placement/node-status.ts';
 import type { NodeStatusRecord } from '../../placement/node-status.ts';
 import type { WantedNodeStatus } from '../../database/schema.ts';
 import type { CreateCounts } from '../../placement/create-counts.ts';
@@ -60,7 +60,7 @@ export async function changeNodeStatus(
   nodeId: string,
   status: NodeStatus,
 ): Promise<void> {
-  requireKnown(nodes, nodeId);
+  await requireKnown({ db, nodes }, nodeId);
   if (!isWanted(status))
     throw new AtollError(
       'conflict',
@@ -73,10 +73,14 @@ function isWanted(status: NodeStatus): status is NodeStatus & WantedNodeStatus {
   return status === 'ready' || status === 'draining' || status === 'standby';
 }
 
-/** Throws `not_found` for a machine that there is not, in reach or out of it. */
-export function requireKnown(nodes: Nodes, nodeId: string): void {
-  if ([...nodes.list(), ...(nodes.away?.() ?? [])].some(node => node.nodeId === nodeId)) return;
-  throw unknownNode(nodeId);
+/**
+ * Throws `not_found` for a machine that there is not, in reach or out of it: also for one that another process has
+ * taken out a moment ago.
+ */
+export async function requireKnown(deps: { db: Db; nodes: Nodes }, nodeId: string): Promise<void> {
+  const { nodes } = deps;
+  const isKnown = [...nodes.list(), ...(nodes.away?.() ?? [])].some(node => node.nodeId === nodeId);
+  if (!isKnown || (await isForgotten(deps, nodeId))) throw unknownNode(nodeId);
 }
 
 function unknownNode(nodeId: string): AtollError {

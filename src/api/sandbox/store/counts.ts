@@ -34,3 +34,15 @@ export async function buildCounts(db: Db): Promise<Map<BuildStatus, number>> {
     .execute();
   return new Map(rows.map(row => [row.status, Number(row.count)]));
 }
+
+/** How many paused sandboxes are on a machine, and not in the store. */
+export async function pausedAloneOn(db: Db, nodeId: string): Promise<number> {
+  const row = await db
+    .selectFrom('sandboxes')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('node_id', '=', nodeId)
+    .where('state', '=', 'paused')
+    .where(where => where.or([where('durability', 'is', null), where('durability', '!=', 'cluster')]))
+    .executeTakeFirst();
+  return Number(row?.count ?? 0);
+}

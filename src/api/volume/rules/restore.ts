@@ -21,7 +21,7 @@ export async function restoreVolume(deps: RestoreDeps, team: TeamRecord, volumeI
   const { clock, db, nodes, volumeCopies } = deps;
   const volume = await readVolume(db, team, volumeId);
   const { nodeId, name, copy } = volume;
-  if (!volumeCopies)
+  if (!volumeCopies?.haveStore)
     throw new AtollError('precondition', 'restoring a volume needs a cluster with a store (ATOLL_STORE)');
   if (nodes.list().some(node => node.nodeId === nodeId))
     throw new AtollError('conflict', `The machine of volume "${name}" is in reach: it has what is newer than any copy`);

@@ -53,6 +53,11 @@ export class VolumeCopies {
     this.#deps = deps;
   }
 
+  /** There is a store for copies, whether it can be used now or not. */
+  get haveStore(): boolean {
+    return this.#deps.store !== null;
+  }
+
   /** Copies can be made, as far as that is known. */
   get areStored(): boolean {
     return this.#deps.store?.isUsable ?? false;

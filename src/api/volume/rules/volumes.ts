@@ -1,5 +1,6 @@
 import { AtollError, messageOf } from '../../../base/error.ts';
 import { newUuid, isUuid } from '../../../base/id.ts';
+import { isForgotten } from '../../placement/node-status.ts';
 import { placeSandbox } from '../../placement/place.ts';
 import { forgetVolumeRemoval, recordVolumeRemoval, recordVolumeRemovalHere } from '../store/removals.ts';
 import { deleteVolume, findVolume, insertVolume, listVolumes, volumeRefusal, volumeUsers } from '../store/volumes.ts';
@@ -120,6 +121,11 @@ export async function removeVolume(
   }
   if (outcome.nodeId === null) return volume;
   const place = { volumeId: volume.volumeId, nodeId: outcome.nodeId };
+  // What was taken out for good is asked no more.
+  if (await isForgotten({ db, nodes }, place.nodeId)) {
+    await forgetVolumeRemoval(db, place);
+    return volume;
+  }
   // The reconciler deletes what a node that does not answer keeps.
   try {
     await nodes.get(place.nodeId).volumes.remove(place.volumeId);

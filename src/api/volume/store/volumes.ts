@@ -145,3 +145,14 @@ export async function deleteVolume(
     return { deleted: true, nodeId: gone?.node_id ?? null };
   });
 }
+
+/** How many volumes are on a machine, and have no copy in the store. */
+export async function volumesAloneOn(db: Db, nodeId: string): Promise<number> {
+  const row = await db
+    .selectFrom('volumes')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('node_id', '=', nodeId)
+    .where('copy_id', 'is', null)
+    .executeTakeFirst();
+  return Number(row?.count ?? 0);
+}

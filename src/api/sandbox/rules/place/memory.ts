@@ -24,7 +24,7 @@ export async function placeWith(
   try {
     return await placeSandbox(nodes, db, wanted);
   } catch (error) {
-    const isFull = error instanceof AtollError && error.code === 'unavailable';
+    const isFull = error instanceof AtollError && (error.code === 'unavailable' || error.detail === noCompatibleNode);
     // Volumes are where they are.
     const isFixed = memorySnapshotId === undefined || wanted.home === undefined || volumeMounts.length > 0;
     const facts = !isFull || isFixed ? null : await durableSnapshots?.facts(memorySnapshotId);

@@ -45,8 +45,17 @@ export function NodeContent({ id }: { id: string }) {
 
 const ways = { wait: 'as its sandboxes end', pause: 'by pauses', move: 'by moves' };
 
+/** Says of a node that runs nothing what goes with it where it is switched off for good. */
+function emptyText({ sandboxes, volumes }: NodeDrain['kept']): string {
+  if (sandboxes + volumes === 0) return 'The node is empty, and takes no new sandboxes.';
+  return (
+    `The node runs nothing, and takes no new sandboxes. On its disk alone, and lost with it: ` +
+    `${formatCount(sandboxes)} paused, and ${formatCount(volumes)} ${volumes === 1 ? 'volume' : 'volumes'}.`
+  );
+}
+
 /** What is left of a node that is being emptied. */
-function Progress({ of: { mode, sandboxes, volumes } }: { of: NodeDrain }) {
+function Progress({ of: { mode, sandboxes, volumes, kept } }: { of: NodeDrain }) {
   const left = [...sandboxes, ...volumes];
   const stuck = left.filter(({ reason }) => reason !== undefined).length;
   const things = [
@@ -57,7 +66,7 @@ function Progress({ of: { mode, sandboxes, volumes } }: { of: NodeDrain }) {
     <div className={`note ${stuck > 0 ? 'warn' : ''}`} role="status">
       <span className="grow">
         {left.length === 0
-          ? 'The node is empty, and takes no new sandboxes.'
+          ? emptyText(kept)
           : `The node is being emptied ${mode === 'none' ? '' : ways[mode]}: ${things.join(' and ')} left.`}
         {stuck > 0 && ` ${formatCount(stuck)} can’t go now; the reasons are below.`}
       </span>
