@@ -35,7 +35,14 @@ type BuilderTask<Job extends BuilderJob = BuilderJob> = {
   /** Answers what it asks. With it, it has the host's network. */
   reply?(question: BuilderQuestion): Promise<string[]>;
   signal?: AbortSignal;
+  /** For whom it is; see `builderFor`. */
+  team?: string;
 };
+
+/** A builder whose jobs are all for one team, if it is known: together they take no more than a team may. */
+export const builderFor = (builder: Pick<Builder, 'run'>, team: string | undefined): Pick<Builder, 'run'> => ({
+  run: task => builder.run({ ...task, ...(team !== undefined && { team }) }),
+});
 
 /** Runs what reads strangers' bytes: each job in a process of its own, without rights, that ends with it. */
 export type Builder = {
@@ -109,7 +116,7 @@ export function createBuilder({ helper, helperBinary, builderDir, installation }
   return {
     async run(task) {
       task.signal?.throwIfAborted();
-      const group = groups.create(boundsOf(task.job).memoryMiB);
+      const group = groups.create(boundsOf(task.job).memoryMiB, task.team);
       try {
         const answer = await runInGroup(task, group);
         // The reader has seen that it is what this kind of job answers.

@@ -13,6 +13,9 @@ function kernelFiles(path: string, ...names: string[]): void {
   mkdirSync(path, { recursive: true });
   for (const name of names) writeFileSync(join(path, name), '');
 }
+const waitUntil = async (holds: () => boolean) => {
+  while (!holds()) await Bun.sleep(2);
+};
 const read = (...path: string[]) => readFileSync(join(root, ...path), 'utf8');
 /** As the kernel does it: a directory can go, whatever files it has. */
 function emptied(path: string): void {
@@ -84,6 +87,57 @@ test('what a crash has left is ended and removed, and the end waits for that', a
   await removed;
   expect(existsSync(join(root, 'builders'))).toBe(false);
 });
+
+test('builders of one team have a group together, with a part of the memory, while one of them runs', async () => {
+  kernelFiles(root, 'cgroup.controllers');
+  const groups = createBuilderGroups('builders', 1024, root);
+  const placeOf = ({ joinFiles: [file = ''] }: ReturnType<typeof groups.create>) => join(file, '..');
+  const [first, second, other, own] = [
+    groups.create(64, 'a'),
+    groups.create(64, 'a'),
+    groups.create(64, 'b'),
+    groups.create(64),
+  ];
+  const team = join(placeOf(first), '..');
+  expect(join(placeOf(second), '..')).toBe(team);
+  expect(join(placeOf(own), '..')).toBe(join(root, 'builders'));
+  expect(new Set([team, join(placeOf(other), '..'), join(root, 'builders')]).size).toBe(3);
+  emptied(placeOf(first));
+  await first.remove();
+  await first.remove();
+  expect(existsSync(team)).toBe(true);
+  emptied(placeOf(second));
+  await second.remove();
+  await waitUntil(() => !existsSync(team));
+  // Another one does not meet what is being removed.
+  expect(join(placeOf(groups.create(64, 'a')), '..')).not.toBe(team);
+});
+
+test('one team that takes all memory that it can ends its own builders, be they smaller than others’', async () => {
+  const name = `atoll-test-teams-${process.pid}`;
+  const groups = createBuilderGroups(name, 200);
+  const made: ReturnType<typeof groups.create>[] = [];
+  const grow = 'import sys,time; kept=b"x"*(int(sys.argv[1])<<20); print("grown",flush=True); time.sleep(60)';
+  const begin = (team: string, sizeMiB: number) => {
+    const group = groups.create(200, team);
+    made.push(group);
+    const joining = `for file in "$@"; do echo 0 > "$file"; done; exec python3 -c '${grow}' ${sizeMiB}`;
+    const program = Bun.spawn(['sh', '-c', joining, 'sh', ...group.joinFiles], { stdout: 'pipe' });
+    return { program, said: new Response(program.stdout).text(), group };
+  };
+  try {
+    const memory = begin('honest', 30).group.joinFiles.some(file => existsSync(join(file, '..', 'memory.oom_control')));
+    const isBounded = memory || made[0]?.joinFiles.some(file => existsSync(join(file, '..', 'memory.max')));
+    if (!isBounded) return; // this machine bounds no memory here
+    const hostile = Array.from({ length: 12 }, () => begin('hostile', 20));
+    const ended = await Promise.race(hostile.map(async ({ program, group }) => (await program.exited, group)));
+    expect(ended.wasOutOfMemory()).toBe(true);
+    expect(made[0]?.wasOutOfMemory()).toBe(false);
+  } finally {
+    for (const group of made) await group.remove();
+    await groups.remove();
+  }
+}, 60_000);
 
 test('in the kernel’s own groups a builder has its bounds', async () => {
   // Only where this machine has such: what is written is what the kernel then says.

@@ -9,15 +9,19 @@ const hostRoot = '/sys/fs/cgroup';
 const controllers = ['memory', 'pids', 'cpu'];
 /** Threads of one builder; the runtime has about ten. */
 const threadsMax = 64;
+/** Share of the memory of all builders that those of one team may take together. */
+const teamShare = 3 / 4;
 const removalTries = 200;
 const removalPauseMs = 5;
 
 /**
- * The control groups of a node's builders, one for each process: with the limit of memory for each and for all
- * together. Of the processors, all together have the weight of one sandbox.
+ * The control groups of a node's builders, one for each process: with the limit of memory for each, for those of one
+ * team and for all together. Of the processors, all together have the weight of one sandbox, and each team the same
+ * part of that.
  */
 type BuilderGroups = {
-  create(memoryMiB: number): BuilderGroup;
+  /** `team`: for whom it works; without one it is the platform's, beside the groups of teams. */
+  create(memoryMiB: number, team?: string): BuilderGroup;
   /** Removes what is left. No builder may run any more. */
   remove(): Promise<void>;
 };
@@ -61,27 +65,72 @@ export function createBuilderGroups(topName: string, memoryMiBMax: number, root 
     wasOutOfMemory: () => paths.some(path => counts(join(path, isV2 ? 'memory.events' : 'memory.oom_control'))),
     remove: async () => void (await Promise.all(paths.map(removeGroup))),
   });
-  const leftovers = hierarchies.flatMap(hierarchy =>
-    directoriesIn(top(hierarchy)).map(below => join(top(hierarchy), below)),
-  );
+  const leftovers = hierarchies.flatMap(hierarchy => groupsBelow(top(hierarchy)));
   const cleaned = groupAt(leftovers).remove();
+  const teams = createTeamGroups(name => {
+    const paths = hierarchies.map(hierarchy => join(top(hierarchy), name));
+    for (const path of paths) {
+      make(path, Math.floor(memoryMiBMax * teamShare));
+      delegate(path);
+    }
+    return { paths, remove: groupAt(paths).remove };
+  });
 
   return {
-    create(memoryMiB) {
+    create(memoryMiB, team) {
+      const held = team === undefined ? undefined : teams.hold(team);
       // Never the name of one that is being removed.
       const name = `b${randomHex(8)}`;
-      const paths = hierarchies.map(hierarchy => join(top(hierarchy), name));
+      const paths = (held?.paths ?? hierarchies.map(top)).map(parent => join(parent, name));
       for (const path of paths) {
         make(path, memoryMiB);
         writeWhereThere(join(path, 'pids.max'), String(threadsMax));
       }
-      return groupAt(paths);
+      const group = groupAt(paths);
+      return { ...group, remove: () => group.remove().finally(() => held?.release()) };
     },
     async remove() {
       await cleaned;
+      await teams.settled();
       await Promise.all(hierarchies.map(hierarchy => removeGroup(top(hierarchy))));
     },
   };
+}
+
+type TeamGroup = { paths: string[]; remove(): Promise<void> };
+
+/** The groups of teams, each there while a builder works for the team. `make` makes one of a name. */
+function createTeamGroups(make: (name: string) => TeamGroup): {
+  hold(team: string): { paths: string[]; release(): void };
+  /** When those that nobody needs any more are removed. */
+  settled(): Promise<void>;
+} {
+  const known = new Map<string, TeamGroup & { users: number }>();
+  const removals = new Set<Promise<void>>();
+  return {
+    hold(team) {
+      // Never the name of one that is being removed.
+      const group = known.get(team) ?? { ...make(`t${randomHex(8)}`), users: 0 };
+      known.set(team, group);
+      group.users++;
+      let isHeld = true;
+      const release = () => {
+        if (!isHeld) return;
+        isHeld = false;
+        if (--group.users > 0) return;
+        known.delete(team);
+        const removal = group.remove().finally(() => removals.delete(removal));
+        removals.add(removal);
+      };
+      return { paths: group.paths, release };
+    },
+    settled: async () => void (await Promise.all(removals)),
+  };
+}
+
+/** What is below a group, the innermost first. */
+function groupsBelow(path: string): string[] {
+  return directoriesIn(path).flatMap(name => [...groupsBelow(join(path, name)), join(path, name)]);
 }
 
 async function removeGroup(path: string): Promise<void> {

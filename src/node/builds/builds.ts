@@ -3,6 +3,7 @@ import { AtollError, messageOf } from '../../base/error.ts';
 import type { NodeBuildProtocol, StartBuild } from '../../protocol/build.ts';
 import type { ImageLimits } from '../../protocol/builder.ts';
 import type { EgressPolicy } from '../../protocol/network/network.ts';
+import { builderFor } from '../builder/builder.ts';
 import type { Build, NodeForBuilds, UploadedFiles } from './build.ts';
 import { createBuildBytes, type ByteBounds } from './build-bytes.ts';
 import { createBuildLog, type BuildLog } from './build-log.ts';
@@ -139,6 +140,7 @@ function begin(
   const bytes = written.begin(request.teamId);
   const build: Build = {
     ...options.node,
+    builder: builderFor(options.node.builder, request.teamId),
     request,
     cache: options.cache,
     questions,

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Snapshot, TakeSnapshot } from '../../../protocol/node.ts';
 import type { SandboxVolume } from '../../../protocol/volume.ts';
-import type { Builder } from '../../builder/builder.ts';
+import { type Builder, builderFor } from '../../builder/builder.ts';
 import { copyImage } from '../../disks/copy-image.ts';
 import type { Disks } from '../../disks/disks.ts';
 import { flatten } from '../../layers/flatten.ts';
@@ -46,7 +46,7 @@ export type SnapshotParts = {
   helper: Helper;
   disks: Disks;
   layers: Layers;
-  builder: Builder;
+  builder: Pick<Builder, 'run'>;
   space: Space;
   checkpoints: CheckpointSupport;
 };
@@ -89,8 +89,9 @@ export async function keepSnapshot(
       });
     });
     // Processes that go on find everything as they left it; a sandbox that boots is given the platform's files anew.
-    const upper = await sealUpper(parts, copy, host ? [] : [...platformFiles, ...volatile]);
-    const layers = await flattened(parts, upper === null ? source.layers : [...source.layers, upper]);
+    const own = { ...parts, builder: builderFor(parts.builder, source.teamId) };
+    const upper = await sealUpper(own, copy, host ? [] : [...platformFiles, ...volatile]);
+    const layers = await flattened(own, upper === null ? source.layers : [...source.layers, upper]);
     if (host) await makeDurable(host, directory);
     return { layers, kept: host ? 'memory' : 'filesystem' };
   } catch (error) {
