@@ -49,6 +49,12 @@ test('what nobody takes is bounded, and the gap shows', async () => {
 test('who asks once gets what there is, and the end', async () => {
   const journal = new Journal('one');
   for (let count = 0; count < 800; count++) journal.add('info', 'process', 'x'.repeat(200), {});
-  const text = await new Response(journal.follow('one', 5, { once: true })).text();
-  expect(text.trim().split('\n')).toHaveLength(1 + 795);
+  const follower = journal.follow('one', 790);
+  const linesOf = (bytes: Uint8Array) => new TextDecoder().decode(bytes).trim().split('\n');
+  expect(linesOf(journal.since('one', 5))).toHaveLength(1 + 795);
+  expect(linesOf(journal.since('one', 800))).toEqual(['{"epoch":"one"}']);
+  expect(linesOf(journal.since('two', 800))).toHaveLength(1 + 800);
+  // Whoever follows goes on.
+  journal.add('info', 'process', 'last', {}, { now: true });
+  expect(messages(await take(follower, 12)).at(-1)).toBe('last');
 });

@@ -12,7 +12,7 @@ const collectMs = 20;
 const streamBytesMax = 64 << 10;
 
 type Kept = { number: number; line: Uint8Array<ArrayBuffer> };
-type Follower = { controller: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>; sent: number; once: boolean };
+type Follower = { controller: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>; sent: number };
 
 /** Facts of one entry by name. */
 type Fields = Record<string, string>;
@@ -55,19 +55,25 @@ export class Journal {
     else this.#sendSoon();
   }
 
-  /**
-   * The lines after entry `after` of `epoch`, and unless `once` all later ones. A new follower ends the stream of the
-   * one before.
-   */
-  follow(epoch: string, after: number, { once = false } = {}): ReadableStream<Uint8Array<ArrayBuffer>> {
+  /** The lines after entry `after` of `epoch` that there are now. */
+  since(epoch: string, after: number): Uint8Array<ArrayBuffer> {
+    const sent = this.#sentOf(epoch, after);
+    return Buffer.concat([
+      encode({ epoch: this.#epoch }),
+      ...this.#kept.slice(this.#indexAfter(sent)).map(kept => kept.line),
+    ]);
+  }
+
+  /** The same, and all later ones. A new follower ends the stream of the one before. */
+  follow(epoch: string, after: number): ReadableStream<Uint8Array<ArrayBuffer>> {
     this.#end();
-    const sent = epoch === this.#epoch ? Math.min(after, this.#next - 1) : 0;
+    const sent = this.#sentOf(epoch, after);
     let own: Follower | undefined;
     return new ReadableStream(
       {
         start: controller => {
           controller.enqueue(encode({ epoch: this.#epoch }));
-          this.#follower = own = { controller, sent, once };
+          this.#follower = own = { controller, sent };
           this.#send();
         },
         pull: () => this.#send(),
@@ -77,6 +83,16 @@ export class Journal {
       },
       { highWaterMark: streamBytesMax, size: chunk => chunk?.length ?? 0 },
     );
+  }
+
+  /** Another epoch's numbers say nothing. */
+  #sentOf(epoch: string, after: number): number {
+    return epoch === this.#epoch ? Math.min(after, this.#next - 1) : 0;
+  }
+
+  /** The numbers have no gap, and what was dropped from the beginning can't be sent any more. */
+  #indexAfter(sent: number): number {
+    return Math.max(0, sent + this.#kept.length + 1 - this.#next);
   }
 
   #sendSoon(): void {
@@ -90,15 +106,13 @@ export class Journal {
     this.#timer = undefined;
     const follower = this.#follower;
     if (follower === undefined) return;
-    // The numbers have no gap, and what was dropped from the beginning can't be sent any more.
-    let at = Math.max(0, follower.sent + this.#kept.length + 1 - this.#next);
+    let at = this.#indexAfter(follower.sent);
     for (let kept = this.#kept[at]; kept !== undefined; kept = this.#kept[++at]) {
       if ((follower.controller.desiredSize ?? 0) <= 0) return;
       follower.controller.enqueue(kept.line);
       follower.sent = kept.number;
       this.#sentAt = performance.now();
     }
-    if (follower.once) this.#end();
   }
 
   #end(): void {

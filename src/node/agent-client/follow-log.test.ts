@@ -202,6 +202,37 @@ test('a quiet agent is asked from time to time, when its log is read, and heard 
   await until(() => requests.at(-1) === '/logs?epoch=a&after=2');
 });
 
+test('what has not left the agent at the end is asked for where somebody came to the sandbox', async () => {
+  let asked = 0;
+  const { added, follower } = follow(
+    (socket, request) => {
+      const once = request.includes('once=1');
+      if (once) asked++;
+      const lines = once ? [2, 3] : [1];
+      socket.write(head + chunk(epoch('abc') + lines.map(n => line(n)).join('')) + (once ? '0\r\n\r\n' : ''));
+    },
+    { createdMs: 0 },
+  );
+  await until(() => added.length === 1);
+  await follower.complete();
+  expect([asked, added.length]).toEqual([0, 1]);
+  follower.wake();
+  await follower.complete();
+  expect(added.map(({ place }) => place.number)).toEqual([1, 2, 3]);
+  await follower.stop();
+  await follower.complete();
+  expect(asked).toBe(1);
+});
+
+test('a sandbox that somebody came to is asked at its end, however soon that is', async () => {
+  const { added, follower } = follow(socket => socket.write(`${head}${chunk(epoch('abc') + line(1))}0\r\n\r\n`), {
+    createdMs: 0,
+  });
+  follower.wake();
+  await follower.complete();
+  expect(added.map(({ place }) => place.number)).toEqual([1]);
+});
+
 test('an agent that does not answer holds nobody up who wants to read its log', async () => {
   let mute = false;
   let asked = 0;

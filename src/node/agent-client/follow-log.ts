@@ -46,6 +46,8 @@ export class LogFollower {
   #connection: AgentStream | undefined;
   /** Ends the rest of an agent that was quiet. */
   #resting: AbortController | undefined;
+  /** Nobody has come to the sandbox so far: its agent has nothing to report that it has not said. */
+  #wasVisited = false;
 
   constructor(followed: FollowedAgent, sink: LogSink, log: Log, times: FollowTimes = { quietMs, askEveryMs }) {
     this.#followed = followed;
@@ -58,12 +60,24 @@ export class LogFollower {
 
   /** Somebody has come to the sandbox: its agent will have something to report. */
   wake(): void {
+    this.#wasVisited = true;
     this.#resting?.abort();
   }
 
   /** Resolves when the sink has what the agent has to report now, or it did not answer soon. */
   async catchUp(): Promise<void> {
     if (this.#resting && !this.#stopping.signal.aborted) await this.#try({ once: true });
+  }
+
+  /**
+   * The same, with what the agent was told of last: its client may have heard before that was on its way to us. For
+   * the end, and when the sandbox changes.
+   */
+  async complete(): Promise<void> {
+    if (this.#stopping.signal.aborted) return;
+    // What the sink has had of one that was there before is not known at once.
+    const isPlaced = this.#followed.createdMs !== undefined || this.#intake.place !== undefined;
+    if (this.#resting || (this.#wasVisited && isPlaced)) await this.#try({ once: true });
   }
 
   /** Takes what has come, and stops. From then on nothing holds the sandbox's network. */

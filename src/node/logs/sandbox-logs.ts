@@ -69,7 +69,7 @@ export function openSandboxLogs(options: { directory: string; bytesMax: number; 
       const one = followed.get(sandboxId);
       // What is on its way may show what only the policy up to now knows of.
       one?.secrets();
-      await one?.follower.catchUp();
+      await one?.follower.complete();
     },
     follow({ sandboxId, namespace, controlToken, network }, createdMs) {
       void leave(sandboxId);
