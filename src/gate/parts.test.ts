@@ -89,7 +89,8 @@ test('a store that is busy is asked again, and what is wrong with the request is
   for (const [status, code, detail] of [
     [401, 'precondition', 'store_refused'],
     [403, 'precondition', 'store_refused'],
-    [404, 'not_found', undefined],
+    // There is nothing that a write could miss: its bucket or its key is gone.
+    [404, 'precondition', 'store_refused'],
     [507, 'no_space', undefined],
     [400, 'unavailable', 'store_unavailable'],
   ] as const) {
@@ -97,6 +98,11 @@ test('a store that is busy is asked again, and what is wrong with the request is
     const error = await sendParts(pieces(Buffer.from('x')), urls('1')).catch((failure: unknown) => failure);
     expect({ status, ...pick(error), asked: seen.length }).toEqual({ status, code, detail, asked: 1 });
   }
+});
+
+test('a part that is not there is told of as that', async () => {
+  const { urls } = store(() => new Response('', { status: 404 }));
+  await expect(received(urls('1'))).rejects.toMatchObject({ code: 'not_found' });
 });
 
 const pick = (error: unknown) => {

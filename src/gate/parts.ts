@@ -71,13 +71,15 @@ async function attempt<T>(url: string, request: RequestInit, read: (answer: Resp
     }
     const waitMs = retryMs[tries];
     const passes = !answer || answer.ok || answer.status >= 500 || answer.status === 429;
-    if (waitMs === undefined || !passes || answer?.status === 507) throw refusal(answer);
+    if (waitMs === undefined || !passes || answer?.status === 507) throw refusal(answer, request.method === 'PUT');
     await Bun.sleep(waitMs);
   }
 }
 
-function refusal(answer: Response | undefined): AtollError {
-  if (answer?.status === 403 || answer?.status === 401)
+function refusal(answer: Response | undefined, isWrite: boolean): AtollError {
+  // Some stores answer so to a key that they do not know any more, and all of them where the bucket is gone.
+  const isUnknown = isWrite && answer?.status === 404;
+  if (answer?.status === 403 || answer?.status === 401 || isUnknown)
     return new AtollError(
       'precondition',
       `The store refuses what control has signed for this machine (${answer.status})`,

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { silentLog } from '../telemetry/log.ts';
+import { createLog, silentLog } from '../telemetry/log.ts';
 import { startLoop } from './loop.ts';
 
 const name = 'test';
@@ -24,6 +24,18 @@ test('a loop runs at once, again after each interval, and never twice at a time'
   // A window in which a loop that went on would have run ten times.
   await Bun.sleep(10);
   expect({ runs, most }).toEqual({ runs: after, most: 1 });
+});
+
+test('a failure is told of with its cause', async () => {
+  const said = Promise.withResolvers<string>();
+  const loop = startLoop({
+    name,
+    intervalMs: () => 3_600_000,
+    log: createLog('warn', said.resolve),
+    run: () => Promise.reject(new Error('no answer', { cause: new Error('the password is wrong') })),
+  });
+  expect(JSON.parse(await said.promise)).toMatchObject({ error: 'no answer', cause: 'the password is wrong' });
+  await loop.stop();
 });
 
 test('a failure does not end it, waking runs it now, stopping waits for the run under way', async () => {

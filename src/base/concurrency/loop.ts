@@ -36,7 +36,9 @@ export function startLoop(options: {
       } catch (error) {
         failed = true;
         options.onRun?.(options.name, 'failed');
-        options.log.warn('reconciler failed and will run again', { reconciler: options.name, error: messageOf(error) });
+        const cause = error instanceof Error && error.cause !== undefined ? { cause: messageOf(error.cause) } : {};
+        const fields = { reconciler: options.name, error: messageOf(error), ...cause };
+        options.log.warn('reconciler failed and will run again', fields);
       }
       if (woken || stopped) continue;
       await new Promise<void>(resolve => {

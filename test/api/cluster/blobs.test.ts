@@ -20,6 +20,7 @@ import { checkStore } from '../../../src/blob/check.ts';
 import { directoryStore, prepareStoreDirectory } from '../../../src/blob/directory.ts';
 import { partBytes, type BlobStore } from '../../../src/protocol/blob.ts';
 import { onEachDatabase } from '../databases.ts';
+import { until } from '../platform.ts';
 
 // What is in the store of a cluster is what the rows say, and nothing that anybody refers to is ever collected.
 
@@ -35,13 +36,36 @@ async function* stream(bytes: Uint8Array) {
 }
 
 onEachDatabase(database => {
+  test('a store that fails is known to all at once, and not only after the next look', async () => {
+    const it = await scene();
+    await using _ = it.state;
+    const owner = await it.sandbox();
+    expect(it.store.isUsable).toBe(true);
+    it.fail = true;
+    await expect(it.put('pause', 'p', new Uint8Array([1]), owner)).rejects.toMatchObject({ detail: 'store_refused' });
+    await until(() => !it.store.isUsable);
+    it.fail = false;
+    await it.store.examine();
+    expect(it.store.isUsable).toBe(true);
+  });
+
   async function scene() {
     const folder = mkdtempSync(join(tmpdir(), 'atoll-blobs-'));
     folders.push(folder);
-    const blobs: BlobStore = directoryStore(prepareStoreDirectory(folder), folder);
+    const directory = directoryStore(prepareStoreDirectory(folder), folder);
+    const refused = new AtollError('precondition', 'the store refuses the keys', { detail: 'store_refused' });
+    const blobs: BlobStore = {
+      ...directory,
+      put: (key, bytes) => (it.fail ? Promise.reject(refused) : directory.put(key, bytes)),
+    };
     const state = await openStore((await database.location()) ?? { kind: 'sqlite', path: ':memory:' });
     const { db } = state;
-    const it = { nowUs: 1_000_000 * secondUs, sent: new Map<number, Uint8Array>(), got: new Map<number, Uint8Array>() };
+    const it = {
+      nowUs: 1_000_000 * secondUs,
+      sent: new Map<number, Uint8Array>(),
+      got: new Map<number, Uint8Array>(),
+      fail: false,
+    };
     const clock = () => it.nowUs;
     const replicaId = newUuid();
     const links = {

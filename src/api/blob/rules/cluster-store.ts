@@ -48,6 +48,8 @@ export class ClusterStore {
   readonly #options: Options;
   readonly #storeId: string;
   #trouble: AtollError | null = null;
+  /** An examination that is under way. */
+  #examining: Promise<void> | null = null;
   /** Blobs whose rows this process is writing: of any other that says `uploading` it has given up. */
   readonly #sending = new Set<string>();
 
@@ -77,7 +79,18 @@ export class ClusterStore {
   }
 
   /** Finds out whether the store can be used, and says so in the log when that changes. */
-  async examine(): Promise<void> {
+  examine(): Promise<void> {
+    this.#examining ??= this.#examine().finally(() => (this.#examining = null));
+    return this.#examining;
+  }
+
+  /** What has failed by the store may fail for all: who comes next is told so, and not only after the next round. */
+  #suspect(error: unknown): void {
+    if (error instanceof AtollError && error.detail?.startsWith('store_') && this.#trouble === null)
+      this.examine().catch(() => {}); // the next round looks again
+  }
+
+  async #examine(): Promise<void> {
     const { log, blobs, check } = this.#options;
     const trouble = await check()
       .then(() => this.#requireOwn())
@@ -111,6 +124,7 @@ export class ClusterStore {
       throw new AtollError('unavailable', 'What was uploaded had been given up meanwhile', { retryAfterSeconds: 5 });
     } catch (error) {
       await abandonBlob(db, blobId, clock()).catch(() => {}); // collecting does so, when the database is there again
+      this.#suspect(error);
       throw error;
     } finally {
       this.#sending.delete(blobId);

@@ -14,9 +14,12 @@ test('a machine that is out of reach or stands still is told of as down, and kee
     away: () => [away('cut', false), away('coming', true)],
   } as unknown as Nodes;
   const measures = { metrics: () => [] } as unknown as Measures;
-  const text = await operatorMetrics({ commit: 'c', db: store.db, metrics: () => [], measures, nodes }, 10);
+  const deps = { commit: 'c', db: store.db, metrics: () => [], measures, nodes };
+  const text = await operatorMetrics({ ...deps, store: { isUsable: false } }, 10);
   expect(text.split('\n').filter(line => line.startsWith('atoll_node_up'))).toEqual([
     'atoll_node_up{node="still"} 0',
     'atoll_node_up{node="cut"} 0',
   ]);
+  expect(text).toContain('\natoll_store_up 0\n');
+  expect(await operatorMetrics({ ...deps, store: null }, 10)).not.toMatch(/^atoll_store_up /m);
 });

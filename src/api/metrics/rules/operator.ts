@@ -13,7 +13,15 @@ import type { Measures } from '../measures.ts';
 import type { Nodes } from '../../placement/nodes.ts';
 
 /** What the operator's metrics are made of. */
-export type OperatorMetricsDeps = { commit: string; db: Db; metrics: () => Metric[]; measures: Measures; nodes: Nodes };
+export type OperatorMetricsDeps = {
+  commit: string;
+  db: Db;
+  metrics: () => Metric[];
+  measures: Measures;
+  nodes: Nodes;
+  /** The store of a cluster; null where there is none. */
+  store: { isUsable: boolean } | null;
+};
 
 /** How long a machine is waited for, ms: Prometheus gives a scrape up after ten seconds, as if all were down. */
 const nodeAnswerMs = 3_000;
@@ -49,6 +57,12 @@ export async function operatorMetrics(deps: OperatorMetricsDeps, answerMs: numbe
       samples: sandboxStates.map(state => ({ labels: { ...whose, state }, value: states.get(state) ?? 0 })),
     },
     { name: 'atoll_builds', help: 'Builds of templates that wait or run', kind: 'gauge', samples: openBuilds },
+    {
+      name: 'atoll_store_up',
+      help: "Whether the cluster's store can be used",
+      kind: 'gauge',
+      samples: deps.store ? [{ labels: {}, value: Number(deps.store.isUsable) }] : [],
+    },
     ...deps.measures.metrics(),
     ...nodeMetrics(nodes),
     ...withRestarts(deps.metrics(), nodes),
