@@ -153,13 +153,13 @@ export const writeVolumeFile = route({
     { caller, params, query, upload, signal },
   ) {
     const { volume, ...at } = contentOf(nodes, caller, params.volumeID);
-    using _place = await volumeUploads.begin(volume.nodeId, volume.teamId, signal);
-    return {
-      status: 201,
-      body: entryView(
-        await uploadFile(at, volume.volumeId, query.path, newEntry('file', query), { ...upload, signal }),
-      ),
-    };
+    const { volumeId, nodeId, teamId } = volume;
+    using _place = await volumeUploads.begin(nodeId, teamId, signal);
+    const body = { ...upload, signal };
+    const entry = await uploadFile(at, volumeId, query.path, newEntry('file', query), body, work =>
+      volumeUploads.keep(nodeId, teamId, work),
+    );
+    return { status: 201, body: entryView(entry) };
   },
 });
 

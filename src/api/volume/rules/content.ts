@@ -33,6 +33,9 @@ export function contentOf(
   return { volume, content: nodes.get(volume.nodeId).volumes, carried: nodes.carried };
 }
 
+/** Has a file put on the disk when it is its team's turn. */
+type InTurn = (work: () => Promise<VolumeEntry>) => Promise<VolumeEntry>;
+
 /** What is asked for, with the defaults. */
 export function newEntry(kind: keyof typeof defaultModes, query: NewVolumeEntryQuery): NewVolumeEntry {
   const { uid = defaultOwner, gid = defaultOwner, mode = defaultModes[kind], force = false } = query;
@@ -49,6 +52,7 @@ export async function uploadFile(
   path: string,
   entry: NewVolumeEntry,
   body: { stream: ReadableStream<Uint8Array> | null; length: number | null; signal: AbortSignal },
+  inTurn: InTurn = work => work(),
 ): Promise<VolumeEntry> {
   const { writeId, descriptor } = await content.openWrite(volumeId, path, entry);
   let written = 0;
@@ -64,7 +68,7 @@ export async function uploadFile(
     });
     throw error;
   }
-  return content.keepWrite(writeId, written);
+  return inTurn(() => content.keepWrite(writeId, written));
 }
 
 async function writeParts(descriptor: number, parts: AsyncIterable<Uint8Array>): Promise<void> {

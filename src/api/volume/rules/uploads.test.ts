@@ -15,3 +15,19 @@ test('a team that has its share of a machine waits, and holds up nobody else and
   places[0]?.[Symbol.dispose]();
   await next;
 });
+
+test('files of a team that wait for the disk keep no other team waiting, and no other machine', async () => {
+  const uploads = new VolumeUploads(20);
+  const slow = Promise.withResolvers<void>();
+  const begun: string[] = [];
+  const keep = (nodeId: string, teamId: string, until: Promise<void> = Promise.resolve()) =>
+    uploads.keep(nodeId, teamId, () => (begun.push(`${nodeId} ${teamId}`), until));
+  const held = Array.from({ length: 20 }, () => keep('node', 'team', slow.promise));
+  await keep('node', 'other');
+  await keep('node', 'third');
+  await keep('second', 'team');
+  expect(begun).toEqual([...Array<string>(4).fill('node team'), 'node other', 'node third', 'second team']);
+  slow.resolve();
+  await Promise.all(held);
+  expect(begun).toHaveLength(23);
+});
