@@ -5,6 +5,8 @@
 #include <linux/openat2.h>
 #include <sys/syscall.h>
 
+enum { triesMax = 20 };
+
 static int complain(const char *what) {
   dprintf(2, "%d %s: %s\n", errno, what, strerror(errno));
   return 1;
@@ -19,7 +21,10 @@ int removeBeneath(const char *root, const char *path) {
   int top = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (top < 0) return complain(root);
   struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
-  int directory = syscall(SYS_openat2, top, parent, &how, sizeof how);
+  int directory, tries = 0;
+  // EAGAIN: somebody renames something meanwhile, and the kernel can't say whether a `..` on the way leads out.
+  do directory = syscall(SYS_openat2, top, parent, &how, sizeof how);
+  while (directory < 0 && errno == EAGAIN && ++tries < triesMax);
   if (directory < 0) return complain(parent);
   if (unlinkat(directory, name, 0) == 0) return 0;
   if (errno != EISDIR) return complain(name);

@@ -16,6 +16,7 @@ export const libc = dlopen('libc.so.6', {
   setsockopt: { args: ['int', 'int', 'int', 'ptr', 'u32'], returns: 'int' },
   getsockopt: { args: ['int', 'int', 'int', 'ptr', 'ptr'], returns: 'int' },
   syscall: { args: ['i64', 'int', 'ptr', 'ptr', 'u64'], returns: 'i64' },
+  readlinkat: { args: ['int', 'ptr', 'ptr', 'u64'], returns: 'i64' },
   linkat: { args: ['int', 'ptr', 'int', 'ptr', 'int'], returns: 'int' },
   mount: { args: ['ptr', 'ptr', 'ptr', 'u64', 'ptr'], returns: 'int' },
   umount2: { args: ['ptr', 'int'], returns: 'int' },

@@ -298,3 +298,55 @@ test('a volume that a sandbox has, in whatever state, is not removed', async () 
   await remove('other');
   expect(used).toEqual(['remove']);
 });
+
+test('links lead where they do for a program in the volume, and nowhere else', async () => {
+  const it = node();
+  const place = (name: string) => join(folder, 'data', name);
+  mkdirSync(place('a/b'), { recursive: true });
+  writeFileSync(place('a/b/f'), 'text');
+  const links = {
+    up: 'a/b/../b/',
+    chain: 'up/.',
+    self: 'self',
+    out: '../x',
+    above: 'a/../../data/a',
+    root: '/a',
+    none: 'a/c',
+  };
+  for (const [name, target] of Object.entries(links)) symlinkSync(target, place(name));
+  for (const path of ['/up/f', '/chain/f', '/up/../b/f']) {
+    const { sizeBytes, descriptor } = await it.openRead(volumeId, path).catch(() => ({ sizeBytes: 0, descriptor: -1 }));
+    if (descriptor >= 0) closeSync(descriptor);
+    expect([path, sizeBytes]).toEqual([path, path === '/up/../b/f' ? 0 : 4]);
+  }
+  for (const name of ['self', 'out', 'above', 'root', 'none']) {
+    await expect(it.stat(volumeId, `/${name}/f`)).rejects.toMatchObject({ code: 'not_found' });
+    expect(await it.stat(volumeId, `/${name}`)).toMatchObject({ type: 'symlink' });
+  }
+});
+
+test('a path over links has a bound of parts: nothing else is done while one is followed', async () => {
+  const it = node();
+  const place = (name: string) => join(folder, 'data', name);
+  mkdirSync(place('d'));
+  symlinkSync(`${'./'.repeat(250)}d`, place('short'));
+  symlinkSync(`${'./'.repeat(260)}d`, place('long'));
+  for (let index = 0; index < 30; index++)
+    symlinkSync(`${'./'.repeat(2_000)}${index === 29 ? 'd' : `l${index + 1}`}`, place(`l${index}`));
+  const depth = (name: string) => it.listDirectory(volumeId, `/${name}`, 1);
+  expect(await depth('short')).toEqual([]);
+  for (const name of ['long', 'l0']) await expect(depth(name)).rejects.toMatchObject({ code: 'not_found' });
+  await expect(it.makeDirectory(volumeId, `/l0${'/x'.repeat(1_000)}`, forced)).rejects.toMatchObject({
+    code: 'not_found',
+  });
+  expect(readdirSync(place('d'))).toEqual([]);
+});
+
+test('two hundred parents that are missing are made, below what is there', async () => {
+  const it = node();
+  mkdirSync(join(folder, 'data', 'a/b'), { recursive: true });
+  const deep = `/a/b${'/c'.repeat(200)}`;
+  await expect(it.makeDirectory(volumeId, deep, everybody)).rejects.toMatchObject({ code: 'not_found' });
+  expect(await it.makeDirectory(volumeId, deep, forced)).toMatchObject({ type: 'directory', mode: 0o640 });
+  expect(await it.stat(volumeId, deep)).toMatchObject({ uid: 1234 });
+});
