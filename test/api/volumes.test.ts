@@ -135,7 +135,8 @@ onEachDatabase(database =>
         [{}, 200],
         [{ domain: 'elsewhere' }, 401],
         [{ clock: () => parts.clock() - dayUs }, 401],
-        [{ clock: () => parts.clock() + dayUs }, 401],
+        // Made before a clock that went wrong was put right.
+        [{ clock: () => parts.clock() + dayUs }, 200],
         [{ seed: new Uint8Array(32) }, 401],
       ] as const) {
         expect((await content(platform, volumeToken({ ...parts, ...changes }, record), 'GET', read)).status).toBe(
