@@ -158,7 +158,8 @@ test('a call that closes the channel, which takes no more, fails', async () => {
 });
 
 test('what is no message closes the channel, an answer that nobody waits for does not', () => {
-  const { state, answers, says } = calling();
+  const { remote, state, answers, says } = calling();
+  for (let count = 0; count < 2; count++) void remote.count(1);
   answers({ id: 9, result: 1 });
   expect(state.closes).toBe(0);
   says('hello');
@@ -184,6 +185,8 @@ test('a file that nobody gets is closed', async () => {
     calls[0],
     ...[calls[1], calls[2]].map(call => call.catch((error: AtollError) => error.code)),
   ]);
+  // As many more as there are answers to nothing.
+  for (let count = 0; count < 2; count++) void remote.count(1);
   const kept = open();
   answers({ id: 1, result: null, file: true }, kept);
   // The second answer to the same call, one to none, one that is no answer, and an error.
@@ -235,4 +238,25 @@ test('the steps of an answer belong to the trace of who called', async () => {
 test('a method that is not checked is not called', () => {
   const { count } = table;
   expect(() => proxyOf({ count } as AnyTable, new Map(), { call: async () => {} })).toThrow('no method count');
+});
+
+test('a file that no method answers is closed, and the answer is none', async () => {
+  const { remote, answers } = calling();
+  const file = open();
+  const listed = remote.list();
+  answers({ id: 1, result: ['a'], file: true }, file);
+  await expect(listed).rejects.toThrow('list: the answer must be without a file');
+  expect(isOpen(file)).toBe(false);
+});
+
+test('who says more than the answers that were asked for is not listened to', async () => {
+  const { remote, answers, state, says } = calling();
+  const listed = remote.list();
+  answers({ id: 1, result: ['a'] });
+  expect([await listed, state.closes]).toEqual([['a'], 0]);
+  const file = open();
+  answers({ id: 1, result: ['b'] }, file);
+  expect([state.closes, isOpen(file)]).toEqual([1, false]);
+  says('"more"');
+  expect(state.closes).toBe(2);
 });

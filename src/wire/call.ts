@@ -30,11 +30,16 @@ export type Calls = {
 export function callsOn(channel: Channel, part: string, onClosed: () => void): Calls {
   const waiting = new Map<number, Waiting>();
   let lastId = 0;
+  let answers = 0;
   let open = true;
   channel.listen({
     message(text, file) {
-      const message = readToCaller(text);
-      if (!message) return channel.close();
+      // One answer for each call: whoever says more would have us read as much as he likes.
+      const message = ++answers > lastId ? undefined : readToCaller(text);
+      if (!message) {
+        if (file !== undefined) closeSync(file);
+        return channel.close();
+      }
       const call = waiting.get(message.id);
       waiting.delete(message.id);
       // The caller has given up.
@@ -108,7 +113,7 @@ function settle({ method, adopt, resolve, reject }: Waiting, message: ToCaller, 
     return reject(fromWire(message.error));
   }
   const answer = join(method, message.result, file);
-  const result = method.result(answer);
+  const result = file !== undefined && !method.passes ? new Wrong('without a file') : method.result(answer);
   if (!(result instanceof Wrong)) return resolve(result);
   if (file !== undefined) closeSync(file);
   reject(new AtollError('internal', `${method.name}: the answer${result.path} must be ${result.mustBe}`));
