@@ -4,9 +4,11 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { prepare } from './setup/prepare.mjs';
 import { Problem } from './setup/problem.mjs';
+import { endAfterWork } from './setup/run.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
+endAfterWork();
 try {
   // The doctor looks at a machine before anything is installed on it: it needs the runtime alone.
   await prepare(root, { runtimeOnly: process.argv.includes('--runtime-only') });

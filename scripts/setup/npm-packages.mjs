@@ -19,8 +19,10 @@ export async function installNpmPackages(root) {
       // What npm warns of is for who chose the packages.
       onLine: line => void (line.startsWith('npm warn') || tell(line)),
     }).catch(error => {
+      const said = npmErrors(error.message);
+      if (!isOfNetwork.test(said)) throw new Problem(`npm could not install the packages. It said:\n${said}`);
       throw new Problem(
-        `npm could not fetch the packages. Does this machine reach ${registry()}? Behind a proxy set https_proxy, for a mirror \`npm config set registry\`. Nothing was installed; run it again when it does. npm said:\n${npmErrors(error.message)}`,
+        `npm could not fetch the packages. Does this machine reach ${registry()}? Behind a proxy set https_proxy, for a mirror \`npm config set registry\`. Nothing was installed; run it again when it does. npm said:\n${said}`,
       );
     }),
   );
@@ -51,6 +53,9 @@ function packagesOf(file) {
 }
 
 const registry = () => process.env.npm_config_registry ?? 'https://registry.npmjs.org';
+
+/** What npm calls a registry that it does not reach, or that refuses it. */
+const isOfNetwork = /\b(E[A-Z]*(NOTFOUND|AGAIN|REFUSED|RESET|TIMEDOUT|TIMEOUT|UNREACH)|E[345]\d\d|CERT|network|fetch)/i;
 
 /** The first of npm's own lines that say what was wrong, else the last ones of all. */
 function npmErrors(text) {

@@ -4,6 +4,28 @@ import { Problem } from './problem.mjs';
 /** Lines of output that a failure quotes. */
 const quotedLines = 25;
 
+/** What runs now, and what has interrupted it. */
+const work = { children: new Set(), signal: undefined };
+
+/**
+ * From now on a signal ends this process when what it runs has ended, and not before: who waits for the lock would
+ * begin beside it. A terminal's Ctrl-C reaches what runs by itself.
+ */
+export function endAfterWork() {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+    process.on(signal, () => {
+      work.signal = signal;
+      if (signal !== 'SIGINT') for (const child of work.children) child.kill(signal);
+      endIfInterrupted();
+    });
+}
+
+function endIfInterrupted() {
+  if (work.signal === undefined || work.children.size > 0) return;
+  process.stderr.write('\nSet-up was interrupted. Run it again: it goes on with what is missing.\n');
+  process.exit(130);
+}
+
 /**
  * Runs a command without input and answers its output, both streams together.
  * `onLine` gets every line. A failure is a `Problem` with the last lines.
@@ -11,6 +33,7 @@ const quotedLines = 25;
 export function run(argv, { cwd, env, onLine } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(argv[0], argv.slice(1), { cwd, env: env ?? process.env, stdio: ['ignore', 'pipe', 'pipe'] });
+    work.children.add(child);
     const lines = [];
     for (const stream of [child.stdout, child.stderr]) {
       let rest = '';
@@ -25,8 +48,13 @@ export function run(argv, { cwd, env, onLine } = {}) {
       lines.push(line);
       onLine?.(line);
     };
-    child.on('error', error => reject(new Problem(`${argv[0]} could not be started: ${error.message}`)));
+    child.on('error', error => {
+      work.children.delete(child);
+      reject(new Problem(`${argv[0]} could not be started: ${error.message}`));
+    });
     child.on('close', (code, signal) => {
+      work.children.delete(child);
+      endIfInterrupted();
       if (code === 0) resolve(lines.join('\n'));
       else
         reject(

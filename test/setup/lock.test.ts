@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'bun:test';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { exclusively } from '../../scripts/setup/lock.mjs';
@@ -63,4 +63,30 @@ test('whoever waits for a process that is killed goes on, and one of them alone'
     await ended;
   }
   expect(await exclusively(file, () => 'done')).toBe('done');
+});
+
+test('who is interrupted keeps the lock until what it runs has ended, and says that it is to be run again', async () => {
+  const file = join(folder, 'interrupted');
+  const mark = join(folder, 'half-made');
+  const [lock, run] = ['lock', 'run'].map(name => JSON.stringify(join(repository, `scripts/setup/${name}.mjs`)));
+  // As npm does: it takes back what it has begun before it ends.
+  const script = `trap 'sleep 0.5; rm ${mark}; exit 1' INT TERM; touch ${mark}; while :; do sleep 0.05; done`;
+  const program = `import { exclusively } from ${lock};
+    import { endAfterWork, run } from ${run};
+    endAfterWork();
+    await exclusively(${JSON.stringify(file)}, () => run(['sh', '-c', ${JSON.stringify(script)}]));`;
+  // A terminal tells all of them, and a service manager may tell the first one alone.
+  for (const interrupt of [
+    (pid: number) => process.kill(-pid, 'SIGINT'),
+    (pid: number) => process.kill(pid, 'SIGTERM'),
+  ]) {
+    const child = start(['node', '--input-type=module', '-e', program], {});
+    const complaint = textOf(child, 'stderr');
+    await waitFor('the work to begin', () => existsSync(mark));
+    interrupt(child.pid ?? 0);
+    await exclusively(file, () => expect(existsSync(mark)).toBe(false));
+    if (child.exitCode === null) await once(child, 'exit');
+    expect(child.exitCode).toBe(130);
+    expect(complaint()).toContain('Set-up was interrupted. Run it again');
+  }
 });
