@@ -28,6 +28,13 @@ test.each([
   expect(() => parseDockerfile(text)).toThrow(message);
 });
 
+test('as much as is allowed is read', () => {
+  const ends = 'A\n'.repeat(32);
+  expect(() => parseDockerfile(`FROM x\nRUN cat ${'<<A '.repeat(32)}\n${ends}`)).not.toThrow();
+  expect(() => parseDockerfile('FROM x\n'.repeat(100))).not.toThrow();
+  expect(() => parseDockerfile(`FROM x\n${'RUN a\n'.repeat(999)}`)).not.toThrow();
+});
+
 // These inputs once took minutes. The test counts the reads of each character, not the time.
 test.each([
   ['flags', `RUN ${'--a '.repeat(16_000)}x`],

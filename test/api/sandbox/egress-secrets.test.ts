@@ -29,7 +29,10 @@ onEachDatabase(database => {
     expect(headersAt(platform, other.sandboxID)).toEqual({ Authorization: 'plain-header-value' });
     expect(platform.node.networks.get(sandboxID)?.egressProxy?.password).toBe('proxy-password');
 
+    const told = platform.node.networks.get(other.sandboxID);
     expect((await platform.call('POST', '/secrets/API-KEY', { value: 'second-value' })).status).toBe(200);
+    // Whose rules name no such secret is told nothing.
+    expect(platform.node.networks.get(other.sandboxID)).toBe(told as NonNullable<typeof told>);
     expect(headersAt(platform, sandboxID)).toEqual({ Authorization: 'Bearer second-value' });
     const detail = await platform.call('GET', `/sandboxes/${sandboxID}`);
     expect(detail.body).toMatchObject({
