@@ -20,5 +20,6 @@ export async function prepareCriu(root) {
     await run([process.execPath, program, output], { cwd: root, onLine: tell });
     const { reason } = JSON.parse(readFileSync(join(output, 'criu.json'), 'utf8'));
     markMadeFrom(output, digest(reason ? thisHour : ''));
+    return { missing: reason };
   });
 }

@@ -4,7 +4,8 @@ const repaintEveryMs = 500;
 
 /**
  * Does `work(tell)` and shows what is being done and for how long. `tell(text)` replaces the detail behind the name.
- * On a terminal one line is rewritten; elsewhere a line is added at the start, every 10 s and at the end.
+ * On a terminal one line is rewritten; elsewhere a line is added at the start, every 10 s and at the end. Work that
+ * answers `{ missing }` could go on without what was wanted, and says why.
  */
 export async function step(name, work, output = process.stderr) {
   const startedAt = Date.now();
@@ -21,7 +22,11 @@ export async function step(name, work, output = process.stderr) {
       detail = text;
       if (live) paint();
     });
-    output.write(`${live ? '\r\x1b[K' : ''}✓ ${name} (${seconds()} s)\n`);
+    const missing = result?.missing;
+    const end = missing
+      ? `– ${name} (${seconds()} s): it is not to be had now; ${missing}`
+      : `✓ ${name} (${seconds()} s)`;
+    output.write(`${live ? '\r\x1b[K' : ''}${end}\n`);
     return result;
   } catch (error) {
     output.write(`${live ? '\r\x1b[K' : ''}✗ ${name} (${seconds()} s)\n`);

@@ -19,5 +19,6 @@ export async function prepareRunsc(root) {
     await run([process.execPath, program, output], { cwd: root, onLine: tell });
     const { reason } = JSON.parse(readFileSync(join(output, 'runsc.json'), 'utf8'));
     markMadeFrom(output, digest(reason ? thisHour : ''));
+    return { missing: reason };
   });
 }

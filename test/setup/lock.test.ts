@@ -90,3 +90,16 @@ test('who is interrupted keeps the lock until what it runs has ended, and says t
     expect(complaint()).toContain('Set-up was interrupted. Run it again');
   }
 });
+
+test('a step that goes on without what was wanted has no check mark, and says why', async () => {
+  const progress = JSON.stringify(join(repository, 'scripts/setup/progress.mjs'));
+  const program = `import { step } from ${progress};
+    await step('CRIU', () => ({ missing: 'the mirror is away' })); await step('gVisor', () => ({ missing: undefined }));`;
+  const child = start(['node', '--input-type=module', '-e', program], {});
+  const said = textOf(child, 'stderr');
+  await once(child, 'close');
+  const ends = said()
+    .split('\n')
+    .filter(line => line !== '' && !line.startsWith('…'));
+  expect(ends).toEqual(['– CRIU (0 s): it is not to be had now; the mirror is away', '✓ gVisor (0 s)']);
+});

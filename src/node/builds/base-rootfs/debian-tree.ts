@@ -1,5 +1,6 @@
 import { copyFile, lstat, mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { AtollError, messageOf } from '../../../base/error.ts';
 import { runCommand } from '../../../base/process/command.ts';
 import { type AptSources, aptSourcesOf } from './apt-sources.ts';
 
@@ -43,6 +44,19 @@ type DebianTreeOptions = {
   signal?: AbortSignal | undefined;
 };
 
+/** Says in a sentence what to do where the mirrors do not answer; what else fails is told as it is. */
+export function explained(error: unknown): unknown {
+  const [, failure] = /^E: (Failed to fetch .*)$/m.exec(messageOf(error)) ?? [];
+  if (failure === undefined) return error;
+  return new AtollError(
+    'unavailable',
+    `The packages of the base template can't be had from the mirrors of this machine's apt: ${failure.trim()}. Look ` +
+      'at its network, its proxy and /etc/apt, and start again; or name an image by ATOLL_BASE_IMAGE, of which the ' +
+      'file of an archive needs no network.',
+    { cause: error },
+  );
+}
+
 /** Makes a root filesystem of `packages` with mmdebstrap from the mirrors of this machine's own apt. */
 export async function makeDebianTree(options: DebianTreeOptions): Promise<void> {
   const { treeDir, scratchDir, onPhase, signal } = options;
@@ -74,6 +88,8 @@ export async function makeDebianTree(options: DebianTreeOptions): Promise<void> 
       const [, phase] = /^I: ([a-z].*?)(?:\.\.\.)?$/.exec(line) ?? [];
       if (phase !== undefined) onPhase(phase);
     },
+  }).catch((error: unknown) => {
+    throw explained(error);
   });
   await Promise.all(sources.keyrings.map(keyring => copyKeyring(keyring, treeDir)));
   // The proxy is this machine's business; what dpkg leaves out stays left out in the sandbox too.
