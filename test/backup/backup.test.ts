@@ -91,7 +91,7 @@ test('a backup of a platform in use becomes the same installation elsewhere; wha
     const written = await atoll(platform.env, 'backup', file, '--sandboxes');
     busy = false;
     expect(await churn).toBeGreaterThan(0);
-    expect(written).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('1 paused sandboxes'), stderr: '' });
+    expect(written).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('1 paused sandbox.'), stderr: '' });
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(scratches()).toEqual([]);
 

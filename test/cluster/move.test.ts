@@ -110,7 +110,7 @@ clusterTest(
       [two, one],
     ] as const) {
       const dry = await cluster.atoll(0, 'node', 'drain', from.nodeId, '--mode', 'move', '--dry-run');
-      expect(dry).toMatchObject({ code: 0, err: expect.stringContaining('1 of 1 volumes can go') });
+      expect(dry).toMatchObject({ code: 0, err: expect.stringContaining('1 of 1 volume can go') });
       const drained = await cluster.atoll(0, 'node', 'drain', from.nodeId, '--mode', 'move');
       expect(drained).toMatchObject({ code: 0, err: expect.stringContaining('It is empty') });
       expect(await homeOfVolume(cluster, volume)).toBe(to.nodeId);

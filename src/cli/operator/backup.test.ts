@@ -37,7 +37,7 @@ test('a backup with sandboxes counts them, and says which are left out and which
   const leftOut = [{ sandboxId: 'sb_9', reason: 'it runs' }] as never;
   const { out, err, asked } = await run(['backup', '/x', '--sandboxes'], { leftOut, restlessVolumes: ['v1'] as never });
   expect(asked).toEqual([['/x', { sandboxes: true }]]);
-  expect(out).toStartWith('/x: 7 bytes, 2 layers, 1 paused sandboxes. ');
+  expect(out).toStartWith('/x: 7 bytes, 2 layers, 1 paused sandbox. ');
   expect(err).toContain('Sandbox sb_9 is left out: it runs.\n');
   expect(err).toContain('Volume v1 was being written to all the time');
 });

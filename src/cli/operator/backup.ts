@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import { resolve } from 'node:path';
 import { jsonOption, parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
@@ -44,14 +45,16 @@ export function backupCommands(backups: Backups): Command[] {
             `Volume ${volumeId} was being written to all the time: files of that moment may be damaged in the ` +
               `backup.\n`,
           );
-        const sandboxes = values.sandboxes ? `, ${report.sandboxes.length} paused sandboxes` : '';
+        const sandboxes = values.sandboxes
+          ? `, ${counted(report.sandboxes.length, 'paused sandbox', 'paused sandboxes')}`
+          : '';
         if (values.json) {
           terminal.out(jsonText(reportJson(report)));
           return 0;
         }
         terminal.out(
-          `${report.file}: ${report.bytes} bytes, ${report.layers} layers${sandboxes}. It holds the keys of the ` +
-            `installation: keep it where nobody else reads it.\n`,
+          `${report.file}: ${report.bytes} bytes, ${counted(report.layers, 'layer')}${sandboxes}. It holds ` +
+            `the keys of the installation: keep it where nobody else reads it.\n`,
         );
         return 0;
       },

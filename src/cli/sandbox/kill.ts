@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import { AtollError } from '../../base/error.ts';
 import { commandLineDetail, jsonOption, parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
@@ -29,7 +30,7 @@ export function killCommand(request: PlatformRequest, list: PlatformList): Comma
           detail: commandLineDetail,
         });
       const ids = isAll ? await running(list, pairsOf('--metadata', values.metadata)) : positionals;
-      const question = `This ends ${ids.length} sandboxes. Go on?`;
+      const question = `This ends ${counted(ids.length, 'sandbox', 'sandboxes')}. Go on?`;
       if (isAll && ids.length > 0 && !values.yes && !(await isSure(terminal, question))) {
         terminal.err('Nothing was changed.\n');
         return 1;

@@ -1,3 +1,4 @@
+import { counted } from '../../../base/counted.ts';
 import { AtollError } from '../../../base/error.ts';
 import { buildBounds } from '../../../protocol/api/template-build.ts';
 import type { Db } from '../../database/db.ts';
@@ -19,7 +20,7 @@ export async function requireBuildPlace(db: Db, limitsOf: LimitsOf, team: TeamRe
   if (isNew && (await countTemplates(db, teamId)) >= templates)
     throw new AtollError(
       'rate_limited',
-      `The team has ${templates} templates, which is its limit (templates): delete one first`,
+      `The team has ${counted(templates, 'template')}, which is its limit (templates): delete one first`,
     );
   const { waitingMax } = buildBounds;
   if ((await countWaiting(db, teamId)) >= waitingMax)
@@ -31,7 +32,8 @@ export async function requireBuildPlace(db: Db, limitsOf: LimitsOf, team: TeamRe
   if ((await removeOldestFailed(db, teamId, removedForRoom)) > 0n) return;
   throw new AtollError(
     'rate_limited',
-    `The team has ${builds} builds, which is its limit (builds): delete a template, or tags that select old builds`,
+    `The team has ${counted(builds, 'build')}, which is its limit (builds): delete a template, or tags that select ` +
+      'old builds',
   );
 }
 
@@ -41,6 +43,6 @@ export async function requireSnapshotPlace(db: Db, limitsOf: LimitsOf, team: Tea
   if ((await countBuilds(db, team.teamId, 'snapshot')) >= snapshots)
     throw new AtollError(
       'rate_limited',
-      `The team has ${snapshots} snapshots, which is its limit (snapshots): delete one first`,
+      `The team has ${counted(snapshots, 'snapshot')}, which is its limit (snapshots): delete one first`,
     );
 }

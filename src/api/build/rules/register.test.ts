@@ -92,17 +92,15 @@ test('a team has as many builds and templates as it may, and those that run hold
   const limited = (name: string, limits: Partial<TeamLimits>) => register({ name }, limits, of);
   const full = (says: string) => ({ code: 'rate_limited', message: expect.stringContaining(says) });
   const { buildId, template } = await limited('one', { templates: 1 });
-  await expect(limited('two', { templates: 1 })).rejects.toMatchObject(full('1 templates'));
+  await expect(limited('two', { templates: 1 })).rejects.toMatchObject(full('1 template'));
   await limited('one', { templates: 1 });
   await expect(limited('one', { builds: 2 })).resolves.toBeDefined();
   await moveBuild(db, buildId, 'waiting', 'building', 1);
   const last = await limited('one:other', {});
   await moveBuild(db, last.buildId, 'waiting', 'building', 1);
   const running = { concurrentBuilds: 1 };
-  await expect(limited('one', running)).rejects.toMatchObject(
-    full('The team has 1 builds running, which is its limit'),
-  );
-  await expect(registerBuildOf(depsOf(running), of, template, {})).rejects.toMatchObject(full('1 builds running'));
+  await expect(limited('one', running)).rejects.toMatchObject(full('The team has 1 build running, which is its limit'));
+  await expect(registerBuildOf(depsOf(running), of, template, {})).rejects.toMatchObject(full('1 build running'));
   await limited('one', { concurrentBuilds: 2 });
   await expect(registerBuildOf(depsOf({ builds: 1 }), of, template, {})).resolves.toBeDefined();
 });

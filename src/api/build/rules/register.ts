@@ -1,3 +1,4 @@
+import { counted } from '../../../base/counted.ts';
 import { AtollError } from '../../../base/error.ts';
 import { newTemplateId, newUuid } from '../../../base/id.ts';
 import { defaultSize } from '../../../protocol/default-size.ts';
@@ -124,7 +125,7 @@ async function refuseTooMany({ db, limitsOf }: { db: Db; limitsOf: LimitsOf }, t
   if ((await openBuildCount(db, team.teamId)) >= limit) {
     throw new AtollError(
       'rate_limited',
-      `The team has ${limit} builds running, which is its limit: wait until one has ended`,
+      `The team has ${counted(limit, 'build')} running, which is its limit: wait until one has ended`,
     );
   }
 }

@@ -89,7 +89,7 @@ test('a build takes the place of the one that runs, and none beyond the limit of
   const other = await build('b');
   await expect(other.start()).rejects.toMatchObject({
     code: 'rate_limited',
-    message: 'The team has 1 builds running, which is its limit: wait until one has ended',
+    message: 'The team has 1 build running, which is its limit: wait until one has ended',
   });
   expect([(await other.found())?.status, started]).toEqual(['waiting', []]);
   const second = await build('a');

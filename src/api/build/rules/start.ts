@@ -1,3 +1,4 @@
+import { counted } from '../../../base/counted.ts';
 import { AtollError } from '../../../base/error.ts';
 import type { StartBuildV2 } from '../../../protocol/api/template-build.ts';
 import type { BuildSource, BuildStep, StartBuild } from '../../../protocol/build.ts';
@@ -41,7 +42,7 @@ export async function startBuild(
   if (begun === 'full')
     throw new AtollError(
       'rate_limited',
-      `The team has ${concurrentMax} builds running, which is its limit: wait until one has ended`,
+      `The team has ${counted(concurrentMax, 'build')} running, which is its limit: wait until one has ended`,
     );
   if (!begun)
     throw new AtollError('invalid', `Build ${buildId} can't be started: it was started before or is superseded`);

@@ -1,3 +1,4 @@
+import { counted } from '../../../base/counted.ts';
 import { forEachParallel } from '../../../base/concurrency/parallel.ts';
 import { AtollError } from '../../../base/error.ts';
 import { agentVersion } from '../../../protocol/agent.ts';
@@ -216,7 +217,10 @@ export async function adoptVolume(
   );
   if (outcome === 'taken') throw new AtollError('invalid', `name: the team has a volume "${name}" already`);
   if (outcome === 'full')
-    throw new AtollError('rate_limited', `The team has ${volumes} volumes, which is its limit: delete one first`);
+    throw new AtollError(
+      'rate_limited',
+      `The team has ${counted(volumes, 'volume')}, which is its limit: delete one first`,
+    );
 }
 
 /**

@@ -1,3 +1,4 @@
+import { counted } from '../../../base/counted.ts';
 import { AtollError, messageOf } from '../../../base/error.ts';
 import { newUuid, isUuid } from '../../../base/id.ts';
 import { isForgotten } from '../../placement/node-status.ts';
@@ -56,7 +57,10 @@ export async function createVolume(deps: NewVolumeDeps, team: TeamRecord, name: 
 function refuse(refusal: 'taken' | 'full' | undefined, name: string, volumesMax: number): void {
   if (refusal === 'taken') throw new AtollError('invalid', `name: the team has a volume "${name}" already`);
   if (refusal === 'full')
-    throw new AtollError('rate_limited', `The team has ${volumesMax} volumes, which is its limit: delete one first`);
+    throw new AtollError(
+      'rate_limited',
+      `The team has ${counted(volumesMax, 'volume')}, which is its limit: delete one first`,
+    );
 }
 
 /** The error for who would use a volume that goes to another machine now. */

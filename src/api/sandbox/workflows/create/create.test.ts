@@ -259,10 +259,10 @@ test('a team has as many sandboxes as it may, and a request that is repeated has
   expect(await findKey(db, running.team.teamId, 'k')).toMatchObject({
     outcome: { answer: { sandboxId: first.sandboxId } },
   });
-  await expect(running.create()).rejects.toMatchObject(refused('The team has 1 sandboxes running'));
+  await expect(running.create()).rejects.toMatchObject(refused('The team has 1 sandbox running'));
   const kept = await scene({ limits: { sandboxes: 1 } });
   await kept.create({ key: 'k' });
-  await expect(kept.create()).rejects.toMatchObject(refused('The team has 1 sandboxes, running and paused'));
+  await expect(kept.create()).rejects.toMatchObject(refused('The team has 1 sandbox, running and paused'));
   const repeated = await scene();
   await repeated.create({ key: 'k' });
   await expect(repeated.create({ key: 'k' })).rejects.toMatchObject({ code: 'conflict' });

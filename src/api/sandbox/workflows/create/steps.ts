@@ -1,3 +1,4 @@
+import { counted } from '../../../../base/counted.ts';
 import { AtollError } from '../../../../base/error.ts';
 import type { Identity } from '../../../identity/rules/identity.ts';
 import type { EgressPolicy } from '../../../../protocol/network/network.ts';
@@ -86,13 +87,14 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
       if (outcome === 'too_many')
         throw new AtollError(
           'rate_limited',
-          `The team has ${limits.sandboxes} sandboxes, running and paused, which is its limit (sandboxes): end ` +
-            'one first',
+          `The team has ${counted(limits.sandboxes, 'sandbox', 'sandboxes')}, running and paused, which is its limit ` +
+            '(sandboxes): end one first',
         );
       if (outcome === 'full') {
         throw new AtollError(
           'rate_limited',
-          `The team has ${limits.concurrentSandboxes} sandboxes running, which is its limit: end one first`,
+          `The team has ${counted(limits.concurrentSandboxes, 'sandbox', 'sandboxes')} running, which is its limit: ` +
+            'end one first',
         );
       }
     },

@@ -1,3 +1,4 @@
+import { counted } from '../../../../base/counted.ts';
 import { AtollError, assert } from '../../../../base/error.ts';
 import type { Identity } from '../../../identity/rules/identity.ts';
 import type { EgressPolicy } from '../../../../protocol/network/network.ts';
@@ -82,7 +83,7 @@ export const resumeSandboxSteps: readonly Step<ResumeContext>[] = [
       if (resuming === 'full')
         throw new AtollError(
           'rate_limited',
-          `The team has ${limit} sandboxes running, which is its limit: end or pause one first`,
+          `The team has ${counted(limit, 'sandbox', 'sandboxes')} running, which is its limit: end or pause one first`,
         );
       if (resuming === 'node_full')
         throw new AtollError('unavailable', await roomText(deps.db, nodeId), { detail: nodeFull });
