@@ -7,7 +7,7 @@ afterEach(() => void jest.useRealTimers());
 
 /** A pool whose standby sandboxes start at once; none that is removed comes back. */
 function scene(size: number) {
-  const host = { isRoomy: true, roomAskedFor: 0, removalFails: false, removals: 0 };
+  const host = { isRoomy: true, awaited: 0, roomAskedFor: 0, removalFails: false, removals: 0 };
   const started: { standby: Standby; end: () => void }[] = [];
   const driver = {};
   const start = () => {
@@ -32,7 +32,7 @@ function scene(size: number) {
         host.roomAskedFor++;
         return host.isRoomy;
       },
-      awaited: () => 0,
+      awaited: () => host.awaited,
       log: silentLog,
       processControl: { release },
     } as unknown as Parameters<typeof createPool>[1],
@@ -71,6 +71,25 @@ test('as many as came together and found too few are kept from then on', async (
   expect(host.removals).toBe(0);
   await pool.stop();
   expect(host.removals).toBe(5);
+});
+
+test('a pool does not grow beside creates that somebody waits for', async () => {
+  jest.useFakeTimers();
+  const { pool, take, host, started } = scene(2);
+  const pass = async () => {
+    jest.advanceTimersByTime(50);
+    for (let turn = 0; turn < 50; turn++) await Promise.resolve();
+  };
+  await pass();
+  host.awaited = 1;
+  take(5);
+  for (let time = 0; time < 20; time++) await pass();
+  // Those that it keeps always are started all the same.
+  expect(started.length).toBeLessThanOrEqual(4);
+  host.awaited = 0;
+  for (let time = 0; time < 20; time++) await pass();
+  expect(pool.counts().ready).toBe(5);
+  await pool.stop();
 });
 
 test('no pool keeps more than 128, nor one on a host that has no room for more than its size', async () => {

@@ -94,6 +94,7 @@ export function createPool(parts: StandbyParts & { layers: Layers }, options: Po
   const refilling = createRefilling({
     ...limits,
     missingOf: count => count - ready.size - roots.underWay(),
+    isAwaited: () => options.awaited() > 0,
     start: () => add().catch(failed),
     changed: () => roots.prepare(),
   });

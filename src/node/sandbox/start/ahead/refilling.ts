@@ -27,6 +27,8 @@ type PoolSide = {
   missingOf(count: number): number;
   /** Whether there is room for one more than `size`. */
   isRoomy(): boolean;
+  /** Whether somebody waits for a create or a kill: a pool does not grow beside these. */
+  isAwaited(): boolean;
   /** Starts one; never fails. */
   start(): Promise<void>;
   /** Hears that one was started, or could not be. */
@@ -51,7 +53,8 @@ export function createRefilling({ size, ...pool }: PoolSide): Refilling {
   };
   const grow = () => {
     growing = undefined;
-    if (missingOf(pool.wanted()) > 0 && pool.isRoomy()) start();
+    if (pool.isAwaited()) begin();
+    else if (missingOf(pool.wanted()) > 0 && pool.isRoomy()) start();
   };
   const begin = () => {
     const atOnce = missingOf(size) * 2 >= size ? atOnceMax : 1;

@@ -9,8 +9,8 @@ import type { Beginning, RestoredStandby } from '../restored-standby.ts';
 
 /** Before each beyond the size: the creates that want so many have work for the processors now. */
 const growDelayMs = 100;
-/** Between two looks whether those that wait are still wanted. */
-const lookMs = 30_000;
+/** Between two looks whether those that wait are still wanted, and whether more are. */
+const lookMs = 2_000;
 
 /**
  * Sandboxes that were restored before anybody asked, of the snapshots that creates begin with again and again; and
@@ -94,7 +94,8 @@ export function createRestoredAhead(options: RestoredAheadOptions): RestoredAhea
       const kept = new Set(wanted.flatMap(({ beginning, count }) => of(beginning).slice(0, count)));
       await endAll(one => !kept.has(one));
       const next = wanted.find(({ beginning, count }) => of(beginning).length < count && options.isRoomy(beginning));
-      if (stopped || !next) return;
+      // Beside those whom somebody waits for, no more are restored than always: the next look does.
+      if (stopped || !next || (waiting.size >= size && options.awaited() > 0)) return;
       if (waiting.size >= size) await Bun.sleep(growDelayMs);
       await add(next.beginning);
     }

@@ -1,5 +1,5 @@
 /** Creates that come within so long want their standby sandboxes together. */
-const togetherMs = 2_000;
+const togetherMs = 5_000;
 /** Who has come with many creates at once may do so again for that long. */
 const expectedMs = 10 * 60_000;
 
