@@ -121,6 +121,11 @@ test('what a restore that was killed has left goes with the next one, and that o
   rmSync(`${target}.restoring-1`, { recursive: true });
   await restoreBackup(placeOf(target), 'test', file);
   expect(existsSync(join(target, 'seed'))).toBe(true);
+  // Into a directory that is there it is made within that, which is not empty then.
+  const mounted = join(folder, 'mounted');
+  mkdirSync(join(mounted, 'restoring-1'), { recursive: true });
+  await expect(restoreBackup(placeOf(mounted), 'test', file)).rejects.toThrow('Another restore');
+  rmSync(mounted, { recursive: true });
 });
 
 test('what is no file is not called a damaged backup, and a place that takes none is told of at once', async () => {
