@@ -67,7 +67,7 @@ clusterTest('a machine that is drained pauses what it has, and takes it up again
   const moved = await cluster.atoll(0, 'node', 'drain', node.nodeId, '--mode', 'move');
   expect(moved).toMatchObject({ code: 1, out: expect.stringContaining('ATOLL_STORE') });
   const drained = await cluster.atoll(0, 'node', 'drain', node.nodeId, '--mode', 'pause');
-  expect(drained).toMatchObject({ code: 0, err: expect.stringContaining('It is empty') });
+  expect(drained).toMatchObject({ code: 0, err: expect.stringContaining('1 paused sandbox is on its disk alone') });
   expect((await Sandbox.getInfo(sandbox.sandboxId, connectionTo(cluster, 1))).state).toBe('paused');
   expect((await Sandbox.getInfo(stays.sandboxId, connectionTo(cluster, 1))).state).toBe('running');
   await expect(Sandbox.connect(sandbox.sandboxId, connectionTo(cluster, 1))).rejects.toThrow('being drained');
