@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-// Directories of a standby sandbox that stay in its new root.
+// Directories of a standby sandbox that stay in its new root. src/protocol/template/platform-directories.ts names the same.
 static const char *const kept[] = {".agent", "dev", "proc", "sys"};
 enum { keptCount = sizeof kept / sizeof *kept };
 
@@ -169,6 +169,16 @@ static int openBeneath(int root, const char *path, uint32_t base) {
   return syscall(SYS_openat2, root, path, &how, sizeof how);
 }
 
+// Answers the directory in whose place the root has a link or a file; NULL where it has none.
+static const char *takenPlace(int root, uint32_t base) {
+  for (int i = 0; i < keptCount; i++) {
+    int target = openBeneath(root, kept[i], base);
+    if (target < 0 && (errno == ELOOP || errno == ENOTDIR)) return kept[i];
+    if (target >= 0) close(target);
+  }
+  return NULL;
+}
+
 static int moveKept(int root, uint32_t base, struct failure *f) {
   for (int i = 0; i < keptCount; i++) {
     char from[32];
@@ -194,8 +204,9 @@ static int switchRoot(int overlay, uint32_t base, struct failure *f) {
   return 0;
 }
 
-// adopt-root pid base disk layers layer...: gives a standby sandbox its root file system.
-// On failure the sandbox is unusable and must be killed.
+// adopt-root pid base disk layers layer...: gives a standby sandbox its root file system. Answers the directory of the
+// platform in whose place the layers have a link or a file, or nothing: such a root is nobody's.
+// Without a root or on failure the sandbox is unusable and must be killed.
 int opAdoptRoot(struct request *r, struct failure *f) {
   uint32_t base = strtoul(r->argument[1], NULL, 10);
   int layers = atoi(r->argument[3]), result = -1, overlay = -1;
@@ -204,7 +215,9 @@ int opAdoptRoot(struct request *r, struct failure *f) {
   int userns = openNamespace(r->argument[0], "user"), mounts = openNamespace(r->argument[0], "mnt");
   if (userns < 0 || mounts < 0 || own < 0) fail(f, "namespaces");
   else if ((overlay = makeOverlay(r->argument + 4, layers, r->argument[2], userns, base, f)) >= 0) {
-    if (setns(mounts, CLONE_NEWNS) < 0) fail(f, "setns");
+    const char *taken = takenPlace(overlay, base);
+    if (taken) result = 0, snprintf(r->result, sizeof r->result, "%s", taken);
+    else if (setns(mounts, CLONE_NEWNS) < 0) fail(f, "setns");
     else {
       result = switchRoot(overlay, base, f);
       if (setns(own, CLONE_NEWNS) < 0) exit(3); // never go on in a stranger's namespace

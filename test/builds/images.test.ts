@@ -92,6 +92,27 @@ test('an image without a shell, and one without anything', async () => {
   );
 });
 
+test('an image with a link or a file in the place of a directory of the platform is refused, and says which', async () => {
+  const taken = [
+    ['.agent', symlink('.agent', '/tmp')],
+    ['dev', text('dev', '')],
+    ['proc', symlink('proc', 'nowhere')],
+    ['sys', text('sys', 'x')],
+  ] as const;
+  for (const [index, [name, entry]] of taken.entries()) {
+    const made = makeImage([busyboxTree(), writeTar([entry])].map(tar => ({ tar, compression: 'gzip' })));
+    await pushImage(made, open.host, 'taken', String(index));
+    const { result } = await builds.build({ source: image(`${open.host}/taken:${index}`) });
+    const message = expect.stringContaining(`/${name} of the template is a link or a file`) as string;
+    expect(result).toMatchObject({ status: 'error', step: 'base', message });
+  }
+  // Nothing at all, or a directory, is fine.
+  const whole = [busyboxTree(), writeTar([text('dev/null', ''), text('sys/x', '')])];
+  await pushImage(makeImage(whole.map(tar => ({ tar, compression: 'gzip' }))), open.host, 'taken', 'whole');
+  const state = await builds.built({ source: image(`${open.host}/taken:whole`) });
+  expect(await builds.inside(state, 'test -c /dev/null && test ! -e /sys/x && echo fine')).toBe('fine\n');
+});
+
 test('what could not be installed is tried again by other teams and with more memory', async () => {
   const mirrors = text('sbin/apk', '#!/bin/sh\necho mirrors are down\nexit 1\n', { mode: 0o755, uid: 0, gid: 0 });
   const tars = [busyboxTree(), writeTar([mirrors])];

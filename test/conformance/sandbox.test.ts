@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { newUuid } from '../../src/base/id.ts';
 import { runInSandbox } from '../node/support/run-in-sandbox.ts';
 import { startTestNode, type TestNode } from '../node/support/test-node.ts';
@@ -41,6 +44,26 @@ describeDrivers(subject => {
     const request = it.request();
     const image = { ...request.image, layers: [`sha256:${'0'.repeat(64)}`] };
     await expect(protocol().create({ ...request, image })).rejects.toMatchObject({ code: 'not_found' });
+    expect(await protocol().list()).toEqual([]);
+  });
+
+  test.each([
+    ['.agent', 'a link'],
+    ['dev', 'a file'],
+    ['proc', 'a link'],
+    ['sys', 'a file'],
+  ])('files with /%s as %s are refused as what they are, and nothing of the sandbox is left', async (name, kind) => {
+    const tree = mkdtempSync(join(tmpdir(), 'atoll-taken-'));
+    if (kind === 'a link') symlinkSync('etc', join(tree, name));
+    else writeFileSync(join(tree, name), '');
+    const layer = await it.node.layers.pack(tree);
+    rmSync(tree, { recursive: true });
+    const request = it.request();
+    const image = { ...request.image, layers: [it.base, layer] };
+    await expect(protocol().create({ ...request, image })).rejects.toMatchObject({
+      code: 'invalid',
+      message: expect.stringContaining(`/${name} of the template is a link or a file`),
+    });
     expect(await protocol().list()).toEqual([]);
   });
 

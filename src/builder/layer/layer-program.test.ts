@@ -114,6 +114,28 @@ test('files of other layers are copied', async () => {
   expect(files).toEqual(['d 755 1001:1001 to', 'f 600 1001:1001 to/one.txt', 'f 600 1001:1001 to/two.txt']);
 });
 
+test('no file and no link takes the place of a directory that every sandbox has of the platform', async () => {
+  const link = (path: string): NewTarEntry => ({ path, type: 'symlink', target: 'etc', attributes });
+  const at = { ...copy, destination: '/' };
+  for (const [entry, path] of [
+    [fileOf('.agent'), '/.agent'],
+    [link('dev'), '/dev'],
+    [link('proc'), '/proc'],
+    [fileOf('sys'), '/sys'],
+  ] as const)
+    await expect(made({ kind: 'copy', copy: at }, writeTar([entry]))).rejects.toMatchObject({
+      code: 'invalid',
+      message: expect.stringContaining(`${path} of the template is a link or a file`) as string,
+    });
+  writeFileSync(join(dir, 'from/dev'), '');
+  await expect(
+    made({ kind: 'copy-between', sources: ['/dev'], copy: { ...at, destination: '/dev' } }),
+  ).rejects.toMatchObject({ code: 'invalid' });
+  // What is in such a directory, and what has its name elsewhere, is as it was.
+  const { files } = await made({ kind: 'copy', copy: at }, writeTar([fileOf('dev/x'), fileOf('d/dev')]));
+  expect(files.filter(line => line.startsWith('f'))).toEqual(['f 640 7:8 d/dev', 'f 640 7:8 dev/x']);
+});
+
 test('a directory is made for its user, and nothing where it is there already', async () => {
   expect((await made({ kind: 'directory', path: '/a/b\u00e9', user: 'ann' })).files).toEqual([
     'd 755 1000:100 a',

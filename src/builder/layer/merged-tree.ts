@@ -1,5 +1,6 @@
 import type { BigIntStats } from 'node:fs';
 import { AtollError } from '../../base/error.ts';
+import { placeTaken, platformDirectories } from '../../protocol/template/platform-directories.ts';
 import type { Attributes, ByteString, DirectoryNode, FileNode, SymlinkNode } from '../erofs/tree.ts';
 import { attributesOf } from './read-directory.ts';
 import { xattrsOf, type Root } from './root.ts';
@@ -24,7 +25,10 @@ export type MergedTree = {
   child(parent: DirectoryNode, name: ByteString, attributes: Attributes): DirectoryNode;
   /** The directory at `path` if there is one. */
   findDirectory(path: ByteString): DirectoryNode | undefined;
-  /** Puts a file or link into a directory, in place of another. Errors: `invalid` in place of a directory. */
+  /**
+   * Puts a file or link into a directory, in place of another. Errors: `invalid` in place of a directory, those of the
+   * platform included.
+   */
   put(parent: DirectoryNode, name: ByteString, node: FileNode | SymlinkNode): void;
   /** True when the layer differs from nothing. */
   changed(): boolean;
@@ -87,6 +91,7 @@ export function createMergedTree(view: Root): MergedTree {
     child: (parent, name, attributes) => make(parent, [name], attributes),
     findDirectory: path => walk(root, path.split('/'), () => undefined),
     put(parent, name, node) {
+      if (parent === root && platformDirectories.some(own => own === name)) throw placeTaken(name);
       if (lookUp(parent, name)?.kind === 'directory')
         throw new AtollError('invalid', `${shown(name)} is a directory and can't be replaced by a file`);
       changed = true;

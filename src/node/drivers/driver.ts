@@ -57,7 +57,10 @@ export type Driver = {
   begin?(slot: Slot, pid: number): Promise<void>;
   /** Gives a sandbox the host name that its kernel tells. Absent: it has it from its start. */
   nameHost?(pid: number, name: string): Promise<void>;
-  /** Puts the root file system in place, where it is not there from the start. */
+  /**
+   * Puts the root file system in place, where it is not there from the start. Fails with `invalid`, as `start` with a
+   * root does, where that has a link or a file in the place of a directory of the platform.
+   */
   giveRoot(slot: Slot, pid: number, root: Root): Promise<void>;
   /**
    * Shows a directory of the helper's namespace in a sandbox that has its root, owners shifted. Fails with `invalid`

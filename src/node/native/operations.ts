@@ -67,13 +67,10 @@ export const operations = {
   show: operation(({ directory, at }: { directory: string; at: string }) => [directory, at]),
   unmount: operation(({ at }: { at: string }) => [at]),
   // native/root.c
-  'adopt-root': operation(({ pid, baseId, disk, layers }: Overlay & { pid: number }) => [
-    pid,
-    baseId,
-    disk,
-    layers.length,
-    ...layers,
-  ]),
+  'adopt-root': operation(
+    ({ pid, baseId, disk, layers }: Overlay & { pid: number }) => [pid, baseId, disk, layers.length, ...layers],
+    ([taken]): { taken: string | undefined } => ({ taken: taken || undefined }),
+  ),
   bind: operation(
     ({ pid, baseId, source, target }: { pid: number; baseId: number; source: string; target: string }) => [
       pid,

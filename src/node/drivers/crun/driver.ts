@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
+import { placeTaken, platformDirectories } from '../../../protocol/template/platform-directories.ts';
 import { cgroupRootOf, type Layout, type Slot } from '../../layout.ts';
 import { HelperError } from '../../native/helper-process.ts';
 import type { Helper } from '../../native/helper.ts';
@@ -69,7 +70,8 @@ export function createCrunDriver(options: DriverHost): Driver {
     },
 
     async giveRoot(slot, pid, { layers, disk }) {
-      await helper.call('adopt-root', { pid, baseId: slot.baseId, disk, layers });
+      const { taken } = await helper.call('adopt-root', { pid, baseId: slot.baseId, disk, layers });
+      if (taken !== undefined) throw placeTaken(taken);
     },
 
     nameHost: (pid, name) => helper.call('name-host', { pid, name }),
@@ -119,8 +121,7 @@ export function createCrunDriver(options: DriverHost): Driver {
 function makeDirectories(layout: Layout): void {
   mkdirSync(layout.ownFiles, { recursive: true, mode: 0o711 });
   for (const dir of [layout.bundles, layout.runtimeState]) mkdirSync(dir, { recursive: true });
-  for (const name of ['.agent', 'dev', 'proc', 'sys', 'newroot'])
-    mkdirSync(join(layout.skeleton, name), { recursive: true });
+  for (const name of [...platformDirectories, 'newroot']) mkdirSync(join(layout.skeleton, name), { recursive: true });
   for (const path of ['/sys/fs/cgroup', ...shownOfSysfs])
     mkdirSync(join(layout.sysTree, path.slice('/sys'.length)), { recursive: true });
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { assert, AtollError } from '../../../base/error.ts';
 import { ifThere } from '../../../base/if-there.ts';
 import type { SandboxResources } from '../../../protocol/node.ts';
+import { placeTaken, platformDirectories } from '../../../protocol/template/platform-directories.ts';
 import { accessAddress, accessMac, cgroupRootOf, type Slot } from '../../layout.ts';
 import { pathInHelper } from '../../native/helper.ts';
 import { makeControlGroup } from '../../cgroup/make-control-group.ts';
@@ -143,11 +144,14 @@ async function mountedConfig(
   mkdirSync(point, { recursive: true });
   await helper.call('overlay-mount', { baseId: slot.baseId, at: point, disk: root.disk, layers: root.layers });
   // The content is a stranger's: a link in the place of /tmp leads anywhere on the host.
-  const tmp = lstatSync(join(pathInHelper({ helper }, point), 'tmp'), { throwIfNoEntry: false });
+  const isDirectory = (name: string) =>
+    lstatSync(join(pathInHelper({ helper }, point), name), { throwIfNoEntry: false })?.isDirectory();
+  const taken = platformDirectories.find(name => isDirectory(name) === false);
+  if (taken !== undefined) throw placeTaken(taken);
   return sandboxConfig({
     slot,
     root: point,
-    hasTmp: tmp?.isDirectory() ?? false,
+    hasTmp: isDirectory('tmp') ?? false,
     volumes: root.volumes,
     agentDir: layout.agentMount,
     cgroupPath: cgroupOf(slot),

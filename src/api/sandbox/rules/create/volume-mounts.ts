@@ -1,5 +1,6 @@
 import { AtollError } from '../../../../base/error.ts';
 import type { VolumeMount } from '../../../../protocol/api/sandbox.ts';
+import { platformDirectories } from '../../../../protocol/template/platform-directories.ts';
 import { listVolumes } from '../../../volume/store/volumes.ts';
 import type { MountedVolume } from '../../record.ts';
 import type { TeamRecord } from '../../../team/record.ts';
@@ -12,7 +13,7 @@ const mountsMax = 16;
 /** What native/root.c can walk. */
 const pathBytesMax = 500;
 /** Places that the platform itself has in every sandbox. */
-const reserved = ['/proc', '/sys', '/dev', '/.agent'];
+const reserved = platformDirectories.map(name => `/${name}`);
 
 /** What a snapshot was taken with and its sandboxes have, too: where nothing else is asked for at the same path. */
 export const inheritedMounts = (taken: readonly MountedVolume[], asked: readonly VolumeMount[]): MountedVolume[] =>
