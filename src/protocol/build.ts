@@ -139,6 +139,9 @@ export type BuildResult =
     }
   | { status: 'error'; message: string; step?: string };
 
+/** What one answer about a build's progress holds at most: lines, the characters of each, and steps. */
+export const progressBounds = { entries: 1_000, messageCharacters: 8_192, made: 10_000 } as const;
+
 /** The news of a build. */
 export type BuildProgress = {
   entries: BuildLogEntry[];

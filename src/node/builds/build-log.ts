@@ -1,12 +1,11 @@
+import { progressBounds } from '../../protocol/build.ts';
 import type { BuildLogEntry, BuildLogLevel, BuildProgress, BuildResult } from '../../protocol/build.ts';
 
 /** Lines of one build. Further ones are counted, not kept. */
 const entriesMax = 20_000;
-const messageCharactersMax = 8_192;
+const { messageCharacters: messageCharactersMax, entries: pageMax } = progressBounds;
 /** Characters of all messages of one build together. */
 const logCharactersMax = 16 << 20;
-/** Entries of one answer. */
-const pageMax = 1_000;
 
 /** The log of one build: written as it runs, read by number, so that no entry is lost or read twice. */
 export type BuildLog = {

@@ -15,6 +15,7 @@ import type {
   StartBuild,
   StepOutcome,
 } from '../build.ts';
+import { progressBounds } from '../build.ts';
 import { count, digest, identifier, mapOf, oneOf, optional, schemaOf } from './schema.ts';
 import { DriverNames, Resources, Started } from './start-schemas.ts';
 
@@ -118,7 +119,7 @@ const LogLine = schemaOf<BuildLogEntry>()(
   Type.Object({
     timestampMs: Type.Number(),
     level: oneOf('debug', 'info', 'warn', 'error'),
-    message: text(),
+    message: Type.String({ maxLength: progressBounds.messageCharacters }),
     step: optional(text()),
   }),
 );
@@ -139,10 +140,10 @@ const Result = schemaOf<BuildResult>()(
 
 export const Progress = schemaOf<BuildProgress>()(
   Type.Object({
-    entries: Type.Array(LogLine),
+    entries: Type.Array(LogLine, { maxItems: progressBounds.entries }),
     next: count(),
     question: optional(identifier()),
     result: optional(Result),
-    made: optional(Type.Array(Made)),
+    made: optional(Type.Array(Made, { maxItems: progressBounds.made })),
   }),
 );

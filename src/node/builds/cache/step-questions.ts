@@ -1,9 +1,8 @@
+import { progressBounds } from '../../../protocol/build.ts';
 import type { MadeStep, StepOutcome } from '../../../protocol/build.ts';
 
 /** A question that control has not answered by then is none: the step is carried out. Milliseconds. */
 const answerMs = 60_000;
-/** Steps of one build that others are told of. */
-const madeMax = 10_000;
 
 /**
  * What a build of a cluster asks control: whether another machine has carried out a step before. A node can't call
@@ -43,7 +42,7 @@ export function createStepQuestions(onAsked: () => void): StepQuestions {
     first: () => open.keys().next().value,
     answer: (key, outcome) => open.get(key)?.(outcome),
     made(step) {
-      if (made.length < madeMax) made.push(step);
+      if (made.length < progressBounds.made) made.push(step);
     },
     allMade: () => made,
   };
