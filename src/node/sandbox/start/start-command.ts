@@ -1,5 +1,6 @@
 import { AtollError, messageOf } from '../../../base/error.ts';
 import type { TemplateImage } from '../../../protocol/node.ts';
+import { serverFailure } from '../../../protocol/template/server-failure.ts';
 import { runInSandbox, type AgentProcess, type ProcessEnd } from '../../agent-client/process.ts';
 import type { NetworkNamespace } from '../../native/netns.ts';
 import { loginShell } from './login-shell.ts';
@@ -34,7 +35,7 @@ const defaultWaitMs = 20_000;
 
 /**
  * Starts the template's server in a new sandbox and waits until it is ready, where the template says when that is.
- * Errors: `unavailable` when it fails or takes too long.
+ * Errors: `unavailable` when it fails or takes too long, as protocol/template/server-failure.ts has it.
  */
 export async function startTemplateServer(
   namespace: NetworkNamespace,
@@ -62,6 +63,8 @@ export async function startTemplateServer(
     });
     await (started && Promise.race([running.promise, started]));
     if (readyCommand !== undefined) await awaitReady(run, commands, { started, timeoutMs: readyTimeoutMs.create });
+  } catch (error) {
+    throw error instanceof AtollError ? serverFailure(error) : error;
   } finally {
     connection.abort();
   }

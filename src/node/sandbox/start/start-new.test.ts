@@ -29,7 +29,8 @@ const request = (changes: object = {}, ofImage: object = {}) =>
  * A node with a pool, and with what waits restored ahead where `waiting` says so. `happened`: what is done, in order;
  * what `fails` names, fails that often.
  */
-function node(options: { waiting?: boolean; adoptsRoot?: boolean; fails?: string[] } = {}) {
+function node(options: { waiting?: boolean; adoptsRoot?: boolean; fails?: string[]; startCommand?: string } = {}) {
+  const { startCommand } = options;
   const happened: string[] = [];
   const logged: string[] = [];
   const taken: { snapshotId: string | null; recordsOrigin: boolean }[] = [];
@@ -75,7 +76,7 @@ function node(options: { waiting?: boolean; adoptsRoot?: boolean; fails?: string
       take(beginning: { snapshotId: string | null; recordsOrigin: boolean }) {
         taken.push({ snapshotId: beginning.snapshotId, recordsOrigin: beginning.recordsOrigin });
         return options.waiting
-          ? { ...standby, image: { ...image, layers: ['of it'] }, agentDir: '/agents/e' }
+          ? { ...standby, image: { ...image, layers: ['of it'], startCommand }, agentDir: '/agents/e' }
           : undefined;
       },
     },
@@ -164,6 +165,14 @@ test('what waited and can’t be used is told, and another one is started', asyn
   const failed = ['egress', 'thaw', 'give', 'record', 'release', 'remove'];
   expect(it.happened).toEqual([...failed, 'remove', 'pool', 'egress', 'give', 'record']);
   expect(it.logged).toHaveLength(2);
+});
+
+test('where the server of the template fails in what waited, no other one is started', async () => {
+  const it = node({ waiting: true, adoptsRoot: false, startCommand: 'serve' });
+  await expect(it.start(request())).rejects.toMatchObject({ code: 'unavailable', detail: 'template_start_failed' });
+  expect(it.taken).toHaveLength(1);
+  expect(it.happened).toEqual(['egress', 'thaw', 'give', 'release', 'forget', 'remove']);
+  expect(it.logged).toEqual([]);
 });
 
 test('a start that fails leaves no record', async () => {

@@ -1,6 +1,7 @@
 import { messageOf } from '../../../base/error.ts';
 import { step } from '../../../base/telemetry/trace.ts';
 import type { CreateSandbox, SandboxResources } from '../../../protocol/node.ts';
+import { isServerFailure } from '../../../protocol/template/server-failure.ts';
 import type { Drivers } from '../../drivers/drivers.ts';
 import type { CheckpointSupport } from '../keep/checkpoint-support.ts';
 import type { RestoredAhead } from './ahead/restored-ahead.ts';
@@ -107,7 +108,10 @@ async function startFromTemplate(parts: StartNewParts, order: StartOrder): Promi
   return started ?? startSandbox(parts, order, { kind: 'template' });
 }
 
-/** Starts a sandbox with one that waits for it; undefined: none does, or it can't be used. */
+/**
+ * Starts a sandbox with one that waits for it; undefined: none does, or it can't be used. Where it can be and the
+ * template's server fails in it, that is the error.
+ */
 async function startWaiting(
   parts: StartNewParts,
   order: StartOrder,
@@ -120,6 +124,7 @@ async function startWaiting(
   try {
     return await startSandbox(parts, { ...order, image: standby.image }, { kind, standby });
   } catch (error) {
+    if (isServerFailure(error)) throw error;
     await parts.records.remove(sandboxId);
     parts.log.warn('a sandbox that waited could not be used', { sandboxId, error: messageOf(error) });
     return undefined;

@@ -2,6 +2,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { AtollError } from '../../../../base/error.ts';
 import { newUuid } from '../../../../base/id.ts';
 import { silentLog } from '../../../../base/telemetry/log.ts';
+import { serverFailure } from '../../../../protocol/template/server-failure.ts';
 import { nodeFull } from '../../../../protocol/no-room.ts';
 import { lost } from '../../../../protocol/part-lost.ts';
 import type { CreateSandbox, ExecutionRef, MemoryAbility, NodeInfo, NodeProtocol } from '../../../../protocol/node.ts';
@@ -217,6 +218,10 @@ test('where a machine has no room another one is asked, each once', async () => 
     message: expect.stringContaining('a is full'),
   });
   expect(alone.created).toHaveLength(1);
+  const failing = serverFailure(new Error('the start command failed: exit status 1'));
+  const failed = await scene({ machines: ['a', 'b'], create: () => Promise.reject(failing) });
+  await expect(failed.create()).rejects.toMatchObject({ code: 'unavailable', detail: 'template_start_failed' });
+  expect(failed.created).toHaveLength(1);
   const broken = await scene({ machines: ['a', 'b'], create: () => Promise.reject(new AtollError('internal', 'x')) });
   await expect(broken.create()).rejects.toMatchObject({ detail: 'sandbox_create_failed' });
   expect(broken.created).toHaveLength(1);
@@ -311,6 +316,7 @@ test('what a failed start means to the caller', () => {
     lost('node', 'is away'),
     new AtollError('unavailable', 'the database went away', { mayHaveChanged: true }),
     new AtollError('unavailable', 'its machine is away', { detail: noCompatibleNode }),
+    serverFailure(new Error('the start command failed: exit status 1')),
   ])
     expect(explain(error)).toBe(error);
   const noRoom = 'There is no room for another sandbox now; nothing was changed';

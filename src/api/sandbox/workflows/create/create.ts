@@ -8,6 +8,7 @@ import type { Durability } from '../../../../protocol/durability.ts';
 import type { TemplateImage } from '../../../../protocol/node.ts';
 import type { DriverName } from '../../../../protocol/driver.ts';
 import { nodeFull, saysFull } from '../../../../protocol/no-room.ts';
+import { isServerFailure } from '../../../../protocol/template/server-failure.ts';
 import { noCompatibleNode } from '../../../placement/nodes.ts';
 import type { Placed } from '../../../placement/place.ts';
 import { createSandboxWorkflow } from './steps.ts';
@@ -252,8 +253,9 @@ export function explainFailedStart(error: unknown, client: AbortSignal, deadline
     });
   }
   if (!(error instanceof AtollError) || error.detail === restoreFailed) return failedToStart(error);
-  // It says itself that the node or the database went away, which is no matter of room.
-  if (isPartLost(error) || error.mayHaveChanged || error.detail === noCompatibleNode) return error;
+  // It says itself that the node or the database went away, or what of the template fails, which is no matter of room.
+  if (isServerFailure(error) || isPartLost(error) || error.mayHaveChanged || error.detail === noCompatibleNode)
+    return error;
   if (error.code === 'unavailable' || error.code === 'no_space') {
     const figures = saysFull(error) ? ` (${error.message})` : '';
     return new AtollError('unavailable', `There is no room for another sandbox now; nothing was changed${figures}`, {
