@@ -74,6 +74,48 @@ onEachDatabase(database => {
   });
 });
 
+onEachDatabase(database => {
+  test('creates and forks are counted once each, also those that no machine was asked for', async () => {
+    await using platform = await Platform.start({ database, limits: { concurrentSandboxes: 4 } });
+    const create = (body: object, headers?: Record<string, string>) =>
+      platform.call('POST', '/v2/sandboxes', { templateID: 'base', ...body }, headers);
+    const { sandboxID } = await platform.createSandbox();
+    const forks = await platform.call('POST', `/sandboxes/${sandboxID}/fork`, { count: 2, timeout: 600 });
+    expect(forks.body).toHaveLength(2);
+    await platform.createSandbox();
+    // As many as the team may have: one by one, and as what one of two forks is told.
+    expect((await create({})).status).toBe(429);
+    await platform.call(
+      'DELETE',
+      `/sandboxes/${(forks.body as { sandbox: { sandboxID: string } }[])[0]?.sandbox.sandboxID}`,
+    );
+    const more = await platform.call('POST', `/sandboxes/${sandboxID}/fork`, { count: 2, timeout: 600 });
+    expect((more.body as object[]).map(fork => Object.keys(fork)[0]).toSorted()).toEqual(['error', 'sandbox']);
+    expect((await create({ templateID: 'none-such' })).status).toBe(404);
+    expect((await create({ timeout: 1e9 })).status).toBe(400);
+    expect((await platform.call('POST', '/sandboxes/inone/fork', {})).status).toBe(404);
+    await platform.call('DELETE', `/sandboxes/${sandboxID}`);
+    const drained = { 'x-admin-token': adminToken };
+    expect((await platform.call('POST', '/nodes/node-1', { status: 'standby' }, drained)).status).toBe(204);
+    expect((await create({})).status).toBe(503);
+    const series = await scrape(platform);
+    const operations = (result: string) =>
+      series.get(`atoll_sandbox_operations_total{operation="create-sandbox",result="${result}"}`);
+    expect({ ok: operations('ok'), refused: operations('refused'), failed: operations('failed') }).toEqual({
+      ...{ ok: 5, refused: 5, failed: 1 },
+    });
+    const refused = [...series].filter(([name]) => name.startsWith('atoll_sandbox_creates_refused_total'));
+    expect(Object.fromEntries(refused.map(([name, count]) => [/reason="(\w+)"/.exec(name)?.[1], count]))).toEqual({
+      ...{ rate_limited: 2, not_found: 2, invalid: 1 },
+    });
+    const node = await platform.call('GET', '/nodes/node-1', undefined, drained);
+    expect(node.body).toMatchObject({ createSuccesses: 5, createFails: 0 });
+    expect((await platform.call('GET', '/admin/overview', undefined, drained)).body).toMatchObject({
+      creates: { succeeded: 5, failed: 1, causes: [{ cause: 'sandbox_no_compatible_node', count: 1 }] },
+    });
+  });
+});
+
 test('strange requests do not make new series', async () => {
   await using platform = await Platform.start();
   const before = (await scrape(platform)).size;

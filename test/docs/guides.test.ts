@@ -69,6 +69,7 @@ test('dashboard and alerts ask for metrics and labels that the platform gives', 
     sandboxID: string;
   };
   await platform.api('DELETE', `/sandboxes/${sandboxID}`);
+  expect((await platform.api('POST', '/sandboxes', { templateID: 'none-such' })).status).toBe(404);
   const answer = await fetch(`${platform.ready.url}/metrics`, { headers: { Authorization: `Bearer ${token}` } });
   const metrics = metricsOf(await answer.text());
   // Prometheus adds these itself.

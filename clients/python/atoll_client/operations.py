@@ -320,7 +320,7 @@ class IdentifierMaskingDetails(TypedDict):
 class InstallationOverview(TypedDict):
     # When the process that answers started; it knows nothing from before
     since: str
-    # Creates of sandboxes in the last hour
+    # Creates and forks of sandboxes in the last hour
     creates: InstallationOverviewCreates
     # What keeps the standing truths: its last round
     reconcilers: List[InstallationOverviewReconcilersItem]
@@ -654,9 +654,9 @@ class Node(TypedDict):
     status: Literal["ready", "draining", "connecting", "unhealthy", "standby"]
     statusChangedAt: str
     sandboxCount: int
-    # Since the platform started
+    # Creates and forks, since the platform started
     createSuccesses: int
-    # Since the platform started
+    # Creates and forks that failed through no fault of the caller's, since the platform started
     createFails: int
     version: str
     commit: str
@@ -702,9 +702,9 @@ class NodeDetail(TypedDict):
     status: Literal["ready", "draining", "connecting", "unhealthy", "standby"]
     statusChangedAt: str
     sandboxCount: int
-    # Since the platform started
+    # Creates and forks, since the platform started
     createSuccesses: int
-    # Since the platform started
+    # Creates and forks that failed through no fault of the caller's, since the platform started
     createFails: int
     version: str
     commit: str

@@ -292,7 +292,7 @@ export interface Schemas {
   InstallationOverview: {
     /** When the process that answers started; it knows nothing from before; a time as RFC 3339 has it */
     since: string;
-    /** Creates of sandboxes in the last hour */
+    /** Creates and forks of sandboxes in the last hour */
     creates: {
       /** at least 0 */
       succeeded: number;
@@ -616,9 +616,9 @@ export interface Schemas {
     statusChangedAt: string;
     /** at least 0 */
     sandboxCount: number;
-    /** Since the platform started; at least 0 */
+    /** Creates and forks, since the platform started; at least 0 */
     createSuccesses: number;
-    /** Since the platform started; at least 0 */
+    /** Creates and forks that failed through no fault of the caller's, since the platform started; at least 0 */
     createFails: number;
     version: string;
     commit: string;
@@ -660,9 +660,9 @@ export interface Schemas {
     statusChangedAt: string;
     /** at least 0 */
     sandboxCount: number;
-    /** Since the platform started; at least 0 */
+    /** Creates and forks, since the platform started; at least 0 */
     createSuccesses: number;
-    /** Since the platform started; at least 0 */
+    /** Creates and forks that failed through no fault of the caller's, since the platform started; at least 0 */
     createFails: number;
     version: string;
     commit: string;

@@ -20,8 +20,7 @@ export function outcomeOf(error: unknown): Outcome {
 }
 
 /** The code of an error, more exact where it has a detail. */
-export const causeOf = (error: unknown): string =>
-  error instanceof AtollError ? (error.detail ?? error.code) : 'internal';
+const causeOf = (error: unknown): string => (error instanceof AtollError ? (error.detail ?? error.code) : 'internal');
 
 /** What this process counts of its own work, for the operator's metrics. */
 export type Measures = {
@@ -29,8 +28,10 @@ export type Measures = {
    * A request has come; the answer is to be called when it is answered. `route`: the path of its operation, or null.
    */
   request(method: string): (route: string | null, status: number) => void;
-  /** A workflow of the given name has ended; `cause`: the code of what it threw. */
-  workflow(name: string, outcome: Outcome, seconds: number, cause?: string): void;
+  /** A workflow of the given name has ended. */
+  workflow(name: string, outcome: Outcome, seconds: number): void;
+  /** A create or a fork has come to nothing, however many machines were asked; `error`: what its caller is told. */
+  notCreated(error: unknown): void;
   build(outcome: 'ready' | 'error', seconds: number): void;
   reconciled(reconciler: string, outcome: 'ok' | 'failed'): void;
   metrics(): Metric[];
@@ -50,19 +51,6 @@ export function createMeasures(): Measures {
     { name: 'atoll_http_request_duration_seconds', help: 'From a request to its answer', labels: ['method', 'route'] },
     requestSeconds,
   );
-  const workflows = counter({
-    name: 'atoll_sandbox_operations_total',
-    help: 'What was done with sandboxes, by how it ended',
-    labels: ['operation', 'result'],
-  });
-  const durations = histogram(
-    {
-      name: 'atoll_sandbox_operation_duration_seconds',
-      help: 'How long operations that succeeded took',
-      labels: ['operation'],
-    },
-    operationSeconds,
-  );
   const builds = counter({ name: 'atoll_builds_total', help: 'Builds of templates by how they ended', labels });
   const buildTimes = histogram(
     { name: 'atoll_build_duration_seconds', help: 'How long builds took', labels },
@@ -73,8 +61,9 @@ export function createMeasures(): Measures {
     help: 'Runs of what keeps the standing truths',
     labels: ['reconciler', 'result'],
   });
-  const counted = [requests, latencies, workflows, durations, builds, buildTimes, reconciliations];
   const recent = new Recent();
+  const { workflow, notCreated, counted: ofSandboxes } = sandboxMeasures(recent);
+  const counted = [requests, latencies, ...ofSandboxes, builds, buildTimes, reconciliations];
   let inFlight = 0;
   return {
     request(method) {
@@ -87,11 +76,8 @@ export function createMeasures(): Measures {
         latencies.observe([known, route ?? 'none'], (performance.now() - startMs) / 1000);
       };
     },
-    workflow(name, outcome, seconds, cause) {
-      workflows.add([name, outcome]);
-      if (outcome === 'ok') durations.observe([name], seconds);
-      if (name === createWorkflow) recent.created(outcome, seconds, Date.now(), cause);
-    },
+    workflow,
+    notCreated,
     build(outcome, seconds) {
       builds.add([outcome]);
       buildTimes.observe([outcome], seconds);
@@ -105,5 +91,42 @@ export function createMeasures(): Measures {
       ...counted.map(one => one.metric()),
       gauge('atoll_http_requests_in_flight', 'Requests to the API that are not answered yet', inFlight),
     ],
+  };
+}
+
+/** What is counted of changes of sandboxes. */
+function sandboxMeasures(recent: Recent) {
+  const workflows = counter({
+    name: 'atoll_sandbox_operations_total',
+    help: 'What was done with sandboxes, by how it ended',
+    labels: ['operation', 'result'],
+  });
+  const refusals = counter({
+    name: 'atoll_sandbox_creates_refused_total',
+    help: 'Creates and forks that were refused, by the reason that the caller was told',
+    labels: ['reason'],
+  });
+  const durations = histogram(
+    {
+      name: 'atoll_sandbox_operation_duration_seconds',
+      help: 'How long operations that succeeded took',
+      labels: ['operation'],
+    },
+    operationSeconds,
+  );
+  return {
+    counted: [workflows, refusals, durations],
+    workflow(name: string, outcome: Outcome, seconds: number) {
+      workflows.add([name, outcome]);
+      if (outcome === 'ok') durations.observe([name], seconds);
+      if (name === createWorkflow) recent.created(outcome, seconds, Date.now());
+    },
+    notCreated(error: unknown) {
+      const outcome = outcomeOf(error);
+      workflows.add([createWorkflow, outcome]);
+      // By the code and not by its detail: the list of codes is closed.
+      if (outcome === 'refused' && error instanceof AtollError) refusals.add([error.code]);
+      recent.created(outcome, 0, Date.now(), causeOf(error));
+    },
   };
 }

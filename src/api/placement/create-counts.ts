@@ -1,4 +1,6 @@
-/** How creates ended on each machine since the platform started. For operators. */
+import { AtollError } from '../../base/error.ts';
+
+/** How creates and forks ended on each machine since the platform started. For operators. */
 export class CreateCounts {
   readonly #counts = new Map<string, { successes: number; fails: number }>();
 
@@ -9,5 +11,10 @@ export class CreateCounts {
   count(nodeId: string, outcome: 'successes' | 'fails'): void {
     const counts = this.of(nodeId);
     this.#counts.set(nodeId, { ...counts, [outcome]: counts[outcome] + 1 });
+  }
+
+  /** Counts an end by `error` against the machine, but where the caller is at fault. */
+  countFailed(nodeId: string, error: unknown): void {
+    if (!(error instanceof AtollError) || error.status >= 500) this.count(nodeId, 'fails');
   }
 }

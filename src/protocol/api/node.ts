@@ -45,8 +45,11 @@ const detail = {
   status: oneOf(nodeStatuses),
   statusChangedAt: dateTime(),
   sandboxCount: int32({ minimum: 0 }),
-  createSuccesses: int64({ minimum: 0, description: 'Since the platform started' }),
-  createFails: int64({ minimum: 0, description: 'Since the platform started' }),
+  createSuccesses: int64({ minimum: 0, description: 'Creates and forks, since the platform started' }),
+  createFails: int64({
+    minimum: 0,
+    description: "Creates and forks that failed through no fault of the caller's, since the platform started",
+  }),
   version: Type.String(),
   commit: Type.String(),
   machineInfo: Type.Object({

@@ -38,7 +38,7 @@ export const InstallationOverview = Type.Object(
           { description: 'Why those that failed did, the most frequent first' },
         ),
       },
-      { description: 'Creates of sandboxes in the last hour' },
+      { description: 'Creates and forks of sandboxes in the last hour' },
     ),
     reconcilers: Type.Array(
       Type.Object({

@@ -11,6 +11,7 @@ import { Machines } from '../../../src/api/cluster/rules/machines.ts';
 import type { Db } from '../../../src/api/database/db.ts';
 import type { SandboxListener } from '../../../src/api/database/postgres/watch.ts';
 import { StartCounts } from '../../../src/api/metrics/start-counts.ts';
+import { CreateCounts } from '../../../src/api/placement/create-counts.ts';
 import { createMeasures } from '../../../src/api/metrics/measures.ts';
 import { drains } from '../../../src/api/operator/reconcilers/drains.ts';
 import { startReplica } from '../../../src/api/replica/rules/replica.ts';
@@ -99,6 +100,7 @@ async function partsOf(world: World, name: string, db: Db, machines: readonly Si
     limitsOf: limitsFrom({}),
     resuming: new SingleFlight() as never,
     startCounts: new StartCounts(),
+    createCounts: new CreateCounts(),
   };
 }
 

@@ -39,7 +39,7 @@ export const createSandboxV1 = route({
   summary: 'Create a sandbox, secured only when asked for',
   body: NewSandbox,
   async handle(deps: CreateDeps, input) {
-    return { status: 201, body: await create(deps, input, 'v1') };
+    return { status: 201, body: await counted(deps, create(deps, input, 'v1')) };
   },
 });
 
@@ -51,7 +51,7 @@ export const createSandboxV2 = route({
   summary: 'Create a sandbox, always secured',
   body: NewSandboxV2,
   async handle(deps: CreateDeps, input) {
-    return { status: 201, body: await create(deps, input, 'v2') };
+    return { status: 201, body: await counted(deps, create(deps, input, 'v2')) };
   },
 });
 
@@ -62,6 +62,16 @@ type CreateInput = {
   signal: AbortSignal;
   audit(change: Change): void;
 };
+
+/** Those that succeed are counted where they do. */
+async function counted<T>({ measures }: CreateDeps, creation: Promise<T>): Promise<T> {
+  try {
+    return await creation;
+  } catch (error) {
+    measures.notCreated(error);
+    throw error;
+  }
+}
 
 async function create(
   deps: CreateDeps,

@@ -34,6 +34,9 @@ export const forkSandboxRoute = route({
       const until = key === undefined ? signal : new AbortController().signal;
       const made = await forkSandbox(deps, team, sandboxID, { seconds, count }, until);
       return made.map(result => resultView(deps.seed, result));
+    }).catch((error: unknown) => {
+      deps.measures.notCreated(error);
+      throw error;
     });
     audit({ after: { forks: results.flatMap(({ sandbox }) => sandbox?.sandboxID ?? []) } });
     return { status: 201, body: results };

@@ -131,6 +131,8 @@ async function startChild(
     return { sandbox: await startSomewhere(context, elsewhere, AbortSignal.any([client, deadline])) };
   } catch (error) {
     const explained = explainFailedStart(error, client, deadline);
+    context.deps.measures.notCreated(explained);
+    context.deps.createCounts.countFailed(context.sandbox.nodeId, explained);
     context.deps.log.warn('a fork could not be started', {
       sandboxId: context.sandbox.sandboxId,
       error: causesOf(explained),

@@ -1,7 +1,7 @@
 import { messageOf } from '../../../base/error.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
 import { step as traceStep } from '../../../base/telemetry/trace.ts';
-import { causeOf, outcomeOf } from '../../metrics/measures.ts';
+import { outcomeOf } from '../../metrics/measures.ts';
 import type { Measures } from '../../metrics/measures.ts';
 import type { Db } from '../../database/db.ts';
 import type { SandboxDirectory } from '../directory/directory.ts';
@@ -52,7 +52,7 @@ export async function runWorkflow<Context>(
     }
     options.measures?.workflow(name, 'ok', seconds());
   } catch (error) {
-    options.measures?.workflow(name, outcomeOf(error), seconds(), causeOf(error));
+    options.measures?.workflow(name, outcomeOf(error), seconds());
     options.log.debug('workflow is undone', { workflow: name, step: begun.at(-1)?.name, error: messageOf(error) });
     await undo(name, begun, context, options.log);
     throw error;

@@ -33,7 +33,11 @@ export function OperatorOverview() {
       <div className="stats">
         <Number label="running" value={sum(node => node.sandboxCount)} />
         <Number label="starting" value={sum(node => node.sandboxStartingCount)} />
-        <Number label="created" title="Since the platform started" value={sum(node => node.createSuccesses)} />
+        <Number
+          label="created"
+          title="Creates and forks since the platform started"
+          value={sum(node => node.createSuccesses)}
+        />
         <Number
           label="a create, p50"
           title="Half of the last hour’s creates took no longer"

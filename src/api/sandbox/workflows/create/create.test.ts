@@ -207,6 +207,12 @@ test('where a machine has no room another one is asked, each once', async () => 
   const some = await scene({ machines: ['a', 'b'], create });
   for (let times = 0; times < 8; times++) expect((await some.create()).nodeId).toBe('b');
   expect(await some.rows()).toHaveLength(8);
+  // Whoever got one of another machine was not told of a failure.
+  expect(['a', 'b'].map(nodeId => some.deps.createCounts.of(nodeId))).toEqual([
+    { successes: 0, fails: 0 },
+    { successes: 8, fails: 0 },
+  ]);
+  expect(some.deps.measures.recent.creates(Date.now())).toMatchObject({ succeeded: 8, failed: 0 });
   const none = await scene({ machines: ['a', 'b'], create: nodeId => Promise.reject(full(nodeId)) });
   await expect(none.create()).rejects.toMatchObject({ code: 'unavailable', detail: nodeFull });
   expect(none.created.map(({ nodeId }) => nodeId).toSorted()).toEqual(['a', 'b']);

@@ -30,7 +30,6 @@ import type { MountedVolume, SandboxOptions, SandboxRecord } from '../../record.
 import type { BuildRecord } from '../../../build/record.ts';
 import type { TeamRecord } from '../../../team/record.ts';
 import type { CreateWork } from './steps.ts';
-import type { CreateCounts } from '../../../placement/create-counts.ts';
 import type { TemplateDrivers } from '../../../template/rules/driver.ts';
 import type { Features } from '../../features.ts';
 import type { Repeatable } from '../../store/idempotency.ts';
@@ -43,7 +42,6 @@ export type CreateDeps = CreateWork &
     /** Null: nothing is kept beyond its machine. */
     durablePauses: DurablePauses | null;
     durableSnapshots: DurableSnapshots | null;
-    createCounts: CreateCounts;
     features: Features;
     requireSecure: boolean;
     templateDrivers: TemplateDrivers;
@@ -112,7 +110,10 @@ export async function createSandbox(
       return await createOn(deps, team, chosen, clientSignal);
     } catch (error) {
       const isFull = error instanceof AtollError && error.detail === nodeFull;
-      if (!isFull || full.has(placed.nodeId) || deps.nodes.list().length === 1) throw error;
+      if (!isFull || full.has(placed.nodeId) || deps.nodes.list().length === 1) {
+        deps.createCounts.countFailed(placed.nodeId, error);
+        throw error;
+      }
       full.add(placed.nodeId);
     }
   }
@@ -162,13 +163,9 @@ async function createOn(
   try {
     const signal = AbortSignal.any([clientSignal, deadline]);
     const context = { deps, team, node: protocol, image, sandbox, ...(repeatable && { repeatable }) };
-    const running = await createSandboxWorkflow(context, signal);
-    deps.createCounts.count(nodeId, 'successes');
-    return running;
+    return await createSandboxWorkflow(context, signal);
   } catch (error) {
-    const explained = explainFailedStart(error, clientSignal, deadline);
-    if (!(explained instanceof AtollError) || explained.status >= 500) deps.createCounts.count(nodeId, 'fails');
-    throw explained;
+    throw explainFailedStart(error, clientSignal, deadline);
   }
 }
 

@@ -20,6 +20,7 @@ import type { SandboxRecord } from '../../record.ts';
 import type { TeamRecord } from '../../../team/record.ts';
 import type { SandboxWork } from '../run.ts';
 import type { LimitsOf } from '../../../team/rules/limits.ts';
+import type { CreateCounts } from '../../../placement/create-counts.ts';
 import type { StartCounts } from '../../../metrics/start-counts.ts';
 import { createWorkflow } from '../../../metrics/measures.ts';
 
@@ -29,6 +30,7 @@ export type CreateWork = SandboxWork & {
   seed: Uint8Array;
   identity: Identity;
   startCounts: StartCounts;
+  createCounts: CreateCounts;
 };
 
 /** What the steps of a create work on. */
@@ -49,18 +51,21 @@ export type CreateContext = {
 
 /**
  * Creates the sandbox whose record is in the context: reserves its row, starts it, publishes it.
- * Answers the running sandbox. A failure at any step leaves neither row nor sandbox.
+ * Answers the running sandbox. A failure at any step leaves neither row nor sandbox, and is not counted: there may be
+ * another machine to ask.
  */
 export async function createSandboxWorkflow(context: CreateContext, signal: AbortSignal): Promise<SandboxRecord> {
   const { deps, sandbox } = context;
+  const startMs = performance.now();
   await deps.busy.while(sandbox.executionId, () =>
     runWorkflow(createWorkflow, createSandboxSteps, context, {
       log: deps.log.with({ sandboxId: sandbox.sandboxId }),
-      measures: deps.measures,
       signal,
     }),
   );
+  deps.measures.workflow(createWorkflow, 'ok', (performance.now() - startMs) / 1000);
   deps.startCounts.count(sandbox.teamId);
+  deps.createCounts.count(sandbox.nodeId, 'successes');
   return context.sandbox;
 }
 
