@@ -126,6 +126,11 @@ export class Platform implements AsyncDisposable {
     return answer.body as { sandboxID: string } & Record<string, unknown>;
   }
 
+  /** Resolves when a reconciler has had its first round, which begins with the API: the next one comes by its interval. */
+  firstRoundOf(reconciler: string): Promise<void> {
+    return until(() => this.api.parts.measures.recent.rounds().some(({ name }) => name === reconciler));
+  }
+
   /** Stops the API and starts it again on the same data. */
   async restart(): Promise<void> {
     await this.#stop();
