@@ -1,6 +1,8 @@
-import { existsSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type Browser, type BrowserContext, type Page, chromium } from 'playwright-core';
 
 const programs = ['/usr/bin/chromium', '/usr/bin/chromium-browser'];
@@ -16,12 +18,22 @@ export const noBrowser: string | undefined = programs.some(existsSync)
  */
 export const testDomain = 'atoll.test';
 
-/** Starts Debian's Chromium. */
-export function startBrowser(): Promise<Browser> {
+/** Starts Debian's Chromium, which hears nothing of links that come and go on this machine. */
+export async function startBrowser(): Promise<Browser> {
   const executablePath = programs.find(existsSync) ?? '';
   const hosts = `MAP ${testDomain} 127.0.0.1, MAP *.${testDomain} 127.0.0.1`;
   const args = ['--no-sandbox', '--disable-dev-shm-usage', `--host-resolver-rules=${hosts}`];
-  return chromium.launch({ executablePath, args });
+  const own = mkdtempSync(join(tmpdir(), 'atoll-browser-'));
+  const library = join(own, 'unmoved.so');
+  try {
+    execFileSync('cc', ['-shared', '-fPIC', '-o', library, join(import.meta.dirname, 'unmoved.c')]);
+    const browser = await chromium.launch({ executablePath, args, env: { ...process.env, LD_PRELOAD: library } });
+    browser.on('disconnected', () => rmSync(own, { recursive: true, force: true }));
+    return browser;
+  } catch (error) {
+    rmSync(own, { recursive: true, force: true });
+    throw error;
+  }
 }
 
 /** A window whose every complaint is kept: errors of the console and of scripts, and requests to another origin. */
@@ -39,7 +51,7 @@ export async function openWindow(browser: Browser, origin: string, width = 1280)
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on('console', message => {
-    if (message.type() === 'error' && !isOfHost(message.text())) complaints.push(`console: ${message.text()}`);
+    if (message.type() === 'error') complaints.push(`console: ${message.text()}`);
   });
   page.on('pageerror', error => complaints.push(`script: ${error.message}`));
   page.on('dialog', dialog => {
@@ -84,6 +96,3 @@ export async function seriousFindings(page: Page): Promise<string[]> {
     .filter(({ id, impact }) => impact === 'serious' || impact === 'critical' || id === alsoSerious)
     .map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 160)}`);
 }
-
-/** Links of sandboxes come and go on this machine, and the browser gives up what it loads at that moment. */
-const isOfHost = (complaint: string) => complaint.endsWith('net::ERR_NETWORK_CHANGED');
