@@ -756,6 +756,21 @@ class NodeDrainStart(TypedDict):
     mode: Literal["wait", "pause", "move"]
 
 
+class NodeForgotten(TypedDict):
+    nodeID: str
+    # What only the machine had
+    lost: NodeForgottenLost
+    # Paused sandboxes that are in the store: they go on elsewhere
+    stored: int
+
+
+class NodeForgottenLost(TypedDict):
+    # Running and paused ones
+    sandboxes: int
+    # Those without a copy in the store
+    volumes: int
+
+
 class NodeMetric(TypedDict):
     # The same as timestampUnix
     timestamp: str
@@ -1880,9 +1895,9 @@ class Operations(Caller):
         *,
         timeout: Optional[float] = None,
         token: Optional[str] = None,
-    ) -> None:
+    ) -> NodeForgotten:
         """Forget a machine for good: what only it had is lost"""
-        return self.ask_nothing(
+        return self.ask_json(
             "adminForgetNode",
             "DELETE",
             "/admin/nodes/{nodeID}",

@@ -705,6 +705,18 @@ export interface Schemas {
   NodeDrainStart: {
     mode: 'wait' | 'pause' | 'move';
   };
+  NodeForgotten: {
+    nodeID: string;
+    /** What only the machine had */
+    lost: {
+      /** Running and paused ones; at least 0 */
+      sandboxes: number;
+      /** Those without a copy in the store; at least 0 */
+      volumes: number;
+    };
+    /** Paused sandboxes that are in the store: they go on elsewhere; at least 0 */
+    stored: number;
+  };
   NodeMetric: {
     /** The same as timestampUnix; a time as RFC 3339 has it */
     timestamp: string;
@@ -1653,7 +1665,7 @@ export interface Operations {
     request: {
       nodeID: string;
     };
-    answer: void;
+    answer: Schemas['NodeForgotten'];
   };
   /** Allow the deletion of layers and memory that the database does not know, after an older one was accepted */
   adminForgetUnknown: {
@@ -2840,7 +2852,7 @@ export const wires: { readonly [Name in keyof Operations]: Wire } = {
   adminDiscardSandbox: { method: 'DELETE', path: '/admin/orphans/sandboxes/{sandboxID}', answer: 'nothing' },
   adminDiscardVolume: { method: 'DELETE', path: '/admin/orphans/volumes/{volumeID}', answer: 'nothing' },
   adminExamine: { method: 'GET', path: '/admin/doctor', answer: 'json' },
-  adminForgetNode: { method: 'DELETE', path: '/admin/nodes/{nodeID}', answer: 'nothing' },
+  adminForgetNode: { method: 'DELETE', path: '/admin/nodes/{nodeID}', answer: 'json' },
   adminForgetUnknown: { method: 'POST', path: '/admin/orphans/forget-unknown', answer: 'nothing' },
   adminGetAudit: { method: 'GET', path: '/admin/audit', query: ['teamID', 'operation', 'target', 'actor', 'limit', 'nextToken'], answer: 'json' },
   adminGetRunningCounts: { method: 'GET', path: '/admin/sandboxes/running-counts', answer: 'json' },

@@ -1,11 +1,17 @@
+import { counted } from '../../base/counted.ts';
+import type { NodeDrain, NodeForgotten } from '../../protocol/api/drain.ts';
 import { clusterUpgradeCommand } from './cluster-upgrade.ts';
 import { jsonOption, parseArguments } from '../terminal/arguments.ts';
 import type { Command } from '../terminal/command.ts';
+import { isSure as askWhetherSure } from '../terminal/sure.ts';
 import { confirm, jsonText } from '../terminal/table.ts';
 import type { PlatformRequest } from '../connection/platform-request.ts';
 
-/** Commands with which machines come into a cluster and leave it. `request` is the operator's. */
-export function clusterCommands(request: PlatformRequest): Command[] {
+/**
+ * Commands with which machines come into a cluster and leave it. `request` is the operator's. `isSure`: asks a person
+ * who types.
+ */
+export function clusterCommands(request: PlatformRequest, isSure = askWhetherSure): Command[] {
   return [
     {
       name: 'cluster invite',
@@ -21,15 +27,49 @@ export function clusterCommands(request: PlatformRequest): Command[] {
     clusterUpgradeCommand({ request }),
     {
       name: 'node forget',
-      usage: '[--json] NODE_ID',
+      usage: '[--yes] [--json] NODE_ID',
       summary: 'Forgets a machine for good: its certificate is revoked, and what only it had is lost',
       async run(args, terminal) {
-        const { values, positionals } = parseArguments(args, jsonOption, ['NODE_ID']);
+        const options = { yes: { type: 'boolean' }, ...jsonOption } as const;
+        const { values, positionals } = parseArguments(args, options, ['NODE_ID']);
         const [id = ''] = positionals;
-        await request('DELETE', `/admin/nodes/${encodeURIComponent(id)}`);
-        confirm(terminal, values.json, { id }, 'Forgotten.');
+        const path = `/admin/nodes/${encodeURIComponent(id)}`;
+        // By this mode it is asked nothing: it may be gone.
+        const there = (await request('GET', `${path}/drain?mode=wait`)) as NodeDrain;
+        if (!values.yes && !(await isSure(terminal, `${lossesOf(there)} Go on?`))) {
+          terminal.err('Nothing was changed.\n');
+          return 1;
+        }
+        const forgotten = (await request('DELETE', path)) as NodeForgotten;
+        const { lost, stored } = forgotten;
+        confirm(terminal, values.json, { id, lost, stored }, forgottenText(forgotten));
         return 0;
       },
     },
   ];
+}
+
+const sandboxes = (count: number, kind = '') => counted(count, `${kind}sandbox`, `${kind}sandboxes`);
+
+/** What would be lost with a machine, as the question before says it. */
+function lossesOf({ nodeID, sandboxes: running, kept }: NodeDrain): string {
+  const lost = [
+    ...(running.length > 0 ? [`${sandboxes(running.length)} that ${running.length === 1 ? 'runs' : 'run'}`] : []),
+    ...(kept.sandboxes > 0 ? [`${sandboxes(kept.sandboxes, 'paused ')} on its disk alone`] : []),
+    ...(kept.volumes > 0 ? [`${counted(kept.volumes, 'volume')} without a copy`] : []),
+  ];
+  const what =
+    lost.length === 0 ? 'it has nothing that would be lost' : `what it alone has is lost: ${lost.join(', ')}`;
+  return `Node ${nodeID} is forgotten for good; ${what}.`;
+}
+
+/** What was lost, and what was not. */
+function forgottenText({ lost, stored }: NodeForgotten): string {
+  const gone = [
+    ...(lost.sandboxes > 0 ? [sandboxes(lost.sandboxes)] : []),
+    ...(lost.volumes > 0 ? [counted(lost.volumes, 'volume')] : []),
+  ];
+  const were = lost.sandboxes + lost.volumes > 1 ? 'were' : 'was';
+  const kept = stored > 0 ? ` ${sandboxes(stored, 'paused ')} of it ${stored === 1 ? 'is' : 'are'} in the store.` : '';
+  return `Forgotten: ${gone.join(' and ') || 'nothing'} ${were} lost.${kept}`;
 }

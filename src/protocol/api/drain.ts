@@ -51,6 +51,23 @@ const DrainedKept = Type.Object(
   { $id: 'DrainedKept', description: "What is on the machine's disk alone, and is lost with it" },
 );
 
+/** Answer of DELETE /admin/nodes/{nodeID}, for operators: what became of all that was on the machine. */
+export const NodeForgotten = Type.Object(
+  {
+    nodeID: Type.String(),
+    lost: Type.Object(
+      {
+        sandboxes: int32({ minimum: 0, description: 'Running and paused ones' }),
+        volumes: int32({ minimum: 0, description: 'Those without a copy in the store' }),
+      },
+      { description: 'What only the machine had' },
+    ),
+    stored: int32({ minimum: 0, description: 'Paused sandboxes that are in the store: they go on elsewhere' }),
+  },
+  { $id: 'NodeForgotten' },
+);
+export type NodeForgotten = Static<typeof NodeForgotten>;
+
 /** How far a machine is from being empty, for operators. Mode `none`: it is not being drained. */
 export const NodeDrain = Type.Object(
   {

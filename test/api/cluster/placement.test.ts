@@ -197,7 +197,7 @@ postgresTest(
       await leaseUntil(parts.clock() - 1);
       await expect(forgetNode(failing, 'away')).rejects.toThrow('the process ends');
       expect(await left()).toBe(4);
-      expect(await forgetNode(parts, 'away')).toEqual({ lost: 2, stored: 1 });
+      expect(await forgetNode(parts, 'away')).toEqual({ lost: { sandboxes: 2, volumes: 0 }, stored: 1 });
       // Not only after the next round, and also where another process has taken it out.
       expect(parts.nodes.away?.()).toEqual([]);
       const stale = {

@@ -7,6 +7,7 @@ import {
   ClusterJoinPod,
   ClusterPodJoined,
 } from '../../../protocol/api/cluster.ts';
+import { NodeForgotten } from '../../../protocol/api/drain.ts';
 import { bodyBytesMax } from '../../http/body.ts';
 import { route } from '../../http/route.ts';
 import { forgetNode, type ForgetDeps } from '../rules/forget.ts';
@@ -79,11 +80,11 @@ export const forgetNodeRoute = route({
   auth: 'admin',
   proof: true,
   params: Type.Object({ nodeID: Type.String() }),
-  responses: { 204: { description: 'It is forgotten' } },
+  responses: { 200: { description: 'It is forgotten', schema: NodeForgotten } },
   errors: [400, 404, 409],
   async handle(deps: ForgetDeps, { params, audit }) {
-    const { lost } = await forgetNode(deps, params.nodeID);
-    audit({ target: `node:${params.nodeID}`, before: { sandboxes: lost } });
-    return { status: 204 };
+    const { lost, stored } = await forgetNode(deps, params.nodeID);
+    audit({ target: `node:${params.nodeID}`, before: lost });
+    return { status: 200, body: { nodeID: params.nodeID, lost, stored } };
   },
 });

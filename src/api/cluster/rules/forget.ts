@@ -10,6 +10,7 @@ import { sandboxesOn } from '../../sandbox/store/read.ts';
 import { cancelResume } from '../../sandbox/store/resume.ts';
 import { deleteSandbox } from '../../sandbox/store/state.ts';
 import { forgetVolumeRemovalsOn } from '../../volume/store/removals.ts';
+import { volumesAloneOn } from '../../volume/store/volumes.ts';
 import { deleteClusterNode, giveUpNode, listClusterNodes, lockClusterNode } from '../store/nodes.ts';
 import type { Authority } from './authority.ts';
 import { requireCluster } from './join.ts';
@@ -25,23 +26,26 @@ export type ForgetDeps = {
   directory: SandboxDirectory;
 };
 
+/** What only the machine had, and how many paused sandboxes of it are in the store. */
+type Forgotten = { lost: { sandboxes: number; volumes: number }; stored: number };
+
 /**
  * Forgets a machine for good: its certificate is worth nothing any more, and every sandbox that is on it, running or
  * paused, is lost, but for those whose pause is in the store: these go on elsewhere, and so do builds. What becomes of
  * one that is moved is settled with the other machine. The machine itself goes last: who is cut short asks again.
  * Errors: `not_found`; `conflict` while it is in reach and has sandboxes, which can be moved or ended.
  */
-export async function forgetNode(deps: ForgetDeps, nodeId: string): Promise<{ lost: number; stored: number }> {
+export async function forgetNode(deps: ForgetDeps, nodeId: string): Promise<Forgotten> {
   requireCluster(deps.authority);
   const { db } = deps;
   let lost = 0;
   // Each round leaves less: nothing comes to a machine that is given up.
   for (;;) {
-    const { left, stored, isOut } = await inTransaction(db, db => takeOut({ ...deps, db }, nodeId));
+    const { left, stored, volumes, isOut } = await inTransaction(db, db => takeOut({ ...deps, db }, nodeId));
     if (isOut) {
       // Who asks next finds it gone, and not only after the next round.
       deps.machines?.update(await listClusterNodes(db));
-      return { lost, stored };
+      return { lost: { sandboxes: lost, volumes }, stored };
     }
     for (const sandbox of left) if (await loseOrKeep(deps, sandbox)) lost++;
   }
@@ -54,7 +58,7 @@ export async function forgetNode(deps: ForgetDeps, nodeId: string): Promise<{ lo
 async function takeOut(
   { clock, db, machines }: ForgetDeps,
   nodeId: string,
-): Promise<{ left: SandboxFacts[]; stored: number; isOut: boolean }> {
+): Promise<{ left: SandboxFacts[]; stored: number; volumes: number; isOut: boolean }> {
   const node = await lockClusterNode(db, nodeId);
   if (!node) throw new AtollError('not_found', `Node "${nodeId}" was not found`);
   // Another process may speak with it that this one can't reach: each has that in the database before it is told.
@@ -69,14 +73,14 @@ async function takeOut(
       { retryAfterSeconds: leaseSeconds },
     );
   const left = there.filter(sandbox => sandbox.state !== 'moving' && !isStored(sandbox));
-  const stored = there.filter(isStored).length;
+  const facts = { left, stored: there.filter(isStored).length, volumes: await volumesAloneOn(db, nodeId) };
   if (left.length > 0) {
     await giveUpNode(db, nodeId);
-    return { left, stored, isOut: false };
+    return { ...facts, isOut: false };
   }
   await deleteClusterNode(db, nodeId);
   await forgetVolumeRemovalsOn(db, nodeId);
-  return { left, stored, isOut: true };
+  return { ...facts, isOut: true };
 }
 
 const isStored = ({ state, durability }: SandboxFacts) => state === 'paused' && durability === 'cluster';

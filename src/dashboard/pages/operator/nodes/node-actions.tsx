@@ -1,6 +1,8 @@
 import { useState } from 'react';
+import { counted } from '../../../../base/counted.ts';
+import type { NodeDrain } from '../../../../protocol/api/drain.ts';
 import type { NodeDetail } from '../../../../protocol/api/node.ts';
-import { useChange } from '../../../api/hooks.ts';
+import { useChange, useRead } from '../../../api/hooks.ts';
 import { DeleteButton } from '../../../parts/delete-button.tsx';
 import { DrainDialog } from './drain.tsx';
 
@@ -56,9 +58,22 @@ export function NodeActions({ of }: Of) {
         stale={['/nodes']}
         personal
       >
-        Its certificate is worth nothing any more. What it has is lost, but for sandboxes whose pause is in the store. A
-        node that is in reach must be empty.
+        Its certificate is worth nothing any more. What it alone has is lost: <Losses id={id} />. Sandboxes whose pause
+        is in the store are not. A node that is in reach must be empty.
       </DeleteButton>
+    </>
+  );
+}
+
+/** What would be lost with a node; by this mode it is asked nothing, as it may be gone. */
+function Losses({ id }: Pick<NodeDetail, 'id'>) {
+  const { data } = useRead<NodeDrain>(`/admin/nodes/${encodeURIComponent(id)}/drain?mode=wait`, { personal: true });
+  if (!data) return <>…</>;
+  const { sandboxes, kept } = data;
+  return (
+    <>
+      {counted(sandboxes.length, 'running sandbox', 'running sandboxes')},{' '}
+      {counted(kept.sandboxes, 'paused one', 'paused ones')}, {counted(kept.volumes, 'volume')} without a copy
     </>
   );
 }
