@@ -19,6 +19,7 @@ import { volumeCopies } from './migrations/0011-volume-copies.ts';
 import { repeatedRequests } from './migrations/0012-repeated-requests.ts';
 import { templateHours } from './migrations/0013-template-hours.ts';
 import { databaseClock } from './migrations/0015-database-clock.ts';
+import { eventsByType } from './migrations/0016-events-by-type.ts';
 import type { Db } from './db.ts';
 import type { Tables } from './schema.ts';
 
@@ -41,6 +42,7 @@ export const migrations: Record<string, Migration> = {
   '0012-repeated-requests': repeatedRequests,
   '0013-template-hours': templateHours,
   '0015-database-clock': databaseClock,
+  '0016-events-by-type': eventsByType,
   ...addedColumns('sandboxes', sandboxColumns),
 };
 

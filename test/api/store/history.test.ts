@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { CompiledQuery } from 'kysely';
 import { eventsAfter, newestSequence } from '../../../src/api/event/store/after.ts';
 import { insertAudit, listAudit } from '../../../src/api/event/store/audit.ts';
 import { histories, pruneHistory } from '../../../src/api/event/store/history.ts';
@@ -67,6 +68,14 @@ onEachDatabase(database => {
     expect(await numbers({ kind: 'sandbox', subjectId: 'a' })).toEqual([1, 3]);
     expect(await numbers({ types: ['sandbox.lifecycle.killed'] })).toEqual([3]);
     expect(await numbers({ kind: 'build' })).toEqual([]);
+    const both = ['sandbox.lifecycle.killed', 'sandbox.lifecycle.created', 'sandbox.lifecycle.killed'] as const;
+    expect(await numbers({ types: both })).toEqual([1, 3, 4]);
+    expect(await numbers({ types: both, kind: 'sandbox' }, false, 1)).toEqual([3, 1]);
+    expect(await numbers({ types: both, subjectId: 'a' }, false)).toEqual([3, 1]);
+    expect(await numbers({ kind: 'sandbox' }, false, 2)).toEqual([1]);
+    expect(await numbers({ subjectId: 'a' })).toEqual([1, 3]);
+    expect(await numbers({ kind: 'build', subjectId: 'a' })).toEqual([]);
+    expect(await numbers({ kind: 'build', types: both })).toEqual([]);
     const all = await eventsAfter(db, mine.teamId, 0, 9);
     expect(all.map(({ body }) => numberOf(body))).toEqual([1, 3, 4]);
     const [first, , last] = all;
@@ -76,6 +85,40 @@ onEachDatabase(database => {
     expect(await newestSequence(db, mine.teamId)).toBe(last?.sequence ?? -1);
     expect(await newestSequence(db, 'none')).toBe(0);
   });
+
+  if (database.name === 'SQLite')
+    test('events: those of a kind or a subject are found without looking at all of the team', async () => {
+      await using scene = await storeScene(database);
+      const asked: CompiledQuery[] = [];
+      const watched = new Proxy(scene.db, {
+        get(db, name) {
+          const member: unknown = Reflect.get(db, name, db);
+          if (typeof member !== 'function') return member;
+          return (...args: unknown[]) => {
+            if (name === 'executeQuery') asked.push(args[0] as CompiledQuery);
+            return Reflect.apply(member, db, args) as unknown;
+          };
+        },
+      });
+      const planOf = async (filter: Parameters<typeof listEvents>[2]) => {
+        await listEvents(watched, scene.mine.teamId, filter, { offset: 0, limit: 9, oldestFirst: false });
+        const { sql, parameters } = asked.pop() ?? { sql: '', parameters: [] };
+        const { rows } = await scene.db.executeQuery<{ detail: string }>(
+          CompiledQuery.raw(`explain query plan ${sql}`, [...parameters]),
+        );
+        return rows.map(({ detail }) => detail).filter(detail => detail.includes(' events '));
+      };
+      for (const [filter, index] of [
+        [{ kind: 'volume' }, 'events_by_type (team_id=? AND type=?)'],
+        [{ kind: 'sandbox', subjectId: 'a' }, 'events_by_subject (subject_kind=? AND subject_id=?)'],
+        [{ subjectId: 'a' }, 'events_by_subject (subject_kind=? AND subject_id=?)'],
+      ] as const) {
+        const plan = await planOf(filter);
+        expect(plan.filter(detail => detail.includes(index)).length).toBeGreaterThan(0);
+        // All others are what was found there.
+        expect(plan.filter(detail => !detail.includes(index) && !/\b(rowid|sequence)=\?/.test(detail))).toEqual([]);
+      }
+    });
 
   test('events: what is old goes, and of each team what exceeds its maximum', async () => {
     await using scene = await storeScene(database);

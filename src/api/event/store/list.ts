@@ -1,8 +1,11 @@
 import { sql } from 'kysely';
-import { eventBounds } from '../../../protocol/api/event.ts';
+import type { SelectQueryBuilder } from 'kysely';
+import { assert } from '../../../base/error.ts';
+import { eventBounds, eventSubjects, eventTypes } from '../../../protocol/api/event.ts';
 import type { EventSubject, EventType } from '../../../protocol/api/event.ts';
 import type { Db } from '../../database/db.ts';
 import { prepared, type ParameterOf } from '../../database/prepared.ts';
+import type { Tables } from '../../database/schema.ts';
 import { inBatches } from './history.ts';
 
 /** Which events are asked for; all must match. */
@@ -13,35 +16,95 @@ type EventPage = { offset: number; limit: number; oldestFirst: boolean };
 /** Events of a team as JSON texts, in the order in which they happened or the other way round. */
 export async function listEvents(db: Db, teamId: string, filter: EventFilter, page: EventPage): Promise<string[]> {
   const { kind, subjectId, types } = filter;
-  const words: FilterWord[] = [
-    ...(kind === undefined ? [] : (['kind'] as const)),
+  const { limit, offset, oldestFirst } = page;
+  const values = { teamId, limit, offset, end: limit + offset, subjectId: subjectId ?? '' };
+  const words: Word[] = [
+    ...(oldestFirst ? (['oldest-first'] as const) : []),
+    ...(kind === undefined ? [] : [kind]),
     ...(subjectId === undefined ? [] : (['subject'] as const)),
-    ...(page.oldestFirst ? (['oldest-first'] as const) : []),
   ];
-  const { limit, offset } = page;
-  const values = { teamId, kind: kind ?? 'sandbox', subjectId: subjectId ?? '', limit, offset };
   // Lists of types are the caller's: they make no queries that are kept.
-  const rows = types ? await ofTypes(db, values, words, types) : await pageOf(db, values, words);
+  const rows = types ? await chosen(db, values, typesOf(types, kind), words) : await pageOf(db, values, words);
   return rows.map(row => row.body_json);
 }
 
-type FilterWord = 'kind' | 'subject' | 'oldest-first';
-type PageValues = { teamId: string; kind: EventSubject; subjectId: string; limit: number; offset: number };
+type Word = 'oldest-first' | 'subject' | EventSubject;
+type Values = { teamId: string; subjectId: string; limit: number; offset: number; end: number };
 type Row = { body_json: string };
 
-const pageOf = prepared<PageValues, Row, FilterWord>((db, parameter, words) => queryOf(db, parameter, words));
-
-function ofTypes(db: Db, values: PageValues, words: FilterWord[], types: readonly EventType[]): Promise<Row[]> {
-  const literal: ParameterOf<PageValues> = name => sql`${values[name]}`;
-  return queryOf(db, literal, words).where('type', 'in', types).execute();
+/** The types that events of a kind can have, each once. */
+function typesOf(types: readonly EventType[], kind: EventSubject | undefined): EventType[] {
+  return [...new Set(types)].filter(type => kind === undefined || type.startsWith(`${kind}.`));
 }
 
-function queryOf(db: Db, parameter: ParameterOf<PageValues>, words: readonly FilterWord[]) {
-  let query = db.selectFrom('events').select('body_json').where('team_id', '=', parameter('teamId'));
-  if (words.includes('kind')) query = query.where('subject_kind', '=', parameter('kind'));
-  if (words.includes('subject')) query = query.where('subject_id', '=', parameter('subjectId'));
+const directionOf = (words: readonly Word[]) => (words.includes('oldest-first') ? 'asc' : 'desc');
+const kindIn = (words: readonly Word[]) => eventSubjects.find(kind => words.includes(kind));
+
+const pageOf = prepared<Values, Row, Word>((db, parameter, words) => {
+  const kind = kindIn(words);
+  if (words.includes('subject')) return pageWithin(ofSubject(db, parameter, kind), parameter, words);
+  if (kind !== undefined) return ofTypes(db, parameter, typesOf(eventTypes, kind), words);
+  return pageWithin(db.selectFrom('events').where('team_id', '=', parameter('teamId')), parameter, words);
+});
+
+async function chosen(db: Db, values: Values, types: EventType[], words: readonly Word[]): Promise<Row[]> {
+  if (types.length === 0) return [];
+  const literal: ParameterOf<Values> = name => sql`${values[name]}`;
+  if (!words.includes('subject')) return ofTypes(db, literal, types, words).execute();
+  return pageWithin(ofSubject(db, literal, kindIn(words)).where('type', 'in', types), literal, words).execute();
+}
+
+/**
+ * Of each type no more are looked at than the page ends with, by an index: others, which are most of a team's events,
+ * need not be passed over.
+ */
+function ofTypes(db: Db, parameter: ParameterOf<Values>, types: readonly EventType[], words: readonly Word[]) {
+  const direction = directionOf(words);
+  const [first, ...others] = types.map(type =>
+    db
+      .selectFrom(
+        db
+          .selectFrom('events')
+          .select('sequence')
+          .where('team_id', '=', parameter('teamId'))
+          .where('type', '=', type)
+          .orderBy('sequence', direction)
+          .limit(parameter('end'))
+          .as('of_type'),
+      )
+      .select('sequence'),
+  );
+  assert(first, 'there is a type to look for');
+  const all = others.reduce((some, more) => some.unionAll(more), first);
+  const place = db.selectFrom(all.as('found')).select('sequence').orderBy('sequence', direction);
+  return db
+    .selectFrom('events')
+    .select('body_json')
+    .where('sequence', 'in', place.limit(parameter('limit')).offset(parameter('offset')))
+    .orderBy('sequence', direction);
+}
+
+/**
+ * Of one subject there are few events: they are found by its kind, or all kinds, and its ID. As a list of their own:
+ * SQLite would rather look at all of a team's, which it need not sort.
+ */
+function ofSubject(db: Db, parameter: ParameterOf<Values>, kind: EventSubject | undefined) {
+  const own = db
+    .selectFrom('events')
+    .select('sequence')
+    .where('subject_kind', 'in', kind === undefined ? eventSubjects : [kind])
+    .where('subject_id', '=', parameter('subjectId'));
+  return db.selectFrom('events').where('team_id', '=', parameter('teamId')).where('sequence', 'in', own);
+}
+
+function pageWithin(
+  query: SelectQueryBuilder<Tables, 'events', object>,
+  parameter: ParameterOf<Values>,
+  words: readonly Word[],
+) {
   return query
-    .orderBy('sequence', words.includes('oldest-first') ? 'asc' : 'desc')
+    .select('body_json')
+    .orderBy('sequence', directionOf(words))
     .limit(parameter('limit'))
     .offset(parameter('offset'));
 }
