@@ -57,6 +57,8 @@ type Input<C extends Caller | null, P, Q, B, H> = {
   signal: AbortSignal;
   /** Whether the caller would still be let in: an answer that goes on ends when a key or session is revoked. */
   isStillLetIn(): Promise<boolean>;
+  /** Others had their turn in the middle of this one, for so long: none of that is counted as the caller's. */
+  othersHad(ms: number): void;
   /** What is being changed, for the audit log. The last word on each member counts. */
   audit(change: Change): void;
 };

@@ -54,6 +54,9 @@ const ok = { 200: { description: 'Done', schema: Answer } };
 const base = { summary: '', auth: 'team' as const };
 const pieces = () => new Response('bytes').body as ReadableStream<Uint8Array>;
 
+/** So long the thread is taken by `/pieces`. */
+const piecesMs = 40;
+
 const routes = [
   route({
     ...{ ...base, operationId: 'look', method: 'GET', path: '/look/{id}', responses: ok },
@@ -68,6 +71,16 @@ const routes = [
     ...{ ...base, operationId: 'rows', method: 'GET', path: '/rows', long: true, responses: ok },
     handle: async () => {
       did.push('rows');
+      return { status: 200, body: { n: 1 } };
+    },
+  }),
+  route({
+    ...{ ...base, operationId: 'pieces', method: 'GET', path: '/pieces/{of}', long: true, responses: ok },
+    params: Type.Object({ of: Type.String() }),
+    handle: async (_, { params, othersHad }) => {
+      const since = performance.now();
+      while (performance.now() - since < piecesMs);
+      if (params.of === 'others') othersHad(performance.now() - since);
       return { status: 200, body: { n: 1 } };
     },
   }),
@@ -200,6 +213,17 @@ test('who asks for many rows again and again keeps nobody else waiting, and is n
   expect(did.length).toBeLessThan(50);
   for (const answer of await Promise.all(all)) expect(answer.status).toBe(200);
   expect([did.length, (await left).status]).toEqual([100, 499]);
+  now.ms += 60_000;
+});
+
+test('the thread’s time counts as requests, but for what others had of it', async () => {
+  const left = async (path: string) => Number((await ask('GET', path)).headers.get('ratelimit-remaining'));
+  const before = await left('/look/a');
+  await left('/pieces/others');
+  const between = await left('/look/a');
+  expect(before - between).toBeLessThan(piecesMs / 4);
+  await left('/pieces/own');
+  expect(between - (await left('/look/a'))).toBeGreaterThanOrEqual(piecesMs / 2);
   now.ms += 60_000;
 });
 

@@ -113,6 +113,7 @@ async function answer<Parts extends RespondDeps>(
   const caller = await step('authenticate', () => authenticateRequest(parts, route, request.headers, address));
   const quota = limitRate(parts, caller);
   const change: Change = {};
+  const others = { ms: 0 };
   const record = (status: number) =>
     route.changes
       ? step('audit', () => recordChange(parts, { operation: route.operationId, caller, address, status }, change))
@@ -132,10 +133,11 @@ async function answer<Parts extends RespondDeps>(
       upload: { stream: compiled.body ? null : request.body, length: lengthOf(request.headers) },
       signal: request.signal,
       isStillLetIn: () => isStillLetIn(parts, route, request.headers),
+      othersHad: (ms: number) => void (others.ms += ms),
       audit: (facts: Change) => void Object.assign(change, facts),
     };
     const handle = () => route.handle(parts, input);
-    reply = await (route.long ? inTurn(parts, caller, request.signal, handle) : handle());
+    reply = await (route.long ? inTurn(parts, caller, request.signal, handle, others) : handle());
   } catch (error) {
     // A refused request changed nothing; one that failed may have.
     if (!(error instanceof AtollError) || error.status >= 500)
@@ -157,6 +159,7 @@ function inTurn(
   caller: Caller | null,
   signal: AbortSignal,
   handle: () => Promise<Reply>,
+  others: Readonly<{ ms: number }>,
 ): Promise<Reply> {
   return parts.readsInTurn(ownerOf(caller), async () => {
     if (signal.aborted) throw new AtollError('canceled', 'the client has gone');
@@ -164,7 +167,8 @@ function inTurn(
     try {
       return await handle();
     } finally {
-      chargeTime(parts, caller, (performance.now() - startedAt) / parts.readsInTurn.atOnce);
+      const ownMs = Math.max(0, performance.now() - startedAt - others.ms);
+      chargeTime(parts, caller, ownMs / parts.readsInTurn.atOnce);
     }
   });
 }

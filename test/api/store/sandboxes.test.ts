@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test';
 import { sql } from 'kysely';
 import type { Db } from '../../../src/api/database/db.ts';
 import type { SandboxRecord } from '../../../src/api/sandbox/record.ts';
+import { listPage } from '../../../src/api/sandbox/rules/list.ts';
 import { putPausedSandbox } from '../../../src/api/sandbox/store/adopt.ts';
 import { shiftRuns } from '../../../src/api/sandbox/store/clock.ts';
 import { runningCounts, stateCounts } from '../../../src/api/sandbox/store/counts.ts';
@@ -9,7 +10,9 @@ import { countOccupied, insertSandbox } from '../../../src/api/sandbox/store/cre
 import { recordDiskFailed } from '../../../src/api/sandbox/store/disk-failed.ts';
 import { comingEnds } from '../../../src/api/sandbox/store/ends.ts';
 import { findKey } from '../../../src/api/sandbox/store/idempotency.ts';
-import { countSandboxes, listSandboxes, sandboxesInTransition } from '../../../src/api/sandbox/store/list.ts';
+import { countSandboxes, listSandboxes, sandboxesInTransition } from '../../../src/api/sandbox/store/list/list.ts';
+import type { SandboxCursor } from '../../../src/api/sandbox/store/list/list.ts';
+import { searchSandboxes } from '../../../src/api/sandbox/store/list/search.ts';
 import { setSandboxNetwork } from '../../../src/api/sandbox/store/network.ts';
 import { placesOf } from '../../../src/api/sandbox/store/past.ts';
 import { beginResume } from '../../../src/api/sandbox/store/resume.ts';
@@ -26,6 +29,7 @@ import {
 } from '../../../src/api/sandbox/store/read.ts';
 import { deleteSandbox, expireSandbox, publishSandbox, setSandboxEnd } from '../../../src/api/sandbox/store/state.ts';
 import { enterReplica } from '../../../src/api/replica/store/replicas.ts';
+import type { TeamRecord } from '../../../src/api/team/record.ts';
 import { deleteVolume, insertVolume } from '../../../src/api/volume/store/volumes.ts';
 import { onEachDatabase } from '../databases.ts';
 import { atOnce, manySandboxes as many, sandboxRecord as record, startUs, storeScene } from './scene.ts';
@@ -207,6 +211,74 @@ onEachDatabase(database => {
     ).toEqual({ sandboxes: [], isMore: false });
     expect(await countSandboxes(db, { ...all, text: 'xx' })).toBe(3);
     expect(await countSandboxes(db, { ...all, text: '1' })).toBe(1);
+  });
+
+  test('a search in pieces finds what one in a whole does, wherever pieces and pages end', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine } = scene;
+    const states = ['running', 'paused', 'killing', 'pausing', 'snapshotting'] as const;
+    for (let number = 0; number < 23; number++) {
+      // Some begin together: their IDs say which is first.
+      const what = {
+        startedAtUs: startUs + Math.floor(number / 2),
+        state: states[number % states.length] ?? 'running',
+      };
+      const metadata = { a: number % 3 ? 'found' : 'no', b: 'x'.repeat(number) };
+      await put(db, record(mine.teamId, `i${String(number).padStart(2, '0')}`, { ...what, metadata }));
+    }
+    const text = { teamId: mine.teamId, shown: ['running', 'paused'], metadata: [], text: 'found' } as const;
+    const running = await countSandboxes(db, { ...text, shown: ['running'] });
+    for (const order of ['asc', 'desc'] as const)
+      for (const rowsAtOnce of [1, 2, 3, 7, 23, 100])
+        for (const [limit, bytes] of [
+          [1, metadataBytes],
+          [4, metadataBytes],
+          [100, 70],
+          [100, metadataBytes],
+        ] as const)
+          for (let after: SandboxCursor | undefined, isMore = true; isMore;) {
+            const page = { order, limit, metadataBytes: bytes, ...(after && { after }) };
+            const expected = await listSandboxes(db, text, page);
+            for (const countsRunning of [true, false]) {
+              const found = await searchSandboxes(db, text, page, { countsRunning, rowsAtOnce, othersHad() {} });
+              expect(found.sandboxes).toEqual(expected.sandboxes);
+              expect(found.next !== null).toBe(expected.isMore);
+              if (countsRunning) expect(found.running).toBe(running);
+              after = found.next ?? undefined;
+            }
+            ({ isMore } = expected);
+          }
+    const none = { order: 'asc', limit: 9, metadataBytes } as const;
+    const options = { countsRunning: true, othersHad() {} };
+    expect(await searchSandboxes(db, { ...text, text: 'nowhere' }, none, options)).toEqual({
+      ...{ sandboxes: [], next: null, running: 0 },
+    });
+  });
+
+  test('while many sandboxes are searched for a text others have their turn, again and again', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine } = scene;
+    const many = 2_100;
+    const [first] = await put(db, record(mine.teamId, 'i0')).then(() =>
+      db.selectFrom('sandboxes').selectAll().where('sandbox_id', '=', 'i0').execute(),
+    );
+    if (!first) throw new Error('the first sandbox is there');
+    for (let from = 1; from < many; from += 100)
+      await db
+        .insertInto('sandboxes')
+        .values(Array.from({ length: 100 }, (_, number) => ({ ...first, sandbox_id: `i${from + number}` })))
+        .execute();
+    let [turns, othersMs, isOver] = [0, 0, false];
+    const turn = () => {
+      turns++;
+      if (!isOver) setImmediate(turn);
+    };
+    setImmediate(turn);
+    const page = await listPage(db, { teamId: mine.teamId } as TeamRecord, { text: 'nowhere' }, ms => (othersMs += ms));
+    isOver = true;
+    expect(page).toEqual({ sandboxes: [], nextToken: null, totalRunning: 0 });
+    expect(turns).toBeGreaterThanOrEqual(database.name === 'SQLite' ? 8 : 1);
+    expect(othersMs).toBeGreaterThan(0);
   });
 
   test('where many are read, nothing is read of what their creators may make long', async () => {

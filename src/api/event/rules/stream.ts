@@ -3,7 +3,7 @@ import type { Db } from '../../database/db.ts';
 import type { StreamSource } from '../record.ts';
 import { eventsAfter, eventsAt, longBefore, newestSequence, sequencesBetween } from '../store/after.ts';
 import type { EventRow } from '../store/after.ts';
-import { sandboxesInTransition } from '../../sandbox/store/list.ts';
+import { sandboxesInTransition } from '../../sandbox/store/list/list.ts';
 import type { SandboxInTransition } from '../../sandbox/record.ts';
 
 /** Bounds of streams of events. */

@@ -2,7 +2,7 @@ import type { TeamUse } from '../../../protocol/api/team.ts';
 import { countKept } from '../../build/store/counts.ts';
 import { openBuildCount } from '../../build/store/read.ts';
 import type { Db } from '../../database/db.ts';
-import { countSandboxes } from '../../sandbox/store/list.ts';
+import { countSandboxes } from '../../sandbox/store/list/list.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { LimitsOf } from '../../team/rules/limits.ts';
 import { listVolumes } from '../../volume/store/volumes.ts';

@@ -65,11 +65,9 @@ export const listSandboxesV2 = route({
       },
     },
   },
-  async handle({ db }: { db: Db }, { caller, query: { nodeID, ...filter } }) {
-    const { sandboxes, nextToken, totalRunning } = await listPage(db, caller.team, {
-      ...filter,
-      ...(nodeID !== undefined && { nodeId: nodeID }),
-    });
+  async handle({ db }: { db: Db }, { caller, query: { nodeID, ...filter }, othersHad }) {
+    const asked = { ...filter, ...(nodeID !== undefined && { nodeId: nodeID }) };
+    const { sandboxes, nextToken, totalRunning } = await listPage(db, caller.team, asked, othersHad);
     return {
       status: 200,
       body: sandboxes.map(listedSandboxView),

@@ -1,7 +1,8 @@
 import { AtollError } from '../../../base/error.ts';
 import { type ShownState, shownState } from '../../../protocol/state.ts';
-import { countSandboxes, listSandboxes } from '../store/list.ts';
-import type { SandboxFilter, SandboxCursor } from '../store/list.ts';
+import { countSandboxes, listSandboxes } from '../store/list/list.ts';
+import type { SandboxFilter, SandboxCursor, SandboxPageOptions } from '../store/list/list.ts';
+import { searchSandboxes } from '../store/list/search.ts';
 import { formatTime } from '../../../base/time.ts';
 import { parseTime } from '../../../base/clock.ts';
 import { parseMetadataFilter } from './metadata-filter.ts';
@@ -54,10 +55,15 @@ type SandboxPage = {
 };
 
 /**
- * One page of a team's sandboxes, shorter where their metadata is long. Throws `invalid` for a filter or token that
- * can't be read.
+ * One page of a team's sandboxes, shorter where their metadata is long. `othersHad` is told for how long others had
+ * their turn in the middle of it. Throws `invalid` for a filter or token that can't be read.
  */
-export async function listPage(db: Db, team: TeamRecord, query: ListQuery): Promise<SandboxPage> {
+export async function listPage(
+  db: Db,
+  team: TeamRecord,
+  query: ListQuery,
+  othersHad: (ms: number) => void,
+): Promise<SandboxPage> {
   const shown = query.state?.length ? query.state : (['running', 'paused'] as const);
   const order = query.order ?? 'desc';
   const limit = query.limit ?? listPageMax;
@@ -73,6 +79,7 @@ export async function listPage(db: Db, team: TeamRecord, query: ListQuery): Prom
     filter.templateId = templateId;
   }
   const page = { order, limit, metadataBytes: metadataBytesMax.page, ...(after && { after }) };
+  if (filter.text !== undefined) return await searchPage(db, filter, page, othersHad);
   const { sandboxes, isMore } = await listSandboxes(db, filter, page);
   const last = sandboxes.at(-1);
   const running = () =>
@@ -85,6 +92,18 @@ export async function listPage(db: Db, team: TeamRecord, query: ListQuery): Prom
     nextToken: isMore && last ? formatToken(last, order) : null,
     totalRunning: shown.includes('running') ? await running() : null,
   };
+}
+
+/** A page of those that have a text, for which all metadata is looked at. */
+async function searchPage(
+  db: Db,
+  filter: SandboxFilter,
+  page: SandboxPageOptions,
+  othersHad: (ms: number) => void,
+): Promise<SandboxPage> {
+  const countsRunning = filter.shown.includes('running');
+  const { sandboxes, next, running } = await searchSandboxes(db, filter, page, { countsRunning, othersHad });
+  return { sandboxes, nextToken: next && formatToken(next, page.order), totalRunning: countsRunning ? running : null };
 }
 
 function startedAfter(text: string): number {

@@ -1,13 +1,13 @@
 import { sql } from 'kysely';
-import type { RawBuilder, SelectQueryBuilder } from 'kysely';
-import { statesShownAs, transitionOf, transitions } from '../../../protocol/state.ts';
-import type { ShownState } from '../../../protocol/state.ts';
-import { kindOf } from '../../database/db.ts';
-import type { Db } from '../../database/db.ts';
-import { pairDigest } from './labels.ts';
-import { listedColumnNames, listedOfRow } from './row.ts';
-import type { Tables } from '../../database/schema.ts';
-import type { ListedSandbox, SandboxInTransition } from '../record.ts';
+import type { Expression, RawBuilder, SelectQueryBuilder } from 'kysely';
+import { statesShownAs, transitionOf, transitions } from '../../../../protocol/state.ts';
+import type { ShownState } from '../../../../protocol/state.ts';
+import { kindOf } from '../../../database/db.ts';
+import type { Db } from '../../../database/db.ts';
+import { pairDigest } from '../labels.ts';
+import { listedColumnNames, listedOfRow } from '../row.ts';
+import type { Tables } from '../../../database/schema.ts';
+import type { ListedSandbox, SandboxInTransition } from '../../record.ts';
 
 /** Which sandboxes are asked for; all must match. */
 export type SandboxFilter = {
@@ -29,6 +29,9 @@ export type SandboxFilter = {
 /** A place in the order (start time, ID): the page after it begins behind this sandbox. */
 export type SandboxCursor = { startedAtUs: number; sandboxId: string };
 
+/** Which part of the sandboxes is asked for. */
+export type SandboxPageOptions = { order: 'asc' | 'desc'; after?: SandboxCursor; limit: number; metadataBytes: number };
+
 /** A page of sandboxes, and whether others follow. */
 type ListedPage = { sandboxes: ListedSandbox[]; isMore: boolean };
 
@@ -36,20 +39,10 @@ type ListedPage = { sandboxes: ListedSandbox[]; isMore: boolean };
  * At most `limit` sandboxes behind `after`, in the given direction of (start time, ID), with `metadataBytes` of
  * metadata, or one more: no more is read.
  */
-export async function listSandboxes(
-  db: Db,
-  filter: SandboxFilter,
-  page: { order: 'asc' | 'desc'; after?: SandboxCursor; limit: number; metadataBytes: number },
-): Promise<ListedPage> {
+export async function listSandboxes(db: Db, filter: SandboxFilter, page: SandboxPageOptions): Promise<ListedPage> {
   let query = filtered(db, filter);
   const { order, after, limit, metadataBytes } = page;
-  if (after) {
-    const beyond = order === 'asc' ? '>' : '<';
-    // As one comparison, an index finds the place; as two, every row before it is looked at.
-    query = query.where(({ eb, refTuple, tuple }) =>
-      eb(refTuple('started_at_us', 'sandboxes.sandbox_id'), beyond, tuple(after.startedAtUs, after.sandboxId)),
-    );
-  }
+  if (after) query = query.where(placeOf('behind', order, sql`${after.startedAtUs}`, sql`${after.sandboxId}`));
   const found = query
     .select(['sandboxes.sandbox_id as id', 'started_at_us as at', metadataLength.as('bytes')])
     .orderBy('started_at_us', order)
@@ -76,8 +69,23 @@ export async function listSandboxes(
   return { sandboxes: rows.map(listedOfRow), isMore: rows.length < Number(rows[0]?.found_count ?? 0) };
 }
 
+/**
+ * Whether a row is behind a place, or before and at it. As one comparison, an index finds the place; as two, every row
+ * up to it is looked at.
+ */
+export function placeOf(
+  where: 'behind' | 'until',
+  order: 'asc' | 'desc',
+  startedAtUs: Expression<number>,
+  sandboxId: Expression<string>,
+): RawBuilder<boolean> {
+  const comparisons = { behind: { asc: '>', desc: '<' }, until: { asc: '<=', desc: '>=' } };
+  const comparison = sql.raw(comparisons[where][order]);
+  return sql`(started_at_us, sandboxes.sandbox_id) ${comparison} (${startedAtUs}, ${sandboxId})`;
+}
+
 /** Bytes of the metadata, which are known without reading it. */
-const metadataLength = sql<number>`coalesce(octet_length(sandboxes.metadata_json), 0)`;
+export const metadataLength = sql<number>`coalesce(octet_length(sandboxes.metadata_json), 0)`;
 
 /**
  * How many sandboxes match. All of them are looked at, which are few beside the team's where they must have some
@@ -106,7 +114,8 @@ export async function sandboxesInTransition(db: Db, teamId: string, limit: numbe
   });
 }
 
-function filtered(
+/** The sandboxes that a filter lets through. */
+export function filtered(
   db: Db,
   { metadata, ...filter }: SandboxFilter,
   { byLabel = false } = {},
@@ -144,8 +153,8 @@ function labelled(db: Db, digest: string): SelectQueryBuilder<Tables, 'sandboxes
 const noText = '(?<!\\\\)((?:\\\\\\\\)*)\\\\u(?:0000|d[89a-f][0-9a-f]{2})';
 
 /**
- * Longer metadata is not searched for a text: a search looks at that of all sandboxes of a team, which may be 20,000,
- * and SQLite has everybody wait meanwhile: with so much of each, for about a second.
+ * Longer metadata is not searched for a text: a search looks at that of all sandboxes of a team, which may be 20,000:
+ * with so much of each, that is up to half a second of SQLite's, and so of the API's thread.
  */
 const textSearchedBytesMax = 4 * 1024;
 
