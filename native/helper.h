@@ -70,7 +70,11 @@ int watchPaths(const char *pid, const char *groupFile, const char *imagePath, ch
 int undoDump(const char *pid, const char *processFile);                                      // snapshot-undo.c
 int removePacketRules(void);
 int sealDirectory(const char *path, int durable);                                           // snapshot-seal.c
-int flushDirectory(const char *path, const char *name);
+int flushDirectory(const char *path, char **name);
 int verifyDirectory(const char *path, const char *part);
+int bringLater(const char *file); // snapshot-later.c
+int waitForLater(const char *file);
+int verifyNow(const char *file);
+int endLater(const char *file, const char *directory);
 int removeBeneath(const char *root, const char *path); // volume.c
 int confine(char **argument);                                                               // confine.c

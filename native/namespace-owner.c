@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "memory-later.h"
 
 typedef long (*systemCall)(long, ...);
 typedef int (*cloneCall)(int (*)(void *), void *, int, void *, ...);
@@ -103,6 +104,7 @@ long syscall(long number, ...) {
   // A process in the new namespace can't go back: no user is known there yet.
   if (counts && result != 0) return end(result);
   if (result == 0 && completesSandbox(number, argument[0])) startClock();
+  if (number == SYS_userfaultfd && result < 0 && errno == EPERM) return openFaults(argument[0]);
   if (number != SYS_prlimit64 || result == 0 || errno != EPERM || !owner()) return result;
   // Whoever has CAP_SYS_RESOURCE in the namespace sees its limits. Its owner has; root of a host in a container may
   // not.

@@ -9,12 +9,15 @@
 //   helper watch-paths PID GROUPFILE IMAGE DISK LAYER...  see snapshot-watches.c
 //   helper learn-kernel DIRECTORY program argument...   lets CRIU remember what the kernel can do, see below
 //   helper seal|checksum|flush|verify DIRECTORY         see snapshot-seal.c
+//   helper bring-later|verify-now|wait-later FILE       see snapshot-later.c
+//   helper end-later FILE DIRECTORY                     see there
 //   helper remove-beneath ROOT PATH                     see volume.c
 //
 // CRIU also starts it as its action script: the environment then says which stage it has reached. And the tar that CRIU
 // starts finds it as `gzip`, which then compresses nothing.
 #define _GNU_SOURCE
 #include "helper.h"
+#include "memory-later.h"
 #include "netlink.h"
 #include <linux/inet_diag.h>
 #include <linux/magic.h>
@@ -49,7 +52,15 @@ static int enterGroup(const char *file) {
   return errno = error, result;
 }
 
+// For a restore whose memory comes later. The group may open no device.
+static int openFaultsDevice(void) {
+  int fd = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+  if (fd < 0 || dup2(fd, faultsDevice) < 0) return -1;
+  return close(fd);
+}
+
 static int launch(char **argument, int namespaced) {
+  if (getenv("ATOLL_MEMORY_LATER") && openFaultsDevice() < 0) return complain("/dev/userfaultfd");
   for (; *argument && strcmp(*argument, "--"); argument++)
     if (enterGroup(*argument) < 0) return complain(*argument);
   if (!*argument || !argument[1]) return dprintf(2, "launch: no program\n"), 2;
@@ -306,10 +317,14 @@ int snapshotProgram(int count, char **argument) {
   if (!strcmp(name, "watch-paths") && count > 6) return watchPaths(argument[2], argument[3], argument[4], argument + 5);
   if (!strcmp(name, "learn-kernel") && count > 3) return learnKernel(argument[2], argument + 3);
   if (!strcmp(name, "protect")) return protect(argument[2], argument + 3);
+  if (!strcmp(name, "bring-later")) return bringLater(argument[2]);
+  if (!strcmp(name, "verify-now")) return verifyNow(argument[2]);
+  if (!strcmp(name, "wait-later")) return waitForLater(argument[2]);
+  if (!strcmp(name, "end-later") && count > 3) return endLater(argument[2], argument[3]);
   if (!strcmp(name, "remove-beneath") && count > 3) return removeBeneath(argument[2], argument[3]);
   if (!strcmp(name, "seal")) return sealDirectory(argument[2], 1);
   if (!strcmp(name, "checksum")) return sealDirectory(argument[2], 0);
-  if (!strcmp(name, "flush")) return flushDirectory(argument[2], argument[3]);
+  if (!strcmp(name, "flush")) return flushDirectory(argument[2], argument + 3);
   if (!strcmp(name, "confine") && count > 6) return confine(argument + 2);
   if (!strcmp(name, "verify")) return verifyDirectory(argument[2], argument[3]);
   return -1;

@@ -4,64 +4,14 @@
 // zeros count by their place alone, so a sparse disk is read no further than it holds data, and a copy with other holes
 // is equal.
 #define _GNU_SOURCE
-#include "helper.h"
+#include "snapshot-hash.h"
 #include <dirent.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { blockBytes = 1 << 16, filesMax = 100000, flushLanes = 8 };
+enum { filesMax = 100000, flushLanes = 8 };
 
 static const char checksums[] = "checksums", unfinished[] = "checksums.partial";
-
-static const uint64_t prime1 = 11400714785074694791ULL, prime2 = 14029467366897019727ULL, prime3 = 1609587929392839161ULL,
-                      prime4 = 9650029242287828579ULL, prime5 = 2870177450012600261ULL;
-
-static inline uint64_t rotate(uint64_t value, int bits) { return value << bits | value >> (64 - bits); }
-
-static inline uint64_t word(const uint8_t *p) {
-  uint64_t value;
-  memcpy(&value, p, 8);
-  return value;
-}
-
-static inline uint64_t roundOf(uint64_t sum, uint64_t input) { return rotate(sum + input * prime2, 31) * prime1; }
-
-static inline uint64_t merge(uint64_t hash, uint64_t lane) { return (hash ^ roundOf(0, lane)) * prime1 + prime4; }
-
-// XXH64 of a whole number of 32-byte stripes (xxhash.com, "xxHash fast digest algorithm").
-static uint64_t xxh64(const uint8_t *p, size_t size, uint64_t seed) {
-  uint64_t a = seed + prime1 + prime2, b = seed + prime2, c = seed, d = seed - prime1;
-  for (const uint8_t *end = p + size; p < end; p += 32) {
-    a = roundOf(a, word(p)), b = roundOf(b, word(p + 8)), c = roundOf(c, word(p + 16)), d = roundOf(d, word(p + 24));
-  }
-  uint64_t hash = rotate(a, 1) + rotate(b, 7) + rotate(c, 12) + rotate(d, 18);
-  hash = merge(merge(merge(merge(hash, a), b), c), d) + size;
-  hash = (hash ^ hash >> 33) * prime2;
-  hash = (hash ^ hash >> 29) * prime3;
-  return hash ^ hash >> 32;
-}
-
-static int isZero(const uint8_t *p, size_t size) { return !p[0] && !memcmp(p, p + 1, size - 1); }
-
-// Hashes the file from the first to the last byte; -1 with errno on failure.
-static int hashFile(int fd, off_t size, uint64_t *result) {
-  static uint8_t block[blockBytes] __attribute__((aligned(64)));
-  uint64_t hash = prime5 ^ (uint64_t)size;
-  for (off_t at = 0; at < size;) {
-    off_t data = lseek(fd, at, SEEK_DATA);
-    if (data < 0 && errno == ENXIO) break;
-    if (data < 0) return -1;
-    at = data - data % blockBytes;
-    size_t wanted = size - at < blockBytes ? size - at : blockBytes, got = 0;
-    for (ssize_t n; got < wanted; got += n)
-      if ((n = pread(fd, block + got, wanted - got, at + got)) <= 0) return n < 0 ? -1 : (errno = EIO, -1);
-    if (wanted < blockBytes) memset(block + wanted, 0, blockBytes - wanted);
-    if (!isZero(block, blockBytes)) hash = xxh64(block, blockBytes, hash ^ (uint64_t)at * prime1);
-    at += blockBytes;
-  }
-  *result = hash;
-  return 0;
-}
 
 static int complain(const char *what, const char *problem) {
   dprintf(2, "%s: %s\n", what, problem);
@@ -73,16 +23,26 @@ static int isOther(const char *name) {
   return !strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, checksums) || !strcmp(name, unfinished);
 }
 
-static int sealFile(FILE *sums, int directory, const char *name, int durable) {
+// CRIU's images of memory: nearly all of a snapshot, and nothing that CRIU goes by.
+static int isMemory(const char *name) { return !strncmp(name, "pages-", 6); }
+
+// `states`: for what the checksum comes to by the piece, see snapshot-hash.c.
+static int sealFile(FILE *sums, int directory, const char *name, int durable, FILE *states) {
   struct stat s;
   uint64_t hash;
   int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0 || fstat(fd, &s) < 0) return complain(name, strerror(errno));
-  int bad = S_ISREG(s.st_mode) ? hashFile(fd, s.st_size, &hash) < 0 || (durable && fsync(fd) < 0) : 0;
+  if (states) fprintf(states, "file %s %lld\n", name, (long long)s.st_size);
+  int bad = S_ISREG(s.st_mode) ? hashFile(fd, s.st_size, &hash, states) < 0 || (durable && fsync(fd) < 0) : 0;
   if (!bad && S_ISREG(s.st_mode)) fprintf(sums, "%016llx %lld %s\n", (unsigned long long)hash, (long long)s.st_size, name);
   if (bad) complain(name, strerror(errno));
   close(fd);
   return bad;
+}
+
+static FILE *createSums(int directory) {
+  int fd = openat(directory, MEMORY_SUMS, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+  return fd < 0 ? NULL : fdopen(fd, "w");
 }
 
 // seal DIRECTORY: writes `checksums` over all files beside it; with `durable`, everything is on the disk when it has
@@ -94,8 +54,14 @@ int sealDirectory(const char *path, int durable) {
   int out = openat(directory, unfinished, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
   FILE *sums = out < 0 ? NULL : fdopen(out, "w");
   if (!sums) return complain(checksums, strerror(errno));
-  for (struct dirent *e; !bad && (e = readdir(all));)
-    if (!isOther(e->d_name)) bad = sealFile(sums, directory, e->d_name, durable);
+  FILE *states = NULL;
+  for (struct dirent *e; !bad && (e = readdir(all));) {
+    if (isOther(e->d_name) || !strcmp(e->d_name, MEMORY_SUMS)) continue;
+    if (isMemory(e->d_name) && !states && !(states = createSums(directory))) bad = complain(MEMORY_SUMS, strerror(errno));
+    else bad = sealFile(sums, directory, e->d_name, durable, isMemory(e->d_name) ? states : NULL);
+  }
+  if (states && fclose(states)) bad = complain(MEMORY_SUMS, strerror(errno));
+  if (states && !bad) bad = sealFile(sums, directory, MEMORY_SUMS, durable, NULL);
   if (!bad && (fflush(sums) || (durable && fsync(out)))) bad = complain(checksums, strerror(errno));
   if (!bad && renameat(directory, unfinished, directory, checksums)) bad = complain(checksums, strerror(errno));
   if (!bad && durable && fsync(directory)) bad = complain(checksums, strerror(errno));
@@ -133,21 +99,21 @@ static int flushFiles(const char *path) {
   return bad;
 }
 
-// flush DIRECTORY [FILE]: everything in it, or that file of it, is on the disk when it has ended.
-int flushDirectory(const char *path, const char *name) {
+// flush DIRECTORY [FILE...]: everything in it, or those files of it, is on the disk when it has ended. Where no memory
+// was kept it has no sums either.
+int flushDirectory(const char *path, char **name) {
   int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory < 0) return complain(path, strerror(errno));
-  int bad = 0, fd = name ? openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
-  if (!name) bad = flushFiles(path);
-  else if (fd < 0 || fsync(fd)) bad = complain(name, strerror(errno));
+  int bad = *name ? 0 : flushFiles(path);
+  for (; *name && !bad; name++) {
+    int fd = openat(directory, *name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 ? errno != ENOENT || strcmp(*name, MEMORY_SUMS) : fsync(fd)) bad = complain(*name, strerror(errno));
+    if (fd >= 0) close(fd);
+  }
   if (!bad && fsync(directory)) bad = complain(path, strerror(errno));
-  if (fd >= 0) close(fd);
   close(directory);
   return bad;
 }
-
-// CRIU's images of memory: nearly all of a snapshot, and nothing that CRIU goes by.
-static int isMemory(const char *name) { return !strncmp(name, "pages-", 6); }
 
 // verify DIRECTORY [memory|rest]: 0 when every file that was sealed, or every one of that part, is there and unchanged.
 int verifyDirectory(const char *path, const char *part) {
@@ -167,7 +133,7 @@ int verifyDirectory(const char *path, const char *part) {
     int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &s) < 0) bad = complain(name, strerror(errno));
     else if (s.st_size != size) bad = complain(name, "has another size");
-    else if (hashFile(fd, s.st_size, &hash) < 0) bad = complain(name, strerror(errno));
+    else if (hashFile(fd, s.st_size, &hash, NULL) < 0) bad = complain(name, strerror(errno));
     else if (hash != wanted) bad = complain(name, "has other content");
     if (fd >= 0) close(fd);
   }

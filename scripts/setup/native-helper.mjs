@@ -6,18 +6,18 @@ import { digestOf, isMadeFrom, markMadeFrom } from './stamp.mjs';
 
 /** Sources of the agent's init, which runs inside of sandboxes. */
 const inside = ['init.c', 'naming.c', 'program.c', 'relay.c', 'spawner.c'];
-/** A library that is loaded into the programs that the helper starts. */
-const preloaded = 'namespace-owner.c';
+/** Sources of a library that is loaded into the programs that the helper starts. */
+const preloaded = ['memory-later.c', 'namespace-owner.c'];
 const flags = ['-std=gnu11', '-O2', '-Wall', '-Wextra', '-Werror', '-fstack-protector-strong', '-D_FORTIFY_SOURCE=2'];
 
 /** Compiles the node's helper (every file of native/ but the agent's) to dist/helper where its source changed. */
 export async function buildNativeHelper(root) {
   const folder = join(root, 'native');
   const sources = readdirSync(folder)
-    .filter(name => name.endsWith('.c') && !inside.includes(name) && name !== preloaded)
+    .filter(name => name.endsWith('.c') && !inside.includes(name) && !preloaded.includes(name))
     .sort();
   const output = join(root, 'dist/helper');
-  const inputs = [...sources, preloaded, ...readdirSync(folder).filter(name => name.endsWith('.h'))].map(name =>
+  const inputs = [...sources, ...preloaded, ...readdirSync(folder).filter(name => name.endsWith('.h'))].map(name =>
     join(folder, name),
   );
   const digest = digestOf(inputs, `${flags.join(' ')} ${process.arch}`);
@@ -25,7 +25,7 @@ export async function buildNativeHelper(root) {
   await step('Building the native helper', async () => {
     mkdirSync(join(root, 'dist'), { recursive: true });
     await run(['gcc', ...flags, '-o', `${output}.new`, ...sources], { cwd: folder });
-    await run(['gcc', ...flags, '-shared', '-fPIC', '-o', join(root, 'dist/namespace-owner.so.new'), preloaded], {
+    await run(['gcc', ...flags, '-shared', '-fPIC', '-o', join(root, 'dist/namespace-owner.so.new'), ...preloaded], {
       cwd: folder,
     });
     renameSync(join(root, 'dist/namespace-owner.so.new'), join(root, 'dist/namespace-owner.so'));

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 export const nativeTargets = {
   request: ['native/request.c'],
   watches: [],
-  checksums: [],
+  checksums: ['native/snapshot-hash.c'],
   netlink: ['native/request.c'],
   relay: [],
   init: ['native/naming.c', 'native/program.c', 'native/spawner.c'],

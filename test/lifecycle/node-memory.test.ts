@@ -13,10 +13,12 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { newUuid } from '../../src/base/id.ts';
+import { readIfThere } from '../../src/base/small-file.ts';
 import type { ExecutionRef } from '../../src/protocol/node.ts';
 import { agentPort } from '../../src/protocol/agent.ts';
 import { requestSandbox, runInSandbox } from '../node/support/run-in-sandbox.ts';
 import { startTestNode, testResources, type TestNode } from '../node/support/test-node.ts';
+import { bringersLeft, bringersOf, plansOf } from '../snapshot/support/bringers.ts';
 import { waitFor } from '../support/process.ts';
 
 let it: TestNode;
@@ -148,6 +150,64 @@ test('processes go on where they were: let go at once, after a restart of the pl
   }
   await protocol().kill(execution);
   await nothingHeld();
+}, 60_000);
+
+/** Holds so much memory and so many open files, and tells a digest of the memory. */
+const holder = (memoryMiB: number, files: number) => `cat > /root/holder.py <<'END'
+import hashlib, os, socket
+held = bytearray(os.urandom(1 << 20) * ${memoryMiB})
+for at in range(0, len(held), 4096): held[at:at + 8] = at.to_bytes(8, 'little')
+files = [os.open('/dev/null', 0) for _ in range(${files})]
+listener = socket.create_server(('127.0.0.1', 7000))
+while True:
+    connection, _ = listener.accept()
+    connection.send(hashlib.blake2b(held).hexdigest().encode()); connection.close()
+END
+(ulimit -n 4096; setsid python3 /root/holder.py >/dev/null 2>&1 &)`;
+const digest = async (sandboxId: string) => {
+  const answer = await runInSandbox(protocol(), sandboxId, "bash -c 'exec 3<> /dev/tcp/127.0.0.1/7000; cat <&3'");
+  return answer.exitCode === 0 ? answer.stdout : undefined;
+};
+
+test('memory that is still to come outlives a restart of the platform, and the next pause has all of it', async () => {
+  const registry = '/run/atoll';
+  const isOurs = (name: string) => readIfThere(join(registry, name, 'owner')) === it.dataDir;
+  const runDir = join(registry, readdirSync(registry).find(isOurs) as string);
+  let execution: ExecutionRef = await protocol().create(it.request());
+  await run(execution.sandboxId, holder(150, 0));
+  const before = await waitFor('the holder', () => digest(execution.sandboxId));
+  let wasCaught = false;
+  for (let times = 0; times < 10 && !wasCaught; times++) {
+    await protocol().pause(execution, { memory: true });
+    await it.restart(); // from the disk
+    execution = await it.resume(execution);
+    expect(execution).toMatchObject({ from: 'memory' });
+    const [found] = bringersOf(runDir);
+    if (!found) continue; // it was faster
+    process.kill(found.bringer, 'SIGSTOP');
+    wasCaught = plansOf(runDir).length > 0;
+    await it.restart();
+    process.kill(found.bringer, 'SIGCONT');
+    expect(await digest(execution.sandboxId)).toBe(before);
+  }
+  expect(wasCaught).toBe(true);
+  await protocol().pause(execution, { memory: true });
+  await it.restart();
+  execution = await it.resume(execution);
+  expect(await digest(execution.sandboxId)).toBe(before);
+  await protocol().kill(execution);
+  await waitFor('nothing of it to be left', () => plansOf(runDir).length + bringersLeft(runDir) === 0);
+}, 120_000);
+
+test('with more open files than memory can come beside, all of it comes at once', async () => {
+  const sandbox = await protocol().create(it.request());
+  await run(sandbox.sandboxId, holder(64, 1100));
+  const before = await waitFor('the holder', () => digest(sandbox.sandboxId));
+  await protocol().pause(sandbox, { memory: true });
+  await it.restart();
+  const resumed = await it.resume(sandbox);
+  expect([resumed.from, await digest(sandbox.sandboxId)]).toEqual(['memory', before]);
+  await protocol().kill(resumed);
 }, 60_000);
 
 test('with memory: false a sandbox that has its memory boots, and the memory is gone with that', async () => {

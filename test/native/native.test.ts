@@ -32,7 +32,7 @@ import { compileSanitized, compileStandalone, nativeCorpus, nativeTargets } from
 const root = join(import.meta.dir, '../..');
 const runs = 3_000;
 const inside = ['init.c', 'naming.c', 'program.c', 'relay.c', 'spawner.c'];
-const preloaded = ['namespace-owner.c'];
+const preloaded = ['memory-later.c', 'namespace-owner.c'];
 
 let directory = '';
 let process: HelperProcess;
@@ -247,6 +247,70 @@ test('a snapshot’s files are sealed, and any change of them is seen', () => {
   expect(program('verify')).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('a: has other content') });
   writeFileSync(join(folder, 'checksums'), 'no checksums');
   expect(program('verify')).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('malformed') });
+});
+
+test('each piece of a memory image is checked by itself, with what was before it or without', () => {
+  const folder = made('pieces');
+  const piece = 2 ** 20;
+  mkdirSync(folder);
+  mkdirSync(join(folder, 'group'));
+  const image = Buffer.alloc(3.5 * piece);
+  for (let at = 0; at < image.length; at += 4) if (Math.floor(at / piece) !== 1) image.writeUInt32LE(at, at);
+  writeFileSync(join(folder, 'pages-1.img'), image);
+  writeFileSync(join(folder, 'pages-2.img'), 'short');
+  // Two writings of it are the same: it is not of what it says itself.
+  for (let times = 0; times < 2; times++) expect(run([made('helper'), 'checksum', folder]).exitCode).toBe(0);
+  expect(run([made('helper'), 'verify', folder]).exitCode).toBe(0);
+  const sums = readFileSync(join(folder, 'memory-sums'), 'utf8').trim().split('\n');
+  expect(sums).toHaveLength(2 + 4 + 1);
+  expect(sums).toContain(`file pages-1.img ${image.length}`);
+  const verify = (from: number, to: number, file = 'pages-1.img') => {
+    const lines = [`group ${folder}/group`, `snapshot ${folder}`, `directory ${folder}`, `now ${file} ${from} ${to}`];
+    writeFileSync(join(folder, 'plan'), `${lines.join('\n')}\n`);
+    return run([made('helper'), 'verify-now', join(folder, 'plan')]);
+  };
+  expect([verify(0, 4).exitCode, verify(0, 1, 'pages-2.img').exitCode]).toEqual([0, 0]);
+  expect(verify(0, 5)).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('pages-1.img: ') });
+  expect(verify(0, 1, 'pages-3.img').exitCode).toBe(1);
+  for (const [at, where] of [
+    [10, 0],
+    [piece + 10, 1],
+    [image.length - 1, 3],
+  ] as const) {
+    const changed = Buffer.from(image);
+    changed[at] = (changed[at] as number) ^ 1;
+    writeFileSync(join(folder, 'pages-1.img'), changed);
+    expect([0, 1, 2, 3].filter(number => verify(number, number + 1).exitCode !== 0)).toEqual([where]);
+  }
+});
+
+test('who waits to bring memory ends when it is told to, and without a plan does not begin', () => {
+  const folder = made('later');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'pages-1.img'), 'memory');
+  expect(run([made('helper'), 'checksum', folder]).exitCode).toBe(0);
+  const plan = join(folder, 'plan');
+  writeFileSync(
+    plan,
+    `group ${folder}\nsnapshot ${folder}\ndirectory ${folder}\nprocess 2 pages-1.img\npiece 0 4096 0\n`,
+  );
+  expect(run([made('helper'), 'bring-later', plan]).exitCode).toBe(0);
+  expect(readdirSync(folder)).toContain('lazy-pages.socket');
+  expect(run([made('helper'), 'end-later', plan, folder]).exitCode).toBe(0);
+  expect(readdirSync(folder)).not.toContain('plan');
+  expect(run([made('helper'), 'wait-later', plan]).exitCode).toBe(0);
+  for (const [text, what] of [
+    ['', 'the plan'],
+    [`group ${folder}\nwhatever\n`, 'the plan'],
+    [`group ${folder}\nsnapshot ${folder}\ndirectory ${folder}\nprocess 2 pages-2.img\n`, 'pages-2.img'],
+  ] as const) {
+    writeFileSync(plan, text);
+    expect(run([made('helper'), 'bring-later', plan])).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining(what),
+    });
+    expect(run([made('helper'), 'wait-later', plan]).exitCode).toBe(1);
+  }
 });
 
 test('checksums have their name when they are whole', async () => {

@@ -17,7 +17,8 @@ import { join } from 'node:path';
 import { AtollError } from '../../src/base/error.ts';
 import { checkpointAndRun, checkpointToPause } from '../../src/node/snapshot/checkpoint.ts';
 import { findMemoryKeeping } from '../../src/node/snapshot/memory-keeping.ts';
-import { openSnapshot } from '../../src/node/snapshot/restore.ts';
+import type { LaterMeasure } from '../../src/node/snapshot/later-pages.ts';
+import { openSnapshot, type OpenSnapshot } from '../../src/node/snapshot/restore.ts';
 import { testMemoryKeeping } from '../../src/node/snapshot/self-test.ts';
 import { waitFor } from '../support/process.ts';
 import { startMachine, type Machine, type TestSandbox } from './support/machine.ts';
@@ -154,7 +155,7 @@ test('a snapshot that is damaged, cut off or not complete is refused', async () 
   await stillRuns();
   const whole = async () => {
     const snapshot = await openSnapshot(machine.host, directory);
-    await snapshot.memoryWhole;
+    await snapshot.memoryWhole();
     return snapshot;
   };
   expect((await whole()).manifest.memory).toBe(true);
@@ -207,7 +208,8 @@ test('the self-test finds that memory can be kept, leaves nothing, and is made o
   const parts = {
     start: () => machine.start(20),
     release: (tested: TestSandbox) => machine.release(tested),
-    restore: async (snapshot: Parameters<Machine['restore']>[0]) => machine.restore(snapshot, 21, disk),
+    restore: async (snapshot: OpenSnapshot, later: LaterMeasure | undefined) =>
+      machine.restore(snapshot, later ? 22 : 21, disk, later),
     kill: (tested: TestSandbox) => machine.kill(tested),
   };
   let disk = '';
@@ -223,11 +225,11 @@ test('the self-test finds that memory can be kept, leaves nothing, and is made o
       cacheFile,
       test: async () => {
         tests++;
-        await testMemoryKeeping(machine.host, parts, directory);
+        return testMemoryKeeping(machine.host, parts, directory);
       },
     });
   const criuDir = join(import.meta.dir, '../../dist/criu');
-  expect(await find(criuDir)).toMatchObject({ possible: true });
+  expect(await find(criuDir)).toMatchObject({ possible: true, notLater: null });
   expect(await find(criuDir)).toMatchObject({ possible: true, criu: { version: machine.host.criu.version } });
   expect(tests).toBe(1);
   expect(existsSync(directory)).toBe(false);

@@ -1,6 +1,6 @@
 import { layoutOf } from '../layout.ts';
 import { findCriu } from '../snapshot/criu.ts';
-import { knownMemoryKeeping, memoryKeepingFile } from '../snapshot/memory-keeping.ts';
+import { knownMemoryKeeping, memoryKeepingFile, type Later } from '../snapshot/memory-keeping.ts';
 import { tryCommand } from '../../base/process/command.ts';
 import { limited, missing, ok, type Probe, type ProbeResult } from './probe.ts';
 import { messageOf } from '../../base/error.ts';
@@ -16,6 +16,9 @@ export function memoryProbe({ dataDir, criuDir }: { dataDir: string; criuDir: st
   };
 }
 
+const howOf = ({ notLater }: Later) =>
+  notLater === null ? 'with memory that comes while it runs' : `with all memory at once: ${notLater}`;
+
 async function look(criuDir: string, cacheFile: string): Promise<ProbeResult> {
   let criu;
   try {
@@ -27,7 +30,7 @@ async function look(criuDir: string, cacheFile: string): Promise<ProbeResult> {
   const known = knownMemoryKeeping(criu, cacheFile);
   if (known)
     return known.possible
-      ? ok(`${name}; a sandbox was kept and brought back since the host started`)
+      ? ok(`${name}; a sandbox was kept and brought back since the host started, ${howOf(known)}`)
       : limited(`${name}; ${known.reason}`, remedy);
   const said = await tryCommand(['env', ...criu.argv, 'check']);
   return /looks good/i.test(said)

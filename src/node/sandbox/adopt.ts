@@ -8,6 +8,7 @@ import type { Disks } from '../disks/disks.ts';
 import type { Helper } from '../native/helper.ts';
 import type { Egress } from '../network/egress/egress.ts';
 import { runFile } from '../snapshot/criu.ts';
+import { forgetLaterBut } from '../snapshot/later-memory.ts';
 import { forgetRestores, restoreName } from '../snapshot/restore.ts';
 import { undoDump } from '../snapshot/undo-dump.ts';
 import type { Volumes } from '../volumes/volumes.ts';
@@ -76,6 +77,7 @@ export async function adoptSandboxes(parts: AdoptParts): Promise<{ adopted: numb
   const leftovers = [...leftoverSlots(parts)].filter(number => !used.has(number));
   for (const number of leftovers) await releaseNowOrLater(parts, slots.occupy(number));
   forgetRestores(parts.layout.run);
+  forgetLaterBut(parts.layout.run, new Set([...used].map(number => slotOf(parts.layout.installation, number).name)));
   for (const { record } of known) if (record?.state === 'paused') await adoptPaused(parts, record);
   for (const record of ran) if (!sandboxes.get(record.sandboxId)) await keepFiles(parts, record);
   for (const { sandboxId } of known) if (!sandboxes.get(sandboxId)) await records.remove(sandboxId);

@@ -9,7 +9,8 @@ import type { Driver } from '../drivers/driver.ts';
 import { learnKernel, type Criu } from '../snapshot/criu.ts';
 import type { Egress } from '../network/egress/egress.ts';
 import { createHurry } from '../snapshot/grace-periods.ts';
-import { findMemoryKeeping, memoryKeepingFile } from '../snapshot/memory-keeping.ts';
+import { findMemoryKeeping, memoryKeepingFile, type Later } from '../snapshot/memory-keeping.ts';
+import type { LaterMeasure } from '../snapshot/later-pages.ts';
 import type { OpenSnapshot, RestoreHost } from '../snapshot/restore.ts';
 import { testMemoryKeeping, type SelfTestParts, type TestedSandbox } from '../snapshot/self-test.ts';
 import { checkpointSource, type CheckpointSupport } from './keep/checkpoint-support.ts';
@@ -39,7 +40,7 @@ export async function findCheckpointSupport(
   if (!driver) return { supported: false, reason: 'no driver of this node lets its sandboxes be checkpointed' };
   const { layout, helper, helperBinary } = parts;
   const hurry = createHurry();
-  const hostOf = (criu: Criu): RestoreHost => ({
+  const hostOf = (criu: Criu, { notLater }: Later): RestoreHost => ({
     helper,
     helperBinary,
     criu,
@@ -49,6 +50,7 @@ export async function findCheckpointSupport(
     programDir: join(layout.run, 'programs'),
     stagingDir: join(layout.data, 'restoring'),
     mountsDir: layout.mounts,
+    canBringLater: notLater === null,
   });
   // Copies of a program that may be another one now, and what a crash has left.
   rmSync(join(layout.run, 'programs'), { recursive: true, force: true });
@@ -58,13 +60,13 @@ export async function findCheckpointSupport(
     cacheFile: memoryKeepingFile(layout.data),
     async test(criu) {
       await installed;
-      const host = hostOf(criu);
+      const host = hostOf(criu, { notLater: null });
       await learnKernel(host);
-      await testMemoryKeeping(host, triedSandboxes(parts, host, driver, resources), join(layout.data, 'self-test'));
+      return testMemoryKeeping(host, triedSandboxes(parts, host, driver, resources), join(layout.data, 'self-test'));
     },
   });
   if (!found.possible) return { supported: false, reason: found.reason };
-  const host = hostOf(found.criu);
+  const host = hostOf(found.criu, found);
   try {
     await learnKernel(host);
   } catch (error) {
@@ -118,7 +120,7 @@ function triedSandboxes(
       await egress.remove(processes.slot);
       await slotHost.release(processes.slot, [driver]);
     },
-    async restore(snapshot: OpenSnapshot) {
+    async restore(snapshot: OpenSnapshot, later: LaterMeasure | undefined) {
       return tried(
         await restoreProcesses(parts, host, {
           snapshot,
@@ -130,6 +132,7 @@ function triedSandboxes(
           agentDir: parts.agentDir,
           bootId: newUuid(),
           controlToken: '',
+          ...(later && { later }),
         }),
       );
     },

@@ -2,6 +2,8 @@
 export type CheckpointSource = {
   /** Its first process, in the host's numbers. */
   pid: number;
+  /** The slot that it is in. */
+  slotName: string;
   /** Whose it is; absent: of nobody's that is known. */
   teamId?: string;
   /** Memory that it has now. */

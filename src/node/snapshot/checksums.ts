@@ -13,8 +13,13 @@ const checksumsTimeoutMs = 10 * 60_000;
 /** The file with the checksums of those beside it. */
 export const checksumsFile = 'checksums';
 
+/** The file with the checksums of memory by the piece, where there is memory (native/snapshot-hash.c). */
+export const memorySumsFile = 'memory-sums';
+
+const sums = [checksumsFile, `${checksumsFile}.partial`, memorySumsFile];
+
 /** Whether a file holds checksums, whole or not yet: it stays where it was made. */
-export const isChecksums = (name: string) => name === checksumsFile || name === `${checksumsFile}.partial`;
+export const isChecksums = (name: string) => sums.includes(name);
 
 /** Something to do, beside others. */
 export type Work = () => Promise<void>;
@@ -59,13 +64,13 @@ export async function makeDurable(
   directory: string,
   { written = false }: { written?: boolean } = {},
 ): Promise<void> {
-  await writeOut(host, directory, written ? [checksumsFile] : []);
+  await writeOut(host, directory, written ? [checksumsFile, memorySumsFile] : []);
   await syncPath(dirname(directory));
 }
 
-/** Puts the files of a directory on the host's disk, or the one that is named. */
-export async function writeOut(host: Host, directory: string, name: string[] = []): Promise<void> {
-  const { status, output } = await host.helper.spawn([host.helperBinary, 'flush', directory, ...name], {
+/** Puts the files of a directory on the host's disk, or those that are named. */
+export async function writeOut(host: Host, directory: string, names: string[] = []): Promise<void> {
+  const { status, output } = await host.helper.spawn([host.helperBinary, 'flush', directory, ...names], {
     timeoutMs: checksumsTimeoutMs,
   });
   if (status !== 0)
@@ -80,6 +85,10 @@ export async function verifyChecksums(host: Host, directory: string, part: Snaps
   const { status, output } = await host.helper.spawn([host.helperBinary, 'verify', directory, part], {
     timeoutMs: checksumsTimeoutMs,
   });
-  if (status !== 0)
-    throw new AtollError('unavailable', `the snapshot is damaged: ${output.trim()}`, { detail: 'snapshot_damaged' });
+  if (status !== 0) throw damaged(output);
+}
+
+/** What is told of a snapshot of which the helper says what is damaged. */
+export function damaged(output: string): AtollError {
+  return new AtollError('unavailable', `the snapshot is damaged: ${output.trim()}`, { detail: 'snapshot_damaged' });
 }

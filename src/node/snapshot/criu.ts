@@ -67,6 +67,8 @@ type CriuRun = {
   cpuSeconds?: number;
   /** The host's user who has made the user namespace, or is to make it. Default root. */
   owner?: number;
+  /** Memory comes from the images while the processes run (later-memory.ts). */
+  memoryLater?: boolean;
 };
 
 /**
@@ -84,6 +86,7 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
     `images-dir ${quote(run.imagesDir)}`,
     `work-dir ${quote(run.imagesDir)}`,
     'verbosity=2',
+    ...(run.memoryLater ? ['lazy-pages'] : []),
     ...run.options,
   ];
   writeFileSync(configFile, settings.map(line => `${line}\n`).join(''), { mode: 0o600 });
@@ -94,7 +97,8 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
   const environment = ['env', ...paths, ...last, ...owner];
   const argv = [...environment, ...criu.argv, run.command, '--no-default-config', '--config', configFile];
   const bounded = run.cpuSeconds === undefined ? argv : ['prlimit', `--cpu=${run.cpuSeconds}`, ...argv];
-  const started = run.groups ? [helperBinary, 'launch', ...run.groups, '--', ...bounded] : bounded;
+  const later = run.memoryLater ? ['ATOLL_MEMORY_LATER=1'] : [];
+  const started = run.groups ? [...later, helperBinary, 'launch', ...run.groups, '--', ...bounded] : bounded;
   try {
     const kind = run.command === 'dump' ? 'dump' : 'start';
     const { status, output } = await helper.spawn(started, { timeoutMs: runTimeoutMs, kind, teamId: run.teamId });

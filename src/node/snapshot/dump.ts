@@ -6,6 +6,7 @@ import { checkpointFailed, runCriu, type CriuHost } from './criu.ts';
 import { guardDump } from './guard-dump.ts';
 import { externalOption, sandboxMounts, type SandboxMount } from './mounts.ts';
 import type { CheckpointSource } from './checkpoint-source.ts';
+import { memoryIsThere } from './later-memory.ts';
 import { memoryFileBytes } from './nameless-files.ts';
 import { undoFailed } from './undo-dump.ts';
 
@@ -64,6 +65,7 @@ export async function dump(
 ): Promise<SandboxMount[]> {
   const { pid } = source;
   const partial = partialOf(options.directory);
+  await memoryIsThere(host, source);
   await requireLittleToGoThrough(source);
   let committed = false;
   for (let attempt = 1; ; attempt++) {

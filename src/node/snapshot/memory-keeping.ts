@@ -6,8 +6,11 @@ import { findCriu, type Criu } from './criu.ts';
 import { parseJson } from '../../base/json-text.ts';
 import { readIfThere } from '../../base/small-file.ts';
 
+/** Why all memory has to be back before a sandbox runs; null: it may come while it runs. */
+export type Later = { notLater: string | null };
+
 /** Whether this host can keep the memory of sandboxes, and if not, why: for `atoll doctor` and for who asks for it. */
-type MemoryKeeping = { possible: true; criu: Criu } | { possible: false; reason: string };
+type MemoryKeeping = ({ possible: true; criu: Criu } & Later) | { possible: false; reason: string };
 
 /**
  * Finds out by doing it, once for each boot of the host, kernel and CRIU. `test` checkpoints a sandbox and restores it;
@@ -16,7 +19,7 @@ type MemoryKeeping = { possible: true; criu: Criu } | { possible: false; reason:
 export async function findMemoryKeeping(options: {
   criuDir: string;
   cacheFile: string;
-  test(criu: Criu): Promise<void>;
+  test(criu: Criu): Promise<Later>;
 }): Promise<MemoryKeeping> {
   let criu: Criu;
   try {
@@ -27,7 +30,7 @@ export async function findMemoryKeeping(options: {
   const known = knownMemoryKeeping(criu, options.cacheFile);
   if (known) return known;
   const found = await options.test(criu).then(
-    (): MemoryKeeping => ({ possible: true, criu }),
+    (later): MemoryKeeping => ({ possible: true, criu, ...later }),
     (error: unknown): MemoryKeeping => ({ possible: false, reason: messageOf(error) }),
   );
   writeFileSync(`${options.cacheFile}.new`, JSON.stringify({ key: keyOf(criu), found }));
@@ -45,10 +48,12 @@ export function memoryKeepingFile(data: string): string {
   return join(data, 'memory-keeping.json');
 }
 
+/** What an answer says: one of an earlier release, which says less, is none. */
+const form = 2;
+
 function keyOf(criu: Criu): string {
-  return [readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(), release(), criu.version, ...criu.argv].join(
-    ' ',
-  );
+  const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  return [form, boot, release(), criu.version, ...criu.argv].join(' ');
 }
 
 function readCache(file: string, key: string): MemoryKeeping | undefined {

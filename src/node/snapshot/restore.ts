@@ -1,5 +1,5 @@
-import { linkSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, linkSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import type { SandboxResources } from '../../protocol/node.ts';
 import type { Cgroups } from '../cgroup/cgroup.ts';
@@ -7,9 +7,11 @@ import type { Slot } from '../layout.ts';
 import { sharedOptions } from './dump.ts';
 import { makeControlGroup } from '../cgroup/make-control-group.ts';
 import { quote, runCriu, type CriuHost } from './criu.ts';
+import { bringLater, type LaterMemory } from './later-memory.ts';
+import { chooseLaterPages, type LaterMeasure } from './later-pages.ts';
 import { looserMounts, sourceOption, type SandboxMount } from './mounts.ts';
 import { diskFile, readManifest, type Manifest } from './manifest.ts';
-import { verifyChecksums } from './checksums.ts';
+import { memorySumsFile, verifyChecksums } from './checksums.ts';
 import { mapToHostIds } from './user-namespace.ts';
 
 const protectTimeoutMs = 10_000;
@@ -18,13 +20,15 @@ const protectTimeoutMs = 10_000;
 export type OpenSnapshot = {
   directory: string;
   manifest: Manifest;
-  /** Settles when its memory was read; fails with `unavailable` where that is damaged. No process may run before. */
-  memoryWhole: Promise<void>;
+  /**
+   * Settles when its memory was read, once for all who ask; fails with `unavailable` where that is damaged. No process
+   * may run before, unless its memory comes later.
+   */
+  memoryWhole(): Promise<void>;
 };
 
 /**
- * Checks a snapshot for use. It may then be restored any number of times. Its memory is still being read when this
- * settles: whoever restores it needs not wait for that.
+ * Checks a snapshot for use, but for its memory. It may then be restored any number of times.
  * Errors: `not_found`, or `unavailable` where it is damaged or incomplete.
  */
 export async function openSnapshot(
@@ -33,9 +37,8 @@ export async function openSnapshot(
 ): Promise<OpenSnapshot> {
   const manifest = readManifest(directory);
   await verifyChecksums(host, directory, 'rest');
-  const memoryWhole = verifyChecksums(host, directory, 'memory');
-  memoryWhole.catch(() => {}); // a start that fails for another reason does not ask
-  return { directory, manifest, memoryWhole };
+  let whole: Promise<void> | undefined;
+  return { directory, manifest, memoryWhole: () => (whole ??= verifyChecksums(host, directory, 'memory')) };
 }
 
 /** What checkpoints are restored with. */
@@ -45,6 +48,8 @@ export type RestoreHost = CriuHost & {
   stagingDir: string;
   /** For mount points, in the helper's namespace. */
   mountsDir: string;
+  /** Whether memory can come later on this host. */
+  canBringLater: boolean;
 };
 
 /** Where a sandbox goes. The slot is taken and has no control group, link or process; the disk is mounted. */
@@ -62,6 +67,8 @@ type RestoreTarget = {
   ownFilesDir: string;
   /** What the sandbox has as /sys. */
   sysDir: string;
+  /** How much memory may come when the processes already run; absent: none. */
+  later?: LaterMeasure;
   /** By mount point: directories with owners already shifted. */
   volumes: Record<string, string>;
   /**
@@ -98,24 +105,13 @@ export async function restore(
   requireRestorable(manifest);
   const { slot, beforeResume } = target;
   const images = join(host.stagingDir, slot.name);
-  const root = join(host.mountsDir, `restore-${slot.name}`);
   const emptyDir = join(host.runDir, 'empty');
   await using undo = new AsyncDisposableStack();
   undo.defer(() => rmSync(images, { recursive: true, force: true }));
   mkdirSync(host.stagingDir, { recursive: true, mode: 0o700 });
   await linkImages(snapshot.directory, images, slot.baseId);
-  for (const directory of [root, emptyDir]) mkdirSync(directory, { recursive: true });
-  await host.helper.call('overlay-mount', {
-    baseId: slot.baseId,
-    at: root,
-    disk: target.diskMount,
-    layers: target.layers,
-  });
-  // The sandbox has a mount of its own by then.
-  undo.defer(async () => {
-    await host.helper.call('unmount', { at: root });
-    rmSync(root, { recursive: true, force: true });
-  });
+  mkdirSync(emptyDir, { recursive: true });
+  const root = await mountRoot(host, target, undo);
   const sources = {
     agentDir: target.agentDir,
     ownFilesDir: target.ownFilesDir,
@@ -125,6 +121,9 @@ export async function restore(
     volumes: target.volumes,
   };
   const groups = makeControlGroup(host.cgroups, target.cgroupPath, target.resources);
+  const later = await beginLater(host, snapshot, target, { images, groups });
+  const memoryWhole = later ? later.verifyNow() : snapshot.memoryWhole();
+  memoryWhole.catch(() => {}); // a restore that fails for another reason does not ask
   let pid = 0;
   await runCriu(host, {
     command: 'restore',
@@ -132,6 +131,7 @@ export async function restore(
     imagesDir: images,
     owner: slot.baseId,
     groups,
+    memoryLater: later !== undefined,
     options: [
       'restore-detached',
       `root ${quote(root)}`,
@@ -144,19 +144,50 @@ export async function restore(
         await target.onNamespaces(first);
       },
       async 'post-restore'(first) {
-        await snapshot.memoryWhole;
+        await memoryWhole;
         await restrictMounts(host, first, manifest.mounts);
         await target.onRestored?.(first);
       },
       ...(beforeResume && { 'pre-resume': () => beforeResume() }),
     },
   }).catch(async error => {
+    await later?.giveUp();
     // Memory that is cut off ends CRIU before it was found to be.
-    await snapshot.memoryWhole;
+    await memoryWhole;
     throw error;
   });
   if (pid === 0) throw new AtollError('internal', 'CRIU restored a sandbox without saying which');
   return { pid };
+}
+
+/** The root that CRIU is told of, until it is undone: the sandbox has a mount of its own by then. */
+async function mountRoot(
+  { helper, mountsDir }: RestoreHost,
+  { slot: { name, baseId }, diskMount, layers }: RestoreTarget,
+  undo: AsyncDisposableStack,
+): Promise<string> {
+  const root = join(mountsDir, `restore-${name}`);
+  mkdirSync(root, { recursive: true });
+  await helper.call('overlay-mount', { baseId, at: root, disk: diskMount, layers });
+  undo.defer(async () => {
+    await helper.call('unmount', { at: root });
+    rmSync(root, { recursive: true, force: true });
+  });
+  return root;
+}
+
+/** Where there is much memory: has some of it come when the processes run. */
+async function beginLater(
+  host: RestoreHost,
+  { directory }: OpenSnapshot,
+  { later: measure, slot, resources }: RestoreTarget,
+  { images, groups: [group] }: { images: string; groups: string[] },
+): Promise<LaterMemory | undefined> {
+  // Earlier releases have kept no checksums by the piece.
+  if (!measure || group === undefined || !existsSync(join(directory, memorySumsFile))) return undefined;
+  const pages = await chooseLaterPages(directory, images, { bytesMax: resources.memoryMiB * 2 ** 20, measure });
+  if (!pages) return undefined;
+  return bringLater(host, { slotName: slot.name, directory, imagesDir: images, group: dirname(group), pages });
 }
 
 function requireRestorable({ memory, madeBy }: Manifest): void {

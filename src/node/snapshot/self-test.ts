@@ -1,7 +1,10 @@
 import { rmSync } from 'node:fs';
+import { messageOf } from '../../base/error.ts';
 import { checkpointToPause } from './checkpoint.ts';
 import type { CheckpointSource } from './checkpoint-source.ts';
 import type { CriuHost } from './criu.ts';
+import { anyMemory, type LaterMeasure } from './later-pages.ts';
+import type { Later } from './memory-keeping.ts';
 import { openSnapshot, type OpenSnapshot } from './restore.ts';
 
 /** A sandbox for the test: anything that a real one has, and a root that need not hold a file. */
@@ -17,33 +20,45 @@ export type SelfTestParts<Sandbox extends TestedSandbox> = {
   /** Frees what a sandbox without processes used, but for its disk. */
   release(sandbox: Sandbox): Promise<void>;
   /** On the disk of the sandbox that was released. */
-  restore(snapshot: OpenSnapshot): Promise<Sandbox>;
+  restore(snapshot: OpenSnapshot, later: LaterMeasure | undefined): Promise<Sandbox>;
   /** Ends what runs of it, and removes its disk. */
   kill(sandbox: Sandbox): Promise<void>;
 };
 
 /**
- * Checkpoints a real sandbox, ends it, restores it and asks its agent for a sign of life. Fails with what does not
- * work. `directory` is for the snapshot and is removed.
+ * Checkpoints a real sandbox, ends it, restores it and asks its agent for a sign of life; and once more with memory
+ * that comes later. Fails with what does not work, but for the latter. `directory` is for the snapshot and is removed.
  */
 export async function testMemoryKeeping<Sandbox extends TestedSandbox>(
   host: CriuHost,
   parts: SelfTestParts<Sandbox>,
   directory: string,
-): Promise<void> {
+): Promise<Later> {
   await using undo = new AsyncDisposableStack();
   undo.defer(() => rmSync(directory, { recursive: true, force: true }));
   rmSync(directory, { recursive: true, force: true });
-  let sandbox = await parts.start();
-  undo.defer(() => parts.kill(sandbox));
-  await checkpointToPause(host, sandbox.source, {
-    directory,
-    name: 'self-test',
-    facts: {},
-    then: 'end',
-    onComplete: async () => {},
-  });
-  await parts.release(sandbox);
-  sandbox = await parts.restore(await openSnapshot(host, directory));
-  await sandbox.answers();
+  let sandbox: Sandbox | undefined = await parts.start();
+  undo.defer(async () => sandbox && parts.kill(sandbox));
+  const keepAndRestore = async (kept: Sandbox, later?: LaterMeasure): Promise<Sandbox> => {
+    await checkpointToPause(host, kept.source, {
+      directory,
+      name: 'self-test',
+      facts: {},
+      then: 'end',
+      onComplete: async () => {},
+    });
+    sandbox = undefined;
+    await parts.release(kept);
+    sandbox = await parts.restore(await openSnapshot(host, directory), later);
+    await sandbox.answers();
+    rmSync(directory, { recursive: true });
+    return sandbox;
+  };
+  const restored = await keepAndRestore(sandbox);
+  try {
+    await keepAndRestore(restored, anyMemory);
+    return { notLater: null };
+  } catch (error) {
+    return { notLater: messageOf(error) };
+  }
 }

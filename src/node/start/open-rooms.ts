@@ -140,7 +140,7 @@ function slotRooms({
   const volumes = createVolumes({ helper, dir: layout.volumes, mounts: layout.mounts, log });
   const slots = createSlots(layout.installation);
   const cleanups = createCleanups(log);
-  const slotHost = createSlotHost({ layout, helper, disks, volumes, slots, cleanups });
+  const slotHost = createSlotHost({ layout, helper, disks, volumes, slots, cleanups, log });
   return {
     disks,
     volumes,

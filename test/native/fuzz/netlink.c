@@ -9,7 +9,11 @@
 int fail(struct failure *f, const char *what) { return f->error = what ? errno : 0, -1; }
 int watchPaths(const char *a, const char *b, const char *c, char **d) { return a && b && c && d ? 1 : 0; }
 int sealDirectory(const char *path, int durable) { return path && durable; }
-int flushDirectory(const char *path, const char *name) { return path != name; }
+int flushDirectory(const char *path, char **name) { return path && name; }
+int bringLater(const char *file) { return file != NULL; }
+int verifyNow(const char *file) { return file != NULL; }
+int waitForLater(const char *file) { return file != NULL; }
+int endLater(const char *file, const char *directory) { return file != directory; }
 int verifyDirectory(const char *path, const char *part) { return path != part; }
 int removeBeneath(const char *root, const char *path) { return root && path; }
 int undoDump(const char *a, const char *b) { return a && b; }

@@ -25,6 +25,7 @@ import { createLayers } from '../../../src/node/layers/store.ts';
 import { checkpointToPause } from '../../../src/node/snapshot/checkpoint.ts';
 import type { CheckpointSource } from '../../../src/node/snapshot/checkpoint-source.ts';
 import { findCriu, learnKernel } from '../../../src/node/snapshot/criu.ts';
+import type { LaterMeasure } from '../../../src/node/snapshot/later-pages.ts';
 import { openSnapshot, restore, type OpenSnapshot, type RestoreHost } from '../../../src/node/snapshot/restore.ts';
 import { createHurry } from '../../../src/node/snapshot/grace-periods.ts';
 import { ensureBaseLayer } from '../../support/base-layer.ts';
@@ -47,6 +48,9 @@ export type TestSandbox = {
   answers(): Promise<void>;
 };
 
+/** What a test does in a restore; it fails where that does. */
+export type RestoreHooks = { onNamespaces?(): Promise<void>; onRestored?(): Promise<void> };
+
 export type Machine = AsyncDisposable & {
   dataDir: string;
   /** The control group of all its sandboxes, relative to the root of each hierarchy. */
@@ -57,7 +61,15 @@ export type Machine = AsyncDisposable & {
   disks: string;
   start(slotNumber: number): Promise<TestSandbox>;
   /** Restores a snapshot in a slot, on the disk image given. */
-  restore(snapshot: OpenSnapshot, slotNumber: number, disk: string): Promise<TestSandbox>;
+  restore(
+    snapshot: OpenSnapshot,
+    slotNumber: number,
+    disk: string,
+    later?: LaterMeasure,
+    hooks?: RestoreHooks,
+  ): Promise<TestSandbox>;
+  /** Gives up the slot of a restore that failed. */
+  abandon(slotNumber: number): Promise<void>;
   /** Pauses into `<snapshots>/<name>`, shows that to `look`, and restores in the next slot. */
   cycle(sandbox: TestSandbox, name: string, look?: (directory: string) => void): Promise<TestSandbox>;
   /** Waits for the end of a sandbox's processes and gives up its slot. Its disk image stays. */
@@ -102,6 +114,7 @@ export async function startMachine(): Promise<Machine> {
     programDir: join(layout.run, 'programs'),
     stagingDir: join(layout.data, 'staging'),
     mountsDir: layout.mounts,
+    canBringLater: true,
   };
   await learnKernel(host);
   const cgroupOf = (slot: Slot) => `/atoll${installation.number}/${slot.name}`;
@@ -158,7 +171,15 @@ export async function startMachine(): Promise<Machine> {
         );
       },
       source: {
-        ...{ pid, group: groupOf(slot), disk, diskMount: mountOf(slot), layers: [layer], volumes: [] },
+        ...{
+          pid,
+          slotName: slot.name,
+          group: groupOf(slot),
+          disk,
+          diskMount: mountOf(slot),
+          layers: [layer],
+          volumes: [],
+        },
         memoryBytes: () => driver.memoryUsed(slot),
       },
     };
@@ -197,22 +218,33 @@ export async function startMachine(): Promise<Machine> {
       });
       return sandbox;
     },
-    async restore(snapshot, slotNumber, disk) {
+    async restore(snapshot, slotNumber, disk, later, hooks) {
       const slot = slotOf(installation.number, slotNumber);
       await disks.open(disk, mountOf(slot));
       const { pid } = await restore(host, snapshot, {
         slot,
         cgroupPath: cgroupOf(slot),
         resources,
+        ...(later && { later }),
         diskMount: mountOf(slot),
         layers: [layer],
         agentDir,
         ownFilesDir: driver.makeOwnFiles(slot, { bootId, resources }),
         sysDir: layout.sysTree,
         volumes: {},
-        onNamespaces: async first => void (await linkUp(slot, first)),
+        async onNamespaces(first) {
+          await linkUp(slot, first);
+          await hooks?.onNamespaces?.();
+        },
+        onRestored: async () => hooks?.onRestored?.(),
       });
       return watched(slot, pid, disk, openNetworkNamespace(pid));
+    },
+    async abandon(slotNumber) {
+      const slot = slotOf(installation.number, slotNumber);
+      await driver.remove(slot);
+      await helper.call('link-down', { name: slot.interfaceName });
+      await disks.close(mountOf(slot));
     },
     async cycle(sandbox, name, look) {
       const directory = join(snapshots, name);

@@ -39,6 +39,7 @@ export function checkpointSource(
   return {
     ...root,
     pid,
+    slotName: slot.name,
     memoryBytes: () => driver.memoryUsed(slot),
     group: {
       freeze: () => driver.freeze(slot),

@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import type { Log } from '../../../base/telemetry/log.ts';
 import type { Driver } from '../../drivers/driver.ts';
 import type { Disks } from '../../disks/disks.ts';
 import { slotsMax, type Layout, type Slot } from '../../layout.ts';
+import { forgetLater } from '../../snapshot/later-memory.ts';
 import type { Helper } from '../../native/helper.ts';
 import type { Volumes } from '../../volumes/volumes.ts';
 import type { Cleanups } from './cleanups.ts';
@@ -40,8 +42,9 @@ export function createSlotHost(options: {
   volumes: Volumes;
   slots: Slots;
   cleanups: Cleanups;
+  log: Log;
 }): SlotHost {
-  const { layout, helper, disks, volumes, slots, cleanups } = options;
+  const { log, layout, helper, disks, volumes, slots, cleanups } = options;
   const host: SlotHost = {
     async take() {
       while (slots.used() === slotsMax && cleanups.underWay()) await cleanups.next();
@@ -49,6 +52,9 @@ export function createSlotHost(options: {
     },
     async empty(slot, drivers) {
       for (const driver of drivers) await driver.remove(slot);
+      const reason = forgetLater(layout.run, slot.name);
+      if (reason)
+        log.warn('a sandbox ended because its memory could not all be brought back', { slot: slot.name, reason });
       await Promise.all([linkGone(helper, slot), disks.close(slotMountPoint(layout, slot))]);
       // That of a sandbox has gone with it. A build's may have gigabytes: nobody else waits for its removal.
       if (existsSync(slotDisk(layout, slot))) await rm(slotDisk(layout, slot), { force: true });

@@ -6,6 +6,8 @@ import type { Driver } from '../../drivers/driver.ts';
 import { AtollError } from '../../../base/error.ts';
 import type { Slot } from '../../layout.ts';
 import type { Helper } from '../../native/helper.ts';
+import { checkpointFailed } from '../../snapshot/criu.ts';
+import type { LaterMeasure } from '../../snapshot/later-pages.ts';
 import { restore, type OpenSnapshot, type RestoreHost } from '../../snapshot/restore.ts';
 import type { Volumes } from '../../volumes/volumes.ts';
 import { volumesAround } from '../slot/mount-volumes.ts';
@@ -46,6 +48,8 @@ type RestoreOrder = {
   onRestored?(processes: Processes): Promise<void>;
   /** They are frozen instead of running, each where it is to go on. */
   frozen?: boolean;
+  /** How much of their memory may come when they already run, where this host can do that; absent: none. */
+  later?: LaterMeasure | undefined;
 };
 
 /**
@@ -56,8 +60,28 @@ export function restoreProcesses(parts: RestoredParts, host: RestoreHost, order:
   const late = lateVolumes(order);
   // Nobody else's start waits for that of a volume.
   return parts.volumes.change(volumesAround(order.volumes, late), () =>
-    parts.starts.run(order.teamId, () => restoreInSlot(parts, host, order)),
+    parts.starts.run(order.teamId, () =>
+      order.later && host.canBringLater
+        ? restoreWithLater(parts, host, order)
+        : restoreInSlot(parts, host, { ...order, later: undefined }),
+    ),
   );
+}
+
+/** Where that can't be done, which is seen before any process has run, all memory comes at once. */
+async function restoreWithLater(parts: RestoredParts, host: RestoreHost, order: RestoreOrder): Promise<Started> {
+  let mayRun = false;
+  const watched: RestoreOrder = {
+    ...order,
+    async onRestored(processes) {
+      mayRun = true;
+      await order.onRestored?.(processes);
+    },
+  };
+  return restoreInSlot(parts, host, watched).catch(error => {
+    if (mayRun || !(error instanceof AtollError) || error.detail !== checkpointFailed) throw error;
+    return restoreInSlot(parts, host, { ...order, later: undefined });
+  });
 }
 
 /** Those that the sandbox of the snapshot did not have. */
@@ -90,6 +114,7 @@ async function restoreInSlot(parts: RestoredParts, host: RestoreHost, order: Res
       // The boot ID is the same as before, as nothing boots.
       ownFilesDir: driver.makeOwnFiles(slot, { bootId, resources: order.resources }),
       sysDir: layout.sysTree,
+      ...(order.later && { later: order.later }),
       volumes: Object.fromEntries(shown.map(({ point, path }) => [path, point])),
       async onNamespaces(pid) {
         processes = await processControl.watch(driver, slot, pid);

@@ -13,6 +13,7 @@ import { slotDisk } from '../slot/slot-disk.ts';
 import { configureAgent } from './agent-settings.ts';
 import { begin, type BeginParts } from './begin.ts';
 import type { Pool } from './ahead/pool.ts';
+import { muchMemory } from '../../snapshot/later-pages.ts';
 import { restoreProcesses, type RestoredParts } from './restored.ts';
 import type { RestoredStandby } from './restored-standby.ts';
 import type { Started } from './standby.ts';
@@ -112,6 +113,7 @@ async function bringUp(parts: StartParts, order: StartOrder, origin: Origin, dis
     ...origin,
     disk,
     points,
+    later: muchMemory,
     onLinked: letOut,
     async onRestored(processes) {
       parts.requireLease();

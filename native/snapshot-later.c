@@ -1,0 +1,467 @@
+// Memory that comes while its sandbox already runs. CRIU puts the processes together without it and hands over a
+// userfaultfd for each (userfaultfd(2)): by it the kernel says which page a process waits for, and takes pages. What
+// somebody waits for comes first, everything else in the order of its addresses, a chunk for every few pages that are
+// waited for: however many these are, it comes to an end. Each piece of an image is compared with its checksum before
+// somebody has it.
+//
+// Descriptors are held by two processes. Were there one, and were it killed, the kernel would let the processes go on
+// with zeros where nothing has come. As it is, whoever touches such a page waits, and the second ends the sandbox.
+#define _GNU_SOURCE
+#include "snapshot-hash.h"
+#include <linux/userfaultfd.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+// The name and the last word are CRIU's. Source: criu/uffd.c.
+#define SOCKET_NAME "lazy-pages.socket"
+enum { finishedWord = 0x52535446 };
+enum { pageBytes = 4096, aroundFault = 64 << 10, chunkBytes = 256 << 10 };
+enum { deadlineS = 600, processorS = 120, noMemoryTimes = 200, pauseNs = 5 * 1000 * 1000 };
+enum { endingLooksMax = 3000, processesBytesMax = 1 << 16, lineBytesMax = 4200 };
+
+// Pages that have not come yet: where they belong, and where they are in their file.
+struct piece {
+  uint64_t from, to, offset;
+};
+
+// An image with pages, and its checksums.
+struct image {
+  char name[64];
+  int fd;
+  const struct sums *sums;
+  struct image *next;
+};
+
+// The memory of one process. `faults` is -1 until CRIU has handed it over, and again when all is there.
+struct space {
+  int pid, faults;
+  const struct image *image;
+  struct piece *piece;
+  int count, room;
+  struct space *next;
+};
+
+struct plan {
+  int group, directory;
+  struct sums *sums;
+  struct image *images;
+  struct space *spaces;
+};
+
+static int complainOf(const char *what) {
+  dprintf(2, "%s: %s\n", what, strerror(errno));
+  return 1;
+}
+
+static _Noreturn void giveUp(const char *what) {
+  _exit(complainOf(what));
+}
+
+// ---- pieces, in the order of their addresses
+
+static void insertPiece(struct space *s, int at, struct piece p) {
+  if (s->count == s->room) {
+    s->room = s->room ? s->room * 2 : 64;
+    s->piece = reallocarray(s->piece, s->room, sizeof *s->piece);
+    if (!s->piece) giveUp("memory");
+  }
+  memmove(s->piece + at + 1, s->piece + at, (s->count - at) * sizeof *s->piece);
+  s->piece[at] = p, s->count++;
+}
+
+// The first piece that ends behind an address.
+static int pieceBehind(const struct space *s, uint64_t address) {
+  int low = 0, high = s->count;
+  while (low < high) {
+    int middle = (low + high) / 2;
+    if (s->piece[middle].to <= address) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+// Nothing is to come there any more.
+static void dropRange(struct space *s, uint64_t from, uint64_t to) {
+  int at = pieceBehind(s, from), end = at;
+  if (at == s->count || s->piece[at].from >= to) return;
+  struct piece first = s->piece[at], last = first;
+  for (; end < s->count && s->piece[end].from < to; end++) last = s->piece[end];
+  memmove(s->piece + at, s->piece + end, (s->count - end) * sizeof *s->piece);
+  s->count -= end - at;
+  if (last.to > to) insertPiece(s, at, (struct piece){to, last.to, last.offset + (to - last.from)});
+  if (first.from < from) insertPiece(s, at, (struct piece){first.from, from, first.offset});
+}
+
+static void moveRange(struct space *s, uint64_t from, uint64_t to, uint64_t length) {
+  struct space moved = {0};
+  for (int at = pieceBehind(s, from); at < s->count && s->piece[at].from < from + length; at++) {
+    struct piece p = s->piece[at];
+    uint64_t begin = p.from > from ? p.from : from, end = p.to < from + length ? p.to : from + length;
+    insertPiece(&moved, moved.count, (struct piece){begin - from + to, end - from + to, p.offset + (begin - p.from)});
+  }
+  dropRange(s, from, from + length);
+  dropRange(s, to, to + length);
+  for (int i = 0; i < moved.count; i++) insertPiece(s, pieceBehind(s, moved.piece[i].from), moved.piece[i]);
+  free(moved.piece);
+}
+
+// ---- pages
+
+// The process has ended, or has all of its memory: from now on the kernel gives it pages by itself.
+static void letGo(struct space *s) {
+  if (s->faults >= 0) close(s->faults);
+  free(s->piece);
+  s->faults = -1, s->piece = NULL, s->count = s->room = 0;
+}
+
+static void wake(struct space *s, uint64_t from, uint64_t length) {
+  struct uffdio_range range = {from, length};
+  if (ioctl(s->faults, UFFDIO_WAKE, &range) < 0) errno = 0;
+}
+
+// Nothing was kept of the page: it is new.
+static void giveZeros(struct space *s, uint64_t address) {
+  struct uffdio_zeropage zero = {.range = {address, pageBytes}};
+  if (ioctl(s->faults, UFFDIO_ZEROPAGE, &zero) == 0 || errno == EAGAIN || errno == ENOENT || errno == EEXIST) return;
+  if (errno != ESRCH) giveUp("UFFDIO_ZEROPAGE");
+  letGo(s);
+}
+
+// Puts pages where they belong. Answers how many bytes are done with, which is less than asked for where the range is
+// more than one mapping by now; 0: not now.
+static uint64_t givePages(struct space *s, uint64_t to, const uint8_t *bytes, uint64_t length) {
+  for (int times = 0;;) {
+    struct uffdio_copy copy = {.dst = to, .src = (uint64_t)(uintptr_t)bytes, .len = length};
+    if (ioctl(s->faults, UFFDIO_COPY, &copy) == 0) return length;
+    if (copy.copy > 0) return copy.copy;
+    if (errno == EAGAIN) return 0;
+    if (errno == ESRCH) return letGo(s), 0;
+    // It is there already, or nobody wants it any more.
+    if (length == pageBytes && (errno == EEXIST || errno == ENOENT)) return length;
+    if (errno == EEXIST || errno == ENOENT) length = length / 2 / pageBytes * pageBytes;
+    else if (errno != ENOMEM || ++times == noMemoryTimes) giveUp("UFFDIO_COPY");
+    else nanosleep(&(struct timespec){.tv_nsec = pauseNs}, NULL); // the kernel is ending one of its processes
+  }
+}
+
+// The piece of an image that was read last, found to be what it was.
+static struct {
+  const struct image *image;
+  uint64_t number;
+  uint8_t bytes[pieceBytes] __attribute__((aligned(64)));
+} held;
+
+static void hold(const struct image *image, uint64_t number) {
+  if (held.image == image && held.number == number) return;
+  if (readPiece(image->sums, image->fd, number, held.bytes) < 0) giveUp(image->name);
+  held.image = image, held.number = number;
+}
+
+static void bring(struct space *s, struct piece p, uint64_t from, uint64_t length) {
+  uint64_t offset = p.offset + (from - p.from), within = offset % pieceBytes;
+  if (length > pieceBytes - within) length = pieceBytes - within;
+  hold(s->image, offset / pieceBytes);
+  uint64_t done = givePages(s, from, held.bytes + within, length);
+  if (done > 0 && s->faults >= 0) dropRange(s, from, from + done);
+}
+
+static void bringNext(struct space *s) {
+  struct piece p = s->piece[0];
+  bring(s, p, p.from, p.to - p.from < chunkBytes ? p.to - p.from : chunkBytes);
+}
+
+static uint64_t pieceNumber(struct piece p, uint64_t address) { return (p.offset + (address - p.from)) / pieceBytes; }
+
+// What is around a page that somebody waits for. Whoever waits is woken in any case: where the page could not be given
+// now, the kernel tells of it again.
+static void bringAround(struct space *s, uint64_t address) {
+  int at = pieceBehind(s, address);
+  if (at == s->count || s->piece[at].from > address) giveZeros(s, address);
+  else {
+    struct piece p = s->piece[at];
+    uint64_t from = address / aroundFault * aroundFault, to = from + aroundFault;
+    if (from < p.from) from = p.from;
+    // Where a piece of the image ends before the page, that page alone.
+    if (pieceNumber(p, from) != pieceNumber(p, address)) from = address;
+    bring(s, p, from, (to < p.to ? to : p.to) - from);
+  }
+  if (s->faults >= 0) wake(s, address, pageBytes);
+}
+
+// ---- events
+
+static int events;
+
+static void follow(struct space *s, int fd) {
+  s->faults = fd;
+  struct epoll_event event = {.events = EPOLLIN, .data.ptr = s};
+  if (epoll_ctl(events, EPOLL_CTL_ADD, fd, &event) < 0) giveUp("epoll");
+}
+
+// A process that forks has a second memory from now on, in which the same is missing.
+static void followChild(struct plan *plan, const struct space *parent, int fd) {
+  struct space *s = calloc(1, sizeof *s);
+  if (!s) giveUp("memory");
+  *s = (struct space){.image = parent->image, .next = plan->spaces};
+  for (int i = 0; i < parent->count; i++) insertPiece(s, i, parent->piece[i]);
+  plan->spaces = s;
+  follow(s, fd);
+}
+
+static void takeEvent(struct plan *plan, struct space *s) {
+  struct uffd_msg message;
+  ssize_t length = s->faults < 0 ? 0 : read(s->faults, &message, sizeof message);
+  if (length < 0 && errno != EAGAIN && errno != EINTR) giveUp("userfaultfd");
+  if (length != sizeof message) return;
+  uint64_t from = message.arg.remove.start, to = message.arg.remove.end;
+  if (message.event == UFFD_EVENT_PAGEFAULT) bringAround(s, message.arg.pagefault.address / pageBytes * pageBytes);
+  else if (message.event == UFFD_EVENT_FORK) followChild(plan, s, (int)message.arg.fork.ufd);
+  else if (message.event == UFFD_EVENT_REMAP) moveRange(s, message.arg.remap.from, message.arg.remap.to, message.arg.remap.len);
+  else if (message.event == UFFD_EVENT_REMOVE || message.event == UFFD_EVENT_UNMAP) dropRange(s, from, to);
+  else giveUp("an unknown event");
+}
+
+// ---- CRIU
+
+static int receiveDescriptor(int from) {
+  char byte, room[CMSG_SPACE(sizeof(int))];
+  struct iovec io = {&byte, 1};
+  struct msghdr message = {.msg_iov = &io, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
+  int fd = -1;
+  if (recvmsg(from, &message, MSG_CMSG_CLOEXEC) != 1) return -1;
+  struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+  if (header && header->cmsg_type == SCM_RIGHTS) memcpy(&fd, CMSG_DATA(header), sizeof fd);
+  return fd;
+}
+
+// CRIU says which process it is, by its number in the sandbox (negative: one that has ended), and hands over its
+// descriptor. Answers whether that was the last one. It has initialised them, with all events.
+static int takeProcess(struct plan *plan, int from) {
+  int pid;
+  if (recv(from, &pid, sizeof pid, MSG_WAITALL) != sizeof pid) giveUp("CRIU has ended");
+  if (pid == finishedWord) return 1;
+  if (pid < 0) return 0;
+  int fd = receiveDescriptor(from);
+  if (fd < 0) giveUp("CRIU has ended");
+  for (struct space *s = plan->spaces; s; s = s->next)
+    if (s->pid == pid && s->faults < 0) return follow(s, fd), 0;
+  struct space *s = calloc(1, sizeof *s); // nothing of it comes later
+  if (!s) giveUp("memory");
+  *s = (struct space){.pid = pid, .next = plan->spaces};
+  plan->spaces = s;
+  follow(s, fd);
+  return 0;
+}
+
+// Processes of which nothing comes later, and those that have all.
+static void letEmptyGo(struct plan *plan) {
+  for (struct space *s = plan->spaces; s; s = s->next)
+    if (s->count == 0) letGo(s);
+}
+
+static struct space *nextToBring(struct plan *plan) {
+  for (struct space *s = plan->spaces; s; s = s->next) {
+    if (s->count > 0 && s->faults >= 0) return s;
+    letGo(s);
+  }
+  return NULL;
+}
+
+static void serve(struct plan *plan, int listener) {
+  enum { takenMax = 32 };
+  struct epoll_event taken[takenMax];
+  int criu = accept4(listener, NULL, NULL, SOCK_CLOEXEC), isComplete = 0;
+  if (criu < 0) giveUp("accept");
+  close(listener);
+  struct epoll_event event = {.events = EPOLLIN};
+  if (epoll_ctl(events, EPOLL_CTL_ADD, criu, &event) < 0) giveUp("epoll");
+  for (;;) {
+    int count = epoll_wait(events, taken, takenMax, isComplete ? 0 : -1);
+    for (int i = 0; i < count; i++) {
+      if (taken[i].data.ptr) takeEvent(plan, taken[i].data.ptr);
+      else if (takeProcess(plan, criu)) isComplete = 1, close(criu), letEmptyGo(plan);
+    }
+    if (!isComplete) continue;
+    struct space *next = nextToBring(plan);
+    if (!next) return;
+    bringNext(next);
+  }
+}
+
+// ---- the two processes
+
+// All of the sandbox's processes. Its group may be gone, and another of the same name there: this is still the old one.
+static void endSandbox(int group) {
+  static char text[processesBytesMax];
+  for (int look = 0; look < endingLooksMax; look++) {
+    int fd = openat(group, "cgroup.procs", O_RDONLY | O_CLOEXEC); // a second look by the same one may see what was
+    ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    if (fd >= 0) close(fd);
+    if (length <= 0) return;
+    text[length] = 0;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+      if (atoi(line) > 1) kill(atoi(line), SIGKILL);
+    nanosleep(&(struct timespec){.tv_nsec = pauseNs}, NULL);
+  }
+}
+
+static void spareMe(void) {
+  int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (fd < 0 || write(fd, "-1000", 5) < 0) errno = 0; // root of a host in a container may not
+  if (fd >= 0) close(fd);
+}
+
+// What it was started with is not waited for. What it complains of is for the platform to find.
+static void detach(const char *complaints) {
+  int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+  int file = open(complaints, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+  for (int fd = 0; fd < 3; fd++) dup2(fd == 2 && file >= 0 ? file : nothing, fd);
+  close(nothing), close(file);
+  struct rlimit descriptors;
+  // Each process that forks meanwhile brings one.
+  if (getrlimit(RLIMIT_NOFILE, &descriptors) == 0) descriptors.rlim_cur = descriptors.rlim_max, setrlimit(RLIMIT_NOFILE, &descriptors);
+}
+
+static const struct image *imageOf(struct plan *plan, const char *name) {
+  for (struct image *i = plan->images; i; i = i->next)
+    if (!strcmp(i->name, name)) return i;
+  struct image *image = calloc(1, sizeof *image);
+  if (!image) giveUp("memory");
+  snprintf(image->name, sizeof image->name, "%s", name);
+  image->fd = openat(plan->directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  image->sums = sumsOf(plan->sums, name);
+  if (image->fd < 0 || !image->sums) giveUp(name);
+  image->next = plan->images, plan->images = image;
+  return image;
+}
+
+// Lines of a plan: `group DIRECTORY` (the sandbox's processes), `snapshot PATH` (with checksums), `directory PATH` (of the
+// images), for each process `process PID FILE` and then `piece FROM TO OFFSET` for what comes later, and `now FILE FROM
+// TO` for the pieces of images that are needed at once.
+static void readPlan(const char *path, struct plan *plan, int (*now)(const struct image *, uint64_t from, uint64_t to)) {
+  char line[lineBytesMax], text[64];
+  FILE *file = fopen(path, "re");
+  if (!file) giveUp(path);
+  struct piece p;
+  for (int pid; fgets(line, sizeof line, file);) {
+    line[strcspn(line, "\n")] = 0;
+    if (!strncmp(line, "group ", 6)) plan->group = open(line + 6, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    else if (!strncmp(line, "snapshot ", 9)) {
+      int snapshot = open(line + 9, O_PATH | O_DIRECTORY | O_CLOEXEC);
+      plan->sums = snapshot < 0 ? NULL : readSums(snapshot);
+    } else if (!strncmp(line, "directory ", 10)) plan->directory = open(line + 10, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    else if (sscanf(line, "process %d %63s", &pid, text) == 2) {
+      struct space *s = calloc(1, sizeof *s);
+      if (!s) giveUp("memory");
+      *s = (struct space){.pid = pid, .faults = -1, .image = imageOf(plan, text), .next = plan->spaces};
+      plan->spaces = s;
+    } else if (sscanf(line, "piece %lu %lu %lu", &p.from, &p.to, &p.offset) == 3 && plan->spaces) insertPiece(plan->spaces, plan->spaces->count, p);
+    else if (sscanf(line, "now %63s %lu %lu", text, &p.from, &p.to) != 3) giveUp("the plan");
+    else if (now && now(imageOf(plan, text), p.from, p.to) < 0) giveUp(text);
+  }
+  fclose(file);
+  if (plan->group < 0 || plan->directory < 0) giveUp("the plan");
+}
+
+static int listenIn(int directory) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = SOCKET_NAME};
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0 || fchdir(directory) < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(fd, 2) < 0) giveUp(SOCKET_NAME);
+  return fd;
+}
+
+// `file` is the plan. It is locked for as long as one of the two lives, and removed when all memory is there or the
+// sandbox has ended.
+static _Noreturn void keep(const char *file, int ready) {
+  struct plan plan = {.group = -1, .directory = -1};
+  int lock = open(file, O_RDONLY | O_CLOEXEC);
+  if (lock < 0 || flock(lock, LOCK_EX) < 0) giveUp(file);
+  readPlan(file, &plan, NULL);
+  int listener = listenIn(plan.directory);
+  events = epoll_create1(EPOLL_CLOEXEC);
+  spareMe();
+  char complaints[lineBytesMax];
+  snprintf(complaints, sizeof complaints, "%s.log", file);
+  detach(complaints);
+  pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+  if (pid < 0) giveUp("clone");
+  if (pid == 0) {
+    // A sandbox can have it go through its lists again and again.
+    struct rlimit processor = {processorS, processorS};
+    setrlimit(RLIMIT_CPU, &processor);
+    alarm(deadlineS); // also for one to whom no CRIU comes
+    serve(&plan, listener);
+    _exit(0);
+  }
+  if (write(ready, "", 1) < 0) errno = 0;
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (status != 0) endSandbox(plan.group);
+  else unlink(complaints);
+  unlink(file);
+  _exit(0);
+}
+
+// ---- what the platform starts
+
+// Begins it, and answers when CRIU can come. It goes on without the platform.
+int bringLater(const char *file) {
+  int ready[2];
+  char sign;
+  ssize_t length;
+  if (pipe2(ready, O_CLOEXEC) < 0) return complainOf("pipe");
+  pid_t pid = fork();
+  if (pid < 0) return complainOf("fork");
+  if (pid == 0) {
+    setsid();
+    keep(file, ready[1]);
+  }
+  close(ready[1]);
+  while ((length = read(ready[0], &sign, 1)) < 0 && errno == EINTR) {
+  }
+  return length == 1 ? 0 : 1; // it has said why
+}
+
+static int readNow(const struct image *image, uint64_t from, uint64_t to) {
+  for (; from < to; from++)
+    if (readPiece(image->sums, image->fd, from, held.bytes) < 0) return -1;
+  return 0;
+}
+
+// 0 when what CRIU puts back at once is what it was.
+int verifyNow(const char *file) {
+  static struct plan plan = {.group = -1, .directory = -1};
+  readPlan(file, &plan, readNow);
+  return 0;
+}
+
+// Waits until all memory has come: then `file` is gone. Where it is not, whoever was to bring it was killed.
+int waitForLater(const char *file) {
+  struct stat facts;
+  int fd = open(file, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return errno == ENOENT ? 0 : complainOf(file);
+  while (flock(fd, LOCK_SH) < 0)
+    if (errno != EINTR) return complainOf(file);
+  if (fstat(fd, &facts) < 0) return complainOf(file);
+  return facts.st_nlink == 0 ? 0 : (dprintf(2, "whoever was to bring it has ended\n"), 1);
+}
+
+// Ends the one that waits in `directory` for a CRIU, where none came or it has failed, and waits for that.
+int endLater(const char *file, const char *directory) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = SOCKET_NAME};
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  // A connection that says nothing. Nobody listens where CRIU has come: its end was the end of the other, too.
+  if (fd >= 0 && chdir(directory) == 0 && connect(fd, (struct sockaddr *)&address, sizeof address) < 0) errno = 0;
+  if (fd >= 0) close(fd);
+  return waitForLater(file);
+}

@@ -1,0 +1,124 @@
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { randomHex } from '../../base/crypto/secret.ts';
+import { AtollError } from '../../base/error.ts';
+import { ifThere, killIfThere } from '../../base/if-there.ts';
+import { readIfThere } from '../../base/small-file.ts';
+import type { CheckpointSource } from './checkpoint-source.ts';
+import type { CriuHost } from './criu.ts';
+import { damaged } from './checksums.ts';
+import type { ChosenPages } from './later-pages.ts';
+
+type LaterHost = Pick<CriuHost, 'helper' | 'helperBinary' | 'runDir'>;
+
+const beginTimeoutMs = 20_000;
+/** The one that brings memory gives up after ten minutes (native/snapshot-later.c). */
+const waitTimeoutMs = 11 * 60_000;
+
+/** Who brings a sandbox's memory while it runs. It looks at each piece before the sandbox has it. */
+export type LaterMemory = {
+  /** Looks at what CRIU puts back at once. Fails with `unavailable` where that is damaged. */
+  verifyNow(): Promise<void>;
+  /** Ends it where the restore has failed. */
+  giveUp(): Promise<void>;
+};
+
+type LaterRun = {
+  slotName: string;
+  /** The snapshot, and the directory that CRIU has its images from. */
+  directory: string;
+  imagesDir: string;
+  /** A control group with all of the sandbox's processes. */
+  group: string;
+  pages: ChosenPages;
+};
+
+/**
+ * Starts a process that brings memory from the images of a directory, to whichever CRIU restores from there next. It
+ * goes on when the platform ends, and ends the sandbox where it can't go on. Errors: `unavailable`.
+ */
+export async function bringLater({ helper, helperBinary, runDir }: LaterHost, run: LaterRun): Promise<LaterMemory> {
+  mkdirSync(plansIn(runDir), { recursive: true });
+  const file = join(plansIn(runDir), `${prefixOf(run.slotName)}${randomHex(4)}`);
+  writeFileSync(file, planOf(run), { mode: 0o600 });
+  const { status, output } = await helper.spawn([helperBinary, 'bring-later', file], {
+    timeoutMs: beginTimeoutMs,
+    kind: 'start',
+  });
+  if (status !== 0) {
+    rmSync(file, { force: true });
+    throw new AtollError('unavailable', `the memory of the sandbox can’t be brought: ${output.trim()}`);
+  }
+  return {
+    async verifyNow() {
+      const argv = [helperBinary, 'verify-now', file];
+      const { status, output } = await helper.spawn(argv, { timeoutMs: waitTimeoutMs, kind: 'start' });
+      if (status !== 0) throw damaged(output);
+    },
+    async giveUp() {
+      const argv = [helperBinary, 'end-later', file, run.imagesDir];
+      await helper.spawn(argv, { timeoutMs: waitTimeoutMs, kind: 'release' });
+      for (const left of [file, `${file}${complaintsEnd}`]) rmSync(left, { force: true });
+    },
+  };
+}
+
+/** As native/snapshot-later.c reads it. The last process is served first: the agent, which is among the oldest. */
+function planOf({ directory, imagesDir, group, pages: { later, now } }: LaterRun): string {
+  const processes = later
+    .toSorted((a, b) => b.pid - a.pid)
+    .flatMap(({ pid, file, pieces }) => [
+      `process ${pid} ${file}`,
+      ...pieces.map(({ from, to, offset }) => `piece ${from} ${to} ${offset}`),
+    ]);
+  const places = [`group ${group}`, `snapshot ${directory}`, `directory ${imagesDir}`];
+  return [...places, ...processes, ...now.map(({ file, from, to }) => `now ${file} ${from} ${to}`), ''].join('\n');
+}
+
+/**
+ * Waits until all memory of a sandbox is there. Where whoever brought it was killed, what has not come is lost: then
+ * the sandbox is ended. Errors: `unavailable`.
+ */
+export async function memoryIsThere(
+  { helper, helperBinary, runDir }: LaterHost,
+  { slotName, teamId, group }: Pick<CheckpointSource, 'slotName' | 'teamId' | 'group'>,
+): Promise<void> {
+  for (const file of plansOf(runDir, slotName)) {
+    const argv = [helperBinary, 'wait-later', file];
+    const { status, output } = await helper.spawn(argv, { timeoutMs: waitTimeoutMs, kind: 'dump', teamId });
+    if (status === 0) continue;
+    for (const pid of group.processes()) killIfThere(pid);
+    throw new AtollError('unavailable', `the memory of the sandbox did not all come back: ${output.trim()}`);
+  }
+}
+
+/** Forgets what was to come for a slot whose sandbox has ended. Answers why it could not, where it could not. */
+export function forgetLater(runDir: string, slotName: string): string | undefined {
+  const plans = plansOf(runDir, slotName);
+  const complaints = namesIn(plansIn(runDir))
+    .filter(name => name.startsWith(prefixOf(slotName)) && name.endsWith(complaintsEnd))
+    .map(name => join(plansIn(runDir), name));
+  const reason = complaints.map(file => readIfThere(file) ?? '').find(text => text !== '');
+  for (const file of [...plans, ...complaints]) rmSync(file, { force: true });
+  return reason;
+}
+
+/** Forgets what was to come for slots that nobody is in. */
+export function forgetLaterBut(runDir: string, slotNames: Set<string>): void {
+  for (const name of namesIn(plansIn(runDir)))
+    if (!slotNames.has(name.slice(0, name.indexOf('-')))) rmSync(join(plansIn(runDir), name), { force: true });
+}
+
+const plansIn = (runDir: string) => join(runDir, 'later');
+
+const plansOf = (runDir: string, slotName: string) =>
+  namesIn(plansIn(runDir))
+    .filter(name => name.startsWith(prefixOf(slotName)) && !name.endsWith(complaintsEnd))
+    .map(name => join(plansIn(runDir), name));
+
+/** What the one that brings memory complains of. */
+const complaintsEnd = '.log';
+
+const namesIn = (directory: string) => ifThere(() => readdirSync(directory), []);
+
+const prefixOf = (slotName: string) => `${slotName}-`;

@@ -1,0 +1,37 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { ifThere } from '../../../src/base/if-there.ts';
+
+/** Those who bring memory to a sandbox: the one that brings it, and the one that ends the sandbox where that ends. */
+export type Bringers = { keeper: number; bringer: number };
+
+/** All of an installation, by its directory in /run. */
+export function bringersOf(runDir: string): Bringers[] {
+  const all = processesWith('bring-later', `${runDir}/later/`);
+  return all
+    .map(pid => ({ keeper: parentOf(pid), bringer: pid }))
+    .filter(({ keeper }) => processesWith('bring-later', `${runDir}/later/`).includes(keeper));
+}
+
+/** How many processes of theirs there are. */
+export const bringersLeft = (runDir: string) => processesWith('bring-later', `${runDir}/later/`).length;
+
+/** Who waits until all memory of a sandbox is there. */
+export const waitersOf = (runDir: string) => processesWith('wait-later', `${runDir}/later/`);
+
+/** What is still to come, by sandbox. */
+export const plansOf = (runDir: string) =>
+  ifThere(() => readdirSync(join(runDir, 'later')), []).filter(name => !name.endsWith('.log'));
+
+function processesWith(...words: string[]): number[] {
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .map(Number)
+    .filter(pid => {
+      const line = ifThere(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8'), '');
+      return words.every(word => line.includes(word));
+    });
+}
+
+const parentOf = (pid: number) =>
+  Number(ifThere(() => /^PPid:\t(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1], '0'));
