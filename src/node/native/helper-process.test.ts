@@ -107,7 +107,12 @@ test('a helper that ends fails what waits and what comes after, and is reported 
 
 test('answers are put together from pieces, and events that nobody knows are passed over', async () => {
   const path = program(`
+    let asked = '';
+    // All three have come, in however many pieces.
     take = async text => {
+      asked += text;
+      if (asked.split('\\n').length <= 3) return;
+      take = () => {};
       const begin = ['!\\tnew\\tthing\\n!', '\\tclosed\\tnobody\\n2\\to', 'k\\tä'];
       for (const piece of [...begin, '\\tb\\n1\\terr\\t5', '\\n3\\tok\\n']) {
         socket.write(piece);
