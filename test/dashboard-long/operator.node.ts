@@ -192,6 +192,10 @@ describe('pages for operators, and what pages show when all is not well', { skip
 
     // A machine alone is no cluster's, and is not forgotten.
     await page.getByRole('button', { name: /^Forget/ }).click();
+    await page
+      .getByRole('dialog')
+      .getByText(/is lost: 0 running sandboxes, \d+ paused ones?, \d+ volumes? without a copy\./)
+      .waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Forget' }).click();
     await page
       .getByText(/cluster/)
