@@ -62,6 +62,26 @@ describe('the desktop', () => {
     await waitFor('the file', () => desktop.files.exists('/tmp/typed'));
   });
 
+  it('opens a file with its program also where its session begins meanwhile', async () => {
+    const begin = 'xprop -root -f _DT_SAVE_MODE 8s -set _DT_SAVE_MODE xfce4';
+    await desktop.files.write('/home/user/note.txt', 'text of a note');
+    // A screen without a session, which comes between two looks of xdg-open for it.
+    await desktop.files.write('/home/user/bin/xdg-mime', `#!/bin/sh\n${begin}\nexec /usr/bin/xdg-mime "$@"\n`);
+    await desktop.commands.run('chmod +x ~/bin/xdg-mime');
+    const envs = { DISPLAY: ':7' };
+    await desktop.commands.run('Xvfb :7 -screen 0 640x480x24', { background: true, timeoutMs: 0 });
+    await waitFor('the screen', () => succeeds('xdpyinfo', envs));
+    const open = 'PATH=~/bin:$PATH xdg-open ~/note.txt';
+    await desktop.commands.run(open, { background: true, timeoutMs: 0, envs });
+    await waitFor('the editor', () => succeeds('xdotool search --name note.txt', envs));
+  });
+
+  const succeeds = (command: string, envs: Record<string, string>) =>
+    desktop.commands.run(command, { envs }).then(
+      () => true,
+      () => false,
+    );
+
   it('is shown by noVNC on its preview URL, and VNC asks for the password', async () => {
     await desktop.stream.start({ requireAuth: true });
     assert.ok(desktop.stream.getAuthKey().length > 0);
