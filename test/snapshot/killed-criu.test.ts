@@ -2,8 +2,9 @@ import { expect, test } from 'bun:test';
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { killIfThere } from '../../src/base/if-there.ts';
-import { checkpointAndRun } from '../../src/node/snapshot/checkpoint.ts';
+import { checkpointAndRun, checkpointToPause } from '../../src/node/snapshot/checkpoint.ts';
 import type { Helper } from '../../src/node/native/helper.ts';
+import { openSnapshot } from '../../src/node/snapshot/restore.ts';
 import { waitFor } from '../support/process.ts';
 import { startMachine } from './support/machine.ts';
 
@@ -105,3 +106,28 @@ test('a sandbox whose process was killed in a dump stays within reach', async ()
     await machine.kill(sandbox);
   }
 }, 120_000);
+
+// CRIU then ends the sandbox's first process and waits for it, which waits for the one that CRIU alone may reap.
+test('a restore under which a process is killed fails soon, leaves nothing, and can be done again', async () => {
+  await using machine = await startMachine();
+  const sandbox = await machine.start(0);
+  const directory = join(machine.snapshots, 'paused');
+  const options = { directory, name: 'paused', facts: {}, then: 'end', onComplete: async () => {} } as const;
+  await checkpointToPause(machine.host, sandbox.source, options);
+  await machine.release(sandbox);
+  const snapshot = await openSnapshot(machine.host, directory);
+  let [first, killed] = [0, 0];
+  const killUnderIt = async (pid: number) => {
+    first = pid;
+    for (const child of readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').match(/\d+/g) ?? [])
+      if (killIfThere(Number(child))) killed++;
+  };
+  const hooks = { beforeResume: killUnderIt };
+  await expect(machine.restore(snapshot, 1, sandbox.source.disk, undefined, hooks)).rejects.toThrow('put back');
+  expect(killed).toBeGreaterThan(0);
+  await machine.abandon(1);
+  expect(existsSync(`/proc/${first}`)).toBe(false);
+  const restored = await machine.restore(snapshot, 2, sandbox.source.disk);
+  await restored.answers();
+  await machine.kill(restored);
+}, 60_000);

@@ -256,7 +256,7 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
   ],
   'docs/pause.md': [
     ['a restart takes nothing from it', 'test/lifecycle/node-memory.test.ts', 'memory that is still to come outlives'],
-    ['the kernel never tells it of', 'test/snapshot/guard-dump.test.ts', 'a CRIU that waits for a process'],
+    ['the kernel never tells it of', 'test/snapshot/guard-criu.test.ts', 'a CRIU that waits for a process'],
     ['Nothing is installed', null, definition],
     ['Nothing of it is in the images', 'src/node/snapshot/mounts.test.ts', 'masked files, masked directories'],
     ['that was stopped by a signal never ends', null, 'is about the kernel'],

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import { checkpointFailed, runCriu, type CriuHost } from './criu.ts';
-import { guardDump } from './guard-dump.ts';
+import { guardCriu } from './guard-criu.ts';
 import { externalOption, sandboxMounts, type SandboxMount } from './mounts.ts';
 import type { CheckpointSource } from './checkpoint-source.ts';
 import { memoryIsThere } from './later-memory.ts';
@@ -74,7 +74,7 @@ export async function dump(
     await watchPaths(host, source, options.name, join(partial, 'irmap-cache'));
     const mounts = sandboxMounts(readFileSync(`/proc/${pid}/mountinfo`, 'utf8'));
     try {
-      using _guard = guardDump(host, options.name, pid);
+      using _guard = guardCriu(host, options.name, pid);
       await runCriu(host, {
         command: 'dump',
         name: options.name,

@@ -7,6 +7,7 @@ import type { Slot } from '../layout.ts';
 import { sharedOptions } from './dump.ts';
 import { makeControlGroup } from '../cgroup/make-control-group.ts';
 import { quote, runCriu, type CriuHost } from './criu.ts';
+import { guardCriu } from './guard-criu.ts';
 import { bringLater, type LaterMemory } from './later-memory.ts';
 import { chooseLaterPages, type LaterMeasure } from './later-pages.ts';
 import { looserMounts, sourceOption, type SandboxMount } from './mounts.ts';
@@ -125,6 +126,7 @@ export async function restore(
   const memoryWhole = later ? later.verifyNow() : snapshot.memoryWhole();
   memoryWhole.catch(() => {}); // a restore that fails for another reason does not ask
   let pid = 0;
+  using guard = new DisposableStack();
   await runCriu(host, {
     command: 'restore',
     name: restoreName(slot),
@@ -141,6 +143,7 @@ export async function restore(
     stages: {
       async 'setup-namespaces'(first) {
         pid = first;
+        guard.use(guardCriu(host, restoreName(slot), first));
         await target.onNamespaces(first);
       },
       async 'post-restore'(first) {

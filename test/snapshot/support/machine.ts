@@ -49,7 +49,11 @@ export type TestSandbox = {
 };
 
 /** What a test does in a restore; it fails where that does. */
-export type RestoreHooks = { onNamespaces?(): Promise<void>; onRestored?(): Promise<void> };
+export type RestoreHooks = {
+  onNamespaces?(): Promise<void>;
+  onRestored?(): Promise<void>;
+  beforeResume?(first: number): Promise<void>;
+};
 
 export type Machine = AsyncDisposable & {
   dataDir: string;
@@ -221,6 +225,7 @@ export async function startMachine(): Promise<Machine> {
     async restore(snapshot, slotNumber, disk, later, hooks) {
       const slot = slotOf(installation.number, slotNumber);
       await disks.open(disk, mountOf(slot));
+      let restored = 0;
       const { pid } = await restore(host, snapshot, {
         slot,
         cgroupPath: cgroupOf(slot),
@@ -233,10 +238,12 @@ export async function startMachine(): Promise<Machine> {
         sysDir: layout.sysTree,
         volumes: {},
         async onNamespaces(first) {
+          restored = first;
           await linkUp(slot, first);
           await hooks?.onNamespaces?.();
         },
         onRestored: async () => hooks?.onRestored?.(),
+        ...(hooks?.beforeResume && { beforeResume: async () => hooks.beforeResume?.(restored) }),
       });
       return watched(slot, pid, disk, openNetworkNamespace(pid));
     },

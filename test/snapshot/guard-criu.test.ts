@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { killIfThere } from '../../src/base/if-there.ts';
-import { guardDump } from '../../src/node/snapshot/guard-dump.ts';
+import { guardCriu } from '../../src/node/snapshot/guard-criu.ts';
 import { waitFor } from '../support/process.ts';
 
 const host = { runDir: '/nowhere' };
@@ -39,7 +39,7 @@ async function stuck(config: string): Promise<AsyncDisposable & { pid: number; t
 // The kernel tells of the end of a traced process's first thread when the tracer has reaped the others.
 test('a CRIU that waits for a process that was killed under it is ended, and nobody else is', async () => {
   // Before they are made: of a sandbox, too, a process may begin when the dump has.
-  using _guard = guardDump(host, 'cut', process.pid);
+  using _guard = guardCriu(host, 'cut', process.pid);
   await using other = await stuck(join(host.runDir, 'of another run.conf'));
   await using criu = await stuck(join(host.runDir, 'cut.conf'));
   await criu.tracer.exited;

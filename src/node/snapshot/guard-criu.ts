@@ -2,15 +2,17 @@ import { readFile, readdir } from 'node:fs/promises';
 import { killIfThere } from '../../base/if-there.ts';
 import { runFile, type CriuHost } from './criu.ts';
 
-/** Most dumps are over before the first look. */
+/** Most runs are over before the first look. */
 const lookEveryMs = 2_000;
 
 /**
  * Ends a CRIU that would wait without end, until disposal. Where a process of several threads is killed under a dump,
  * the kernel tells the tracer of its first thread only when the others are reaped, and CRIU waits for the first one
- * alone. `first`: the sandbox's first process. What is dead at two looks is not on its way to be reaped.
+ * alone. Where one is killed under a restore, CRIU ends the sandbox's first process and waits for that, which waits for
+ * the dead one, which is CRIU's to reap. `first`: the sandbox's first process. What is dead at two looks is not on its
+ * way to be reaped.
  */
-export function guardDump(host: Pick<CriuHost, 'runDir'>, name: string, first: number): Disposable {
+export function guardCriu(host: Pick<CriuHost, 'runDir'>, name: string, first: number): Disposable {
   const config = runFile(host, name);
   let deadBefore = new Set<number>();
   let over = false;
