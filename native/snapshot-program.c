@@ -13,10 +13,10 @@
 //   helper end-later FILE DIRECTORY                     see there
 //   helper remove-beneath ROOT PATH                     see volume.c
 //
-// CRIU also starts it as its action script: the environment then says which stage it has reached. And the tar that CRIU
-// starts finds it as `gzip`, which then compresses nothing.
+// The tar that CRIU starts finds it as `gzip`, which then compresses nothing.
 #define _GNU_SOURCE
 #include "helper.h"
+#include "gzip.h"
 #include "memory-later.h"
 #include "netlink.h"
 #include <linux/inet_diag.h>
@@ -81,57 +81,6 @@ static int withoutNetworkSettings(char **argument) {
   return complain(argument[0]);
 }
 
-// ---- action script
-
-enum { answerTimeoutS = 600, remembersMax = 8 }; // copying a disk may be part of the answer
-
-static int writeSetting(const char *file, const char *value) {
-  int fd = open(file, O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return -1;
-  int result = write(fd, value, strlen(value)) < 0 ? -1 : 0, error = errno;
-  close(fd);
-  return errno = error, result;
-}
-
-// The network namespace is new: what the runtime sets for new sandboxes (src/node/drivers/crun/config.ts) is set again.
-static int setUpNetwork(const char *pid) {
-  char path[64], range[64];
-  uint32_t base = 0;
-  snprintf(path, sizeof path, "/proc/%s/gid_map", pid);
-  FILE *map = fopen(path, "re");
-  if (!map || fscanf(map, "%*u %u", &base) != 1) return -1;
-  fclose(map);
-  snprintf(path, sizeof path, "/proc/%s/ns/net", pid);
-  int namespace = open(path, O_RDONLY | O_CLOEXEC);
-  if (namespace < 0 || setns(namespace, CLONE_NEWNET) < 0) return -1;
-  close(namespace);
-  snprintf(range, sizeof range, "%u %u", base, base + 65535);
-  if (writeSetting("/proc/sys/net/ipv4/ping_group_range", range) < 0) return -1;
-  if (writeSetting("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0") < 0) return -1;
-  return writeSetting("/proc/sys/net/mptcp/enabled", "0") < 0 && errno != ENOENT ? -1 : 0;
-}
-
-// Tells the platform which stage CRIU has reached and waits for its decision. A lost platform means no: the dump is
-// undone, and its sandbox runs on. The last stage of a restore is told where the platform wants to hear of it.
-static int actionScript(const char *stage) {
-  const char *path = getenv("ATOLL_CRIU_SOCKET"), *pid = getenv("CRTOOLS_INIT_PID");
-  int isLast = !strcmp(stage, "pre-resume") && getenv("ATOLL_CRIU_PRE_RESUME");
-  if (strcmp(stage, "setup-namespaces") && strcmp(stage, "post-restore") && strcmp(stage, "post-dump") && !isLast) return 0;
-  if (!path) return dprintf(2, "no socket to report to\n"), 1;
-  if (!strcmp(stage, "setup-namespaces") && pid && setUpNetwork(pid) < 0) return complain("network settings");
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0) return complain(path);
-  struct timeval patience = {.tv_sec = answerTimeoutS};
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  dprintf(fd, "%s %s\n", stage, pid ? pid : "0");
-  char answer = 0;
-  while (read(fd, &answer, 1) < 0)
-    if (errno != EINTR) return complain("no answer");
-  return answer == 'y' ? 0 : 1;
-}
-
 // ---- gzip
 
 static int writeAll(const void *from, size_t size) {
@@ -141,29 +90,6 @@ static int writeAll(const void *from, size_t size) {
     p += n, size -= n;
   }
   return 0;
-}
-
-// CRC-32 of gzip, eight bytes at a time.
-static uint32_t crc32Of(uint32_t crc, const uint8_t *p, size_t size) {
-  static uint32_t table[8][256];
-  if (!table[0][1]) {
-    for (uint32_t i = 0; i < 256; i++) {
-      table[0][i] = i;
-      for (int bit = 0; bit < 8; bit++) table[0][i] = table[0][i] >> 1 ^ (table[0][i] & 1 ? 0xedb88320 : 0);
-    }
-    for (int t = 1; t < 8; t++)
-      for (int i = 0; i < 256; i++) table[t][i] = table[t - 1][i] >> 8 ^ table[0][table[t - 1][i] & 255];
-  }
-  for (crc = ~crc; size >= 8; p += 8, size -= 8) {
-    uint32_t low, high;
-    memcpy(&low, p, 4);
-    memcpy(&high, p + 4, 4);
-    low ^= crc;
-    crc = table[7][low & 255] ^ table[6][low >> 8 & 255] ^ table[5][low >> 16 & 255] ^ table[4][low >> 24] ^
-          table[3][high & 255] ^ table[2][high >> 8 & 255] ^ table[1][high >> 16 & 255] ^ table[0][high >> 24];
-  }
-  for (; size > 0; p++, size--) crc = crc >> 8 ^ table[0][(crc ^ *p) & 255];
-  return ~crc;
 }
 
 // Writes gzip's format (RFC 1952) with what is read as it is (RFC 1951, 3.2.4), as memory that soon comes back is not
@@ -244,6 +170,8 @@ static int cut(const char *pid) {
 
 // ---- learn-kernel
 
+enum { remembersMax = 8 };
+
 // CRIU takes 20 ms to find out what the kernel can do, and remembers it only where /run is in memory. Elsewhere it gets
 // a file in memory for that, in this mount namespace alone. `argument` is a CRIU that tries everything out.
 static int learnKernel(const char *directory, char **argument) {
@@ -305,8 +233,7 @@ static int protect(const char *pid, char **argument) {
 // ----
 
 int snapshotProgram(int count, char **argument) {
-  const char *stage = getenv("CRTOOLS_SCRIPT_ACTION"), *name = count > 2 ? argument[1] : "";
-  if (stage) return actionScript(stage);
+  const char *name = count > 2 ? argument[1] : "";
   const char *slash = strrchr(argument[0], '/');
   if (!strcmp(slash ? slash + 1 : argument[0], "gzip")) return gzip(argument[1]);
   if (!strcmp(name, "launch")) return launch(argument + 2, 1);

@@ -7,7 +7,9 @@ import { digestOf, isMadeFrom, markMadeFrom } from './stamp.mjs';
 /** Sources of the agent's init, which runs inside of sandboxes. */
 const inside = ['init.c', 'naming.c', 'program.c', 'relay.c', 'spawner.c'];
 /** Sources of a library that is loaded into the programs that the helper starts. */
-const preloaded = ['memory-later.c', 'namespace-owner.c'];
+const preloaded = ['criu-programs.c', 'criu-tar.c', 'memory-later.c', 'namespace-owner.c'];
+/** Sources that both have. */
+const shared = ['gzip.c'];
 const flags = ['-std=gnu11', '-O2', '-Wall', '-Wextra', '-Werror', '-fstack-protector-strong', '-D_FORTIFY_SOURCE=2'];
 
 /** Compiles the node's helper (every file of native/ but the agent's) to dist/helper where its source changed. */
@@ -25,9 +27,10 @@ export async function buildNativeHelper(root) {
   await step('Building the native helper', async () => {
     mkdirSync(join(root, 'dist'), { recursive: true });
     await run(['gcc', ...flags, '-o', `${output}.new`, ...sources], { cwd: folder });
-    await run(['gcc', ...flags, '-shared', '-fPIC', '-o', join(root, 'dist/namespace-owner.so.new'), ...preloaded], {
-      cwd: folder,
-    });
+    await run(
+      ['gcc', ...flags, '-shared', '-fPIC', '-o', join(root, 'dist/namespace-owner.so.new'), ...preloaded, ...shared],
+      { cwd: folder },
+    );
     renameSync(join(root, 'dist/namespace-owner.so.new'), join(root, 'dist/namespace-owner.so'));
     // A running platform keeps the file that it started.
     renameSync(`${output}.new`, output);

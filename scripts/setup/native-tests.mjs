@@ -4,10 +4,11 @@ import { join } from 'node:path';
 
 /** The fuzz targets of the C programs, and what each is linked with besides the source that it includes. */
 export const nativeTargets = {
+  archive: ['native/gzip.c'],
   request: ['native/request.c'],
   watches: [],
   checksums: ['native/snapshot-hash.c'],
-  netlink: ['native/request.c'],
+  netlink: ['native/gzip.c', 'native/request.c'],
   relay: [],
   init: ['native/naming.c', 'native/program.c', 'native/spawner.c'],
   spawner: [],

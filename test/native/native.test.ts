@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import {
+  chmodSync,
+  chownSync,
   closeSync,
   existsSync,
+  linkSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -12,10 +15,12 @@ import {
   statSync,
   symlinkSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { killIfThere } from '../../src/base/if-there.ts';
 import { isPartLost } from '../../src/protocol/part-lost.ts';
 import { operations } from '../../src/node/native/operations.ts';
@@ -32,7 +37,7 @@ import { compileSanitized, compileStandalone, nativeCorpus, nativeTargets } from
 const root = join(import.meta.dir, '../..');
 const runs = 3_000;
 const inside = ['init.c', 'naming.c', 'program.c', 'relay.c', 'spawner.c'];
-const preloaded = ['memory-later.c', 'namespace-owner.c'];
+const preloaded = ['criu-programs.c', 'criu-tar.c', 'memory-later.c', 'namespace-owner.c'];
 
 let directory = '';
 let process: HelperProcess;
@@ -310,6 +315,88 @@ test('who waits to bring memory ends when it is told to, and without a plan does
       stderr: expect.stringContaining(what),
     });
     expect(run([made('helper'), 'wait-later', plan]).exitCode).toBe(1);
+  }
+});
+
+/** Packs and unpacks as CRIU has it done; 77: that is for tar. */
+const asCriu = {
+  pack: (directory: string) => Bun.spawnSync([made('tar'), '--create', '--gzip', '--directory', directory, '.']),
+  unpack: (archive: string, directory: string) =>
+    Bun.spawnSync([made('tar'), '--extract', '--gzip', '--directory', directory], { stdin: Bun.file(archive) })
+      .exitCode,
+};
+const tree = (directory: string) =>
+  run(['find', directory, '-printf', '%P %y %m %U %G %Ts %l\n']).stdout.split('\n').toSorted();
+
+test('file systems that hold next to nothing are packed and unpacked as tar does it, others are left to tar', async () => {
+  compileSanitized(root, made('tar'), ['test/native/tar.c', 'native/criu-tar.c', 'native/gzip.c']);
+  const from = made('packed');
+  for (const folder of ['', 'pts', 'deep/er']) mkdirSync(join(from, folder), { recursive: true });
+  writeFileSync(join(from, 'null'), '', { mode: 0o666 });
+  symlinkSync('/proc/self/fd', join(from, 'fd'));
+  symlinkSync('../null', join(from, 'deep/er/link'));
+  chownSync(join(from, 'pts'), 1000, 65_534);
+  chmodSync(join(from, 'null'), 0o4646);
+  chmodSync(from, 0o1777);
+  for (const [name, time] of [
+    ['null', 1],
+    ['deep/er', 1_000_000_000],
+    ['pts', 3],
+    ['', 4],
+  ] as const)
+    utimesSync(join(from, name), time, time);
+  const wanted = tree(from);
+  const ours = asCriu.pack(from);
+  expect(ours.exitCode).toBe(0);
+  writeFileSync(made('ours.tgz'), ours.stdout);
+  const theirs = Bun.spawnSync(['tar', '--create', '--numeric-owner', '--directory', from, '.']).stdout;
+  writeFileSync(made('theirs.tgz'), gzipSync(theirs, { level: 0 }));
+  const intos = ['ours-ours', 'ours-theirs', 'theirs-ours'].map(made);
+  for (const into of intos) mkdirSync(into);
+  expect(asCriu.unpack(made('ours.tgz'), made('ours-ours'))).toBe(0);
+  expect(
+    run(['tar', '--extract', '--gzip', '--directory', made('ours-theirs'), '--file', made('ours.tgz')]),
+  ).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(asCriu.unpack(made('theirs.tgz'), made('theirs-ours'))).toBe(0);
+  for (const into of intos) expect(tree(into)).toEqual(wanted);
+
+  writeFileSync(made('compressed.tgz'), gzipSync(theirs));
+  writeFileSync(made('cut.tgz'), ours.stdout.subarray(0, -20));
+  const damaged = Buffer.from(ours.stdout);
+  damaged[600] = (damaged[600] as number) ^ 1;
+  writeFileSync(made('damaged.tgz'), damaged);
+  const untouched = made('untouched');
+  mkdirSync(untouched);
+  for (const name of ['compressed', 'cut', 'damaged']) expect(asCriu.unpack(made(`${name}.tgz`), untouched)).toBe(77);
+  for (const name of ['../up', './../up', './up/..', '/up', 'up']) {
+    const hostile = Bun.spawnSync([
+      'tar',
+      '--create',
+      '--absolute-names',
+      '--no-recursion',
+      `--transform=s,^.*$,${name},`,
+      '--directory',
+      from,
+      'pts',
+    ]).stdout;
+    writeFileSync(made('hostile.tgz'), gzipSync(hostile, { level: 0 }));
+    expect([name, asCriu.unpack(made('hostile.tgz'), untouched)]).toEqual([name, 77]);
+  }
+  expect(readdirSync(untouched)).toEqual([]);
+
+  const others: Record<string, (path: string) => unknown> = {
+    content: path => writeFileSync(path, 'x'),
+    'a second name': path => linkSync(join(from, 'null'), path),
+    'a pipe': path => run(['mkfifo', path]),
+    'a long name': () => writeFileSync(join(from, 'n'.repeat(99)), ''),
+    'a long link': path => symlinkSync('l'.repeat(100), path),
+    'many files': () => Array.from({ length: 600 }, (_, index) => writeFileSync(join(from, `f${index}`), '')),
+  };
+  for (const [what, makeOne] of Object.entries(others)) {
+    makeOne(join(from, 'other'));
+    expect([what, asCriu.pack(from).exitCode]).toEqual([what, 77]);
+    rmSync(join(from, 'other'), { force: true });
+    rmSync(join(from, 'n'.repeat(99)), { force: true });
   }
 });
 
