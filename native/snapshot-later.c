@@ -25,6 +25,8 @@
 #define SOCKET_NAME "lazy-pages.socket"
 enum { finishedWord = 0x52535446 };
 enum { pageBytes = 4096, aroundFault = 64 << 10, chunkBytes = 256 << 10 };
+// More threads than a sandbox has wait for no page.
+enum { waitersMax = 1 << 13 };
 enum { deadlineS = 600, processorS = 120, noMemoryTimes = 200, pauseNs = 5 * 1000 * 1000 };
 enum { endingLooksMax = 3000, processesBytesMax = 1 << 16, lineBytesMax = 4200 };
 
@@ -145,9 +147,9 @@ static uint64_t givePages(struct space *s, uint64_t to, const uint8_t *bytes, ui
     if (copy.copy > 0) return copy.copy;
     if (errno == EAGAIN) return 0;
     if (errno == ESRCH) return letGo(s), 0;
-    // It is there already, or nobody wants it any more.
-    if (length == pageBytes && (errno == EEXIST || errno == ENOENT)) return length;
-    if (errno == EEXIST || errno == ENOENT) length = length / 2 / pageBytes * pageBytes;
+    // Nobody wants it any more.
+    if (length == pageBytes && errno == ENOENT) return length;
+    if (errno == ENOENT) length = length / 2 / pageBytes * pageBytes;
     else if (errno != ENOMEM || ++times == noMemoryTimes) giveUp("UFFDIO_COPY");
     else nanosleep(&(struct timespec){.tv_nsec = pauseNs}, NULL); // the kernel is ending one of its processes
   }
@@ -181,20 +183,16 @@ static void bringNext(struct space *s) {
 
 static uint64_t pieceNumber(struct piece p, uint64_t address) { return (p.offset + (address - p.from)) / pieceBytes; }
 
-// What is around a page that somebody waits for. Whoever waits is woken in any case: where the page could not be given
-// now, the kernel tells of it again.
+// What is around a page that somebody waits for.
 static void bringAround(struct space *s, uint64_t address) {
   int at = pieceBehind(s, address);
-  if (at == s->count || s->piece[at].from > address) giveZeros(s, address);
-  else {
-    struct piece p = s->piece[at];
-    uint64_t from = address / aroundFault * aroundFault, to = from + aroundFault;
-    if (from < p.from) from = p.from;
-    // Where a piece of the image ends before the page, that page alone.
-    if (pieceNumber(p, from) != pieceNumber(p, address)) from = address;
-    bring(s, p, from, (to < p.to ? to : p.to) - from);
-  }
-  if (s->faults >= 0) wake(s, address, pageBytes);
+  if (at == s->count || s->piece[at].from > address) return giveZeros(s, address);
+  struct piece p = s->piece[at];
+  uint64_t from = address / aroundFault * aroundFault, to = from + aroundFault;
+  if (from < p.from) from = p.from;
+  // Where a piece of the image ends before the page, that page alone.
+  if (pieceNumber(p, from) != pieceNumber(p, address)) from = address;
+  bring(s, p, from, (to < p.to ? to : p.to) - from);
 }
 
 // ---- events
@@ -217,17 +215,32 @@ static void followChild(struct plan *plan, const struct space *parent, int fd) {
   follow(s, fd);
 }
 
-static void takeEvent(struct plan *plan, struct space *s) {
-  struct uffd_msg message;
-  ssize_t length = s->faults < 0 ? 0 : read(s->faults, &message, sizeof message);
+static int readMessage(struct space *s, struct uffd_msg *message) {
+  if (s->faults < 0) return 0;
+  ssize_t length = read(s->faults, message, sizeof *message);
   if (length < 0 && errno != EAGAIN && errno != EINTR) giveUp("userfaultfd");
-  if (length != sizeof message) return;
-  uint64_t from = message.arg.remove.start, to = message.arg.remove.end;
-  if (message.event == UFFD_EVENT_PAGEFAULT) bringAround(s, message.arg.pagefault.address / pageBytes * pageBytes);
-  else if (message.event == UFFD_EVENT_FORK) followChild(plan, s, (int)message.arg.fork.ufd);
-  else if (message.event == UFFD_EVENT_REMAP) moveRange(s, message.arg.remap.from, message.arg.remap.to, message.arg.remap.len);
-  else if (message.event == UFFD_EVENT_REMOVE || message.event == UFFD_EVENT_UNMAP) dropRange(s, from, to);
+  return length == sizeof *message;
+}
+
+static void takeChange(struct plan *plan, struct space *s, const struct uffd_msg *message) {
+  uint64_t from = message->arg.remove.start, to = message->arg.remove.end;
+  if (message->event == UFFD_EVENT_FORK) followChild(plan, s, (int)message->arg.fork.ufd);
+  else if (message->event == UFFD_EVENT_REMAP) moveRange(s, message->arg.remap.from, message->arg.remap.to, message->arg.remap.len);
+  else if (message->event == UFFD_EVENT_REMOVE || message->event == UFFD_EVENT_UNMAP) dropRange(s, from, to);
   else giveUp("an unknown event");
+}
+
+// The kernel tells of pages that are waited for before it tells of changes, and takes no page while a change was not heard
+// of. So who waits is woken when all was read: where the page could not be given, the kernel tells of it again.
+static void takeMessages(struct plan *plan, struct space *s) {
+  static uint64_t waited[waitersMax];
+  int waiters = 0;
+  struct uffd_msg message;
+  while (waiters < waitersMax && readMessage(s, &message)) {
+    if (message.event != UFFD_EVENT_PAGEFAULT) takeChange(plan, s, &message);
+    else bringAround(s, waited[waiters++] = message.arg.pagefault.address / pageBytes * pageBytes);
+  }
+  for (int i = 0; i < waiters && s->faults >= 0; i++) wake(s, waited[i], pageBytes);
 }
 
 // ---- CRIU
@@ -287,7 +300,7 @@ static void serve(struct plan *plan, int listener) {
   for (;;) {
     int count = epoll_wait(events, taken, takenMax, isComplete ? 0 : -1);
     for (int i = 0; i < count; i++) {
-      if (taken[i].data.ptr) takeEvent(plan, taken[i].data.ptr);
+      if (taken[i].data.ptr) takeMessages(plan, taken[i].data.ptr);
       else if (takeProcess(plan, criu)) isComplete = 1, close(criu), letEmptyGo(plan);
     }
     if (!isComplete) continue;

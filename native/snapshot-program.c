@@ -30,6 +30,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -52,8 +53,10 @@ static int enterGroup(const char *file) {
   return errno = error, result;
 }
 
-// For a restore whose memory comes later. The group may open no device.
+// For a restore whose memory comes later. The group may open no device. And no page may be there because one beside it
+// was put back: that is what huge pages would do. CRIU gives each process its own setting back in the end.
 static int openFaultsDevice(void) {
+  if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) < 0) return -1;
   int fd = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
   if (fd < 0 || dup2(fd, faultsDevice) < 0) return -1;
   return close(fd);

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
-import { closeSync, openSync, readdirSync, readSync, rmSync, statSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readdirSync, readSync, rmSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../src/base/error.ts';
 import { checkpointToPause } from '../../src/node/snapshot/checkpoint.ts';
@@ -193,6 +193,20 @@ test('whatever programs do with their memory meanwhile, each sees what it should
     sandbox = restored;
   }
 }, 240_000);
+
+const hugePages = (pid: number) => /^THP_enabled:\t(\d)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+
+test('no page is there because one beside it was put back: huge pages are for afterwards', async () => {
+  const sandbox = await startLarge();
+  expect(hugePages(sandbox.pid)).toBe('1');
+  let meanwhile: (string | undefined)[] = [];
+  const restored = await restore(sandbox, await pause(sandbox), {
+    async onNamespaces(pid) {
+      meanwhile = [hugePages(pid)];
+    },
+  });
+  expect([...meanwhile, ...restored.source.group.processes().map(hugePages)]).toEqual(['0', '1', '1', '1']);
+}, 120_000);
 
 test('a pause waits until all memory is there', async () => {
   const sandbox = await startLarge();

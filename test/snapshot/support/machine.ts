@@ -50,7 +50,7 @@ export type TestSandbox = {
 
 /** What a test does in a restore; it fails where that does. */
 export type RestoreHooks = {
-  onNamespaces?(): Promise<void>;
+  onNamespaces?(first: number): Promise<void>;
   onRestored?(): Promise<void>;
   beforeResume?(first: number): Promise<void>;
 };
@@ -240,7 +240,7 @@ export async function startMachine(): Promise<Machine> {
         async onNamespaces(first) {
           restored = first;
           await linkUp(slot, first);
-          await hooks?.onNamespaces?.();
+          await hooks?.onNamespaces?.(first);
         },
         onRestored: async () => hooks?.onRestored?.(),
         ...(hooks?.beforeResume && { beforeResume: async () => hooks.beforeResume?.(restored) }),
