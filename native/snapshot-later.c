@@ -141,15 +141,17 @@ static void giveZeros(struct space *s, uint64_t address) {
 // Puts pages where they belong. Answers how many bytes are done with, which is less than asked for where the range is
 // more than one mapping by now; 0: not now.
 static uint64_t givePages(struct space *s, uint64_t to, const uint8_t *bytes, uint64_t length) {
-  for (int times = 0;;) {
+  for (int times = 0, missing = 0;;) {
     struct uffdio_copy copy = {.dst = to, .src = (uint64_t)(uintptr_t)bytes, .len = length};
     if (ioctl(s->faults, UFFDIO_COPY, &copy) == 0) return length;
     if (copy.copy > 0) return copy.copy;
     if (errno == EAGAIN) return 0;
     if (errno == ESRCH) return letGo(s), 0;
-    // Nobody wants it any more.
-    if (length == pageBytes && errno == ENOENT) return length;
-    if (errno == ENOENT) length = length / 2 / pageBytes * pageBytes;
+    if (errno == ENOENT && length == pageBytes) {
+      // Nobody wants it any more, or it was moved this very moment: then the kernel has yet to say where, and says EAGAIN
+      // until that was heard.
+      if (missing++) return length;
+    } else if (errno == ENOENT) length = length / 2 / pageBytes * pageBytes;
     else if (errno != ENOMEM || ++times == noMemoryTimes) giveUp("UFFDIO_COPY");
     else nanosleep(&(struct timespec){.tv_nsec = pauseNs}, NULL); // the kernel is ending one of its processes
   }

@@ -41,17 +41,17 @@ import ctypes, hashlib, mmap, os, random, socket, sys, threading
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = libc.mremap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
-libc.mremap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int]
+libc.mremap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]
 libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 libc.madvise.argtypes = libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-MiB, page, size = 1 << 20, 4096, 48 << 20
+MiB, page, size = 1 << 20, 4096, 32 << 20
 block = random.Random(1).randbytes(MiB)
 def content(area, at): return (area * size + at).to_bytes(8, 'little') + block[8:]
 def fill(area):
     place = libc.mmap(None, size, 3, 0x22, -1, 0)
     for at in range(0, size, MiB): ctypes.memmove(place + at, content(area, at), MiB)
     return place
-areas = [fill(area) for area in range(6)]
+areas = [fill(area) for area in range(7)]
 def read(place, length): return ctypes.string_at(place, length)
 wrong = []
 def check(what, area, place, begin=0, end=size):
@@ -61,8 +61,13 @@ def zero(what, place, length):
     if read(place, length) != bytes(length): wrong.append(what + ' is not zero')
 def plain(area): check('plain', area, areas[area])
 def moved(area):
-    areas[area] = libc.mremap(areas[area], size, size + 16 * MiB, 1)
+    areas[area] = libc.mremap(areas[area], size, size + 16 * MiB, 1, None)
     check('moved', area, areas[area]); zero('grown', areas[area] + size, 16 * MiB)
+def moved_in_parts(area):
+    place = libc.mmap(None, size, 0, 0x22, -1, 0)
+    for at in reversed(range(0, size, MiB // 4)): libc.mremap(areas[area] + at, MiB // 4, MiB // 4, 3, place + at)
+    areas[area] = place
+    check('moved in parts', area, place)
 def given_back(area):
     libc.madvise(areas[area] + 8 * MiB, 16 * MiB, 4)
     zero('given back', areas[area] + 8 * MiB, 16 * MiB)
@@ -90,7 +95,7 @@ def forked(area):
     check('parent', area, areas[area])
 def meanwhile():
     del wrong[:]
-    threads = [threading.Thread(target=what, args=(area,)) for area, what in enumerate([plain, moved, given_back, unmapped, split, forked])]
+    threads = [threading.Thread(target=what, args=(area,)) for area, what in enumerate([plain, moved, moved_in_parts, given_back, unmapped, split, forked])]
     for thread in threads: thread.start()
     for thread in threads: thread.join()
     return ', '.join(wrong) or 'nothing'
@@ -106,7 +111,7 @@ while True:
     else: answer = 'ready'
     connection.send(answer.encode()); connection.close()
 `;
-const areas = [0, 1, 2, 3, 4, 5];
+const areas = [0, 1, 2, 3, 4, 5, 6];
 
 const ask = (sandbox: TestSandbox, what: string) =>
   sandbox.run(`exec 3<> /dev/tcp/127.0.0.1/7000; echo ${what} >&3; cat <&3`);
@@ -156,8 +161,8 @@ async function restoreAndHold(sandbox: TestSandbox, directory: string) {
   let found: Bringers | undefined;
   const restored = await restore(sandbox, directory, {
     async onRestored() {
-      [found] = bringersOf(runDir());
-      process.kill((found as Bringers).bringer, 'SIGSTOP');
+      found = await waitFor('who brings memory', () => bringersOf(runDir())[0]);
+      process.kill(found.bringer, 'SIGSTOP');
     },
   });
   return { restored, ...(found as Bringers) };
@@ -183,7 +188,7 @@ test('memory comes while the sandbox runs, and is what it was', async () => {
 test('whatever programs do with their memory meanwhile, each sees what it should', async () => {
   let sandbox = await startLarge();
   const before = await sums(sandbox);
-  for (let round = 0; round < 4; round++) {
+  for (let round = 0; round < 6; round++) {
     const directory = await pause(sandbox);
     const { restored, bringer } = await restoreAndHold(sandbox, directory);
     const found = ask(restored, 'meanwhile');
