@@ -68,7 +68,11 @@ export function leaked(before: Holdings, after: Holdings): string[] {
  * the same for longer than any time that is fit to wait for. `before`: what is to be left then. It is waited for, and
  * answered as it is where it does not come.
  */
-export async function restingCounts(dataDir: string, before?: Record<string, number>): Promise<Record<string, number>> {
+export async function restingCounts(
+  dataDir: string,
+  before?: Record<string, number>,
+  timeoutMs = goneTimeoutMs,
+): Promise<Record<string, number>> {
   const wanted = before && JSON.stringify(before);
   let last = '';
   const look = async () => {
@@ -78,7 +82,7 @@ export async function restingCounts(dataDir: string, before?: Record<string, num
     if (!rests) await new Promise(resolve => setTimeout(resolve, restMs));
     return rests;
   };
-  const rested = waitFor('the installation to rest', look, before ? goneTimeoutMs : undefined);
+  const rested = waitFor('the installation to rest', look, before ? timeoutMs : undefined);
   // Whoever compares says what is left.
   await (before ? rested.catch(() => {}) : rested);
   return JSON.parse(last) as Record<string, number>;

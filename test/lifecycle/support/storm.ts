@@ -360,9 +360,11 @@ export async function runStorm(
     clients: number;
     victims: readonly Victim[];
     onStrike?: (victim: Victim, answered: number) => void;
+    /** How long it may take until nothing is left; absent: as long as for a few sandboxes. */
+    restTimeoutMs?: number;
   },
 ): Promise<StormResult> {
-  const { seed, operations, perStrike, clients, victims, onStrike } = options;
+  const { seed, operations, perStrike, clients, victims, onStrike, restTimeoutMs } = options;
   const before = await restingCounts(platform.ready.dataDir);
   const random = randomOf(seed);
   const client = new StormClient(platform);
@@ -399,7 +401,7 @@ export async function runStorm(
   }
   await storm.finish();
   await stores.finish();
-  const after = await restingCounts(platform.ready.dataDir, before);
+  const after = await restingCounts(platform.ready.dataDir, before, restTimeoutMs);
   const left = Bun.deepEquals(after, before)
     ? ''
     : `${JSON.stringify(holdingsOf(platform.ready.dataDir))}\n${platform.log().slice(-logCharactersMax)}`;
