@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { agentVersion } from '../protocol/agent.ts';
+import { agentVersion, controlTokenTaken } from '../protocol/agent.ts';
 import { createAfterAnswer } from './after-answer.ts';
 import { init } from './init-route.ts';
 import { openSettings } from './settings.ts';
@@ -9,7 +9,12 @@ import { openSettings } from './settings.ts';
 /** An agent whose files wait for ever: they would be the host's. `give` is an init with this body. */
 function agentOf() {
   let saved: unknown;
-  const state = { readSettings: () => saved, saveSettings: (next: unknown) => void (saved = next) };
+  const tokens: string[] = [];
+  const state = {
+    readSettings: () => saved,
+    saveSettings: (next: unknown) => void (saved = next),
+    replaceControlToken: (token: string) => void tokens.push(token),
+  };
   const store = openSettings(state as never);
   const later: (() => void)[] = [];
   const agent = {
@@ -20,7 +25,7 @@ function agentOf() {
     const text = typeof body === 'string' ? body : JSON.stringify({ filesLater: true, ...(body as object) });
     return init(agent as never, new Request('http://agent/init', { method: 'POST', body: text }));
   };
-  return { store, later, give };
+  return { store, tokens, later, give };
 }
 
 test('settings are taken, and answered with the version of the agent', async () => {
@@ -44,6 +49,16 @@ test('what is absent stays; a token of null opens the sandbox', async () => {
   expect(store.current).toMatchObject({ accessToken: 'token', envVars: { A: '1' }, memoryBytes: 5, cpuCount: 0 });
   await give({ accessToken: null });
   expect(store.current?.accessToken).toBeNull();
+});
+
+test('another control token is taken and answered for, but where the settings come late', async () => {
+  const { tokens, give } = agentOf();
+  const [token, other] = ['ab'.repeat(32), 'cd'.repeat(32)];
+  expect((await give({ timestamp: '2026-01-02T00:00:00Z', controlToken: token })).status).toBe(controlTokenTaken);
+  expect((await give({ timestamp: '2026-01-01T00:00:00Z', controlToken: other })).status).toBe(204);
+  for (const wrong of ['', `${token}\n`, token.slice(1), token.toUpperCase()])
+    await expect(give({ controlToken: wrong })).rejects.toThrow('controlToken must match');
+  expect(tokens).toEqual([token]);
 });
 
 test('settings that come late change nothing, files neither', async () => {

@@ -1,5 +1,5 @@
 import { hostname as kernelsHostname } from 'node:os';
-import { agentVersion, type AgentInit } from '../protocol/agent.ts';
+import { agentVersion, controlTokenTaken, type AgentInit } from '../protocol/agent.ts';
 import { AtollError } from '../base/error.ts';
 import type { Agent } from './agent.ts';
 import { readBounded } from './bounded-body.ts';
@@ -9,6 +9,7 @@ import { configureRootfs } from './sandbox/configure-rootfs.ts';
 
 /** Environment and certificates of a sandbox. */
 const initBodyBytesMax = 4 << 20;
+const controlTokenPattern = /^[0-9a-f]{64}$/;
 
 /** `POST /init`: takes the platform's settings and puts them into force, before anything else is answered. */
 export async function init(
@@ -16,7 +17,8 @@ export async function init(
   request: Request,
 ): Promise<Response> {
   const settings = readInit(asMessage(parseJson(await readBounded(request, initBodyBytesMax)), 'the body'));
-  if (agent.store.take(settings)) {
+  const isTaken = agent.store.take(settings);
+  if (isTaken) {
     const configure = () => {
       configureRootfs(settings, agent.settings().envVars, agent.log);
       // The platform has set the kernel's own, but where it can't from outside.
@@ -26,7 +28,8 @@ export async function init(
     if (settings.filesLater) agent.afterAnswer.later(configure);
     else configure();
   }
-  return new Response(null, { status: 204, headers: { 'x-envd-version': agentVersion } });
+  const status = isTaken && settings.controlToken !== undefined ? controlTokenTaken : 204;
+  return new Response(null, { status, headers: { 'x-envd-version': agentVersion } });
 }
 
 function readInit(body: Message): AgentInit {
@@ -35,6 +38,7 @@ function readInit(body: Message): AgentInit {
   if (body['accessToken'] === null) init.accessToken = null;
   for (const name of [
     'accessToken',
+    'controlToken',
     'timestamp',
     'defaultUser',
     'defaultWorkdir',
@@ -55,5 +59,7 @@ function readInit(body: Message): AgentInit {
   }
   if (init.timestamp !== undefined && Number.isNaN(Date.parse(init.timestamp)))
     throw new AtollError('invalid', 'timestamp must be a time of RFC 3339');
+  if (init.controlToken !== undefined && !controlTokenPattern.test(init.controlToken))
+    throw new AtollError('invalid', `controlToken must match ${controlTokenPattern.source}`);
   return init;
 }

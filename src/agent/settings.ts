@@ -67,6 +67,8 @@ export function openSettings(state: StateFile): SettingsStore {
       };
       state.saveSettings(next);
       current = next;
+      // Last: with the one before the platform can do all of this again.
+      if (init.controlToken !== undefined) state.replaceControlToken(init.controlToken);
       return true;
     },
   };

@@ -10,6 +10,9 @@ export const agentVersion = '0.6.13';
 /** Header with which the platform proves itself on `/init`. Known to the agent and the node alone. */
 export const controlTokenHeader = 'x-atoll-control-token';
 
+/** Status of the answer to an init that has given the agent another control token: agents of old know none such. */
+export const controlTokenTaken = 201;
+
 /** What the names of headers begin with that attach metadata to uploaded files. */
 export const fileMetadataHeader = 'x-metadata-';
 
@@ -22,6 +25,8 @@ export type AgentInit = {
   envVars?: Record<string, string>;
   /** Null: the sandbox is not secured. */
   accessToken?: string | null;
+  /** From the answer on the platform proves itself by this one, and the one before counts no more. */
+  controlToken?: string;
   /** RFC 3339. An init older than the newest one is ignored. */
   timestamp?: string;
   defaultUser?: string;

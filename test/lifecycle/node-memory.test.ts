@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { newUuid } from '../../src/base/id.ts';
 import { readIfThere } from '../../src/base/small-file.ts';
 import type { ExecutionRef } from '../../src/protocol/node.ts';
-import { agentPort } from '../../src/protocol/agent.ts';
+import { agentPort, controlTokenHeader } from '../../src/protocol/agent.ts';
 import { requestSandbox, runInSandbox } from '../node/support/run-in-sandbox.ts';
 import { startTestNode, testResources, type TestNode } from '../node/support/test-node.ts';
 import { bringersLeft, bringersOf, plansOf } from '../snapshot/support/bringers.ts';
@@ -86,6 +86,49 @@ test('who goes on from memory of a clock that was ahead has its own token and en
   expect((await envs({ 'x-access-token': 'own' })).status).toBe(401);
   expect((await envs({ 'x-access-token': 'newer' })).status).toBe(200);
   for (const sandbox of [source, resumed]) await protocol().kill(sandbox);
+  await protocol().deleteSnapshot(snapshotId);
+}, 60_000);
+
+test('nobody who knows the control token of one sandbox changes another that began with the same memory', async () => {
+  const source = await protocol().create(it.request({ accessToken: 'secret' }));
+  const snapshotId = newUuid();
+  const { layers } = await protocol().snapshot({ ...source, snapshotId, memory: true });
+  const image = { ...it.request().image, layers, memorySnapshotId: snapshotId };
+  const fork = () => protocol().create(it.request({ image, accessToken: 'secret' }));
+  const first = await fork();
+  const sandboxes = [source, first, await fork()];
+  const tokenOf = ({ sandboxId }: ExecutionRef) =>
+    JSON.parse(readFileSync(join(it.dataDir, 'node/sandboxes', sandboxId, 'record.json'), 'utf8'))
+      .controlToken as string;
+  const tokens = sandboxes.map(tokenOf);
+  const open = (sandbox: ExecutionRef, token: string) =>
+    requestSandbox(
+      protocol(),
+      sandbox.sandboxId,
+      agentPort,
+      'POST',
+      '/init',
+      { [controlTokenHeader]: token },
+      Buffer.from('{"accessToken":null}'),
+    );
+  const statuses = () =>
+    Promise.all(sandboxes.map(to => Promise.all(tokens.map(async token => (await open(to, token)).status))));
+  const eachItsOwn = sandboxes.map((_, to) => tokens.map((__, from) => (from === to ? 204 : 404)));
+  expect(await statuses()).toEqual(eachItsOwn);
+  // The agent that is started again in the place of one that was killed goes by it, too.
+  const before = await run(first.sandboxId, 'pidof agent');
+  await runInSandbox(protocol(), first.sandboxId, 'kill -KILL $(pidof agent)').catch(() => {});
+  await waitFor('another agent', async () => {
+    const present = await run(first.sandboxId, 'pidof agent').catch(() => before);
+    return present !== before;
+  });
+  expect(await statuses()).toEqual(eachItsOwn);
+  // And so does the one that it goes on as from its memory.
+  await protocol().pause(first, { memory: true });
+  Object.assign(first, await it.resume(first));
+  expect(tokenOf(first)).toBe(tokens[1] as string);
+  expect(await statuses()).toEqual(eachItsOwn);
+  for (const sandbox of sandboxes) await protocol().kill(sandbox);
   await protocol().deleteSnapshot(snapshotId);
 }, 60_000);
 

@@ -147,6 +147,15 @@ test('the ends of orphans are the newest that fit, oldest first', () => {
   }
 });
 
+test('a token that was replaced is gone, and the next agent has the new one', () => {
+  using file = stateFile({ token: 'before, and longer' });
+  const agent = file.agent();
+  agent.saveSettings({ a: 1 });
+  agent.replaceControlToken('another');
+  expect([agent.controlToken, file.agent().controlToken]).toEqual(['another', 'another']);
+  expect([file.agent().readSettings(), file.agent().orphanEnds()]).toEqual([{ a: 1 }, []]);
+});
+
 test('the token is the first line', () => {
   for (const token of ['', 'abc', 'x'.repeat(255)]) {
     using file = stateFile({ token });

@@ -21,6 +21,8 @@ export type OrphanEnd = { pid: number; status: number };
 export type StateFile = {
   /** The platform's proof of itself at `/init`. */
   readonly controlToken: string;
+  /** Also for agents that are started later. */
+  replaceControlToken(token: string): void;
   /** The settings that were saved last; undefined before the first. */
   readSettings(): unknown;
   /** Replaces the saved settings. An agent killed half-way leaves the earlier ones. */
@@ -37,11 +39,18 @@ export type StateFile = {
 export function openStateFile(fd: number): StateFile {
   const free: number[] = [];
   let slotsUsed = 0;
+  let controlToken = readToken(fd);
   const writeLength = (slot: number, length: number) =>
     writeSync(fd, new Uint32Array([length]), 0, 4, processesOffset + slot * processRecordBytesMax);
 
   return {
-    controlToken: readToken(fd),
+    get controlToken() {
+      return controlToken;
+    },
+    replaceControlToken(token) {
+      writeBytes(fd, new TextEncoder().encode(`${token}\n`), tokenOffset);
+      controlToken = token;
+    },
     readSettings() {
       const [, half = 0, length = 0] = new Uint32Array(readBytes(fd, settingsHeadOffset, 12).buffer);
       if (length === 0) return undefined;

@@ -1,6 +1,6 @@
 import { AtollError } from '../../base/error.ts';
 import { traceparent } from '../../base/telemetry/trace.ts';
-import { agentPort, type AgentInit, controlTokenHeader } from '../../protocol/agent.ts';
+import { agentPort, type AgentInit, controlTokenHeader, controlTokenTaken } from '../../protocol/agent.ts';
 import type { NetworkNamespace } from '../native/netns.ts';
 import { dial } from '../network/dial.ts';
 import type { AgentOutcome } from './response.ts';
@@ -32,18 +32,20 @@ export async function warmAgent(fd: number, controlToken: string): Promise<void>
 }
 
 /**
- * Gives the agent its settings. They are in force when this resolves. Errors: `internal` where it refuses or does not
- * answer.
+ * Gives the agent its settings. They are in force when this resolves, to the control token that the agent goes by then:
+ * an agent of old keeps its first one. Errors: `internal` where it refuses or does not answer.
  */
-export async function initAgent(namespace: NetworkNamespace, controlToken: string, init: AgentInit): Promise<void> {
+export async function initAgent(namespace: NetworkNamespace, controlToken: string, init: AgentInit): Promise<string> {
   const fd = await dial(namespace, agentPort, AbortSignal.timeout(timeoutMs));
   const { status, refusal } = await sendInit(fd, controlToken, Buffer.from(JSON.stringify(init)));
   if (status === undefined) throw new AtollError('internal', 'the agent closed the connection without an answer');
+  if (status === controlTokenTaken && init.controlToken !== undefined) return init.controlToken;
   if (status !== 204)
     throw new AtollError(
       'internal',
       `the agent refused its settings: ${(refusal ?? `it answered ${status}`).slice(0, refusalCharactersMax)}`,
     );
+  return controlToken;
 }
 
 async function sendInit(fd: number, controlToken: string, body: Uint8Array): Promise<AgentOutcome> {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { randomHex } from '../../../base/crypto/secret.ts';
 import type { AgentInit } from '../../../protocol/agent.ts';
 import { initAgent } from '../../agent-client/call.ts';
 import type { NetworkNamespace } from '../../native/netns.ts';
@@ -18,6 +19,8 @@ type AgentSettings = {
   authorities: string | null;
   /** Mixes random bytes into its entropy: nobody else who goes on from the same memory draws the same numbers then. */
   freshEntropy: boolean;
+  /** Gives it a control token of its own, which nobody else who begins with the same memory has. */
+  freshControlToken?: boolean;
   /** Absent: the name that its files say. */
   hostname?: string;
   /** What processes write is put into the sandbox's log. */
@@ -29,13 +32,14 @@ type AgentSettings = {
 /**
  * Gives the agent its settings. They are in force when this resolves. They say no time of theirs: an agent that goes
  * on from memory may have had its last ones by a clock that was ahead, and would pass over these, its sandbox's token
- * among them. Whoever calls has waited for the ones before. Errors: `internal`.
+ * among them. Whoever calls has waited for the ones before. Answers the agent's control token from now on. Errors:
+ * `internal`.
  */
-export async function configureAgent(
+export function configureAgent(
   namespace: NetworkNamespace,
   controlToken: string,
   settings: AgentSettings,
-): Promise<void> {
+): Promise<string> {
   const { envVars, accessToken, defaults, authorities, freshEntropy, hostname, logOutput, filesLater } = settings;
   const init: AgentInit = {
     accessToken,
@@ -46,8 +50,9 @@ export async function configureAgent(
     ...(hostname !== undefined && { hostname }),
     ...(authorities !== null && { caBundle: authorities }),
     ...(freshEntropy && { entropy: randomBytes(entropyBytes).toString('base64') }),
+    ...(settings.freshControlToken && { controlToken: randomHex(32) }),
   };
-  await initAgent(namespace, controlToken, init);
+  return initAgent(namespace, controlToken, init);
 }
 
 /** Adds certificates (PEM) to what a sandbox trusts; its other settings stay. Errors: `internal`. */

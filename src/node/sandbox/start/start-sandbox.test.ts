@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { AtollError } from '../../../base/error.ts';
 import { endOfStream, envelopeOf } from '../../../base/envelopes.ts';
 import { createLog } from '../../../base/telemetry/log.ts';
-import type { AgentInit } from '../../../protocol/agent.ts';
+import { controlTokenTaken, type AgentInit } from '../../../protocol/agent.ts';
 import { slotOf } from '../../layout.ts';
 import { openNetworkNamespace } from '../../native/netns.ts';
 import { startSandbox, type StartOrder, type StartParts } from './start-sandbox.ts';
@@ -65,7 +65,9 @@ function node(...failing: string[]) {
       if (new URL(request.url).pathname === '/init') {
         inits.push((await request.json()) as AgentInit);
         happened.push('init');
-        return fails.has('init') ? new Response('no', { status: 500 }) : new Response(null, { status: 204 });
+        if (fails.has('init')) return new Response('no', { status: 500 });
+        const takesToken = inits.at(-1)?.controlToken !== undefined && !fails.has('token');
+        return new Response(null, { status: takesToken ? controlTokenTaken : 204 });
       }
       const text = Buffer.from(await request.arrayBuffer()).toString();
       happened.push(text.includes('is-ready') ? 'ready' : 'serve');
@@ -179,10 +181,25 @@ test('processes that waited frozen go on under their own name, and start no serv
   for (const name of ['defaultUser', 'filesLater']) expect(it.inits[0]).not.toHaveProperty(name);
 });
 
-test('one that is resumed from its memory has its environment', async () => {
+test('one that begins with the memory of others is recorded with a control token of its own', async () => {
+  const [it, other] = [node(), node()];
+  const { record } = await it.start(it.restored);
+  expect(record.controlToken).toMatch(/^[0-9a-f]{64}$/);
+  expect(it.inits).toMatchObject([{ controlToken: record.controlToken }]);
+  expect(it.written).toEqual([record]);
+  expect((await other.start(other.restored)).record.controlToken).not.toBe(record.controlToken);
+});
+
+test('where its agent is of old and takes no other token, it is recorded with the one that it goes by', async () => {
+  const it = node('token');
+  expect((await it.start(it.restored)).record.controlToken).toBe('its-token');
+});
+
+test('one that is resumed from its memory has its environment and its control token', async () => {
   const it = node();
-  await it.start(it.restored, { resumedFrom: 'memory' });
-  expect(it.inits[0]).not.toHaveProperty('envVars');
+  const { record } = await it.start(it.restored, { resumedFrom: 'memory' });
+  for (const name of ['envVars', 'controlToken']) expect(it.inits[0]).not.toHaveProperty(name);
+  expect(record.controlToken).toBe('its-token');
 });
 
 test('a start that fails leaves no processes, wherever it does', async () => {

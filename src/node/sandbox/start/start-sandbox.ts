@@ -80,13 +80,13 @@ export async function startSandbox(parts: StartParts, order: StartOrder, origin:
       records.keptOf(order.sandboxId);
       disks.give(slotDisk(layout, processes.slot), disk);
     }
-    await step('init', () => configure(parts, order, origin, started));
+    const controlToken = await step('init', () => configure(parts, order, origin, started));
     if (boots(origin)) {
       // Nothing of the user's has run so far.
       parts.requireLease();
       await step('start-command', () => startServer(parts, order, processes));
     }
-    const record = recordOf(parts, order, origin, started);
+    const record = recordOf(parts, order, origin, { ...started, controlToken });
     await step('record', () => records.write(record));
     return { record, processes };
   } catch (error) {
@@ -144,12 +144,13 @@ async function wake(
 /** Whether its processes are new: with those of a snapshot it goes on. */
 const boots = ({ kind }: Origin): boolean => kind === 'template' || kind === 'files';
 
+/** Answers the control token that its agent goes by from now on. */
 async function configure(
   { egress, log, logOutput }: StartParts,
   order: StartOrder,
   origin: Origin,
   { processes, controlToken }: Started,
-): Promise<void> {
+): Promise<string> {
   const { driver, sandboxId, image, accessToken, envVars, network, resumedFrom } = order;
   // Who forks a sandbox has another name than it.
   if (!boots(origin)) await driver.nameHost?.(processes.pid, sandboxId);
@@ -160,15 +161,18 @@ async function configure(
     defaults: boots(origin) ? { user: image.defaultUser, workdir: image.defaultWorkdir } : null,
     authorities: egress.trusted(network) ?? null,
     freshEntropy: !boots(origin),
+    // One that goes on as it was is the only one with its memory, and recorded with its token before it ran.
+    freshControlToken: !boots(origin) && resumedFrom === null,
     hostname: sandboxId,
     logOutput,
     // Its files may be looked at as soon as it is known: those of a disk that it has had before are.
     filesLater: origin.kind === 'template',
   };
-  await configureAgent(processes.namespace, controlToken, settings).catch(error => {
+  return configureAgent(processes.namespace, controlToken, settings).catch(error => {
     // A paused sandbox whose agent does not listen is a sandbox all the same.
     if (resumedFrom !== 'memory') throw error;
     log.warn('the agent of a resumed sandbox does not answer', { sandboxId, error: messageOf(error) });
+    return controlToken;
   });
 }
 
