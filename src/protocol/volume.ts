@@ -102,14 +102,15 @@ export type VolumeProtocol = {
 
   /**
    * Begins a file: the caller writes its content, in order, to the descriptor, which is the caller's from now on.
-   * `keepWrite` puts the whole file at `path`; until then the old one stays. A file that is not ended within an hour is
-   * dropped. Errors: those of `makeDirectory`, `unavailable` (too many at a time).
+   * `keepWrite` puts the whole file at `path`; until then the old one stays. A file that is not ended within an hour,
+   * or before the caller's connection, is dropped. Errors: those of `makeDirectory`,
+   * `unavailable` (too many at a time).
    */
   openWrite(volumeId: string, path: string, entry: NewVolumeEntry): Promise<{ writeId: string; descriptor: number }>;
 
   /**
-   * Ends a file of so many bytes and puts it in its place; it survives a crash of the host. Errors: `not_found` (ended
-   * already), `conflict`, `no_space`, `unavailable` (not all of it has come).
+   * Ends a file of so many bytes and puts it in its place; it survives a crash of the host. Errors: `conflict`,
+   * `no_space`, `unavailable` (not all of it has come, or it was dropped).
    */
   keepWrite(writeId: string, sizeBytes: number): Promise<VolumeEntry>;
 

@@ -8,6 +8,8 @@ export type CheckedMethod = {
   callers: readonly Caller[];
   deadlineMs: number;
   passes: Method['passes'];
+  /** The full name of the method that drops what this one has begun. */
+  droppedBy: string | undefined;
   argsMax: number;
   /** Reads the list of arguments. */
   args: (args: readonly unknown[]) => unknown[] | Wrong;
@@ -20,13 +22,14 @@ export function checkedMethods(table: AnyTable): ReadonlyMap<string, CheckedMeth
   return new Map(methodsOf(table).map(([name, method]) => [name, checked(name, method)]));
 }
 
-function checked(name: string, { params, result, callers, deadlineMs, passes }: Method): CheckedMethod {
+function checked(name: string, { params, result, callers, deadlineMs, passes, droppedBy }: Method): CheckedMethod {
   const readers = params.map(schema => ({ read: readerOf(schema), isOptional: OptionalKind in schema }));
   return {
     name,
     callers,
     deadlineMs,
     passes,
+    droppedBy: droppedBy && `${name.slice(0, name.lastIndexOf('.') + 1)}${droppedBy}`,
     argsMax: params.length,
     result: readerOf(result),
     args(args) {

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import { fstatSync, openSync } from 'node:fs';
 import { Type } from '@sinclair/typebox';
+import { AtollError } from '../base/error.ts';
 import { createLog } from '../base/telemetry/log.ts';
 import { step } from '../base/telemetry/trace.ts';
 import { type AnyTable, method } from '../protocol/wire/method.ts';
@@ -17,6 +18,14 @@ const table: AnyTable = {
   named: method([], Type.Object({ name: Type.String(), descriptor: descriptor() }), { passes: 'member' }),
   bare: method([], Type.Object({ name: Type.String(), descriptor: optional(descriptor()) }), { passes: 'member' }),
   inner: { deep: method([], Type.String()) },
+  files: {
+    open: method([], Type.Object({ writeId: Type.String(), descriptor: descriptor() }), {
+      passes: 'member',
+      droppedBy: 'drop',
+    }),
+    keep: method([Type.String(), Type.Number()], nothing()),
+    drop: method([Type.String()], nothing()),
+  },
   edges: method([], nothing(), { callers: ['edge'] }),
 };
 
@@ -139,6 +148,54 @@ test('all calls end when their caller is gone', async () => {
   await Promise.resolve();
   ends();
   expect(implementation.reasons).toEqual(['The caller is gone', 'The caller is gone']);
+});
+
+/** Files that are begun, kept and dropped. `open` waits for `opened`. */
+function filesOf(opened: Promise<void> = Promise.resolve()) {
+  const [did, descriptors]: [string[], number[]] = [[], []];
+  const drop = async (id: string) => {
+    did.push(`drop ${id}`);
+    if (id === 'w2') throw new AtollError('not_found', 'it has run out');
+    if (id === 'w3') throw new Error('it can not be dropped');
+  };
+  const begin = async () => {
+    await opened;
+    return { writeId: `w${descriptors.push(open())}`, descriptor: descriptors.at(-1) };
+  };
+  const keep = async (id: string) => void did.push(`keep ${id}`);
+  return { did, descriptors, files: { open: begin, keep, drop } };
+}
+
+test('what a caller has begun and not ended is dropped with its connection, and nothing of another’s', async () => {
+  const implementation = filesOf();
+  const [one, other] = [serving(implementation), serving(implementation)];
+  for (const { asks } of [one, one, one, one, one, other]) await asks('files.open');
+  await one.asks('files.keep', 'w4', 1);
+  await one.asks('files.drop', 'w5');
+  expect(implementation.did).toEqual(['keep w4', 'drop w5']);
+  // A call that is refused ends nothing.
+  expect(codeOf(await one.asks('files.keep', 'w1', 'x'))).toBe('invalid');
+  one.ends();
+  expect(implementation.did.slice(2)).toEqual(['drop w1', 'drop w2', 'drop w3']);
+  // One that has run out is no failure.
+  for (let turns = 0; turns < 10; turns++) await Promise.resolve();
+  expect(one.state.logged).toEqual(['warn']);
+  await other.asks('files.keep', 'w6', 1);
+  other.ends();
+  expect(implementation.did.slice(5)).toEqual(['keep w6']);
+});
+
+test.each(['cancels', 'is gone'])('what is begun when its caller %s meanwhile is dropped at once', async what => {
+  const opened = Promise.withResolvers<void>();
+  const implementation = filesOf(opened.promise);
+  const { says, next, ends } = serving(implementation);
+  says({ id: 1, call: 'files.open', args: [] });
+  await Promise.resolve();
+  if (what === 'cancels') says({ id: 1, cancel: true });
+  else ends();
+  opened.resolve();
+  await next();
+  expect(implementation.did).toEqual(['drop w1']);
 });
 
 test('what is no call closes the channel and is logged, as does a number that is under way', async () => {

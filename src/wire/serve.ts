@@ -3,6 +3,7 @@ import { AtollError } from '../base/error.ts';
 import type { Log } from '../base/telemetry/log.ts';
 import { collected, type RemoteStep } from '../base/telemetry/trace.ts';
 import type { Caller } from '../protocol/wire/method.ts';
+import { Begun } from './begun.ts';
 import type { Channel } from './channel.ts';
 import type { CheckedMethod } from './checked.ts';
 import { toWire } from './error.ts';
@@ -45,6 +46,7 @@ export type Served = {
  */
 export function serve(channel: Channel, caller: Caller, served: Served, budget = new CallBudget()): void {
   const underWay = new Map<number, AbortController>();
+  const begun = new Begun(served.log);
   channel.listen({
     message(text, file) {
       // No call passes a file.
@@ -61,6 +63,7 @@ export function serve(channel: Channel, caller: Caller, served: Served, budget =
     },
     closed() {
       for (const controller of underWay.values()) controller.abort(new AtollError('canceled', 'The caller is gone'));
+      begun.dropAll();
     },
   });
 
@@ -69,7 +72,7 @@ export function serve(channel: Channel, caller: Caller, served: Served, budget =
     const controller = new AbortController();
     underWay.set(id, controller);
     const traced: { steps?: RemoteStep[] } = {};
-    const work = () => carryOut(served, caller, call, controller.signal);
+    const work = () => carryOut(served, caller, call, { signal: controller.signal, begun });
     let isCounted = false;
     try {
       budget.take();
@@ -99,7 +102,7 @@ async function carryOut(
   { methods, implementation, log }: Served,
   caller: Caller,
   { call, args }: { call: string; args: unknown[] },
-  signal: AbortSignal,
+  { signal, begun }: { signal: AbortSignal; begun: Begun },
 ): Promise<{ result: unknown; file?: number }> {
   const method = methods.get(call);
   if (!method) throw new AtollError('unimplemented', `There is no method ${JSON.stringify(call)}`);
@@ -107,9 +110,16 @@ async function carryOut(
   const known = method.args(args);
   if (known instanceof Wrong)
     throw new AtollError('invalid', `${call}: argument ${known.path} must be ${known.mustBe}`);
+  begun.end(known[0]);
   const answered = await invoke(implementation, method, known, signal);
   const result = method.result(answered);
-  if (!(result instanceof Wrong)) return split(method, result);
+  if (!(result instanceof Wrong)) {
+    const drop = method.droppedBy === undefined ? undefined : methods.get(method.droppedBy);
+    // The call that it is dropped by is nobody's, so that it goes on.
+    const dropIt = async (id: string) => drop && invoke(implementation, drop, [id], new AbortController().signal);
+    if (drop) begun.add((result as { writeId: string }).writeId, dropIt, !signal.aborted);
+    return split(method, result);
+  }
   const { file } = split(method, answered);
   if (file !== undefined) closeSync(file);
   log.error('a call was answered with what its schema refuses', { call, path: result.path, mustBe: result.mustBe });

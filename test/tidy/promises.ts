@@ -335,6 +335,11 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
     ['gains nothing', 'test/volumes/content.test.ts', 'a link that changes all the time'],
     ['never opened (400)', 'test/volumes/content.test.ts', 'no pipe makes anybody wait'],
     ['leaves nothing', 'test/volumes/content.test.ts', 'an upload that is given up leaves what was there'],
+    [
+      'nothing of it stays on the machine either',
+      'test/volumes/content.test.ts',
+      'what an api that was killed was uploading',
+    ],
     ['Nothing else on the machine has its content', 'test/volumes/content.test.ts', 'afterwards nothing of it is left'],
   ],
 };

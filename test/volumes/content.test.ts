@@ -3,6 +3,9 @@ import { closeSync, fstatSync, readFileSync, readdirSync, readSync, writeFileSyn
 import { join } from 'node:path';
 import { newUuid } from '../../src/base/id.ts';
 import type { NewVolumeEntry, NodeVolume } from '../../src/protocol/volume.ts';
+import { nodeAt, serveNode } from '../../src/wire/node-service.ts';
+import { silentLog } from '../../src/base/telemetry/log.ts';
+import { holdingsOf } from '../support/leaks.ts';
 import { runInSandbox } from '../node/support/run-in-sandbox.ts';
 import { startTestNode, type TestNode } from '../node/support/test-node.ts';
 import { waitFor } from '../support/process.ts';
@@ -44,6 +47,15 @@ async function read(path: string): Promise<string> {
   readSync(descriptor, bytes);
   closeSync(descriptor);
   return bytes.toString();
+}
+
+/** The node by a connection of its own, as another api has it. */
+async function anotherApi() {
+  const path = join(it.dataDir, `${newUuid()}.sock`);
+  const to = { path, caller: 'api' as const, uid: process.getuid?.() ?? 0 };
+  const listening = serveNode({ node: it.node.protocol }, to, silentLog);
+  const { node, close } = nodeAt(path);
+  return { volumes: node.volumes, close: () => (close(), listening.stop()) };
 }
 
 const code = (error: Promise<unknown>) =>
@@ -110,7 +122,38 @@ test('an upload that is given up leaves what was there', async () => {
   expect(fstatSync(descriptor)).toMatchObject({ nlink: 0, size: 'half ofmore'.length });
   for (const fd of [descriptor, others.descriptor]) closeSync(fd);
   expect(await read('/kept')).toBe('before');
-  expect(await code(volumes().keepWrite(writeId, 0))).toBe('not_found');
+  expect(await code(volumes().keepWrite(writeId, 0))).toBe('unavailable');
+  expect(await code(volumes().dropWrite(writeId))).toBe('not_found');
+});
+
+test('what an api that was killed was uploading leaves the machine with its connection, and nothing of another’s', async () => {
+  const doomed = newUuid();
+  await volumes().create(doomed, sizeMiB);
+  await write('/kept', 'before');
+  const [lost, other] = [await anotherApi(), await anotherApi()];
+  const uploads = await Promise.all([
+    lost.volumes.openWrite(doomed, '/file', forced),
+    lost.volumes.openWrite(volumeId, '/kept', forced),
+    other.volumes.openWrite(volumeId, '/other', forced),
+  ]);
+  for (const { descriptor } of uploads) writeSync(descriptor, 'half of');
+  await volumes().remove(doomed);
+  const loops = () => holdingsOf(it.dataDir).loopDevices.filter(file => file.includes(doomed));
+  expect(loops()).toHaveLength(1);
+  lost.close();
+  // As the kernel does it for a process that is killed.
+  for (const { descriptor } of uploads) closeSync(descriptor);
+  await waitFor('the disk of the volume that was deleted to go', () => loops().length === 0);
+  const [, cutOff, whole] = uploads.map(({ writeId }) => writeId);
+  // One that lives and has connected anew is told that it has to begin again.
+  await expect(volumes().keepWrite(cutOff ?? '', 7)).rejects.toMatchObject({
+    code: 'unavailable',
+    message: expect.stringContaining('send it again'),
+  });
+  expect(await read('/kept')).toBe('before');
+  await other.volumes.keepWrite(whole ?? '', 7);
+  expect(await read('/other')).toBe('half of');
+  other.close();
 });
 
 /** Where a volume is mounted, as every process sees it; undefined where it is not. */

@@ -7,6 +7,7 @@ import { buildTable, nodeTable } from '../../src/protocol/wire/node-table.ts';
 import { callsOn } from '../../src/wire/call.ts';
 import { type CheckedMethod, checkedMethods } from '../../src/wire/checked.ts';
 import { memoryChannels } from './support/memory.ts';
+import { machineTable } from '../../src/wire/node-service.ts';
 import { serve } from '../../src/wire/serve.ts';
 import { wrongOf, sampleOf } from './support/samples.ts';
 
@@ -54,6 +55,16 @@ function callUnchecked(checked: CheckedMethod): CheckedMethod {
 test('the tables have every method of the node, its volumes and its builds', () => {
   expect(all.length).toBeGreaterThanOrEqual(36);
   expect(new Set(all.map(([name]) => name)).size).toBe(all.length);
+});
+
+test('what a call begins, and a later one ends, belongs to the caller’s connection', () => {
+  const beginning = methodsOf(machineTable).filter(([, { result }]) => 'writeId' in (result['properties'] ?? {}));
+  expect(beginning.length).toBeGreaterThanOrEqual(7);
+  const known = checkedMethods(machineTable);
+  for (const [name] of beginning) {
+    const drop = known.get(name)?.droppedBy ?? '';
+    expect([name, drop, known.get(drop)?.argsMax]).toEqual([name, name.replace('openWrite', 'dropWrite'), 1]);
+  }
 });
 
 test('what may be kept is named by digests', () => {

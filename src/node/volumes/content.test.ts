@@ -219,7 +219,7 @@ test('a file that is written appears whole, when it is kept, and once', async ()
   const kept = await keep();
   expect(kept).toMatchObject({ name: 'file', path: '/a/file', sizeBytes: 7, mode: 0o640, uid: 1234, gid: 1235 });
   expect([read('a/file'), users, used.at(-1)]).toEqual(['content', 0, 'touch']);
-  await expect(keep()).rejects.toEqual(error('not_found', 'has ended already'));
+  await expect(keep()).rejects.toEqual(error('unavailable', 'was cut off'));
   const { drop } = await write('a/other', 'content');
   await drop();
   expect([readdirSync(at('a')), users]).toEqual([['file'], 0]);

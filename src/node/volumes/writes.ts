@@ -25,6 +25,7 @@ type Writes = {
    * else's by then.
    */
   begin(file: NewFile, use: VolumeUse): { writeId: string; descriptor: number };
+  /** Errors: `unavailable` where it has ended already. */
   keep(writeId: string): Promise<VolumeEntry>;
   drop(writeId: string): Promise<void>;
 };
@@ -48,7 +49,13 @@ export function createWrites(space: Pick<Space, 'require'>): Writes {
       use.release();
     }
   };
-  const keep = (writeId: string) => end(writeId, file => file.keep());
+  const keep = async (writeId: string) => {
+    if (!writes.has(writeId))
+      throw new AtollError('unavailable', 'The upload was cut off, or took longer than an hour: send it again', {
+        retryAfterSeconds: 1,
+      });
+    return await end(writeId, file => file.keep());
+  };
   const drop = (writeId: string) => end(writeId, file => file.drop());
   return {
     admit() {

@@ -63,13 +63,14 @@ export const gateTable = {
 
 const Read = Type.Object({ sizeBytes: count(), descriptor: descriptor() });
 const Write = Type.Object({ writeId: identifier(), descriptor: descriptor() });
+const begins = { passes: 'member', droppedBy: 'dropWrite' } as const;
 
 /** The methods of a node for layers that come from other nodes. */
 export const layerTable = {
   missing: method([Type.Array(digest())], Type.Array(digest())),
   bytes: method([digest()], count()),
   openRead: method([digest()], Read, { passes: 'member' }),
-  openWrite: method([digest(), count()], Write, { passes: 'member' }),
+  openWrite: method([digest(), count()], Write, begins),
   keepWrite: method([identifier(), count()], nothing(), { deadlineMs: layerMs }),
   dropWrite: method([identifier()], nothing()),
 } satisfies MethodTable<LayerProtocol>;
@@ -80,7 +81,7 @@ const Upload = schemaOf<UploadRef>()(Type.Object({ teamId: identifier(), hash: i
 export const uploadTable = {
   missing: method([Type.Array(Upload)], Type.Array(Upload)),
   openRead: method([Upload], Read, { passes: 'member' }),
-  openWrite: method([Upload, count()], Write, { passes: 'member' }),
+  openWrite: method([Upload, count()], Write, begins),
   keepWrite: method([identifier(), count()], nothing(), { deadlineMs: layerMs }),
   dropWrite: method([identifier()], nothing()),
 } satisfies MethodTable<UploadExchange>;
@@ -101,7 +102,7 @@ const key = () => Type.String({ minLength: 43, maxLength: 43 });
 export const pauseTable = {
   describe: method([Execution], Facts, { deadlineMs: layerMs }),
   openRead: method([Execution, key()], Read, { passes: 'member', deadlineMs: layerMs }),
-  openWrite: method([Execution, key(), count()], Write, { passes: 'member' }),
+  openWrite: method([Execution, key(), count()], Write, begins),
   keepWrite: method([identifier()], Paused, { deadlineMs: layerMs }),
   dropWrite: method([identifier()], nothing()),
 } satisfies MethodTable<PauseExchange>;
@@ -115,7 +116,7 @@ export const draftTable = {
   describe: method([Draft], Facts, { deadlineMs: layerMs }),
   openRead: method([Draft, key()], Read, { passes: 'member', deadlineMs: layerMs }),
   openRest: method([Draft, key()], Read, { passes: 'member', deadlineMs: layerMs }),
-  openWrite: method([Draft, key(), count()], Write, { passes: 'member' }),
+  openWrite: method([Draft, key(), count()], Write, begins),
   keepWrite: method([identifier()], nothing(), { deadlineMs: layerMs }),
   dropWrite: method([identifier()], nothing()),
   drop: method([Draft], nothing()),
@@ -125,7 +126,7 @@ export const draftTable = {
 export const snapshotTable = {
   describe: method([identifier()], Facts, { deadlineMs: layerMs }),
   openRead: method([identifier(), key()], Read, { passes: 'member', deadlineMs: layerMs }),
-  openWrite: method([identifier(), key(), count()], Write, { passes: 'member' }),
+  openWrite: method([identifier(), key(), count()], Write, begins),
   keepWrite: method([identifier()], nothing(), { deadlineMs: layerMs }),
   dropWrite: method([identifier()], nothing()),
 } satisfies MethodTable<SnapshotExchange>;
@@ -142,7 +143,7 @@ export const volumeCopyTable = {
   openRead: method([identifier(), key()], Read, { passes: 'member', deadlineMs: layerMs }),
   requireFixed: method([identifier()], nothing()),
   release: method([identifier()], nothing()),
-  openWrite: method([identifier(), key(), count()], Write, { passes: 'member' }),
+  openWrite: method([identifier(), key(), count()], Write, begins),
   keepWrite: method([identifier()], nothing(), { deadlineMs: layerMs }),
   dropWrite: method([identifier()], nothing()),
 } satisfies MethodTable<VolumeExchange>;

@@ -13,6 +13,11 @@ export type Method<Args extends readonly unknown[] = readonly unknown[], Result 
   readonly deadlineMs: number;
   /** The answer carries an open file: it is the whole answer, or its member `descriptor`. The receiver owns it. */
   readonly passes?: 'whole' | 'member';
+  /**
+   * Something is begun, which the answer's `writeId` names and another call with that ID ends. It belongs to the
+   * caller's connection: this method of the same table gets the ID where that closes before.
+   */
+  readonly droppedBy?: string;
   /** For the compiler alone. */
   readonly types?: { args: Args; result: Result };
 };
@@ -27,7 +32,7 @@ type ArgsOf<Params extends readonly TSchema[]> = Params extends readonly [
     : [Static<First>, ...ArgsOf<Rest>]
   : [];
 
-type MethodOptions = { callers?: readonly Caller[]; deadlineMs?: number; passes?: 'whole' | 'member' };
+type MethodOptions = Partial<Pick<Method, 'callers' | 'deadlineMs' | 'passes' | 'droppedBy'>>;
 
 /** Most calls take milliseconds; this is for a busy machine. Milliseconds. */
 const usualDeadlineMs = 60_000;
@@ -36,9 +41,9 @@ const usualDeadlineMs = 60_000;
 export function method<const Params extends readonly TSchema[], Result extends TSchema>(
   params: Params,
   result: Result,
-  { callers = ['api'], deadlineMs = usualDeadlineMs, passes }: MethodOptions = {},
+  { callers = ['api'], deadlineMs = usualDeadlineMs, passes, droppedBy }: MethodOptions = {},
 ): Method<ArgsOf<Params>, Static<Result>> {
-  return { params, result, callers, deadlineMs, ...(passes && { passes }) };
+  return { params, result, callers, deadlineMs, ...(passes && { passes }), ...(droppedBy && { droppedBy }) };
 }
 
 /** An `AbortSignal` crosses no wire: it becomes a message of its own. */

@@ -49,6 +49,7 @@ const volumes = {
   openRead: method([id(), path()], Type.Object({ sizeBytes: count(), descriptor: descriptor() }), { passes: 'member' }),
   openWrite: method([id(), path(), NewEntry], Type.Object({ writeId: id(), descriptor: descriptor() }), {
     passes: 'member',
+    droppedBy: 'dropWrite',
   }),
   keepWrite: method([id(), count()], Entry, { deadlineMs: longMs }),
   dropWrite: method([id()], nothing()),
