@@ -219,3 +219,34 @@ test('a sandbox whose disk a loss of power has damaged resumes with what is whol
   expect(await connect()).toEqual([201, 'filesystem']);
   expect(await run(platform, sandboxID, 'cat ~/file ~/more')).toBe('kept\nmore\n');
 }, 120_000);
+
+test('memory whose disk a loss of power has damaged is not gone on with: the files are', async () => {
+  await using cleanup = new AsyncDisposableStack();
+  const other = somebodyElse(cleanup);
+  const platform = cleanup.use(await startPlatform({ ATOLL_POOL_SIZE: '0' }));
+  const create = async () => {
+    const created = await platform.api('POST', '/sandboxes', { templateID: 'base', timeout: 3600 });
+    const { sandboxID } = (await created.json()) as { sandboxID: string };
+    await run(platform, sandboxID, 'echo kept > ~/file; touch /run/left; echo mine > /dev/shm/note');
+    expect((await platform.api('POST', `/sandboxes/${sandboxID}/pause`, { memory: true })).status).toBe(204);
+    return sandboxID;
+  };
+  const [damaged, whole] = [await create(), await create()];
+  await reboot(platform, other);
+  // The power went while the kernel wrote the last of the disk, before there were checksums.
+  const keptOf = (id: string) => join(platform.ready.dataDir, 'node/sandboxes', id, 'kept');
+  for (const id of [damaged, whole]) rmSync(join(keptOf(id), 'checksums'), { force: true });
+  await damage(join(keptOf(damaged), 'disk.img'), '/upper/run');
+  await platform.restart();
+  for (const [id, from] of [
+    [damaged, 'filesystem'],
+    [whole, 'memory'],
+  ] as const) {
+    const answer = await platform.api('POST', `/sandboxes/${id}/connect`, { timeout: 3600 });
+    expect([answer.status, answer.headers.get('x-resumed-from')]).toEqual([201, from]);
+    expect(await run(platform, id, 'cat ~/file; cat /dev/shm/note 2>/dev/null || true')).toBe(
+      from === 'memory' ? 'kept\nmine\n' : 'kept\n',
+    );
+  }
+  expect(platform.log()).toContain('the memory of a paused sandbox is removed: its disk is damaged');
+}, 120_000);

@@ -27,6 +27,7 @@ function node({
   leftovers = [] as number[],
   fails = [] as string[],
   hasChecksums = false,
+  isDamaged = false,
   onStep = (_: string) => {},
 } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-adopt-'));
@@ -58,7 +59,13 @@ function node({
     disks: { open: async () => step('open disk') },
     volumes: { hold: async (_: unknown, ids: string[]) => (step(`hold ${ids.join()}`), ids) },
     egress: { adopt: ({ sandboxId }: { sandboxId: string }) => step(`policy of ${sandboxId}`) },
-    kept: { hasChecksums: () => hasChecksums, writeLateChecksums: async (id: string) => step(`checksums of ${id}`) },
+    kept: {
+      hasChecksums: () => hasChecksums,
+      async writeLateChecksums(late: PausedRecord) {
+        step(`checksums of ${late.sandboxId}`);
+        return isDamaged ? { ...late, kept: 'filesystem' as const } : late;
+      },
+    },
     slotHost: {
       async release(slot: { name: string; number: number }) {
         step(`release ${slot.name}`);
@@ -220,6 +227,14 @@ test('checksums of a paused one are written where it has none', async () => {
     await sandboxes.inTurn('a', async () => {});
     expect(happened).toEqual(hasChecksums ? [] : ['checksums of a']);
   }
+});
+
+test('one whose disk is found damaged behind the start is not taken for one that has its memory', async () => {
+  const { adopt, record, sandboxes } = node({ isDamaged: true });
+  await record(pausedRecord(running('a', gone(3)), 'memory', null));
+  await adopt();
+  await sandboxes.inTurn('a', async () => {});
+  expect(sandboxes.get('a')).toMatchObject({ kind: 'paused', record: { kept: 'filesystem' } });
 });
 
 test('one whose restore was cut off goes back to its files, whatever of it runs', async () => {

@@ -15,6 +15,7 @@ import type { Volumes } from '../volumes/volumes.ts';
 import { checkpointSource } from './keep/checkpoint-support.ts';
 import type { KeptFiles } from './keep/kept.ts';
 import { removeMemory, removeOldMemory } from './keep/memory-files.ts';
+import { underChecksums } from './keep/under-checksums.ts';
 import { endWithProcesses, type EndParts } from './lifecycle/end.ts';
 import { followLogs, type FollowParts } from './lifecycle/follow-logs.ts';
 import { pausedRecord, type PausedRecord, type RunningRecord, type SandboxRecord } from './records/record.ts';
@@ -26,7 +27,7 @@ import type { ProcessControl, Processes } from './slot/processes.ts';
 import { slotMountPoint } from './slot/slot-disk.ts';
 import type { SlotHost } from './slot/slot-host.ts';
 import type { Slots } from './slot/slots.ts';
-import type { Running, Unreadable } from './state/sandbox-state.ts';
+import type { Paused, Running, Unreadable } from './state/sandbox-state.ts';
 
 /** What sandboxes are adopted with. */
 type AdoptParts = EndParts &
@@ -143,13 +144,13 @@ async function keepFiles(parts: AdoptParts, running: RunningRecord): Promise<voi
 }
 
 /** What a crash kept from its end is done now: its processes are gone by now, like those of any leftover slot. */
-async function adoptPaused({ sandboxes, records, kept, log }: AdoptParts, record: PausedRecord): Promise<void> {
+async function adoptPaused(parts: AdoptParts, record: PausedRecord): Promise<void> {
+  const { sandboxes, records, log } = parts;
   const { sandboxId } = record;
-  sandboxes.add({ kind: 'paused', sandboxId, record: { ...record, frozen: null } });
+  const paused = sandboxes.add<Paused>({ kind: 'paused', sandboxId, record: { ...record, frozen: null } });
   await removeOldMemory(records, sandboxId);
-  if (kept.hasChecksums(sandboxId)) return;
   sandboxes
-    .inTurn(sandboxId, () => kept.writeLateChecksums(sandboxId, record.kept))
+    .inTurn(sandboxId, () => underChecksums(parts, paused))
     .catch(error =>
       log.error('the checksums of a paused sandbox could not be written', { sandboxId, error: messageOf(error) }),
     );

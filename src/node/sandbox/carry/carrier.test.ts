@@ -125,7 +125,11 @@ function machine(name: string) {
     records,
     kept: {
       hasChecksums: (id: string) => written.has(id),
-      writeLateChecksums: (id: string, kept: string) => does(`late ${kept}`).then(() => written.add(id)),
+      async writeLateChecksums(late: PausedRecord) {
+        await does(`late ${late.kept}`);
+        written.add(late.sandboxId);
+        return late;
+      },
       writeChecksums: () => does('checksums'),
     },
     drivers: { names: ['crun'] },

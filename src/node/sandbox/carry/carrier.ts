@@ -11,6 +11,7 @@ import type { SandboxLogs } from '../../logs/sandbox-logs.ts';
 import type { Space } from '../../space/space.ts';
 import { isChecksums } from '../../snapshot/checksums.ts';
 import { readManifest } from '../../snapshot/manifest.ts';
+import { underChecksums } from '../keep/under-checksums.ts';
 import type { KeptFiles } from '../keep/kept.ts';
 import { memoryOf } from '../keep/memory-files.ts';
 import { dropFrozen, type FrozenParts } from '../lifecycle/frozen.ts';
@@ -77,10 +78,8 @@ async function still(parts: CarryParts, target: ExecutionRef): Promise<PausedRec
   if (!found || found.record.setAside)
     throw new AtollError('not_found', `sandbox ${target.sandboxId} is not paused on this node`);
   requireNoVolumes(found.record);
-  const { record }: Paused = found.kind === 'frozen' ? await dropFrozen(parts, found) : found;
-  const { sandboxId, kept } = record;
-  if (!parts.kept.hasChecksums(sandboxId)) await parts.kept.writeLateChecksums(sandboxId, kept);
-  return record;
+  const paused: Paused = found.kind === 'frozen' ? await dropFrozen(parts, found) : found;
+  return (await underChecksums(parts, paused)).record;
 }
 
 /** Errors: `precondition`. */

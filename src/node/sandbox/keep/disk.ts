@@ -32,6 +32,22 @@ export async function syncDisk(
 }
 
 /**
+ * Whether the file system of a disk that is mounted nowhere is whole, once it has done what it does at each mount: its
+ * journal says what was being written, and files without a name go. Nothing else of it is changed.
+ */
+export async function isWhole({ helper }: { helper: Helper }, image: string): Promise<boolean> {
+  for (const options of [
+    ['-p', '-E', 'journal_only'],
+    ['-f', '-n'],
+  ]) {
+    const check = ['e2fsck', ...options, image];
+    const { status } = await helper.spawn(check, { timeoutMs: repairTimeoutMs, kind: 'check' });
+    if (status >= uncorrectedStatus) return false;
+  }
+  return true;
+}
+
+/**
  * Repairs the file system of a disk that is mounted nowhere, where it has failed before: what it had on the disk by
  * then is what it has. Of one that takes itself for whole it reads a block, or with `all` everything that says where
  * things are: after a loss of power it knows of no damage, as the disks of sandboxes are written to without flushing.

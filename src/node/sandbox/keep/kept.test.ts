@@ -1,10 +1,11 @@
 import { expect, test } from 'bun:test';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Disks } from '../../disks/disks.ts';
 import type { Helper } from '../../native/helper.ts';
 import type { ProgramKind } from '../../native/program-places.ts';
+import type { PausedRecord } from '../records/record.ts';
 import type { Records } from '../records/record-store.ts';
 import { repairDisk } from './disk.ts';
 import { createKeptFiles } from './kept.ts';
@@ -22,6 +23,9 @@ test('what looks through the disks of others has no place of what makes disks', 
   await repairDisk({ helper, log: silentLog }, '/disk');
   expect(kinds).toEqual(['check', 'check']);
 });
+
+const files = { sandboxId: 'one', kept: 'filesystem' } as PausedRecord;
+const memory = { ...files, kept: 'memory' } as PausedRecord;
 
 test('files without memory that get their checksums late are looked through before', async () => {
   const image = join(mkdtempSync(join(tmpdir(), 'atoll-kept-')), 'disk.img');
@@ -46,10 +50,56 @@ test('files without memory that get their checksums late are looked through befo
     log: silentLog,
   });
   const looked = ['used', 'used', `e2fsck -f -p ${image}`, `e2fsck -f -y ${image}`];
-  await kept.writeLateChecksums('one', 'filesystem');
-  expect(programs.splice(0)).toEqual([...looked, 'used', 'helper seal /kept']);
-  await kept.writeLateChecksums('one', 'memory');
-  expect(programs).toEqual(['used', 'helper seal /kept']);
+  expect(await kept.writeLateChecksums(files)).toEqual(files);
+  expect(programs).toEqual([...looked, 'used', 'helper seal /kept']);
+});
+
+test('memory that gets its checksums late stays where its disk is whole, else its files alone do', async () => {
+  for (const [failing, isRecorded] of [
+    ['nothing', true],
+    ['journal_only', true],
+    ['-n', true],
+    ['-n', false],
+  ] as const) {
+    const folder = mkdtempSync(join(tmpdir(), 'atoll-kept-'));
+    await using cleanup = new AsyncDisposableStack();
+    cleanup.defer(() => rmSync(folder, { recursive: true }));
+    mkdirSync(join(folder, 'memory'));
+    const did: string[] = [];
+    const kept = createKeptFiles({
+      helper: {
+        spawn: async (argv: string[]) => (
+          did.push(argv.join(' ')),
+          { status: argv.includes(failing) ? 4 : 0, output: '' }
+        ),
+      } as unknown as Helper,
+      helperBinary: 'helper',
+      disks: { used: async () => false } as unknown as Disks,
+      records: {
+        keptOf: () => folder,
+        diskOf: () => '/disk',
+        async write({ kept }: PausedRecord) {
+          did.push(`record ${kept}, ${existsSync(join(folder, 'memory')) ? 'memory is there' : 'without memory'}`);
+          if (!isRecorded) throw new Error('the disk is full');
+        },
+      } as unknown as Records,
+      log: silentLog,
+    });
+    const looked = ['e2fsck -p -E journal_only /disk', ...(failing === 'journal_only' ? [] : ['e2fsck -f -n /disk'])];
+    if (!isRecorded) {
+      await expect(kept.writeLateChecksums(memory)).rejects.toThrow('the disk is full');
+      expect([did.slice(looked.length), existsSync(join(folder, 'memory'))]).toEqual([
+        ['record filesystem, memory is there'],
+        true,
+      ]);
+      continue;
+    }
+    const isWhole = failing === 'nothing';
+    expect(await kept.writeLateChecksums(memory)).toEqual(isWhole ? memory : files);
+    const repaired = ['record filesystem, memory is there', 'e2fsck -f -p /disk'];
+    expect(did).toEqual([...looked, ...(isWhole ? [] : repaired), `helper seal ${folder}`]);
+    expect(existsSync(join(folder, 'memory'))).toBe(isWhole);
+  }
 });
 
 test('a disk that can’t be repaired gets no checksums, so that the next start looks through it again', async () => {
@@ -60,7 +110,7 @@ test('a disk that can’t be repaired gets no checksums, so that the next start 
   const records = { keptOf: () => '/kept', diskOf: () => '/nowhere' } as unknown as Records;
   const disks = {} as unknown as Disks;
   const kept = createKeptFiles({ helper, helperBinary: 'helper', disks, records, log: silentLog });
-  await expect(kept.writeLateChecksums('one', 'filesystem')).rejects.toThrow('it is cut short');
+  await expect(kept.writeLateChecksums(files)).rejects.toThrow('it is cut short');
   expect(programs).toEqual(['e2fsck', 'e2fsck']);
 });
 

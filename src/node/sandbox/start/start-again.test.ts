@@ -20,10 +20,12 @@ type SceneOptions = {
   fails?: string;
   /** Why no memory can be kept here. */
   without?: string | null;
+  /** Whoever looks through the disk finds damage. */
+  isDamaged?: boolean;
 };
 
 /** What a paused sandbox is started with, up to the check of its disk, which fails. */
-function scene({ hasChecksums = true, fails, without = null }: SceneOptions = {}) {
+function scene({ hasChecksums = true, fails, without = null, isDamaged = false }: SceneOptions = {}) {
   const done: string[] = [];
   const logged: string[] = [];
   const act = async (what: string) => {
@@ -34,7 +36,10 @@ function scene({ hasChecksums = true, fails, without = null }: SceneOptions = {}
     log: createLog('error', line => void logged.push(JSON.parse(line).message)),
     kept: {
       hasChecksums: () => hasChecksums,
-      writeLateChecksums: (_: string, kept: string) => act(`late ${kept}`),
+      async writeLateChecksums(late: PausedRecord) {
+        await act(`late ${late.kept}`);
+        return isDamaged ? { ...late, kept: 'filesystem' } : late;
+      },
       verify: () => act('verify'),
       removeChecksums: () => act('remove'),
     },
@@ -75,20 +80,39 @@ test('a sandbox whose memory is not asked for or not there boots', async () => {
   expect(done).toContain('e2fsck -p /disk');
 });
 
-test('files without checksums get them late, and their disk is looked at as a whole', async () => {
+test('what has no checksums gets them late, before it is started', async () => {
   const { parts, done } = scene({ hasChecksums: false });
   await startAgain(parts, record, { ...request, memory: false });
   expect(done).toEqual([
-    ...['late memory', 'remove', 'record filesystem', 'e2fsck -f -p /disk', 'e2fsck -f -y /disk', 'late filesystem'],
+    ...['late memory', 'remove', 'record filesystem', 'e2fsck -p /disk', 'e2fsck -f -y /disk', 'late filesystem'],
   ]);
 });
 
+test('one whose disk is found damaged boots, and has its files alone where that fails', async () => {
+  const { parts, done } = scene({ hasChecksums: false, isDamaged: true });
+  const left = (await startAgain(parts, record, request)) as Left;
+  expect(left.record).toEqual({ ...record, kept: 'filesystem' });
+  expect(done).toEqual(['late memory', 'remove', 'e2fsck -p /disk', 'e2fsck -f -y /disk', 'late filesystem']);
+  // A start from memory that failed, with a disk that is found damaged behind it.
+  const behind = scene({ isDamaged: true });
+  const failed = (await startAgain(behind.parts, record, request)) as Left;
+  expect([failed.record.kept, behind.done]).toEqual(['filesystem', ['verify', 'remove', 'late memory']]);
+});
+
 test('damage that is found before anything begins is the caller’s to hear of', async () => {
-  for (const fails of ['verify', 'remove']) {
-    const { parts, done } = scene({ fails });
-    await expect(startAgain(parts, record, request)).rejects.toThrow(`${fails} fails`);
-    expect(done.at(-1)).toBe(fails);
-  }
+  const { parts, done } = scene({ fails: 'verify' });
+  await expect(startAgain(parts, record, request)).rejects.toThrow('verify fails');
+  expect(done).toEqual(['verify']);
+});
+
+test('checksums that can’t be removed are written anew', async () => {
+  const { parts, done } = scene({ fails: 'remove' });
+  const left = (await startAgain(parts, record, request)) as Left;
+  expect([left.error.message, left.record, done]).toEqual([
+    'remove fails',
+    record,
+    ['verify', 'remove', 'late memory'],
+  ]);
 });
 
 test('memory that is not there is damaged, and what is left is all', async () => {

@@ -1,0 +1,13 @@
+import type { Paused } from '../state/sandbox-state.ts';
+import type { Sandboxes } from '../state/sandboxes.ts';
+import type { KeptFiles } from './kept.ts';
+
+/** Writes the checksums of a paused sandbox where it has none. Answers the state that it is in then. In its turn. */
+export async function underChecksums(
+  { sandboxes, kept }: { sandboxes: Sandboxes; kept: KeptFiles },
+  paused: Paused,
+): Promise<Paused> {
+  if (kept.hasChecksums(paused.sandboxId)) return paused;
+  const record = await kept.writeLateChecksums(paused.record);
+  return sandboxes.transition(paused, { ...paused, record });
+}
