@@ -91,8 +91,11 @@ export type VolumeProtocol = {
     change: { uid?: number; gid?: number; mode?: number },
   ): Promise<VolumeEntry>;
 
-  /** Removes an entry with all below it; a symlink itself. Errors: `not_found`, `invalid` for the root. */
-  removeEntry(volumeId: string, path: string): Promise<void>;
+  /**
+   * Removes an entry with all below it; a symlink itself. Teams take turns with it, by `teamId`. Errors: `not_found`,
+   * `invalid` for the root.
+   */
+  removeEntry(volumeId: string, path: string, teamId?: string): Promise<void>;
 
   /**
    * A descriptor, the caller's from now on, to read a file's content in order: `sizeBytes`, or fewer where the file is

@@ -58,9 +58,9 @@ export function volumeProtocolOf(parts: VolumeParts): VolumeProtocol {
       parts.inTurn(volumeId, () => within(volumeId, root => listDirectory(root, cleanPath(path), depth))),
     makeDirectory: (volumeId, path, entry) => changing(volumeId, root => makeDirectory(root, cleanPath(path), entry)),
     changeEntry: (volumeId, path, change) => changing(volumeId, root => changeEntry(root, cleanPath(path), change)),
-    async removeEntry(volumeId, path) {
+    async removeEntry(volumeId, path, teamId) {
       const use = await volumes.use(volumeId);
-      const inTurn = <T>(work: () => Promise<T>) => removals(volumeId, () => use.change(work));
+      const inTurn = <T>(work: () => Promise<T>) => removals({ volumeId, teamId }, () => use.change(work));
       await removeEntry(parts, use.root, cleanPath(path), inTurn).finally(() => {
         volumes.touch(volumeId);
         use.release();

@@ -45,7 +45,7 @@ const volumes = {
   listDirectory: method([id(), path(), Type.Number()], Type.Array(Entry)),
   makeDirectory: method([id(), path(), NewEntry], Entry),
   changeEntry: method([id(), path(), EntryChange], Entry),
-  removeEntry: method([id(), path()], nothing(), { deadlineMs: longMs }),
+  removeEntry: method([id(), path(), optional(id())], nothing(), { deadlineMs: longMs }),
   openRead: method([id(), path()], Type.Object({ sizeBytes: count(), descriptor: descriptor() }), { passes: 'member' }),
   openWrite: method([id(), path(), NewEntry], Type.Object({ writeId: id(), descriptor: descriptor() }), {
     passes: 'member',

@@ -8,7 +8,7 @@ import {
 } from '../../../protocol/api/volume.ts';
 import type { VolumeEntry } from '../../../protocol/volume.ts';
 import { formatTime } from '../../../base/time.ts';
-import { contentOf, newEntry, streamDescriptor, uploadFile } from '../rules/content.ts';
+import { contentOf, newEntry, removePath, streamDescriptor, uploadFile } from '../rules/content.ts';
 import type { VolumeUploads } from '../rules/uploads.ts';
 import { type Charging, chargeRequests } from '../../credential/rules/rate-limit.ts';
 import { route } from '../../http/route.ts';
@@ -69,7 +69,7 @@ export const removeVolumeEntry = route({
   errors: [404],
   async handle({ nodes }: { nodes: Nodes }, { caller, params, query }) {
     const { volume, content } = contentOf(nodes, caller, params.volumeID);
-    await content.removeEntry(volume.volumeId, query.path);
+    await removePath(content, volume, query.path);
     return { status: 204 };
   },
 });

@@ -18,7 +18,7 @@ import type { VolumeCaller } from '../../credential/caller.ts';
 import type { Carried, Nodes } from '../../placement/nodes.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { VolumeRecord } from '../record.ts';
-import { contentOf, newEntry, streamDescriptor, uploadFile } from './content.ts';
+import { contentOf, newEntry, removePath, streamDescriptor, uploadFile } from './content.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'atoll-volume-content-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -61,6 +61,26 @@ test('what is made without saying how belongs to the usual owner, and does not t
   expect(newEntry('directory', { path: '/d' }).mode).toBe(0o777);
   const said = { uid: 1, gid: 2, mode: 0o600, force: true };
   expect(newEntry('file', { path: '/f', ...said })).toEqual(said);
+});
+
+test('a removal is its team’s, but on a machine that knows of no teams', async () => {
+  const asked: unknown[][] = [];
+  const machine = (code: ConstructorParameters<typeof AtollError>[0], argumentsMax: number) => ({
+    async removeEntry(...args: unknown[]) {
+      asked.push(args);
+      if (args.length > argumentsMax || code !== 'invalid') throw new AtollError(code, 'it is refused');
+    },
+  });
+  const remove = (of: ReturnType<typeof machine>) => removePath(of, { volumeId: 'v', teamId: 't' }, '/path');
+  await remove(machine('invalid', 3));
+  await remove(machine('invalid', 2));
+  await expect(remove(machine('not_found', 3))).rejects.toMatchObject({ code: 'not_found' });
+  await expect(remove(machine('invalid', 0))).rejects.toMatchObject({ code: 'invalid' });
+  const [ofTeam, ofNobody] = [
+    ['v', '/path', 't'],
+    ['v', '/path'],
+  ];
+  expect(asked).toEqual([ofTeam, ofTeam, ofNobody, ofTeam, ofTeam, ofNobody]);
 });
 
 /** A volume that takes one upload into a file, and what became of it. */

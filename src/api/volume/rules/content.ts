@@ -33,6 +33,19 @@ export function contentOf(
   return { volume, content: nodes.get(volume.nodeId).volumes, carried: nodes.carried };
 }
 
+/** Removes a path with all below it, when it is its team's turn. Errors: those of `VolumeProtocol.removeEntry`. */
+export async function removePath(
+  content: Pick<VolumeProtocol, 'removeEntry'>,
+  { volumeId, teamId }: Pick<VolumeRecord, 'volumeId' | 'teamId'>,
+  path: string,
+): Promise<void> {
+  await content.removeEntry(volumeId, path, teamId).catch(error => {
+    // A machine of the release before takes no team. What else is invalid is so again.
+    if (error instanceof AtollError && error.code === 'invalid') return content.removeEntry(volumeId, path);
+    throw error;
+  });
+}
+
 /** Has a file put on the disk when it is its team's turn. */
 type InTurn = (work: () => Promise<VolumeEntry>) => Promise<VolumeEntry>;
 
