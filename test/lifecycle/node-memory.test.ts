@@ -173,6 +173,54 @@ END
   await protocol().kill(resumed);
 });
 
+/** Tells what is left of a timer, and its clocks: the monotonic one, the one since its boot, and the wall's. */
+const clocks = `cat > /root/clocks.py <<'END'
+import signal, socket, time
+signal.setitimer(signal.ITIMER_REAL, 3600)
+listener = socket.create_server(('127.0.0.1', 7002))
+while True:
+    connection, _ = listener.accept()
+    told = [signal.getitimer(signal.ITIMER_REAL)[0]]
+    told += [time.clock_gettime(clock) for clock in (time.CLOCK_MONOTONIC, time.CLOCK_BOOTTIME, time.CLOCK_REALTIME)]
+    connection.send(' '.join(map(str, told)).encode()); connection.close()
+END
+(setsid python3 /root/clocks.py >/dev/null 2>&1 &)`;
+
+test('clocks and timers go on while it stands frozen, and stand still while it is on the host’s disk alone', async () => {
+  const sandbox = await protocol().create(it.request());
+  await run(sandbox.sandboxId, clocks);
+  const told = async () => {
+    const { exitCode, stdout } = await runInSandbox(
+      protocol(),
+      sandbox.sandboxId,
+      "bash -c 'exec 3<> /dev/tcp/127.0.0.1/7002; cat <&3'",
+    );
+    const [left = 0, monotonic = 0, boot = 0, wall = 0] = stdout.split(' ').map(Number);
+    return exitCode === 0 ? { left, monotonic, boot, wall } : undefined;
+  };
+  let before = await waitFor('the clocks', told);
+  let execution: ExecutionRef = sandbox;
+  for (const isFrozen of [true, false]) {
+    await protocol().pause(execution, { memory: true });
+    if (!isFrozen) await it.restart();
+    const paused = performance.now();
+    await waitFor('a second of the pause to be over', () => performance.now() > paused + 1000);
+    const lastsSeconds = (performance.now() - paused) / 1000;
+    execution = await it.resume(execution);
+    const after = await waitFor('the clocks', told);
+    const wentOn = after.wall - before.wall;
+    // What of the time that went by each of them has not counted.
+    const missed = [
+      wentOn - (after.monotonic - before.monotonic),
+      wentOn - (after.boot - before.boot),
+      wentOn - (before.left - after.left),
+    ].map(seconds => seconds >= lastsSeconds - 0.1);
+    expect([isFrozen, ...missed]).toEqual([isFrozen, !isFrozen, !isFrozen, !isFrozen]);
+    before = after;
+  }
+  await protocol().kill(execution);
+}, 60_000);
+
 test('processes go on where they were: let go at once, after a restart of the platform, and after that again', async () => {
   const { sandbox, before } = await counting({ envVars: { COLOUR: 'blue' } });
   const { sandboxId } = sandbox;
