@@ -239,16 +239,25 @@ postgresTest('a fork that is made elsewhere, because its source has no room, has
     facts: async () => ({ driver: 'crun', kept: 'memory', memory }),
   } as unknown as DurableSnapshots;
   const options = { seconds: 60, count: 1 };
-  const [fork] = await forkSandbox(
-    { ...parts, durableSnapshots },
-    team,
-    sandboxID,
-    options,
-    new AbortController().signal,
-  );
+  const forks = () =>
+    forkSandbox({ ...parts, durableSnapshots }, team, sandboxID, options, new AbortController().signal);
+  const [fork] = await forks();
   if (!fork || !('sandbox' in fork)) throw new Error('it was not made', { cause: fork });
   expect(fork.sandbox.nodeId).not.toBe(home.nodeId);
   const past = await parts.db.selectFrom('past_sandboxes').select(['sandbox_id', 'node_id']).execute();
   expect(past).toMatchObject([{ node_id: home.nodeId }]);
   expect(past[0]?.sandbox_id).not.toBe(fork.sandbox.sandboxId);
+
+  // Where it fails there, it counts there: the machine of its source has only had no room.
+  const other = cluster.machines.find(({ nodeId }) => nodeId === fork.sandbox.nodeId);
+  if (other)
+    other.node.before = async call => {
+      if (call === 'create') throw new AtollError('internal', 'it broke');
+    };
+  expect(await forks()).toMatchObject([{ error: { code: 'internal' } }]);
+  const counted = [home, other].map(machine => parts.createCounts.of(machine?.nodeId ?? ''));
+  expect(counted).toEqual([
+    { successes: 1, fails: 0 },
+    { successes: 1, fails: 1 },
+  ]);
 });

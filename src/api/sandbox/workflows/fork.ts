@@ -106,37 +106,38 @@ function placesElsewhere(
   };
 }
 
-/** On the machine of its source, or, where that has no room, on another one. */
-async function startSomewhere(context: Context, elsewhere: Elsewhere, signal: AbortSignal): Promise<SandboxRecord> {
-  try {
-    return await createSandboxWorkflow(context, signal);
-  } catch (error) {
-    if (!(error instanceof AtollError) || error.detail !== nodeFull) throw error;
-    const place = await elsewhere();
-    if (!place) throw error;
-    const { nodeId, node } = place;
-    // The first one is remembered as one that was on the machine without room.
-    const sandbox = { ...context.sandbox, nodeId, sandboxId: newSandboxId(), executionId: newUuid() };
-    return createSandboxWorkflow({ ...context, node, sandbox }, signal);
-  }
+/** The same fork on another machine, where its own has no room. Throws `error` where that is not so, or none has. */
+async function onAnother(context: Context, elsewhere: Elsewhere, error: unknown): Promise<Context> {
+  if (!(error instanceof AtollError) || error.detail !== nodeFull) throw error;
+  const place = await elsewhere();
+  if (!place) throw error;
+  const { nodeId, node } = place;
+  // The first one is remembered as one that was on the machine without room.
+  const sandbox = { ...context.sandbox, nodeId, sandboxId: newSandboxId(), executionId: newUuid() };
+  return { ...context, node, sandbox };
 }
 
+/** On the machine of its source, or, where that has no room, on another one. */
 async function startChild(
-  context: Context,
+  first: Context,
   elsewhere: Elsewhere,
   client: AbortSignal,
   deadline: AbortSignal,
 ): Promise<ForkResult> {
+  const signal = AbortSignal.any([client, deadline]);
+  let tried = first;
   try {
-    return { sandbox: await startSomewhere(context, elsewhere, AbortSignal.any([client, deadline])) };
-  } catch (error) {
-    const explained = explainFailedStart(error, client, deadline);
-    context.deps.measures.notCreated(explained);
-    context.deps.createCounts.countFailed(context.sandbox.nodeId, explained);
-    context.deps.log.warn('a fork could not be started', {
-      sandboxId: context.sandbox.sandboxId,
-      error: causesOf(explained),
+    const sandbox = await createSandboxWorkflow(first, signal).catch(async error => {
+      tried = await onAnother(first, elsewhere, error);
+      return createSandboxWorkflow(tried, signal);
     });
+    return { sandbox };
+  } catch (error) {
+    const { deps, sandbox } = tried;
+    const explained = explainFailedStart(error, client, deadline);
+    deps.measures.notCreated(explained);
+    deps.createCounts.countFailed(sandbox.nodeId, explained);
+    deps.log.warn('a fork could not be started', { sandboxId: sandbox.sandboxId, error: causesOf(explained) });
     return {
       error: explained instanceof AtollError ? explained : new AtollError('internal', 'The fork could not be started'),
     };
