@@ -34,11 +34,13 @@ export function clusterCommands(request: PlatformRequest, isSure = askWhetherSur
         const { values, positionals } = parseArguments(args, options, ['NODE_ID']);
         const [id = ''] = positionals;
         const path = `/admin/nodes/${encodeURIComponent(id)}`;
-        // By this mode it is asked nothing: it may be gone.
-        const there = (await request('GET', `${path}/drain?mode=wait`)) as NodeDrain;
-        if (!values.yes && !(await isSure(terminal, `${lossesOf(there)} Go on?`))) {
-          terminal.err('Nothing was changed.\n');
-          return 1;
+        if (!values.yes) {
+          // By this mode the machine is asked nothing: it may be gone.
+          const there = (await request('GET', `${path}/drain?mode=wait`)) as NodeDrain;
+          if (!(await isSure(terminal, `${lossesOf(there)} Go on?`))) {
+            terminal.err('Nothing was changed.\n');
+            return 1;
+          }
         }
         const forgotten = (await request('DELETE', path)) as NodeForgotten;
         const { lost, stored } = forgotten;
