@@ -61,10 +61,8 @@ function node({
     egress: { adopt: ({ sandboxId }: { sandboxId: string }) => step(`policy of ${sandboxId}`) },
     kept: {
       hasChecksums: () => hasChecksums,
-      async writeLateChecksums(late: PausedRecord) {
-        step(`checksums of ${late.sandboxId}`);
-        return isDamaged ? { ...late, kept: 'filesystem' as const } : late;
-      },
+      writeLateChecksums: async (id: string) => step(`checksums of ${id}`),
+      judgeMemory: async (judged: PausedRecord) => (isDamaged ? { ...judged, kept: 'filesystem' as const } : judged),
     },
     slotHost: {
       async release(slot: { name: string; number: number }) {
@@ -230,7 +228,8 @@ test('checksums of a paused one are written where it has none', async () => {
 });
 
 test('one whose disk is found damaged behind the start is not taken for one that has its memory', async () => {
-  const { adopt, record, sandboxes } = node({ isDamaged: true });
+  // Whether its disk can be repaired or not.
+  const { adopt, record, sandboxes } = node({ isDamaged: true, fails: ['checksums of a'] });
   await record(pausedRecord(running('a', gone(3)), 'memory', null));
   await adopt();
   await sandboxes.inTurn('a', async () => {});

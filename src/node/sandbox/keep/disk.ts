@@ -10,8 +10,10 @@ import { slotMountPoint } from '../slot/slot-disk.ts';
 const syncTimeoutMs = 5 * 60_000;
 /** Reading all that says where things are on a large disk, cold. */
 const repairTimeoutMs = 10 * 60_000;
-/** From here on, e2fsck has left something as it was. Source: e2fsck(8). */
+/** From here on, e2fsck has left something as it was: its status is a sum of what there was. Source: e2fsck(8). */
 const uncorrectedStatus = 4;
+/** From here on, it was ended by a signal. */
+const endedStatus = 128;
 
 /**
  * Writes what the kernel holds of a mounted disk into its image, and the image to the host's disk. Errors: `no_space`.
@@ -33,7 +35,8 @@ export async function syncDisk(
 
 /**
  * Whether the file system of a disk that is mounted nowhere is whole, once it has done what it does at each mount: its
- * journal says what was being written, and files without a name go. Nothing else of it is changed.
+ * journal says what was being written, and files without a name go. Nothing else of it is changed. Errors: `internal`
+ * where nobody can say.
  */
 export async function isWhole({ helper }: { helper: Helper }, image: string): Promise<boolean> {
   for (const options of [
@@ -41,8 +44,12 @@ export async function isWhole({ helper }: { helper: Helper }, image: string): Pr
     ['-f', '-n'],
   ]) {
     const check = ['e2fsck', ...options, image];
-    const { status } = await helper.spawn(check, { timeoutMs: repairTimeoutMs, kind: 'check' });
-    if (status >= uncorrectedStatus) return false;
+    const { status, output } = await helper.spawn(check, { timeoutMs: repairTimeoutMs, kind: 'check' });
+    if (status < uncorrectedStatus) continue;
+    if (status < endedStatus && status & uncorrectedStatus) return false;
+    throw new AtollError('internal', `the disk ${image} can't be looked through: ${output.trim().slice(-300)}`, {
+      detail: 'sandbox_state_damaged',
+    });
   }
   return true;
 }

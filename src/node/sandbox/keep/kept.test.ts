@@ -24,9 +24,6 @@ test('what looks through the disks of others has no place of what makes disks', 
   expect(kinds).toEqual(['check', 'check']);
 });
 
-const files = { sandboxId: 'one', kept: 'filesystem' } as PausedRecord;
-const memory = { ...files, kept: 'memory' } as PausedRecord;
-
 test('files without memory that get their checksums late are looked through before', async () => {
   const image = join(mkdtempSync(join(tmpdir(), 'atoll-kept-')), 'disk.img');
   await using cleanup = new AsyncDisposableStack();
@@ -50,55 +47,82 @@ test('files without memory that get their checksums late are looked through befo
     log: silentLog,
   });
   const looked = ['used', 'used', `e2fsck -f -p ${image}`, `e2fsck -f -y ${image}`];
-  expect(await kept.writeLateChecksums(files)).toEqual(files);
-  expect(programs).toEqual([...looked, 'used', 'helper seal /kept']);
+  await kept.writeLateChecksums('one', 'filesystem');
+  expect(programs.splice(0)).toEqual([...looked, 'used', 'helper seal /kept']);
+  await kept.writeLateChecksums('one', 'memory');
+  expect(programs).toEqual(['used', 'helper seal /kept']);
 });
 
-test('memory that gets its checksums late stays where its disk is whole, else its files alone do', async () => {
-  for (const [failing, isRecorded] of [
-    ['nothing', true],
-    ['journal_only', true],
-    ['-n', true],
-    ['-n', false],
+const files = { sandboxId: 'one', kept: 'filesystem' } as PausedRecord;
+const memory = { ...files, kept: 'memory' } as PausedRecord;
+
+/**
+ * What judges memory, and whether that is still there. `statuses`: those of e2fsck, by an option that it is given;
+ * `fails`: the record can't be written.
+ */
+function judging(statuses: Record<string, number>, { fails = false } = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-kept-'));
+  const memoryDir = join(folder, 'memory');
+  mkdirSync(memoryDir);
+  const did: string[] = [];
+  const { judgeMemory } = createKeptFiles({
+    helper: {
+      async spawn(argv: string[]) {
+        did.push(argv.join(' '));
+        return { status: argv.map(option => statuses[option] ?? 0).reduce((a, b) => a + b), output: 'it says why' };
+      },
+    } as unknown as Helper,
+    helperBinary: 'helper',
+    disks: { used: async () => false } as unknown as Disks,
+    records: {
+      keptOf: () => folder,
+      diskOf: () => '/disk',
+      async write({ kept }: PausedRecord) {
+        did.push(`record ${kept}, ${existsSync(memoryDir) ? 'memory is there' : 'without memory'}`);
+        if (fails) throw new Error('the disk is full');
+      },
+    } as unknown as Records,
+    log: silentLog,
+  });
+  const isThere = () => existsSync(memoryDir);
+  return { judgeMemory, did, isThere, [Symbol.dispose]: () => rmSync(folder, { recursive: true }) };
+}
+const [replay, look] = ['e2fsck -p -E journal_only /disk', 'e2fsck -f -n /disk'];
+const recorded = 'record filesystem, memory is there';
+
+test('memory stays where its disk is whole once its journal is replayed, whatever that took', async () => {
+  for (const statuses of [{}, { '-p': 1 }]) {
+    using it = judging(statuses);
+    expect([await it.judgeMemory(memory), it.did, it.isThere()]).toEqual([memory, [replay, look], true]);
+  }
+  using it = judging({});
+  expect([await it.judgeMemory(files), it.did]).toEqual([files, []]);
+});
+
+test('memory is removed where its disk is damaged, once the record says so', async () => {
+  for (const [statuses, looked] of [
+    [{ '-p': 4 }, [replay]],
+    [{ '-n': 4 }, [replay, look]],
+    // It has given up in the middle.
+    [{ '-n': 12 }, [replay, look]],
   ] as const) {
-    const folder = mkdtempSync(join(tmpdir(), 'atoll-kept-'));
-    await using cleanup = new AsyncDisposableStack();
-    cleanup.defer(() => rmSync(folder, { recursive: true }));
-    mkdirSync(join(folder, 'memory'));
-    const did: string[] = [];
-    const kept = createKeptFiles({
-      helper: {
-        spawn: async (argv: string[]) => (
-          did.push(argv.join(' ')),
-          { status: argv.includes(failing) ? 4 : 0, output: '' }
-        ),
-      } as unknown as Helper,
-      helperBinary: 'helper',
-      disks: { used: async () => false } as unknown as Disks,
-      records: {
-        keptOf: () => folder,
-        diskOf: () => '/disk',
-        async write({ kept }: PausedRecord) {
-          did.push(`record ${kept}, ${existsSync(join(folder, 'memory')) ? 'memory is there' : 'without memory'}`);
-          if (!isRecorded) throw new Error('the disk is full');
-        },
-      } as unknown as Records,
-      log: silentLog,
+    using it = judging(statuses);
+    expect([await it.judgeMemory(memory), it.did, it.isThere()]).toEqual([files, [...looked, recorded], false]);
+    using failing = judging(statuses, { fails: true });
+    await expect(failing.judgeMemory(memory)).rejects.toThrow('the disk is full');
+    expect([failing.did.at(-1), failing.isThere()]).toEqual([recorded, true]);
+  }
+});
+
+test('where nobody can say what the disk is, the memory stays', async () => {
+  // It can't be read, or takes too long.
+  for (const status of [8, 137]) {
+    using it = judging({ '-n': status });
+    await expect(it.judgeMemory(memory)).rejects.toMatchObject({
+      ...{ code: 'internal', detail: 'sandbox_state_damaged' },
+      message: "the disk /disk can't be looked through: it says why",
     });
-    const looked = ['e2fsck -p -E journal_only /disk', ...(failing === 'journal_only' ? [] : ['e2fsck -f -n /disk'])];
-    if (!isRecorded) {
-      await expect(kept.writeLateChecksums(memory)).rejects.toThrow('the disk is full');
-      expect([did.slice(looked.length), existsSync(join(folder, 'memory'))]).toEqual([
-        ['record filesystem, memory is there'],
-        true,
-      ]);
-      continue;
-    }
-    const isWhole = failing === 'nothing';
-    expect(await kept.writeLateChecksums(memory)).toEqual(isWhole ? memory : files);
-    const repaired = ['record filesystem, memory is there', 'e2fsck -f -p /disk'];
-    expect(did).toEqual([...looked, ...(isWhole ? [] : repaired), `helper seal ${folder}`]);
-    expect(existsSync(join(folder, 'memory'))).toBe(isWhole);
+    expect([it.did, it.isThere()]).toEqual([[replay, look], true]);
   }
 });
 
@@ -110,7 +134,7 @@ test('a disk that can’t be repaired gets no checksums, so that the next start 
   const records = { keptOf: () => '/kept', diskOf: () => '/nowhere' } as unknown as Records;
   const disks = {} as unknown as Disks;
   const kept = createKeptFiles({ helper, helperBinary: 'helper', disks, records, log: silentLog });
-  await expect(kept.writeLateChecksums(files)).rejects.toThrow('it is cut short');
+  await expect(kept.writeLateChecksums('one', 'filesystem')).rejects.toThrow('it is cut short');
   expect(programs).toEqual(['e2fsck', 'e2fsck']);
 });
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
 import { syncPath } from '../../../base/sync.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
+import type { Kept } from '../../../protocol/node.ts';
 import type { Disks } from '../../disks/disks.ts';
 import type { Helper } from '../../native/helper.ts';
 import type { ProgramKind } from '../../native/program-places.ts';
@@ -24,11 +25,16 @@ export type KeptFiles = {
   writeChecksums(sandboxId: string): Promise<void>;
   /**
    * As `writeChecksums`, of what may not be whole: where there were none when they were due, a loss of power may have
-   * left the disk in any state. It is looked through before, and repaired. Memory knows its disk as it was: with one
-   * that must be repaired it is removed. Answers what is recorded of the sandbox then. Errors: `internal`, and those of
+   * left the disk in any state. Files that were kept without memory are looked through before, and repaired. Errors:
+   * `internal`.
+   */
+  writeLateChecksums(sandboxId: string, kept: Kept): Promise<void>;
+  /**
+   * For memory that has no checksums: it knows its disk as it was, so where that is damaged it is recorded that the
+   * files alone are kept, and the memory is removed. Answers what is recorded then. Errors: `internal`, and those of
    * `Records.write`.
    */
-  writeLateChecksums(record: PausedRecord): Promise<PausedRecord>;
+  judgeMemory(record: PausedRecord): Promise<PausedRecord>;
   /** `teamId`: whose it is. Errors: `internal` where something that is kept is missing or changed. */
   verify(sandboxId: string, teamId?: string): Promise<void>;
   /** Whether there are checksums. */
@@ -57,23 +63,25 @@ export function createKeptFiles(options: {
   };
   return {
     writeChecksums,
-    async writeLateChecksums(record) {
-      const { sandboxId } = record;
+    async writeLateChecksums(sandboxId, kept) {
+      if (kept === 'filesystem') {
+        const image = records.diskOf(sandboxId);
+        await unused(disks, image);
+        await repairDisk({ helper, log }, image, { all: true });
+      }
+      await writeChecksums(sandboxId);
+    },
+    async judgeMemory(record) {
+      const { sandboxId, kept } = record;
+      if (kept === 'filesystem') return record;
       const image = records.diskOf(sandboxId);
       await unused(disks, image);
-      if (record.kept === 'memory' && (await isWhole({ helper }, image))) {
-        await writeChecksums(sandboxId);
-        return record;
-      }
+      if (await isWhole({ helper }, image)) return record;
+      log.error('the memory of a paused sandbox is removed: its disk is damaged', { sandboxId });
+      // Before anybody repairs the disk: a crash behind that would find it whole.
       const files: PausedRecord = { ...record, kept: 'filesystem' };
-      if (record.kept === 'memory') {
-        log.error('the memory of a paused sandbox is removed: its disk is damaged', { sandboxId });
-        // Before the repair: a crash behind it would find a disk that is whole.
-        await records.write(files);
-        await removeMemory(records, sandboxId);
-      }
-      await repairDisk({ helper, log }, image, { all: true });
-      await writeChecksums(sandboxId);
+      await records.write(files);
+      await removeMemory(records, sandboxId);
       return files;
     },
     async verify(sandboxId, teamId) {

@@ -7,7 +7,10 @@ export async function underChecksums(
   { sandboxes, kept }: { sandboxes: Sandboxes; kept: KeptFiles },
   paused: Paused,
 ): Promise<Paused> {
-  if (kept.hasChecksums(paused.sandboxId)) return paused;
-  const record = await kept.writeLateChecksums(paused.record);
-  return sandboxes.transition(paused, { ...paused, record });
+  const { sandboxId } = paused;
+  if (kept.hasChecksums(sandboxId)) return paused;
+  const record = await kept.judgeMemory(paused.record);
+  const judged = sandboxes.transition(paused, { ...paused, record });
+  await kept.writeLateChecksums(sandboxId, record.kept);
+  return judged;
 }

@@ -36,9 +36,10 @@ function scene({ hasChecksums = true, fails, without = null, isDamaged = false }
     log: createLog('error', line => void logged.push(JSON.parse(line).message)),
     kept: {
       hasChecksums: () => hasChecksums,
-      async writeLateChecksums(late: PausedRecord) {
-        await act(`late ${late.kept}`);
-        return isDamaged ? { ...late, kept: 'filesystem' } : late;
+      writeLateChecksums: (_: string, kept: string) => act(`late ${kept}`),
+      async judgeMemory(judged: PausedRecord) {
+        await act('judge');
+        return isDamaged ? { ...judged, kept: 'filesystem' } : judged;
       },
       verify: () => act('verify'),
       removeChecksums: () => act('remove'),
@@ -69,7 +70,7 @@ test('a sandbox that boots is recorded as having its files alone, before anythin
     expect(done).toEqual([
       ...['verify', 'remove', ...records, 'e2fsck -p /disk', 'e2fsck -f -y /disk'],
       // For the next attempt.
-      'late filesystem',
+      ...['judge', 'late filesystem'],
     ]);
   }
 });
@@ -80,39 +81,30 @@ test('a sandbox whose memory is not asked for or not there boots', async () => {
   expect(done).toContain('e2fsck -p /disk');
 });
 
-test('what has no checksums gets them late, before it is started', async () => {
+test('the disk of files without checksums is looked at as a whole', async () => {
   const { parts, done } = scene({ hasChecksums: false });
   await startAgain(parts, record, { ...request, memory: false });
-  expect(done).toEqual([
-    ...['late memory', 'remove', 'record filesystem', 'e2fsck -p /disk', 'e2fsck -f -y /disk', 'late filesystem'],
-  ]);
+  const booted = ['remove', 'record filesystem', 'e2fsck -f -p /disk', 'e2fsck -f -y /disk'];
+  expect(done).toEqual([...booted, 'judge', 'late filesystem']);
 });
 
-test('one whose disk is found damaged boots, and has its files alone where that fails', async () => {
+test('memory without checksums is judged before anything of it runs, and behind a start that failed', async () => {
   const { parts, done } = scene({ hasChecksums: false, isDamaged: true });
   const left = (await startAgain(parts, record, request)) as Left;
   expect(left.record).toEqual({ ...record, kept: 'filesystem' });
-  expect(done).toEqual(['late memory', 'remove', 'e2fsck -p /disk', 'e2fsck -f -y /disk', 'late filesystem']);
-  // A start from memory that failed, with a disk that is found damaged behind it.
+  const booted = ['e2fsck -f -p /disk', 'e2fsck -f -y /disk'];
+  expect(done).toEqual(['remove', 'judge', ...booted, 'judge', 'late filesystem']);
   const behind = scene({ isDamaged: true });
   const failed = (await startAgain(behind.parts, record, request)) as Left;
-  expect([failed.record.kept, behind.done]).toEqual(['filesystem', ['verify', 'remove', 'late memory']]);
+  expect([failed.record.kept, behind.done]).toEqual(['filesystem', ['verify', 'remove', 'judge', 'late filesystem']]);
 });
 
-test('damage that is found before anything begins is the caller’s to hear of', async () => {
-  const { parts, done } = scene({ fails: 'verify' });
-  await expect(startAgain(parts, record, request)).rejects.toThrow('verify fails');
-  expect(done).toEqual(['verify']);
-});
-
-test('checksums that can’t be removed are written anew', async () => {
-  const { parts, done } = scene({ fails: 'remove' });
-  const left = (await startAgain(parts, record, request)) as Left;
-  expect([left.error.message, left.record, done]).toEqual([
-    'remove fails',
-    record,
-    ['verify', 'remove', 'late memory'],
-  ]);
+test('what is found, or fails, before anything begins is the caller’s to hear of', async () => {
+  for (const fails of ['verify', 'remove', 'judge']) {
+    const { parts, done } = scene({ fails, hasChecksums: fails !== 'judge' });
+    await expect(startAgain(parts, record, request)).rejects.toThrow(`${fails} fails`);
+    expect(done.at(-1)).toBe(fails);
+  }
 });
 
 test('memory that is not there is damaged, and what is left is all', async () => {
@@ -122,7 +114,7 @@ test('memory that is not there is damaged, and what is left is all', async () =>
     ...{ code: 'internal', detail: 'sandbox_state_damaged' },
     message: expect.stringContaining('the memory that sandbox s1 has kept is damaged'),
   });
-  expect([left.record, done]).toEqual([record, ['verify', 'remove', 'late memory']]);
+  expect([left.record, done]).toEqual([record, ['verify', 'remove', 'judge', 'late memory']]);
 });
 
 test('where no memory can be restored that is said, and nothing is lost', async () => {

@@ -26,20 +26,22 @@ export async function startAgain(
   const { sandboxId } = record;
   const left = { record };
   // Where there are none the disk was in use or failed when they were due, or the power went.
-  if (kept.hasChecksums(sandboxId)) await kept.verify(sandboxId, record.teamId);
-  else left.record = await kept.writeLateChecksums(record);
+  const late = !kept.hasChecksums(sandboxId);
+  if (!late) await kept.verify(sandboxId, record.teamId);
+  await kept.removeChecksums(sandboxId);
+  if (late && request.memory) left.record = await kept.judgeMemory(record);
   try {
-    await kept.removeChecksums(sandboxId);
     return request.memory && left.record.kept === 'memory'
       ? await restoreMemory(parts, left, request)
-      : await boot(parts, left, request);
+      : await boot(parts, left, request, late);
   } catch (error) {
     // Damage may have got its checksums as it was, and be why this failed: the next start finds the disk repaired.
-    await kept.writeLateChecksums(left.record).then(
-      record => (left.record = record),
-      problem =>
-        log.error('a sandbox that could not be resumed has no checksums', { sandboxId, error: messageOf(problem) }),
-    );
+    try {
+      left.record = await kept.judgeMemory(left.record);
+      await kept.writeLateChecksums(sandboxId, left.record.kept);
+    } catch (problem) {
+      log.error('a sandbox that could not be resumed has no checksums', { sandboxId, error: messageOf(problem) });
+    }
     return { error, ...left };
   }
 }
@@ -84,11 +86,13 @@ async function restoreMemory(
 
 /**
  * Starts a paused sandbox from its files: new processes, a new boot ID, nothing in what does not outlive a boot.
+ * `late`: there were no checksums when they were due.
  */
 async function boot(
   parts: StartAgainParts,
   left: { record: PausedRecord },
   request: ResumeSandbox,
+  late: boolean,
 ): Promise<StartedSandbox> {
   const { record } = left;
   if (record.kept === 'memory') {
@@ -97,7 +101,7 @@ async function boot(
     await parts.records.write(files);
     left.record = files;
   }
-  await repairDisk(parts, parts.records.diskOf(record.sandboxId));
+  await repairDisk(parts, parts.records.diskOf(record.sandboxId), { all: late });
   return startSandbox(parts, orderOf(parts, record, request, 'filesystem'), { kind: 'files' });
 }
 
