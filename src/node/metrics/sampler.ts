@@ -1,6 +1,7 @@
 import { statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../../base/error.ts';
+import { keepOnly } from '../../base/keep-only.ts';
 import type { SandboxSample } from '../../protocol/node-usage.ts';
 import { pathInHelper, type Helper } from '../native/helper.ts';
 import type { Cgroups } from '../cgroup/cgroup.ts';
@@ -69,20 +70,29 @@ export function startSampler(parts: SamplerParts, recordsMax: number): Sampler {
 
   const look = () => {
     const nowMs = performance.now();
-    const running = new Map(sandboxes.running().map(sandbox => [sandbox.sandboxId, sandbox]));
-    for (const [sandboxId, { sandbox }] of known)
-      if (running.get(sandboxId)?.record.executionId !== sandbox.record.executionId) known.delete(sandboxId);
-    let left = Math.max(tickSamplesMin, Math.ceil(running.size * tickShare));
-    for (const sandbox of running.values()) {
-      const { sandboxId } = sandbox;
-      const entry = known.get(sandboxId);
+    const running = sandboxes.running();
+    let left = Math.max(tickSamplesMin, Math.ceil(running.length * tickShare));
+    for (const sandbox of running) {
+      const entry = entryOf(sandbox);
       if (entry && (entry.nextAtMs > nowMs || left-- <= 0)) continue;
       // A sandbox that ends at this moment has nothing to read any more.
       const problem = attempt(() => (entry ? take(entry, nowMs) : begin(sandbox, nowMs)));
       if (problem === undefined || nowMs - complainedAtMs < complainIntervalMs) continue;
       complainedAtMs = nowMs;
+      const { sandboxId } = sandbox;
       log.warn('what a sandbox uses could not be recorded', { sandboxId, error: messageOf(problem) });
     }
+    keepOnly(
+      known,
+      running.map(({ sandboxId }) => sandboxId),
+    );
+  };
+
+  const entryOf = ({ sandboxId, record }: SampledSandbox) => {
+    const entry = known.get(sandboxId);
+    if (entry?.sandbox.record.executionId === record.executionId) return entry;
+    known.delete(sandboxId);
+    return undefined;
   };
 
   const begin = (sandbox: SampledSandbox, nowMs: number) => {

@@ -16,6 +16,7 @@ function node(...numbers: number[]) {
   const happened: string[] = [];
   const refreshed: Refreshed[] = [];
   const logged: string[] = [];
+  const asked: string[] = [];
   const cpuSeconds: Record<string, number> = {};
   const spread: [string, number][][] = [];
   const resources = { cpuCount: 2, memoryMiB: 512, diskMiB: 1024 };
@@ -32,6 +33,8 @@ function node(...numbers: number[]) {
   const memory = { usedBytes: 5 } as Refreshed[1]['memory'];
   const cgroups = {
     cpuUs: (path: string) => {
+      asked.push(path);
+      if (path === '/atoll0') return Object.values(cpuSeconds).reduce((sum, seconds) => sum + seconds, 0) * 1e6;
       const seconds = cpuSeconds[path] ?? 0;
       if (Number.isNaN(seconds)) throw new Error('it has ended');
       return seconds * 1e6;
@@ -51,9 +54,10 @@ function node(...numbers: number[]) {
   const { stop } = startRefreshing({
     sandboxes: { running: () => running },
     cgroups,
+    layout: { installation: 0 },
     log: createLog('debug', line => logged.push(line)),
   } as unknown as Parts);
-  return { running, happened, refreshed, logged, cpuSeconds, spread, memory, stop, [Symbol.dispose]: stop };
+  return { running, happened, asked, refreshed, logged, cpuSeconds, spread, memory, stop, [Symbol.dispose]: stop };
 }
 
 test('a sandbox is counted with its first turn, and its files follow what it uses from then on', () => {
@@ -149,6 +153,45 @@ test('one that ends meanwhile keeps nobody else from being current', () => {
   expect(it.logged.map(line => JSON.parse(line) as unknown)).toEqual([
     expect.objectContaining({ level: 'debug', sandboxId: 'sandbox-1', error: 'it has ended' }),
   ]);
+});
+
+test('where all together have done next to nothing, nobody is looked at, but every four seconds', () => {
+  using it = node(1, 2, 5);
+  const looks = (ms: number) => {
+    it.asked.length = 0;
+    jest.advanceTimersByTime(ms);
+    return it.asked.filter(path => path !== '/atoll0').length;
+  };
+  expect(looks(1000)).toBe(3);
+  expect(looks(3000)).toBe(0);
+  expect(looks(1000)).toBe(3);
+  it.cpuSeconds['group/s2'] = 0.0049;
+  expect(looks(1000)).toBe(0);
+  // Less by one alone, but not by all of them.
+  it.cpuSeconds['group/s5'] = 0.0049;
+  expect(looks(1000)).toBe(3);
+  expect(it.refreshed.map(([slot]) => slot).toSorted()).toEqual(['s2', 's5']);
+  expect(looks(1000)).toBe(0);
+});
+
+test('one that has come meanwhile is counted with its first turn, whatever others do', () => {
+  using it = node(1);
+  jest.advanceTimersByTime(2000);
+  const [first] = it.running;
+  it.running.push({ ...first!, sandboxId: 'sandbox-5', processes: { ...first!.processes, slot: slotOf(0, 5) } });
+  jest.advanceTimersByTime(1000);
+  expect(it.happened).toContain('adopt group/s5');
+});
+
+test('one that has stopped is looked at until it has used nothing for a while', () => {
+  using it = node(1);
+  jest.advanceTimersByTime(1000);
+  it.cpuSeconds['group/s1'] = 0.03;
+  jest.advanceTimersByTime(1000);
+  it.asked.length = 0;
+  jest.advanceTimersByTime(6000);
+  // Three hundredths of a processor are less than one after four looks.
+  expect(it.asked.filter(path => path === 'group/s1')).toHaveLength(4);
 });
 
 test('nothing is looked at after the end', () => {

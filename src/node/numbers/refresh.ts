@@ -1,16 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { messageOf } from '../../base/error.ts';
+import { keepOnly } from '../../base/keep-only.ts';
 import type { Log } from '../../base/telemetry/log.ts';
 import type { SandboxResources } from '../../protocol/node.ts';
 import type { Cgroups } from '../cgroup/cgroup.ts';
-import type { Slot } from '../layout.ts';
+import { cgroupRootOf, type Layout, type Slot } from '../layout.ts';
 import { laterLoad, type Load } from './load.ts';
 import type { Used } from './own-files.ts';
 import { bootSeconds } from './boot-time.ts';
 import { processorShares } from './processor-shares.ts';
+import { quietTurns } from './quiet-turns.ts';
 import { isHeavy, laterUse } from './recent-use.ts';
 
-/** Age of a sandbox's numbers at most, while it does something. */
+/** Age of a sandbox's numbers at most, while it does something that could be seen; see quiet-turns.ts. */
 const refreshIntervalMs = 1_000;
 /** Each sandbox has its turn in one of these parts of the interval, so that no request waits long for all of them. */
 const turns = 4;
@@ -40,10 +42,13 @@ type Known = {
   bootSeconds: number;
 };
 
+const unused: Pick<Known, 'load' | 'busy' | 'use'> = { load: [0, 0, 0], busy: 0, use: 0 };
+
 /** What numbers are kept current with. */
 type RefreshParts = {
   sandboxes: { running(): Running[] };
   cgroups: Pick<Cgroups, 'memory' | 'cpuUs' | 'cpuTimes' | 'tasks' | 'pins' | 'weigh'>;
+  layout: Pick<Layout, 'installation'>;
   log: Log;
 };
 
@@ -51,8 +56,9 @@ type RefreshParts = {
  * Lets every sandbox that has used any processor time since its last turn read what it uses: nobody reads in one that
  * has used none. Moves busy sandboxes to processors with room, and has those that compute a lot come after others.
  */
-export function startRefreshing({ sandboxes, cgroups, log }: RefreshParts): { stop(): void } {
+export function startRefreshing({ sandboxes, cgroups, layout, log }: RefreshParts): { stop(): void } {
   const known = new Map<string, Known>();
+  const quiet = quietTurns(() => cgroups.cpuUs(cgroupRootOf(layout)));
   const shares = processorShares(() => readFileSync('/proc/stat', 'latin1'));
   let turn = 0;
 
@@ -65,16 +71,7 @@ export function startRefreshing({ sandboxes, cgroups, log }: RefreshParts): { st
       // A process of before may have thought otherwise.
       cgroups.weigh(path, false);
       const { executionId } = record;
-      known.set(sandboxId, {
-        executionId,
-        atMs: nowMs,
-        cpuSeconds,
-        load: [0, 0, 0],
-        busy: 0,
-        use: 0,
-        path,
-        bootSeconds: bootSeconds(pid),
-      });
+      known.set(sandboxId, { ...unused, executionId, atMs: nowMs, cpuSeconds, path, bootSeconds: bootSeconds(pid) });
       return;
     }
     const seconds = Math.max((nowMs - last.atMs) / 1000, Number.EPSILON);
@@ -100,30 +97,35 @@ export function startRefreshing({ sandboxes, cgroups, log }: RefreshParts): { st
     last.use = use;
   };
 
-  const forgetEnded = (running: Running[]) => {
-    const present = new Set(running.map(({ sandboxId }) => sandboxId));
-    for (const sandboxId of known.keys()) if (!present.has(sandboxId)) known.delete(sandboxId);
+  const lookOrSay = (sandbox: Running) => {
+    try {
+      look(sandbox, performance.now());
+    } catch (error) {
+      // One that ends at this moment has nothing to read any more.
+      const { sandboxId } = sandbox;
+      log.debug('the numbers of a sandbox are not current', { sandboxId, error: messageOf(error) });
+    }
+  };
+
+  const take = (sandboxesOfTurn: Running[]) => {
+    const isNew = ({ sandboxId, record }: Running) => known.get(sandboxId)?.executionId !== record.executionId;
+    if (quiet.pass(turn) && !sandboxesOfTurn.some(isNew)) return;
+    for (const sandbox of sandboxesOfTurn) lookOrSay(sandbox);
+    const uses = sandboxesOfTurn.map(({ sandboxId }) => known.get(sandboxId)?.use ?? 1);
+    quiet.looked(turn, uses);
   };
 
   const timer = setInterval(() => {
     turn = (turn + 1) % turns;
     const running = sandboxes.running();
     if (turn === 0) {
-      forgetEnded(running);
+      keepOnly(
+        known,
+        running.map(({ sandboxId }) => sandboxId),
+      );
       cgroups.pins.spread(new Map([...known.values()].map(({ path, busy }) => [path, busy])), shares());
     }
-    for (const sandbox of running) {
-      if (sandbox.processes.slot.number % turns !== turn) continue;
-      try {
-        look(sandbox, performance.now());
-      } catch (error) {
-        // One that ends at this moment has nothing to read any more.
-        log.debug('the numbers of a sandbox are not current', {
-          sandboxId: sandbox.sandboxId,
-          error: messageOf(error),
-        });
-      }
-    }
+    take(running.filter(({ processes }) => processes.slot.number % turns === turn));
   }, refreshIntervalMs / turns);
   return { stop: () => clearInterval(timer) };
 }

@@ -38,7 +38,9 @@ export class Sandboxes {
 
   /** The sandboxes whose processes run: a pause that is under way may still fail. */
   running(): (Running | Pausing)[] {
-    return [...this.all()].filter(state => state.kind === 'running' || state.kind === 'pausing');
+    const running: (Running | Pausing)[] = [];
+    for (const state of this.all()) if (state.kind === 'running' || state.kind === 'pausing') running.push(state);
+    return running;
   }
 
   /** The sandboxes that are paused, those that a resume is under way for included: it may still fail. */
