@@ -166,6 +166,28 @@ test('a disk that is far from full is looked at once a second', async () => {
   expect(space.happened).toEqual(['held']);
 });
 
+test('where nobody can fill it until then, the next look comes later, by how much is free', async () => {
+  const gib = 2 ** 30;
+  for (const [free, ms] of [
+    [31, 1000],
+    [48, 6000],
+    [200, 8000],
+  ] as const) {
+    const ballast = 64 * MiB;
+    await inHelper('mount', '-o', `remount,size=${free * gib + 80 * MiB + ballast}`, join(folder, 'data'));
+    await using space = watched(20);
+    await looked();
+    await inHelper('mount', '-o', `remount,size=${totalMiB}m`, join(folder, 'data'));
+    fill(31);
+    await looked(ms - 1);
+    expect(space.happened).toEqual([]);
+    await looked(1);
+    expect(space.happened).toEqual(['held']);
+    rmSync(join(data, 'file'));
+  }
+  rmSync(join(data, 'ballast'));
+});
+
 test('what can’t be looked at is told once in a row, and nothing is looked at after the end', async () => {
   const gone = Bun.spawn(['true']);
   await gone.exited;

@@ -9,7 +9,7 @@ import { Reservations, type Room } from './reservations.ts';
 import { fillOf, mountedDisks, owedBytes, type DiskFill, type MountedDisk } from './mounted-disks.ts';
 
 /** Between two looks at the disk; sooner where it is nearly full, later where nobody could fill it until the next. */
-const lookMs = { near: 200, far: 1_000, remote: 4_000 } as const;
+const lookMs = { near: 200, far: 1_000, remoteMax: 8_000 } as const;
 /** Below this share of the reserve, running disks take no new blocks; above the other, they do again. */
 const holdShare = 1 / 2;
 const releaseShare = 3 / 4;
@@ -19,8 +19,10 @@ const floorShare = 1 / 4;
 const disksInARow = 64;
 /** Below this multiple of the reserve it is nearly full. */
 const nearFactor = 4;
-/** With so much more than that, bytes, it would take 8 GiB a second to fill it between two looks. */
+/** With so much more than that, bytes, nobody fills it before the next look. */
 const remoteBytes = 32 * 2 ** 30;
+/** What all together can't write in a millisecond: 8 GiB a second. */
+const filledPerMs = (8 * 2 ** 30) / 1000;
 
 /**
  * The room on the host's disk. Disks of sandboxes are sparse: what all may write together is more than there is.
@@ -137,7 +139,8 @@ export function watchSpace(options: SpaceOptions): Space {
 /** Until the next look, by how far the disk is from being nearly full, bytes. */
 function pauseMs(untilNearBytes: number): number {
   if (untilNearBytes < 0) return lookMs.near;
-  return untilNearBytes < remoteBytes ? lookMs.far : lookMs.remote;
+  if (untilNearBytes < remoteBytes) return lookMs.far;
+  return Math.min(untilNearBytes / filledPerMs, lookMs.remoteMax);
 }
 
 /** Does it for one after the other: one for which it fails keeps nobody from looking at the others. */
