@@ -1,3 +1,4 @@
+import { allocatorSettings } from '../base/process/allocator.ts';
 import type { Log } from '../base/telemetry/log.ts';
 import { toWire, type WireError } from '../wire/error.ts';
 import { closeFile, streamPair } from '../wire/files.ts';
@@ -10,12 +11,6 @@ const lookMs = 1_000;
 const loadLooksMax = 60;
 /** How long a process may go on whose channel has closed: nobody hears it any more. Milliseconds. */
 const silencedMs = 1_000;
-
-/**
- * What the runtime's allocator is told. It looks for memory to give back whenever a process waits, ten times a second,
- * and takes it again with the next request: with hundreds of idle sandboxes that is a sixth of what the node does.
- */
-const allocator = { MIMALLOC_PURGE_DELAY: '5000', MIMALLOC_PURGE_HOLES_MIN_INTERVAL: '5000' };
 
 /** The processes that the supervisor starts. */
 export type PartName = 'node' | 'api' | 'edge' | 'gate';
@@ -98,7 +93,7 @@ function spawn(
   const child = Bun.spawn(command(), {
     // The last is `partDescriptor`.
     stdio: ['ignore', 'inherit', 'inherit', its],
-    env: { ...allocator, ...environment },
+    env: { ...allocatorSettings, ...environment },
     cwd: '/',
     onExit(_, exitCode, signal) {
       clearTimeout(silenced);

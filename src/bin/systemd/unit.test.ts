@@ -11,6 +11,7 @@ test('what must hold for sandboxes to outlive the service is in the unit', () =>
   const lines = text('/srv/atoll').split('\n');
   for (const line of ['Type=notify', 'KillMode=process', 'Delegate=yes', 'ExecStart="/bin/true" up --service'])
     expect(lines).toContain(line);
+  expect(lines).toContain('Environment=MIMALLOC_PURGE_DELAY=5000');
   // Each would give the service mounts of its own, or sandboxes a filter of system calls.
   expect(lines.filter(line => /^(Protect|Private|ReadOnly|SystemCall|NoNewPrivileges|Restrict)/.test(line))).toEqual(
     [],

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { allocatorSettings } from '../../base/process/allocator.ts';
 import { readIfThere } from '../../base/small-file.ts';
 import type { ServiceRole } from '../../cli/operator/install.ts';
 
@@ -64,6 +65,9 @@ export function unitsOf(settingsFile: string, folder: string): string[] {
 
 /** The text of the unit that runs an installation in its role under systemd (systemd.service(5), systemd.exec(5)). */
 export function unitText({ program, role, dataDir, namesDataDir }: UnitFacts): string {
+  const allocator = Object.entries(allocatorSettings)
+    .map(([name, value]) => `Environment=${name}=${value}\n`)
+    .join('');
   const environment = namesDataDir ? `Environment=${quoted(`ATOLL_DATA_DIR=${dataDir}`)}\n` : '';
   return `# Made by \`atoll install\`, which replaces it. Changes of your own: \`systemctl edit\`.
 # Settings: ${dataDir}/settings
@@ -79,7 +83,7 @@ StartLimitIntervalSec=0
 Type=notify
 NotifyAccess=main
 ExecStart=${quoted(program)} ${commandOf[role]} --service
-${environment}Environment=PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+${environment}${allocator}Environment=PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 SyslogIdentifier=atoll
 TimeoutStartSec=${startMinutes}min
 TimeoutStopSec=60

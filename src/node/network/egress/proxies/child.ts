@@ -1,3 +1,4 @@
+import { allocatorSettings } from '../../../../base/process/allocator.ts';
 import { commandOfProgram } from '../../../../base/process/own-program.ts';
 import { readFromProxy, type FromProxy, type ToProxy } from './messages.ts';
 
@@ -18,13 +19,13 @@ export type ProxyChild = {
 const withoutRights = ['setpriv', '--no-new-privs', '--inh-caps=-all', '--'];
 
 /**
- * Starts the process. It gets no environment: nothing of the platform's settings, and what it runs on does not depend
- * on the caller's. Messages are JSON: what it sends is read by root.
+ * Starts the process. Its environment is the allocator's alone: nothing of the platform's settings, and what it runs on
+ * does not depend on the caller's. Messages are JSON: what it sends is read by root.
  */
 export function spawnProxy(handlers: { onMessage(message: FromProxy): void; onExit(): void }): ProxyChild {
   const child = Bun.spawn([...withoutRights, ...commandOfProgram('egress-proxy')], {
     stdio: ['ignore', 'inherit', 'inherit'],
-    env: {},
+    env: allocatorSettings,
     cwd: '/',
     serialization: 'json',
     ipc(message: unknown) {
