@@ -11,7 +11,7 @@ import { beatIntervalMs, reconcileMachines } from './cluster/reconcilers/beat.ts
 import { noticeTimeline } from './database/timeline.ts';
 import { adoptionIntervalMs, reconcileNodes } from './sandbox/reconcilers/adoption.ts';
 import { reconcileClock } from './sandbox/reconcilers/clock.ts';
-import { autoPauses, expiries, expiryIntervalMs } from './sandbox/reconcilers/expiry.ts';
+import { ends, expiryIntervalMs } from './sandbox/reconcilers/expiry.ts';
 import { leftoversIntervalMs, reconcileLeftovers } from './sandbox/reconcilers/leftovers.ts';
 import { keysIntervalMs, reconcileKeys } from './sandbox/reconcilers/idempotency.ts';
 import { renewalIntervalMs, tokenRenewal } from './sandbox/reconcilers/token-renewal.ts';
@@ -54,7 +54,7 @@ export async function startReconcilers(
   await reach().catch(error => log.warn('machines are called again', { error: messageOf(error) }));
   await reconcileLeftovers(parts).catch(error => log.warn('leftovers are tried again', { error: messageOf(error) }));
   await adopt().catch(error => log.warn('adoption is tried again', { error: messageOf(error) }));
-  const [ends, pauses] = [expiries(parts), autoPauses(parts)];
+  const expiry = ends(parts);
   const emptied = drains(parts);
   const onRun = (name: string, outcome: 'ok' | 'failed') => parts.measures.reconciled(name, outcome);
   const loop = (name: string, intervalMs: () => number, run: () => Promise<void>) =>
@@ -80,10 +80,9 @@ export async function startReconcilers(
     every('identity-tokens', renewalIntervalMs, tokenRenewal(parts)),
     every('volumes', volumesIntervalMs, () => reconcileVolumes(parts)),
     thenSettled(
-      every('expiry', expiryIntervalMs, () => reconcileClock(parts).then(ends.round)),
-      ends.settled,
+      every('expiry', expiryIntervalMs, () => reconcileClock(parts).then(expiry.round)),
+      expiry.settled,
     ),
-    thenSettled(every('auto-pause', expiryIntervalMs, pauses.round), pauses.settled),
     thenSettled(every('drains', drainsIntervalMs, emptied.round), emptied.settled),
     every('stuck', stuckIntervalMs, () => watchChanges(parts)),
     every('events', eventsPruneIntervalMs, () => reconcileEvents(parts)),

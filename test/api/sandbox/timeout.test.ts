@@ -2,7 +2,8 @@ import { expect, test } from 'bun:test';
 import { sql } from 'kysely';
 import type { DurablePauses } from '../../../src/api/blob/rules/pauses.ts';
 import { singleNode } from '../../../src/api/placement/nodes.ts';
-import { autoPauses } from '../../../src/api/sandbox/reconcilers/expiry.ts';
+import { autoPauses, ends } from '../../../src/api/sandbox/reconcilers/expiry.ts';
+import { endsDue } from '../../../src/api/sandbox/store/read.ts';
 import type { NodeProtocol } from '../../../src/protocol/node.ts';
 import { onEachDatabase } from '../databases.ts';
 import { Platform, until } from '../platform.ts';
@@ -164,6 +165,34 @@ onEachDatabase(database => {
     } finally {
       lasting.resolve();
     }
+  });
+
+  test('one question says what is to be done with those whose time is over, and one round does all of it', async () => {
+    await using platform = await Platform.start({ database });
+    const [killed, paused, left] = await Promise.all([1, 2, 3].map(() => platform.createSandbox()));
+    await platform.api.stop();
+    const { db } = platform.store;
+    const { parts } = platform.api;
+    const set = (sandboxId: string | undefined, change: { auto_pause?: 0 | 1; end_at_us: number }) =>
+      db
+        .updateTable('sandboxes')
+        .set(change)
+        .where('sandbox_id', '=', sandboxId ?? '')
+        .execute();
+    expect(await endsDue(db, parts.clock())).toEqual(new Set());
+    await set(paused?.sandboxID, { auto_pause: 1, end_at_us: 1 });
+    expect(await endsDue(db, parts.clock())).toEqual(new Set(['pause']));
+    await set(killed?.sandboxID, { end_at_us: 2 });
+    expect(await endsDue(db, 1)).toEqual(new Set(['pause']));
+    expect(await endsDue(db, parts.clock())).toEqual(new Set(['kill', 'pause']));
+    const nodes = singleNode('node-1', platform.node as NodeProtocol);
+    const { round, settled } = ends({ ...parts, nodes });
+    await round();
+    await settled();
+    const rows = await db.selectFrom('sandboxes').select(['sandbox_id', 'state']).execute();
+    const states = Object.fromEntries(rows.map(row => [row.sandbox_id, row.state]));
+    expect(states).toEqual({ [paused?.sandboxID ?? '']: 'paused', [left?.sandboxID ?? '']: 'running' });
+    expect(await endsDue(db, parts.clock())).toEqual(new Set());
   });
 
   test('an automatic pause whose memory can not be kept outlives its machine all the same, where it was to', async () => {

@@ -7,7 +7,7 @@ import { memoryUnavailable } from '../rules/memory.ts';
 import type { PauseWork } from '../workflows/pause/steps.ts';
 import { pauseRunning } from '../workflows/pause/pause.ts';
 import { microsPerSecond } from '../../../base/clock.ts';
-import { sandboxesDue } from '../store/read.ts';
+import { endsDue, sandboxesDue } from '../store/read.ts';
 import { expireSandbox, setSandboxEnd } from '../store/state.ts';
 import { killSandboxWorkflow } from '../workflows/kill-steps.ts';
 import { AtollError } from '../../../base/error.ts';
@@ -37,6 +37,21 @@ type AutoPauseDeps = PauseWork & { durablePauses: DurablePauses | null };
 
 /** Work that rounds begin and do not wait for. `settled` waits for what is under way. */
 type Rounds = { round(): Promise<void>; settled(): Promise<void> };
+
+/** Both of the following: asks once for what is due, which mostly is nothing, and begins just that. */
+export function ends(deps: AutoPauseDeps): Rounds {
+  const [killing, pausing] = [expiries(deps), autoPauses(deps)];
+  return {
+    async round() {
+      const due = await endsDue(deps.db, deps.clock());
+      // One of them that fails keeps nobody from the other.
+      const rounds = [...(due.has('kill') ? [killing] : []), ...(due.has('pause') ? [pausing] : [])];
+      const outcomes = await Promise.allSettled(rounds.map(({ round }) => round()));
+      for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+    },
+    settled: async () => void (await Promise.all([killing.settled(), pausing.settled()])),
+  };
+}
 
 /**
  * Ends what has run out of time. All are cut off at once, whatever keeps others from being removed: what was asked for

@@ -180,6 +180,20 @@ const due = prepared<{ nowUs: number; autoPause: 0 | 1; limit: number }, FactsRo
     .limit(parameter('limit')),
 );
 
+/** What is to be done with running sandboxes whose time is over by `nowUs`: mostly nothing. */
+export async function endsDue(db: Db, nowUs: number): Promise<Set<'kill' | 'pause'>> {
+  return new Set((await endings(db, { nowUs })).map(row => (row.auto_pause === 1 ? 'pause' : 'kill')));
+}
+
+const endings = prepared<{ nowUs: number }, { auto_pause: number }>((db, parameter) =>
+  db
+    .selectFrom('sandboxes')
+    .select('auto_pause')
+    .distinct()
+    .where('state', '=', 'running')
+    .where('end_at_us', '<=', parameter('nowUs')),
+);
+
 /** Every sandbox of a team, in whatever state. */
 export async function sandboxesOfTeam(db: Db, teamId: string): Promise<SandboxFacts[]> {
   const rows = await db.selectFrom('sandboxes').select(factColumnNames).where('team_id', '=', teamId).execute();
