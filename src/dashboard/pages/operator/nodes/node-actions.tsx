@@ -67,7 +67,8 @@ export function NodeActions({ of }: Of) {
 
 /** What would be lost with a node; by this mode it is asked nothing, as it may be gone. */
 function Losses({ id }: Pick<NodeDetail, 'id'>) {
-  const { data } = useRead<NodeDrain>(`/admin/nodes/${encodeURIComponent(id)}/drain?mode=wait`, { personal: true });
+  const path = `/admin/nodes/${encodeURIComponent(id)}/drain`;
+  const { data } = useRead<NodeDrain>(path, { personal: true, query: { mode: 'wait' } });
   if (!data) return <>…</>;
   const { sandboxes, kept } = data;
   return (
