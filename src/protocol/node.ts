@@ -116,10 +116,11 @@ export type MemoryAbility = { kept: true } | { kept: false; reason: string };
 export type OwnEnd = 'init_exited' | 'out_of_memory';
 
 /**
- * What befell a sandbox that nobody asked for: it ended, or its disk has failed. With a failed disk it runs on and can
+ * What befell a sandbox that nobody asked for: it ended, or its memory was lost as it came back and it is paused with
+ * its files, or its disk has failed. With a failed disk it runs on and can
  * change no file; paused with its files and resumed it has what was on the disk before, where that can be repaired.
  */
-export type SandboxIncident = ExecutionRef & { reason: OwnEnd | 'disk_failed' };
+export type SandboxIncident = ExecutionRef & { reason: OwnEnd | 'memory_lost' | 'disk_failed' };
 
 /** How far somebody has read the incidents of sandboxes. Each process of the node counts from 0. */
 export type IncidentsCursor = { epoch: string; number: number };

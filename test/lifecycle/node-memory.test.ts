@@ -18,7 +18,8 @@ import type { ExecutionRef } from '../../src/protocol/node.ts';
 import { agentPort, controlTokenHeader } from '../../src/protocol/agent.ts';
 import { requestSandbox, runInSandbox } from '../node/support/run-in-sandbox.ts';
 import { startTestNode, testResources, type TestNode } from '../node/support/test-node.ts';
-import { bringersLeft, bringersOf, plansOf } from '../snapshot/support/bringers.ts';
+import { bringersLeft, bringersOf, bringsAlone, plansOf, type Bringers } from '../snapshot/support/bringers.ts';
+import { runDirOf } from '../support/leaks.ts';
 import { waitFor } from '../support/process.ts';
 
 let it: TestNode;
@@ -289,6 +290,56 @@ test('memory that is still to come outlives a restart of the platform, and the n
   await protocol().kill(execution);
   await waitFor('nothing of it to be left', () => plansOf(runDir).length + bringersLeft(runDir) === 0);
 }, 120_000);
+
+/** Resumes one from the disk, and has who brings its memory stand still before all is there. */
+async function resumeAndHold(execution: ExecutionRef): Promise<{ resumed: ExecutionRef } & Bringers> {
+  let held: Bringers | undefined;
+  for (let times = 0; times < 10; times++) {
+    await protocol().pause(execution, { memory: true });
+    await it.restart(); // from the disk
+    const resuming = it.resume(execution);
+    await waitFor('who brings memory', () => {
+      // Processes come and go while they are looked for: once found, they are looked at alone.
+      held = bringersOf(runDirOf(it.dataDir))[0];
+      return held;
+    });
+    const found = held as unknown as Bringers;
+    while (existsSync(`/proc/${found.bringer}`) && !bringsAlone(found)) await new Promise(setImmediate);
+    if (existsSync(`/proc/${found.bringer}`)) process.kill(found.bringer, 'SIGSTOP');
+    execution = await resuming;
+    if (plansOf(runDirOf(it.dataDir)).length > 0) return { resumed: execution, ...found };
+  }
+  throw new Error('memory comes faster than anybody sees');
+}
+
+test.each(['bringer', 'keeper'] as const)(
+  'where the %s of its memory is killed a sandbox keeps its files, and is paused with them',
+  async victim => {
+    const created = await protocol().create(it.request());
+    const { sandboxId } = created;
+    await run(sandboxId, `${holder(150, 0)}; echo kept > /root/note`);
+    await waitFor('the holder', () => digest(sandboxId));
+    const { incidents, next } = await protocol().incidents(null, 0);
+    expect(incidents.filter(incident => incident.sandboxId === sandboxId)).toEqual([]);
+    const held = await resumeAndHold(created);
+    process.kill(held[victim], 'SIGKILL');
+    if (victim === 'keeper') {
+      process.kill(held.bringer, 'SIGCONT');
+      // Nobody can say that all of it came: what was kept would not be certain to be its memory.
+      expect(await protocol().pause(held.resumed, { memory: true })).toMatchObject({ kept: 'filesystem' });
+    } else {
+      const { incidents } = await protocol().incidents(next, 30_000);
+      const { executionId } = held.resumed;
+      expect(incidents).toEqual([{ sandboxId, executionId, reason: 'memory_lost' }]);
+    }
+    expect(await protocol().listPaused()).toMatchObject([{ sandboxId, kept: 'filesystem' }]);
+    const booted = await it.resume(held.resumed);
+    expect([booted.from, await run(sandboxId, 'cat /root/note')]).toEqual(['filesystem', 'kept\n']);
+    await protocol().kill(booted);
+    await nothingHeld();
+  },
+  120_000,
+);
 
 test('with more open files than memory can come beside, all of it comes at once', async () => {
   const sandbox = await protocol().create(it.request());

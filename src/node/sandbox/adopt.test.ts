@@ -71,6 +71,7 @@ function node({
       },
     },
     cleanups: createCleanups(log),
+    whyMemoryLost: async () => undefined,
     processControl: {
       async watch(of: unknown, slot: { name: string }, pid: number) {
         step(`watch ${slot.name}`);

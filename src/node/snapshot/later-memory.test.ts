@@ -2,7 +2,8 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { bringLater, forgetLater, forgetLaterBut, memoryIsThere } from './later-memory.ts';
+import { sandboxEnded } from './criu.ts';
+import { bringLater, forgetLater, forgetLaterBut, memoryIsThere, whyMemoryLost } from './later-memory.ts';
 
 let runDir = '';
 beforeEach(() => void (runDir = mkdtempSync(join(tmpdir(), 'atoll-later-'))));
@@ -81,8 +82,28 @@ test('memory is waited for by the slot; where it did not come the sandbox ends',
   await memoryIsThere(host, source);
   expect(asked.map(([what]) => what)).toEqual(['bring-later', 'wait-later']);
   expect(idle.killed).toBe(false);
-  await expect(memoryIsThere(host, source)).rejects.toThrow('the memory of the sandbox did not all come back: ended');
+  await expect(memoryIsThere(host, source)).rejects.toMatchObject({
+    message: 'the memory of the sandbox did not all come back: ended',
+    detail: sandboxEnded,
+  });
   expect(await idle.exited).not.toBe(0);
+});
+
+test('memory is lost where whoever brought it ended, or has complained, and not where nobody can say', async () => {
+  const answers = [0, 0, 1, 137, 0].map(status => ({ status, output: status === 1 ? 'gone\n' : '' }));
+  const { host } = hostOf(...answers);
+  expect(await whyMemoryLost(host, 's1')).toBeUndefined();
+  await bringLater(host, run);
+  const why = () => whyMemoryLost(host, 's1');
+  expect(await why()).toBeUndefined();
+  expect(await why()).toBe('gone');
+  await expect(why()).rejects.toThrow('could not be found out');
+  // One that was killed has left no more than the file for it.
+  const log = join(runDir, 'later', `${plans()[0]}.log`);
+  writeFileSync(log, '');
+  expect(await why()).toBe('it was killed');
+  writeFileSync(log, 'pages-1.img: Bad message\n');
+  expect([await why(), await whyMemoryLost(host, 's11')]).toEqual(['pages-1.img: Bad message', undefined]);
 });
 
 test('plans of a slot are forgotten with what was complained of, and those of slots that nobody is in', async () => {

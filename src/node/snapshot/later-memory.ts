@@ -5,7 +5,7 @@ import { AtollError } from '../../base/error.ts';
 import { ifThere, killIfThere } from '../../base/if-there.ts';
 import { readIfThere } from '../../base/small-file.ts';
 import type { CheckpointSource } from './checkpoint-source.ts';
-import type { CriuHost } from './criu.ts';
+import { type CriuHost, sandboxEnded } from './criu.ts';
 import { damaged } from './checksums.ts';
 import type { ChosenPages } from './later-pages.ts';
 
@@ -14,6 +14,8 @@ type LaterHost = Pick<CriuHost, 'helper' | 'helperBinary' | 'runDir'>;
 const beginTimeoutMs = 20_000;
 /** The one that brings memory gives up after ten minutes (native/snapshot-later.c). */
 const waitTimeoutMs = 11 * 60_000;
+/** What who waits for that says at most (1: it is lost); more where it was ended. */
+const waitedStatus = 1;
 
 /** Who brings a sandbox's memory while it runs. It looks at each piece before the sandbox has it. */
 export type LaterMemory = {
@@ -76,28 +78,46 @@ function planOf({ directory, imagesDir, group, pages: { later, now } }: LaterRun
 }
 
 /**
- * Waits until all memory of a sandbox is there. Where whoever brought it was killed, what has not come is lost: then
- * the sandbox is ended. Errors: `unavailable`.
+ * Waits until all memory of a sandbox is there. Where it can't come the sandbox is ended. Errors: `unavailable`, with
+ * the detail `sandboxEnded` in that case.
  */
 export async function memoryIsThere(
-  { helper, helperBinary, runDir }: LaterHost,
+  host: LaterHost,
   { slotName, teamId, group }: Pick<CheckpointSource, 'slotName' | 'teamId' | 'group'>,
 ): Promise<void> {
+  const reason = await whyMemoryLost(host, slotName, teamId);
+  if (reason === undefined) return;
+  for (const pid of group.processes()) killIfThere(pid);
+  const message = `the memory of the sandbox did not all come back: ${reason}`;
+  throw new AtollError('unavailable', message, { detail: sandboxEnded });
+}
+
+/**
+ * Why memory that was to come to a slot is lost, once that is certain: whoever brought it was killed, or found it
+ * damaged. Undefined: all is there, or the sandbox ended before. Errors: `unavailable` where that can't be found out.
+ */
+export async function whyMemoryLost(
+  { helper, helperBinary, runDir }: LaterHost,
+  slotName: string,
+  teamId?: string,
+): Promise<string | undefined> {
   for (const file of plansOf(runDir, slotName)) {
     const argv = [helperBinary, 'wait-later', file];
     const { status, output } = await helper.spawn(argv, { timeoutMs: waitTimeoutMs, kind: 'dump', teamId });
-    if (status === 0) continue;
-    for (const pid of group.processes()) killIfThere(pid);
-    throw new AtollError('unavailable', `the memory of the sandbox did not all come back: ${output.trim()}`);
+    if (status > waitedStatus)
+      throw new AtollError('unavailable', 'it could not be found out whether the memory of the sandbox has all come');
+    if (status !== 0) return output.trim();
   }
+  // What it complains of goes when all is there.
+  const complaints = complaintsOf(runDir, slotName);
+  if (complaints.length === 0) return undefined;
+  return complaints.map(file => readIfThere(file)?.trim() ?? '').find(text => text !== '') ?? 'it was killed';
 }
 
 /** Forgets what was to come for a slot whose sandbox has ended. Answers why it could not, where it could not. */
 export function forgetLater(runDir: string, slotName: string): string | undefined {
   const plans = plansOf(runDir, slotName);
-  const complaints = namesIn(plansIn(runDir))
-    .filter(name => name.startsWith(prefixOf(slotName)) && name.endsWith(complaintsEnd))
-    .map(name => join(plansIn(runDir), name));
+  const complaints = complaintsOf(runDir, slotName);
   const reason = complaints.map(file => readIfThere(file) ?? '').find(text => text !== '');
   for (const file of [...plans, ...complaints]) rmSync(file, { force: true });
   return reason;
@@ -114,6 +134,11 @@ const plansIn = (runDir: string) => join(runDir, 'later');
 const plansOf = (runDir: string, slotName: string) =>
   namesIn(plansIn(runDir))
     .filter(name => name.startsWith(prefixOf(slotName)) && !name.endsWith(complaintsEnd))
+    .map(name => join(plansIn(runDir), name));
+
+const complaintsOf = (runDir: string, slotName: string) =>
+  namesIn(plansIn(runDir))
+    .filter(name => name.startsWith(prefixOf(slotName)) && name.endsWith(complaintsEnd))
     .map(name => join(plansIn(runDir), name));
 
 /** What the one that brings memory complains of. */

@@ -19,6 +19,7 @@ import { outgoingMtu } from '../network/rules/outgoing-mtu.ts';
 import type { NodeOptions } from './options.ts';
 import { createIncidents } from '../sandbox/incidents.ts';
 import { imagesByPoint } from '../sandbox/image-at.ts';
+import { keepFilesOfEnded } from '../sandbox/keep/keep-sandbox.ts';
 import { createKeptFiles } from '../sandbox/keep/kept.ts';
 import { recordKey } from '../sandbox/records/record-key.ts';
 import { createRecords } from '../sandbox/records/record-store.ts';
@@ -29,6 +30,7 @@ import { createSlotHost } from '../sandbox/slot/slot-host.ts';
 import { createSlots } from '../sandbox/slot/slots.ts';
 import { Sandboxes } from '../sandbox/state/sandboxes.ts';
 import { reportFailedDisk, reportSpace } from '../sandbox/report-space.ts';
+import { whyMemoryLost } from '../snapshot/later-memory.ts';
 import type { OpenSnapshot } from '../snapshot/restore.ts';
 import { watchSpace } from '../space/space.ts';
 import { createVolumes } from '../volumes/volumes.ts';
@@ -147,6 +149,8 @@ function slotRooms({
     slots,
     cleanups,
     slotHost,
+    whyMemoryLost: whyMemoryLost.bind(null, { ...rooms, runDir: layout.run }),
+    keepFilesOfEnded: keepFilesOfEnded.bind(null, { ...rooms, volumes }),
     processControl: createProcessControl({ ...rooms, volumes, slotHost, cleanups }),
     kept: createKeptFiles({ ...rooms, disks }),
   };

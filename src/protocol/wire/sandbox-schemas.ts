@@ -66,7 +66,7 @@ export const Incidents = schemaOf<IncidentsPage>()(
       Type.Object({
         sandboxId: identifier(),
         executionId: identifier(),
-        reason: oneOf('init_exited', 'out_of_memory', 'disk_failed'),
+        reason: oneOf('init_exited', 'out_of_memory', 'memory_lost', 'disk_failed'),
       }),
     ),
     next: Cursor,

@@ -118,6 +118,8 @@ export function createFaultyHost(next: (step: string) => Fault, ticks: () => num
       },
     },
     kept: { writeChecksums: () => step('checksums') },
+    whyMemoryLost: async () => undefined,
+    keepFilesOfEnded: () => Promise.reject(new Error('no memory comes later here')),
     admitNew: () => step('admit').then(() => new DisposableStack()),
     admitAgain: () => step('admit').then(() => new DisposableStack()),
     discardMemory: () => step('discard memory'),

@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { ifThere } from '../../../src/base/if-there.ts';
 
@@ -11,6 +11,15 @@ export function bringersOf(runDir: string): Bringers[] {
   return all
     .map(pid => ({ keeper: parentOf(pid), bringer: pid }))
     .filter(({ keeper }) => processesWith('bring-later', `${runDir}/later/`).includes(keeper));
+}
+
+/** Whether CRIU has handed over all that this one brings memory to, and it has not brought all. */
+export function bringsAlone({ bringer }: Bringers): boolean {
+  const directory = `/proc/${bringer}/fd`;
+  const files = ifThere(() => readdirSync(directory), []).map(fd =>
+    ifThere(() => readlinkSync(join(directory, fd)), ''),
+  );
+  return files.includes('anon_inode:[userfaultfd]') && !files.some(file => file.startsWith('socket:'));
 }
 
 /** How many processes of theirs there are. */

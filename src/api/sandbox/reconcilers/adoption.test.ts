@@ -14,7 +14,7 @@ import { BusyExecutions } from '../rules/busy.ts';
 import { insertSandbox } from '../store/create.ts';
 import { recordPastSandbox } from '../store/past.ts';
 import { findSandboxOfAnyTeam } from '../store/read.ts';
-import { recordIncident, reconcileNodes } from './adoption.ts';
+import { recordIncident, recordMemoryLost, reconcileNodes } from './adoption.ts';
 
 const { db, ...store } = await openStore({ kind: 'sqlite', path: ':memory:' });
 afterAll(() => store[Symbol.asyncDispose]());
@@ -289,6 +289,24 @@ test('what was set aside is taken back where the database knows it as just that'
   it.failing = 'take back';
   await reconcile();
   expect(logged.filter(line => line.includes('a sandbox stays set aside'))).toHaveLength(2);
+});
+
+test('a sandbox that has lost its memory is paused with its files, once no workflow works on it', async () => {
+  const { a, deps, directory, logged } = scene();
+  directory.apply(await row('lost'));
+  directory.apply(await row('runs'));
+  a.paused = [{ ...refOf('lost'), kept: 'filesystem', pausedAtMs: 1 }];
+  const { promise: work, resolve: finish } = Promise.withResolvers<void>();
+  const working = deps.busy.while('lost', () => work);
+  const recorded = recordMemoryLost(deps, a.protocol, refOf('lost'));
+  expect(await stateOf('lost')).toBe('running');
+  finish();
+  await Promise.all([working, recorded]);
+  expect(await rowOf('lost')).toMatchObject({ state: 'paused', kept: 'filesystem' });
+  // One that has been killed, or runs again, meanwhile.
+  await recordMemoryLost(deps, a.protocol, refOf('gone'));
+  await recordMemoryLost(deps, a.protocol, refOf('runs'));
+  expect([await stateOf('runs'), logged.length]).toEqual(['running', 3]);
 });
 
 test('an incident ends a sandbox, with its reason, and a failed disk is told of', async () => {

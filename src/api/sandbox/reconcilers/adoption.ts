@@ -228,9 +228,26 @@ async function takeBackKnown({ db, log }: { db: Db; log: Log }, nodeId: string, 
   }
 }
 
+/** A workflow that works on the sandbox may take a while to learn that it is paused. */
+const busyLooks = { everyMs: 250, max: 40 } as const;
+
+/** Records that a sandbox has lost its memory, and is paused with its files. */
+export async function recordMemoryLost(
+  deps: IncidentDeps & { busy: BusyExecutions },
+  node: Pick<NodeProtocol, 'listPaused'>,
+  { sandboxId, executionId }: ExecutionRef,
+): Promise<void> {
+  deps.log.warn('a sandbox has lost its memory, and is paused with its files', { sandboxId });
+  // Adoption sees it later, too.
+  for (let looks = 0; deps.busy.has(executionId) && looks < busyLooks.max; looks++) await Bun.sleep(busyLooks.everyMs);
+  const paused = (await node.listPaused()).filter(known => known.executionId === executionId);
+  await recordPaused(deps, await sandboxesById(deps.db, new Set([sandboxId])), paused);
+}
+
 /** Records what befell a sandbox. A kill that is under way goes on: it removes the row when it is done. */
 export async function recordIncident(deps: IncidentDeps, incident: SandboxIncident): Promise<void> {
   const { sandboxId, reason } = incident;
+  if (reason === 'memory_lost') return;
   if (reason === 'disk_failed') {
     deps.log.warn('the disk of a sandbox has failed', { sandboxId });
     await recordDiskFailed(deps.db, incident, deps.clock());

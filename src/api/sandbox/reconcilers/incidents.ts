@@ -1,7 +1,8 @@
 import { messageOf } from '../../../base/error.ts';
 import type { IncidentsCursor, NodeProtocol } from '../../../protocol/node.ts';
-import { recordIncident } from './adoption.ts';
+import { recordIncident, recordMemoryLost } from './adoption.ts';
 import type { IncidentDeps } from './adoption.ts';
+import type { BusyExecutions } from '../rules/busy.ts';
 
 /** How long a node is asked to wait for an incident before it answers that there was none. */
 const waitMs = 30_000;
@@ -9,7 +10,10 @@ const waitMs = 30_000;
 const retryMs = 250;
 
 /** Records what befalls the sandboxes of a node by itself, in their order, until it is stopped. */
-export function followIncidents(deps: IncidentDeps, node: NodeProtocol): { stop(): Promise<void> } {
+export function followIncidents(
+  deps: IncidentDeps & { busy: BusyExecutions },
+  node: NodeProtocol,
+): { stop(): Promise<void> } {
   const stopping = new AbortController();
   const done = follow(deps, node, stopping.signal);
   return {
@@ -20,12 +24,20 @@ export function followIncidents(deps: IncidentDeps, node: NodeProtocol): { stop(
   };
 }
 
-async function follow(deps: IncidentDeps, node: NodeProtocol, signal: AbortSignal): Promise<void> {
+async function follow(
+  deps: IncidentDeps & { busy: BusyExecutions },
+  node: NodeProtocol,
+  signal: AbortSignal,
+): Promise<void> {
   let cursor: IncidentsCursor | null = null;
   while (!signal.aborted) {
     try {
       const { incidents, next } = await node.incidents(cursor, waitMs, signal);
       for (const incident of incidents) {
+        if (incident.reason === 'memory_lost')
+          void recordMemoryLost(deps, node, incident).catch((error: unknown) =>
+            deps.log.error('the loss of a memory was not recorded', { ...incident, error: messageOf(error) }),
+          );
         // One that can't be recorded must not hold the others back: adoption finds that its sandbox is gone.
         await recordIncident(deps, incident).catch((error: unknown) =>
           deps.log.error('an incident of a sandbox was not recorded', { ...incident, error: messageOf(error) }),

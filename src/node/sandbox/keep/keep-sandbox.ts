@@ -127,7 +127,14 @@ async function keepMemory(
   } catch (error) {
     // A CRIU that is killed between two steps can take a process with it. Without its first one, the files are what can
     // be kept.
-    if (error instanceof AtollError && hasEnded(error, record)) return keepFilesOfEnded(parts, { record, processes });
+    if (error instanceof AtollError && hasEnded(error, record)) {
+      const { sandboxId } = record;
+      parts.log.error('the processes of a sandbox ended in its pause; it is paused with its files', {
+        sandboxId,
+        error: messageOf(error),
+      });
+      return keepFilesOfEnded(parts, { record, processes });
+    }
     if (written) await recordAsRunning(parts, record);
     driver.thaw(slot);
     await rm(directory, { recursive: true, force: true });
@@ -152,12 +159,15 @@ function hasEnded({ detail }: AtollError, record: RunningRecord): boolean {
   return detail === sandboxEnded || (detail === criuKilled && !isAlive(record));
 }
 
-/** Keeps the files of a sandbox whose processes have ended in the middle of a pause, when the last of them has. */
-async function keepFilesOfEnded(parts: KeepParts, { record, processes }: KeepSource): Promise<PausedRecord> {
+/**
+ * Keeps the files of a sandbox whose processes have ended, or are about to, when the last of them has. Errors:
+ * `no_space`, `internal`.
+ */
+export async function keepFilesOfEnded(
+  parts: Pick<KeepParts, 'layout' | 'helper' | 'volumes' | 'records'>,
+  { record, processes }: KeepSource,
+): Promise<PausedRecord> {
   const { sandboxId } = record;
-  parts.log.error('the processes of a sandbox ended with the checkpoint that was killed; it is paused with its files', {
-    sandboxId,
-  });
   const paused = pausedRecord(record, 'filesystem', null);
   await processes.ended;
   await syncDisk(parts, processes.slot, parts.records.diskOf(sandboxId));

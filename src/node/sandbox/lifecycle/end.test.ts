@@ -2,6 +2,7 @@ import { afterEach, expect, jest, test } from 'bun:test';
 import { createLog } from '../../../base/telemetry/log.ts';
 import type { CreateSandbox, SandboxIncident } from '../../../protocol/node.ts';
 import type { Slot } from '../../layout.ts';
+import type { KeepSource } from '../keep/keep-sandbox.ts';
 import type { RunningRecord } from '../records/record.ts';
 import type { Processes } from '../slot/processes.ts';
 import type { Unreadable } from '../state/sandbox-state.ts';
@@ -20,9 +21,9 @@ const target = (sandboxId: string, executionId = 'e1') => ({ sandboxId, executio
 
 /**
  * A node whose parts do nothing but say, in `happened`, what is asked of them; what `fails` names fails once. Cleanups
- * wait for `cleanUp`. `outOfMemory`: how often the kernel has killed in a sandbox.
+ * wait for `cleanUp`. `outOfMemory`: how often the kernel has killed in a sandbox; `lost`: why memory did not come.
  */
-function node({ fails = [] as string[], outOfMemory = 0 } = {}) {
+function node({ fails = [] as string[], outOfMemory = 0, lost = undefined as (() => string) | undefined } = {}) {
   const [happened, logged, entries, failing] = [[] as string[], [] as string[], [] as string[], [...fails]];
   const step = (name: string) => {
     happened.push(name);
@@ -43,7 +44,16 @@ function node({ fails = [] as string[], outOfMemory = 0 } = {}) {
     sandboxes,
     log: createLog('debug', line => logged.push(JSON.parse(line).message)),
     records: { forget: (id: string) => step(`forget ${id}`), remove: async (id: string) => step(`remove ${id}`) },
-    processControl: { end: async ({ slot }: Processes) => step(`end ${slot.name}`) },
+    processControl: {
+      end: async ({ slot }: Processes) => step(`end ${slot.name}`),
+      release: async ({ slot }: Processes) => step(`release ${slot.name}`),
+    },
+    whyMemoryLost: async () => lost?.(),
+    async keepFilesOfEnded({ record }: KeepSource) {
+      step(`keep files of ${record.sandboxId}`);
+      return { ...record, state: 'paused', kept: 'filesystem' };
+    },
+    kept: { writeChecksums: async (id: string) => step(`checksums of ${id}`) },
     slotHost: {
       empty: async ({ name }: Slot) => step(`empty ${name}`),
       give: ({ name }: Slot) => step(`give ${name}`),
@@ -180,6 +190,40 @@ test('a sandbox whose processes end by themselves is ended and reported, with th
     await settled('a');
     expect([kindOf('a'), did().at(-1), entries.at(-1)]).toEqual(['gone', `a ${reason}`, text]);
   }
+});
+
+test.each(['it was killed', null])('one that ended for its memory is paused with its files: %s', async why => {
+  const lost = () => {
+    if (why === null) throw new Error('nobody knows');
+    return why;
+  };
+  const { create, did, ends, kindOf, settled, entries, logged } = node({ lost });
+  await create('a');
+  ends.get('a')?.();
+  await settled('a');
+  expect(did()).toEqual([
+    ...['keep files of a', 'leave a', 'kill frozen a', 'release a', 'checksums of a', 'a memory_lost'],
+  ]);
+  const text = 'paused with its files: its memory could not all be brought back';
+  expect([kindOf('a'), entries.at(-1)]).toEqual(['paused', text]);
+  expect(logged).toEqual(['a sandbox has lost memory that was to come, and is paused with its files']);
+});
+
+test('where its files can’t be kept it is tried again, until somebody kills it', async () => {
+  jest.useFakeTimers();
+  const { parts, create, did, ends, kindOf, settled, fail } = node({ lost: () => 'it was killed' });
+  for (const id of ['a', 'b']) {
+    await create(id);
+    fail(`keep files of ${id}`);
+    ends.get(id)?.();
+    await settled(id);
+    expect([kindOf(id), did()]).toEqual(['running', [`keep files of ${id}`]]);
+  }
+  await killSandbox(parts, target('b'));
+  did();
+  jest.advanceTimersByTime(1_000);
+  for (const id of ['a', 'b']) await settled(id);
+  expect([kindOf('a'), kindOf('b'), did()[0]]).toEqual(['paused', 'gone', 'keep files of a']);
 });
 
 test('the end of what a kill has ended is no incident, and one that can’t be removed is', async () => {

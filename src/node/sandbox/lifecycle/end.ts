@@ -4,18 +4,27 @@ import type { EndReason, ExecutionRef, OwnEnd } from '../../../protocol/node.ts'
 import type { Drivers } from '../../drivers/drivers.ts';
 import type { SandboxLogs } from '../../logs/sandbox-logs.ts';
 import type { Incidents } from '../incidents.ts';
+import type { KeepSource } from '../keep/keep-sandbox.ts';
+import type { KeptFiles } from '../keep/kept.ts';
+import type { PausedRecord } from '../records/record.ts';
 import type { Records } from '../records/record-store.ts';
 import type { Cleanups } from '../slot/cleanups.ts';
 import type { ProcessControl, Processes } from '../slot/processes.ts';
 import type { SlotHost } from '../slot/slot-host.ts';
 import type { Ending, Frozen, Paused, Running, Unreadable } from '../state/sandbox-state.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
+import { freeProcesses } from './frozen.ts';
 
 /** What sandboxes are ended with. */
 export type EndParts = {
   sandboxes: Sandboxes;
   records: Pick<Records, 'forget' | 'remove'>;
-  processControl: Pick<ProcessControl, 'end'>;
+  processControl: Pick<ProcessControl, 'end' | 'release'>;
+  /** Why memory that was to come to a slot is lost; see snapshot/later-memory.ts. */
+  whyMemoryLost(slotName: string): Promise<string | undefined>;
+  /** See keep/keep-sandbox.ts. */
+  keepFilesOfEnded(source: KeepSource): Promise<PausedRecord>;
+  kept: Pick<KeptFiles, 'writeChecksums'>;
   slotHost: Pick<SlotHost, 'empty' | 'give'>;
   cleanups: Pick<Cleanups, 'begin'>;
   logs: Pick<SandboxLogs, 'write' | 'catchUp' | 'leave'>;
@@ -72,13 +81,18 @@ export async function endUnreadable(parts: KillParts, unreadable: Unreadable): P
   sandboxes.remove(unreadable);
 }
 
-/** Ends a sandbox when its processes end without being told to, and records that among the incidents. */
+/**
+ * Ends a sandbox when its processes end without being told to, and records that among the incidents. One that ended for
+ * its memory is paused with its files.
+ */
 export function endWithProcesses(parts: EndParts, { sandboxId, processes }: Running): void {
   const { sandboxes, incidents, log } = parts;
   const ended = async () => {
     const state = sandboxes.get(sandboxId);
     // A pause or a kill that was under way has ended them.
     if (state?.kind !== 'running' || state.processes !== processes) return;
+    const why = await lossOf(parts, processes);
+    if (why !== undefined) return pauseEnded(parts, state, why);
     const reason = processes.driver.outOfMemoryKills(processes.slot) > 0 ? 'out_of_memory' : 'init_exited';
     const { executionId } = state.record;
     await end(parts, state, reason).catch(error =>
@@ -87,6 +101,40 @@ export function endWithProcesses(parts: EndParts, { sandboxId, processes }: Runn
     incidents.report({ sandboxId, executionId, reason });
   };
   void processes.ended.then(() => sandboxes.react(sandboxId, ended));
+}
+
+/** Why memory of it did not come; undefined where that is not what it ended of. */
+async function lossOf({ whyMemoryLost }: EndParts, { slot }: Processes): Promise<string | undefined> {
+  try {
+    return await whyMemoryLost(slot.name);
+  } catch (error) {
+    return messageOf(error); // rather its files than nothing
+  }
+}
+
+/** In its turn. What can't be kept now, for lack of room, is tried again until somebody kills the sandbox. */
+async function pauseEnded(parts: EndParts, running: Running, why: string): Promise<void> {
+  const { sandboxes, logs, log, incidents } = parts;
+  const { sandboxId, record, processes } = running;
+  const pausing = sandboxes.transition(running, { kind: 'pausing', sandboxId, record, processes });
+  try {
+    const kept = await parts.keepFilesOfEnded(running);
+    sandboxes.transition(pausing, { kind: 'paused', sandboxId, record: kept });
+  } catch (error) {
+    log.error('a sandbox that has lost its memory could not be paused yet', { sandboxId, error: messageOf(error) });
+    const again = sandboxes.transition(pausing, { ...running });
+    const retry = async () => {
+      if (sandboxes.get(sandboxId) === again) await pauseEnded(parts, again, why);
+    };
+    return void setTimeout(() => void sandboxes.react(sandboxId, retry), retryDelayMs).unref();
+  }
+  log.error('a sandbox has lost memory that was to come, and is paused with its files', { sandboxId, why });
+  await logs.leave(sandboxId);
+  const text = 'paused with its files: its memory could not all be brought back';
+  logs.write(sandboxId, 'error', 'sandbox', text, { event: 'paused', kept: 'filesystem' });
+  processes.driver.killFrozen(processes.slot);
+  await freeProcesses(parts, sandboxId, processes);
+  incidents.report({ sandboxId, executionId: record.executionId, reason: 'memory_lost' });
 }
 
 /** Ends a sandbox. What fails is tried again later, also where nobody asks for it any more. */

@@ -70,7 +70,7 @@ export async function recordWithoutProcesses(
  * turn.
  */
 export async function freeProcesses(
-  { processControl, kept, log }: FrozenParts,
+  { processControl, kept, log }: Pick<FrozenParts, 'processControl' | 'kept' | 'log'>,
   sandboxId: string,
   processes: Processes,
 ): Promise<void> {

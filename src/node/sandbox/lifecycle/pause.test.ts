@@ -62,6 +62,7 @@ function node({ fails = [] as string[], frozenMs = 0 } = {}) {
       forget: (id: string) => step(`forget ${id}`),
       remove: async (id: string) => step(`remove ${id}`),
     },
+    whyMemoryLost: async () => undefined,
     processControl: {
       end: async ({ slot }: Processes) => step(`end ${slot.name}`),
       release: async ({ slot }: Processes) => step(`release ${slot.name}`),
