@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs';
 import { AtollError } from '../../../base/error.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
 import { syncPath } from '../../../base/sync.ts';
+import type { Disks } from '../../disks/disks.ts';
 import type { Layout, Slot } from '../../layout.ts';
 import type { Helper } from '../../native/helper.ts';
 import { mountedDisks } from '../../space/mounted-disks.ts';
@@ -8,6 +10,9 @@ import { slotMountPoint } from '../slot/slot-disk.ts';
 
 /** Writing out all that a sandbox has written and the host's disk has not taken yet. */
 const syncTimeoutMs = 5 * 60_000;
+/** How long a restore may keep a mount that it does not need. */
+const releaseTimeoutMs = 30_000;
+const releasePollMs = 5;
 /** Reading all that says where things are on a large disk, cold. */
 const repairTimeoutMs = 10 * 60_000;
 /** From here on, e2fsck has left something as it was: its status is a sum of what there was. Source: e2fsck(8). */
@@ -31,6 +36,18 @@ export async function syncDisk(
   if (status !== 0)
     throw new AtollError('no_space', `the sandbox's disk can't be written out: ${output.trim() || `status ${status}`}`);
   await syncPath(image);
+}
+
+/**
+ * Waits until the kernel writes no more to a disk's image that was unmounted: a restore that runs at the time has the
+ * mount in a namespace of its own for a moment longer, and the file system writes once more when the last one goes.
+ */
+export async function unused(disks: Disks, image: string): Promise<void> {
+  const deadline = performance.now() + releaseTimeoutMs;
+  while (existsSync(image) && (await disks.used(image))) {
+    if (performance.now() > deadline) throw new AtollError('internal', `the disk ${image} is still in use`);
+    await Bun.sleep(releasePollMs);
+  }
 }
 
 /**

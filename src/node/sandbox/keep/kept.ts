@@ -1,4 +1,4 @@
-import { existsSync, rmSync, statSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
 import { syncPath } from '../../../base/sync.ts';
@@ -10,14 +10,11 @@ import type { ProgramKind } from '../../native/program-places.ts';
 import { checksumsFile } from '../../snapshot/checksums.ts';
 import type { PausedRecord } from '../records/record.ts';
 import type { Records } from '../records/record-store.ts';
-import { isWhole, repairDisk } from './disk.ts';
+import { isWhole, repairDisk, unused } from './disk.ts';
 import { removeMemory } from './memory-files.ts';
 
 /** Reading and hashing a whole disk, cold. */
 const checksumTimeoutMs = 10 * 60_000;
-/** How long a restore may keep a mount that it does not need. */
-const releaseTimeoutMs = 30_000;
-const releasePollMs = 5;
 
 /** What a paused sandbox keeps on the host's disk, under checksums. */
 export type KeptFiles = {
@@ -98,16 +95,4 @@ export function createKeptFiles(options: {
       await syncPath(records.keptOf(sandboxId));
     },
   };
-}
-
-/**
- * Waits until the kernel writes no more to a disk's image that was unmounted: a restore that runs at the time has the
- * mount in a namespace of its own for a moment longer, and the file system writes once more when the last one goes.
- */
-async function unused(disks: Disks, image: string): Promise<void> {
-  const deadline = performance.now() + releaseTimeoutMs;
-  while (existsSync(image) && (await disks.used(image))) {
-    if (performance.now() > deadline) throw new AtollError('internal', `the disk ${image} is still in use`);
-    await Bun.sleep(releasePollMs);
-  }
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
@@ -22,10 +22,14 @@ type SceneOptions = {
   without?: string | null;
   /** Whoever looks through the disk finds damage. */
   isDamaged?: boolean;
+  /** Where its disk is: where there is one, somebody has it for a moment longer. */
+  disk?: string;
 };
 
 /** What a paused sandbox is started with, up to the check of its disk, which fails. */
-function scene({ hasChecksums = true, fails, without = null, isDamaged = false }: SceneOptions = {}) {
+function scene(options: SceneOptions = {}) {
+  const { hasChecksums = true, fails, without = null, isDamaged = false, disk = '/disk' } = options;
+  let looks = 0;
   const done: string[] = [];
   const logged: string[] = [];
   const act = async (what: string) => {
@@ -44,7 +48,8 @@ function scene({ hasChecksums = true, fails, without = null, isDamaged = false }
       verify: () => act('verify'),
       removeChecksums: () => act('remove'),
     },
-    records: { write: ({ kept }: PausedRecord) => act(`record ${kept}`), diskOf: () => '/disk', keptOf: () => folder },
+    records: { write: ({ kept }: PausedRecord) => act(`record ${kept}`), diskOf: () => disk, keptOf: () => folder },
+    disks: { used: async () => (done.push('used'), ++looks === 1) },
     helper: {
       async spawn(argv: string[]) {
         await act(argv.join(' '));
@@ -81,11 +86,13 @@ test('a sandbox whose memory is not asked for or not there boots', async () => {
   expect(done).toContain('e2fsck -p /disk');
 });
 
-test('the disk of files without checksums is looked at as a whole', async () => {
-  const { parts, done } = scene({ hasChecksums: false });
+test('the disk of files without checksums is looked at as a whole, when nobody has it any more', async () => {
+  const disk = join(folder, 'disk.img');
+  writeFileSync(disk, '');
+  const { parts, done } = scene({ hasChecksums: false, disk });
   await startAgain(parts, record, { ...request, memory: false });
-  const booted = ['remove', 'record filesystem', 'e2fsck -f -p /disk', 'e2fsck -f -y /disk'];
-  expect(done).toEqual([...booted, 'judge', 'late filesystem']);
+  const looked = ['used', 'used', `e2fsck -f -p ${disk}`, `e2fsck -f -y ${disk}`];
+  expect(done).toEqual(['remove', 'record filesystem', ...looked, 'judge', 'late filesystem']);
 });
 
 test('memory without checksums is judged before anything of it runs, and behind a start that failed', async () => {

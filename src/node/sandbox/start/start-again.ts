@@ -3,7 +3,7 @@ import type { Kept, ResumeSandbox } from '../../../protocol/node.ts';
 import { openSnapshot } from '../../snapshot/restore.ts';
 import type { Drivers } from '../../drivers/drivers.ts';
 import { requireCheckpoints, type CheckpointSupport } from '../keep/checkpoint-support.ts';
-import { repairDisk } from '../keep/disk.ts';
+import { repairDisk, unused } from '../keep/disk.ts';
 import type { KeptFiles } from '../keep/kept.ts';
 import { memoryOf } from '../keep/memory-files.ts';
 import type { PausedRecord } from '../records/record.ts';
@@ -101,7 +101,9 @@ async function boot(
     await parts.records.write(files);
     left.record = files;
   }
-  await repairDisk(parts, parts.records.diskOf(record.sandboxId), { all: late });
+  const disk = parts.records.diskOf(record.sandboxId);
+  if (late) await unused(parts.disks, disk);
+  await repairDisk(parts, disk, { all: late });
   return startSandbox(parts, orderOf(parts, record, request, 'filesystem'), { kind: 'files' });
 }
 
