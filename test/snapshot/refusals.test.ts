@@ -211,6 +211,7 @@ test('the self-test finds that memory can be kept, leaves nothing, and is made o
     restore: async (snapshot: OpenSnapshot, later: LaterMeasure | undefined) =>
       machine.restore(snapshot, later ? 22 : 21, disk, later),
     kill: (tested: TestSandbox) => machine.kill(tested),
+    removeDisk: () => rmSync(disk, { force: true }),
   };
   let disk = '';
   const start = parts.start;
@@ -234,5 +235,20 @@ test('the self-test finds that memory can be kept, leaves nothing, and is made o
   expect(tests).toBe(1);
   expect(existsSync(directory)).toBe(false);
   expect(await find('/nonexistent')).toEqual({ possible: false, reason: 'CRIU was not set up: run `npm run up`' });
+  // Where memory can't come later, or not at all.
+  for (const failing of [true, false]) {
+    const { restore } = parts;
+    const without: typeof parts = {
+      ...parts,
+      async restore(snapshot, later) {
+        if (!later === failing) return restore(snapshot, later);
+        throw new Error('it broke');
+      },
+    };
+    const found = testMemoryKeeping(machine.host, without, directory);
+    if (failing) expect(await found).toEqual({ notLater: 'it broke' });
+    else await expect(found).rejects.toThrow('it broke');
+    expect([existsSync(directory), existsSync(disk)]).toEqual([false, false]);
+  }
   await stillRuns();
 }, 120_000);

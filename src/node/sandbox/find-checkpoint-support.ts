@@ -136,9 +136,7 @@ function triedSandboxes(
         }),
       );
     },
-    async kill({ started }) {
-      await processControl.release(started.processes);
-      rmSync(disk, { force: true });
-    },
+    kill: ({ started }) => processControl.release(started.processes),
+    removeDisk: () => rmSync(disk, { force: true }),
   };
 }

@@ -21,8 +21,10 @@ export type SelfTestParts<Sandbox extends TestedSandbox> = {
   release(sandbox: Sandbox): Promise<void>;
   /** On the disk of the sandbox that was released. */
   restore(snapshot: OpenSnapshot, later: LaterMeasure | undefined): Promise<Sandbox>;
-  /** Ends what runs of it, and removes its disk. */
+  /** Ends what runs of it. */
   kill(sandbox: Sandbox): Promise<void>;
+  /** Removes the disk, where there is one: a restore that fails leaves it. */
+  removeDisk(): void;
 };
 
 /**
@@ -37,6 +39,7 @@ export async function testMemoryKeeping<Sandbox extends TestedSandbox>(
   await using undo = new AsyncDisposableStack();
   undo.defer(() => rmSync(directory, { recursive: true, force: true }));
   rmSync(directory, { recursive: true, force: true });
+  undo.defer(() => parts.removeDisk());
   let sandbox: Sandbox | undefined = await parts.start();
   undo.defer(async () => sandbox && parts.kill(sandbox));
   const keepAndRestore = async (kept: Sandbox, later?: LaterMeasure): Promise<Sandbox> => {
