@@ -30,7 +30,7 @@
 
 enum {
   requestBytesMax = 1 << 16,
-  childrenMax = 192, // the platform knows it, and asks for no more: src/node/native/program-places.ts
+  childrenMax = 224, // the platform knows it, and asks for no more: src/node/native/program-places.ts
   watchesMax = 8192,
   outputBytesMax = 4096, // of a program's output, the last part is kept
 };

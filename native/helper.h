@@ -69,7 +69,8 @@ int snapshotProgram(int count, char **argument);
 int watchPaths(const char *pid, const char *groupFile, const char *imagePath, char **disk); // snapshot-watches.c
 int undoDump(const char *pid, const char *processFile);                                      // snapshot-undo.c
 int removePacketRules(void);
-int sealDirectory(const char *path, int durable);                                           // snapshot-seal.c
+int followDirectory(const char *path, int writeOut); // snapshot-follow.c
+int sealDirectory(const char *path, int durable);    // snapshot-seal.c
 int flushDirectory(const char *path, char **name);
 int verifyDirectory(const char *path, const char *part);
 int bringLater(const char *file); // snapshot-later.c

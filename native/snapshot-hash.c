@@ -1,7 +1,9 @@
 // The checksums of a snapshot's files, see snapshot-seal.c, and those of memory by the piece.
 //
-// The file `memory-sums` holds for each image of memory a line `file NAME SIZE`, and then what the checksum has come to
-// behind each MiB of it. So one MiB can be checked without those before it: the checksum goes on from there.
+// The file `memory-sums` holds for each image of memory a line `image NAME SIZE`, and then what the checksum has come to
+// behind each MiB of it. So one MiB can be checked without those before it: the checksum goes on from there. Checksums
+// begin with the size of the file; those of images do not, as they are made while the image is written. Earlier releases
+// said `file` of images whose checksum began with their size.
 #define _GNU_SOURCE
 #include "snapshot-hash.h"
 #include <sys/stat.h>
@@ -38,7 +40,9 @@ static uint64_t xxh64(const uint8_t *p, size_t size, uint64_t seed) {
 
 static int isZero(const uint8_t *p, size_t size) { return !p[0] && !memcmp(p, p + 1, size - 1); }
 
-static uint64_t beginOf(off_t size) { return prime5 ^ (uint64_t)size; }
+uint64_t beginOf(off_t size) { return prime5 ^ (uint64_t)size; }
+
+uint64_t beginOfImage(void) { return beginOf(0); }
 
 static uint64_t addBlock(uint64_t hash, const uint8_t *block, off_t at) {
   return isZero(block, blockBytes) ? hash : xxh64(block, blockBytes, hash ^ (uint64_t)at * prime1);
@@ -48,27 +52,25 @@ static void writeStates(FILE *states, off_t *written, off_t upTo, uint64_t hash)
   for (; *written < upTo; *written += pieceBytes) fprintf(states, "%016llx\n", (unsigned long long)hash);
 }
 
-int hashFile(int fd, off_t size, uint64_t *result, FILE *states) {
+int hashOn(struct running *r, int fd, off_t end, FILE *states) {
   static uint8_t block[blockBytes] __attribute__((aligned(64)));
-  uint64_t hash = beginOf(size);
-  off_t written = 0;
-  for (off_t at = 0; at < size;) {
-    off_t data = lseek(fd, at, SEEK_DATA);
-    if (data < 0 && errno == ENXIO) break;
-    if (data < 0) return -1;
-    at = data - data % blockBytes;
-    if (states) writeStates(states, &written, at - at % pieceBytes, hash);
-    size_t wanted = size - at < blockBytes ? size - at : blockBytes, got = 0;
+  while (r->at < end) {
+    off_t data = lseek(fd, r->at, SEEK_DATA);
+    if (data < 0 && errno != ENXIO) return -1;
+    if (data < 0 || data >= end) return r->at = end, 0;
+    off_t at = data - data % blockBytes;
+    if (states) writeStates(states, &r->written, at - at % pieceBytes, r->hash);
+    size_t wanted = end - at < blockBytes ? end - at : blockBytes, got = 0;
     for (ssize_t n; got < wanted; got += n)
       if ((n = pread(fd, block + got, wanted - got, at + got)) <= 0) return n < 0 ? -1 : (errno = EIO, -1);
     if (wanted < blockBytes) memset(block + wanted, 0, blockBytes - wanted);
-    hash = addBlock(hash, block, at);
-    at += blockBytes;
+    r->hash = addBlock(r->hash, block, at);
+    r->at = at + (off_t)wanted;
   }
-  if (states) writeStates(states, &written, size, hash);
-  *result = hash;
   return 0;
 }
+
+void endHash(struct running *r, FILE *states) { writeStates(states, &r->written, r->at, r->hash); }
 
 void freeSums(struct sums *all) {
   for (struct sums *next; all; all = next) {
@@ -81,10 +83,13 @@ void freeSums(struct sums *all) {
 // Adds a line to what was read; -1 where it is malformed.
 static int addLine(struct sums **all, const char *line) {
   struct sums *s = *all;
-  if (!strncmp(line, "file ", 5)) {
+  int isFile = !strncmp(line, "file ", 5);
+  if (isFile || !strncmp(line, "image ", 6)) {
     if (!(s = calloc(1, sizeof *s))) return -1;
     s->next = *all, *all = s;
-    return sscanf(line, "file %63s %lld", s->name, &s->size) == 2 ? 0 : -1;
+    int fields = sscanf(strchr(line, ' '), "%63s %lld", s->name, &s->size);
+    s->begin = isFile ? beginOf(s->size) : beginOfImage();
+    return fields == 2 ? 0 : -1;
   }
   if (!s) return -1;
   if (!(s->pieces & (s->pieces - 1))) {
@@ -117,6 +122,11 @@ const struct sums *sumsOf(const struct sums *all, const char *name) {
   return errno = ENOENT, NULL;
 }
 
+uint64_t begunWith(const struct sums *all, const char *name, off_t size) {
+  const struct sums *s = sumsOf(all, name);
+  return s ? s->begin : beginOf(size);
+}
+
 ssize_t readPiece(const struct sums *s, int fd, uint64_t number, uint8_t *piece) {
   off_t at = (off_t)number * pieceBytes;
   if (number >= s->pieces || at >= s->size) return errno = EIO, -1;
@@ -124,7 +134,7 @@ ssize_t readPiece(const struct sums *s, int fd, uint64_t number, uint8_t *piece)
   for (ssize_t n; got < wanted; got += n)
     if ((n = pread(fd, piece + got, wanted - got, at + got)) <= 0) return n < 0 ? -1 : (errno = EIO, -1);
   memset(piece + wanted, 0, pieceBytes - wanted);
-  uint64_t hash = number == 0 ? beginOf(s->size) : s->behind[number - 1];
+  uint64_t hash = number == 0 ? s->begin : s->behind[number - 1];
   for (size_t from = 0; from < wanted; from += blockBytes) hash = addBlock(hash, piece + from, at + from);
   return hash == s->behind[number] ? (ssize_t)wanted : (errno = EBADMSG, -1);
 }

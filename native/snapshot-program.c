@@ -9,6 +9,7 @@
 //   helper watch-paths PID GROUPFILE IMAGE DISK LAYER...  see snapshot-watches.c
 //   helper learn-kernel DIRECTORY program argument...   lets CRIU remember what the kernel can do, see below
 //   helper seal|checksum|flush|verify DIRECTORY         see snapshot-seal.c
+//   helper follow DIRECTORY [write-out]                 see snapshot-follow.c
 //   helper bring-later|verify-now|wait-later FILE       see snapshot-later.c
 //   helper end-later FILE DIRECTORY                     see there
 //   helper remove-beneath ROOT PATH                     see volume.c
@@ -254,6 +255,7 @@ int snapshotProgram(int count, char **argument) {
   if (!strcmp(name, "remove-beneath") && count > 3) return removeBeneath(argument[2], argument[3]);
   if (!strcmp(name, "seal")) return sealDirectory(argument[2], 1);
   if (!strcmp(name, "checksum")) return sealDirectory(argument[2], 0);
+  if (!strcmp(name, "follow")) return followDirectory(argument[2], count > 3 && !strcmp(argument[3], "write-out"));
   if (!strcmp(name, "flush")) return flushDirectory(argument[2], argument + 3);
   if (!strcmp(name, "confine") && count > 6) return confine(argument + 2);
   if (!strcmp(name, "verify")) return verifyDirectory(argument[2], argument[3]);

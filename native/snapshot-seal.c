@@ -23,17 +23,26 @@ static int isOther(const char *name) {
   return !strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, checksums) || !strcmp(name, unfinished);
 }
 
-// CRIU's images of memory: nearly all of a snapshot, and nothing that CRIU goes by.
-static int isMemory(const char *name) { return !strncmp(name, "pages-", 6); }
+int isMemory(const char *name) { return !strncmp(name, "pages-", 6); }
 
-// `states`: for what the checksum comes to by the piece, see snapshot-hash.c.
-static int sealFile(FILE *sums, int directory, const char *name, int durable, FILE *states) {
+// Makes the checksum of a file. That of an image of memory also goes into `states`, by the piece.
+static int sumUp(int fd, const char *name, off_t size, uint64_t *hash, struct images *images, FILE *states) {
+  struct running sum = {.hash = beginOf(size)};
+  struct followed *image = states ? followedImage(images, name) : NULL;
+  if (states && !image) return -1;
+  if ((image ? catchUp(images, image, fd, 1) : hashOn(&sum, fd, size, NULL)) < 0) return -1;
+  *hash = image ? image->sum.hash : sum.hash;
+  if (image && image->sum.at != size) return errno = EIO, -1;
+  if (image && fprintf(states, "image %s %lld\n%s", name, (long long)size, image->text) < 0) return -1;
+  return 0;
+}
+
+static int sealFile(FILE *sums, int directory, const char *name, int durable, struct images *images, FILE *states) {
   struct stat s;
   uint64_t hash;
   int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0 || fstat(fd, &s) < 0) return complain(name, strerror(errno));
-  if (states) fprintf(states, "file %s %lld\n", name, (long long)s.st_size);
-  int bad = S_ISREG(s.st_mode) ? hashFile(fd, s.st_size, &hash, states) < 0 || (durable && fsync(fd) < 0) : 0;
+  int bad = S_ISREG(s.st_mode) ? sumUp(fd, name, s.st_size, &hash, images, states) < 0 || (durable && fsync(fd) < 0) : 0;
   if (!bad && S_ISREG(s.st_mode)) fprintf(sums, "%016llx %lld %s\n", (unsigned long long)hash, (long long)s.st_size, name);
   if (bad) complain(name, strerror(errno));
   close(fd);
@@ -45,9 +54,8 @@ static FILE *createSums(int directory) {
   return fd < 0 ? NULL : fdopen(fd, "w");
 }
 
-// seal DIRECTORY: writes `checksums` over all files beside it; with `durable`, everything is on the disk when it has
-// ended. They have their name when they are whole: half of them would make damaged what is not.
-int sealDirectory(const char *path, int durable) {
+// They have their name when they are whole: half of them would make damaged what is not.
+static int seal(const char *path, int durable, struct images *images) {
   DIR *all = opendir(path);
   if (!all) return complain(path, strerror(errno));
   int directory = dirfd(all), bad = 0;
@@ -58,10 +66,10 @@ int sealDirectory(const char *path, int durable) {
   for (struct dirent *e; !bad && (e = readdir(all));) {
     if (isOther(e->d_name) || !strcmp(e->d_name, MEMORY_SUMS)) continue;
     if (isMemory(e->d_name) && !states && !(states = createSums(directory))) bad = complain(MEMORY_SUMS, strerror(errno));
-    else bad = sealFile(sums, directory, e->d_name, durable, isMemory(e->d_name) ? states : NULL);
+    else bad = sealFile(sums, directory, e->d_name, durable, images, isMemory(e->d_name) ? states : NULL);
   }
   if (states && fclose(states)) bad = complain(MEMORY_SUMS, strerror(errno));
-  if (states && !bad) bad = sealFile(sums, directory, MEMORY_SUMS, durable, NULL);
+  if (states && !bad) bad = sealFile(sums, directory, MEMORY_SUMS, durable, images, NULL);
   if (!bad && (fflush(sums) || (durable && fsync(out)))) bad = complain(checksums, strerror(errno));
   if (!bad && renameat(directory, unfinished, directory, checksums)) bad = complain(checksums, strerror(errno));
   if (!bad && durable && fsync(directory)) bad = complain(checksums, strerror(errno));
@@ -69,6 +77,16 @@ int sealDirectory(const char *path, int durable) {
   closedir(all);
   return bad;
 }
+
+// seal DIRECTORY: writes `checksums` over all files beside it; with `durable`, everything is on the disk when it has ended.
+int sealDirectory(const char *path, int durable) {
+  struct images none = {0};
+  int bad = seal(path, durable, &none);
+  freeImages(&none);
+  return bad;
+}
+
+int sealFollowed(const char *path, struct images *images) { return seal(path, 0, images); }
 
 // Writes out the files of a directory whose inode says that they are of this lane. Not by their place among the others:
 // the checksums may be written at the time, and get their name.
@@ -121,6 +139,7 @@ int verifyDirectory(const char *path, const char *part) {
   int in = directory < 0 ? -1 : openat(directory, checksums, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   FILE *sums = in < 0 ? NULL : fdopen(in, "r");
   if (!sums) return complain(checksums, strerror(errno));
+  struct sums *images = readSums(directory);
   unsigned long long wanted;
   long long size;
   char name[256];
@@ -129,14 +148,15 @@ int verifyDirectory(const char *path, const char *part) {
     if (fields != 3 || seen == filesMax) { bad = complain(checksums, "malformed"); break; }
     if (part && isMemory(name) != !strcmp(part, "memory")) continue;
     struct stat s;
-    uint64_t hash = 0;
+    struct running sum = {.hash = begunWith(images, name, size)};
     int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &s) < 0) bad = complain(name, strerror(errno));
     else if (s.st_size != size) bad = complain(name, "has another size");
-    else if (hashFile(fd, s.st_size, &hash, NULL) < 0) bad = complain(name, strerror(errno));
-    else if (hash != wanted) bad = complain(name, "has other content");
+    else if (hashOn(&sum, fd, size, NULL) < 0) bad = complain(name, strerror(errno));
+    else if (sum.hash != wanted) bad = complain(name, "has other content");
     if (fd >= 0) close(fd);
   }
+  freeSums(images);
   fclose(sums);
   close(directory);
   return bad || seen == 0 ? (bad ? 1 : complain(checksums, "empty")) : 0;

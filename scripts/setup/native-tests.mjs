@@ -7,7 +7,7 @@ export const nativeTargets = {
   archive: ['native/gzip.c'],
   request: ['native/request.c'],
   watches: [],
-  checksums: ['native/snapshot-hash.c'],
+  checksums: ['native/snapshot-follow.c', 'native/snapshot-hash.c'],
   netlink: ['native/gzip.c', 'native/request.c'],
   relay: [],
   init: ['native/naming.c', 'native/program.c', 'native/spawner.c'],

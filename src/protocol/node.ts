@@ -98,6 +98,8 @@ export type TakeSnapshot = ExecutionRef & {
   snapshotId: string;
   /** False: the files alone, whatever the node can do. */
   memory: boolean;
+  /** It is deleted when others have begun with it: its memory need not outlive a loss of power. */
+  transient?: true;
 };
 
 /** A snapshot that was taken. */

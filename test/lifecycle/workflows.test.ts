@@ -87,7 +87,12 @@ const kinds: Kind[] = [
     names: ['mark', 'take', 'unmark'],
     before: { ...running, snapshots: 0 },
     after: { ...running, snapshots: 1 },
-    context: async (platform, sandbox) => ({ deps: platform.api.parts, sandbox, snapshotId: newUuid(), memory: true }),
+    context: async (platform, sandbox) => ({
+      deps: platform.api.parts,
+      sandbox,
+      snapshotId: newUuid(),
+      what: { memory: true },
+    }),
     begin: async () => {},
   },
 ];

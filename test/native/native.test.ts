@@ -37,7 +37,7 @@ import { compileSanitized, compileStandalone, nativeCorpus, nativeTargets } from
 const root = join(import.meta.dir, '../..');
 const runs = 3_000;
 const inside = ['init.c', 'naming.c', 'program.c', 'relay.c', 'spawner.c'];
-const preloaded = ['criu-programs.c', 'criu-tar.c', 'memory-later.c', 'namespace-owner.c'];
+const preloaded = ['criu-conntrack.c', 'criu-programs.c', 'criu-tar.c', 'memory-later.c', 'namespace-owner.c'];
 
 let directory = '';
 let process: HelperProcess;
@@ -268,7 +268,7 @@ test('each piece of a memory image is checked by itself, with what was before it
   expect(run([made('helper'), 'verify', folder]).exitCode).toBe(0);
   const sums = readFileSync(join(folder, 'memory-sums'), 'utf8').trim().split('\n');
   expect(sums).toHaveLength(2 + 4 + 1);
-  expect(sums).toContain(`file pages-1.img ${image.length}`);
+  expect(sums).toContain(`image pages-1.img ${image.length}`);
   const verify = (from: number, to: number, file = 'pages-1.img') => {
     const lines = [`group ${folder}/group`, `snapshot ${folder}`, `directory ${folder}`, `now ${file} ${from} ${to}`];
     writeFileSync(join(folder, 'plan'), `${lines.join('\n')}\n`);

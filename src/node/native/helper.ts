@@ -2,6 +2,14 @@ import { startHelperProcess, type HelperProcess } from './helper-process.ts';
 import { createProgramPlaces, kindByTime, type ProgramKind } from './program-places.ts';
 import { operations, type AnswerOf, type ArgumentsOf, type OperationName, type SpawnResult } from './operations.ts';
 
+type SpawnOptions = {
+  timeoutMs: number;
+  stdin?: string;
+  kind?: ProgramKind;
+  teamId?: string | undefined;
+  onPlace?: (() => void) | undefined;
+};
+
 /** The process that does what needs raw system calls; native/helper.c says how it is spoken to. */
 export type Helper = {
   /** Carries out one operation. Fails with `HelperError`; `invalid` where an argument holds a line end or a NUL. */
@@ -9,12 +17,9 @@ export type Helper = {
   /**
    * Runs a program in the helper's mount namespace, when its kind has a place, and answers when it has ended.
    * `NAME=value` before it is for its environment, `stdin` is one line. `timeoutMs` is from its begin on. `teamId`:
-   * whose sandbox it is for.
+   * whose sandbox it is for. `onPlace` is called before it begins.
    */
-  spawn(
-    argv: string[],
-    options: { timeoutMs: number; stdin?: string; kind?: ProgramKind; teamId?: string | undefined },
-  ): Promise<SpawnResult>;
+  spawn(argv: string[], options: SpawnOptions): Promise<SpawnResult>;
   /**
    * As `spawn`, for a program that starts a sandbox and leaves others behind. `closed` resolves when these have closed
    * its output as well, or write to it.
@@ -65,8 +70,13 @@ export function helperOf({ pid, mountsPid, alive, exited, closed, stop, request 
     exited,
     stop,
     call,
-    spawn: (argv, { timeoutMs, stdin = '', kind = kindByTime(timeoutMs), teamId }) =>
-      places.run(kind, () => call('spawn', { timeoutMs, stdin, argv }), teamId),
+    spawn(argv, { timeoutMs, stdin = '', kind = kindByTime(timeoutMs), teamId, onPlace }) {
+      const begin = () => {
+        onPlace?.();
+        return call('spawn', { timeoutMs, stdin, argv });
+      };
+      return places.run(kind, begin, teamId);
+    },
     start(tag, argv, { timeoutMs, stdin = '' }) {
       const started = Promise.withResolvers<SpawnResult & { closed: Promise<void> }>();
       const start = async () => {

@@ -10,6 +10,8 @@ export const programsAtOnce = {
   start: 48,
   /** CRIU keeps the memory of a sandbox. */
   dump: 32,
+  /** Goes along with a dump that has its place, and waits for it. */
+  follow: 32,
   /** Reads or copies a whole disk before a start, or for a build. */
   ahead: 16,
   /** Looks through a disk, or all that is kept, before a resume. */

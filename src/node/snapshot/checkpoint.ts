@@ -10,13 +10,14 @@ import { closeOneEndedConnections } from './connections.ts';
 import { needsLinks } from './link-remaps.ts';
 import { criuKilled, type CriuHost } from './criu.ts';
 import type { CheckpointSource } from './checkpoint-source.ts';
-import { type CheckpointOptions, dump, partialOf } from './dump.ts';
-import type { SandboxMount } from './mounts.ts';
-import { diskFile, writeManifest, type Manifest } from './manifest.ts';
+import { type CheckpointOptions, dump, type Dumped, partialOf } from './dump.ts';
+import { diskFile, writeManifest } from './manifest.ts';
 import { completeSnapshot, writeOut, type Work } from './checksums.ts';
 import { allowOtherSizes } from './volume-files.ts';
 
 const cutTimeoutMs = 60_000;
+/** For errors. */
+const what = "the sandbox's disk";
 const syncTimeoutMs = 10 * 60_000;
 
 /**
@@ -39,11 +40,10 @@ export async function checkpointToPause(
 ): Promise<PauseEnd> {
   let complete = false;
   const pause = async (then: PauseEnd): Promise<PauseEnd> => {
-    const commit = async (mounts: SandboxMount[]) => {
+    const commit = async (dumped: Dumped) => {
       if (then === 'freeze' && (await needsLinks(partialOf(options.directory)))) throw new OnlyByEnding();
-      // The disk is slow, and the checksums take a core: together they take as long as the longer one.
       const alongside = [() => writeOut(host, partialOf(options.directory)), ...(options.alongside ?? [])];
-      await finish(host, source, options, { memory: true, disk: false, mounts }, alongside);
+      await finish(host, source, options, dumped, { alongside });
       // The kernel stops them where CRIU leaves them, before the next instruction of their own.
       if (then === 'freeze') source.group.beginFreeze();
       try {
@@ -62,7 +62,12 @@ export async function checkpointToPause(
           .catch(() => {});
     };
     try {
-      await dump(host, source, options, { end: then === 'end', final: true, commit });
+      await dump(host, source, options, {
+        end: then === 'end',
+        final: true,
+        commit,
+        follow: 'checksums and write-out',
+      });
       if (then === 'freeze') await source.group.frozen();
       return then;
     } catch (error) {
@@ -89,20 +94,23 @@ class OnlyByEnding extends Error {}
 
 /**
  * Keeps the memory and a copy of the disk of a sandbox that runs on, from one moment of its life. It is frozen
- * meanwhile. The copy is part of the snapshot, unless `diskCopy` is another place for it. Errors as for
- * `checkpointToPause`.
+ * meanwhile. The copy is part of the snapshot. With `diskCopy` it is made as that image, and the snapshot has another
+ * copy where `isKept` says so when the image is there. Errors as for `checkpointToPause`.
  */
 export async function checkpointAndRun(
   host: CriuHost,
   source: CheckpointSource,
-  options: CheckpointOptions & { diskCopy?: string },
+  options: CheckpointOptions & { diskCopy?: { image: string; isKept(): boolean } },
 ): Promise<void> {
   const partial = partialOf(options.directory);
-  const { diskCopy = join(partial, diskFile) } = options;
+  const ownCopy = join(partial, diskFile);
+  const { image, isKept } = options.diskCopy ?? { image: ownCopy, isKept: () => true };
   const work = async () => {
-    const commit = () => copyDisk(host, source, diskCopy);
-    const mounts = await dump(host, source, options, { end: false, final: false, commit });
-    await finish(host, source, options, { memory: true, disk: options.diskCopy === undefined, mounts });
+    const commit = () => copyDisk(host, source, image);
+    const dumped = await dump(host, source, options, { end: false, final: false, commit, follow: 'checksums' });
+    const disk = isKept();
+    if (disk && image !== ownCopy) await copyImage(host.helper, { from: image, to: ownCopy, what });
+    await finish(host, source, options, dumped, { disk });
   };
   await work().catch(error => discard(partial, error));
 }
@@ -136,28 +144,25 @@ async function copyDisk({ helper }: Pick<CriuHost, 'helper'>, source: Checkpoint
   const { status, output } = await helper.spawn(argv, { timeoutMs: syncTimeoutMs });
   if (status !== 0)
     throw new AtollError(failedWriteCode(dirname(to)), `the sandbox's disk can't be written out: ${output.trim()}`);
-  await copyImage(helper, { from: source.disk, to, what: "the sandbox's disk" });
+  await copyImage(helper, { from: source.disk, to, what });
 }
 
 /** Gives the images their final form and name. `alongside` is done meanwhile. */
 async function finish(
-  host: WritingHost,
+  host: CriuHost,
   { volumes }: CheckpointSource,
   options: CheckpointOptions,
-  content: Pick<Manifest, 'memory' | 'disk' | 'mounts'>,
-  alongside: Work[] = [],
+  { mounts, checksums }: Dumped,
+  { disk = false, alongside = [] }: { disk?: boolean; alongside?: Work[] },
 ): Promise<void> {
   const partial = partialOf(options.directory);
-  if (content.memory) {
-    await closeOneEndedConnections(join(partial, 'files.img'));
-    await allowOtherSizes(join(partial, 'files.img'), volumes);
-  }
-  const madeBy = { machine: process.arch, kernel: release(), criu: host.criu?.version ?? null };
-  writeManifest(partial, { version: 1, createdAtMs: Date.now(), madeBy, facts: options.facts, ...content });
-  await completeSnapshot(host, partial, options.directory, alongside);
+  await closeOneEndedConnections(join(partial, 'files.img'));
+  await allowOtherSizes(join(partial, 'files.img'), volumes);
+  const madeBy = { machine: process.arch, kernel: release(), criu: host.criu.version };
+  const { facts } = options;
+  writeManifest(partial, { version: 1, createdAtMs: Date.now(), madeBy, facts, memory: true, disk, mounts });
+  await completeSnapshot(partial, options.directory, checksums, alongside);
 }
-
-type WritingHost = Pick<CriuHost, 'helper' | 'helperBinary'> & Partial<Pick<CriuHost, 'criu'>>;
 
 async function discard(directory: string, error: unknown): Promise<never> {
   await rm(directory, { recursive: true, force: true });

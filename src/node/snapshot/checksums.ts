@@ -6,6 +6,7 @@ import { forEachParallel } from '../../base/concurrency/parallel.ts';
 import { AtollError } from '../../base/error.ts';
 import { syncPath } from '../../base/sync.ts';
 import type { Helper } from '../native/helper.ts';
+import type { ProgramKind } from '../native/program-places.ts';
 
 /** Reading and hashing all of a sandbox's memory and disk, cold. */
 const checksumsTimeoutMs = 10 * 60_000;
@@ -26,27 +27,45 @@ export type Work = () => Promise<void>;
 
 type Host = { helper: Helper; helperBinary: string };
 
+/** What becomes of images while they are written: their checksums are made, or they are also put on the host's disk. */
+export type Follow = 'checksums' | 'checksums and write-out';
+
 /**
- * Writes checksums over the files of `from` and gives it its final name. A crash of the platform at any moment leaves
- * it whole under its final name, or not at all; what a crash of the host leaves, `verifyChecksums` finds out.
- * `alongside` is done meanwhile, and has succeeded when the name is there. Errors: `no_space`, `internal`, and those of
+ * Makes checksums over the files of a directory, those of memory while CRIU writes it: nearly all is done when the
+ * sandbox stands still for it. To be called before CRIU begins. Settles when there is a manifest and all checksums are
+ * written; fails when the directory is removed. Errors: `no_space`, `internal`.
+ */
+export async function followImages(host: Host, directory: string, follow: Follow): Promise<void> {
+  const more = follow === 'checksums' ? [] : ['write-out'];
+  await checksumsBy(host, directory, ['follow', directory, ...more], 'follow');
+}
+
+/**
+ * Waits for the checksums over the files of `from` and gives it its final name. A crash of the platform at any moment
+ * leaves it whole under its final name, or not at all; what a crash of the host leaves, `verifyChecksums` finds out.
+ * `alongside` is done meanwhile, and has succeeded when the name is there. Errors: those of `checksums` and of
  * `alongside`.
  */
 export async function completeSnapshot(
-  host: Host,
   from: string,
   to: string,
+  checksums: Promise<void>,
   alongside: readonly Work[] = [],
 ): Promise<void> {
-  const work = [() => writeChecksums(host, from), ...alongside];
+  const work = [() => checksums, ...alongside];
   await forEachParallel(work, work.length, part => part());
   renameSync(from, to);
 }
 
 /** Writes the checksums, anew where a file was added. */
 export async function writeChecksums(host: Host, directory: string): Promise<void> {
-  const { status, output } = await host.helper.spawn([host.helperBinary, 'checksum', directory], {
+  await checksumsBy(host, directory, ['checksum', directory], 'long');
+}
+
+async function checksumsBy(host: Host, directory: string, argv: string[], kind: ProgramKind): Promise<void> {
+  const { status, output } = await host.helper.spawn([host.helperBinary, ...argv], {
     timeoutMs: checksumsTimeoutMs,
+    kind,
   });
   if (status !== 0)
     throw new AtollError(

@@ -57,6 +57,8 @@ type CriuRun = {
   imagesDir: string;
   /** Options as in CRIU's configuration file, one a line, e.g. `external mnt[/x]:/y`. */
   options: string[];
+  /** Called when CRIU has its place among the helper's programs, and is about to begin. */
+  onPlace?(): void;
   /** Called at CRIU's stages; a dump or restore whose stage fails is undone. */
   stages: Stages;
   /** Control groups to run in: files to write a process ID into. */
@@ -101,7 +103,8 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
   const started = run.groups ? [...later, helperBinary, 'launch', ...run.groups, '--', ...bounded] : bounded;
   try {
     const kind = run.command === 'dump' ? 'dump' : 'start';
-    const { status, output } = await helper.spawn(started, { timeoutMs: runTimeoutMs, kind, teamId: run.teamId });
+    const { teamId, onPlace } = run;
+    const { status, output } = await helper.spawn(started, { timeoutMs: runTimeoutMs, kind, teamId, onPlace });
     // The stage goes on of a CRIU that was killed in it: what it has made of the sandbox is known when it has
     // ended.
     await listener.settled();

@@ -6,6 +6,7 @@ import { checkpointFailed, runCriu, type CriuHost } from './criu.ts';
 import { guardCriu } from './guard-criu.ts';
 import { externalOption, sandboxMounts, type SandboxMount } from './mounts.ts';
 import type { CheckpointSource } from './checkpoint-source.ts';
+import { followImages, type Follow } from './checksums.ts';
 import { memoryIsThere } from './later-memory.ts';
 import { memoryFileBytes } from './nameless-files.ts';
 import { undoFailed } from './undo-dump.ts';
@@ -43,26 +44,36 @@ const memoryFileBytesMax = 2 ** 40;
 /** Options that a dump and its restores share. */
 export const sharedOptions = ['empty-ns net', 'tcp-established', 'manage-cgroups=ignore', 'file-locks'];
 
+/** What is there of a dump when its images are complete. */
+export type Dumped = {
+  /** The sandbox's external mounts. */
+  mounts: SandboxMount[];
+  /** The checksums that `follow` asked for: they are due when the snapshot has its manifest. */
+  checksums: Promise<void>;
+};
+
 type Dump = {
   /** Whether the processes end after `commit`. */
   end: boolean;
   /** Whether no process may run on after `commit`: what it has made would be of the past. */
   final: boolean;
   /** Called when the images are complete and the processes still there. If it fails they run on. */
-  commit(mounts: SandboxMount[]): Promise<void>;
+  commit(dumped: Dumped): Promise<void>;
+  /** Has checksums made, and the images written out, while CRIU writes them. */
+  follow?: Follow;
 };
 
 /**
- * Writes the memory and processes of a sandbox into its partial snapshot, and answers the sandbox's external mounts.
- * After an error the sandbox is as it was, unless that came after a final `commit`: then it is as CRIU has left it.
- * Errors: `unavailable` (it can't be kept, and why), `canceled`.
+ * Writes the memory and processes of a sandbox into its partial snapshot. After an error the sandbox is as it was,
+ * unless that came after a final `commit`: then it is as CRIU has left it. Errors: `unavailable` (it can't be kept, and
+ * why), `canceled`.
  */
 export async function dump(
   host: CriuHost,
   source: CheckpointSource,
   options: CheckpointOptions,
-  { end, final, commit }: Dump,
-): Promise<SandboxMount[]> {
+  { end, final, commit, follow }: Dump,
+): Promise<Dumped> {
   const { pid } = source;
   const partial = partialOf(options.directory);
   await memoryIsThere(host, source);
@@ -73,6 +84,7 @@ export async function dump(
     await makePartial(partial);
     await watchPaths(host, source, options.name, join(partial, 'irmap-cache'));
     const mounts = sandboxMounts(readFileSync(`/proc/${pid}/mountinfo`, 'utf8'));
+    const dumped: Dumped = { mounts, checksums: Promise.resolve() };
     try {
       using _guard = guardCriu(host, options.name, pid);
       await runCriu(host, {
@@ -93,15 +105,20 @@ export async function dump(
           ...sharedOptions,
           ...mounts.filter(({ external }) => external).map(externalOption),
         ],
+        onPlace() {
+          if (!follow) return;
+          dumped.checksums = followImages(host, partial, follow);
+          dumped.checksums.catch(() => {}); // who removes the directory of a dump that has failed does not ask
+        },
         stages: {
           async 'post-dump'() {
             options.signal?.throwIfAborted();
-            await commit(mounts);
+            await commit(dumped);
             committed = true;
           },
         },
       });
-      return mounts;
+      return dumped;
     } catch (error) {
       if (committed && final) throw error;
       await undoFailed(host, source, options.name, error);

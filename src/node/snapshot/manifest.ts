@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import type { SandboxMount } from './mounts.ts';
@@ -23,9 +23,11 @@ export type Manifest = {
 export const diskFile = 'disk.img';
 const manifestFile = 'manifest.json';
 
-/** Writes the manifest of a snapshot. */
+/** Writes the manifest of a snapshot. It has its name when it is whole: native/snapshot-follow.c goes by that. */
 export function writeManifest(directory: string, manifest: Manifest): void {
-  writeFileSync(join(directory, manifestFile), JSON.stringify(manifest, null, 2), { mode: 0o600 });
+  const file = join(directory, manifestFile);
+  writeFileSync(`${file}.new`, JSON.stringify(manifest, null, 2), { mode: 0o600 });
+  renameSync(`${file}.new`, file);
 }
 
 /** Whether there is a snapshot at all; whether it is whole, `readManifest` and the checksums say. */

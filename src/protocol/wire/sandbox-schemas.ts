@@ -51,7 +51,13 @@ export const Paused = schemaOf<PausedSandbox>()(
 export const Resumed = schemaOf<ResumedSandbox>()(Type.Object({ ...running, from: KeptWhat }));
 
 export const Take = schemaOf<TakeSnapshot>()(
-  Type.Object({ sandboxId: identifier(), executionId: identifier(), snapshotId: identifier(), memory: Type.Boolean() }),
+  Type.Object({
+    sandboxId: identifier(),
+    executionId: identifier(),
+    snapshotId: identifier(),
+    memory: Type.Boolean(),
+    transient: Type.Optional(Type.Literal(true)),
+  }),
 );
 export const Taken = schemaOf<Snapshot>()(Type.Object({ layers: texts(), kept: KeptWhat, driver: DriverNames }));
 

@@ -55,7 +55,7 @@ export async function forkSandbox(
   const node = deps.nodes.get(source.nodeId);
   await requireMemory(node, source, 'fork', 'a snapshot keeps the files');
   const config = await bootConfigOf(deps, source);
-  const { layers, snapshotId, driver } = await takeSnapshot(deps, source, true);
+  const { layers, snapshotId, driver } = await takeSnapshot(deps, source, { memory: true, transient: true });
   const image: TemplateImage = {
     templateId: source.templateId,
     buildId: source.buildId,

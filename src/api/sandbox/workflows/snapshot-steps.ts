@@ -1,5 +1,5 @@
 import { newUuid } from '../../../base/id.ts';
-import type { Snapshot } from '../../../protocol/node.ts';
+import type { Snapshot, TakeSnapshot } from '../../../protocol/node.ts';
 import { sandboxMoved } from '../rules/find.ts';
 import { moveSandbox } from '../store/state.ts';
 import { runWorkflow } from './run.ts';
@@ -11,6 +11,9 @@ import type { SandboxWork } from './run.ts';
 /** A snapshot that a node has taken and nobody has been told of. */
 export type TakenSnapshot = Snapshot & { snapshotId: string };
 
+/** What is to be taken. */
+export type WhatToTake = Pick<TakeSnapshot, 'memory' | 'transient'>;
+
 /** What a snapshot works on. */
 export type SnapshotWork = SandboxWork & SettleDeps;
 
@@ -20,7 +23,7 @@ type SnapshotContext = {
   /** In state `running`, and again at the end; between them, the one in state `snapshotting`. */
   sandbox: SandboxRecord;
   snapshotId: string;
-  memory: boolean;
+  what: WhatToTake;
   taken?: Snapshot;
 };
 
@@ -30,9 +33,9 @@ type SnapshotContext = {
 export async function snapshotSandboxWorkflow(
   deps: SnapshotWork,
   sandbox: SandboxRecord,
-  memory: boolean,
+  what: WhatToTake,
 ): Promise<TakenSnapshot> {
-  const context: SnapshotContext = { deps, sandbox, snapshotId: newUuid(), memory };
+  const context: SnapshotContext = { deps, sandbox, snapshotId: newUuid(), what };
   await deps.busy.while(sandbox.executionId, () =>
     runWorkflow('snapshot-sandbox', snapshotSandboxSteps, context, {
       log: deps.log.with({ sandboxId: sandbox.sandboxId }),
@@ -62,9 +65,9 @@ export const snapshotSandboxSteps: readonly Step<SnapshotContext>[] = [
   {
     name: 'take',
     async run(context) {
-      const { deps, sandbox, snapshotId, memory } = context;
+      const { deps, sandbox, snapshotId, what } = context;
       const target = { sandboxId: sandbox.sandboxId, executionId: sandbox.executionId };
-      context.taken = await deps.nodes.get(sandbox.nodeId).snapshot({ ...target, snapshotId, memory });
+      context.taken = await deps.nodes.get(sandbox.nodeId).snapshot({ ...target, snapshotId, ...what });
     },
     async undo({ deps, sandbox, snapshotId }) {
       await deps.nodes.get(sandbox.nodeId).deleteSnapshot(snapshotId);

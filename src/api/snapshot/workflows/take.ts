@@ -7,7 +7,7 @@ import { recordSandboxEvent } from '../../sandbox/store/events.ts';
 import { templateByName } from '../../template/store/resolve.ts';
 import { addReadyBuild, insertTemplate, nameTemplate } from '../../template/store/write.ts';
 import { snapshotSandboxWorkflow } from '../../sandbox/workflows/snapshot-steps.ts';
-import type { SnapshotWork, TakenSnapshot } from '../../sandbox/workflows/snapshot-steps.ts';
+import type { SnapshotWork, TakenSnapshot, WhatToTake } from '../../sandbox/workflows/snapshot-steps.ts';
 import { memoryUnavailable } from '../../sandbox/rules/memory.ts';
 import { sandboxFor } from '../../sandbox/rules/find.ts';
 import type { SnapshotName } from '../rules/list.ts';
@@ -47,7 +47,7 @@ export async function snapshotSandbox(
   await requireSnapshotPlace(deps.db, deps.limitsOf, team);
   const config = await bootConfigOf(deps, sandbox);
   const memory = await deps.nodes.get(sandbox.nodeId).memoryAbility(sandbox);
-  const taken = await takeSnapshot(deps, sandbox, memory.kept && wantsMemory);
+  const taken = await takeSnapshot(deps, sandbox, { memory: memory.kept && wantsMemory });
   try {
     return await record(deps, team, sandbox, { wanted, taken, config });
   } catch (error) {
@@ -65,10 +65,10 @@ export async function snapshotSandbox(
 export async function takeSnapshot(
   deps: SnapshotWork,
   sandbox: SandboxRecord,
-  memory: boolean,
+  what: WhatToTake,
 ): Promise<TakenSnapshot> {
   try {
-    return await snapshotSandboxWorkflow(deps, sandbox, memory);
+    return await snapshotSandboxWorkflow(deps, sandbox, what);
   } catch (error) {
     if (!(error instanceof AtollError)) throw error;
     if (error.code === 'precondition')

@@ -13,9 +13,8 @@ import type { Layers } from '../../layers/store.ts';
 import type { Layout } from '../../layout.ts';
 import type { Helper } from '../../native/helper.ts';
 import { checkpointAndRun } from '../../snapshot/checkpoint.ts';
-import { diskFile } from '../../snapshot/manifest.ts';
 import type { RestoreHost } from '../../snapshot/restore.ts';
-import { makeDurable, writeChecksums } from '../../snapshot/checksums.ts';
+import { makeDurable } from '../../snapshot/checksums.ts';
 import type { Space } from '../../space/space.ts';
 import {
   checkpointBytes,
@@ -70,7 +69,7 @@ export type SnapshotSource = {
  */
 export async function keepSnapshot(
   parts: SnapshotParts,
-  { snapshotId, memory }: Pick<TakeSnapshot, 'snapshotId' | 'memory'>,
+  { snapshotId, memory, transient }: Pick<TakeSnapshot, 'snapshotId' | 'memory' | 'transient'>,
   source: SnapshotSource,
   inTurn: (work: () => Promise<DiskCopy>) => Promise<DiskCopy> = work => work(),
 ): Promise<Omit<Snapshot, 'driver'>> {
@@ -85,14 +84,13 @@ export async function keepSnapshot(
       return mountDiskCopy(parts, async image => {
         if (host === null) return copyFrozen(parts, source, image);
         await checkpoint(parts, host, source, image, directory);
-        if (hasDisk(source, image)) await keepDisk(parts.helper, host, image, directory);
       });
     });
     // Processes that go on find everything as they left it; a sandbox that boots is given the platform's files anew.
     const own = { ...parts, builder: builderFor(parts.builder, source.teamId) };
     const upper = await sealUpper(own, copy, host ? [] : [...platformFiles, ...volatile]);
     const layers = await flattened(own, upper === null ? source.layers : [...source.layers, upper]);
-    if (host) await makeDurable(host, directory);
+    if (host && !transient) await makeDurable(host, directory);
     return { layers, kept: host ? 'memory' : 'filesystem' };
   } catch (error) {
     await deleteSnapshot(layout, snapshotId);
@@ -144,20 +142,12 @@ async function checkpoint(
       directory,
       name: `snapshot-${processes.slot.name}`,
       facts: { ...facts, layers: source.layers } satisfies SnapshotFacts,
-      diskCopy: image,
+      // The image itself is mounted next, and its file system writes to it for as long as it likes.
+      diskCopy: { image, isKept: () => hasDisk(source, image) },
     });
   } catch (error) {
     throw explainCheckpoint(error);
   }
-}
-
-/**
- * Puts a copy of the image into the snapshot: the image itself is mounted next, and its file system writes to it for as
- * long as it likes.
- */
-async function keepDisk(helper: Helper, host: RestoreHost, image: string, directory: string): Promise<void> {
-  await copyImage(helper, { from: image, to: join(directory, diskFile), what });
-  await writeChecksums(host, directory);
 }
 
 /** What was written becomes a layer above those that the sandbox has; null where nothing was. */
