@@ -43,12 +43,18 @@ struct image {
   struct image *next;
 };
 
-// The memory of one process. `faults` is -1 until CRIU has handed it over, and again when all is there.
+// In the order of their addresses; none overlaps another.
+struct list {
+  struct piece *piece;
+  int count, room;
+};
+
+// The memory of one process. `faults` is -1 until CRIU has handed it over, and again when all is there. The kernel watches
+// `areas`. For the rest see "moves".
 struct space {
   int pid, faults;
   const struct image *image;
-  struct piece *piece;
-  int count, room;
+  struct list missing, areas, moved, owed, past;
   struct space *next;
 };
 
@@ -68,52 +74,67 @@ static _Noreturn void giveUp(const char *what) {
   _exit(complainOf(what));
 }
 
-// ---- pieces, in the order of their addresses
+// ---- lists of pieces
 
-static void insertPiece(struct space *s, int at, struct piece p) {
-  if (s->count == s->room) {
-    s->room = s->room ? s->room * 2 : 64;
-    s->piece = reallocarray(s->piece, s->room, sizeof *s->piece);
-    if (!s->piece) giveUp("memory");
+static void insertPiece(struct list *l, int at, struct piece p) {
+  if (l->count == l->room) {
+    l->room = l->room ? l->room * 2 : 64;
+    l->piece = reallocarray(l->piece, l->room, sizeof *l->piece);
+    if (!l->piece) giveUp("memory");
   }
-  memmove(s->piece + at + 1, s->piece + at, (s->count - at) * sizeof *s->piece);
-  s->piece[at] = p, s->count++;
+  memmove(l->piece + at + 1, l->piece + at, (l->count - at) * sizeof *l->piece);
+  l->piece[at] = p, l->count++;
 }
 
 // The first piece that ends behind an address.
-static int pieceBehind(const struct space *s, uint64_t address) {
-  int low = 0, high = s->count;
+static int pieceBehind(const struct list *l, uint64_t address) {
+  int low = 0, high = l->count;
   while (low < high) {
     int middle = (low + high) / 2;
-    if (s->piece[middle].to <= address) low = middle + 1;
+    if (l->piece[middle].to <= address) low = middle + 1;
     else high = middle;
   }
   return low;
 }
 
-// Nothing is to come there any more.
-static void dropRange(struct space *s, uint64_t from, uint64_t to) {
-  int at = pieceBehind(s, from), end = at;
-  if (at == s->count || s->piece[at].from >= to) return;
-  struct piece first = s->piece[at], last = first;
-  for (; end < s->count && s->piece[end].from < to; end++) last = s->piece[end];
-  memmove(s->piece + at, s->piece + end, (s->count - end) * sizeof *s->piece);
-  s->count -= end - at;
-  if (last.to > to) insertPiece(s, at, (struct piece){to, last.to, last.offset + (to - last.from)});
-  if (first.from < from) insertPiece(s, at, (struct piece){first.from, from, first.offset});
+static int hasSome(const struct list *l, uint64_t from, uint64_t to) {
+  int at = pieceBehind(l, from);
+  return at < l->count && l->piece[at].from < to;
 }
 
-static void moveRange(struct space *s, uint64_t from, uint64_t to, uint64_t length) {
-  struct space moved = {0};
-  for (int at = pieceBehind(s, from); at < s->count && s->piece[at].from < from + length; at++) {
-    struct piece p = s->piece[at];
-    uint64_t begin = p.from > from ? p.from : from, end = p.to < from + length ? p.to : from + length;
-    insertPiece(&moved, moved.count, (struct piece){begin - from + to, end - from + to, p.offset + (begin - p.from)});
+static void dropRange(struct list *l, uint64_t from, uint64_t to) {
+  int at = pieceBehind(l, from), end = at;
+  if (at == l->count || l->piece[at].from >= to) return;
+  struct piece first = l->piece[at], last = first;
+  for (; end < l->count && l->piece[end].from < to; end++) last = l->piece[end];
+  memmove(l->piece + at, l->piece + end, (l->count - end) * sizeof *l->piece);
+  l->count -= end - at;
+  if (last.to > to) insertPiece(l, at, (struct piece){to, last.to, last.offset + (to - last.from)});
+  if (first.from < from) insertPiece(l, at, (struct piece){first.from, from, first.offset});
+}
+
+static void addPiece(struct list *l, struct piece p) {
+  dropRange(l, p.from, p.to);
+  insertPiece(l, pieceBehind(l, p.from), p);
+}
+
+// Adds what is in a range to another list, `by` further on, and takes it away here.
+static void takeRange(struct list *l, uint64_t from, uint64_t to, uint64_t by, struct list *taken) {
+  for (int at = pieceBehind(l, from); at < l->count && l->piece[at].from < to; at++) {
+    struct piece p = l->piece[at];
+    uint64_t begin = p.from > from ? p.from : from, end = p.to < to ? p.to : to;
+    addPiece(taken, (struct piece){begin + by, end + by, p.offset + (begin - p.from)});
   }
-  dropRange(s, from, from + length);
-  dropRange(s, to, to + length);
-  for (int i = 0; i < moved.count; i++) insertPiece(s, pieceBehind(s, moved.piece[i].from), moved.piece[i]);
-  free(moved.piece);
+  dropRange(l, from, to);
+}
+
+static void copyList(struct list *to, const struct list *from) {
+  for (int i = 0; i < from->count; i++) insertPiece(to, i, from->piece[i]);
+}
+
+static void freeList(struct list *l) {
+  free(l->piece);
+  *l = (struct list){0};
 }
 
 // ---- pages
@@ -121,8 +142,14 @@ static void moveRange(struct space *s, uint64_t from, uint64_t to, uint64_t leng
 // The process has ended, or has all of its memory: from now on the kernel gives it pages by itself.
 static void letGo(struct space *s) {
   if (s->faults >= 0) close(s->faults);
-  free(s->piece);
-  s->faults = -1, s->piece = NULL, s->count = s->room = 0;
+  s->faults = -1;
+  freeList(&s->missing), freeList(&s->areas), freeList(&s->moved), freeList(&s->owed), freeList(&s->past);
+}
+
+// The sandbox has used up its memory: the kernel is ending one of its processes.
+static void waitForRoom(int *times, const char *what) {
+  if (errno != ENOMEM || ++*times == noMemoryTimes) giveUp(what);
+  nanosleep(&(struct timespec){.tv_nsec = pauseNs}, NULL);
 }
 
 static void wake(struct space *s, uint64_t from, uint64_t length) {
@@ -130,12 +157,19 @@ static void wake(struct space *s, uint64_t from, uint64_t length) {
   if (ioctl(s->faults, UFFDIO_WAKE, &range) < 0) errno = 0;
 }
 
-// Nothing was kept of the page: it is new.
+// Nothing was kept of the page: it is new. Of memory that has grown where it is the kernel says only so.
 static void giveZeros(struct space *s, uint64_t address) {
   struct uffdio_zeropage zero = {.range = {address, pageBytes}};
-  if (ioctl(s->faults, UFFDIO_ZEROPAGE, &zero) == 0 || errno == EAGAIN || errno == ENOENT || errno == EEXIST) return;
-  if (errno != ESRCH) giveUp("UFFDIO_ZEROPAGE");
-  letGo(s);
+  for (int times = 0; ioctl(s->faults, UFFDIO_ZEROPAGE, &zero) < 0;) {
+    if (errno == EAGAIN || errno == ENOENT || errno == EEXIST) return;
+    if (errno == ESRCH) return letGo(s);
+    waitForRoom(&times, "UFFDIO_ZEROPAGE");
+  }
+  struct list *areas = &s->areas;
+  int at = pieceBehind(areas, address);
+  if (at < areas->count && areas->piece[at].from <= address) return;
+  if (at > 0 && areas->piece[at - 1].to == address) areas->piece[at - 1].to += pageBytes;
+  else insertPiece(areas, at, (struct piece){address, address + pageBytes, 0});
 }
 
 // Puts pages where they belong. Answers how many bytes are done with, which is less than asked for where the range is
@@ -152,9 +186,18 @@ static uint64_t givePages(struct space *s, uint64_t to, const uint8_t *bytes, ui
       // until that was heard.
       if (missing++) return length;
     } else if (errno == ENOENT) length = length / 2 / pageBytes * pageBytes;
-    else if (errno != ENOMEM || ++times == noMemoryTimes) giveUp("UFFDIO_COPY");
-    else nanosleep(&(struct timespec){.tv_nsec = pauseNs}, NULL); // the kernel is ending one of its processes
+    else waitForRoom(&times, "UFFDIO_COPY");
   }
+}
+
+// Whether all has been said of what was done. The kernel says EAGAIN before it looks at the range, which is none.
+static int isQuiet(const struct space *s) {
+  struct uffdio_copy none = {0};
+  return ioctl(s->faults, UFFDIO_COPY, &none) < 0 && errno == EINVAL;
+}
+
+static void settle(struct space *s) {
+  if (s->moved.count > 0 && s->faults >= 0 && isQuiet(s)) freeList(&s->moved), freeList(&s->owed), freeList(&s->past);
 }
 
 // The piece of an image that was read last, found to be what it was.
@@ -175,11 +218,13 @@ static void bring(struct space *s, struct piece p, uint64_t from, uint64_t lengt
   if (length > pieceBytes - within) length = pieceBytes - within;
   hold(s->image, offset / pieceBytes);
   uint64_t done = givePages(s, from, held.bytes + within, length);
-  if (done > 0 && s->faults >= 0) dropRange(s, from, from + done);
+  if (done > 0 && s->faults >= 0) dropRange(&s->missing, from, from + done);
 }
 
 static void bringNext(struct space *s) {
-  struct piece p = s->piece[0];
+  settle(s);
+  if (s->missing.count == 0) return;
+  struct piece p = s->missing.piece[0];
   bring(s, p, p.from, p.to - p.from < chunkBytes ? p.to - p.from : chunkBytes);
 }
 
@@ -187,9 +232,8 @@ static uint64_t pieceNumber(struct piece p, uint64_t address) { return (p.offset
 
 // What is around a page that somebody waits for.
 static void bringAround(struct space *s, uint64_t address) {
-  int at = pieceBehind(s, address);
-  if (at == s->count || s->piece[at].from > address) return giveZeros(s, address);
-  struct piece p = s->piece[at];
+  if (!hasSome(&s->missing, address, address + 1)) return giveZeros(s, address);
+  struct piece p = s->missing.piece[pieceBehind(&s->missing, address)];
   uint64_t from = address / aroundFault * aroundFault, to = from + aroundFault;
   if (from < p.from) from = p.from;
   // Where a piece of the image ends before the page, that page alone.
@@ -212,7 +256,7 @@ static void followChild(struct plan *plan, const struct space *parent, int fd) {
   struct space *s = calloc(1, sizeof *s);
   if (!s) giveUp("memory");
   *s = (struct space){.image = parent->image, .next = plan->spaces};
-  for (int i = 0; i < parent->count; i++) insertPiece(s, i, parent->piece[i]);
+  copyList(&s->missing, &parent->missing), copyList(&s->areas, &parent->areas);
   plan->spaces = s;
   follow(s, fd);
 }
@@ -224,11 +268,50 @@ static int readMessage(struct space *s, struct uffd_msg *message) {
   return length == sizeof *message;
 }
 
+// Moves. The kernel says what has been done to memory after it was done, and each thread for itself: another may have moved
+// memory to where one had unmapped or moved some, and may say so first. (Before a move it unmaps what was at the new place,
+// and after it what is at the old one, and waits each time until that was heard.) `moved` is where memory was moved to
+// since all was quiet. Where the kernel watched something there before, of which nobody had said that it has gone, that is
+// `owed`, with what was missing of it in `past`: the next that is said of it is not of what is there now.
+
+static void takeMove(struct space *s, uint64_t from, uint64_t to, uint64_t length) {
+  struct list pieces = {0};
+  if (hasSome(&s->owed, from, from + length)) {
+    struct list now = {0};
+    for (int i = 0; i < s->moved.count; i++) takeRange(&s->missing, s->moved.piece[i].from, s->moved.piece[i].to, 0, &now);
+    takeRange(&s->missing, from, from + length, to - from, &pieces);
+    takeRange(&s->past, from, from + length, to - from, &pieces);
+    for (int i = 0; i < now.count; i++) addPiece(&s->missing, now.piece[i]);
+    freeList(&now);
+  } else takeRange(&s->missing, from, from + length, to - from, &pieces);
+  takeRange(&s->areas, to, to + length, 0, &s->owed);
+  takeRange(&s->missing, to, to + length, 0, &s->past);
+  for (int i = 0; i < pieces.count; i++) addPiece(&s->missing, pieces.piece[i]);
+  freeList(&pieces);
+  addPiece(&s->areas, (struct piece){to, to + length, 0});
+  addPiece(&s->moved, (struct piece){to, to + length, 0});
+}
+
+static void takeUnmap(struct space *s, uint64_t from, uint64_t to) {
+  if (!hasSome(&s->owed, from, to)) {
+    dropRange(&s->missing, from, to), dropRange(&s->areas, from, to);
+    return;
+  }
+  dropRange(&s->owed, from, to), dropRange(&s->past, from, to);
+  // Between what was moved there.
+  for (int i = pieceBehind(&s->moved, from); from < to; i++) {
+    uint64_t end = i < s->moved.count && s->moved.piece[i].from < to ? s->moved.piece[i].from : to;
+    if (end > from) dropRange(&s->missing, from, end), dropRange(&s->areas, from, end);
+    from = i < s->moved.count ? s->moved.piece[i].to : to;
+  }
+}
+
 static void takeChange(struct plan *plan, struct space *s, const struct uffd_msg *message) {
   uint64_t from = message->arg.remove.start, to = message->arg.remove.end;
   if (message->event == UFFD_EVENT_FORK) followChild(plan, s, (int)message->arg.fork.ufd);
-  else if (message->event == UFFD_EVENT_REMAP) moveRange(s, message->arg.remap.from, message->arg.remap.to, message->arg.remap.len);
-  else if (message->event == UFFD_EVENT_REMOVE || message->event == UFFD_EVENT_UNMAP) dropRange(s, from, to);
+  else if (message->event == UFFD_EVENT_REMAP) takeMove(s, message->arg.remap.from, message->arg.remap.to, message->arg.remap.len);
+  else if (message->event == UFFD_EVENT_REMOVE) dropRange(&s->missing, from, to);
+  else if (message->event == UFFD_EVENT_UNMAP) takeUnmap(s, from, to);
   else giveUp("an unknown event");
 }
 
@@ -242,6 +325,7 @@ static void takeMessages(struct plan *plan, struct space *s) {
     if (message.event != UFFD_EVENT_PAGEFAULT) takeChange(plan, s, &message);
     else bringAround(s, waited[waiters++] = message.arg.pagefault.address / pageBytes * pageBytes);
   }
+  settle(s);
   for (int i = 0; i < waiters && s->faults >= 0; i++) wake(s, waited[i], pageBytes);
 }
 
@@ -280,12 +364,13 @@ static int takeProcess(struct plan *plan, int from) {
 // Processes of which nothing comes later, and those that have all.
 static void letEmptyGo(struct plan *plan) {
   for (struct space *s = plan->spaces; s; s = s->next)
-    if (s->count == 0) letGo(s);
+    if (s->missing.count == 0) letGo(s);
 }
 
 static struct space *nextToBring(struct plan *plan) {
   for (struct space *s = plan->spaces; s; s = s->next) {
-    if (s->count > 0 && s->faults >= 0) return s;
+    // What is owed may be missing where it was moved to.
+    if ((s->missing.count > 0 || s->past.count > 0) && s->faults >= 0) return s;
     letGo(s);
   }
   return NULL;
@@ -360,8 +445,8 @@ static const struct image *imageOf(struct plan *plan, const char *name) {
 }
 
 // Lines of a plan: `group DIRECTORY` (the sandbox's processes), `snapshot PATH` (with checksums), `directory PATH` (of the
-// images), for each process `process PID FILE` and then `piece FROM TO OFFSET` for what comes later, and `now FILE FROM
-// TO` for the pieces of images that are needed at once.
+// images), for each process `process PID FILE`, then `area FROM TO` for what the kernel watches and `piece FROM TO OFFSET`
+// for what comes later, and `now FILE FROM TO` for the pieces of images that are needed at once.
 static void readPlan(const char *path, struct plan *plan, int (*now)(const struct image *, uint64_t from, uint64_t to)) {
   char line[lineBytesMax], text[64];
   FILE *file = fopen(path, "re");
@@ -379,7 +464,8 @@ static void readPlan(const char *path, struct plan *plan, int (*now)(const struc
       if (!s) giveUp("memory");
       *s = (struct space){.pid = pid, .faults = -1, .image = imageOf(plan, text), .next = plan->spaces};
       plan->spaces = s;
-    } else if (sscanf(line, "piece %lu %lu %lu", &p.from, &p.to, &p.offset) == 3 && plan->spaces) insertPiece(plan->spaces, plan->spaces->count, p);
+    } else if (sscanf(line, "piece %lu %lu %lu", &p.from, &p.to, &p.offset) == 3 && plan->spaces) addPiece(&plan->spaces->missing, p);
+    else if (sscanf(line, "area %lu %lu", &p.from, &p.to) == 2 && plan->spaces) addPiece(&plan->spaces->areas, (struct piece){p.from, p.to, 0});
     else if (sscanf(line, "now %63s %lu %lu", text, &p.from, &p.to) != 3) giveUp("the plan");
     else if (now && now(imageOf(plan, text), p.from, p.to) < 0) giveUp(text);
   }

@@ -27,8 +27,13 @@ const run = {
   group: '/sys/fs/cgroup/atoll0/s1',
   pages: {
     later: [
-      { pid: 2, file: 'pages-1.img', pieces: [{ from: 4096, to: 8192, offset: 0 }] },
-      { pid: 30, file: 'pages-2.img', pieces: [{ from: 1, to: 2, offset: 3 }] },
+      {
+        pid: 2,
+        file: 'pages-1.img',
+        areas: [{ from: 4096, to: 12288 }],
+        pieces: [{ from: 4096, to: 8192, offset: 0 }],
+      },
+      { pid: 30, file: 'pages-2.img', areas: [], pieces: [{ from: 1, to: 2, offset: 3 }] },
     ],
     now: [{ file: 'pages-1.img', from: 0, to: 2 }],
   },
@@ -47,6 +52,7 @@ test('who brings memory gets a plan, the oldest process last, as that is the fir
     'process 30 pages-2.img',
     'piece 1 2 3',
     'process 2 pages-1.img',
+    'area 4096 12288',
     'piece 4096 8192 0',
     'now pages-1.img 0 2',
   ]);

@@ -69,8 +69,9 @@ export async function bringLater({ helper, helperBinary, runDir }: LaterHost, ru
 function planOf({ directory, imagesDir, group, pages: { later, now } }: LaterRun): string {
   const processes = later
     .toSorted((a, b) => b.pid - a.pid)
-    .flatMap(({ pid, file, pieces }) => [
+    .flatMap(({ pid, file, areas, pieces }) => [
       `process ${pid} ${file}`,
+      ...areas.map(({ from, to }) => `area ${from} ${to}`),
       ...pieces.map(({ from, to, offset }) => `piece ${from} ${to} ${offset}`),
     ]);
   const places = [`group ${group}`, `snapshot ${directory}`, `directory ${imagesDir}`];

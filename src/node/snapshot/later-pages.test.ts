@@ -22,8 +22,29 @@ const links = () => join(directory, 'links');
 
 const number = (field: number, value: number): Field => ({ number: field, wire: 0, value: BigInt(value) });
 
+type Mapping = { at: number; bytes: number; flags?: number; advice?: number };
+const anonymous = 0x22;
+
+/** Mappings of a process as CRIU lists them. */
+function mappingsOf(pid: number, mappings: Mapping[]): void {
+  const message = encodeFields(
+    mappings.map(({ at, bytes, flags = anonymous, advice }) => {
+      const fields = [number(1, at), number(2, at + bytes), number(6, flags)];
+      return { number: 14, wire: 2, value: encodeFields(advice ? [...fields, number(9, advice)] : fields) };
+    }),
+  );
+  const parts = [new Uint8Array(new Uint32Array([message.length]).buffer), message];
+  writeFileSync(join(snapshot(), `mm-${pid}.img`), Buffer.concat([Buffer.from('magic..!'), ...parts]));
+}
+
 /** A list of pages as CRIU writes it, and the link to it that a restore begins with. */
-function listOf(pid: number, pieces: { at: number; bytes: number; flags?: number }[], pagesId = pid): void {
+function listOf(
+  pid: number,
+  pieces: { at: number; bytes: number; flags?: number }[],
+  pagesId = pid,
+  mappings: Mapping[] = [],
+): void {
+  mappingsOf(pid, mappings);
   const entries = pieces.map(({ at, bytes, flags = present | mayBeLater }) => [
     number(1, at),
     number(2, bytes / 4096),
@@ -56,12 +77,23 @@ test('large pieces come later, small ones, others’ and those of files at once'
     { at: 100 * MiB, bytes: 2 * MiB, flags: present },
     { at: 200 * MiB, bytes: 3 * MiB },
   ]);
+  mappingsOf(9, [
+    { at: 16 * MiB, bytes: 56 * MiB },
+    { at: 100 * MiB, bytes: 2 * MiB, flags: 0x2 },
+    { at: 110 * MiB, bytes: 2 * MiB, flags: 0x21 },
+    { at: 120 * MiB, bytes: 2 * MiB, flags: anonymous | 0x20_00 },
+    { at: 200 * MiB, bytes: 4 * MiB },
+  ]);
   const before = readFileSync(join(snapshot(), 'pagemap-9.img'));
   expect(await choose()).toEqual({
     later: [
       {
         pid: 9,
         file: 'pages-9.img',
+        areas: [
+          { from: 16 * MiB, to: 72 * MiB },
+          { from: 200 * MiB, to: 204 * MiB },
+        ],
         pieces: [
           { from: 32 * MiB, to: 72 * MiB, offset: 4096, mayBeLater: true },
           { from: 200 * MiB, to: 203 * MiB, offset: 4096 + 42 * MiB, mayBeLater: true },
@@ -97,6 +129,19 @@ test('what two processes have at the same address comes at once', async () => {
   );
 });
 
+test('what a child is to find empty comes at once', async () => {
+  const pieces = [
+    { at: 32 * MiB, bytes: 40 * MiB },
+    { at: 100 * MiB, bytes: 40 * MiB },
+  ];
+  const wipeOnFork = 1 << 18;
+  listOf(2, pieces, 2, [
+    { at: 32 * MiB, bytes: 40 * MiB, advice: 1 << 10 },
+    { at: 139 * MiB, bytes: 2 * MiB, advice: wipeOnFork | (1 << 10) },
+  ]);
+  expect((await choose())?.later.map(({ pieces }) => pieces.map(({ from }) => from))).toEqual([[32 * MiB]]);
+});
+
 test.each([
   ['little memory', [{ at: MiB, bytes: 31 * MiB }], plenty],
   ['memory that would not be there twice', [{ at: MiB, bytes: 40 * MiB }], { ...plenty, bytesMax: 79 * MiB }],
@@ -108,6 +153,16 @@ test.each([
   expect(statSync(join(links(), 'pagemap-5.img')).ino).toBe(statSync(join(snapshot(), 'pagemap-5.img')).ino);
 });
 
+test('where there are very many mappings all comes at once', async () => {
+  const mappings = (count: number) =>
+    Array.from({ length: count }, (_, index) => ({ at: 2 * index * MiB, bytes: MiB }));
+  listOf(5, [{ at: MiB, bytes: 40 * MiB }]);
+  mappingsOf(5, mappings(40_000));
+  expect(await choose()).toBeNull();
+  mappingsOf(5, mappings(10_000));
+  expect(await choose()).not.toBeNull();
+});
+
 test('as much as is there twice below the limit comes later', async () => {
   listOf(5, [{ at: MiB, bytes: 40 * MiB }]);
   expect((await choose({ ...plenty, bytesMax: 80 * MiB }))?.later).toHaveLength(1);
@@ -117,6 +172,7 @@ test('pages of an earlier CRIU’s lists are counted, shared memory’s lists ar
   const fields = [number(1, MiB), number(2, (40 * MiB) / 4096), number(4, present | mayBeLater)];
   const messages = [[number(1, 1)], fields].map(message => encodeFields(message));
   const parts = messages.flatMap(message => [new Uint8Array(new Uint32Array([message.length]).buffer), message]);
+  mappingsOf(1, []);
   for (const name of ['pagemap-1.img', 'pagemap-shmem-5.img']) {
     writeFileSync(join(snapshot(), name), Buffer.concat([Buffer.from('magic..!'), ...parts]));
     linkSync(join(snapshot(), name), join(links(), name));

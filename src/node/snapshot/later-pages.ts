@@ -1,13 +1,20 @@
 import { chmod, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { lookThrough, rewriteImage } from './image-file.ts';
-import { numberIn, withNumbers, type Field } from './protobuf.ts';
+import { decodeFields, numberIn, withNumbers, type Field } from './protobuf.ts';
 
 const pageBytes = 4096;
 
 /** Fields of `pagemap_head` and `pagemap_entry` in CRIU's images/pagemap.proto. */
 const head = { pagesId: 1 } as const;
 const entry = { address: 1, pagesBefore: 2, flags: 4, pages: 5 } as const;
+/** Fields of `mm_entry` and `vma_entry` in images/mm.proto and images/vma.proto. */
+const memory = { mappings: 14 } as const;
+const mapping = { from: 1, to: 2, flags: 6, advice: 9 } as const;
+/** Source: mmap(2), `MAP_PRIVATE`, `MAP_ANONYMOUS` and `MAP_LOCKED`. */
+const kind = { private: 0x2, anonymous: 0x20, locked: 0x20_00 } as const;
+/** Source: madvise(2), `MADV_WIPEONFORK`; a bit for each advice. */
+const wipeOnFork = 1 << 18;
 /** CRIU's marks of an entry: private memory of no file; in the file with the pages. Source: criu/include/pagemap.h. */
 const mark = { later: 2, present: 4 } as const;
 
@@ -25,19 +32,24 @@ export const muchMemory: LaterMeasure = { sandboxBytes: 32 << 20, pieceBytes: 1 
 export const anyMemory: LaterMeasure = { sandboxBytes: 1, pieceBytes: pageBytes };
 /** Lists of pages longer than this together are not gone through: their memory is in many pieces. */
 const listBytesMax = 256 << 10;
+/** The same for lists of mappings. */
+const mappingsBytesMax = 512 << 10;
 
 /** Memory of a process, by its addresses, and where it is in the file with its pages. */
 type Piece = { from: number; to: number; offset: number };
 
+/** Addresses of a process. */
+type Area = { from: number; to: number };
+
 /** What is decided. `file`: an image with pages. */
 export type ChosenPages = {
-  /** What of each process comes later. */
-  later: { pid: number; file: string; pieces: Piece[] }[];
+  /** What of each process comes later, and all of its memory that the kernel watches meanwhile. */
+  later: { pid: number; file: string; areas: Area[]; pieces: Piece[] }[];
   /** The rest, by whole checked pieces of an image: the numbers of the first and of the one behind the last. */
   now: { file: string; from: number; to: number }[];
 };
 
-type List = { name: string; pid: number; file: string; pieces: (Piece & { mayBeLater: boolean })[] };
+type List = { name: string; pid: number; file: string; areas: Area[]; pieces: (Piece & { mayBeLater: boolean })[] };
 
 /**
  * Decides which memory of the images in `directory` comes when its processes already run, and says so in the images of
@@ -51,12 +63,15 @@ export async function chooseLaterPages(
   { bytesMax, measure }: { bytesMax: number; measure: LaterMeasure },
 ): Promise<ChosenPages | null> {
   const names = (await readdir(directory)).filter(name => /^pagemap-\d+\.img$/.test(name));
-  const sizes = await Promise.all(names.map(async name => (await stat(join(directory, name))).size));
-  if (sizes.reduce((sum, size) => sum + size, 0) > listBytesMax) return null;
+  if ((await bytesOfFiles(directory, names)) > listBytesMax) return null;
+  if ((await bytesOfFiles(directory, names.map(mappingsOf))) > mappingsBytesMax) return null;
   const lists: List[] = [];
   for (const name of names) lists.push(await readList(directory, name, measure));
   keepShared(lists);
-  const later = lists.map(({ pid, file, pieces }) => ({ pid, file, pieces: pieces.filter(piece => piece.mayBeLater) }));
+  const later = lists.map(({ pid, file, areas, pieces }) => ({
+    ...{ pid, file, areas },
+    pieces: pieces.filter(piece => piece.mayBeLater),
+  }));
   const bytes = bytesOf(later);
   if (bytes < measure.sandboxBytes || bytesOf(lists) + bytes > bytesMax) return null;
   for (const { name, pieces } of lists) {
@@ -66,19 +81,54 @@ export async function chooseLaterPages(
   return { later: later.filter(({ pieces }) => pieces.length > 0), now: lists.flatMap(neededNow) };
 }
 
+const mappingsOf = (listName: string) => listName.replace('pagemap', 'mm');
+
+async function bytesOfFiles(directory: string, names: string[]): Promise<number> {
+  const sizes = await Promise.all(names.map(async name => (await stat(join(directory, name))).size));
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
 async function readList(directory: string, name: string, measure: LaterMeasure): Promise<List> {
-  const list: List = { name, pid: Number(/\d+/.exec(name)?.[0]), file: '', pieces: [] };
+  const { areas, wiped } = await readMappings(join(directory, mappingsOf(name)));
+  const list: List = { name, pid: Number(/\d+/.exec(name)?.[0]), file: '', areas, pieces: [] };
   let offset = 0;
   await lookThrough(join(directory, name), fields => {
     const flags = flagsOf(fields);
     if (flags === null) return void (list.file = `pages-${numberIn(fields, head.pagesId)}.img`);
     const from = numberIn(fields, entry.address);
     const bytes = (numberIn(fields, entry.pages) || numberIn(fields, entry.pagesBefore)) * pageBytes;
-    const mayBeLater = (flags & mark.later) > 0 && (flags & mark.present) > 0 && bytes >= measure.pieceBytes;
-    list.pieces.push({ from, to: from + bytes, offset, mayBeLater });
+    const to = from + bytes;
+    const mayBeLater =
+      (flags & mark.later) > 0 &&
+      (flags & mark.present) > 0 &&
+      bytes >= measure.pieceBytes &&
+      !wiped.some(area => area.from < to && area.to > from);
+    list.pieces.push({ from, to, offset, mayBeLater });
     if (flags & mark.present) offset += bytes;
   });
   return list;
+}
+
+/**
+ * What the kernel will watch, which is what CRIU takes for private memory of no file (criu/include/vma.h,
+ * `vma_entry_can_be_lazy`); and `wiped`: what a child is to find empty. The kernel does not tell of that, so it must be
+ * there before somebody forks.
+ */
+async function readMappings(path: string): Promise<{ areas: Area[]; wiped: Area[] }> {
+  const areas: Area[] = [];
+  const wiped: Area[] = [];
+  const wanted = kind.private | kind.anonymous;
+  await lookThrough(path, fields => {
+    for (const field of fields) {
+      if (field.number !== memory.mappings || field.wire !== 2) continue;
+      const found = decodeFields(field.value);
+      const area = { from: numberIn(found, mapping.from), to: numberIn(found, mapping.to) };
+      const advice = found.find(({ number }) => number === mapping.advice);
+      if ((numberIn(found, mapping.flags) & (wanted | kind.locked)) === wanted) areas.push(area);
+      if (advice?.wire === 0 && advice.value & BigInt(wipeOnFork)) wiped.push(area);
+    }
+  });
+  return { areas, wiped };
 }
 
 /** Where an image of pages holds something that does not come later. */
