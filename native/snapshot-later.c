@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include "snapshot-hash.h"
 #include <linux/userfaultfd.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -27,6 +28,7 @@ enum { finishedWord = 0x52535446 };
 enum { pageBytes = 4096, aroundFault = 64 << 10, chunkBytes = 256 << 10 };
 // More threads than a sandbox has wait for no page.
 enum { waitersMax = 1 << 13 };
+enum { forgottenLookMs = 1000 };
 enum { deadlineS = 600, processorS = 120, noMemoryTimes = 200, pauseNs = 5 * 1000 * 1000 };
 enum { endingLooksMax = 3000, processesBytesMax = 1 << 16, lineBytesMax = 4200 };
 
@@ -376,6 +378,14 @@ static struct space *nextToBring(struct plan *plan) {
   return NULL;
 }
 
+// Where the platform was killed before it started CRIU, nobody comes; the next one forgets the plan.
+static void waitForCriu(int listener, int file) {
+  struct pollfd waits = {.fd = listener, .events = POLLIN};
+  struct stat facts;
+  while (poll(&waits, 1, forgottenLookMs) == 0)
+    if (fstat(file, &facts) == 0 && facts.st_nlink == 0) _exit(0);
+}
+
 static void serve(struct plan *plan, int listener) {
   enum { takenMax = 32 };
   struct epoll_event taken[takenMax];
@@ -500,6 +510,7 @@ static _Noreturn void keep(const char *file, int ready) {
     struct rlimit processor = {processorS, processorS};
     setrlimit(RLIMIT_CPU, &processor);
     alarm(deadlineS); // also for one to whom no CRIU comes
+    waitForCriu(listener, lock);
     serve(&plan, listener);
     _exit(0);
   }

@@ -1,9 +1,19 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
-import { closeSync, openSync, readFileSync, readdirSync, readSync, rmSync, statSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../src/base/error.ts';
 import { checkpointToPause } from '../../src/node/snapshot/checkpoint.ts';
-import { forgetLater } from '../../src/node/snapshot/later-memory.ts';
+import { bringLater, forgetLater, forgetLaterBut } from '../../src/node/snapshot/later-memory.ts';
 import { anyMemory, muchMemory } from '../../src/node/snapshot/later-pages.ts';
 import { openSnapshot } from '../../src/node/snapshot/restore.ts';
 import { waitFor } from '../support/process.ts';
@@ -268,6 +278,18 @@ test('a restore that fails leaves nobody who brings memory', async () => {
     expect([plans(), bringersLeft(runDir())]).toEqual([[], 0]);
   }
   expect(await restore(sandbox, directory).then(restored => ask(restored, 'ready'))).toBe('ready');
+}, 120_000);
+
+test('who waits for a CRIU that was never started ends when the next platform forgets it', async () => {
+  const sandbox = await startLarge();
+  const directory = await pause(sandbox);
+  const [imagesDir, group] = [join(directory, 'images'), join(directory, 'nobody')];
+  for (const folder of [imagesDir, group]) mkdirSync(folder);
+  await bringLater(machine.host, { slotName: 's9', directory, imagesDir, group, pages: { later: [], now: [] } });
+  expect([plans().length, bringersLeft(runDir())]).toEqual([1, 2]);
+  forgetLaterBut(runDir(), new Set(['s8']));
+  await waitFor('the end of both', () => bringersLeft(runDir()) === 0);
+  expect(plans()).toEqual([]);
 }, 120_000);
 
 /** Changes a byte of the largest image of memory, as a disk might. */
