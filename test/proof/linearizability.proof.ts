@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { checkHistory, withoutChecker, type Operation } from '../lifecycle/support/history.ts';
 import { runRivals, type Rivalry } from '../lifecycle/support/rivals.ts';
-import { victims } from '../lifecycle/support/victims.ts';
+import { parts } from '../lifecycle/support/victims.ts';
 import { startPlatform } from '../support/platform.ts';
 import { circumstances, writeSection } from './support/report.ts';
 import { numberOf } from './support/settings.ts';
@@ -20,7 +20,7 @@ test(`what ${options.clients} clients are told of shared sandboxes in ${options.
   if (without !== undefined) throw new Error(without);
   const startedAt = new Date();
   await using platform = await startPlatform({ ATOLL_POOL_SIZE: '4' });
-  const rivalry = await runRivals(platform, { ...options, victims });
+  const rivalry = await runRivals(platform, { ...options, victims: parts });
   expect(await checkHistory(rivalry.operations)).toEqual([]);
   writeSection('Linearizability', report(rivalry, startedAt));
 });

@@ -178,7 +178,7 @@ export async function runRivals(
     if (isDone()) break;
     const victim = victims[Math.floor(random() * victims.length)] ?? 'api';
     await strike(platform, victim)
-      .then(recovered => recovered())
+      .then(({ recovered }) => recovered())
       .catch((cause: unknown) => {
         rivals.over = true;
         throw new Error(`after ${victim} was killed: ${platform.log().slice(-logCharactersMax)}`, { cause });

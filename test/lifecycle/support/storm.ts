@@ -5,13 +5,23 @@ import { holdingsOf, restingCounts } from '../../support/leaks.ts';
 import type { TestPlatform } from '../../support/platform.ts';
 import { waitFor } from '../../support/process.ts';
 import { StormClient } from './storm-client.ts';
+import { askedOnceMore, checkMemory, countLater, startMemory, type StormMemory } from './storm-memory.ts';
 import { Stores } from './storm-stores.ts';
-import { criuOf, storyOf, strike, type Victim } from './victims.ts';
+import { approach, criuOf, storyOf, strike, type Victim } from './victims.ts';
 
 /** Of the platform's log, with a failure. */
 const logCharactersMax = 8_000;
 /** One client of so many builds templates and writes to volumes. */
 const storesEvery = 3;
+/** How long paused sandboxes stay frozen in a storm, `ATOLL_FROZEN_SECONDS`. */
+export const frozenSeconds = 1;
+/** Longer than that. */
+const restMs = 1_500;
+/**
+ * One sandbox of so many that are created has memory that comes later after a resume from the disk. They take longer than
+ * the others for everything: of all that run at a time they are a quarter.
+ */
+const memoryEvery = 2;
 
 type Shown = 'running' | 'paused';
 type Known = {
@@ -24,10 +34,19 @@ type Known = {
   denied: Set<string>;
   /** Whether its process must be there, must not be there, or may be. */
   process: boolean | undefined;
+  /** What a program has in its memory, in those that have one: it is there where the process is. */
+  memory: StormMemory | undefined;
   busy: boolean;
+  /** Its memory may have been such that it was not kept in a pause: see docs/pause.md. */
+  isUnsure: boolean;
+  /** One that is paused is left alone until then. */
+  restsUntilMs: number;
   /** Whether its memory was being kept when the last strike came: a process may have ended of that. */
   isCutOff: boolean;
 };
+
+/** What a sandbox begins with. */
+type Begins = Partial<Pick<Known, 'process' | 'memory'> & Record<'notes' | 'denied', string[]>>;
 
 /** Says so when the process is one that `pgrep` finds. */
 const startSleep =
@@ -41,19 +60,24 @@ class Storm {
   readonly known = new Map<string, Known>();
   /** Of the strike before: one that was starting is in no list until it runs. */
   #unknownLate = 0;
+  /** Sandboxes that may be such that nobody can say whether their memory came: it is not kept, and they end. */
+  #unsureMax = 0;
 
   constructor(client: StormClient) {
     this.#client = client;
   }
 
-  #learn(id: string, process: boolean | undefined, notes: string[], denied = ['']): Known {
+  #learn(id: string, { process, memory, notes = [''], denied = [''] }: Begins = {}): Known {
     const sandbox: Known = {
       id,
       states: new Set(['running']),
       notes: new Set(notes),
       denied: new Set(denied),
       process,
+      memory,
       busy: false,
+      isUnsure: false,
+      restsUntilMs: 0,
       isCutOff: false,
     };
     this.known.set(id, sandbox);
@@ -65,13 +89,17 @@ class Storm {
   async work(random: () => number): Promise<void> {
     while (!this.#client.over) {
       const idle = [...this.known.values()].filter(
-        ({ busy, states }) => !busy && states.size === 1 && !states.has('gone'),
+        ({ busy, states, restsUntilMs }) =>
+          !busy && states.size === 1 && !states.has('gone') && restsUntilMs <= Date.now(),
       );
       const running = idle.filter(({ states }) => states.has('running'));
-      const sandbox = (random() < 0.6 ? running : idle)[Math.floor(random() * idle.length)] ?? idle[0];
+      const large = idle.filter(({ memory }) => memory);
+      // They take longer, and would have few operations.
+      const among = random() < 0.4 && large.length > 0 ? large : random() < 0.6 ? running : idle;
+      const sandbox = among[Math.floor(random() * among.length)] ?? idle[0];
       const dice = random();
       if (!sandbox || (dice < 0.2 && idle.length < 8)) {
-        if (!(await this.#create())) return;
+        if (!(await this.#create(random))) return;
         continue;
       }
       sandbox.busy = true;
@@ -81,82 +109,172 @@ class Storm {
     }
   }
 
-  async #create(): Promise<boolean> {
+  async #create(random: () => number): Promise<boolean> {
     this.#client.unknownMax++;
     const answer = await this.#client.ask('POST', '/sandboxes', { templateID: 'base', timeout: 3600 });
     if (!answer) return false;
     this.#client.unknownMax--;
     expect(answer.status).toBe(201);
-    const sandbox = this.#learn((answer.body as { sandboxID: string }).sandboxID, undefined, ['']);
+    const sandbox = this.#learn((answer.body as { sandboxID: string }).sandboxID);
     sandbox.busy = true;
     // Until it is told that it started, it may have started.
     const started = await this.#client.run(sandbox.id, startSleep).catch(() => '');
     if (started === 'started\n') sandbox.process = true;
+    if (sandbox.process && random() < 1 / memoryEvery)
+      sandbox.memory = await startMemory(this.#client, sandbox.id, random);
     sandbox.busy = false;
     return true;
   }
 
   async #change(sandbox: Known, dice: number, random: () => number): Promise<boolean> {
-    const { id, states } = sandbox;
-    const path = `/sandboxes/${id}`;
-    if (states.has('paused')) {
-      if (dice < 0.25) return this.#kill(sandbox);
-      states.add('running');
-      const before = sandbox.process;
-      // Of a resume that is cut off, some processes may have run already: then the files are kept, and not the memory.
-      sandbox.process = undefined;
-      const answer = await this.#client.ask('POST', `${path}/connect`, { timeout: 3600 });
-      if (!answer) return false;
-      expect([200, 201]).toContain(answer.status);
-      sandbox.process = before;
-      states.delete('paused');
-      return true;
-    }
-    if (dice < 0.4) {
-      const memory = random() < 0.6;
-      const before = sandbox.process;
-      states.add('paused');
-      if (!memory) sandbox.process = undefined;
-      const answer = await this.#client.ask('POST', `${path}/pause`, { memory });
-      sandbox.isCutOff = this.#client.over;
-      if (!answer) return false;
-      expect({ id, status: answer.status, body: answer.body }).toMatchObject({ status: 204 });
-      states.delete('running');
-      sandbox.process = memory ? before : false;
-      return true;
-    }
+    if (sandbox.states.has('paused'))
+      return dice < (sandbox.memory ? 0.08 : 0.25) ? this.#kill(sandbox) : this.#resume(sandbox, random);
+    if (dice < 0.4) return this.#pause(sandbox, random() < 0.6, random);
     if (dice < 0.5) return this.#setTimeout(sandbox, random);
     if (dice < 0.55) return this.#setNetwork(sandbox, random);
-    if (dice < 0.7) {
-      const note = `note ${Math.floor(random() * 1e9)}`;
-      sandbox.notes.add(note);
-      const written = await this.#client
-        .agent(id, '/files?path=note.txt', {
-          method: 'POST',
-          headers: { 'Content-Type': 'application/octet-stream' },
-          body: note,
-        })
-        .catch(() => undefined);
-      if (written?.status !== 200) return !this.#client.over;
-      sandbox.notes = new Set([note]);
+    if (dice < 0.7) return this.#write(sandbox, random);
+    if (dice < 0.75) return this.#snapshot(sandbox, random);
+    if (dice < 0.85) return this.#fork(sandbox, random);
+    // Those with memory live longer, to be resumed again and again.
+    return sandbox.memory && random() < 0.7 ? this.#pause(sandbox, true, random) : this.#kill(sandbox);
+  }
+
+  async #resume(sandbox: Known, random: () => number): Promise<boolean> {
+    const { id, states, process } = sandbox;
+    states.add('running');
+    // Where a resume is cut off, some processes may have run already: then the files are kept, and not the memory.
+    sandbox.process = undefined;
+    const answer = await this.#client.ask('POST', `/sandboxes/${id}/connect`, { timeout: 3600 });
+    if (!answer) return false;
+    expect([200, 201]).toContain(answer.status);
+    sandbox.process = process;
+    states.delete('paused');
+    return this.#mayAskMemory(sandbox, random);
+  }
+
+  async #pause(sandbox: Known, memory: boolean, random: () => number): Promise<boolean> {
+    const { id, states } = sandbox;
+    states.add('paused');
+    if (!memory) sandbox.process = undefined;
+    const answer = await this.#client.ask('POST', `/sandboxes/${id}/pause`, { memory });
+    sandbox.isCutOff = this.#client.over;
+    if (!answer) return false;
+    if (this.#isUnsure(sandbox, answer.status !== 204)) return this.#end(sandbox);
+    expect({ id, status: answer.status, body: answer.body }).toMatchObject({ status: 204 });
+    states.delete('running');
+    if (memory) {
+      // With its files alone where nobody could say that its memory had come.
+      if (sandbox.memory && this.#unsureMax > 0) {
+        sandbox.isUnsure = true;
+        sandbox.process = undefined;
+      }
+      // So soon it would go on from where it is frozen, and not from the disk.
+      if (random() < (sandbox.memory ? 0.75 : 0.25)) sandbox.restsUntilMs = Date.now() + restMs;
       return true;
     }
-    if (dice < 0.75) return this.#snapshot(sandbox);
-    if (dice < 0.85) {
-      this.#client.unknownMax++;
-      const answer = await this.#client.ask('POST', `${path}/fork`, { count: 1, timeout: 3600 });
-      // Each fork has an answer of its own: that of one may have been cut off where that of all was not.
-      const [cutOff] = (answer?.body ?? []) as [{ error?: object }?];
-      sandbox.isCutOff = this.#client.over;
-      if (!answer || (cutOff?.error && this.#client.over)) return false;
-      this.#client.unknownMax--;
-      expect({ id, ...answer }).toMatchObject({ status: 201, body: [{ sandbox: {} }] });
-      const [result] = answer.body as [{ sandbox?: { sandboxID: string } }];
-      if (result.sandbox)
-        this.#learn(result.sandbox.sandboxID, this.#processOf(sandbox), [...sandbox.notes], [...sandbox.denied]);
-      return true;
-    }
-    return this.#kill(sandbox);
+    sandbox.process = false;
+    sandbox.memory = undefined;
+    return true;
+  }
+
+  async #write(sandbox: Known, random: () => number): Promise<boolean> {
+    const note = `note ${Math.floor(random() * 1e9)}`;
+    sandbox.notes.add(note);
+    const written = await this.#client
+      .agent(sandbox.id, '/files?path=note.txt', {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/octet-stream' },
+        body: note,
+      })
+      .catch(() => undefined);
+    if (written?.status !== 200) return !this.#client.over;
+    sandbox.notes = new Set([note]);
+    return true;
+  }
+
+  async #fork(sandbox: Known, random: () => number): Promise<boolean> {
+    const { id } = sandbox;
+    this.#client.unknownMax++;
+    const answer = await this.#client.ask('POST', `/sandboxes/${id}/fork`, { count: 1, timeout: 3600 });
+    // Each fork has an answer of its own: that of one may have been cut off where that of all was not.
+    const [result] = (Array.isArray(answer?.body) ? answer.body : []) as [
+      { error?: object; sandbox?: { sandboxID: string } }?,
+    ];
+    sandbox.isCutOff = this.#client.over;
+    if (!answer || (result?.error && this.#client.over)) return false;
+    this.#client.unknownMax--;
+    if (this.#isUnsure(sandbox, !result?.sandbox)) return this.#end(sandbox);
+    expect({ id, ...answer }).toMatchObject({ status: 201, body: [{ sandbox: {} }] });
+    if (!result?.sandbox) return true;
+    return this.#begin(this.#learn(result.sandbox.sandboxID, copyOf(sandbox)), random);
+  }
+
+  /** A sandbox that has somebody's memory and goes on from there. */
+  async #begin(sandbox: Known, random: () => number): Promise<boolean> {
+    sandbox.busy = true;
+    const goesOn = await this.#mayAskMemory(sandbox, random);
+    sandbox.busy = false;
+    return goesOn;
+  }
+
+  /** Mostly at once, while it still comes; else what is asked for next waits for it. */
+  async #mayAskMemory(sandbox: Known, random: () => number): Promise<boolean> {
+    if (random() < 0.7 && (await this.#askMemory(sandbox)) === 'none' && !this.#client.over) this.#miss(sandbox);
+    return !this.#client.over;
+  }
+
+  /** Has its program compare its memory; undefined where it has none, or a strike cut the answer off. */
+  async #askMemory(sandbox: Known): Promise<'right' | 'none' | undefined> {
+    const { memory, id } = sandbox;
+    if (!memory) return undefined;
+    // Before it is known whether the answer comes.
+    sandbox.memory = askedOnceMore(memory);
+    const found = await checkMemory(this.#client, id, memory);
+    if (found === 'none' || !found) return found;
+    sandbox.memory = found;
+    sandbox.isUnsure = false;
+    return 'right';
+  }
+
+  /** The program does not run, which must be allowed. */
+  #miss(sandbox: Known): void {
+    const { id, process } = sandbox;
+    if (process) throw new Error(`the program of ${id} has ended\n${this.#client.histories.of(id)}`);
+    if (sandbox.isUnsure) this.#unsureMax--;
+    sandbox.isUnsure = false;
+    sandbox.memory = undefined;
+  }
+
+  /** Whether that failed as nobody knows whether its memory came: who watched over that was killed. */
+  #isUnsure({ memory }: Known, hasFailed: boolean): boolean {
+    return hasFailed && memory !== undefined && this.#unsureMax > 0;
+  }
+
+  /** One whose memory can't be kept ends, and is paused with its files. */
+  async #end(sandbox: Known): Promise<boolean> {
+    this.#unsureMax--;
+    sandbox.states.add('paused');
+    sandbox.process = undefined;
+    await waitFor(
+      'the sandbox to be paused with its files',
+      async () => this.#client.over || (await this.#stateOf(sandbox)) === 'paused',
+    );
+    if (this.#client.over) return false;
+    this.#lose(sandbox);
+    return true;
+  }
+
+  /** It is paused, and has its files alone. */
+  #lose(sandbox: Known): void {
+    sandbox.states = new Set(['paused']);
+    sandbox.process = false;
+    sandbox.memory = undefined;
+    this.#client.histories.note(sandbox.id, 'is paused with its files alone');
+  }
+
+  async #stateOf({ id }: Known): Promise<Shown | 'gone'> {
+    const answer = await this.#client.platform.api('GET', `/sandboxes/${id}`);
+    return answer.status === 200 ? ((await answer.json()) as Listed).state : 'gone';
   }
 
   /** Later, or at once: then it is gone as if it had been killed. */
@@ -186,11 +304,13 @@ class Storm {
   }
 
   /** A snapshot of it, and a sandbox that begins with that. */
-  async #snapshot(sandbox: Known): Promise<boolean> {
+  async #snapshot(sandbox: Known, random: () => number): Promise<boolean> {
     const answer = await this.#client.ask('POST', `/sandboxes/${sandbox.id}/snapshots`, {});
     sandbox.isCutOff = this.#client.over;
     if (!answer) return false;
+    if (this.#isUnsure(sandbox, answer.status !== 201)) return this.#end(sandbox);
     expect({ id: sandbox.id, ...answer }).toMatchObject({ status: 201 });
+    const copy = copyOf(sandbox);
     this.#client.unknownMax++;
     const made = await this.#client.ask('POST', '/sandboxes', {
       templateID: (answer.body as { snapshotID: string }).snapshotID,
@@ -199,13 +319,7 @@ class Storm {
     if (!made) return false;
     this.#client.unknownMax--;
     expect({ id: sandbox.id, ...made }).toMatchObject({ status: 201 });
-    this.#learn((made.body as { sandboxID: string }).sandboxID, this.#processOf(sandbox), [...sandbox.notes]);
-    return true;
-  }
-
-  /** Whether a copy of it has its process. */
-  #processOf(sandbox: Known): boolean | undefined {
-    return sandbox.isCutOff ? undefined : sandbox.process;
+    return this.#begin(this.#learn((made.body as { sandboxID: string }).sandboxID, { ...copy, denied: [''] }), random);
   }
 
   async #kill(sandbox: Known): Promise<boolean> {
@@ -229,13 +343,19 @@ class Storm {
   }
 
   /** Compares what the platform has with what the clients were told, and makes what it has what is known. */
-  async check(killed: Victim): Promise<void> {
+  async check(killed: Victim, count: number): Promise<void> {
+    if (killed === 'keeper') this.#unsureMax += count;
     for (const sandbox of this.known.values()) {
       // The process on which a CRIU was at work that is killed may end with it: docs/pause.md, "When CRIU is killed".
       // One whose agent is killed under it ends likewise, and is tried again.
       if ((killed === 'criu' || killed === 'agent') && sandbox.isCutOff) sandbox.process = undefined;
+      if (sandbox.isCutOff && sandbox.memory && this.#unsureMax > 0) {
+        sandbox.process = undefined;
+        sandbox.states.add('paused');
+      }
       sandbox.isCutOff = false;
     }
+    if (killed === 'bringer') await this.#seeWhoEnded(count);
     const listed = new Map((await this.#list()).map(item => [item.sandboxID, item.state]));
     const wrong = [...this.known.values()].filter(({ id, states }) => !states.has(listed.get(id) ?? 'gone'));
     const told = wrong.map(
@@ -254,6 +374,27 @@ class Storm {
       sandbox.busy = false;
       if (state === 'running') await this.#look(sandbox);
     }
+  }
+
+  /** Of those whose memory was on its way, as many have ended as had it brought by a process that was killed. */
+  async #seeWhoEnded(most: number): Promise<void> {
+    let ended = 0;
+    for (const sandbox of this.known.values()) {
+      if (!sandbox.memory || !sandbox.states.has('running')) continue;
+      const wasSure = sandbox.states.size === 1;
+      const state = await waitFor(`${sandbox.id} to end, or to have its memory`, async () => {
+        const state = await this.#stateOf(sandbox);
+        if (state !== 'running') return state;
+        const found = await this.#askMemory(sandbox);
+        // One that has ended may not be known to have.
+        return (found === 'right' || (found === 'none' && !sandbox.process)) && state;
+      });
+      if (state !== 'paused') continue;
+      if (wasSure) ended++;
+      if (wasSure) this.#lose(sandbox);
+      else sandbox.process = undefined;
+    }
+    expect(ended).toBeLessThanOrEqual(most);
   }
 
   async #look(sandbox: Known): Promise<void> {
@@ -286,6 +427,8 @@ class Storm {
     const alive = found.trim() === '1';
     if (alive !== (sandbox.process ?? alive))
       throw new Error(`the process of ${sandbox.id}: ${alive}\n${found}\n${this.#client.histories.of(sandbox.id)}`);
+    const asked = () => this.#askMemory(sandbox);
+    if (sandbox.memory && (await waitFor(`the memory of ${sandbox.id}`, asked)) === 'none') this.#miss(sandbox);
     sandbox.process = alive;
     this.#client.histories.note(sandbox.id, `looked at, its process: ${alive}`);
   }
@@ -312,13 +455,18 @@ class Storm {
   async finish(): Promise<void> {
     for (const sandbox of this.known.values()) {
       if (sandbox.states.has('gone')) continue;
-      expect([200, 201]).toContain(
-        (await this.#client.platform.api('POST', `/sandboxes/${sandbox.id}/connect`, { timeout: 3600 })).status,
-      );
+      const { platform } = this.#client;
+      const answer = await platform.api('POST', `/sandboxes/${sandbox.id}/connect`, { timeout: 3600 });
+      if (answer.status > 201) throw new Error(`${sandbox.id}: ${await answer.text()}\n${await this.told()}`);
       await this.#look(sandbox);
       expect((await this.#client.platform.api('DELETE', `/sandboxes/${sandbox.id}`)).status).toBe(204);
     }
   }
+}
+
+/** What a copy of a sandbox has. */
+function copyOf({ isCutOff, process, memory, notes, denied }: Known): Begins {
+  return { process: isCutOff ? undefined : process, memory, notes: [...notes], denied: [...denied] };
 }
 
 /** What a process is doing, as the kernel says it. */
@@ -343,6 +491,8 @@ export type StormResult = {
   sandboxes: number;
   templates: number;
   volumes: number;
+  /** Restores whose memory came later. */
+  later: number;
 };
 
 /**
@@ -359,13 +509,15 @@ export async function runStorm(
     perStrike: number;
     clients: number;
     victims: readonly Victim[];
-    onStrike?: (victim: Victim, answered: number) => void;
+    /** `count`: processes that were killed; `later`: restores so far whose memory came later. */
+    onStrike?: (victim: Victim, so: { count: number; answered: number; later: number }) => void;
     /** How long it may take until nothing is left; absent: as long as for a few sandboxes. */
     restTimeoutMs?: number;
   },
 ): Promise<StormResult> {
   const { seed, operations, perStrike, clients, victims, onStrike, restTimeoutMs } = options;
   const before = await restingCounts(platform.ready.dataDir);
+  using later = countLater(platform);
   const random = randomOf(seed);
   const client = new StormClient(platform);
   const storm = new Storm(client);
@@ -385,15 +537,16 @@ export async function runStorm(
     await waitFor('the operations', () => failure !== undefined || client.answered >= until, 300_000);
     await Bun.sleep(random() * 300);
     const victim = victims[Math.floor(random() * victims.length)] ?? 'platform';
+    const found = await approach(platform, victim, random() < 0.7);
     client.over = true;
-    const recovered = await strike(platform, victim);
+    const { count, recovered } = await strike(platform, victim, found);
     await Promise.all(working);
     if (failure !== undefined) throw new Error(`${failure}\n${await storm.told()}`);
     await recovered();
-    strikes[victim] = (strikes[victim] ?? 0) + 1;
-    onStrike?.(victim, client.answered);
+    if (count > 0) strikes[victim] = (strikes[victim] ?? 0) + 1;
+    onStrike?.(victim, { count, answered: client.answered, later: later.seen() });
     try {
-      await storm.check(victim);
+      await storm.check(victim, count);
       await stores.check(random);
     } catch (cause) {
       throw new Error(`after ${victim} was killed: ${await storm.told()}`, { cause });
@@ -406,5 +559,5 @@ export async function runStorm(
     ? ''
     : `${JSON.stringify(holdingsOf(platform.ready.dataDir))}\n${platform.log().slice(-logCharactersMax)}`;
   expect({ ...after, left }).toEqual({ ...before, left: '' });
-  return { answered: client.answered, strikes, sandboxes: storm.known.size, ...stores.made };
+  return { answered: client.answered, strikes, sandboxes: storm.known.size, ...stores.made, later: later.seen() };
 }

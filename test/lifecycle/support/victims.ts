@@ -1,24 +1,61 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { partsOf, type PartName } from '../../parts/support/parts-of.ts';
-import { holdingsOf } from '../../support/leaks.ts';
+import { ifThere, killIfThere } from '../../../src/base/if-there.ts';
+import { bringersOf, bringsAlone, type Bringers } from '../../snapshot/support/bringers.ts';
+import { holdingsOf, runDirOf } from '../../support/leaks.ts';
 import type { TestPlatform } from '../../support/platform.ts';
 import { waitFor } from '../../support/process.ts';
 
-/** What a storm kills: the whole platform, one of its processes, or one that works for it. */
-export const victims = ['platform', 'node', 'api', 'edge', 'helper', 'egress', 'builder', 'agent', 'criu'] as const;
+/** The whole platform, one of its processes, or one that works for it. */
+export const parts = ['platform', 'node', 'api', 'edge', 'helper', 'egress', 'builder', 'agent', 'criu'] as const;
+/**
+ * What a storm kills: beside these, who brings the memory of a sandbox while it runs, and who watches over that, to end
+ * the sandbox where it ends.
+ */
+export const victims = [...parts, 'bringer', 'keeper'] as const;
 export type Victim = (typeof victims)[number];
 
 const recoveryMs = 120_000;
 /** CRIU runs for a moment at a time: the next one is waited for so long. */
 const criuWaitMs = 1_500;
 
-/** Kills the victim, and answers what waits until the platform serves again. */
-export async function strike(platform: TestPlatform, victim: Victim): Promise<() => Promise<void>> {
+/** Who brings memory is there for a moment as well, after what clients ask for. */
+const bringerWaitMs = 10_000;
+/** A restore is over by then; the next one is looked for. */
+const looksMax = 10_000;
+
+/**
+ * Finds a victim that there is only while clients work. `holds`: it stands still from when CRIU has left until it is
+ * killed.
+ */
+export async function approach(platform: TestPlatform, victim: Victim, holds: boolean): Promise<Bringers | undefined> {
+  if (victim !== 'bringer' && victim !== 'keeper') return undefined;
+  const run = runDirOf(platform.ready.dataDir);
+  const find = async () => {
+    const [found] = bringersOf(run).toSorted((a, b) => b.bringer - a.bringer);
+    if (!found || !holds) return found;
+    for (let looks = 0; looks < looksMax && existsSync(`/proc/${found.bringer}`); looks++) {
+      if (bringsAlone(found) && ifThere(() => process.kill(found.bringer, 'SIGSTOP'), false)) return found;
+      await new Promise(setImmediate);
+    }
+    return undefined;
+  };
+  return waitFor('who brings memory', find, bringerWaitMs).catch(() => undefined);
+}
+
+/** Kills the victim. Answers how many processes that were, and what waits until the platform serves again. */
+export async function strike(
+  platform: TestPlatform,
+  victim: Victim,
+  found?: Bringers,
+): Promise<{ count: number; recovered: () => Promise<void> }> {
   if (victim === 'platform') {
     await platform.kill9();
-    return () => platform.restart();
+    return { count: 1, recovered: () => platform.restart() };
   }
+  const recovered = () => serves(platform);
+  if (victim === 'bringer' || victim === 'keeper') return { count: await strikeMemory(victim, found), recovered };
   const pid = platform.pid();
   if (victim === 'criu') {
     await waitFor('CRIU', () => criuOf(platform).length > 0, criuWaitMs).catch(() => undefined);
@@ -27,7 +64,16 @@ export async function strike(platform: TestPlatform, victim: Victim): Promise<()
   else if (victim === 'agent') killAll(agentsOf(platform));
   else if (victim === 'helper' || victim === 'egress') killAll(below(await running(pid, 'node')).filter(isA(victim)));
   else killAll([await running(pid, victim)]);
-  return () => serves(platform);
+  return { count: 1, recovered };
+}
+
+/** One of the two, for one sandbox: without both its programs would see zeros (docs/pause.md). */
+async function strikeMemory(victim: 'bringer' | 'keeper', found: Bringers | undefined): Promise<number> {
+  if (!found || !killIfThere(found[victim])) return 0;
+  if (victim === 'keeper') ifThere(() => process.kill(found.bringer, 'SIGCONT'), false);
+  // Until then the sandbox may run.
+  else await waitFor('the end of its sandbox', () => !existsSync(`/proc/${found.keeper}`));
+  return 1;
 }
 
 /** The process of a part, as soon as there is one: what was killed before may have taken it along a moment later. */
@@ -48,7 +94,8 @@ async function serves(platform: TestPlatform): Promise<void> {
 }
 
 function isA(victim: 'helper' | 'egress'): (pid: number) => boolean {
-  const name = victim === 'helper' ? /\/helper(?:\0|$)/ : /\0egress-proxy(?:\0|$)/;
+  // Those that bring memory are its children, too, and no part of the platform.
+  const name = victim === 'helper' ? /\/helper(?:\0(?!bring-later)|$)/ : /\0egress-proxy(?:\0|$)/;
   return pid => name.test(readOr(`/proc/${pid}/cmdline`));
 }
 
