@@ -253,13 +253,15 @@ static void follow(struct space *s, int fd) {
   if (epoll_ctl(events, EPOLL_CTL_ADD, fd, &event) < 0) giveUp("epoll");
 }
 
-// A process that forks has a second memory from now on, in which the same is missing.
+// A process that forks has a second memory from now on, in which the same is missing. It is the last that gets what nobody
+// waits for: most such processes have ended by then, or begun another program.
 static void followChild(struct plan *plan, const struct space *parent, int fd) {
-  struct space *s = calloc(1, sizeof *s);
+  struct space *s = calloc(1, sizeof *s), **last = &plan->spaces;
   if (!s) giveUp("memory");
-  *s = (struct space){.image = parent->image, .next = plan->spaces};
+  *s = (struct space){.image = parent->image};
   copyList(&s->missing, &parent->missing), copyList(&s->areas, &parent->areas);
-  plan->spaces = s;
+  while (*last) last = &(*last)->next;
+  *last = s;
   follow(s, fd);
 }
 

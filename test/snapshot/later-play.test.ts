@@ -150,6 +150,7 @@ test(
 );
 
 const mremap = process.arch === 'arm64' ? 216 : 25;
+const clone = process.arch === 'arm64' ? 220 : 56;
 const isPlayer = (pid: number) => readFileSync(`/proc/${pid}/comm`, 'utf8') === 'memory-player\n';
 /** How many threads of a process are in a system call. */
 const threadsIn = (pid: number, call: number) =>
@@ -175,4 +176,29 @@ test('programs are told that there are no guard regions, of which the kernel wou
   const sandbox = await startSandbox();
   await startPlayer(sandbox, 1);
   expect(await tell(sandbox, 'guard')).toBe('Invalid argument');
+}, 60_000);
+
+/** Bytes of a process that are in memory. Source: proc(5), `statm`. */
+const residentBytes = (pid: number) => Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * 4096;
+
+test('of a process and its child the child is the last to get what nobody waits for', async () => {
+  const sandbox = await startSandbox();
+  await startPlayer(sandbox, 1);
+  const pidIn = (of: TestSandbox) => of.source.group.processes().filter(isPlayer);
+  const before = residentBytes(pidIn(sandbox)[0] as number);
+  const { restored, bringer } = await restore(sandbox, await pause(sandbox), muchMemory);
+  const pid = await waitFor('the player', () => pidIn(restored)[0]);
+  process.kill(pid, 'SIGUSR2');
+  await waitFor('its call', () => threadsIn(pid, clone) === 1);
+  const seen: { parent: number; child: number }[] = [];
+  while (comes()) {
+    ifThere(() => process.kill(bringer as number, 'SIGCONT'), undefined);
+    await Bun.sleep(Math.random() * 5);
+    ifThere(() => process.kill(bringer as number, 'SIGSTOP'), undefined);
+    const child = pidIn(restored).find(other => other !== pid);
+    if (child !== undefined) seen.push({ parent: residentBytes(pid), child: residentBytes(child) });
+  }
+  const most = Math.max(...seen.map(({ child }) => child));
+  expect(most).toBeGreaterThan(before / 2);
+  expect(seen.filter(({ parent, child }) => child > before / 2 && parent < before * 0.9)).toEqual([]);
 }, 60_000);

@@ -1,8 +1,9 @@
 // A program that knows what each page of its memory holds, and plays with it: threads, each with areas of its own, map,
 // unmap, move, grow, shrink, protect, give back, fork, and have the kernel read and write pages, as the seed decides, while
 // whoever tests it is free to pause and resume it. Usage: memory-player SEED. It takes a word for each connection to port
-// 7000: `go`, `rest` (the threads stand still), `check` (and all of it is looked at), `swap` and `swapped` (see below, at SIGUSR1). An
-// answer is one line.
+// 7000, and answers a line: `go`, `rest` (the threads stand still), `check` (and all of it is looked at), `guard` (whether
+// there are guard regions), `swap` and `swapped` (see below). At SIGUSR1 it swaps, at SIGUSR2 it has a child that does
+// nothing.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -427,6 +428,15 @@ static void swapped(struct area *a) {
   a[0].at = at[0], a[1].at = at[1];
 }
 
+// ---- a child that does nothing
+
+static void bearChild(int number) {
+  (void)number;
+  if (fork() != 0) return;
+  for (;;) pause();
+  (void)number;
+}
+
 // ----
 
 static void rest(void) {
@@ -439,7 +449,7 @@ static const char *answerTo(const char *word) {
   else if (!strncmp(word, "rest", 4)) rest();
   else if (!strncmp(word, "swapped", 7)) swapped(player[1].area);
   else if (!strncmp(word, "swap", 4)) swap(player[1].area);
-  else if (!strncmp(word, "guard", 5)) return madvise(placeOf(&player[1].area[0], 0), pageBytes, 102) < 0 ? strerror(errno) : "done";
+  else if (!strncmp(word, "guard", 5)) return madvise(player[1].area[0].at, pageBytes, 102) < 0 ? strerror(errno) : "done";
   else if (!strncmp(word, "steps", 5)) {
     static char text[64];
     snprintf(text, sizeof text, "%d", player[0].steps + player[1].steps + player[2].steps);
@@ -458,6 +468,7 @@ int main(int count, char **argument) {
   free(first);
   seed = count > 1 ? atoi(argument[1]) : 1;
   failure = mmap(NULL, pageBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  signal(SIGUSR2, bearChild);
   for (int i = 0; i < threads; i++) beginPlayer(i);
   for (int i = 0; i < 2; i++) makeArea(&player[0], &common[i], commonPages / 2);
   pthread_t thread;
