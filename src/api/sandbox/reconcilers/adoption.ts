@@ -244,10 +244,12 @@ export async function recordMemoryLost(
   await recordPaused(deps, await sandboxesById(deps.db, new Set([sandboxId])), paused);
 }
 
+/** Any incident but the loss of memory. */
+type OtherIncident = SandboxIncident & { reason: Exclude<SandboxIncident['reason'], 'memory_lost'> };
+
 /** Records what befell a sandbox. A kill that is under way goes on: it removes the row when it is done. */
-export async function recordIncident(deps: IncidentDeps, incident: SandboxIncident): Promise<void> {
+export async function recordIncident(deps: IncidentDeps, incident: OtherIncident): Promise<void> {
   const { sandboxId, reason } = incident;
-  if (reason === 'memory_lost') return;
   if (reason === 'disk_failed') {
     deps.log.warn('the disk of a sandbox has failed', { sandboxId });
     await recordDiskFailed(deps.db, incident, deps.clock());

@@ -34,14 +34,13 @@ async function follow(
     try {
       const { incidents, next } = await node.incidents(cursor, waitMs, signal);
       for (const incident of incidents) {
-        if (incident.reason === 'memory_lost')
-          void recordMemoryLost(deps, node, incident).catch((error: unknown) =>
-            deps.log.error('the loss of a memory was not recorded', { ...incident, error: messageOf(error) }),
-          );
-        // One that can't be recorded must not hold the others back: adoption finds that its sandbox is gone.
-        await recordIncident(deps, incident).catch((error: unknown) =>
-          deps.log.error('an incident of a sandbox was not recorded', { ...incident, error: messageOf(error) }),
-        );
+        const { reason } = incident;
+        // One that can't be recorded must not hold the others back: adoption finds what became of its sandbox.
+        const onError = (error: unknown) =>
+          deps.log.error('an incident of a sandbox was not recorded', { ...incident, error: messageOf(error) });
+        // One waits for work that is under way, and nobody for it.
+        if (reason === 'memory_lost') void recordMemoryLost(deps, node, incident).catch(onError);
+        else await recordIncident(deps, { ...incident, reason }).catch(onError);
       }
       cursor = next;
     } catch (error) {
