@@ -28,8 +28,9 @@ async function furnish(sandbox: Sandbox) {
     `const block = Buffer.alloc(64 << 20, 7); let asked = 0;
      require('http').createServer((_, answer) => answer.end(++asked + ' ' + block.reduce((sum, byte) => sum + byte, 0))).listen(8001);`,
   );
-  await sandbox.commands.run('python3 -m http.server 8000', { background: true, cwd: 'www' });
-  await sandbox.commands.run('node state.js', { background: true });
+  // Without an end of its own a command has 60 s, and all of this takes longer on a machine that is busy.
+  await sandbox.commands.run('python3 -m http.server 8000', { background: true, cwd: 'www', timeoutMs: 0 });
+  await sandbox.commands.run('node state.js', { background: true, timeoutMs: 0 });
   await sandbox.commands.run('i=0; while :; do i=$((i+1)); echo $i >> count; sleep 0.02; done', {
     background: true,
     timeoutMs: 0,
