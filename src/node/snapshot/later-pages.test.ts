@@ -153,6 +153,12 @@ test.each([
   expect(statSync(join(links(), 'pagemap-5.img')).ino).toBe(statSync(join(snapshot(), 'pagemap-5.img')).ino);
 });
 
+test('where it is not known which memory a process has all comes at once', async () => {
+  listOf(5, [{ at: MiB, bytes: 40 * MiB }]);
+  rmSync(join(snapshot(), 'mm-5.img'));
+  expect(await choose()).toBeNull();
+});
+
 test('where there are very many mappings all comes at once', async () => {
   const mappings = (count: number) =>
     Array.from({ length: count }, (_, index) => ({ at: 2 * index * MiB, bytes: MiB }));

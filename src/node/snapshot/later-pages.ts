@@ -62,7 +62,9 @@ export async function chooseLaterPages(
   to: string,
   { bytesMax, measure }: { bytesMax: number; measure: LaterMeasure },
 ): Promise<ChosenPages | null> {
-  const names = (await readdir(directory)).filter(name => /^pagemap-\d+\.img$/.test(name));
+  const all = new Set(await readdir(directory));
+  const names = [...all].filter(name => /^pagemap-\d+\.img$/.test(name));
+  if (!names.every(name => all.has(mappingsOf(name)))) return null;
   if ((await bytesOfFiles(directory, names)) > listBytesMax) return null;
   if ((await bytesOfFiles(directory, names.map(mappingsOf))) > mappingsBytesMax) return null;
   const lists: List[] = [];
