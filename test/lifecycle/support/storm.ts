@@ -36,6 +36,8 @@ type Known = {
   process: boolean | undefined;
   /** What a program has in its memory, in those that have one: it is there where the process is. */
   memory: StormMemory | undefined;
+  /** It has such a program, also where a strike kept that from being told. */
+  isLarge: boolean;
   busy: boolean;
   /** Its memory may have been such that it was not kept in a pause: see docs/pause.md. */
   isUnsure: boolean;
@@ -46,7 +48,7 @@ type Known = {
 };
 
 /** What a sandbox begins with. */
-type Begins = Partial<Pick<Known, 'process' | 'memory'> & Record<'notes' | 'denied', string[]>>;
+type Begins = Partial<Pick<Known, 'process' | 'memory' | 'isLarge'> & Record<'notes' | 'denied', string[]>>;
 
 /** Says so when the process is one that `pgrep` finds. */
 const startSleep =
@@ -67,7 +69,7 @@ class Storm {
     this.#client = client;
   }
 
-  #learn(id: string, { process, memory, notes = [''], denied = [''] }: Begins = {}): Known {
+  #learn(id: string, { process, memory, isLarge = false, notes = [''], denied = [''] }: Begins = {}): Known {
     const sandbox: Known = {
       id,
       states: new Set(['running']),
@@ -75,6 +77,7 @@ class Storm {
       denied: new Set(denied),
       process,
       memory,
+      isLarge,
       busy: false,
       isUnsure: false,
       restsUntilMs: 0,
@@ -120,8 +123,8 @@ class Storm {
     // Until it is told that it started, it may have started.
     const started = await this.#client.run(sandbox.id, startSleep).catch(() => '');
     if (started === 'started\n') sandbox.process = true;
-    if (sandbox.process && random() < 1 / memoryEvery)
-      sandbox.memory = await startMemory(this.#client, sandbox.id, random);
+    sandbox.isLarge = sandbox.process === true && random() < 1 / memoryEvery;
+    if (sandbox.isLarge) sandbox.memory = await startMemory(this.#client, sandbox.id, random);
     sandbox.busy = false;
     return true;
   }
@@ -164,7 +167,7 @@ class Storm {
     states.delete('running');
     if (memory) {
       // With its files alone where nobody could say that its memory had come.
-      if (sandbox.memory && this.#unsureMax > 0) {
+      if (sandbox.isLarge && this.#unsureMax > 0) {
         sandbox.isUnsure = true;
         sandbox.process = undefined;
       }
@@ -174,6 +177,7 @@ class Storm {
     }
     sandbox.process = false;
     sandbox.memory = undefined;
+    sandbox.isLarge = false;
     return true;
   }
 
@@ -243,11 +247,12 @@ class Storm {
     if (sandbox.isUnsure) this.#unsureMax--;
     sandbox.isUnsure = false;
     sandbox.memory = undefined;
+    sandbox.isLarge = false;
   }
 
   /** Whether that failed as nobody knows whether its memory came: who watched over that was killed. */
-  #isUnsure({ memory }: Known, hasFailed: boolean): boolean {
-    return hasFailed && memory !== undefined && this.#unsureMax > 0;
+  #isUnsure({ isLarge }: Known, hasFailed: boolean): boolean {
+    return hasFailed && isLarge && this.#unsureMax > 0;
   }
 
   /** One whose memory can't be kept ends, and is paused with its files. */
@@ -269,12 +274,19 @@ class Storm {
     sandbox.states = new Set(['paused']);
     sandbox.process = false;
     sandbox.memory = undefined;
+    sandbox.isLarge = false;
     this.#client.histories.note(sandbox.id, 'is paused with its files alone');
   }
 
-  async #stateOf({ id }: Known): Promise<Shown | 'gone'> {
-    const answer = await this.#client.platform.api('GET', `/sandboxes/${id}`);
-    return answer.status === 200 ? ((await answer.json()) as Listed).state : 'gone';
+  /** Undefined where a strike cut the answer off. */
+  async #stateOf({ id }: Known): Promise<Shown | 'gone' | undefined> {
+    try {
+      const answer = await this.#client.platform.api('GET', `/sandboxes/${id}`);
+      if (answer.status === 404) return 'gone';
+      return answer.status === 200 ? ((await answer.json()) as Listed).state : undefined;
+    } catch {
+      return undefined; // what would have answered was killed
+    }
   }
 
   /** Later, or at once: then it is gone as if it had been killed. */
@@ -349,7 +361,7 @@ class Storm {
       // The process on which a CRIU was at work that is killed may end with it: docs/pause.md, "When CRIU is killed".
       // One whose agent is killed under it ends likewise, and is tried again.
       if ((killed === 'criu' || killed === 'agent') && sandbox.isCutOff) sandbox.process = undefined;
-      if (sandbox.isCutOff && sandbox.memory && this.#unsureMax > 0) {
+      if (sandbox.isCutOff && sandbox.isLarge && this.#unsureMax > 0) {
         sandbox.process = undefined;
         sandbox.states.add('paused');
       }
@@ -380,12 +392,12 @@ class Storm {
   async #seeWhoEnded(most: number): Promise<void> {
     let ended = 0;
     for (const sandbox of this.known.values()) {
-      if (!sandbox.memory || !sandbox.states.has('running')) continue;
+      if (!sandbox.isLarge || !sandbox.states.has('running')) continue;
       const wasSure = sandbox.states.size === 1;
       const state = await waitFor(`${sandbox.id} to end, or to have its memory`, async () => {
         const state = await this.#stateOf(sandbox);
         if (state !== 'running') return state;
-        const found = await this.#askMemory(sandbox);
+        const found = sandbox.memory ? await this.#askMemory(sandbox) : await this.#answers(sandbox);
         // One that has ended may not be known to have.
         return (found === 'right' || (found === 'none' && !sandbox.process)) && state;
       });
@@ -395,6 +407,10 @@ class Storm {
       else sandbox.process = undefined;
     }
     expect(ended).toBeLessThanOrEqual(most);
+  }
+
+  async #answers({ id }: Known): Promise<'right' | undefined> {
+    return (await this.#client.run(id, 'echo here').catch(() => '')) === 'here\n' ? 'right' : undefined;
   }
 
   async #look(sandbox: Known): Promise<void> {
@@ -465,8 +481,8 @@ class Storm {
 }
 
 /** What a copy of a sandbox has. */
-function copyOf({ isCutOff, process, memory, notes, denied }: Known): Begins {
-  return { process: isCutOff ? undefined : process, memory, notes: [...notes], denied: [...denied] };
+function copyOf({ isCutOff, process, memory, isLarge, notes, denied }: Known): Begins {
+  return { process: isCutOff ? undefined : process, memory, isLarge, notes: [...notes], denied: [...denied] };
 }
 
 /** What a process is doing, as the kernel says it. */
