@@ -2,7 +2,6 @@
 // and written out when everything stands still and waits for it. CRIU only ever appends to them.
 #define _GNU_SOURCE
 #include "snapshot-hash.h"
-#include <limits.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 
