@@ -32,6 +32,7 @@ function node(...numbers: number[]) {
   }));
   const memory = { usedBytes: 5 } as Refreshed[1]['memory'];
   const cgroups = {
+    forget: () => {},
     cpuUs: (path: string) => {
       asked.push(path);
       if (path === '/atoll0') return Object.values(cpuSeconds).reduce((sum, seconds) => sum + seconds, 0) * 1e6;

@@ -47,7 +47,7 @@ const unused: Pick<Known, 'load' | 'busy' | 'use'> = { load: [0, 0, 0], busy: 0,
 /** What numbers are kept current with. */
 type RefreshParts = {
   sandboxes: { running(): Running[] };
-  cgroups: Pick<Cgroups, 'memory' | 'cpuUs' | 'cpuTimes' | 'tasks' | 'pins' | 'weigh'>;
+  cgroups: Pick<Cgroups, 'memory' | 'cpuUs' | 'forget' | 'cpuTimes' | 'tasks' | 'pins' | 'weigh'>;
   layout: Pick<Layout, 'installation'>;
   log: Log;
 };
@@ -58,7 +58,13 @@ type RefreshParts = {
  */
 export function startRefreshing({ sandboxes, cgroups, layout, log }: RefreshParts): { stop(): void } {
   const known = new Map<string, Known>();
-  const quiet = quietTurns(() => cgroups.cpuUs(cgroupRootOf(layout)));
+  const all = cgroupRootOf(layout);
+  const quiet = quietTurns(() => {
+    const usedUs = cgroups.cpuUs(all);
+    // Nobody removes the group of all, and with it what would be kept open.
+    cgroups.forget(all);
+    return usedUs;
+  });
   const shares = processorShares(() => readFileSync('/proc/stat', 'latin1'));
   let turn = 0;
 
