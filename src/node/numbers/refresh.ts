@@ -58,13 +58,7 @@ type RefreshParts = {
  */
 export function startRefreshing({ sandboxes, cgroups, layout, log }: RefreshParts): { stop(): void } {
   const known = new Map<string, Known>();
-  const all = cgroupRootOf(layout);
-  const quiet = quietTurns(() => {
-    const usedUs = cgroups.cpuUs(all);
-    // Nobody removes the group of all, and with it what would be kept open.
-    cgroups.forget(all);
-    return usedUs;
-  });
+  const quiet = quietTurns(() => usedByAllUs(cgroups, layout));
   const shares = processorShares(() => readFileSync('/proc/stat', 'latin1'));
   let turn = 0;
 
@@ -134,4 +128,12 @@ export function startRefreshing({ sandboxes, cgroups, layout, log }: RefreshPart
     take(running.filter(({ processes }) => processes.slot.number % turns === turn));
   }, refreshIntervalMs / turns);
   return { stop: () => clearInterval(timer) };
+}
+
+/** Not kept open: nobody removes the group of all, and would close it. */
+function usedByAllUs(cgroups: RefreshParts['cgroups'], layout: RefreshParts['layout']): number {
+  const all = cgroupRootOf(layout);
+  const usedUs = cgroups.cpuUs(all);
+  cgroups.forget(all);
+  return usedUs;
 }
