@@ -88,7 +88,8 @@ test('who attaches later is shown what the terminal has shown, once, also what c
     const again = await connect({ replay: true });
     const shown = await replayed(again);
     again.abort();
-    if (shown.includes('\nalone')) break;
+    // The prompt after it is the last that comes before the terminal is typed at.
+    if (shown.split('\nalone').at(1)?.includes('prompt> ')) break;
   }
   const [first, second] = [await connect({ replay: true }), await connect({})];
   const shown = await replayed(first);
