@@ -9,7 +9,7 @@ import { recordEvent } from '../../../src/api/event/store/write.ts';
 import { endRequest, findRequest, forgetRequest, takeRequest } from '../../../src/api/repeat/store/requests.ts';
 import { enterReplica } from '../../../src/api/replica/store/replicas.ts';
 import type { Db } from '../../../src/api/database/db.ts';
-import type { EventType } from '../../../src/protocol/api/event.ts';
+import { eventSubjects, type EventType } from '../../../src/protocol/api/event.ts';
 import {
   highestOfTeam,
   latestBefore,
@@ -31,7 +31,7 @@ const tell = (db: Db, teamId: string, id: string, number: number, type: EventTyp
       recordEvent(transaction, {
         teamId,
         type,
-        subject: { kind: 'sandbox', id },
+        subject: { kind: eventSubjects.find(kind => type.startsWith(`${kind}.`)) ?? 'sandbox', id },
         atUs: startUs + number,
         data: { number },
       }),
@@ -84,6 +84,30 @@ onEachDatabase(database => {
     ]);
     expect(await newestSequence(db, mine.teamId)).toBe(last?.sequence ?? -1);
     expect(await newestSequence(db, 'none')).toBe(0);
+  });
+
+  test('events: a page of a kind is the same, whether near by or among many others', async () => {
+    await using scene = await storeScene(database);
+    const { db, mine } = scene;
+    const typeAt = (number: number) => {
+      if (number % 150 === 7) return 'build.lifecycle.ready';
+      return number < 20 || number % 2 === 0 ? 'sandbox.lifecycle.created' : 'volume.lifecycle.created';
+    };
+    const all = Array.from({ length: 620 }, (_, number) => ({ number, type: typeAt(number) }) as const);
+    for (const { number, type } of all) await tell(db, mine.teamId, 'a', number, type);
+    for (const kind of eventSubjects)
+      for (const oldestFirst of [true, false])
+        for (const [offset, limit] of [
+          [0, 3],
+          [0, 100],
+          [230, 100],
+          [400, 100],
+          [450, 100],
+        ] as const) {
+          const own = all.filter(({ type }) => type.startsWith(`${kind}.`)).map(({ number }) => number);
+          const page = (await listEvents(db, mine.teamId, { kind }, { offset, limit, oldestFirst })).map(numberOf);
+          expect(page).toEqual((oldestFirst ? own : own.reverse()).slice(offset, offset + limit));
+        }
   });
 
   if (database.name === 'SQLite')

@@ -23,6 +23,10 @@ export async function listEvents(db: Db, teamId: string, filter: EventFilter, pa
     ...(kind === undefined ? [] : [kind]),
     ...(subjectId === undefined ? [] : (['subject'] as const)),
   ];
+  if (kind !== undefined && subjectId === undefined && !types && values.end <= nearby) {
+    const rows = await nearbyPage(db, values, words);
+    if (rows.length === limit) return rows.map(row => row.body_json);
+  }
   // Lists of types are the caller's: they make no queries that are kept.
   const rows = types ? await chosen(db, values, typesOf(types, kind), words) : await pageOf(db, values, words);
   return rows.map(row => row.body_json);
@@ -31,6 +35,9 @@ export async function listEvents(db: Db, teamId: string, filter: EventFilter, pa
 type Word = 'oldest-first' | 'subject' | EventSubject;
 type Values = { teamId: string; subjectId: string; limit: number; offset: number; end: number };
 type Row = { body_json: string };
+
+/** Among how many events, of all kinds, a page of one kind is looked for before an index has to help. */
+const nearby = 500;
 
 /** The types that events of a kind can have, each once. */
 function typesOf(types: readonly EventType[], kind: EventSubject | undefined): EventType[] {
@@ -45,6 +52,26 @@ const pageOf = prepared<Values, Row, Word>((db, parameter, words) => {
   if (words.includes('subject')) return pageWithin(ofSubject(db, parameter, kind), parameter, words);
   if (kind !== undefined) return ofTypes(db, parameter, typesOf(eventTypes, kind), words);
   return pageWithin(db.selectFrom('events').where('team_id', '=', parameter('teamId')), parameter, words);
+});
+
+/**
+ * The page of a kind as far as it is among a team's first events, or its last: most events are of one kind, so it is
+ * seldom short. Where it is, more of it may lie further on.
+ */
+const nearbyPage = prepared<Values, Row, Word>((db, parameter, words) => {
+  const near = db
+    .selectFrom('events')
+    .select(['sequence', 'subject_kind', 'body_json'])
+    .where('team_id', '=', parameter('teamId'))
+    .orderBy('sequence', directionOf(words))
+    .limit(nearby);
+  return db
+    .selectFrom(near.as('near'))
+    .select('body_json')
+    .where('subject_kind', '=', kindIn(words) ?? null)
+    .orderBy('sequence', directionOf(words))
+    .limit(parameter('limit'))
+    .offset(parameter('offset'));
 });
 
 async function chosen(db: Db, values: Values, types: EventType[], words: readonly Word[]): Promise<Row[]> {
