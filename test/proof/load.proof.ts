@@ -80,7 +80,8 @@ function openTerminals(url: string, client: Client, busy: Sandbox[]) {
   const pty = { size: { rows: 24, cols: 80 } };
   const running = heard.map((_, index) =>
     runLong({
-      ...{ url, client, sandbox: busy[index % busy.length]!, user: 'user', pty, signal: call.signal },
+      ...{ url, user: 'user', pty, signal: call.signal },
+      headers: client.toAgent(busy[index % busy.length]!),
       command: 'while sleep 1; do date; done',
       onBytes: () => (heard[index] = Date.now()),
     }),

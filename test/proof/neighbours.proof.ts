@@ -4,7 +4,7 @@ import { clientOf, type Client, type Sandbox } from '../../bench/platform/client
 import { summarize } from '../../bench/measure/statistics.ts';
 import { startPlatform } from '../support/platform.ts';
 import { hostilities, type Hostility } from './neighbours/hostilities.ts';
-import { runLong } from './support/long-process.ts';
+import { runLongOutside } from './support/long-process.ts';
 import { atPace } from './support/pace.ts';
 import { circumstances, writeSection } from './support/report.ts';
 
@@ -59,7 +59,7 @@ async function measureBeside(
 ): Promise<Times> {
   const hostile = await client.create();
   const call = new AbortController();
-  const going = runLong({ url, client, sandbox: hostile, command, user, signal: call.signal });
+  const going = runLongOutside({ url, headers: client.toAgent(hostile), command, user, signal: call.signal });
   try {
     // A window for the worst to begin.
     await Bun.sleep(leadMs);

@@ -1,20 +1,21 @@
-import type { Client, Sandbox } from '../../../bench/platform/client.ts';
-
-type LongProcess = {
+type LongCommand = {
   url: string;
-  client: Client;
-  sandbox: Sandbox;
+  /** By which the edge and the agent of the sandbox know who asks. */
+  headers: Record<string, string>;
   command: string;
   user: string;
   /** Of a terminal; without it there are pipes. */
   pty?: { size: { rows: number; cols: number } };
+};
+
+type LongProcess = LongCommand & {
   signal: AbortSignal;
   /** Of each piece of the stream of its events. */
   onBytes?(count: number): void;
 };
 
 /** Starts a command and reads what it says for as long as it and its sandbox are there, or nobody aborts it. */
-export async function runLong({ url, client, sandbox, command, user, pty, signal, onBytes }: LongProcess) {
+export async function runLong({ url, headers, command, user, pty, signal, onBytes }: LongProcess) {
   const process = { cmd: '/bin/sh', args: ['-c', command] };
   const message = Buffer.from(JSON.stringify({ process, stdin: false, ...(pty ? { pty } : {}) }));
   const envelope = Buffer.concat([Buffer.alloc(5), message]);
@@ -23,7 +24,7 @@ export async function runLong({ url, client, sandbox, command, user, pty, signal
     const answer = await fetch(`${url}/process.Process/Start`, {
       method: 'POST',
       headers: {
-        ...client.toAgent(sandbox),
+        ...headers,
         'content-type': 'application/connect+json',
         'connect-protocol-version': '1',
         authorization: `Basic ${Buffer.from(`${user}:`).toString('base64')}`,
@@ -36,3 +37,15 @@ export async function runLong({ url, client, sandbox, command, user, pty, signal
     // Its end is the end of its sandbox, or the caller's wish.
   }
 }
+
+/**
+ * The same by a process of its own, which is ended with `signal`: what it takes to read is not taken from those who
+ * measure.
+ */
+export async function runLongOutside({ signal, ...long }: LongCommand & { signal: AbortSignal }): Promise<void> {
+  const child = Bun.spawn([process.execPath, import.meta.path], { stdin: Buffer.from(JSON.stringify(long)), signal });
+  await child.exited;
+}
+
+if (import.meta.main)
+  await runLong({ ...((await Bun.stdin.json()) as LongCommand), signal: new AbortController().signal });
