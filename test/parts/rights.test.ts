@@ -67,7 +67,7 @@ test('nobody but root reads or writes anything in the data directory; its own th
   for (const user of [uid('api'), uid('edge'), 65_534]) {
     for (const what of ['-r', '-w'] as const) expect(await allowedTo(user, what, dataDir)).toEqual([]);
   }
-  const shown = join(runDir(), 'api/data');
+  const shown = join(runDir(), 'api-data');
   expect(readdirSync(join('/proc', String(pid('api')), 'root', shown, 'api'))).toContain('atoll.sqlite');
   expect(readdirSync(join(shown, 'api'))).toEqual([]);
   for (const name of [
@@ -114,7 +114,7 @@ test('the api and the edge hold no file of the data directory that is not theirs
     openFilesOf(pid(name)).filter(path => path.startsWith(platform.ready.dataDir) || path.startsWith(runDir()));
   expect(held('edge')).toEqual([]);
   expect(held('api').filter(path => path.includes('atoll.sqlite')).length).toBeGreaterThan(0);
-  expect(held('api').filter(path => !path.startsWith(join(runDir(), 'api/data/api/')))).toEqual([]);
+  expect(held('api').filter(path => !path.startsWith(join(runDir(), 'api-data/api/')))).toEqual([]);
 });
 
 test('no process has a setting or a secret in its arguments, and the api and the edge none in their environment', () => {

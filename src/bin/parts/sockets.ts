@@ -8,6 +8,7 @@ export type InstallationPlace = { installation: number; runDir: string };
 /** The sockets over which the parts of an installation speak; each is for one of them alone. */
 export function socketsIn(runDir: string) {
   const folder = join(runDir, 'api');
+  const data = join(runDir, 'api-data');
   return {
     nodeForApi: join(runDir, 'node-for-api.sock'),
     nodeForEdge: join(runDir, 'node-for-edge.sock'),
@@ -17,25 +18,33 @@ export function socketsIn(runDir: string) {
     folder,
     api: join(folder, 'http.sock'),
     directory: join(folder, 'directory.sock'),
-    /** Mount point of the api's own folders of the data directory, under the same names; only the api sees it. */
-    data: join(folder, 'data'),
+    /**
+     * Root's: the api's own folders of the data directory are mounted in it, under the same names, and only the api
+     * sees them. In a folder of its own the api could put a link there, and root would mount on what that leads to.
+     */
+    data,
     /** Mount point of the cluster's store, where that is a directory; only the api sees it. */
-    store: join(folder, 'data', 'store'),
+    store: join(data, 'store'),
   };
 }
 
 const setGroup = 0o2000;
 const ownerAllGroupPass = 0o710;
+const ownerAllOthersPass = 0o711;
 
 /**
- * Makes the folder in which the api serves the edge: it belongs to user `api`, and the group of `edge` may pass. Where
- * nothing is mounted on the api's folders in there, it keeps its files in them.
+ * Makes the folder in which the api serves the edge, which belongs to user `api`, and which the group of `edge` may
+ * pass; and the places of the api's folders. Where nothing is mounted on these, the api keeps its files in them.
  */
 export function makeSocketFolder(runDir: string, { api, edge }: { api: number; edge: number }): void {
   const { folder, data } = socketsIn(runDir);
   mkdirSync(folder, { recursive: true });
   chownSync(folder, api, edge);
   chmodSync(folder, setGroup | ownerAllGroupPass);
-  for (const name of apiFolders) mkdirSync(join(data, name), { recursive: true, mode: 0o700 });
-  for (const path of [data, ...apiFolders.map(name => join(data, name))]) chownSync(path, api, api);
+  mkdirSync(data, { recursive: true, mode: ownerAllOthersPass });
+  chmodSync(data, ownerAllOthersPass);
+  for (const path of apiFolders.map(name => join(data, name))) {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    chownSync(path, api, api);
+  }
 }
