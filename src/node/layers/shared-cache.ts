@@ -2,7 +2,7 @@ import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { readFile, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SingleFlight } from '../../base/concurrency/single-flight.ts';
-import { systemCodeOf } from '../../base/error.ts';
+import { AtollError, systemCodeOf } from '../../base/error.ts';
 import { libc } from '../native/libc.ts';
 import { type Layers, linkOrCopy } from './store.ts';
 
@@ -34,7 +34,7 @@ export type LayerCache = {
 /** Opens the cache in `dir`, which is made where it is missing. What it gives out goes into `layers`. */
 export function openLayerCache(dir: string, layers: Layers): LayerCache {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const manifest = (name: string) => join(dir, `${name}.json`);
+  const manifest = (name: string) => join(dir, `${named(name)}.json`);
   const imageOf = (digest: string) => join(dir, `${digest.replace(':', '-')}.erofs`);
   const taking = new SingleFlight<string, boolean>();
   // A copy that was cut short has other bytes than its name says; it is replaced.
@@ -56,8 +56,10 @@ export function openLayerCache(dir: string, layers: Layers): LayerCache {
     takeLayer,
     async keep(name, entry) {
       for (const digest of entry.layers) {
+        // Refuses what is no digest before anything is done with a path that is made of it.
+        const own = layers.imagePath(digest);
         await rm(imageOf(digest), { force: true });
-        await linkOrCopy(layers.imagePath(digest), imageOf(digest));
+        await linkOrCopy(own, imageOf(digest));
         // The time of the link counts: it is not to be taken for abandoned before the entry names it.
         await utimes(imageOf(digest), new Date(), new Date());
       }
@@ -65,7 +67,7 @@ export function openLayerCache(dir: string, layers: Layers): LayerCache {
       await rename(`${manifest(name)}.new`, manifest(name));
       await removeUnused(dir, imageOf);
     },
-    lock: (name, onWait, signal) => lockFile(join(dir, `${name}.lock`), onWait, signal),
+    lock: (name, onWait, signal) => lockFile(join(dir, `${named(name)}.lock`), onWait, signal),
   };
 }
 
@@ -82,6 +84,12 @@ async function takeLookedAt(layers: Layers, digest: string, image: string): Prom
   await layers.take(digest, image, isKnown);
   // For want of it the next one looks at the bytes again.
   if (!isKnown) await writeFile(note, facts, { mode: 0o600 }).catch(() => {});
+}
+
+/** A name becomes a part of a path of root's, and what asks by it may have been taken over. */
+function named(name: string): string {
+  if (/^\w[\w.-]*$/.test(name)) return name;
+  throw new AtollError('invalid', `${name} is not the name of an entry`);
 }
 
 const noteOf = (image: string) => `${image}.whole`;

@@ -16,7 +16,7 @@ import type {
   StepOutcome,
 } from '../build.ts';
 import { progressBounds } from '../build.ts';
-import { count, digest, identifier, mapOf, oneOf, optional, schemaOf } from './schema.ts';
+import { count, digest, digests, identifier, mapOf, oneOf, optional, schemaOf } from './schema.ts';
 import { DriverNames, Resources, Started } from './start-schemas.ts';
 
 // Schemas of the messages about builds. Their types say what they mean.
@@ -33,7 +33,7 @@ const Credential = schemaOf<RegistryCredential>()(
 );
 
 export const State = schemaOf<BuildState>()(
-  Type.Object({ layers: texts(), env: mapOf(text()), user: text(), workdir: text() }),
+  Type.Object({ layers: digests(), env: mapOf(text()), user: text(), workdir: text() }),
 );
 
 const Here = schemaOf<Heredoc>()(Type.Object({ name: text(), content: text(), expand: Type.Boolean() }));

@@ -17,7 +17,7 @@ import { driverNames } from '../driver.ts';
 import type { UploadExchange, UploadRef } from '../upload.ts';
 import { method, type MethodTable } from './method.ts';
 import { Execution, Info, KeptWhat, Memory, Paused } from './sandbox-schemas.ts';
-import { count, descriptor, digest, identifier, nothing, oneOf, schemaOf } from './schema.ts';
+import { count, descriptor, digest, digests, identifier, nothing, oneOf, schemaOf } from './schema.ts';
 
 /** A node that does not answer by then counts as out of reach for this time. Milliseconds. */
 const beatMs = 2_000;
@@ -67,7 +67,7 @@ const begins = { passes: 'member', droppedBy: 'dropWrite' } as const;
 
 /** The methods of a node for layers that come from other nodes. */
 export const layerTable = {
-  missing: method([Type.Array(digest())], Type.Array(digest())),
+  missing: method([digests()], digests()),
   bytes: method([digest()], count()),
   openRead: method([digest()], Read, { passes: 'member' }),
   openWrite: method([digest(), count()], Write, begins),
@@ -87,13 +87,7 @@ export const uploadTable = {
 } satisfies MethodTable<UploadExchange>;
 
 const Facts = schemaOf<PauseFacts>()(
-  Type.Object({
-    kept: KeptWhat,
-    sizeBytes: count(),
-    layers: Type.Array(digest()),
-    driver: oneOf(...driverNames),
-    memory: Memory,
-  }),
+  Type.Object({ kept: KeptWhat, sizeBytes: count(), layers: digests(), driver: oneOf(...driverNames), memory: Memory }),
 );
 /** 32 bytes, base64url. */
 const key = () => Type.String({ minLength: 43, maxLength: 43 });

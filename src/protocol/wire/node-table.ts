@@ -24,7 +24,7 @@ import {
   Usage,
 } from './sandbox-schemas.ts';
 import { Create, Network, Resume } from './start-schemas.ts';
-import { count, descriptor, identifier, mapOf, nothing, oneOf, optional } from './schema.ts';
+import { count, descriptor, digests, identifier, mapOf, nothing, oneOf, optional } from './schema.ts';
 import { Entry, EntryChange, NewEntry, Volume } from './volume-schemas.ts';
 
 /** For what copies disks and memory, or waits for all of a sandbox to be gone. Milliseconds. */
@@ -107,9 +107,9 @@ export const buildTable = {
   cancel: method([id(), Type.String()], nothing(), { deadlineMs: longMs }),
   forget: method([id()], nothing()),
   collect: method(
-    [Type.Array(Type.String()), optional(Type.Array(Type.String()))],
+    [digests(), optional(digests())],
     Type.Object({ layersDeleted: count(), filesDeleted: count(), bytesFreed: count() }),
     { deadlineMs: longMs },
   ),
-  layerBytes: method([Type.Array(Type.String())], mapOf(count())),
+  layerBytes: method([digests()], mapOf(count())),
 } satisfies MethodTable<NodeBuildProtocol>;

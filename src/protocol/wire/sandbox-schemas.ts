@@ -17,7 +17,7 @@ import type {
   TakeSnapshot,
 } from '../node.ts';
 import type { DiskUsage, NodeUsage, SampleRange, SandboxSample, TrafficCounters } from '../node-usage.ts';
-import { count, identifier, mapOf, oneOf, optional, schemaOf } from './schema.ts';
+import { count, digests, identifier, mapOf, oneOf, optional, schemaOf } from './schema.ts';
 import { DriverNames, Mounted, Resources } from './start-schemas.ts';
 
 // Schemas of the messages about sandboxes. Their types say what they mean.
@@ -59,7 +59,7 @@ export const Take = schemaOf<TakeSnapshot>()(
     transient: Type.Optional(Type.Literal(true)),
   }),
 );
-export const Taken = schemaOf<Snapshot>()(Type.Object({ layers: texts(), kept: KeptWhat, driver: DriverNames }));
+export const Taken = schemaOf<Snapshot>()(Type.Object({ layers: digests(), kept: KeptWhat, driver: DriverNames }));
 
 export const Ability = schemaOf<MemoryAbility>()(
   Type.Union([Type.Object({ kept: Type.Literal(true) }), Type.Object({ kept: Type.Literal(false), reason: text() })]),

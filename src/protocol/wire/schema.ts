@@ -42,9 +42,17 @@ const identifierLengthMax = 128;
 /** Letters, digits, `_`, `.` and `-`, the first a letter or digit: known to what reads schemas. */
 export const identifierFormat = 'identifier';
 
+/** A text of one line without control characters: one that a terminal shows and a file holds as it is. */
+export const line = () => Type.String({ maxLength: lineLengthMax, format: lineFormat });
+const lineLengthMax = 1_000;
+/** Known to what reads schemas, like `identifierFormat`. */
+export const lineFormat = 'line';
+
 /** The SHA-256 of something, `sha256:` and 64 hexadecimal digits. */
 export const digest = () => Type.String({ maxLength: digestLength, format: digestFormat });
 const digestLength = 'sha256:'.length + 64;
+/** Layers, or others that are named by their digests. */
+export const digests = () => Type.Array(digest());
 /** Known to what reads schemas, like `identifierFormat`. */
 export const digestFormat = 'digest';
 

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { ShippedDefinition, ShippedProtocol } from '../shipped.ts';
 import { State } from './build-schemas.ts';
 import { method, type MethodTable } from './method.ts';
-import { nothing, optional, schemaOf } from './schema.ts';
+import { digest, digests, identifier, nothing, optional, schemaOf } from './schema.ts';
 
 /** Packages are fetched and installed, or another installation does that. Milliseconds. */
 const makingMs = 60 * 60_000;
@@ -24,11 +24,11 @@ const StateOrNull = Type.Union([State, Type.Null()]);
 
 /** The methods of a node for the templates that come with the platform. */
 export const shippedTable = {
-  has: method([texts()], Type.Boolean()),
-  key: method([Type.String()], Type.String()),
-  define: method([Type.String()], Definition),
-  begin: method([Type.String(), Type.String()], StateOrNull, { deadlineMs: makingMs }),
-  end: method([Type.String(), Type.String(), StateOrNull], nothing(), { deadlineMs: makingMs }),
-  files: method([Type.String()], Type.String()),
-  baseRootfs: method([Type.String()], Type.String(), { deadlineMs: makingMs }),
+  has: method([digests()], Type.Boolean()),
+  key: method([identifier()], identifier()),
+  define: method([identifier()], Definition),
+  begin: method([identifier(), identifier()], StateOrNull, { deadlineMs: makingMs }),
+  end: method([identifier(), identifier(), StateOrNull], nothing(), { deadlineMs: makingMs }),
+  files: method([identifier()], Type.String()),
+  baseRootfs: method([identifier()], digest(), { deadlineMs: makingMs }),
 } satisfies MethodTable<ShippedProtocol>;

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { driverNames, type DriverName } from '../driver.ts';
 import type { EgressPolicy } from '../network/network.ts';
 import type { SandboxVolume } from '../volume.ts';
-import { identifier, mapOf, oneOf, optional, schemaOf } from './schema.ts';
+import { digests, identifier, mapOf, oneOf, optional, schemaOf } from './schema.ts';
 
 // The messages that start a sandbox on its node. Their types are made of them: see `CreateSandbox` in ../node.ts.
 
@@ -24,7 +24,7 @@ export const Resources = Type.Object({
 export const Started = Type.Object({
   snapshotId: identifier(),
   /** In place of the image's. */
-  layers: texts(),
+  layers: digests(),
   /** Those of the sandbox that it was taken of: programs look at them when they start. */
   resources: Resources,
 });
@@ -34,7 +34,7 @@ export const Image = Type.Object({
   templateId: identifier(),
   buildId: identifier(),
   /** Layer digests (`sha256:<hex>`), lowest first. */
-  layers: texts(),
+  layers: digests(),
   defaultUser: text(),
   /** Empty: the user's home directory. */
   defaultWorkdir: text(),
