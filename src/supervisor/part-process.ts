@@ -52,6 +52,7 @@ export function runPartProcess(
   const startedAt = performance.now();
   let looksSinceBeat = 0;
   let hasBeaten = false;
+  let isReady = false;
   let failure: WireError | undefined;
   let reason: RestartReason = 'ended';
   const child = spawn(options, {
@@ -59,7 +60,10 @@ export function runPartProcess(
       looksSinceBeat = 0;
       hasBeaten = true;
       if (message.kind === 'failed') failure = message.error;
-      else handlers.onMessage(message, child);
+      if (message.kind === 'failed' || (message.kind === 'ready' && isReady)) return;
+      // What it says of itself later it may have been made to say.
+      isReady ||= message.kind === 'ready';
+      handlers.onMessage(message, child);
     },
     onExit(how) {
       clearInterval(looking);

@@ -27,6 +27,7 @@ function partOf(start: string, more: Partial<PartOptions<unknown>> = {}) {
       entries.push(JSON.parse(line) as Entry);
       wake();
     }),
+    readAbout: about => about,
     onPhase: text => tell('phase', text),
     onAsk: async () => undefined,
     onReady: about => tell('ready', about),
@@ -101,6 +102,17 @@ test('a part that can’t start is not started again, and says why', async () =>
   const unset = partOf('async () => {}', { settings: () => Promise.reject(new AtollError('invalid', 'no pair')) });
   await expect(unset.part.ready).rejects.toMatchObject({ code: 'invalid', message: 'no pair' });
   expect([failing, ending, unset].map(({ told }) => told)).toEqual([[], [], []]);
+});
+
+test('a part that says of itself what none does is not taken for one that serves', async () => {
+  const { part, told, entries } = partOf(`async () => ({ about: { port: 'all' }, stop: async () => {} })`, {
+    readAbout() {
+      throw new AtollError('invalid', 'its port must be a number');
+    },
+  });
+  await expect(part.ready).rejects.toThrow("The platform's edge ended while it started (signal SIGKILL)");
+  expect(told).toEqual([]);
+  expect(entries).toMatchObject([{ level: 'error', error: 'its port must be a number' }]);
 });
 
 test('a part that ends is started again, alone, and asked for its settings anew', async () => {

@@ -14,6 +14,8 @@ import {
 const restartDelay = { first: 100, max: 5_000, steadyAfter: 30_000 } as const;
 /** Ends in a row, none of them after a steady run, that make the supervisor give up. */
 const usualEndsMax = 20;
+/** What one process may ask for at a time: it has a handful of things to ask, most of them at its start. */
+const asksMax = 32;
 /** Longest time for a part to end in order, milliseconds. */
 const stopTimeoutMs = 25_000;
 
@@ -24,6 +26,8 @@ export type PartOptions<About> = ProcessOptions & {
   onPhase(text: string): void;
   /** Does what the part asks for, and says what it wants to know. */
   onAsk(what: string, value: unknown): Promise<unknown>;
+  /** Reads what it says of itself when it serves. Throws for what none says: it may have been taken over. */
+  readAbout(said: unknown): About;
   /** It serves, for the first time or again. */
   onReady(about: About): void;
   onRestart(reason: RestartReason): void;
@@ -68,15 +72,11 @@ export function startPart<About>(options: PartOptions<About>): Part<About> {
 
   function launch(): void {
     child = runPartProcess(options, {
-      onMessage(message, from) {
-        if (message.kind === 'phase') options.onPhase(message.text);
-        else if (message.kind === 'ask') void answer(message, from, options);
-        else if (message.kind === 'ready') {
-          wasReady = true;
-          options.onReady(message.about as About);
-          ready.resolve(message.about as About);
-        }
-      },
+      onMessage: hearing(options, about => {
+        wasReady = true;
+        options.onReady(about);
+        ready.resolve(about);
+      }),
       onEnd(end) {
         child = undefined;
         if (isStopping) {
@@ -117,16 +117,51 @@ export function startPart<About>(options: PartOptions<About>): Part<About> {
   }
 }
 
-async function answer(
-  { id, what, value }: FromPart & { kind: 'ask' },
-  asker: PartProcess,
-  { onAsk }: Pick<PartOptions<unknown>, 'onAsk'>,
-): Promise<void> {
-  const said = await onAsk(what, value).then(
-    answered => (answered === undefined ? {} : { value: answered }),
-    (error: unknown) => ({ error: toWire(error) }),
-  );
-  asker.send({ kind: 'answer', id, ...said });
+/** Takes what one process says. `serves` is called with what it says of itself when it does. */
+function hearing<About>(options: PartOptions<About>, serves: (about: About) => void) {
+  const answer = answeringBy(options);
+  return (message: FromPart, from: PartProcess): void => {
+    if (message.kind === 'phase') return options.onPhase(message.text);
+    if (message.kind === 'ask') return void answer(message, from);
+    const about = message.kind === 'ready' ? aboutOf(message.about, from, options) : undefined;
+    if (about) serves(about.said);
+  };
+}
+
+/** What a part says of itself; undefined where none says that, which ends it. */
+function aboutOf<About>(
+  said: unknown,
+  from: PartProcess,
+  { name, log, readAbout }: Pick<PartOptions<About>, 'name' | 'log' | 'readAbout'>,
+): { said: About } | undefined {
+  try {
+    return { said: readAbout(said) };
+  } catch (error) {
+    const facts = { process: name, error: messageOf(error) };
+    log.error('a process of the platform says of itself what none does, and is ended', facts);
+    from.kill('SIGKILL');
+    return undefined;
+  }
+}
+
+/** Does what one process asks for, and no more at a time than any has to ask. */
+function answeringBy({ onAsk }: Pick<PartOptions<unknown>, 'onAsk'>) {
+  let underWay = 0;
+  return async ({ id, what, value }: FromPart & { kind: 'ask' }, asker: PartProcess): Promise<void> => {
+    if (underWay >= asksMax) {
+      const error = new AtollError('unavailable', `${asksMax} things are asked for already, which is the most`);
+      return asker.send({ kind: 'answer', id, error: toWire(error) });
+    }
+    underWay++;
+    // Where many come at once, the first would be done, with all that it takes, before the others are counted.
+    await new Promise(resolve => setImmediate(resolve));
+    const said = await onAsk(what, value).then(
+      answered => (answered === undefined ? {} : { value: answered }),
+      (error: unknown) => ({ error: toWire(error) }),
+    );
+    underWay--;
+    asker.send({ kind: 'answer', id, ...said });
+  };
 }
 
 /** For the log. */

@@ -19,8 +19,13 @@ const PartMessage = Type.Union([
 
 const read = readerOf(PartMessage);
 
+/** What a part does is shown on a terminal, and told to a service manager line by line. */
+const plain = (text: string) => text.replace(/\p{Cc}+/gu, ' ');
+
 /** Reads a message of a part, which may have been taken over. Undefined: it is none. */
 export function readPartMessage(text: string): Static<typeof PartMessage> | undefined {
   const message = read(parseJson(text));
-  return message instanceof Wrong ? undefined : (message as Static<typeof PartMessage>);
+  if (message instanceof Wrong) return undefined;
+  const known = message as Static<typeof PartMessage>;
+  return known.kind === 'phase' ? { ...known, text: plain(known.text) } : known;
 }

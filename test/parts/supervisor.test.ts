@@ -32,6 +32,7 @@ function begin(orders: Record<string, unknown> | (() => unknown), more: Partial<
     settings: typeof orders === 'function' ? orders : () => orders,
     stallLooksMax: 2,
     log: silentLog,
+    readAbout: about => about as About,
     onPhase: text => void seen.phases.push(text),
     async onAsk(what, value) {
       seen.asked.push([what, value]);
@@ -76,6 +77,26 @@ test('what is no message of a part is nothing to who watches it, and settings of
   expect(await part.ready).toMatchObject({ answer: 'done', kept: 'value' });
   expect(seen.phases).toEqual(['starting']);
   expect(seen.asked).toEqual([['allowed', { value: 1 }]]);
+  expect(seen.restarts).toEqual([]);
+});
+
+test('one that was taken over says no more of itself, asks for no more than it may, and moves nobody’s cursor', async () => {
+  let underWay = 0;
+  const { part, seen } = begin(
+    { doing: 'lie' },
+    {
+      async onAsk() {
+        underWay++;
+        await new Promise(() => {});
+      },
+    },
+  );
+  const about = await part.ready;
+  part.update('lie');
+  await waitFor('it to have lied', () => seen.phases.length === 2 && underWay > 0);
+  expect(seen.phases[1]).toBe('lied MAINPID=1 [2J ');
+  expect(seen.ready).toEqual([about]);
+  expect(underWay).toBe(32);
   expect(seen.restarts).toEqual([]);
 });
 

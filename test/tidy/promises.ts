@@ -63,6 +63,7 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
       'the api and the edge hold no file of the data directory',
     ],
     ['whoever takes over the edge', 'test/parts/rights.test.ts', 'each socket is for the one process that calls it'],
+    ['root mounts nothing in a folder of the api', 'src/bin/parts/sockets.test.ts', 'what root gives to the api'],
     [
       'nothing falls back to less',
       'test/api/build/permission.test.ts',

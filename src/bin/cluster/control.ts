@@ -14,7 +14,7 @@ import { openCertificate } from '../platform/certificate.ts';
 import { edgeServes, served } from '../platform/edge-serves.ts';
 import { readIdentity } from '../platform/identity.ts';
 import { forgetInstance, recordInstance } from '../platform/instance.ts';
-import type { ApiAbout } from '../parts/about.ts';
+import type { ApiAbout } from '../../protocol/wire/part-about.ts';
 import type { ApiUpdate } from '../parts/api.ts';
 import { makeSocketFolder } from '../parts/sockets.ts';
 import type { Platform, PlatformOptions } from '../platform/platform.ts';

@@ -39,7 +39,7 @@ import type { Settings } from '../settings/settings.ts';
 import { beginWantedTemplates, buildOnDemand, ensureBaseTemplate, ensureShipped } from '../../api/shipped/templates.ts';
 import { shippedBuilds } from '../../api/shipped/builds.ts';
 import { spanExportOf } from '../spans.ts';
-import type { ApiAbout } from './about.ts';
+import type { ApiAbout } from '../../protocol/wire/part-about.ts';
 import { socketsIn } from './sockets.ts';
 
 // The api: rules and state. It runs as its own user, who owns its database and the uploaded files and can read nothing

@@ -8,7 +8,7 @@ import { runPart } from '../../supervisor/inside.ts';
 import { directoryAt } from '../../wire/directory-service.ts';
 import { nodeAt } from '../../wire/node-service.ts';
 import { openFilesMax, openFilesWanted } from '../settings/descriptors.ts';
-import type { EdgeAbout } from './about.ts';
+import type { EdgeAbout } from '../../protocol/wire/part-about.ts';
 import { clusterDial, ownDial } from './cluster-dial.ts';
 import { socketsIn } from './sockets.ts';
 

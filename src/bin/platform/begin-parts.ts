@@ -32,6 +32,7 @@ export function beginWith(
       onAsk: async what => {
         throw new AtollError('unimplemented', `nobody may ask for ${what}`);
       },
+      readAbout: () => undefined as never,
       onReady() {},
       onRestart: reason => platform.onRestart(own.name, reason),
       onGivenUp: platform.onGivenUp,

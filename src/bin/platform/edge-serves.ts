@@ -3,7 +3,7 @@ import { AtollError } from '../../base/error.ts';
 import type { Log } from '../../base/telemetry/log.ts';
 import { watchCertificate } from '../../supervisor/certificates/watch.ts';
 import type { Part } from '../../supervisor/part.ts';
-import type { EdgeAbout } from '../parts/about.ts';
+import type { EdgeAbout } from '../../protocol/wire/part-about.ts';
 import type { EdgeUpdate } from '../parts/edge.ts';
 import { portError } from '../preflight/ports.ts';
 import type { Settings } from '../settings/settings.ts';

@@ -161,6 +161,16 @@ test('the first key is kept for root alone, and one that was revoked is replaced
   }
 });
 
+test('what the api says of itself is a key, names and a path, each on one line', () => {
+  const { part } = api();
+  const about = { apiKey: 'e2b_0', building: ['code-interpreter-v1'], signInPath: '/dashboard/signin#0' };
+  expect(part.readAbout?.(about)).toEqual(about);
+  expect(part.readAbout?.({ ...about, signInPath: null })).toEqual({ ...about, signInPath: null });
+  for (const wrong of [{ apiKey: {} }, { apiKey: 'a\nb' }, { building: 'all' }, { signInPath: '\u001b[2J' }])
+    expect(() => part.readAbout?.({ ...about, ...wrong })).toThrow('what it says');
+  expect(() => part.readAbout?.(null)).toThrow('what it says');
+});
+
 test('the edge waits for what its ports lead to, and keeps its ports', async () => {
   const certificate = { current: { cert: 'c' } } as never;
   const served = Promise.withResolvers<never>();
@@ -175,6 +185,14 @@ test('the edge waits for what its ports lead to, and keeps its ports', async () 
   });
   part.onReady?.({ port: 4000, tlsPort: 4443 });
   expect(await part.settings()).toMatchObject({ port: 4000, tls: { port: 4443 } });
+  for (const wrong of [
+    null,
+    {},
+    { port: '4000', tlsPort: null },
+    { port: 0, tlsPort: null },
+    { port: 70_000, tlsPort: 1 },
+  ])
+    expect(() => part.readAbout?.(wrong)).toThrow('what it says');
   part.onReady?.({ port: 4000, tlsPort: null });
   expect(await part.settings()).toMatchObject({ tls: { port: 4443 } });
 });
@@ -201,7 +219,10 @@ test('the gate has what it is given, and hands on its certificates', async () =>
   );
   expect([part.name, part.environment, part.settings()]).toEqual(['gate', {}, { port: 1 }]);
   expect(part.command()).toContain('/groups/gate');
-  expect(await ask(part, 'certificate', { key: 'k' })).toBeUndefined();
-  expect(kept).toEqual([{ key: 'k' }]);
+  const next = { certificate: 'c', key: 'k', authority: 'a' };
+  expect(await ask(part, 'certificate', { ...next, more: 1 })).toBeUndefined();
+  for (const wrong of [null, 'c', { ...next, key: 1 }])
+    await expect(ask(part, 'certificate', wrong)).rejects.toMatchObject({ code: 'invalid' });
+  expect(kept).toEqual([next]);
   await expect(ask(part, 'more')).rejects.toMatchObject(unknown);
 });

@@ -12,6 +12,13 @@ import { prepareStoreDirectory } from '../../blob/directory.ts';
 import type { StorePlace } from '../../blob/open.ts';
 import type { CertificateSource } from '../../supervisor/certificates/files.ts';
 import type { PartGroups } from '../../supervisor/control-groups.ts';
+import {
+  type ApiAbout,
+  type EdgeAbout,
+  readApiAbout,
+  readEdgeAbout,
+  readGateIdentity,
+} from '../../protocol/wire/part-about.ts';
 import type { PartName } from '../../supervisor/part-process.ts';
 import type { Part, PartOptions } from '../../supervisor/part.ts';
 import { commandOf } from '../../supervisor/program.ts';
@@ -22,7 +29,6 @@ import { shownSettings } from '../settings/config.ts';
 import { examineApart } from './examine.ts';
 import { keepPrograms, type Programs } from './programs.ts';
 import type { Identity } from './identity.ts';
-import type { ApiAbout, EdgeAbout } from '../parts/about.ts';
 import type { ApiSettings } from '../parts/api.ts';
 import type { EdgeSettings } from '../parts/edge.ts';
 import type { GateSettings } from '../parts/gate.ts';
@@ -149,6 +155,7 @@ export function beginApi(
       else throw new AtollError('unimplemented', `nobody may ask for ${what}`);
       return undefined;
     },
+    readAbout: readApiAbout,
     onReady: ({ apiKey }) => keepApiKey(dataDir, apiKey),
   });
 }
@@ -191,6 +198,7 @@ export function beginEdge(
             : undefined,
       };
     },
+    readAbout: readEdgeAbout,
     onReady(about) {
       ports.port = about.port;
       if (about.tlsPort !== null) ports.tlsPort = about.tlsPort;
@@ -212,7 +220,7 @@ export function beginGate(
     settings,
     async onAsk(what, value) {
       if (what !== 'certificate') throw new AtollError('unimplemented', `nobody may ask for ${what}`);
-      keep(value as NodeIdentity);
+      keep(readGateIdentity(value));
     },
   });
 }

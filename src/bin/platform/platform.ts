@@ -21,7 +21,7 @@ import { beginWith } from './begin-parts.ts';
 import { edgeServes, served } from './edge-serves.ts';
 import { readIdentity } from './identity.ts';
 import { forgetInstance, recordInstance, requireNoInstance } from './instance.ts';
-import type { ApiAbout } from '../parts/about.ts';
+import type { ApiAbout } from '../../protocol/wire/part-about.ts';
 import type { ApiUpdate } from '../parts/api.ts';
 import type { InstallationPlace } from '../parts/sockets.ts';
 import { beginApi, beginEdge, beginNode, type EdgeSurroundings } from './platform-parts.ts';

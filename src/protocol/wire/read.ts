@@ -1,5 +1,5 @@
 import { Kind, OptionalKind, type TSchema } from '@sinclair/typebox';
-import { digestFormat, identifierFormat } from './schema.ts';
+import { digestFormat, identifierFormat, lineFormat } from './schema.ts';
 
 /** Why a value is not what its schema describes: where in it, and what is missing there. */
 export class Wrong {
@@ -73,6 +73,7 @@ export function readerOf(schema: Described): Read {
 /** The forms that a text may have to have, by the names that schemas have for them. */
 const forms: Record<string, { pattern: RegExp; mustBe: string }> = {
   [identifierFormat]: { pattern: /^[0-9A-Za-z][0-9A-Za-z_.-]*$/, mustBe: 'an identifier' },
+  [lineFormat]: { pattern: /^[^\p{Cc}]*$/u, mustBe: 'a line of text' },
   [digestFormat]: { pattern: /^sha256:[0-9a-f]{64}$/, mustBe: 'a digest' },
 };
 

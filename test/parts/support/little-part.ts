@@ -6,7 +6,7 @@ import { runPart } from '../../../src/supervisor/inside.ts';
 // A part that does what the test says, for tests of the supervisor.
 
 type Orders = {
-  doing: 'serve' | 'fail' | 'babble' | 'overflow' | 'grow' | 'hold';
+  doing: 'serve' | 'fail' | 'babble' | 'overflow' | 'grow' | 'hold' | 'lie';
   ask?: string;
   kept?: Map<string, string>;
 };
@@ -40,11 +40,23 @@ runPart<Orders, string>(async ({ doing, ask, kept }, control) => {
   const stop = async () => {
     if (doing === 'hold') throw new Error('it can’t let go');
   };
-  return { about: { pid: process.pid, answer, kept: kept?.get('name') }, stop, update: () => loop() };
+  return {
+    about: { pid: process.pid, answer, kept: kept?.get('name') },
+    stop,
+    update: () => (doing === 'lie' ? lie() : loop()),
+  };
 });
 
 /** The head of a message of more than the most: nobody waits for its end. */
 const tooLong = frameOf('x'.repeat(partMessageBytesMax + 1), false).subarray(0, 5);
+
+/** Says what it may in forms that it should not, and asks for more than it has to. */
+function lie(): void {
+  const says = (message: unknown) => writeSync(partDescriptor, frameOf(JSON.stringify(message), false));
+  for (const about of [null, 1, { pid: 1 }]) says({ kind: 'ready', about });
+  for (let id = 1; id <= 100; id++) says({ kind: 'ask', id, what: 'waits', value: id });
+  says({ kind: 'phase', text: 'lied\nMAINPID=1\r\u001b[2J\u009b' });
+}
 
 function loop(): void {
   for (;;) Math.random();

@@ -12,6 +12,7 @@ const part = startPart<{ pid: number }>({
   settings: () => ({ doing: 'serve' }),
   stallLooksMax: 10,
   log: silentLog,
+  readAbout: about => about as { pid: number },
   onPhase() {},
   onAsk: async () => {},
   onReady() {},
