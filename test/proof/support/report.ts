@@ -22,6 +22,7 @@ export function writeSection(title: string, text: string): void {
   const whole = existsSync(document) ? readFileSync(document, 'utf8') : head;
   const [start = head, ...sections] = whole.split(/^(?=## )/m);
   const section = `## ${title}\n\n${text.trim()}\n`;
-  const others = sections.filter(other => !other.startsWith(`## ${title}\n`)).map(other => other.trimEnd());
-  writeFileSync(document, `${[start.trimEnd(), ...others, section.trimEnd()].join('\n\n')}\n`);
+  const place = sections.findIndex(other => other.startsWith(`## ${title}\n`));
+  sections.splice(place < 0 ? sections.length : place, place < 0 ? 0 : 1, section);
+  writeFileSync(document, `${[start, ...sections].map(part => part.trimEnd()).join('\n\n')}\n`);
 }
