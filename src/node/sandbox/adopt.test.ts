@@ -29,6 +29,8 @@ function node({
   hasChecksums = false,
   isDamaged = false,
   onStep = (_: string) => {},
+  /** What taking a sandbox over, or removing a leftover, waits for. */
+  meanwhile = async (_: string) => {},
 } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-adopt-'));
   cleanUps.push(() => rmSync(folder, { recursive: true }));
@@ -67,6 +69,7 @@ function node({
     slotHost: {
       async release(slot: { name: string; number: number }) {
         step(`release ${slot.name}`);
+        await meanwhile('release');
         slots.give({ ...slot } as Parameters<typeof slots.give>[0]);
       },
     },
@@ -75,6 +78,7 @@ function node({
     processControl: {
       async watch(of: unknown, slot: { name: string }, pid: number) {
         step(`watch ${slot.name}`);
+        await meanwhile('watch');
         const namespace = { close: () => happened.push(`close ${slot.name}`) };
         return { slot, driver: of, pid, namespace, ended: dying.promise };
       },
@@ -135,6 +139,22 @@ test('what runs is taken over, and keeps its slot', async () => {
   // Its agent is where the data directory is now.
   expect(recorded('a')).toMatchObject({ state: 'running', agentDir: expect.stringContaining('/data/node/agents/1') });
   expect(sandboxes.running()[0]).toMatchObject({ policyInForce: { internetAccess: true }, diskFailed: false });
+});
+
+test('several are taken over, and many leftovers removed, side by side', async () => {
+  const together = { watch: Promise.withResolvers<void>(), release: Promise.withResolvers<void>() };
+  const counts = { watch: 0, release: 0 };
+  const numbers = Array.from({ length: 20 }, (_, index) => index);
+  const { adopt, record } = node({
+    leftovers: numbers.map(number => 100 + number),
+    async meanwhile(name) {
+      const step = name as keyof typeof counts;
+      if (++counts[step] === (step === 'watch' ? 8 : 20)) together[step].resolve();
+      await together[step].promise;
+    },
+  });
+  for (const number of numbers) await record(running(`a${number}`, processesIn(number)));
+  expect(await adopt()).toEqual({ adopted: 20, removed: 20, paused: 0 });
 });
 
 test('its end is noticed from then on', async () => {

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { forEachParallel } from '../../base/concurrency/parallel.ts';
 import { messageOf } from '../../base/error.ts';
 import { agentAt } from '../agent-client/copy.ts';
 import type { Drivers } from '../drivers/drivers.ts';
@@ -28,6 +29,11 @@ import { slotMountPoint } from './slot/slot-disk.ts';
 import type { SlotHost } from './slot/slot-host.ts';
 import type { Slots } from './slot/slots.ts';
 import type { Paused, Running, Unreadable } from './state/sandbox-state.ts';
+
+/** Sandboxes that are taken over, or paused with their files, at a time: each waits for the disk and for the helper. */
+const takenOverAtOnce = 8;
+/** Leftovers that are removed at a time: the kernel removes many namespaces in the time that one takes. */
+const removedAtOnce = 32;
 
 /** What sandboxes are adopted with. */
 type AdoptParts = EndParts &
@@ -69,18 +75,19 @@ export async function adoptSandboxes(parts: AdoptParts): Promise<{ adopted: numb
         slot: null,
         record: null,
       });
-  for (const record of alive) await adoptRunning(parts, record);
+  await forEachParallel(alive, takenOverAtOnce, record => adoptRunning(parts, record));
   const adopted = sandboxes.running();
   const used = new Set([
     ...adopted.map(({ processes }) => processes.slot.number),
     ...[...sandboxes.all()].flatMap(state => (state.kind === 'unreadable' && state.slot ? state.slot.number : [])),
   ]);
   const leftovers = [...leftoverSlots(parts)].filter(number => !used.has(number));
-  for (const number of leftovers) await releaseNowOrLater(parts, slots.occupy(number));
+  await forEachParallel(leftovers, removedAtOnce, number => releaseNowOrLater(parts, slots.occupy(number)));
   forgetRestores(parts.layout.run);
   forgetLaterBut(parts.layout.run, new Set([...used].map(number => slotOf(parts.layout.installation, number).name)));
   for (const { record } of known) if (record?.state === 'paused') await adoptPaused(parts, record);
-  for (const record of ran) if (!sandboxes.get(record.sandboxId)) await keepFiles(parts, record);
+  const ended = ran.filter(({ sandboxId }) => !sandboxes.get(sandboxId));
+  await forEachParallel(ended, takenOverAtOnce, record => keepFiles(parts, record));
   for (const { sandboxId } of known) if (!sandboxes.get(sandboxId)) await records.remove(sandboxId);
   return { adopted: adopted.length, removed: leftovers.length, paused: sandboxes.paused().length };
 }
