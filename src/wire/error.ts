@@ -28,7 +28,7 @@ export function toWire(error: unknown): WireError {
 /** The error that the other side has thrown. A code that nobody knows, of another version, counts as `internal`. */
 export function fromWire(error: WireError): AtollError {
   const { code, message, detail, fields, retryAfterSeconds, cause } = error;
-  return new AtollError(code in statusOf ? (code as ErrorCode) : 'internal', message, {
+  return new AtollError(Object.hasOwn(statusOf, code) ? (code as ErrorCode) : 'internal', message, {
     ...(detail !== undefined && { detail }),
     ...(fields !== undefined && { fields }),
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),

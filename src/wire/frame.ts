@@ -1,8 +1,17 @@
+import type { Caller } from '../protocol/wire/method.ts';
+import { Gathered } from './gathered.ts';
+
 /**
  * The longest message: a list of all sandboxes of a node, or a whole Dockerfile with its inline files, is far below.
  * Bytes.
  */
 export const frameBytesMax = 64 << 20;
+
+/**
+ * The longest message of a caller, bytes. An edge, which strangers may have taken over, asks for a sandbox or says how
+ * many connections it has; to read what is as long as an api may have to say takes seconds and gigabytes.
+ */
+export const callBytesMax: Readonly<Record<Caller, number>> = { api: frameBytesMax, edge: 64 << 10 };
 
 /** Whether the other side takes a message of that length: after one that it does not, it closes the channel for all. */
 export const isWithinFrame = (text: string): boolean => Buffer.byteLength(text) <= frameBytesMax;
@@ -23,9 +32,8 @@ export function frameOf(text: string, withFile: boolean): Buffer {
 /** Finds the messages in bytes that come in pieces. */
 export class FrameReader {
   readonly #bytesMax: number;
-  /** Pieces of a message that is not whole yet. */
-  #pieces: Buffer[] = [];
-  #length = 0;
+  /** A message that is not whole yet. */
+  readonly #begun = new Gathered();
   /** Bytes that the next step needs. */
   #wanted = headBytes;
 
@@ -36,14 +44,11 @@ export class FrameReader {
 
   /** Calls `take` for each message that is complete now. False: the bytes are no message, and no later ones can be. */
   push(bytes: Uint8Array, take: (text: string, withFile: boolean) => void): boolean {
-    this.#length += bytes.length;
-    if (this.#length < this.#wanted) {
-      // The runtime uses its buffer again.
-      this.#pieces.push(Buffer.from(bytes));
-      return true;
-    }
     // Most often whole messages come: they are read where they are.
-    let rest = this.#pieces.length > 0 ? Buffer.concat([...this.#pieces, bytes]) : viewOf(bytes);
+    const isBegun = this.#begun.length > 0;
+    if (isBegun || bytes.length < this.#wanted) this.#begun.add(bytes);
+    if (this.#begun.length > 0 && this.#begun.length < this.#wanted) return true;
+    let rest = isBegun ? this.#begun.take() : viewOf(bytes);
     for (;;) {
       if (rest.length < headBytes) break;
       const length = rest.readUInt32LE(0);
@@ -55,8 +60,7 @@ export class FrameReader {
       rest = rest.subarray(this.#wanted);
       this.#wanted = headBytes;
     }
-    this.#pieces = rest.length === 0 ? [] : [Buffer.from(rest)];
-    this.#length = rest.length;
+    if (rest.length > 0) this.#begun.add(rest);
     return true;
   }
 }

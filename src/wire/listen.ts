@@ -2,8 +2,10 @@ import { chmodSync, chownSync, rmSync } from 'node:fs';
 import type { Log } from '../base/telemetry/log.ts';
 import type { Caller } from '../protocol/wire/method.ts';
 import { closeFile, filePair, peerOf, sendFile } from './files.ts';
+import { callBytesMax } from './frame.ts';
 import { CallBudget, serve, type Served } from './serve.ts';
 import { SocketChannel } from './socket-channel.ts';
+import { WaitingBytes } from './stream-channel.ts';
 
 /** A socket, and who may connect to it. */
 type ListenOptions = {
@@ -30,6 +32,7 @@ export function listenOn({ path, caller, uid, log }: ListenOptions, served: Omit
   rmSync(path, { force: true });
   const channels = new Set<SocketChannel>();
   const underWay = new CallBudget();
+  const waiting = new WaitingBytes();
   const listener = Bun.listen<SocketChannel | undefined>({
     unix: path,
     socket: {
@@ -48,7 +51,7 @@ export function listenOn({ path, caller, uid, log }: ListenOptions, served: Omit
         // The caller takes it before anything else.
         const sent = sendFile(fd, other, 0);
         closeFile(other);
-        const channel = new SocketChannel(socket, own);
+        const channel = new SocketChannel(socket, own, callBytesMax[caller], waiting);
         socket.data = channel;
         channels.add(channel);
         serve(channel, caller, { ...served, log }, underWay);

@@ -1,6 +1,6 @@
 import { closeFile, receiveFile, sendFile } from './files.ts';
 import { FrameReader, frameOf } from './frame.ts';
-import { type ByteSocket, StreamChannel } from './stream-channel.ts';
+import { type ByteSocket, StreamChannel, type WaitingBytes } from './stream-channel.ts';
 
 /** Interval (ms) and number of tries to send a file to a reader that has not taken the earlier ones. */
 const fileRetryMs = 1;
@@ -23,9 +23,12 @@ export class SocketChannel extends StreamChannel {
   #lastFile = 0;
   #filesTaken = 0;
 
-  /** `files`: the second socket, null where none are passed. `messageBytesMax`: of what is received. */
-  constructor(socket: ByteSocket, files: number | null, messageBytesMax?: number) {
-    super(socket);
+  /**
+   * `files`: the second socket, null where none are passed. `messageBytesMax`: of what is received. `waiting`: see
+   * `StreamChannel`.
+   */
+  constructor(socket: ByteSocket, files: number | null, messageBytesMax?: number, waiting?: WaitingBytes) {
+    super(socket, waiting);
     this.#files = files;
     this.#reader = new FrameReader(messageBytesMax);
   }

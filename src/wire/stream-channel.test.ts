@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { closeSync, fstatSync, openSync } from 'node:fs';
-import { StreamChannel } from './stream-channel.ts';
+import { type ByteSocket, StreamChannel, WaitingBytes } from './stream-channel.ts';
 
 const MiB = 1 << 20;
 /** What waits is not copied: it may be the same bytes again and again. */
@@ -10,8 +10,8 @@ const zeros = Buffer.alloc(16 * MiB);
 class PlainChannel extends StreamChannel {
   readonly done: string[];
 
-  constructor(socket: ConstructorParameters<typeof StreamChannel>[0], done: string[]) {
-    super(socket);
+  constructor(socket: ByteSocket, done: string[], waiting?: WaitingBytes) {
+    super(socket, waiting);
     this.done = done;
   }
   send(text: string): void {
@@ -37,7 +37,7 @@ class PlainChannel extends StreamChannel {
   }
 }
 
-function opened(room = Number.POSITIVE_INFINITY) {
+function opened(room = Number.POSITIVE_INFINITY, waiting?: WaitingBytes) {
   const done: string[] = [];
   const socket = {
     room,
@@ -53,7 +53,7 @@ function opened(room = Number.POSITIVE_INFINITY) {
     },
     terminate: () => void done.push('terminate'),
   };
-  const channel = new PlainChannel(socket, done);
+  const channel = new PlainChannel(socket, done, waiting);
   const heard: string[] = [];
   const listener = {
     message: (text: string, file?: number) => void heard.push(`${text}${file === undefined ? '' : ' with file'}`),
@@ -137,10 +137,27 @@ test('whoever can wait with more does while much waits, until half of it is gone
 
 test('a reader that is very far behind counts as gone', () => {
   const { channel, done } = opened(0);
-  for (let part = 0; part < 16; part++) channel.sendBytes(16 * MiB);
+  for (let part = 0; part < 15; part++) channel.sendBytes(16 * MiB);
   expect(done).toEqual(['crowded']);
-  channel.sendBytes(1);
+  channel.sendBytes(16 * MiB);
   expect(done).toEqual(['crowded', 'terminate', 'release']);
+});
+
+test('what waits for one reader on all of his channels counts together, small pieces by what they take', () => {
+  const waiting = new WaitingBytes(2 * MiB);
+  const [one, two, later] = [opened(0, waiting), opened(0, waiting), opened(0, waiting)];
+  one.channel.sendBytes(MiB);
+  two.channel.sendBytes(MiB / 2);
+  let sent = 0;
+  for (; !two.done.includes('terminate') && sent < MiB; sent++) two.channel.send('a');
+  expect(sent).toBeLessThan(MiB / 2 / 100);
+  expect(one.done).toEqual([]);
+  // What was given up, or sent, waits no more.
+  one.drain(MiB);
+  later.channel.sendBytes(2 * MiB - 1000);
+  expect(later.done).toEqual([]);
+  later.channel.sendBytes(1000);
+  expect(later.done).toEqual(['terminate', 'release']);
 });
 
 test('a socket that is closed takes nothing, and its close says so', () => {

@@ -3,12 +3,30 @@ import { closeFile } from './files.ts';
 
 /** Bytes that may wait to be sent. A reader that is further behind counts as gone. */
 const waitingBytesMax = 256 << 20;
+/** What a piece that waits takes beside its bytes: a reader that takes none of many small ones has as many held. */
+const pieceBytes = 128;
 /** So many that whoever can wait with more should, and so many left that it need not any more. */
 const crowdedBytes = 8 << 20;
 const roomBytes = crowdedBytes / 2;
 
 /** The part of the runtime's sockets that a channel needs. */
 export type ByteSocket = { write(bytes: Uint8Array): number; terminate(): void };
+
+/** Bytes that wait to be sent to one reader, over all of its channels. */
+export class WaitingBytes {
+  readonly #max: number;
+  #bytes = 0;
+
+  constructor(max = waitingBytesMax) {
+    this.#max = max;
+  }
+
+  /** Counts so many more, or fewer. False: it is too far behind. */
+  add(bytes: number): boolean {
+    this.#bytes += bytes;
+    return this.#bytes <= this.#max;
+  }
+}
 
 /** A channel over a connected stream: what waits to be sent, and what came before somebody listened. */
 export abstract class StreamChannel implements Channel {
@@ -20,9 +38,12 @@ export abstract class StreamChannel implements Channel {
   #unsentBytes = 0;
   #isCrowded = false;
   #open = true;
+  readonly #waiting: WaitingBytes;
 
-  constructor(socket: ByteSocket) {
+  /** `waiting`: of the same reader's channels together. */
+  constructor(socket: ByteSocket, waiting = new WaitingBytes()) {
     this.#socket = socket;
+    this.#waiting = waiting;
   }
 
   abstract send(text: string, file?: number): void;
@@ -65,8 +86,7 @@ export abstract class StreamChannel implements Channel {
   /** The socket takes bytes again. */
   drained(): void {
     const unsent = this.#unsent;
-    this.#unsent = [];
-    this.#unsentBytes = 0;
+    this.#forgetUnsent();
     for (const bytes of unsent) this.write(bytes);
     if (!this.#isCrowded || this.#unsentBytes > roomBytes) return;
     this.#isCrowded = false;
@@ -79,8 +99,14 @@ export abstract class StreamChannel implements Channel {
     this.#open = false;
     this.release();
     for (const [, file] of this.#early) if (file !== undefined) closeFile(file);
-    this.#unsent = [];
+    this.#forgetUnsent();
     this.#listener?.closed();
+  }
+
+  #forgetUnsent(): void {
+    this.#waiting.add(-this.#unsentBytes - this.#unsent.length * pieceBytes);
+    this.#unsent = [];
+    this.#unsentBytes = 0;
   }
 
   /** Hands a message to the listener. */
@@ -95,8 +121,9 @@ export abstract class StreamChannel implements Channel {
     if (written === bytes.length) return;
     // A copy of the rest alone would not be needed, but its length is what counts.
     this.#unsent.push(bytes.subarray(written));
-    this.#unsentBytes += bytes.length - written;
-    if (this.#unsentBytes > waitingBytesMax) return this.close();
+    const more = bytes.length - written;
+    this.#unsentBytes += more;
+    if (!this.#waiting.add(more + pieceBytes)) return this.close();
     if (this.#isCrowded || this.#unsentBytes <= crowdedBytes) return;
     this.#isCrowded = true;
     this.crowded();

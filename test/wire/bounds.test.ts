@@ -4,7 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Type } from '@sinclair/typebox';
 import { silentLog } from '../../src/base/telemetry/log.ts';
-import { method } from '../../src/protocol/wire/method.ts';
+import type { AtollError } from '../../src/base/error.ts';
+import { type Caller, method } from '../../src/protocol/wire/method.ts';
+import { proxyOf } from '../../src/wire/call.ts';
+import { connectionTo } from '../../src/wire/connect.ts';
 import { checkedMethods } from '../../src/wire/checked.ts';
 import { closeFile, filePair } from '../../src/wire/files.ts';
 import { connectionsMax, listenOn } from '../../src/wire/listen.ts';
@@ -56,6 +59,30 @@ test(`a caller has ${connectionsMax} connections at a time, and another when one
   }
   for (const { socket } of connections) socket.terminate();
   listening.stop();
+  rmSync(folder, { recursive: true });
+});
+
+test('an edge says nothing long: who does is hung up on before it is read, and an api may', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'atoll-wire-'));
+  const table = { take: method([Type.String()], Type.Integer(), { callers: ['api', 'edge'] }) };
+  const implementation = { take: async (text: string) => text.length };
+  const lengthOf = async (caller: Caller, length: number) => {
+    const path = join(folder, `${caller}.sock`);
+    const listening = listenOn(
+      { path, caller, uid, log: silentLog },
+      { methods: checkedMethods(table), implementation },
+    );
+    const connection = connectionTo(path, 'part', 500);
+    const answer = await proxyOf<typeof implementation>(table, checkedMethods(table), connection)
+      .take('x'.repeat(length))
+      .catch((error: AtollError) => error.detail);
+    connection.close();
+    listening.stop();
+    return answer;
+  };
+  expect(await lengthOf('edge', 60_000)).toBe(60_000);
+  expect(await lengthOf('edge', 70_000)).toBe('part_lost');
+  expect(await lengthOf('api', 70_000)).toBe(70_000);
   rmSync(folder, { recursive: true });
 });
 

@@ -1,3 +1,4 @@
+import { heapStats } from 'bun:jsc';
 import { expect, test } from 'bun:test';
 import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,6 +10,7 @@ import { proxyOf } from '../../src/wire/call.ts';
 import { checkedMethods } from '../../src/wire/checked.ts';
 import { connectionTo } from '../../src/wire/connect.ts';
 import { FrameReader, frameBytesMax, frameOf } from '../../src/wire/frame.ts';
+import { frameKinds, tlsFrame, TlsFrameReader } from '../../src/wire/tls/tls-frame.ts';
 import { listenOn } from '../../src/wire/listen.ts';
 
 const table = { double: method([Type.Number()], Type.Number()) };
@@ -119,6 +121,29 @@ test('messages are found however their bytes are cut', () => {
     for (let at = 0; at < bytes.length; at += size)
       expect(reader.push(bytes.subarray(at, at + size), (text, withFile) => found.push([text, withFile]))).toBe(true);
     expect(found).toEqual(texts.map((text, index) => [text, index % 2 === 1]));
+  }
+});
+
+test('a message that comes byte by byte is not held byte by byte', () => {
+  const bytes = frameOf('x'.repeat(100_000), false);
+  const buffers = () => {
+    Bun.gc(true);
+    return heapStats().objectTypeCounts['Uint8Array'] ?? 0;
+  };
+  for (const reader of [new FrameReader(), new TlsFrameReader()]) {
+    const ofTls = reader instanceof TlsFrameReader;
+    const all = ofTls ? tlsFrame(frameKinds.message, 0, 'x'.repeat(100_000)) : bytes;
+    const before = buffers();
+    let found = 0;
+    const push = (piece: Uint8Array) =>
+      reader.push(
+        piece,
+        (read: string | { body: Buffer }) => (found = (typeof read === 'string' ? read : read.body).length),
+      );
+    for (const byte of all.subarray(0, -1)) push(Uint8Array.of(byte));
+    expect(buffers() - before).toBeLessThan(1_000);
+    push(all.subarray(-1));
+    expect(found).toBe(100_000);
   }
 });
 

@@ -41,7 +41,7 @@ export async function openTls(
           return void socket.terminate();
         }
         socket.setNoDelay(true);
-        const channel = new TlsChannel(socket, farEnds);
+        const channel = new TlsChannel(socket, { farEnds });
         state.channel = channel;
         opened.resolve(channel);
       },

@@ -1,6 +1,8 @@
 import { controlRoleOf } from '../../base/crypto/cluster-names.ts';
 import type { CertificatePair } from '../../base/crypto/certificate.ts';
+import { callBytesMax } from '../frame.ts';
 import { CallBudget, serve, type Served } from '../serve.ts';
+import { WaitingBytes } from '../stream-channel.ts';
 import { Backlog } from './backlog.ts';
 import { TlsChannel } from './tls-channel.ts';
 
@@ -60,6 +62,7 @@ export function listenTls(
 function handlersFor(served: Served, peers: Set<Bun.Socket<Peer>>, backlog: Backlog): Bun.SocketHandler<Peer> {
   const { log } = served;
   const budgets = { api: new CallBudget(), edge: new CallBudget() };
+  const waiting = { api: new WaitingBytes(), edge: new WaitingBytes() };
   return {
     open(socket) {
       socket.data = { timer: setTimeout(() => socket.terminate(), handshakeTimeoutMs) };
@@ -79,7 +82,8 @@ function handlersFor(served: Served, peers: Set<Bun.Socket<Peer>>, backlog: Back
         return void socket.terminate();
       }
       socket.setNoDelay(true);
-      const channel = new TlsChannel(socket, undefined, backlog);
+      const options = { backlog, messageBytesMax: callBytesMax[role], waiting: waiting[role] };
+      const channel = new TlsChannel(socket, options);
       socket.data.channel = channel;
       serve(channel, role, served, budgets[role]);
     },

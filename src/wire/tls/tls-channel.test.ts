@@ -63,7 +63,7 @@ test('connections that send more than a line takes wait for it, and each comes t
 test('where too much waits for those who do not read, the longest are given up and the others stay', async () => {
   const { it, socket } = socketOf(1 << 30);
   const farEnds = new FarEnds(new Backlog(128 << 10));
-  const channel = new TlsChannel(socket, farEnds);
+  const channel = new TlsChannel(socket, { farEnds });
   const files: number[] = [];
   channel.listen({ message: (_, file) => void (file !== undefined && files.push(file)), closed() {} });
   const streams = 12;
@@ -88,7 +88,7 @@ test('where too much waits for those who do not read, the longest are given up a
 
 test('small pieces that wait arrive as they were', async () => {
   const { socket } = socketOf(1 << 30);
-  const channel = new TlsChannel(socket, new FarEnds());
+  const channel = new TlsChannel(socket, { farEnds: new FarEnds() });
   const files: number[] = [];
   channel.listen({ message: (_, file) => void (file !== undefined && files.push(file)), closed() {} });
   channel.received(tlsFrame(frameKinds.message, 1, '{}'));

@@ -2,7 +2,7 @@ import { closeFile, streamPair } from '../files.ts';
 import { Backlog } from './backlog.ts';
 import { Carried } from './carried.ts';
 import type { FarEnds } from './far-ends.ts';
-import { type ByteSocket, StreamChannel } from '../stream-channel.ts';
+import { type ByteSocket, StreamChannel, type WaitingBytes } from '../stream-channel.ts';
 import { creditFrame, creditOf, frameKinds, tlsFrame, type TlsFrame, TlsFrameReader } from './tls-frame.ts';
 
 /**
@@ -15,12 +15,23 @@ const carriedMax = 10_000;
 const pingMs = 2_000;
 const silentPingsMax = 4;
 
+type TlsChannelOptions = {
+  /** Where the far ends of connections are recorded that the other side sends. */
+  farEnds?: FarEnds | undefined;
+  /** The one that this channel shares with others. */
+  backlog?: Backlog;
+  /** The longest message that is received, in bytes. */
+  messageBytesMax?: number;
+  /** See `StreamChannel`. */
+  waiting?: WaitingBytes;
+};
+
 /**
  * A channel over a TLS connection. A connected socket that is sent with a message stays here, and its bytes are
  * carried: the receiver gets a socket of its own machine in its place.
  */
 export class TlsChannel extends StreamChannel {
-  readonly #reader = new TlsFrameReader();
+  readonly #reader: TlsFrameReader;
   readonly #carried = new Map<number, Carried>();
   readonly #pinging: Timer;
   readonly #farEnds: FarEnds | undefined;
@@ -31,14 +42,11 @@ export class TlsChannel extends StreamChannel {
   #lastStream = 0;
   #lastReceived = 0;
 
-  /**
-   * `farEnds`: where the far ends of connections are recorded that the other side sends. `backlog`: the one that this
-   * channel shares with others.
-   */
-  constructor(socket: ByteSocket, farEnds?: FarEnds, backlog = farEnds?.backlog ?? new Backlog()) {
-    super(socket);
+  constructor(socket: ByteSocket, { farEnds, backlog, messageBytesMax, waiting }: TlsChannelOptions = {}) {
+    super(socket, waiting);
+    this.#reader = new TlsFrameReader(messageBytesMax);
     this.#farEnds = farEnds;
-    this.#backlog = backlog;
+    this.#backlog = backlog ?? farEnds?.backlog ?? new Backlog();
     this.#pinging = setInterval(() => this.#ping(), pingMs);
   }
 

@@ -1,4 +1,5 @@
 import { frameBytesMax } from '../frame.ts';
+import { Gathered } from '../gathered.ts';
 
 /**
  * What crosses a TLS connection between control and a node, in frames of nine bytes and a body: messages of calls, and
@@ -42,8 +43,8 @@ export function creditFrame(stream: number, bytes: number): Buffer {
 export const creditOf = (body: Buffer): number => body.readUInt32LE(0);
 
 /** Whether a body of that length is allowed in a frame of that kind. */
-function isAllowed(kind: number, stream: number, length: number): boolean {
-  if (kind === frameKinds.message) return length <= frameBytesMax;
+function isAllowed(kind: number, stream: number, length: number, messageBytesMax: number): boolean {
+  if (kind === frameKinds.message) return length <= messageBytesMax;
   if (kind === frameKinds.ping) return stream === 0 && length === 0;
   if (stream === 0) return false;
   if (kind === frameKinds.data) return length > 0 && length <= dataBytesMax;
@@ -53,10 +54,14 @@ function isAllowed(kind: number, stream: number, length: number): boolean {
 
 /** Finds the frames in bytes that come in pieces. Memory is carried through it: what can be is read where it is. */
 export class TlsFrameReader {
-  /** Pieces of a frame that is not whole yet. */
-  #pieces: Buffer[] = [];
-  #length = 0;
+  readonly #messageBytesMax: number;
+  /** A frame that is not whole yet. */
+  readonly #begun = new Gathered();
   #wanted = headBytes;
+
+  constructor(messageBytesMax = frameBytesMax) {
+    this.#messageBytesMax = messageBytesMax;
+  }
 
   /**
    * Calls `take` for each frame that is complete now; its body holds until `take` is back. False: the bytes are none,
@@ -64,12 +69,12 @@ export class TlsFrameReader {
    */
   push(bytes: Uint8Array, take: (frame: TlsFrame) => void): boolean {
     let rest = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    while (this.#length > 0) {
-      const missing = this.#wanted - this.#length;
+    while (this.#begun.length > 0) {
+      const missing = this.#wanted - this.#begun.length;
       if (rest.length < missing) return this.#wait(rest);
-      const begun = Buffer.concat([...this.#pieces, rest.subarray(0, missing)]);
+      this.#begun.add(rest.subarray(0, missing));
       rest = rest.subarray(missing);
-      this.#clear();
+      const begun = this.#begun.take();
       const read = this.#read(begun, take);
       if (read === null) return false;
       // Its head is whole, and says how long it is.
@@ -85,7 +90,7 @@ export class TlsFrameReader {
       this.#wanted = headBytes;
       if (bytes.length - at < headBytes) return at;
       const [kind, stream, length] = [bytes.readUInt8(at), bytes.readUInt32LE(at + 1), bytes.readUInt32LE(at + 5)];
-      if (!isAllowed(kind, stream, length)) return null;
+      if (!isAllowed(kind, stream, length, this.#messageBytesMax)) return null;
       this.#wanted = headBytes + length;
       if (bytes.length - at < this.#wanted) return at;
       take({ kind: kind as FrameKind, stream, body: bytes.subarray(at + headBytes, at + this.#wanted) });
@@ -94,14 +99,7 @@ export class TlsFrameReader {
   }
 
   #wait(bytes: Buffer): true {
-    // The runtime uses its buffer again.
-    if (bytes.length > 0) this.#pieces.push(Buffer.from(bytes));
-    this.#length += bytes.length;
+    this.#begun.add(bytes);
     return true;
-  }
-
-  #clear(): void {
-    this.#pieces = [];
-    this.#length = 0;
   }
 }
