@@ -15,6 +15,7 @@ export function budgetsOf(memoryBytes: number): Record<PartName, Budget> {
   const of = (part: PartName): Budget => ({
     memoryBytes: Math.max(memoryBytesMin, Math.floor(memoryBytes * memoryParts[part])),
     tasksMax: tasks[part],
+    isAlone: part !== 'node',
   });
   return { node: of('node'), api: of('api'), edge: of('edge'), gate: of('gate') };
 }

@@ -52,6 +52,18 @@ test('groups of supervisors that are gone are removed with the next start, and i
   expect(readdirSync(join(root, 'memory')).sort()).toEqual(others);
 });
 
+test('what a part that runs alone has left in the group of a supervisor that is gone is killed', async () => {
+  const kept = ['api', 'node'].map(() => Bun.spawn(['sleep', '1000'], { stdio: ['ignore', 'ignore', 'ignore'] }));
+  for (const [index, part] of ['api', 'node'].entries()) {
+    prepare(`memory/${groupsOf(9_999_999)}/${part}`, []);
+    writeFileSync(join(root, 'memory', groupsOf(9_999_999), part, 'cgroup.procs'), `${kept[index]?.pid}\n`);
+  }
+  makePartGroups({ api: { ...budgets.api, isAlone: true }, node: budgets.api }, root);
+  expect(await kept[0]?.exited).toBe(137);
+  expect(kept[1]?.exitCode).toBeNull();
+  kept[1]?.kill();
+});
+
 test('budgets are parts of the machine, and never too small to start with', () => {
   const gib = 1024 ** 3;
   const { node, api, edge } = budgetsOf(16 * gib);

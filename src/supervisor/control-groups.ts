@@ -1,6 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, readlinkSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError, messageOf, systemCodeOf } from '../base/error.ts';
+import { killIfThere } from '../base/if-there.ts';
+import { readIfThere } from '../base/small-file.ts';
 
 const hostRoot = '/sys/fs/cgroup';
 /**
@@ -17,6 +19,8 @@ const prefix = `atoll-parts-${/\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0]
 const weightOfAll = 200;
 /** Processes that were killed hold their group until the kernel has freed what they had. */
 const removal = { tries: 200, pauseMs: 10 } as const;
+/** What is killed takes a moment, which whoever watches the others can wait. */
+const killing = { tries: 100, pauseMs: 1 } as const;
 
 /** Limits of a process of the platform and the programs that it starts. */
 export type Budget = {
@@ -24,6 +28,8 @@ export type Budget = {
   memoryBytes: number;
   /** Processes and threads. */
   tasksMax: number;
+  /** It is one process, and what else is in its group when that has ended was left there by whoever took it over. */
+  isAlone?: boolean;
 };
 
 /** The name of a supervisor's groups. `pid`: of this process's namespace. */
@@ -33,6 +39,8 @@ export const groupsOf = (pid: number): string => `${prefix}${pid}`;
 export type PartGroups<Name extends string> = AsyncDisposable & {
   /** A process that writes `0` into these files is in the group of a part. */
   joinFiles(part: Name): string[];
+  /** Kills whatever is in the group of a part. */
+  clear(part: Name): void;
 };
 
 /**
@@ -45,7 +53,8 @@ export function makePartGroups<Name extends string>(
 ): PartGroups<Name> {
   const isV2 = existsSync(join(root, 'cgroup.controllers'));
   const hierarchies = isV2 ? [root] : controllers.map(name => join(root, name)).filter(path => existsSync(path));
-  for (const hierarchy of hierarchies) removeStale(hierarchy);
+  const alone = Object.entries<Budget>(budgets).flatMap(([part, { isAlone }]) => (isAlone ? [part] : []));
+  for (const hierarchy of hierarchies) removeStale(hierarchy, alone);
   const tops = hierarchies.map(hierarchy => join(hierarchy, groupsOf(process.pid)));
   const write = isV2 ? writeV2 : writeV1;
   try {
@@ -68,6 +77,7 @@ export function makePartGroups<Name extends string>(
   }
   return {
     joinFiles: part => tops.map(top => join(top, part, 'cgroup.procs')),
+    clear: part => tops.forEach(top => clear(join(top, part))),
     async [Symbol.asyncDispose]() {
       for (const top of tops)
         for (let tries = 0; !remove(top) && tries < removal.tries; tries++) await Bun.sleep(removal.pauseMs);
@@ -76,7 +86,11 @@ export function makePartGroups<Name extends string>(
 }
 
 /** No groups: what bounds the container of this process bounds its parts together. */
-export const noPartGroups: PartGroups<string> = { joinFiles: () => [], [Symbol.asyncDispose]: async () => {} };
+export const noPartGroups: PartGroups<string> = {
+  joinFiles: () => [],
+  clear() {},
+  [Symbol.asyncDispose]: async () => {},
+};
 
 function writeV2(group: string, { memoryBytes, tasksMax }: Budget): void {
   writeWhereThere(group, 'memory.max', memoryBytes);
@@ -95,9 +109,24 @@ function delegate(group: string, handedDown: readonly string[]): void {
   writeWhereThere(group, 'cgroup.subtree_control', handedDown.map(name => `+${name}`).join(' '));
 }
 
-function removeStale(hierarchy: string): void {
-  for (const name of directoriesIn(hierarchy))
-    if (name.startsWith(prefix) && !existsSync(`/proc/${name.slice(prefix.length)}`)) remove(join(hierarchy, name));
+/** `alone`: parts of which none runs on without its supervisor. */
+function removeStale(hierarchy: string, alone: readonly string[]): void {
+  for (const name of directoriesIn(hierarchy)) {
+    if (!name.startsWith(prefix) || existsSync(`/proc/${name.slice(prefix.length)}`)) continue;
+    for (const part of alone) clear(join(hierarchy, name, part));
+    remove(join(hierarchy, name));
+  }
+}
+
+/** Kills all that is in a group, and what it starts meanwhile. */
+function clear(group: string): void {
+  const atOnce = join(group, 'cgroup.kill');
+  if (existsSync(atOnce)) return writeFileSync(atOnce, '1');
+  const processes = () => (readIfThere(join(group, 'cgroup.procs')) ?? '').split('\n').filter(Boolean).map(Number);
+  for (let tries = 0, left = processes(); left.length > 0 && tries < killing.tries; tries++, left = processes()) {
+    for (const pid of left) killIfThere(pid);
+    Bun.sleepSync(killing.pauseMs);
+  }
 }
 
 /** Removes a group and those below it. False where something is still in one of them. */

@@ -30,6 +30,8 @@ export type PartOptions<About> = ProcessOptions & {
   readAbout(said: unknown): About;
   /** It serves, for the first time or again. */
   onReady(about: About): void;
+  /** A process of it has ended; the next one has not begun. */
+  onEnd?(): void;
   onRestart(reason: RestartReason): void;
   /** It does not stay, and will not be started again. */
   onGivenUp(error: AtollError): void;
@@ -79,6 +81,7 @@ export function startPart<About>(options: PartOptions<About>): Part<About> {
       }),
       onEnd(end) {
         child = undefined;
+        options.onEnd?.();
         if (isStopping) {
           ready.reject(new AtollError('canceled', 'The platform was stopped'));
           if (end.how !== endedInOrder) log.warn('a process of the platform did not stop in order', factsOf(name, end));

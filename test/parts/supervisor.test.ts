@@ -9,7 +9,7 @@ import { commandOf } from '../../src/supervisor/program.ts';
 import { type Part, type PartOptions, startPart } from '../../src/supervisor/part.ts';
 import { waitFor } from '../support/process.ts';
 
-type About = { pid: number; answer?: string; kept?: string };
+type About = { pid: number; answer?: string; kept?: string; left?: number };
 
 const littlePart = [process.execPath, join(import.meta.dir, 'support/little-part.ts')];
 const parts: Part<About>[] = [];
@@ -131,6 +131,22 @@ test('one that takes more memory than its budget is ended and started again; the
   expect(ofOther.restarts).toEqual([]);
   expect(isGone(about.pid)).toBe(false);
   await Promise.all(parts.splice(0).map(each => each.stop()));
+}, 60_000);
+
+test('what one that was taken over leaves behind is gone before the next one begins, and when it has stopped', async () => {
+  const budget = { memoryBytes: 256 << 20, tasksMax: 256, isAlone: true };
+  await using groups = makePartGroups({ edge: budget });
+  const command = () => commandOf(littlePart, { rights: 'root', joinFiles: groups.joinFiles('edge') });
+  const { part, seen } = begin({ doing: 'leave' }, { command, onEnd: () => groups.clear('edge') });
+  const { pid, left } = await part.ready;
+  expect(readFileSync(`/proc/${left}/comm`, 'utf8')).toMatch(/^(setsid|sleep)\n$/);
+  process.kill(pid, 'SIGKILL');
+  await waitFor('it to serve again', () => seen.ready.length === 2);
+  await waitFor('what it left to be gone', () => isGone(left ?? 0));
+  const { left: other } = seen.ready[1] as About;
+  expect(isGone(other ?? 0)).toBe(false);
+  await Promise.all(parts.splice(0).map(each => each.stop()));
+  await waitFor('what the other left to be gone', () => isGone(other ?? 0));
 }, 60_000);
 
 test('one that can’t start says why, and is not tried again', async () => {

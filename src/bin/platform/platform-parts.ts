@@ -125,6 +125,7 @@ export function beginApi(
   return begin<ApiAbout>({
     name: 'api',
     command: () => commandOf(commandOfProgram('api'), surroundings),
+    onEnd: () => groups.clear('api'),
     environment: Object.fromEntries(
       Object.entries(environment).filter(([name]) => apiEnvironment.test(name) || name === 'PATH'),
     ),
@@ -181,6 +182,7 @@ export function beginEdge(
   return begin<EdgeAbout>({
     name: 'edge',
     command: () => commandOf(commandOfProgram('edge'), { rights: 'to drop', joinFiles: groups.joinFiles('edge') }),
+    onEnd: () => groups.clear('edge'),
     environment: {},
     async settings(): Promise<EdgeSettings> {
       const { installation, runDir, certificate, isControl } = await served;
@@ -216,6 +218,7 @@ export function beginGate(
   return begin({
     name: 'gate',
     command: () => commandOf(commandOfProgram('gate'), { rights: 'to drop', joinFiles: groups.joinFiles('gate') }),
+    onEnd: () => groups.clear('gate'),
     environment: {},
     settings,
     async onAsk(what, value) {

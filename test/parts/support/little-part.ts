@@ -6,7 +6,7 @@ import { runPart } from '../../../src/supervisor/inside.ts';
 // A part that does what the test says, for tests of the supervisor.
 
 type Orders = {
-  doing: 'serve' | 'fail' | 'babble' | 'overflow' | 'grow' | 'hold' | 'lie';
+  doing: 'serve' | 'fail' | 'babble' | 'overflow' | 'grow' | 'hold' | 'lie' | 'leave';
   ask?: string;
   kept?: Map<string, string>;
 };
@@ -28,6 +28,11 @@ runPart<Orders, string>(async ({ doing, ask, kept }, control) => {
       { kind: 'phase', text: {} },
     ])
       writeSync(partDescriptor, frameOf(JSON.stringify(said), false));
+  // In a session of its own, and whatever becomes of this process.
+  const left =
+    doing === 'leave'
+      ? Bun.spawn(['setsid', 'sleep', '1000'], { stdio: ['ignore', 'ignore', 'ignore'] }).pid
+      : undefined;
   if (doing === 'grow') for (const held: Buffer[] = []; ;) held.push(Buffer.alloc(16 << 20, 1));
   if (doing === 'overflow') writeSync(partDescriptor, tooLong);
   const answer =
@@ -41,7 +46,7 @@ runPart<Orders, string>(async ({ doing, ask, kept }, control) => {
     if (doing === 'hold') throw new Error('it can’t let go');
   };
   return {
-    about: { pid: process.pid, answer, kept: kept?.get('name') },
+    about: { pid: process.pid, answer, kept: kept?.get('name'), left },
     stop,
     update: () => (doing === 'lie' ? lie() : loop()),
   };
