@@ -3,7 +3,7 @@
 // The file `memory-sums` holds for each image of memory a line `image NAME SIZE`, and then what the checksum has come to
 // behind each MiB of it. So one MiB can be checked without those before it: the checksum goes on from there. Checksums
 // begin with the size of the file; those of images do not, as they are made while the image is written. Earlier releases
-// said `file` of images whose checksum began with their size.
+// said `file` of images whose checksum began with their size, and had them in `checksums` too.
 #define _GNU_SOURCE
 #include "snapshot-hash.h"
 #include <sys/stat.h>
@@ -88,6 +88,7 @@ static int addLine(struct sums **all, const char *line) {
     if (!(s = calloc(1, sizeof *s))) return -1;
     s->next = *all, *all = s;
     int fields = sscanf(strchr(line, ' '), "%63s %lld", s->name, &s->size);
+    s->isImage = !isFile;
     s->begin = isFile ? beginOf(s->size) : beginOfImage();
     return fields == 2 ? 0 : -1;
   }
@@ -122,10 +123,7 @@ const struct sums *sumsOf(const struct sums *all, const char *name) {
   return errno = ENOENT, NULL;
 }
 
-uint64_t begunWith(const struct sums *all, const char *name, off_t size) {
-  const struct sums *s = sumsOf(all, name);
-  return s ? s->begin : beginOf(size);
-}
+uint64_t endOf(const struct sums *s) { return s->pieces ? s->behind[s->pieces - 1] : s->begin; }
 
 ssize_t readPiece(const struct sums *s, int fd, uint64_t number, uint8_t *piece) {
   off_t at = (off_t)number * pieceBytes;

@@ -17,6 +17,7 @@ struct running {
 struct sums {
   char name[64];
   long long size;
+  int isImage; // by its line; an earlier release wrote others
   uint64_t begin;
   uint64_t *behind;
   uint64_t pieces;
@@ -62,8 +63,8 @@ struct sums *readSums(int directory);
 void freeSums(struct sums *);
 // NULL and errno where there are none of that file.
 const struct sums *sumsOf(const struct sums *all, const char *name);
-// What the checksum of that file began with: where `all` says nothing of it, with its size.
-uint64_t begunWith(const struct sums *all, const char *name, off_t size);
+// The checksum of all of an image.
+uint64_t endOf(const struct sums *);
 // Reads a piece, with zeros behind the file's end. Answers its length, or -1 with errno: EBADMSG where it is not what it
 // was.
 ssize_t readPiece(const struct sums *, int fd, uint64_t number, uint8_t *piece);

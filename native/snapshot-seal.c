@@ -2,7 +2,8 @@
 //
 // The file `checksums` holds a line for each file: XXH64 of its content, its size, its name. Blocks that hold only
 // zeros count by their place alone, so a sparse disk is read no further than it holds data, and a copy with other holes
-// is equal.
+// is equal. Images of memory have theirs in `memory-sums` alone (snapshot-hash.c), which has a line here: a release before
+// would compare a line of theirs with a checksum that begins with the size, and call each image damaged.
 #define _GNU_SOURCE
 #include "snapshot-hash.h"
 #include <dirent.h>
@@ -43,7 +44,7 @@ static int sealFile(FILE *sums, int directory, const char *name, int durable, st
   int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0 || fstat(fd, &s) < 0) return complain(name, strerror(errno));
   int bad = S_ISREG(s.st_mode) ? sumUp(fd, name, s.st_size, &hash, images, states) < 0 || (durable && fsync(fd) < 0) : 0;
-  if (!bad && S_ISREG(s.st_mode)) fprintf(sums, "%016llx %lld %s\n", (unsigned long long)hash, (long long)s.st_size, name);
+  if (!bad && S_ISREG(s.st_mode) && !states) fprintf(sums, "%016llx %lld %s\n", (unsigned long long)hash, (long long)s.st_size, name);
   if (bad) complain(name, strerror(errno));
   close(fd);
   return bad;
@@ -133,6 +134,25 @@ int flushDirectory(const char *path, char **name) {
   return bad;
 }
 
+static int verifyFile(int directory, const char *name, off_t size, struct running sum, uint64_t wanted) {
+  struct stat s;
+  int bad = 0, fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0 || fstat(fd, &s) < 0) bad = complain(name, strerror(errno));
+  else if (s.st_size != size) bad = complain(name, "has another size");
+  else if (hashOn(&sum, fd, size, NULL) < 0) bad = complain(name, strerror(errno));
+  else if (sum.hash != wanted) bad = complain(name, "has other content");
+  if (fd >= 0) close(fd);
+  return bad;
+}
+
+// Those that have no line in `checksums`, or had one that says the same.
+static int verifyImages(int directory, const struct sums *images) {
+  int bad = 0;
+  for (; images && !bad; images = images->next)
+    if (images->isImage) bad = verifyFile(directory, images->name, images->size, (struct running){.hash = images->begin}, endOf(images));
+  return bad;
+}
+
 // verify DIRECTORY [memory|rest]: 0 when every file that was sealed, or every one of that part, is there and unchanged.
 int verifyDirectory(const char *path, const char *part) {
   int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -143,19 +163,15 @@ int verifyDirectory(const char *path, const char *part) {
   unsigned long long wanted;
   long long size;
   char name[256];
-  int seen = 0, bad = 0;
+  int seen = 0, bad = 0, ofMemory = !part || !strcmp(part, "memory");
   for (int fields; !bad && (fields = fscanf(sums, "%llx %lld %255s\n", &wanted, &size, name)) != EOF; seen++) {
     if (fields != 3 || seen == filesMax) { bad = complain(checksums, "malformed"); break; }
-    if (part && isMemory(name) != !strcmp(part, "memory")) continue;
-    struct stat s;
-    struct running sum = {.hash = begunWith(images, name, size)};
-    int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &s) < 0) bad = complain(name, strerror(errno));
-    else if (s.st_size != size) bad = complain(name, "has another size");
-    else if (hashOn(&sum, fd, size, NULL) < 0) bad = complain(name, strerror(errno));
-    else if (sum.hash != wanted) bad = complain(name, "has other content");
-    if (fd >= 0) close(fd);
+    if (ofMemory && !images && !strcmp(name, MEMORY_SUMS)) { bad = complain(MEMORY_SUMS, "is missing or malformed"); break; }
+    const struct sums *image = sumsOf(images, name);
+    if ((part && isMemory(name) != ofMemory) || (image && image->isImage)) continue;
+    bad = verifyFile(directory, name, size, (struct running){.hash = beginOf(size)}, wanted);
   }
+  if (!bad && ofMemory) bad = verifyImages(directory, images);
   freeSums(images);
   fclose(sums);
   close(directory);
