@@ -36,13 +36,14 @@ const table = {
 /** All that control may ask of a machine. */
 export const machineTable = { ...table, gate: gateTable, transfers: transferTable };
 
-/** Serves a node at a unix socket to the process that runs as `uid`. */
+/** Serves what there is of a node at a unix socket to the process that runs as `uid`. */
 export function serveNode(
   service: Pick<NodeService, 'node'> & Partial<NodeService>,
   to: { path: string; caller: Caller; uid: number },
   log: Log,
 ): { stop(): void } {
-  return listenOn({ ...to, log }, { methods: checkedMethods(table), implementation: service });
+  const served = Object.fromEntries(Object.entries(table).filter(([name]) => name in service));
+  return listenOn({ ...to, log }, { methods: checkedMethods(served), implementation: service });
 }
 
 /** The node that is served at a unix socket. */

@@ -152,6 +152,38 @@ test('neither can look into the other, nor into the node', async () => {
   expect(() => readlinkSync(`/proc/${pid('edge')}/exe`)).not.toThrow();
 });
 
+/** What the node answers to a call of the api's. Perl is part of every Debian, where any user may run it. */
+async function askedAsApi(call: string, args: unknown[]): Promise<{ error?: { code: string; message: string } }> {
+  const asks =
+    'my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die $!; binmode $s; read($s, my $greeting, 4); ' +
+    'print $s pack("VC", length $ARGV[1], 0) . $ARGV[1]; $s->flush; read($s, my $head, 5); ' +
+    'read($s, my $answer, unpack("V", $head)); print $answer';
+  const user = uid('api');
+  const rights = [`--reuid=${user}`, `--regid=${user}`, '--clear-groups'];
+  const message = JSON.stringify({ id: 1, call, args });
+  const { stdout } = await runToEnd([
+    ...['setpriv', ...rights, 'perl', '-MIO::Socket::UNIX', '-MIO::Handle', '-e', asks],
+    ...[join(runDir(), 'node-for-api.sock'), message],
+  ]);
+  return JSON.parse(stdout) as { error?: { code: string; message: string } };
+}
+
+test('the api of a machine alone can hand it no memory, disk or layer, and read none', async () => {
+  expect(await askedAsApi('node.listSnapshots', [])).not.toHaveProperty('error');
+  const digest = `sha256:${'0'.repeat(64)}`;
+  const [key, execution] = ['k'.repeat(43), { sandboxId: 's', executionId: 'e' }];
+  for (const [call, args] of [
+    ['layers.openWrite', [digest, 1]],
+    ['layers.openRead', [digest]],
+    ['pauses.openWrite', [execution, key, 1]],
+    ['drafts.openWrite', [{ ...execution, draftId: 'd' }, key, 1]],
+    ['snapshots.openWrite', ['00000000-0000-0000-0000-000000000000', key, 1]],
+    ['volumeCopies.openWrite', ['00000000-0000-0000-0000-000000000000', key, 1]],
+    ['uploads.openWrite', [{ teamId: 't', hash: '0'.repeat(64) }, 1]],
+  ] as const)
+    expect([call, (await askedAsApi(call, [...args])).error?.code]).toEqual([call, 'unimplemented']);
+});
+
 test('nothing phones home: no process of the platform has a socket to another machine, whatever it is asked for', async () => {
   const ends = () => [platform.ready.pid, ...partNames.map(pid)].flatMap(remoteEndsOf);
   const seen = new Set(ends());

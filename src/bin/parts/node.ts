@@ -65,13 +65,16 @@ runPart<NodeSettings>(async ({ settings, nodeId, environment, isForGate, program
         node: node.protocol,
         builds: node.builds,
         shipped,
-        layers: layerExchange(node.layers, node.space, cache),
-        pauses: memoryOverWire(node.pauses),
-        drafts: draftsOverWire(node.drafts),
-        snapshots: memoryOverWire(node.snapshots),
-        volumeCopies: volumesOverWire(node.volumeCopies),
-        // On a machine alone the folder is the api's, and root writes nothing there.
-        ...(isForGate && { uploads: uploadExchange(filesDirOf(settings.dataDir), node.space) }),
+        // What comes of other machines is trusted where it goes on: root maps it as memory and mounts it as disks. A
+        // machine alone takes nothing of that kind from anybody.
+        ...(isForGate && {
+          layers: layerExchange(node.layers, node.space, cache),
+          pauses: memoryOverWire(node.pauses),
+          drafts: draftsOverWire(node.drafts),
+          snapshots: memoryOverWire(node.snapshots),
+          volumeCopies: volumesOverWire(node.volumeCopies),
+          uploads: uploadExchange(filesDirOf(settings.dataDir), node.space),
+        }),
       },
       { path: sockets.nodeForApi, caller: 'api', uid: users.api },
       log,
