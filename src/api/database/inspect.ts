@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite';
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import pg from 'pg';
 import { AtollError, messageOf, systemCodeOf } from '../../base/error.ts';
 import { connectStore } from './database.ts';
@@ -28,8 +28,11 @@ const sqliteMagic = 'SQLite format 3\0';
  */
 export async function inspectStore(location: StoreLocation): Promise<StoreContents> {
   if (location.kind === 'postgres') await requireServer(location.url);
-  else if (!isThere(location.path)) return { kind: 'empty' };
-  else requireWhole(location.path);
+  else {
+    requireFiles(location.path);
+    if (!isThere(location.path)) return { kind: 'empty' };
+    requireWhole(location.path);
+  }
   await using store = connectStore(location);
   await refuseUnknown(store.db);
   const schema = await schemaVersion(store.db);
@@ -41,6 +44,20 @@ export async function inspectStore(location: StoreLocation): Promise<StoreConten
 /** The first start of control makes one, and nothing else does. */
 async function hasAuthority(db: Db): Promise<boolean> {
   return (await db.selectFrom('cluster_authority').select('place').executeTakeFirst()) !== undefined;
+}
+
+/** What SQLite opens, with the names that it puts behind that of the database. */
+const sqliteSuffixes = ['', '-journal', '-wal', '-shm'];
+
+/**
+ * They are in a folder of the api's, which may have been taken over, and who looks watches all parts: to open a pipe
+ * would have him wait for whoever writes to it.
+ */
+function requireFiles(path: string): void {
+  for (const name of sqliteSuffixes.map(suffix => `${path}${suffix}`)) {
+    const found = statSync(name, { throwIfNoEntry: false });
+    if (found && !found.isFile()) throw damaged(name, 'it is no file');
+  }
 }
 
 /** False for a file that is missing, or empty as a file system leaves one that was lost. */
