@@ -310,9 +310,26 @@ test('memory that is damaged is given to nobody: the sandbox ends where it would
   const sandbox = await startLarge();
   const directory = await pause(sandbox);
   damage(directory, 0.5);
-  const restored = await restore(sandbox, directory);
+  // It begins to come before CRIU has ended, which ends with the sandbox: the damage must not be found before.
+  const { restored, bringer } = await restoreAndHold(sandbox, directory);
+  process.kill(bringer, 'SIGCONT');
   await ended(restored);
   expect(forgetLater(runDir(), restored.slot.name)).toMatch(/^pages-\d+\.img: Bad message$/);
+}, 120_000);
+
+test('damage that is found before CRIU has ended is told as damage, and nothing runs', async () => {
+  const sandbox = await startLarge();
+  const directory = await pause(sandbox);
+  damage(directory, 0.5);
+  const slot = (sandbox.slot.number + 1) % 10;
+  const error = await restore(sandbox, directory, {
+    async beforeResume() {
+      await waitFor('the end of who brings memory', () => bringersLeft(runDir()) === 0);
+    },
+  }).catch((error: AtollError) => error);
+  expect(error).toMatchObject({ code: 'unavailable', detail: 'snapshot_damaged' });
+  expect(plans()).toEqual([]);
+  await machine.abandon(slot);
 }, 120_000);
 
 test('where what comes at once is damaged nothing runs', async () => {

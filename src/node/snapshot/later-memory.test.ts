@@ -75,6 +75,19 @@ test('where nobody can bring it the plan is forgotten; what comes at once may be
   await expect(later.verifyNow()).rejects.toMatchObject({ detail: 'snapshot_damaged' });
 });
 
+test('who gives it up is told of an image that was damaged, and of no other complaint', async () => {
+  for (const [complaint, told] of [
+    ['pages-1.img: Bad message\n', 'pages-1.img: Bad message'],
+    ['CRIU has ended: Success\n', undefined],
+    ['', undefined],
+  ] as const) {
+    const later = await bringLater(hostOf().host, run);
+    writeFileSync(join(runDir, 'later', `${plans()[0]}.log`), complaint);
+    expect([await later.giveUp(), plans()]).toEqual([told, []]);
+  }
+  expect(await (await bringLater(hostOf().host, run)).giveUp()).toBeUndefined();
+});
+
 test('memory is waited for by the slot; where it did not come the sandbox ends', async () => {
   const idle = Bun.spawn(['sleep', '600']);
   const source = { slotName: 's1', group: { processes: () => [idle.pid] } } as never;

@@ -21,8 +21,8 @@ const waitedStatus = 1;
 export type LaterMemory = {
   /** Looks at what CRIU puts back at once. Fails with `unavailable` where that is damaged. */
   verifyNow(): Promise<void>;
-  /** Ends it where the restore has failed. */
-  giveUp(): Promise<void>;
+  /** Ends it where the restore has failed. Answers which image it has found damaged, where it did. */
+  giveUp(): Promise<string | undefined>;
 };
 
 type LaterRun = {
@@ -60,7 +60,9 @@ export async function bringLater({ helper, helperBinary, runDir }: LaterHost, ru
     async giveUp() {
       const argv = [helperBinary, 'end-later', file, run.imagesDir];
       await helper.spawn(argv, { timeoutMs: waitTimeoutMs, kind: 'release' });
+      const complaint = readIfThere(`${file}${complaintsEnd}`)?.trim();
       for (const left of [file, `${file}${complaintsEnd}`]) rmSync(left, { force: true });
+      return complaint?.startsWith('pages-') ? complaint : undefined;
     },
   };
 }

@@ -12,7 +12,7 @@ import { bringLater, type LaterMemory } from './later-memory.ts';
 import { chooseLaterPages, type LaterMeasure } from './later-pages.ts';
 import { looserMounts, sourceOption, type SandboxMount } from './mounts.ts';
 import { diskFile, readManifest, type Manifest } from './manifest.ts';
-import { memorySumsFile, verifyChecksums } from './checksums.ts';
+import { damaged, memorySumsFile, verifyChecksums } from './checksums.ts';
 import { mapToHostIds } from './user-namespace.ts';
 
 const protectTimeoutMs = 10_000;
@@ -154,10 +154,11 @@ export async function restore(
       ...(beforeResume && { 'pre-resume': () => beforeResume() }),
     },
   }).catch(async error => {
-    await later?.giveUp();
+    // Memory begins to come before CRIU has ended, which ends with the sandbox where some is damaged.
+    const found = await later?.giveUp();
     // Memory that is cut off ends CRIU before it was found to be.
     await memoryWhole;
-    throw error;
+    throw found === undefined ? error : damaged(found);
   });
   if (pid === 0) throw new AtollError('internal', 'CRIU restored a sandbox without saying which');
   return { pid };
