@@ -3,6 +3,7 @@ import type { Socket } from 'bun';
 import { endOfStream, envelopeOf } from '../../base/envelopes.ts';
 import { agentPort } from '../../protocol/agent.ts';
 import { openNetworkNamespace } from '../native/netns.ts';
+import { createPace } from './pace.ts';
 import { runInSandbox, type AgentProcess } from './process.ts';
 
 const cleanUps: (() => void)[] = [];
@@ -22,6 +23,14 @@ const said = (stream: 'stdout' | 'stderr', text: string) =>
 const end = (exitCode: number, status: string) => message({ event: { end: { exitCode, status } } });
 const over = (error?: object) => message(error ? { error } : {}, endOfStream);
 
+/** What connections have left to send. */
+const unsentOf = new WeakMap<Socket, Buffer>();
+
+function drain(socket: Socket): void {
+  const unsent = unsentOf.get(socket);
+  if (unsent) unsentOf.set(socket, unsent.subarray(Math.max(socket.write(unsent), 0)));
+}
+
 /** Runs a program by what calls itself an agent: `answer` gets the connection once the request is there. */
 function run(answer: (socket: Socket) => void, options: Partial<AgentProcess> = {}) {
   const output: string[] = [];
@@ -35,6 +44,7 @@ function run(answer: (socket: Socket) => void, options: Partial<AgentProcess> = 
         asked.request += bytes.toString('latin1');
         answer(socket);
       },
+      drain,
       close: () => closed.resolve(),
     },
   });
@@ -55,6 +65,21 @@ function run(answer: (socket: Socket) => void, options: Partial<AgentProcess> = 
   ended.catch(() => {});
   return { ended, output, asked, closed: closed.promise };
 }
+
+test('a program whose agent says much in small pieces is read more slowly, and to its end', async () => {
+  const pieces = 20_000;
+  const answer = (socket: Socket) => {
+    const unsent = Buffer.concat([Buffer.from(head), ...Array(pieces).fill(said('stdout', 'a')), end(3, ''), over()]);
+    unsentOf.set(socket, unsent);
+    drain(socket);
+  };
+  const program = run(answer);
+  const beganMs = performance.now();
+  expect(await program.ended).toMatchObject({ exitCode: 3 });
+  expect(program.output).toHaveLength(pieces);
+  // In a second it says some eight thousand, and what has come with them.
+  expect(performance.now() - beganMs).toBeGreaterThanOrEqual(900);
+});
 
 test('a program is asked for as it is meant, and nothing that is not said is sent', async () => {
   const answer = (socket: Socket) => socket.write(Buffer.concat([Buffer.from(head), end(0, 'exit status 0'), over()]));
@@ -128,4 +153,18 @@ test('a program whose caller has gone is not asked for, and one that runs is lef
   const running = run(() => leaving.abort(new Error('later')), { signal: leaving.signal });
   await expect(running.ended).rejects.toThrow('later');
   await running.closed;
+});
+
+test('what comes in a second has a bound, and small messages count as more than their bytes', () => {
+  const now = { ms: 5_000 };
+  const pace = createPace(() => now.ms);
+  expect(pace(16 << 20, 0)).toBe(0);
+  now.ms += 300;
+  expect(pace(1, 0)).toBe(700);
+  now.ms += 700;
+  expect(pace(8_000 * 10, 8_000)).toBe(0);
+  now.ms += 999;
+  expect(pace(2_000, 200)).toBe(1);
+  now.ms += 1;
+  expect(pace(1, 1)).toBe(0);
 });

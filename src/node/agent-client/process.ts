@@ -2,7 +2,8 @@ import { AtollError } from '../../base/error.ts';
 import { agentPort } from '../../protocol/agent.ts';
 import { createMessageReader, endOfStream, envelopeOf } from '../../base/envelopes.ts';
 import { readProcessMessage } from '../../protocol/process-message.ts';
-import { type AgentRequest, requestOnce } from './stream.ts';
+import { createPace } from './pace.ts';
+import { type AgentConnection, type AgentRequest, requestOnce } from './stream.ts';
 import type { NetworkNamespace } from '../native/netns.ts';
 import { dial } from '../network/dial.ts';
 
@@ -52,7 +53,9 @@ export async function runInSandbox(
 export async function runByAgent(fd: number, process: AgentProcess, onOutput: OnOutput): Promise<ProcessEnd> {
   let end: ProcessEnd | undefined;
   let outcome: ProcessEnd | AtollError | undefined;
+  let messages = 0;
   const takeMessage = (flags: number, payload: Buffer) => {
+    messages++;
     const message = readProcessMessage(payload);
     if (message.hasStarted) process.onStart?.();
     if (message.stdout) onOutput('stdout', message.stdout);
@@ -66,8 +69,16 @@ export async function runByAgent(fd: number, process: AgentProcess, onOutput: On
     read(piece);
     return outcome === undefined ? 'more' : 'enough';
   };
+  const pace = createPace();
+  const afterBytes = (count: number, connection: AgentConnection) => {
+    const waitMs = pace(count, messages);
+    messages = 0;
+    if (waitMs === 0 || outcome !== undefined) return;
+    connection.pause();
+    setTimeout(() => connection.resume(), waitMs).unref();
+  };
   const { signal } = process;
-  const { refusal } = await requestOnce(fd, requestOf(process), { onData, ...(signal && { signal }) });
+  const { refusal } = await requestOnce(fd, requestOf(process), { onData, afterBytes, ...(signal && { signal }) });
   if (outcome instanceof AtollError) throw outcome;
   if (outcome === undefined) throw new AtollError('unavailable', refusal ?? 'the sandbox ended while the command ran');
   return outcome;

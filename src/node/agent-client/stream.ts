@@ -31,6 +31,8 @@ type StreamOptions = {
   readonly onData: TakeData;
   /** Hears how many bytes came on the connection, before any of them is read. */
   onBytes?(count: number, connection: AgentConnection): void;
+  /** The same when they were read. */
+  afterBytes?(count: number, connection: AgentConnection): void;
   /** Ends the request when it aborts; its reason is the request's error. */
   readonly signal?: AbortSignal;
   /** For the whole request, in milliseconds. None without. */
@@ -58,6 +60,7 @@ export async function openStream(fd: number, request: AgentRequest, options: Str
       try {
         options.onBytes?.(bytes.length, connectionOf(socket));
         if (response.take(bytes)) resolve(response.outcome(true));
+        options.afterBytes?.(bytes.length, connectionOf(socket));
       } catch (error) {
         reject(error);
       }
