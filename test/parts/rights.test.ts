@@ -184,6 +184,19 @@ test('the api of a machine alone can hand it no memory, disk or layer, and read 
     expect([call, (await askedAsApi(call, [...args])).error?.code]).toEqual([call, 'unimplemented']);
 });
 
+test('the edge answers who comes to it, and can reach nobody itself, neither on this machine nor elsewhere', async () => {
+  const server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
+  using _ = { [Symbol.dispose]: () => server.stop(true) };
+  const reaches = async (user: number, path: string) => {
+    const rights = [`--reuid=${user}`, `--regid=${user}`, '--clear-groups'];
+    const asks = 'exec 3<>"$1" && echo asked >&3';
+    return (await runToEnd(['setpriv', ...rights, 'bash', '-c', asks, 'bash', path])).exitCode === 0;
+  };
+  for (const path of [`/dev/tcp/127.0.0.1/${server.port}`, `/dev/udp/127.0.0.1/${server.port}`])
+    expect([path, await reaches(65_534, path), await reaches(uid('edge'), path)]).toEqual([path, true, false]);
+  expect((await fetch(`${platform.ready.url}/health`)).status).toBe(200);
+});
+
 test('nothing phones home: no process of the platform has a socket to another machine, whatever it is asked for', async () => {
   const ends = () => [platform.ready.pid, ...partNames.map(pid)].flatMap(remoteEndsOf);
   const seen = new Set(ends());

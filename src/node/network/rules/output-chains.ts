@@ -13,6 +13,13 @@ export type ProxyNeeds = {
   edgePort: number | undefined;
 };
 
+/** All but answers to connections that others have begun. */
+const fromEdge = `  chain from_edge {
+    meta l4proto != tcp reject
+    tcp flags & (syn | ack) == syn reject with tcp reset
+  }
+`;
+
 /** Addresses of registries that the operator allows builders to reach: kept as long as a job may run. */
 const builderHosts = { max: 4096, seconds: 2 * 3600 } as const;
 
@@ -24,7 +31,8 @@ const builderHosts = { max: 4096, seconds: 2 * 3600 } as const;
  * The egress proxies connect from addresses of their own, one for each slot, which are kept away from the host and from
  * everything protected, whatever a proxy does. From others they reach, by their user, name servers and the edge, and
  * answer sandboxes. Likewise builders: whatever one does, it reaches public addresses, and `builder_hosts`, which the
- * operator allows.
+ * operator allows. The edge, which strangers may take over, answers who has come to it, and begins no connection: those
+ * into sandboxes are the node's.
  */
 export function outputChains(
   installation: number,
@@ -39,8 +47,7 @@ export function outputChains(
         .map(({ address, port }) => `${address} . ${port}`),
     ),
   );
-  const toEdge = edgePort === undefined ? '' : `    fib daddr type local tcp dport ${edgePort} accept\n`;
-  const asked = forgetAsked({ v4: '@name_servers', v6: '@name_servers_v6' }, forgetsClosed);
+  const user = (part: 'edge' | 'builder' | 'egress') => userIdOf(part, installation);
   return `  set name_servers {
     type ipv4_addr . inet_service
     ${v4}
@@ -68,23 +75,16 @@ export function outputChains(
     ip6 daddr ${innerAddressV6} drop
     oifname ${links} ct state new drop
     ip saddr ${proxyNetwork(installation)} jump from_proxy
-    meta skuid ${userIdOf('builder', installation)} jump from_builder
-    meta skuid ${userIdOf('egress', installation)} ip saddr != ${proxyNetwork(installation)} jump from_egress
-    meta skuid ${userIdOf('egress', installation)} meta nfproto ipv6 jump from_egress
+    meta skuid vmap { ${user('edge')} : jump from_edge, ${user('builder')} : jump from_builder }
+    meta skuid ${user('egress')} ip saddr != ${proxyNetwork(installation)} jump from_egress
+    meta skuid ${user('egress')} meta nfproto ipv6 jump from_egress
   }
   chain from_proxy {
     ip daddr @protected reject
     fib daddr type != unicast reject
     ct state new jump forget_soon
   }
-  chain from_egress {
-    ct state established accept
-${asked}    meta l4proto { tcp, udp } ip daddr . th dport @name_servers accept
-    meta l4proto { tcp, udp } ip6 daddr . th dport @name_servers_v6 accept
-${toEdge}    meta l4proto tcp reject with tcp reset
-    reject
-  }
-  chain from_builder {
+${fromEdge}${fromEgress(edgePort, forgetsClosed)}  chain from_builder {
     meta l4proto != tcp drop
     ct state established accept
     ip daddr . tcp dport @builder_hosts accept
@@ -93,6 +93,20 @@ ${toEdge}    meta l4proto tcp reject with tcp reset
     meta nfproto ipv6 ip6 daddr != ${globalUnicast} reject with tcp reset
     ip6 daddr { ${tunnels.join(', ')} } reject with tcp reset
     fib daddr type != unicast reject with tcp reset
+  }
+`;
+}
+
+/** What the proxies reach for themselves. */
+function fromEgress(edgePort: number | undefined, forgetsClosed: boolean): string {
+  const toEdge = edgePort === undefined ? '' : `    fib daddr type local tcp dport ${edgePort} accept\n`;
+  const asked = forgetAsked({ v4: '@name_servers', v6: '@name_servers_v6' }, forgetsClosed);
+  return `  chain from_egress {
+    ct state established accept
+${asked}    meta l4proto { tcp, udp } ip daddr . th dport @name_servers accept
+    meta l4proto { tcp, udp } ip6 daddr . th dport @name_servers_v6 accept
+${toEdge}    meta l4proto tcp reject with tcp reset
+    reject
   }
 `;
 }
