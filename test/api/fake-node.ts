@@ -22,8 +22,10 @@ import type {
 } from '../../src/protocol/node.ts';
 import type { NodeUsage, SampleRange, SandboxSample, TrafficCounters } from '../../src/protocol/node-usage.ts';
 import { openWithdrawn, type Withdrawn } from '../../src/node/sandbox/records/withdrawn.ts';
+import { sha256Hex } from '../../src/base/crypto/secret.ts';
 import { createIncidents } from '../../src/node/sandbox/incidents.ts';
 import { FakeVolumes } from './fake-volumes.ts';
+import { layer } from './support/layer.ts';
 
 /** The calls that can be made to fail or to take their time. */
 export type FakeCall = 'create' | 'kill' | 'list' | 'updateNetwork' | 'pause' | 'resume' | 'snapshot';
@@ -226,7 +228,7 @@ export class FakeNode implements NodeProtocol {
     if (request.memory) this.#write(join(this.#directory, 'snapshots', request.snapshotId), { takenAtMs: Date.now() });
     await this.after('snapshot', request);
     return {
-      layers: ['sha256:00', `sha256:${request.snapshotId}`],
+      layers: [layer('00'), `sha256:${sha256Hex(request.snapshotId)}`],
       kept: request.memory ? 'memory' : 'filesystem',
       driver: 'crun',
     };

@@ -26,6 +26,7 @@ import { nodeTable } from '../../src/protocol/wire/node-table.ts';
 import { wiredInMemory } from '../wire/support/pair.ts';
 import { newSqliteStore } from './support/sqlite.ts';
 import { FakeNode } from './fake-node.ts';
+import { layer } from './support/layer.ts';
 import type { Features } from '../../src/api/sandbox/features.ts';
 import type { TeamLimits, TeamRecord, UserRecord } from '../../src/api/team/record.ts';
 
@@ -195,7 +196,7 @@ export class Platform implements AsyncDisposable {
 export const baseTemplate: TemplateRegistration = {
   alias: 'base',
   public: true,
-  layers: ['sha256:00'],
+  layers: [layer('00')],
   cpuCount: 2,
   memoryMiB: 1024,
   diskMiB: 5120,

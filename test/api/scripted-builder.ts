@@ -8,6 +8,7 @@ import type {
   StartBuild,
 } from '../../src/protocol/build.ts';
 import { AtollError } from '../../src/base/error.ts';
+import { layer } from './support/layer.ts';
 
 /** A builder that does what the test says: its builds say and end nothing by themselves. */
 export class ScriptedBuilder implements BuildProtocol {
@@ -48,14 +49,14 @@ export class ScriptedBuilder implements BuildProtocol {
   }
 
   async layerBytes(digests: string[]): Promise<Record<string, number>> {
-    return Object.fromEntries(digests.filter(digest => digest === 'sha256:11').map(digest => [digest, 4096]));
+    return Object.fromEntries(digests.filter(digest => digest === layer('11')).map(digest => [digest, 4096]));
   }
 
   succeed(buildId: string): void {
     this.results.set(buildId, {
       status: 'ready',
       layersMiB: 1,
-      state: { layers: ['sha256:11'], env: { A: 'b' }, user: 'user', workdir: '/w' },
+      state: { layers: [layer('11')], env: { A: 'b' }, user: 'user', workdir: '/w' },
     });
   }
 }

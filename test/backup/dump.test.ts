@@ -17,6 +17,7 @@ import { recordVolumeEvent } from '../../src/api/event/store/write.ts';
 import { inTransaction } from '../../src/api/database/db.ts';
 import { onEachDatabase } from '../api/databases.ts';
 import { Platform } from '../api/platform.ts';
+import { layer } from '../api/support/layer.ts';
 
 const nothing = async () => {};
 
@@ -124,7 +125,7 @@ onEachDatabase(database => {
     await platform.call('POST', `/sandboxes/${paused.sandboxID}/pause`);
     const { db } = platform.store;
     const [build] = await db.selectFrom('builds').selectAll().where('source_sandbox_id', 'is', null).execute();
-    const started = { snapshotId: 'kept-memory', layers: ['sha256:99'] };
+    const started = { snapshotId: 'kept-memory', layers: [layer('99')] };
     await db
       .updateTable('builds')
       .set({ config_json: JSON.stringify({ ...JSON.parse(build?.config_json ?? ''), started }) })

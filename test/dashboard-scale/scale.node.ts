@@ -26,7 +26,9 @@ describe('the dashboard beside many sandboxes', { skip: noBrowser ?? false }, ()
   let page: Page;
 
   before(async () => {
-    [many, browser] = await Promise.all([startMany(sandboxes), startBrowser()]);
+    // One after the other: where one can't be started, the other is ended.
+    many = await startMany(sandboxes);
+    browser = await startBrowser();
     window = await openWindow(browser, many.url);
     page = window.page;
     await page.goto(many.link);

@@ -7,6 +7,7 @@ import { AtollError } from '../../../src/base/error.ts';
 import { onEachDatabase } from '../databases.ts';
 import { call, Platform, until, type Answer } from '../platform.ts';
 import { ScriptedBuilder } from '../scripted-builder.ts';
+import { layer } from '../support/layer.ts';
 import { messagesOf } from '../support/stream-messages.ts';
 
 type Registered = {
@@ -78,7 +79,7 @@ onEachDatabase(database => {
     expect((await status(build)).status).toBe('building');
     expect(builder.started[0]).toMatchObject({
       resources: { cpuCount: 4, memoryMiB: 2048, diskMiB: 12_000 },
-      source: { kind: 'state', state: { layers: ['sha256:00'], user: 'user' } },
+      source: { kind: 'state', state: { layers: [layer('00')], user: 'user' } },
       steps: [
         { type: 'RUN', force: false },
         { type: 'COPY', filesHash: 'a'.repeat(64), force: true },
@@ -142,7 +143,7 @@ onEachDatabase(database => {
     expect(places).toEqual(['100', ...Array.from({ length: 15 }, (_, ten) => `${101 + ten * 10}`), undefined]);
     expect(await platform.createSandbox({ templateID: 'my-app:v1' })).toMatchObject({ templateID: build.templateID });
     expect(platform.node.created.at(-1)?.image).toMatchObject({
-      layers: ['sha256:11'],
+      layers: [layer('11')],
       defaultWorkdir: '/w',
       buildEnv: { A: 'b' },
     });

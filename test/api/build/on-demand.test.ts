@@ -6,6 +6,7 @@ import { ensurePublicTemplate } from '../../../src/api/template/rules/provision.
 import type { ShippedProtocol } from '../../../src/protocol/shipped.ts';
 import { Platform, until } from '../platform.ts';
 import { ScriptedBuilder } from '../scripted-builder.ts';
+import { layer } from '../support/layer.ts';
 
 /** The machine's part of templates that come with the platform, without their folders. */
 const shipped: ShippedProtocol = {
@@ -92,7 +93,7 @@ test('a build that begins from such a template waits for it too', async () => {
   await until(() => builder.started.length > 0);
   builder.succeed(idOf(builder));
   expect((await begun).status).toBe(202);
-  expect(builder.started[1]).toMatchObject({ buildId: buildID, source: { state: { layers: ['sha256:11'] } } });
+  expect(builder.started[1]).toMatchObject({ buildId: buildID, source: { state: { layers: [layer('11')] } } });
 });
 
 test('nothing is begun for other names, tags, namespaces, or where a team has a template of that name', async () => {

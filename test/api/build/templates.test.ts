@@ -3,6 +3,7 @@ import { registerTemplate } from '../support/register-template.ts';
 import { onEachDatabase } from '../databases.ts';
 import { Platform, baseTemplate } from '../platform.ts';
 import { ScriptedBuilder } from '../scripted-builder.ts';
+import { layer } from '../support/layer.ts';
 
 type TemplateBody = Record<string, unknown> & { templateID: string };
 
@@ -58,17 +59,17 @@ onEachDatabase(database => {
     const builder = new ScriptedBuilder();
     await using platform = await Platform.start({ database, builder });
     const { parts } = platform.api;
-    const layers = [...baseTemplate.layers, 'sha256:11'];
+    const layers = [...baseTemplate.layers, layer('11')];
     const own = { ...baseTemplate, alias: 'inner', public: false, layers };
     await registerTemplate(parts, platform.team, own);
-    await registerTemplate(parts, platform.team, { ...own, alias: 'twin', layers: ['sha256:11'] });
+    await registerTemplate(parts, platform.team, { ...own, alias: 'twin', layers: [layer('11')] });
     const { status, body } = await platform.call('GET', '/templates/inner/content');
     expect(status).toBe(200);
     expect(body).toMatchObject({
       user: 'user',
       layers: [
         ...baseTemplate.layers.map(digest => ({ digest, sharedBy: [{ names: ['base'] }] })),
-        { digest: 'sha256:11', sizeBytes: 4096, sharedBy: [{ names: ['twin'] }] },
+        { digest: layer('11'), sizeBytes: 4096, sharedBy: [{ names: ['twin'] }] },
       ],
     });
     const { key } = await platform.otherTeam();
@@ -79,7 +80,7 @@ onEachDatabase(database => {
 
   test('a create begins with the newest build of the tag, or with the one that it names', async () => {
     await using platform = await Platform.start({ database });
-    const next = await registerTemplate(platform.api.parts, platform.team, { ...baseTemplate, layers: ['sha256:01'] });
+    const next = await registerTemplate(platform.api.parts, platform.team, { ...baseTemplate, layers: [layer('01')] });
     const body = (await platform.call('GET', `/templates/${next.templateId}`)).body as {
       builds: Array<{ buildID: string }>;
     };
@@ -87,7 +88,7 @@ onEachDatabase(database => {
     expect(body.builds[0]?.buildID).toBe(next.buildId);
     await platform.createSandbox();
     await platform.createSandbox({ templateID: `base:${body.builds[1]?.buildID}` });
-    expect(platform.node.created.map(({ image }) => image.layers)).toEqual([['sha256:01'], ['sha256:00']]);
+    expect(platform.node.created.map(({ image }) => image.layers)).toEqual([[layer('01')], [layer('00')]]);
     expect(
       (await platform.call('POST', '/v2/sandboxes', { templateID: 'base:00000000-0000-0000-0000-000000000000' }))
         .status,
@@ -149,7 +150,7 @@ onEachDatabase(database => {
     const own = await registerTemplate(platform.api.parts, platform.team, {
       ...baseTemplate,
       alias: 'mine',
-      layers: ['sha256:11'],
+      layers: [layer('11')],
     });
     // `default/base` beside the public `base`.
     await platform.store.db
@@ -160,11 +161,11 @@ onEachDatabase(database => {
       expect((await platform.call('POST', '/v2/sandboxes', { templateID }, headers)).status).toBe(201);
       return platform.node.created.at(-1)?.image.layers;
     };
-    expect(await layersOf('base')).toEqual(['sha256:11']);
-    expect(await layersOf('default/base')).toEqual(['sha256:11']);
+    expect(await layersOf('base')).toEqual([layer('11')]);
+    expect(await layersOf('default/base')).toEqual([layer('11')]);
     const other = await platform.otherTeam();
-    expect(await layersOf('base', { 'x-api-key': other.key })).toEqual(['sha256:00']);
-    expect(await layersOf('default/base', { 'x-api-key': other.key })).toEqual(['sha256:11']);
+    expect(await layersOf('base', { 'x-api-key': other.key })).toEqual([layer('00')]);
+    expect(await layersOf('default/base', { 'x-api-key': other.key })).toEqual([layer('11')]);
   });
 
   test('the alias route tells free, own and foreign names apart', async () => {

@@ -3,6 +3,7 @@ import { AtollError } from '../../../src/base/error.ts';
 import { deriveToken } from '../../../src/base/crypto/secret.ts';
 import { onEachDatabase } from '../databases.ts';
 import { Platform, until } from '../platform.ts';
+import { layer } from '../support/layer.ts';
 
 onEachDatabase(database => {
   const rows = (platform: Platform) =>
@@ -17,7 +18,7 @@ onEachDatabase(database => {
     expect(platform.node.created).toHaveLength(1);
     expect(platform.node.created[0]).toMatchObject({
       sandboxId: sandboxID,
-      image: { templateId: templateID, layers: ['sha256:00'], defaultUser: 'user', defaultWorkdir: '', buildEnv: {} },
+      image: { templateId: templateID, layers: [layer('00')], defaultUser: 'user', defaultWorkdir: '', buildEnv: {} },
       resources: { cpuCount: 2, memoryMiB: 1024, diskMiB: 5120 },
       network: { internetAccess: false },
       envVars: { A: 'b', E2B_SANDBOX: 'true', E2B_SANDBOX_ID: sandboxID, E2B_TEMPLATE_ID: templateID },
