@@ -55,7 +55,7 @@ function writeHead(envelope: Uint8Array, flag: number, length: number): void {
  * No message may be longer than `messageBytesMax`; compressed ones are refused, because we never offered to take them.
  */
 export async function* readMessages(
-  body: ReadableStream<Uint8Array> | null,
+  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array> | null,
   messageBytesMax: number,
 ): AsyncGenerator<unknown> {
   if (body === null) return;

@@ -124,6 +124,14 @@ test('one message opens a stream, which ends with what its method says', async (
     [0, { got: { a: 1 } }],
     [2, {}],
   ]);
+  const bytes = Buffer.concat([encodeMessage({ a: 2 }), encodeMessage({ a: 3 })]);
+  for (const length of [bytes.length, 5 << 20]) {
+    const announced = requestOf(streamType, bytes, { 'content-length': String(length) });
+    expect(await envelopesOf(await serveCall(method, announced))).toEqual([
+      [0, { got: { a: 2 } }],
+      [2, {}],
+    ]);
+  }
   const without = await serveCall(method, requestOf(streamType, null));
   expect(await envelopesOf(without)).toEqual([
     [2, { error: { code: 'invalid_argument', message: 'the request holds no message' } }],

@@ -52,13 +52,23 @@ async function answerClientStream(method: ClientStreamMethod, request: Request, 
 }
 
 async function answerServerStream(method: ServerStreamMethod, request: Request, call: Call): Promise<Response> {
-  const { value: opening } = await readMessages(request.body, openingBytesMax).next();
+  const { value: opening } = await readMessages(await openingOf(request), openingBytesMax).next();
   if (opening === undefined) throw new AtollError('invalid', 'the request holds no message');
   const outbox = new Outbox();
   // This alone shows that a client left before the answer began.
   request.signal.addEventListener('abort', () => outbox.abandon());
   await method.open(asMessage(opening), call, outbox);
   return new Response(outbox.stream(), { headers: { 'content-type': streamType } });
+}
+
+/**
+ * The body of a request that opens a stream. One of a length that was announced is read at once: a stream has a buffer
+ * of 256 KiB, which the runtime collects garbage for.
+ */
+async function openingOf(request: Request): Promise<AsyncIterable<Uint8Array> | Iterable<Uint8Array> | null> {
+  const announced = request.headers.get('content-length');
+  if (announced === null || Number(announced) > openingBytesMax) return request.body;
+  return [new Uint8Array(await request.arrayBuffer())];
 }
 
 /** The answer, or `deadline_exceeded` if it takes longer. The work goes on: a unary call can't be half done. */
