@@ -206,6 +206,22 @@ test('the weight of a group follows what it computes, and what dies has all the 
   }
 });
 
+test('a group that computes on and on waits for all others where the kernel can do that, and no more when it dies', () => {
+  write({ 'cgroup.controllers': 'cpu memory\n', 'g/s1/cpu.weight': '100', 'g/s1/cpu.idle': '0' });
+  const second = detectCgroups(root);
+  const idle = [true, false, true].map(isHeavy => (second.weigh('/g/s1', isHeavy), text('g/s1/cpu.idle')));
+  expect([...idle, text('g/s1/cpu.weight')]).toEqual(['1', '0', '1', '100']);
+  second.hasten('/g/s1');
+  expect([text('g/s1/cpu.idle'), text('g/s1/cpu.weight')]).toEqual(['0', '1600']);
+  rmSync(join(root, 'cgroup.controllers'));
+  write({ 'cpu/g/s1/cpu.shares': '1024', 'cpu/g/s1/cpu.idle': '0' });
+  const first = detectCgroups(root);
+  const waits = [true, false, true].map(isHeavy => (first.weigh('/g/s1', isHeavy), text('cpu/g/s1/cpu.idle')));
+  expect([...waits, text('cpu/g/s1/cpu.shares')]).toEqual(['1', '0', '1', '1024']);
+  first.hasten('/g/s1');
+  expect([text('cpu/g/s1/cpu.idle'), text('cpu/g/s1/cpu.shares')]).toEqual(['0', '16384']);
+});
+
 test('a group of version 2 is frozen when the kernel says so, and thawed also where it is gone', () => {
   write({
     'cgroup.controllers': 'cpu memory\n',

@@ -19,7 +19,7 @@ const parentWeight = { v1: 256, v2: 50 } as const;
 /** Weight of one sandbox among the others. */
 const usualWeight = { v1: 1024, v2: 100 } as const;
 const hastenedWeight = { v1: 16_384, v2: 1600 } as const;
-/** One that computes without end has what others leave, and a sixteenth of their part where they leave nothing. */
+/** One that computes without end, where the kernel can't have it wait for all others (before Linux 5.15). */
 const heavyWeight = { v1: 64, v2: 6 } as const;
 
 /** How long processes that were killed may hold their group: the kernel writes out and frees what they had. */
@@ -114,9 +114,13 @@ function v2(root: string): Cgroups {
       handDown(join(root, path, 'cgroup.subtree_control'), 'cpuset');
       writeFileSync(file(path, 'cpu.weight'), String(parentWeight.v2));
     },
-    weigh: (path, isHeavy) => writeFileSync(file(path, 'cpu.weight'), String((isHeavy ? heavyWeight : usualWeight).v2)),
+    weigh(path, isHeavy) {
+      if (!letWait(file(path, 'cpu.idle'), isHeavy))
+        writeFileSync(file(path, 'cpu.weight'), String((isHeavy ? heavyWeight : usualWeight).v2));
+    },
     hasten(path) {
       writeIfThere(file(path, 'cpu.max'), 'max');
+      letWait(file(path, 'cpu.idle'), false);
       writeIfThere(file(path, 'cpu.weight'), String(hastenedWeight.v2));
     },
     ...read,
@@ -166,10 +170,13 @@ function v1(root: string): Cgroups {
       mkdirSync(join(root, 'cpu', path), { recursive: true });
       writeFileSync(file('cpu', path, 'cpu.shares'), String(parentWeight.v1));
     },
-    weigh: (path, isHeavy) =>
-      writeFileSync(file('cpu', path, 'cpu.shares'), String((isHeavy ? heavyWeight : usualWeight).v1)),
+    weigh(path, isHeavy) {
+      if (!letWait(file('cpu', path, 'cpu.idle'), isHeavy))
+        writeFileSync(file('cpu', path, 'cpu.shares'), String((isHeavy ? heavyWeight : usualWeight).v1));
+    },
     hasten(path) {
       writeIfThere(file('cpu', path, 'cpu.cfs_quota_us'), '-1');
+      letWait(file('cpu', path, 'cpu.idle'), false);
       writeIfThere(file('cpu', path, 'cpu.shares'), String(hastenedWeight.v1));
     },
     ...read,
@@ -197,6 +204,16 @@ function v1(root: string): Cgroups {
 
 /** The group of this process under version 2. */
 const ownGroup = () => /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1] ?? '';
+
+/**
+ * Has a group run when no other one beside it wants to, and stop at once when one does; what is left for it where they
+ * leave nothing is the 300th part of theirs. Back from that its weight is the usual one. False: the kernel can't.
+ */
+function letWait(path: string, isLast: boolean): boolean {
+  if (!existsSync(path)) return false;
+  writeIfThere(path, isLast ? '1' : '0');
+  return true;
+}
 
 /** The group may go at any moment. */
 function writeIfThere(path: string, value: string): void {
