@@ -206,7 +206,7 @@ test('the weight of a group follows what it computes, and what dies has all the 
   }
 });
 
-test('a group that computes on and on waits for all others where the kernel can do that, and no more when it dies', () => {
+test('a group that computes on and on waits for the others where the kernel can do that, until it dies', () => {
   write({ 'cgroup.controllers': 'cpu memory\n', 'g/s1/cpu.weight': '100', 'g/s1/cpu.idle': '0' });
   const second = detectCgroups(root);
   const idle = [true, false, true].map(isHeavy => (second.weigh('/g/s1', isHeavy), text('g/s1/cpu.idle')));
