@@ -6,7 +6,8 @@ export type BlobKind = (typeof blobKinds)[number];
 
 /**
  * `uploading`: not all of it is there. `deleting`: nobody refers to it any more, nor will. `gone`: of a pause, it was
- * there once; kept for a while to tell what a machine still has of it from what nobody knows.
+ * there once, or, with no bytes, was taken back; kept for a while to tell what a machine still has of it from what
+ * nobody knows.
  */
 export type BlobState = 'uploading' | 'stored' | 'deleting' | 'gone';
 

@@ -8,6 +8,7 @@ import {
   onceStored,
   referTo,
   storeIdOf,
+  takenBack,
 } from '../../../src/api/blob/store/blobs.ts';
 import {
   blobsToDelete,
@@ -148,7 +149,11 @@ onEachDatabase(database => {
       sandboxRecord(mine.teamId, 'stored', { ...resuming, durability: 'cluster' }),
       manySandboxes,
     );
-    await insertSandbox(db, sandboxRecord(mine.teamId, 'not', { ...resuming, durability: 'node' }), manySandboxes);
+    await insertSandbox(
+      db,
+      sandboxRecord(mine.teamId, 'not', { ...resuming, nextExecutionId: 'other', durability: 'node' }),
+      manySandboxes,
+    );
     const left = async () =>
       (await sandboxesIn(db, ['running', 'resuming'])).map(({ sandboxId }) => sandboxId).toSorted();
     const deps = (apply: () => void) => ({
@@ -179,6 +184,9 @@ onEachDatabase(database => {
     );
     expect(await left()).toEqual(['not']);
     expect(applied).toBe(length - 1);
+    // The machine may have begun it before it was cut off; of the other one it says so itself.
+    expect(await takenBack(db, ['n', 'other'])).toEqual(new Set(['n']));
+    expect(await onceStored(db, ['n', 'other'])).toEqual(new Set(['n']));
   });
 
   test('invitations of machines are used once, in their time; the authority is the first that was kept', async () => {

@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely';
+import { newUuid } from '../../../base/id.ts';
 import type { PauseFacts } from '../../../protocol/cluster.ts';
 import type { ClusterTables } from '../../database/cluster-schema.ts';
 import { inTransaction } from '../../database/db.ts';
@@ -149,13 +150,42 @@ export async function uploadsOfTeam(
   return rows.map(row => ({ blobId: row.blob_id, bytes: Number(row.bytes), changedAtUs: Number(row.changed_at_us) }));
 }
 
-/** Which of these executions were paused into the store once, as far as that is still known. */
+/** Which of these executions were paused into the store once, or taken back, as far as that is still known. */
 export async function onceStored(db: Db, executionIds: readonly string[]): Promise<Set<string>> {
   if (executionIds.length === 0) return new Set();
   const rows = await db
     .selectFrom('blobs')
     .select('name')
     .where('kind', '=', 'pause')
+    .where('name', 'in', executionIds)
+    .execute();
+  return new Set(rows.map(({ name }) => name));
+}
+
+/**
+ * Records of an execution that it was taken back before anybody was told of it, because what it began with is in the
+ * store: what a machine still has of it is known as that, as if it had been in the store itself, and of no bytes.
+ */
+export async function recordTakenBack(db: Db, executionId: string, nowUs: number): Promise<void> {
+  const nothing = { bytes: 0, sealed_key: null, facts_json: null, replica_id: null };
+  await db
+    .insertInto('blobs')
+    .values({
+      ...{ blob_id: newUuid(), kind: 'pause', name: executionId, state: 'gone', changed_at_us: nowUs },
+      ...nothing,
+    })
+    .execute();
+}
+
+/** Which of these executions were taken back, as far as that is still known. */
+export async function takenBack(db: Db, executionIds: readonly string[]): Promise<Set<string>> {
+  if (executionIds.length === 0) return new Set();
+  const rows = await db
+    .selectFrom('blobs')
+    .select('name')
+    .where('kind', '=', 'pause')
+    .where('state', '=', 'gone')
+    .where('bytes', '=', 0)
     .where('name', 'in', executionIds)
     .execute();
   return new Set(rows.map(({ name }) => name));

@@ -1,4 +1,5 @@
 import type { Clock } from '../../../base/clock.ts';
+import { recordTakenBack } from '../../blob/store/blobs.ts';
 import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import type { SandboxDirectory } from '../../sandbox/directory/directory.ts';
@@ -41,8 +42,12 @@ async function pauseRows(
     for (const sandbox of rows) {
       const { nextExecutionId } = sandbox;
       if (sandbox.state === 'running') changed.push(await finishPause(db, sandbox, { kept }, clock()));
-      // Nobody was told that it runs, and what it was before is in the store.
-      else if (nextExecutionId !== null) changed.push(await cancelResume(db, { ...sandbox, nextExecutionId }));
+      // Nobody was told that it runs, and what it was before is in the store. The machine may have begun it, though.
+      else if (nextExecutionId !== null) {
+        const cancelled = await cancelResume(db, { ...sandbox, nextExecutionId });
+        if (cancelled) await recordTakenBack(db, nextExecutionId, clock());
+        changed.push(cancelled);
+      }
     }
     return changed;
   });

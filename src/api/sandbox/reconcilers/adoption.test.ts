@@ -3,7 +3,7 @@ import { AtollError } from '../../../base/error.ts';
 import { newUuid } from '../../../base/id.ts';
 import { createLog } from '../../../base/telemetry/log.ts';
 import type { ExecutionRef, NodeProtocol, PausedSandbox, SetAsideSandbox } from '../../../protocol/node.ts';
-import { beginBlob } from '../../blob/store/blobs.ts';
+import { beginBlob, recordTakenBack } from '../../blob/store/blobs.ts';
 import { openStore } from '../../database/database.ts';
 import { createIdentity } from '../../identity/rules/identity.ts';
 import type { Nodes } from '../../placement/nodes.ts';
@@ -213,6 +213,22 @@ test('what has stayed of a pause in the store goes, where the sandbox has gone o
   expect(told.toSorted()).toEqual(expected.toSorted());
   expect(logged).toHaveLength(2);
   expect(logged[0]).toContain('is removed later');
+});
+
+test('a run that was taken back while its machine was given up goes, wherever the sandbox is by then', async () => {
+  const { reconcile, a, b, told } = scene();
+  await row('here', { ...paused, durability: 'cluster' });
+  await row('elsewhere', { nodeId: 'b' });
+  b.running.push('elsewhere');
+  await recordPastSandbox(db, { team_id: teamId, ended_at_us: 1, sandbox_id: 'ended', node_id: 'a' });
+  for (const id of ['here', 'elsewhere', 'ended', 'runs']) await recordTakenBack(db, `${id}/next`, 1);
+  for (const id of ['here', 'elsewhere', 'ended', 'other']) a.paused.push(pausedAs(`${id}/next`));
+  // Its machine has paused all before it gets work again: one that runs is something else.
+  a.running.push('runs/next');
+  await reconcile();
+  const expected = ['here', 'elsewhere', 'ended'].map(id => `a: kill ${id}/next`);
+  expect(told.toSorted()).toEqual([...expected, aside('other/next'), aside('runs/next')].toSorted());
+  expect(await stateOf('here')).toBe('paused');
 });
 
 test('a database that may lack what was answered forgets what no machine has as anything, and no more', async () => {

@@ -3,7 +3,7 @@ import { sandboxStates } from '../../../protocol/state.ts';
 import { isSuspect } from '../../database/timeline.ts';
 import type { Identity } from '../../identity/rules/identity.ts';
 import type { ExecutionRef, NodeProtocol, PausedSandbox, SandboxIncident } from '../../../protocol/node.ts';
-import { onceStored } from '../../blob/store/blobs.ts';
+import { onceStored, takenBack } from '../../blob/store/blobs.ts';
 import { recordDiskFailed } from '../store/disk-failed.ts';
 import { correctKept, finishPause } from '../store/pause.ts';
 import { endedElsewhere } from '../store/past.ts';
@@ -143,7 +143,8 @@ const isStored = ({ state, durability }: SandboxFacts) => state === 'paused' && 
 
 /**
  * Removes what has stayed here of paused sandboxes that have gone on elsewhere: the database knows that they are, or
- * have ended, on another machine, and that just this pause was in the store. Answers their executions.
+ * have ended, on another machine, and that just this pause was in the store. And what was taken back while this machine
+ * was given up, and had been begun all the same. Answers their executions.
  */
 async function removeLeft(
   { db, log }: Pick<AdoptionDeps, 'db' | 'log'>,
@@ -158,11 +159,11 @@ async function removeLeft(
   const ids = new Set(candidates.map(({ sandboxId }) => sandboxId));
   const there = await sandboxesElsewhere(db, [...ids], nodeId);
   const elsewhere = there.union(await endedElsewhere(db, [...ids], nodeId));
-  const stored = await onceStored(
-    db,
-    candidates.map(({ executionId }) => executionId),
+  const executions = candidates.map(({ executionId }) => executionId);
+  const [stored, back] = [await onceStored(db, executions), await takenBack(db, executions)];
+  const left = candidates.filter(
+    ({ sandboxId, executionId }) => back.has(executionId) || (elsewhere.has(sandboxId) && stored.has(executionId)),
   );
-  const left = candidates.filter(({ sandboxId, executionId }) => elsewhere.has(sandboxId) && stored.has(executionId));
   for (const { sandboxId, executionId } of left)
     await node.kill({ sandboxId, executionId }).catch((error: unknown) => {
       log.warn('what has stayed of a sandbox that is elsewhere is removed later', {
