@@ -11,8 +11,8 @@ const socketLevel = 1; // SOL_SOCKET
 const passDescriptors = 1; // SCM_RIGHTS
 const controlHeadBytes = 16; // of struct cmsghdr
 const monotonicClock = 1; // CLOCK_MONOTONIC
-/** XATTR_LIST_MAX and XATTR_SIZE_MAX of Linux, bytes. */
-const attributeBytesMax = 64 << 10;
+/** For what is read: XATTR_LIST_MAX and XATTR_SIZE_MAX of Linux, and what a pipe holds. */
+const scratchBytes = 64 << 10;
 
 /**
  * The calls of the C library that Bun has no function for. The library is opened at the first use: a sandbox that was
@@ -32,6 +32,11 @@ export type Native = {
   terminalOf(master: number): string | undefined;
   /** From here on nothing that is read from or written to the open file waits, by any of its descriptors. */
   neverWait(fd: number): void;
+  /**
+   * What can be read of an open file that never waits, 64 KiB at most; empty at its end. Undefined: nothing now, or it
+   * can't be read.
+   */
+  readNow(fd: number): Uint8Array | undefined;
   /**
    * Extended attributes of an open file, or of a path whose final link is not followed. Empty where there are none or
    * can be none.
@@ -81,20 +86,23 @@ export function openNative(): Native {
       return `/dev/pts/${number[0]}`;
     },
     neverWait: fd => void symbols().ioctl(fd, setNonBlocking, new Int32Array([1])),
+    readNow(fd) {
+      const into = (buffer ??= Buffer.allocUnsafeSlow(scratchBytes));
+      const length = Number(symbols().read(fd, into, scratchBytes));
+      return length < 0 ? undefined : new Uint8Array(into.subarray(0, length));
+    },
     attributes(file) {
       const { llistxattr, flistxattr, lgetxattr, fgetxattr } = symbols();
-      const into = (buffer ??= Buffer.allocUnsafeSlow(attributeBytesMax));
+      const into = (buffer ??= Buffer.allocUnsafeSlow(scratchBytes));
       const path = typeof file === 'number' ? undefined : text(file);
-      const listed = Number(
-        path ? llistxattr(path, into, attributeBytesMax) : flistxattr(Number(file), into, attributeBytesMax),
-      );
+      const listed = Number(path ? llistxattr(path, into, scratchBytes) : flistxattr(Number(file), into, scratchBytes));
       const found = new Map<string, string>();
       if (listed <= 0) return found;
       for (const name of into.toString('utf8', 0, listed - 1).split('\0')) {
         const size = Number(
           path
-            ? lgetxattr(path, text(name), into, attributeBytesMax)
-            : fgetxattr(Number(file), text(name), into, attributeBytesMax),
+            ? lgetxattr(path, text(name), into, scratchBytes)
+            : fgetxattr(Number(file), text(name), into, scratchBytes),
         );
         if (size >= 0) found.set(name, into.toString('utf8', 0, size));
       }
@@ -146,6 +154,7 @@ const open = () =>
     pipe2: { args: ['ptr', 'i32'], returns: 'i32' },
     sendmsg: { args: ['i32', 'ptr', 'i32'], returns: 'i64' },
     ioctl: { args: ['i32', 'u64', 'ptr'], returns: 'i32' },
+    read: { args: ['i32', 'ptr', 'u64'], returns: 'i64' },
     llistxattr: { args: ['ptr', 'ptr', 'u64'], returns: 'i64' },
     flistxattr: { args: ['i32', 'ptr', 'u64'], returns: 'i64' },
     lgetxattr: { args: ['ptr', 'ptr', 'ptr', 'u64'], returns: 'i64' },

@@ -5,6 +5,7 @@ import type { User } from '../sandbox/users.ts';
 import type { TerminalSize } from './config.ts';
 import type { Ending } from './end-status.ts';
 import { openInput, type Input } from './input.ts';
+import { briefly, pipeReader, type OutputReader } from './pipe-output.ts';
 import { inTerminal, sessionOfItsOwn, type Spawner } from './spawner.ts';
 
 const sigkill = 9;
@@ -12,11 +13,8 @@ const sigkill = 9;
 /** The outputs of a program: two pipes, or one terminal. */
 export type OutputName = 'stdout' | 'stderr' | 'pty';
 
-/** Bytes of one output, read only as fast as they are asked for. */
-export type Output = {
-  name: OutputName;
-  reader: { read(): Promise<{ value?: Uint8Array | undefined; done: boolean }> };
-};
+/** One output. */
+export type Output = { name: OutputName; reader: OutputReader };
 
 /** A program that runs, or ran. */
 export type Program = {
@@ -54,11 +52,11 @@ export function startProgram(launch: Launch, spawner: Spawner, native: Native): 
 
 // Pipes and no sockets: a script that writes to /dev/stdout can't open a socket.
 async function startWithPipes(launch: Launch, spawner: Spawner, native: Native): Promise<Program> {
-  const opened: number[] = [];
+  const opened = new Set<number>();
   const pipe = () => {
-    const ends = native.pipe();
-    opened.push(...ends);
-    return { readEnd: ends[0], writeEnd: ends[1] };
+    const [readEnd, writeEnd] = native.pipe();
+    opened.add(readEnd).add(writeEnd);
+    return { readEnd, writeEnd };
   };
   try {
     const [stdout, stderr] = [pipe(), pipe()];
@@ -68,17 +66,22 @@ async function startWithPipes(launch: Launch, spawner: Spawner, native: Native):
       stderr.writeEnd,
       ...(stdin ? [stdin.readEnd] : []),
     ]);
-    return orKill(child, () => ({
-      ...child,
-      outputs: [
-        { name: 'stdout', reader: readerOf(stdout.readEnd) },
-        { name: 'stderr', reader: readerOf(stderr.readEnd) },
-      ],
-      input: stdin && openInput('stdin', stdin.writeEnd),
-      resize: () => false,
-    }));
+    return orKill(child, () => {
+      const input = stdin && openInput('stdin', stdin.writeEnd);
+      const brief = briefly(child.ended);
+      const readerOf = ({ readEnd }: typeof stdout) => {
+        const reader = pipeReader(readEnd, brief, native);
+        opened.delete(readEnd);
+        return reader;
+      };
+      const outputs = [
+        { name: 'stdout' as const, reader: readerOf(stdout) },
+        { name: 'stderr' as const, reader: readerOf(stderr) },
+      ];
+      return { ...child, outputs, input, resize: () => false };
+    });
   } finally {
-    // The child has its ends, and reader and input have duplicates of ours.
+    // The child has its ends, the readers have theirs, and the input has a duplicate of ours.
     for (const fd of opened) closeSync(fd);
   }
 }
@@ -105,7 +108,8 @@ async function startInTerminal(launch: Launch, size: TerminalSize, spawner: Spaw
     const child = await spawn(launch, sessionOfItsOwn | inTerminal, spawner, [master]);
     void child.ended.then(close);
     return orKill(child, () => {
-      const outputs = [{ name: 'pty' as const, reader: readerOf(master) }];
+      // The stream has a duplicate.
+      const outputs = [{ name: 'pty' as const, reader: Bun.file(master).stream().getReader() }];
       const input = openInput('pty', master);
       // Bun makes a terminal that it writes to a blocking one. It asks for non-blocking reads, but gVisor's block all
       // the same.
@@ -155,9 +159,4 @@ async function spawn(
   const { uid, gid, groups } = user;
   const { pid, ended } = await spawner.start({ argv, environment, uid, gid, groups, flags, cwd }, descriptors);
   return { pid, ended, signal: number => spawner.signal(pid, number) };
-}
-
-// A duplicate of `fd` is read: the caller still has to close it.
-function readerOf(fd: number): Output['reader'] {
-  return Bun.file(fd).stream().getReader();
 }
