@@ -244,7 +244,8 @@ class Storm {
   #miss(sandbox: Known): void {
     const { id, process } = sandbox;
     if (process) throw new Error(`the program of ${id} has ended\n${this.#client.histories.of(id)}`);
-    if (sandbox.isUnsure) this.#unsureMax--;
+    // Of several that may be it, one is.
+    if (sandbox.isUnsure && this.#unsureMax > 0) this.#unsureMax--;
     sandbox.isUnsure = false;
     sandbox.memory = undefined;
     sandbox.isLarge = false;
@@ -360,7 +361,11 @@ class Storm {
     for (const sandbox of this.known.values()) {
       // The process on which a CRIU was at work that is killed may end with it: docs/pause.md, "When CRIU is killed".
       // One whose agent is killed under it ends likewise, and is tried again.
-      if ((killed === 'criu' || killed === 'agent') && sandbox.isCutOff) sandbox.process = undefined;
+      if ((killed === 'criu' || killed === 'agent') && sandbox.isCutOff) {
+        sandbox.process = undefined;
+        // If it is missing, that is why.
+        sandbox.isUnsure = false;
+      }
       if (sandbox.isCutOff && sandbox.isLarge && this.#unsureMax > 0) {
         sandbox.process = undefined;
         sandbox.states.add('paused');
