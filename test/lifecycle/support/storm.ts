@@ -457,7 +457,10 @@ class Storm {
   /** What there is when something went wrong: sandboxes, their processes and those that work on them, the log. */
   async told(): Promise<string> {
     const { ready } = this.#client.platform;
-    const ids = [...this.known.values()].flatMap(({ id, busy }) => (busy ? [`${id} is worked on`] : []));
+    const ids = [...this.known.values()].flatMap(({ id, busy }) =>
+      busy ? [`${id} is worked on: ${this.#client.histories.of(id)}`] : [],
+    );
+    ids.push(`${this.#unsureMax} at most may be such that nobody knows whether their memory came`);
     const listed = await this.#client
       .ask('GET', '/v2/sandboxes?state=running,paused')
       .catch((error: unknown) => String(error));
