@@ -61,7 +61,7 @@ namespaces, packet rules, files.
 | | |
 |---|---|
 ${circumstances(startedAt, options.seed)}
-| Operations answered | ${answered} in ${took.toFixed(0)} min |
+| Operations answered | ${answered} in ${took.toFixed(0)} min, until nothing was left |
 | Sandboxes · templates built · volumes | ${sandboxes} · ${templates} · ${volumes} |
 | Resumes, forks and starts whose memory came later | ${later} |
 | Acknowledged things lost · ended ones back · things left | 0 · 0 · 0 |
