@@ -5,12 +5,14 @@ import { ifThere } from '../../../src/base/if-there.ts';
 /** Those who bring memory to a sandbox: the one that brings it, and the one that ends the sandbox where that ends. */
 export type Bringers = { keeper: number; bringer: number };
 
-/** All of an installation, by its directory in /run. */
+/**
+ * All of an installation, by its directory in /run. The keeper is first of its session, which the one that started it
+ * is not: that one and the keeper look like the two for a moment.
+ */
 export function bringersOf(runDir: string): Bringers[] {
-  const all = processesWith('bring-later', `${runDir}/later/`);
-  return all
+  return processesWith('bring-later', `${runDir}/later/`)
     .map(pid => ({ keeper: parentOf(pid), bringer: pid }))
-    .filter(({ keeper }) => processesWith('bring-later', `${runDir}/later/`).includes(keeper));
+    .filter(({ keeper, bringer }) => sessionOf(bringer) === keeper);
 }
 
 /** Whether CRIU has handed over all that this one brings memory to, and it has not brought all. */
@@ -44,3 +46,12 @@ function processesWith(...words: string[]): number[] {
 
 const parentOf = (pid: number) =>
   Number(ifThere(() => /^PPid:\t(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1], '0'));
+
+// Source: proc_pid_stat(5), the fourth field behind the name, which may have anything in it.
+const sessionOf = (pid: number) =>
+  Number(
+    ifThere(() => readFileSync(`/proc/${pid}/stat`, 'utf8'), '')
+      .split(') ')
+      .at(-1)
+      ?.split(' ')[3],
+  );
