@@ -61,7 +61,7 @@ namespaces, packet rules, files.
 | | |
 |---|---|
 ${circumstances(startedAt, options.seed)}
-| Operations answered | ${answered} in ${took.toFixed(0)} min, until nothing was left |
+| Operations answered | ${answered} in ${took.toFixed(0)} min, with the rest until all is gone |
 | Sandboxes · templates built · volumes | ${sandboxes} · ${templates} · ${volumes} |
 | Resumes, forks and starts whose memory came later | ${later} |
 | Acknowledged things lost · ended ones back · things left | 0 · 0 · 0 |
