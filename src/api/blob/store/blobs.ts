@@ -153,13 +153,7 @@ export async function uploadsOfTeam(
 /** Which of these executions were paused into the store once, or taken back, as far as that is still known. */
 export async function onceStored(db: Db, executionIds: readonly string[]): Promise<Set<string>> {
   if (executionIds.length === 0) return new Set();
-  const rows = await db
-    .selectFrom('blobs')
-    .select('name')
-    .where('kind', '=', 'pause')
-    .where('name', 'in', executionIds)
-    .execute();
-  return new Set(rows.map(({ name }) => name));
+  return namesOf(await pausesOf(db, executionIds).execute());
 }
 
 /**
@@ -180,16 +174,13 @@ export async function recordTakenBack(db: Db, executionId: string, nowUs: number
 /** Which of these executions were taken back, as far as that is still known. */
 export async function takenBack(db: Db, executionIds: readonly string[]): Promise<Set<string>> {
   if (executionIds.length === 0) return new Set();
-  const rows = await db
-    .selectFrom('blobs')
-    .select('name')
-    .where('kind', '=', 'pause')
-    .where('state', '=', 'gone')
-    .where('bytes', '=', 0)
-    .where('name', 'in', executionIds)
-    .execute();
-  return new Set(rows.map(({ name }) => name));
+  return namesOf(await pausesOf(db, executionIds).where('state', '=', 'gone').where('bytes', '=', 0).execute());
 }
+
+const pausesOf = (db: Db, executionIds: readonly string[]) =>
+  db.selectFrom('blobs').select('name').where('kind', '=', 'pause').where('name', 'in', executionIds);
+
+const namesOf = (rows: readonly { name: string }[]) => new Set(rows.map(({ name }) => name));
 
 /** Whether anything is in the store. */
 export async function hasBlobs(db: Db): Promise<boolean> {
