@@ -54,6 +54,7 @@ export async function startOwnNode(options: OwnNodeOptions): Promise<Node> {
       network: settings.buildNetwork,
     },
     diskReserveBytes: settings.diskReserveMiB * 1024 ** 2,
+    diskWriteBytesPerSecond: settings.diskWriteMiB * 1024 ** 2,
     criuDir,
     runscDir,
     driver: settings.driver,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pidsMaxOf } from '../../src/node/cgroup/cgroup.ts';
+import { detectCgroups, pidsMaxOf } from '../../src/node/cgroup/cgroup.ts';
 import { terminalsMax } from '../../src/node/drivers/crun/config.ts';
 import { lowHostLimits } from '../../src/node/host-limits.ts';
 import type { NodeSandbox } from '../../src/protocol/node.ts';
@@ -15,13 +15,15 @@ import { startTestNode, testResources, type TestNode } from '../node/support/tes
 const program = readFileSync(join(import.meta.dir, 'support/kernel/take.py'), 'utf8');
 const givenBackTries = 50;
 const memoryBytes = testResources.memoryMiB << 20;
+/** A disk's pace: less than what any host takes. */
+const writtenPerSecond = 16 << 20;
 
 let it: TestNode;
 let greedy: NodeSandbox;
 let modest: NodeSandbox;
 
 beforeAll(async () => {
-  it = await startTestNode();
+  it = await startTestNode({ diskWriteBytesPerSecond: writtenPerSecond });
   [greedy, modest] = await Promise.all([it.node.protocol.create(it.request()), it.node.protocol.create(it.request())]);
   for (const sandbox of [greedy, modest])
     await run(sandbox, `base64 -d > /take.py <<'END'\n${Buffer.from(program).toString('base64')}\nEND`);
@@ -181,6 +183,26 @@ test('processor time: who computes on and on comes after the others, and beside 
   await letGo(greedy);
   await waitFor('it to be beside the other one', () => weights()[0] === weights()[1]);
 }, 60_000);
+
+test('writes to a disk: on and on they have a pace, for which no pause waits, and which goes with the disk', async () => {
+  const limited = () => detectCgroups().limitedDevices(`/atoll${it.node.installation}`);
+  const writer = await it.node.protocol.create(it.request());
+  const before = new Set(limited());
+  const another = () => limited().filter(device => !before.has(device));
+  await run(writer, 'echo kept > /kept');
+  await run(
+    writer,
+    '(setsid sh -c "while :; do head -c 300M /dev/zero > /fill; rm /fill; done" > /dev/null 2>&1 < /dev/null &)',
+  );
+  await waitFor('its disk to have a pace', () => another().length === 1, 60_000);
+  expect(await run(writer, 'cat /kept')).toBe('kept\n');
+  expect(await run(modest, 'head -c 100M /dev/zero > /fill; rm /fill; echo here')).toBe('here\n');
+  await it.node.protocol.pause(writer, { memory: false });
+  await waitFor('the device to have none', () => another().length === 0);
+  const resumed = await it.resume(writer, { memory: false });
+  expect(await run(resumed, 'cat /kept')).toBe('kept\n');
+  await it.node.protocol.kill(resumed);
+}, 120_000);
 
 test('what is left in /run: removed while the event loop and others go on', async () => {
   const messy = await it.node.protocol.create(it.request());

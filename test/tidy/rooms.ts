@@ -30,7 +30,7 @@ export const rooms: Record<string, Record<string, string[]>> = {
     installation: ['cgroup', 'layout', 'native'],
     disks: ['native'],
     builder: ['layout', 'native'],
-    space: ['native'],
+    space: ['cgroup', 'native'],
     layers: ['builder', 'native', 'space'],
     volumes: ['disks', 'layout', 'native', 'space'],
     network: ['layout', 'native'],

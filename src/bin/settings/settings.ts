@@ -130,6 +130,8 @@ export type Settings = {
   sandboxLogsMiB: number;
   /** Disk space for the platform alone, MiB. */
   diskReserveMiB: number;
+  /** What one disk may have written on and on, MiB a second; 0: no limit. */
+  diskWriteMiB: number;
   /** Puts the output of processes into the logs of their sandboxes. */
   sandboxLogOutput: boolean;
   /** Answers say how long each step took. */
@@ -158,6 +160,8 @@ const isolationSecondsMax = 3600;
 const cpuOvercommitMax = 64;
 const poolSizeMax = 64;
 const frozenSecondsMax = 3600;
+/** More than disks do. */
+const diskWriteMiBMax = 1_000_000;
 const metricsHoursMax = 24 * 30;
 const teamMetricsDaysMax = 400;
 const volumeTokenHoursMax = 8760;
@@ -209,6 +213,7 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   webhooksToPrivate: { variable: 'ATOLL_WEBHOOKS_TO_PRIVATE', fallback: '0', parse: onOrOff },
   sandboxLogsMiB: { variable: 'ATOLL_SANDBOX_LOGS_MIB', fallback: '1024', parse: logsMiB },
   diskReserveMiB: { variable: 'ATOLL_DISK_RESERVE_MIB', fallback: '2048', parse: reserveMiB },
+  diskWriteMiB: { variable: 'ATOLL_DISK_WRITE_MIB', fallback: '96', parse: numberFrom(0, diskWriteMiBMax) },
   sandboxLogOutput: { variable: 'ATOLL_SANDBOX_LOGS_OUTPUT', fallback: '1', parse: onOrOff },
   trace: { variable: 'ATOLL_TRACE', fallback: '0', parse: onOrOff },
   otlpEndpoint: { variable: 'OTEL_EXPORTER_OTLP_ENDPOINT', fallback: undefined, parse: httpUrl },

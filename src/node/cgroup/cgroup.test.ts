@@ -83,6 +83,27 @@ test('a group of version 2 is empty when nothing of it is populated, and is kill
   cgroups.kill('/g/gone');
 });
 
+test('what is written to a device has a limit, for the group or, of version 1, for everybody', () => {
+  write({ 'cgroup.controllers': 'cpu memory\n', 'g/io.max': '' });
+  detectCgroups(root).limitWrites('/g', '7:112', 1000);
+  expect(contents(['g/io.max'])).toEqual({ 'g/io.max': '7:112 wbps=1000' });
+  detectCgroups(root).limitWrites('/g', '7:112', undefined);
+  expect(contents(['g/io.max'])).toEqual({ 'g/io.max': '7:112 wbps=max' });
+  // As the kernel shows it.
+  write({ 'g/io.max': '253:0 rbps=1 wbps=max riops=max wiops=max\n7:112 rbps=max wbps=1000 riops=max wiops=max\n' });
+  expect(detectCgroups(root).limitedDevices('/g')).toEqual(['7:112']);
+  expect(detectCgroups(root).limitedDevices('/gone')).toEqual([]);
+  rmSync(join(root, 'cgroup.controllers'));
+  const file = 'blkio/blkio.throttle.write_bps_device';
+  write({ [file]: '', 'blkio/cgroup.procs': '' });
+  detectCgroups(root).limitWrites('/g', '7:112', 1000);
+  expect(contents([file])).toEqual({ [file]: '7:112 1000' });
+  detectCgroups(root).limitWrites('/g', '7:112', undefined);
+  expect(contents([file])).toEqual({ [file]: '7:112 0' });
+  write({ [file]: '7:112 1000\n7:16 5\n' });
+  expect(detectCgroups(root).limitedDevices('/g')).toEqual(['7:112', '7:16']);
+});
+
 test('a group is removed with what is below it, and one that is gone is no failure', async () => {
   write({ 'cgroup.controllers': 'cpu memory\n' });
   mkdirSync(join(root, 'g/s1/below'), { recursive: true });
@@ -169,7 +190,7 @@ test('the group above all sandboxes of version 2 has less weight than the platfo
   for (const path of ['/g', '/g', '/above/g']) cgroups.makeParent(path);
   expect([text('g/cpu.weight'), text('above/g/cpu.weight')]).toEqual(['50', '50']);
   // The kernel takes one after the other; of a file the last stays.
-  expect([text('cgroup.subtree_control'), text('g/cgroup.subtree_control')]).toEqual(['+cpuset', '+cpuset']);
+  expect([text('cgroup.subtree_control'), text('g/cgroup.subtree_control')]).toEqual(['+io', '+cpuset']);
 });
 
 test('the group above all sandboxes of version 1 has less weight than the platform', () => {

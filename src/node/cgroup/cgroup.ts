@@ -86,6 +86,14 @@ export type Cgroups = Readings & {
   remove(path: string): Promise<void>;
   /** Names of the groups directly below `path`. */
   list(path: string): string[];
+  /**
+   * Has at most so many bytes a second written to a block device (`7:112`) by all below the group; undefined: as many
+   * as it takes. Version 1 knows no more of what is written out later than the device: there the limit is everybody's.
+   * Fails where the kernel keeps no such limits.
+   */
+  limitWrites(path: string, device: string, bytesPerSecond: number | undefined): void;
+  /** The block devices with such a limit; none where the kernel keeps none. */
+  limitedDevices(path: string): string[];
 };
 
 /** cgroup v2 where it has the controllers, else v1 (alone, or beside a v2 hierarchy without controllers). */
@@ -110,7 +118,7 @@ function v2(root: string): Cgroups {
     makeParent(path) {
       mkdirSync(join(root, path), { recursive: true });
       writeFileSync(join(root, 'cgroup.subtree_control'), '+cpu +memory +pids');
-      handDown(join(root, 'cgroup.subtree_control'), 'cpuset');
+      for (const controller of ['cpuset', 'io']) handDown(join(root, 'cgroup.subtree_control'), controller);
       handDown(join(root, path, 'cgroup.subtree_control'), 'cpuset');
       writeFileSync(file(path, 'cpu.weight'), String(parentWeight.v2));
     },
@@ -140,6 +148,9 @@ function v2(root: string): Cgroups {
       return removeTree(join(root, path));
     },
     list: path => directories(join(root, path)),
+    limitWrites: (path, device, bytesPerSecond) =>
+      writeFileSync(file(path, 'io.max'), `${device} wbps=${bytesPerSecond ?? 'max'}`),
+    limitedDevices: path => devicesIn(file(path, 'io.max'), / wbps=\d/),
   };
 }
 
@@ -199,7 +210,18 @@ function v1(root: string): Cgroups {
       for (const controller of controllers) await removeTree(join(root, controller, path));
     },
     list: path => [...new Set(controllers.flatMap(controller => directories(join(root, controller, path))))],
+    limitWrites: (_, device, bytesPerSecond) =>
+      writeFileSync(join(root, writeLimitsV1), `${device} ${bytesPerSecond ?? 0}`),
+    limitedDevices: () => devicesIn(join(root, writeLimitsV1), / \d/),
   };
+}
+
+const writeLimitsV1 = 'blkio/blkio.throttle.write_bps_device';
+
+/** The devices of a file with a line for each, whose line says what is looked for. */
+function devicesIn(path: string, which: RegExp): string[] {
+  const lines = ifThere(() => readFileSync(path, 'latin1'), '').split('\n');
+  return lines.filter(line => which.test(line)).map(line => line.slice(0, line.indexOf(' ')));
 }
 
 /** The group of this process under version 2. */

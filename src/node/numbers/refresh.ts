@@ -4,6 +4,7 @@ import { keepOnly } from '../../base/keep-only.ts';
 import type { Log } from '../../base/telemetry/log.ts';
 import type { SandboxResources } from '../../protocol/node.ts';
 import type { Cgroups } from '../cgroup/cgroup.ts';
+import { usedByAllUs } from '../cgroup/used-by-all.ts';
 import { cgroupRootOf, type Layout, type Slot } from '../layout.ts';
 import { laterLoad, type Load } from './load.ts';
 import type { Used } from './own-files.ts';
@@ -58,7 +59,7 @@ type RefreshParts = {
  */
 export function startRefreshing({ sandboxes, cgroups, layout, log }: RefreshParts): { stop(): void } {
   const known = new Map<string, Known>();
-  const quiet = quietTurns(() => usedByAllUs(cgroups, layout));
+  const quiet = quietTurns(() => usedByAllUs(cgroups, cgroupRootOf(layout)));
   const shares = processorShares(() => readFileSync('/proc/stat', 'latin1'));
   let turn = 0;
 
@@ -128,12 +129,4 @@ export function startRefreshing({ sandboxes, cgroups, layout, log }: RefreshPart
     take(running.filter(({ processes }) => processes.slot.number % turns === turn));
   }, refreshIntervalMs / turns);
   return { stop: () => clearInterval(timer) };
-}
-
-/** Not kept open: nobody removes the group of all, and would close it. */
-function usedByAllUs(cgroups: RefreshParts['cgroups'], layout: RefreshParts['layout']): number {
-  const all = cgroupRootOf(layout);
-  const usedUs = cgroups.cpuUs(all);
-  cgroups.forget(all);
-  return usedUs;
 }

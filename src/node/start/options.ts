@@ -45,6 +45,8 @@ export type NodeOptions = {
   logs?: { bytesMax?: number; output?: boolean };
   /** What nobody but the platform itself may take of the disk. Default 2 GiB. */
   diskReserveBytes?: number;
+  /** What one disk may have written on and on, bytes a second; 0: no limit. Default 96 MiB. */
+  diskWriteBytesPerSecond?: number;
   /**
    * Throws `unavailable` while the node can't know whether what was asked for is still wanted; asked right before
    * processes of a sandbox run. Absent: it is.

@@ -9,6 +9,7 @@ import { observeMachine } from '../metrics/machine.ts';
 import type { CreateSandbox, ExecutionRef, ResumeSandbox } from '../../protocol/node.ts';
 import type { Node, NodeOptions } from './options.ts';
 import { openRooms } from './open-rooms.ts';
+import { keepPace } from './pace.ts';
 import { protocolOf } from '../protocol.ts';
 import { adoptSandboxes } from '../sandbox/adopt.ts';
 import { readAgents } from '../sandbox/carry/agents.ts';
@@ -78,8 +79,9 @@ export async function startNode(
   const history = startHistory(rooms, options.metricsHours ?? defaultMetricsHours);
   const machine = observeMachine(layout.data);
   const refreshing = startRefreshing(rooms);
+  const pacing = keepPace(rooms, options.diskWriteBytesPerSecond);
   undo.move();
-  const stop = () => stopRooms(rooms, { loops: [history, machine, refreshing], builds, ahead, installation });
+  const stop = () => stopRooms(rooms, { loops: [history, machine, refreshing, pacing], builds, ahead, installation });
   return {
     protocol: protocolOf({ ...lifecycle, nodeId: options.nodeId, history, machine, ...carried }),
     builds,

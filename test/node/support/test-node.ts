@@ -40,6 +40,7 @@ export async function startTestNode(
     driver?: DriverName;
     builds?: Partial<BuildSettings>;
     requireLease?: () => void;
+    diskWriteBytesPerSecond?: number;
   } = {},
 ): Promise<TestNode> {
   const dataDir = mkdtempSync(join(tmpdir(), 'atoll-node-'));
@@ -57,6 +58,7 @@ export async function startTestNode(
         runscDir: join(root, 'dist/runsc'),
         ...(options.driver && { driver: options.driver }),
         ...(options.requireLease && { requireLease: options.requireLease }),
+        ...(options.diskWriteBytesPerSecond && { diskWriteBytesPerSecond: options.diskWriteBytesPerSecond }),
         ...(options.memory && { criuDir: join(root, 'dist/criu') }),
         log: silentLog,
         onHelperLost: () => {

@@ -1,0 +1,117 @@
+import { messageOf } from '../../base/error.ts';
+import { keepOnly } from '../../base/keep-only.ts';
+import type { Log } from '../../base/telemetry/log.ts';
+import type { Cgroups } from '../cgroup/cgroup.ts';
+import { usedByAllUs } from '../cgroup/used-by-all.ts';
+import { isFreeLoop, loopWrites, type LoopWrites } from './loop-writes.ts';
+import type { MountedDisk } from './mounted-disks.ts';
+
+/** A disk is written as fast as the host takes it, for so many bytes; they come back as time goes by. */
+export const burstBytes = 2 * 2 ** 30;
+/** Once they are gone there is a pace, until so many are back. */
+const liftedFromBytes = burstBytes / 2;
+/** Between two looks. */
+const intervalMs = 500;
+/** Nobody who has used less processor time, microseconds, has written much. */
+const unseenUs = 20_000;
+
+type PaceOptions = {
+  cgroups: Pick<Cgroups, 'limitWrites' | 'limitedDevices' | 'cpuUs' | 'forget'>;
+  /** The group of all sandboxes. */
+  group: string;
+  /** The writable disks that are mounted now. */
+  disks(): MountedDisk[];
+  /** Whether somebody waits for all of a disk to be written out, as a pause does. */
+  isAwaited(point: string): boolean;
+  /** What one disk may have written on and on. */
+  bytesPerSecond: number;
+  log: Log;
+  /** What the kernel counts. */
+  writes?: () => LoopWrites[];
+};
+
+type Pace = { device: string; written: number; credit: number; point: string | undefined; isLimited: boolean };
+
+/**
+ * Keeps disks that are written to on and on at a pace. What a sandbox writes, the kernel copies and writes out in
+ * threads of its own, which nobody's share of the processors bounds: one disk would take from all others.
+ */
+export function startPacing(options: PaceOptions): { stop(): void } {
+  const { cgroups, group, bytesPerSecond, log, writes = loopWrites } = options;
+  const paces = new Map<string, Pace>();
+  let last = { usedUs: -unseenUs, atMs: performance.now() };
+
+  const limit = (pace: Pace, isLimited: boolean) => {
+    pace.isLimited = isLimited;
+    cgroups.limitWrites(group, pace.device, isLimited ? bytesPerSecond : undefined);
+  };
+  const judge = (name: string, pace: Pace, point: string | undefined) => {
+    // Another disk has the device now, or none.
+    if (point === undefined || point !== (pace.point ?? point)) paces.delete(name);
+    const isFree = !paces.has(name) || pace.credit >= liftedFromBytes || options.isAwaited(point ?? '');
+    pace.point = point;
+    // Said again at each look: another installation of this host lifts at its start what it knows nothing of.
+    if (!isFree && (pace.credit === 0 || pace.isLimited)) limit(pace, true);
+    else if (isFree && pace.isLimited) limit(pace, false);
+  };
+  const look = () => {
+    const now = { usedUs: usedByAllUs(cgroups, group), atMs: performance.now() };
+    const isAnyLimited = [...paces.values()].some(pace => pace.isLimited);
+    if (!isAnyLimited && now.usedUs - last.usedUs < unseenUs) return;
+    const earned = ((now.atMs - last.atMs) / 1000) * bytesPerSecond;
+    last = now;
+    const all = writes();
+    for (const written of all) count(paces, written, earned);
+    keepOnly(
+      paces,
+      all.map(({ name }) => name),
+    );
+    const low = [...paces].filter(([, { credit, isLimited }]) => isLimited || credit < liftedFromBytes);
+    if (low.length === 0) return;
+    const points = new Map(options.disks().map(({ device, point }) => [device, point]));
+    for (const [name, pace] of low) judge(name, pace, points.get(name));
+  };
+
+  const attempt = attempts(log);
+  attempt(() => liftLeft(options, writes()));
+  const timer = setInterval(() => attempt(look), intervalMs);
+  return {
+    stop() {
+      clearInterval(timer);
+      // Nobody would lift it.
+      for (const pace of paces.values()) if (pace.isLimited) attempt(() => limit(pace, false));
+    },
+  };
+}
+
+/** Credits what was earned since the look before, and takes what was written; a device is first seen with all of it. */
+function count(paces: Map<string, Pace>, { name, device, bytes }: LoopWrites, earned: number): void {
+  const pace = paces.get(name);
+  if (!pace)
+    return void paces.set(name, { device, written: bytes, credit: burstBytes, point: undefined, isLimited: false });
+  const credit = Math.min(burstBytes, pace.credit + earned) - (bytes - pace.written);
+  pace.credit = Math.max(0, Math.floor(credit));
+  pace.written = bytes;
+}
+
+/** A process of before has left its limits where it was killed: of disks that are mounted, and of none any more. */
+function liftLeft({ cgroups, group, disks }: PaceOptions, all: LoopWrites[]): void {
+  const limited = new Set(cgroups.limitedDevices(group));
+  if (limited.size === 0) return;
+  const mounted = new Set(disks().map(({ device }) => device));
+  for (const { name, device } of all)
+    if (limited.has(device) && (mounted.has(name) || isFreeLoop(device))) cgroups.limitWrites(group, device, undefined);
+}
+
+/** Does it, and says once in a row why it can't. */
+function attempts(log: Log): (work: () => void) => void {
+  let said = '';
+  return work => {
+    try {
+      work();
+    } catch (error) {
+      const why = messageOf(error);
+      if (why !== said) log.warn('the pace of disks could not be looked at or set', { error: (said = why) });
+    }
+  };
+}

@@ -1,0 +1,31 @@
+import type { Log } from '../../base/telemetry/log.ts';
+import type { Cgroups } from '../cgroup/cgroup.ts';
+import { cgroupRootOf, type Layout } from '../layout.ts';
+import type { Helper } from '../native/helper.ts';
+import { slotMountPoint } from '../sandbox/slot/slot-disk.ts';
+import type { Sandboxes } from '../sandbox/state/sandboxes.ts';
+import { mountedDisks } from '../space/mounted-disks.ts';
+import { startPacing } from '../space/write-pace.ts';
+
+const defaultBytesPerSecond = 96 * 2 ** 20;
+
+type Rooms = { cgroups: Cgroups; sandboxes: Sandboxes; layout: Layout; helper: Pick<Helper, 'mountsPid'>; log: Log };
+
+/** Keeps disks that are written to on and on at a pace, unless that is 0; a pause waits for none. */
+export function keepPace(
+  { cgroups, sandboxes, layout, helper, log }: Rooms,
+  bytesPerSecond = defaultBytesPerSecond,
+): { stop(): void } {
+  if (bytesPerSecond === 0) return { stop() {} };
+  return startPacing({
+    cgroups,
+    group: cgroupRootOf(layout),
+    disks: () => mountedDisks(helper.mountsPid, layout.mounts),
+    isAwaited: point =>
+      sandboxes
+        .running()
+        .some(({ kind, processes }) => kind === 'pausing' && slotMountPoint(layout, processes.slot) === point),
+    bytesPerSecond,
+    log,
+  });
+}
