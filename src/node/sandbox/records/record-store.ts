@@ -95,7 +95,8 @@ export function createRecords(dir: string, { key, isNew: hostHasRestarted }: Rec
       if (spare.length < spareMax && (await isBare(directoryOf(sandboxId)))) {
         const folder = join(spareDir, sandboxId);
         // Not a word of this one for the next. The host's disk takes longer for it than for a name: nobody waits here.
-        await truncate(`${recordOf(sandboxId)}.new`).catch(unlessGone);
+        // A byte stays: of a file that was cut to none, ext4 waits for all that is written next (auto_da_alloc).
+        await truncate(`${recordOf(sandboxId)}.new`, 1).catch(unlessGone);
         renameSync(directoryOf(sandboxId), folder);
         spare.push(folder);
       } else await rm(directoryOf(sandboxId), { recursive: true, force: true });
