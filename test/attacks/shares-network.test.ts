@@ -7,7 +7,7 @@ import { connectionsMax } from '../../src/node/network/egress/proxy/sandboxes.ts
 import { dnsConnectionsMax } from '../../src/node/network/egress/proxy/dns/forwarder.ts';
 import { newConnections } from '../../src/node/network/rules/closed-flows.ts';
 import { flowsPerSandbox, trackedMax } from '../../src/node/network/rules/host-features.ts';
-import { nextHops } from '../../src/node/network/rules/forward-chains.ts';
+import { nextHops, packetsOut } from '../../src/node/network/rules/forward-chains.ts';
 import { fragments } from '../../src/node/network/rules/link-table.ts';
 import { proxyPort, resolverPort } from '../../src/node/network/rules/proxy-chains.ts';
 import { startLab, type Lab } from '../egress/support/lab.ts';
@@ -148,6 +148,31 @@ print('whole', whole)
         'whole',
       ),
     ).toBe(10);
+  });
+}, 120_000);
+
+test('packets out: one sandbox sends so many, and the others reach what they want meanwhile', async () => {
+  await withTwo('open', async ({ greedy, modest }) => {
+    const passed = () => Number(/^ *up0:(?: +\d+){9} +(\d+)/m.exec(lab.inHost('cat', '/proc/net/dev'))?.[1]);
+    const before = passed();
+    const startedAt = performance.now();
+    const sending = attempt(
+      greedy,
+      `
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.connect((OTHER, 7001))
+for n in range(200000):
+    try: s.send(b'x')
+    except OSError: pass
+print('sent', 200000)
+`,
+    );
+    expect(counted(await attempt(modest, conversations(100)), 'answered')).toBe(100);
+    expect(counted(await sending, 'sent')).toBe(200_000);
+    const seconds = (performance.now() - startedAt) / 1000;
+    const arrived = passed() - before;
+    expect(arrived).toBeGreaterThan(packetsOut.burst);
+    expect(arrived).toBeLessThanOrEqual(packetsOut.burst + Math.ceil(seconds * packetsOut.perSecond) + 3000);
   });
 }, 120_000);
 

@@ -12,6 +12,12 @@ import type { PolicyChains } from './policy-chains.ts';
 export const nextHops = { perSecond: 1, burst: 16, rememberedSeconds: 60, rememberedMax: 16_384 } as const;
 
 /**
+ * What a sandbox sends past its proxy, in packets as the kernel hands them down: TCP comes in pieces of up to 64 KiB,
+ * and those count as one. What is beyond ends before it is judged, translated and given to a device.
+ */
+export const packetsOut = { perSecond: 20_000, burst: 20_000 } as const;
+
+/**
  * Inside, all sandboxes have one address. `prerouting` writes the slot's address over it as a packet leaves its link,
  * and
  * `postrouting` the other way as one arrives, both without state: in between, each sandbox has an address of its own.
@@ -140,7 +146,12 @@ export function forwardChains(links: string, ipv6: boolean, guards: Guards): str
     type ifname
     ${named(guards.ways_out_v6)}
   }
-${nextHopChains}  chain destination_nat {
+${nextHopChains}  set packets_lately {
+    type ifname
+    size ${slotsMax}
+    flags dynamic
+  }
+  chain destination_nat {
     type nat hook prerouting priority dstnat; policy accept;
     iifname ${links} iifname vmap @redirect_by_link
   }
@@ -156,6 +167,7 @@ ${nextHopChains}  chain destination_nat {
     drop
   }
   chain outgoing {
+    update @packets_lately { iifname limit rate over ${packetsOut.perSecond}/second burst ${packetsOut.burst} packets } drop
 ${ipv6 ? '' : '    meta nfproto ipv6 drop\n'}    oifname "at*" drop
     ip daddr @protected goto refuse
     ip6 daddr != ${globalUnicast} goto refuse
