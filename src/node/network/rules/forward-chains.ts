@@ -167,8 +167,8 @@ ${nextHopChains}  set packets_lately {
     drop
   }
   chain outgoing {
-    update @packets_lately { iifname limit rate over ${packetsOut.perSecond}/second burst ${packetsOut.burst} packets } \
-      drop
+    update @packets_lately { iifname \
+      limit rate over ${packetsOut.perSecond}/second burst ${packetsOut.burst} packets } drop
 ${ipv6 ? '' : '    meta nfproto ipv6 drop\n'}    oifname "at*" drop
     ip daddr @protected goto refuse
     ip6 daddr != ${globalUnicast} goto refuse
