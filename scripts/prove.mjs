@@ -13,6 +13,7 @@ const proofs = {
   linearizability: 'linearizability.proof.ts',
   power: 'power-loss.proof.ts',
   disk: 'failing-disk.proof.ts',
+  exhaustion: 'exhaustion.proof.ts',
   neighbours: 'neighbours.proof.ts',
   load: 'load.proof.ts',
   mutation: 'mutation.proof.ts',

@@ -31,6 +31,11 @@ test('an error that says little crosses as little', () => {
   expect(crossed(new AtollError('invalid', 'no')).cause).toBeUndefined();
 });
 
+test('that something is used up is no defect', () => {
+  const thrown = Object.assign(new Error('EMFILE: too many open files, pidfd_open'), { code: 'EMFILE' });
+  expect(crossed(thrown)).toMatchObject({ code: 'unavailable', detail: 'sandbox_capacity_unavailable' });
+});
+
 test('anything else that is thrown is a defect of ours', () => {
   expect(toWire(new TypeError('x is null', { cause: 'y' }))).toEqual({
     ...{ code: 'internal', message: 'x is null', cause: 'x is null (y)' },

@@ -1,4 +1,5 @@
 import { AtollError, type ErrorCode, causesOf, messageOf, statusOf } from '../base/error.ts';
+import { toKnown } from '../protocol/no-room.ts';
 
 /** An error as it crosses the wire: all of an `AtollError`, its cause as text. */
 export type WireError = {
@@ -10,11 +11,12 @@ export type WireError = {
   cause?: string;
 };
 
-/** An error in the form that crosses the wire. Anything but an `AtollError` is a defect of the platform. */
+/** An error in the form that crosses the wire. What is none of those that we know is a defect of the platform. */
 export function toWire(error: unknown): WireError {
-  if (!(error instanceof AtollError))
+  const known = toKnown(error);
+  if (!known)
     return { code: 'internal', message: messageOf(error), ...(error instanceof Error && { cause: causesOf(error) }) };
-  const { code, message, detail, fields, retryAfterSeconds, cause } = error;
+  const { code, message, detail, fields, retryAfterSeconds, cause } = known;
   return {
     code,
     message,

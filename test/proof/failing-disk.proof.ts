@@ -10,6 +10,7 @@ import { waitFor } from '../support/process.ts';
 import { workOnce } from './power/clients.ts';
 import { Ledger, lookerOf } from './power/ledger.ts';
 import { type Faults, LossyDisks } from './power/lossy-disk.ts';
+import { expectClear, lookFor, recovers } from './support/after-trouble.ts';
 import { circumstances, writeSection } from './support/report.ts';
 import { numberOf } from './support/settings.ts';
 
@@ -21,7 +22,6 @@ const rounds = numberOf('PROOF_ROUNDS', 30);
 const seed = numberOf('PROOF_SEED', Math.floor(Math.random() * 2 ** 31));
 /** Facts of a round that are looked into: those take a resume or a create. */
 const lookedIntoMax = 4;
-const recoveryMs = 90_000;
 
 const kinds: Record<string, Partial<Faults>> = {
   'one of ten writes is refused': { refusedWrites: 10 },
@@ -66,19 +66,14 @@ test(`a disk that fails in ${rounds} rounds takes nothing that was answered (PRO
       await platform.restart();
     }
     await recovers(platform);
-    looked += await lookFor(platform, ledger, moment, random).catch((error: unknown) => {
+    looked += await lookFor(platform, ledger, moment, lookedIntoMax, random).catch((error: unknown) => {
       throw new Error(`round ${round}, ${kind}: ${String(error)}\n${platform.log().slice(-6_000)}`);
     });
   }
-  for (const { kind, failures } of told)
-    for (const failure of failures)
-      expect({ kind, failure }).toEqual({ kind, failure: expect.not.stringMatching(unclear) });
+  for (const { kind, failures } of told) expectClear(kind, failures);
   expect(told.filter(({ kind }) => kinds[kind]?.delayMs).flatMap(({ failures }) => failures)).toEqual([]);
   writeSection('Failing disk', report(startedAt, told, ledger, looked));
 });
-
-/** What nobody can do anything with: a stack, a member that is not there, a wait without an answer. */
-const unclear = /\n\s+at |undefined|null is not|timed out|TimeoutError/;
 
 /** As a reboot does it: on a file system that is gone nothing of a sandbox can be saved but what is on the disk. */
 async function endProcesses({ ready }: TestPlatform): Promise<void> {
@@ -87,43 +82,6 @@ async function endProcesses({ ready }: TestPlatform): Promise<void> {
     for (const pid of pids) killIfThere(pid);
     return pids.length === 0;
   });
-}
-
-/** A create works again. */
-async function recovers(platform: TestPlatform): Promise<void> {
-  let last = '';
-  await waitFor(
-    'the platform to be well',
-    async () => {
-      const answer = await platform.api('POST', '/sandboxes', { templateID: 'base', timeout: 60 });
-      last = await answer.text();
-      if (answer.status !== 201) return false;
-      const { sandboxID } = JSON.parse(last) as { sandboxID: string };
-      return (await platform.api('DELETE', `/sandboxes/${sandboxID}`)).status === 204;
-    },
-    recoveryMs,
-  ).catch((error: unknown) => {
-    throw new Error(`${String(error)}: ${last}\n${platform.log().slice(-6_000)}`);
-  });
-}
-
-/** Looks for everything that clients were told, and into some of it. Answers how much that was. */
-async function lookFor(platform: TestPlatform, ledger: Ledger, moment: number, random: () => number): Promise<number> {
-  const facts = ledger.inForce(moment);
-  const problems: string[] = [];
-  const check = async (what: string, look: () => Promise<void>) =>
-    look().catch(error => void problems.push(`${what}: ${String(error).split('\n', 8).join(' ')}`));
-  const looker = lookerOf(platform);
-  await Promise.all(facts.map(fact => check(fact.what, () => fact.look(looker))));
-  const deep = facts.filter(({ lookInside }) => lookInside);
-  for (let left = lookedIntoMax; left > 0 && deep.length > 0; left--) {
-    const [fact] = deep.splice(Math.floor(random() * deep.length), 1);
-    // A look may change it.
-    if (fact) fact.until = moment;
-    if (fact?.lookInside) await check(fact.what, () => fact.lookInside?.(looker) ?? Promise.resolve());
-  }
-  expect(problems).toEqual([]);
-  return facts.length;
 }
 
 function report(startedAt: Date, told: Round[], ledger: Ledger, looked: number): string {

@@ -1,15 +1,17 @@
 import { AtollError } from '../../base/error.ts';
 import type { ApiError } from '../../protocol/api/primitives.ts';
+import { toKnown } from '../../protocol/no-room.ts';
 
 /** Messages repeat what a caller sent, which can be long. */
 const messageCharactersMax = 2000;
 
-/** The answer to anything that was thrown. What is not an `AtollError` is a bug: the caller learns nothing of it. */
+/** The answer to anything that was thrown. What nobody knows is a bug: the caller learns nothing of it. */
 export function errorResponse(error: unknown): Response {
-  if (!(error instanceof AtollError)) return errorBody({ code: 500, message: 'Internal error' });
-  const { retryAfterSeconds } = error;
+  const known = toKnown(error);
+  if (!known) return errorBody({ code: 500, message: 'Internal error' });
+  const { retryAfterSeconds } = known;
   return errorBody(
-    apiError(error),
+    apiError(known),
     retryAfterSeconds === undefined ? {} : { 'Retry-After': String(retryAfterSeconds) },
   );
 }

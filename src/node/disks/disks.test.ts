@@ -114,6 +114,7 @@ test('a machine without another device is full, and other trouble is what it is'
     [new HelperError(28, 'disk-mount: loop device: no space'), 'unavailable', nodeFull],
     [new HelperError(28, 'disk-mount: /dev/loop-control: no space'), 'unavailable', nodeFull],
     [new HelperError(5, 'disk-mount: broken'), 'internal', undefined],
+    [new HelperError(12, 'disk-mount: mount ext4: Cannot allocate memory'), 'unavailable', nodeFull],
     [new Error('disk-mount: loop device: from somebody else'), undefined, undefined],
   ] as const) {
     const disks = createDisks({ helper: helperOf(() => failure).helper, dir, files: {} });

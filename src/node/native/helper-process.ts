@@ -3,6 +3,7 @@ import type { Socket } from 'bun';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
+import { shortageOf } from '../../protocol/no-room.ts';
 import { lost } from '../../protocol/part-lost.ts';
 
 const startTimeoutMs = 5_000;
@@ -11,7 +12,11 @@ const startTimeoutMs = 5_000;
 export class HelperError extends AtollError {
   readonly errno: number;
   constructor(errno: number, message: string) {
-    super('internal', message, { fields: { errno } });
+    const shortage = shortageOf(errno, message);
+    super(shortage?.code ?? 'internal', shortage?.message ?? message, {
+      fields: { errno },
+      ...(shortage?.detail !== undefined && { detail: shortage.detail }),
+    });
     this.errno = errno;
   }
 }

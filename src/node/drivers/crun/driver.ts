@@ -1,9 +1,12 @@
-import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
+import { readIfThere } from '../../../base/small-file.ts';
+import { nodeFull, tellsShortage } from '../../../protocol/no-room.ts';
 import { placeTaken, platformDirectories } from '../../../protocol/template/platform-directories.ts';
 import { cgroupRootOf, type Layout, type Slot } from '../../layout.ts';
 import { HelperError } from '../../native/helper-process.ts';
+import type { SpawnResult } from '../../native/operations.ts';
 import type { Helper } from '../../native/helper.ts';
 import { namespaceOwner } from '../../native/namespace-owner.ts';
 import { openNetworkNamespace } from '../../native/netns.ts';
@@ -59,14 +62,14 @@ export function createCrunDriver(options: DriverHost): Driver {
       await seal();
       const run = [...crun, 'run', '--detach', '--pid-file', pidFile, '--bundle', bundle, slot.name];
       const argv = [...namespaceOwner(options.helperBinary, slot.baseId), freshClock, ...run];
-      const started = await helper.start(slot.name, argv, { timeoutMs: runTimeoutMs, stdin: controlToken });
-      const { status, output, closed } = started;
-      if (status === 0) {
-        cgroups.pins.choose(cgroupOf(slot), resources.cpuCount);
-        return { pid: Number(readFileSync(pidFile, 'utf8')), announced: closed };
+      const begun = await helper.start(slot.name, argv, { timeoutMs: runTimeoutMs, stdin: controlToken });
+      const pid = begun.status === 0 ? readIfThere(pidFile) : undefined;
+      if (pid === undefined) {
+        await this.remove(slot);
+        throw startError(begun);
       }
-      await this.remove(slot);
-      throw new AtollError('internal', `crun could not start a sandbox: ${output.trim() || `status ${status}`}`);
+      cgroups.pins.choose(cgroupOf(slot), resources.cpuCount);
+      return { pid: Number(pid), announced: begun.closed };
     },
 
     async giveRoot(slot, pid, { layers, disk }) {
@@ -115,6 +118,15 @@ export function createCrunDriver(options: DriverHost): Driver {
 
     retire: () => cgroups.remove(cgroupRoot),
   };
+}
+
+/** crun ends well and without a word where it has no process to go on with. */
+function startError({ status, output }: SpawnResult): AtollError {
+  const lacksSomething = status === 0 || tellsShortage(output);
+  const why = output.trim() || (status === 0 ? 'it has left no process' : `status ${status}`);
+  return new AtollError(lacksSomething ? 'unavailable' : 'internal', `crun could not start a sandbox: ${why}`, {
+    ...(lacksSomething && { detail: nodeFull }),
+  });
 }
 
 /** Makes what standby sandboxes are started from: bundles, and the mount points of their first root. */

@@ -2,9 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'bun:test';
+import { AtollError } from '../../../base/error.ts';
 import { slotOf } from '../../layout.ts';
 import { allocatedBytes } from '../snapshot/copy-disk.ts';
-import { checkpointBytes } from './checkpoint-support.ts';
+import { checkpointFailed } from '../../snapshot/criu.ts';
+import { checkpointBytes, explainCheckpoint } from './checkpoint-support.ts';
 
 test('a checkpoint may take all of a disk with too many files to find those without a name', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-checkpoint-'));
@@ -22,4 +24,16 @@ test('a checkpoint may take all of a disk with too many files to find those with
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+test('what CRIU can’t keep is the sandbox’s state, and what CRIU lacks is the machine’s', () => {
+  const failed = (why: string, detail: string = checkpointFailed) =>
+    new AtollError('unavailable', `the memory of the sandbox can’t be kept: ${why}`, { detail });
+  expect(explainCheckpoint(failed('a socket of an unknown family'))).toMatchObject({ code: 'precondition' });
+  expect(explainCheckpoint(failed('Can’t fork ns dumper: Resource temporarily unavailable'))).toMatchObject({
+    code: 'unavailable',
+    detail: 'sandbox_capacity_unavailable',
+  });
+  const other = failed('Resource temporarily unavailable', 'another');
+  expect(explainCheckpoint(other)).toBe(other);
 });

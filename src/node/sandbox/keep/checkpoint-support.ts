@@ -2,6 +2,7 @@ import { AtollError } from '../../../base/error.ts';
 import type { MemoryAbility } from '../../../protocol/node.ts';
 import type { Driver } from '../../drivers/driver.ts';
 import type { CheckpointSource } from '../../snapshot/checkpoint-source.ts';
+import { nodeFull, tellsShortage } from '../../../protocol/no-room.ts';
 import { checkpointFailed } from '../../snapshot/criu.ts';
 import { namelessBytes } from '../../snapshot/nameless-files.ts';
 import type { RestoreHost } from '../../snapshot/restore.ts';
@@ -53,10 +54,13 @@ export function checkpointSource(
 
 /**
  * Says of a failed checkpoint what it means: that this sandbox has something that can't be kept is its state, and no
- * trouble of the node that passes.
+ * trouble of the node that passes, unless CRIU itself lacked something. It may quote names that the sandbox chose:
+ * those decide no more than which of the two is answered.
  */
 export function explainCheckpoint(error: unknown): unknown {
   if (!(error instanceof AtollError) || error.code !== 'unavailable' || error.detail !== checkpointFailed) return error;
+  if (tellsShortage(error.message))
+    return new AtollError('unavailable', error.message, { fields: error.fields, detail: nodeFull, cause: error });
   return new AtollError('precondition', error.message, { fields: error.fields, cause: error });
 }
 

@@ -1,0 +1,25 @@
+import { expect, test } from 'bun:test';
+import { constants } from 'node:os';
+import { AtollError } from '../base/error.ts';
+import { nodeFull, shortageOf, tellsShortage, toKnown } from './no-room.ts';
+
+test.each(['EAGAIN', 'ENOMEM', 'ENFILE', 'EMFILE'] as const)('%s says that the machine lacks something', code => {
+  const thrown = Object.assign(new Error(`${code}: it can’t be opened`), { code });
+  const known = toKnown(thrown);
+  expect(known).toMatchObject({ code: 'unavailable', detail: nodeFull, cause: thrown });
+  expect(known?.message).toMatch(/^E[A-Z]+: it can’t be opened: this machine has no more \w+ for it now$/);
+  expect(shortageOf(constants.errno[code], 'open')?.message.slice(4)).toBe(known?.message.slice(thrown.message.length));
+});
+
+test('what is known stays as it is, and anything else is not known', () => {
+  const known = new AtollError('invalid', 'no');
+  expect(toKnown(known)).toBe(known);
+  expect(toKnown(Object.assign(new Error('gone'), { code: 'ENOENT' }))).toBeUndefined();
+  expect(toKnown('EMFILE')).toBeUndefined();
+  expect(shortageOf(0, 'fine')).toBeUndefined();
+});
+
+test('a program’s last words tell it too', () => {
+  expect(tellsShortage('Can’t fork ns dumper: Resource temporarily unavailable; fork() failed')).toBe(true);
+  expect(tellsShortage('Can’t dump a socket of an unknown family')).toBe(false);
+});
