@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, setDefaultTimeout } from 'bun:test';
 import { Sandbox } from 'e2b';
 import { postgresPrograms, withoutPostgres } from '../api/postgres.ts';
+import { keepLogs } from '../cluster/support/clients.ts';
 import { allReady, type Cluster, connectionTo, layersEverywhere, startCluster } from '../cluster/support/cluster.ts';
 import { atRest } from '../cluster/support/invariants.ts';
 import { startWriter, written } from '../cluster/support/writer.ts';
@@ -159,6 +160,7 @@ clusterTest('a cluster goes to the next release and back under its clients, and 
     for (const over of clients) {
       const { done, refused } = await over();
       process.stderr.write(`to ${release}: a client made and killed ${done} sandboxes\n`);
+      if (refused.length > 0) keepLogs(cluster);
       expect(refused).toEqual([]);
       expect(done).toBeGreaterThan(3);
     }

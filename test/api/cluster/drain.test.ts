@@ -33,6 +33,27 @@ onEachDatabase(database => {
     expect(await drain()).toMatchObject({ mode: 'none', sandboxes: [{ sandboxID }] });
   });
 
+  test('a machine is not empty while a sandbox of it is being killed', async () => {
+    await using platform = await Platform.start({ database });
+    const admin = (method: string, path: string, body?: unknown) =>
+      call(platform.socketPath, method, path, body, { 'x-admin-token': adminToken });
+    const { sandboxID } = await platform.createSandbox();
+    const [asked, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    platform.node.before = async name => {
+      if (name !== 'kill') return;
+      asked.resolve();
+      await goOn.promise;
+    };
+    const killed = platform.call('DELETE', `/sandboxes/${sandboxID}`);
+    await asked.promise;
+    const begun = await admin('POST', '/admin/nodes/node-1/drain', { mode: 'pause' });
+    expect(begun).toMatchObject({ status: 200, body: { sandboxes: [{ sandboxID }] } });
+    expect(JSON.stringify(begun.body)).not.toContain('reason');
+    goOn.resolve();
+    expect(await killed).toMatchObject({ status: 204 });
+    expect((await admin('GET', '/admin/nodes/node-1/drain')).body).toMatchObject({ sandboxes: [] });
+  });
+
   test('a sandbox that can not be paused is listed with the reason and runs on', async () => {
     await using platform = await Platform.start({ database });
     const admin = (method: string, path: string, body?: unknown) =>

@@ -139,7 +139,7 @@ export async function workThrough(
 }
 
 /** Keeps what the processes have logged, for whoever looks for the reason of a failure. */
-function keepLogs({ controls, nodes }: Cluster): void {
+export function keepLogs({ controls, nodes }: Cluster): void {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-faults-'));
   for (const [number, control] of controls.entries())
     writeFileSync(join(folder, `control${number}.log`), control.log());

@@ -32,6 +32,9 @@ export type Drain = {
 /** A volume that keeps a machine from being empty, where it is emptied by moves. */
 type RemainingVolume = { volume: VolumeRecord; reason: string | null };
 
+/** What a machine is not empty of. A kill, too, needs the machine until its end, and is answered 500 without it. */
+const heldIn = [...occupyingStates, 'killing'] as const;
+
 const statusOf: Record<DrainMode, WantedNodeStatus> = { wait: 'draining', pause: 'pausing', move: 'moving' };
 
 /**
@@ -45,7 +48,9 @@ export async function readDrain(deps: DrainDeps, nodeId: string, wanted?: DrainM
   // By Kubernetes' word all are moved that can be; what speaks against that is shown.
   const mode = status === 'evicting' ? 'move' : (drainModes.find(mode => statusOf[mode] === status) ?? 'none');
   const asked = wanted ?? (mode === 'none' ? 'pause' : mode);
-  const there = (await sandboxesOn(db, nodeId, occupyingStates)).filter(sandbox => sandbox.nodeId === nodeId);
+  const there = (await sandboxesOn(db, nodeId, heldIn)).filter(
+    sandbox => sandbox.nodeId === nodeId || sandbox.state === 'killing',
+  );
   const remaining = await Promise.all(
     there.map(async sandbox => ({ sandbox, reason: await reasonAgainst(deps, sandbox, asked) })),
   );
