@@ -19,6 +19,8 @@ test('what is thrown has a text, whatever it is, with all that caused it', () =>
   expect([messageOf(new Error('a')), messageOf('b'), messageOf(undefined)]).toEqual(['a', 'b', 'undefined']);
   expect(causesOf(new Error('a', { cause: new Error('b', { cause: 'c' }) }))).toBe('a (b (c))');
   expect([causesOf(new Error('a')), causesOf('b')]).toEqual(['a', 'b']);
+  const twice = new SuppressedError(new Error('c'), new SuppressedError(new Error('b'), new Error('a')));
+  expect(messageOf(twice)).toBe('a; and then: b; and then: c');
 });
 
 test('a failed system call is known by its name', () => {

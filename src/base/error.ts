@@ -67,8 +67,9 @@ export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Error(`invariant broken: ${message}`);
 }
 
-/** The text of anything that was thrown. */
+/** The text of anything that was thrown; of something whose undoing failed as well, both. */
 export function messageOf(error: unknown): string {
+  if (error instanceof SuppressedError) return `${messageOf(error.suppressed)}; and then: ${messageOf(error.error)}`;
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -100,16 +100,8 @@ export async function endSandboxes(
   } catch (error) {
     throw new AtollError(
       'unavailable',
-      `Not everything could be removed: ${everyMessageOf(error).join('; ')}. What is named is still there; run it ` +
-        'again.',
+      `Not everything could be removed: ${messageOf(error)}. What is named is still there; run it again.`,
       { cause: error },
     );
   }
-}
-
-/** The errors of the steps of a disposal, the first failure first. */
-function everyMessageOf(error: unknown): string[] {
-  return error instanceof SuppressedError
-    ? [...everyMessageOf(error.suppressed), ...everyMessageOf(error.error)]
-    : [messageOf(error)];
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { constants } from 'node:os';
-import { AtollError } from '../base/error.ts';
+import { AtollError, causesOf } from '../base/error.ts';
 import { nodeFull, shortageOf, tellsShortage, toKnown } from './no-room.ts';
 
 test.each(['EAGAIN', 'ENOMEM', 'ENFILE', 'EMFILE'] as const)('%s says that the machine lacks something', code => {
@@ -17,6 +17,17 @@ test('what is known stays as it is, and anything else is not known', () => {
   expect(toKnown(Object.assign(new Error('gone'), { code: 'ENOENT' }))).toBeUndefined();
   expect(toKnown('EMFILE')).toBeUndefined();
   expect(shortageOf(0, 'fine')).toBeUndefined();
+});
+
+test('where undoing it fails as well, the first failure is told, and both are in the log', () => {
+  const first = new AtollError('not_found', 'it is gone', { detail: 'gone', fields: { a: 1 }, retryAfterSeconds: 2 });
+  const known = toKnown(new SuppressedError(new Error('EBUSY: unmount'), first));
+  expect(known).toMatchObject({
+    ...{ code: 'not_found', message: 'it is gone', detail: 'gone', fields: { a: 1 }, retryAfterSeconds: 2 },
+    ...{ status: 500, mayHaveChanged: true },
+  });
+  expect(causesOf(known)).toBe('it is gone (it is gone; and then: EBUSY: unmount)');
+  expect(toKnown(new SuppressedError(first, new SuppressedError(first, new Error('a defect'))))).toBeUndefined();
 });
 
 test('a program’s last words tell it too', () => {

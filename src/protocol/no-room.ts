@@ -29,9 +29,24 @@ export function shortageOf(failure: string | number, message: string, cause?: un
   );
 }
 
-/** Whatever was thrown as an `AtollError`, where it is one or says that something is used up. */
-export const toKnown = (error: unknown): AtollError | undefined =>
-  error instanceof AtollError ? error : shortageOf(systemCodeOf(error), messageOf(error), error);
+/**
+ * Whatever was thrown as an `AtollError`, where it is one or says that something is used up. Where the undoing failed
+ * as well, it is the first failure, of which something may be left.
+ */
+export function toKnown(error: unknown): AtollError | undefined {
+  if (error instanceof AtollError) return error;
+  if (!(error instanceof SuppressedError)) return shortageOf(systemCodeOf(error), messageOf(error), error);
+  const first = toKnown(error.suppressed);
+  if (!first) return undefined;
+  const { code, message, detail, fields, retryAfterSeconds } = first;
+  return new AtollError(code, message, {
+    fields,
+    mayHaveChanged: true,
+    cause: error,
+    ...(detail !== undefined && { detail }),
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+  });
+}
 
 /** Whether a program says in its last words that something was used up. */
 export const tellsShortage = (words: string): boolean => usedUpInWords.test(words);

@@ -7,6 +7,7 @@ import { bytesPerRequest, chargeBody, chargeTime, limitRate } from '../credentia
 import type { RateQuota } from '../credential/rules/rate-limit.ts';
 import { authenticateRequest, isStillLetIn } from './authenticate.ts';
 import type { Log } from '../../base/telemetry/log.ts';
+import { toKnown } from '../../protocol/no-room.ts';
 import type { AuthenticationDeps } from '../credential/rules/authenticate.ts';
 import type { RateLimiter } from '../credential/rules/rate-limit.ts';
 import type { AuditBacklog } from '../event/rules/audit-backlog.ts';
@@ -140,8 +141,8 @@ async function answer<Parts extends RespondDeps>(
     reply = await (route.long ? inTurn(parts, caller, request.signal, handle, others) : handle());
   } catch (error) {
     // A refused request changed nothing; one that failed may have.
-    if (!(error instanceof AtollError) || error.status >= 500)
-      await record(error instanceof AtollError ? error.status : 500);
+    const status = toKnown(error)?.status ?? 500;
+    if (status >= 500) await record(status);
     throw error;
   }
   compiled.answers.get(reply.status)?.(reply.body instanceof JsonText ? reply.body.parsed() : reply.body);
@@ -225,13 +226,14 @@ function quotaHeaders({ limit, remaining, resetSeconds }: RateQuota): Record<str
 
 function failed(log: Log, method: string, path: string, error: unknown): Response {
   const response = errorResponse(error);
+  const known = toKnown(error);
   const fields = { method, path, status: response.status, error: messageOf(error) };
   if (response.status < 500) log.debug('request refused', fields);
-  else if (error instanceof AtollError)
+  else if (known)
     log.error('request failed', {
       ...fields,
-      ...error.fields,
-      cause: error.cause === undefined ? undefined : messageOf(error.cause),
+      ...known.fields,
+      cause: known.cause === undefined ? undefined : messageOf(known.cause),
     });
   else log.error('request failed', { ...fields, stack: error instanceof Error ? error.stack : undefined });
   return response;

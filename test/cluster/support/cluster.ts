@@ -187,7 +187,7 @@ export async function startCluster(
   } catch (error) {
     if (!(error instanceof SuppressedError)) throw error;
     // Only the first one says why.
-    throw new Error(`${messageOf(error.suppressed)}; and then: ${messageOf(error.error)}`, { cause: error });
+    throw new Error(messageOf(error), { cause: error });
   }
 }
 

@@ -6,7 +6,7 @@ import { type Ledger, lookerOf } from '../power/ledger.ts';
 const recoveryMs = 90_000;
 
 /** What nobody can do anything with: a stack, a member that is not there, a wait without an answer. */
-const unclear = /\n\s+at |undefined|null is not|timed out|TimeoutError/;
+const unclear = /^$|\[object |\n\s+at |undefined|null is not|timed out|TimeoutError/;
 
 /** Whoever heard of a failure heard what is wrong. */
 export function expectClear(kind: string, failures: string[]): void {
