@@ -32,6 +32,8 @@ export type Native = {
   terminalOf(master: number): string | undefined;
   /** From here on nothing that is read from or written to the open file waits, by any of its descriptors. */
   neverWait(fd: number): void;
+  /** Takes back what `neverWait` has set. */
+  mayWait(fd: number): void;
   /**
    * What can be read of an open file that never waits, 64 KiB at most; empty at its end. Undefined: nothing now, or it
    * can't be read.
@@ -86,6 +88,7 @@ export function openNative(): Native {
       return `/dev/pts/${number[0]}`;
     },
     neverWait: fd => void symbols().ioctl(fd, setNonBlocking, new Int32Array([1])),
+    mayWait: fd => void symbols().ioctl(fd, setNonBlocking, new Int32Array([0])),
     readNow(fd) {
       const into = (buffer ??= Buffer.allocUnsafeSlow(scratchBytes));
       const length = Number(symbols().read(fd, into, scratchBytes));

@@ -9,8 +9,9 @@ const native = openNative();
 function pipe(brief: Promise<void>) {
   const [readEnd, writeEnd] = native.pipe();
   const now: (number | undefined)[] = [];
-  const watched: Pick<Native, 'neverWait' | 'readNow'> = {
+  const watched: Pick<Native, 'neverWait' | 'mayWait' | 'readNow'> = {
     neverWait: fd => native.neverWait(fd),
+    mayWait: fd => native.mayWait(fd),
     readNow(fd) {
       const bytes = native.readNow(fd);
       now.push(bytes?.length);
@@ -81,4 +82,19 @@ test('children that hold the output of a program that has ended are waited for',
   writeSync(writeEnd, 'a child');
   closeSync(writeEnd);
   expect(await text).toBe('a child');
+});
+
+test('no piece of a long output has a buffer larger than a pipe, which the allocator would keep', async () => {
+  const { reader, writeEnd } = pipe(Promise.resolve());
+  const head = Bun.spawn(['head', '-c', String(64 << 20), '/dev/zero'], { stdout: writeEnd });
+  closeSync(writeEnd);
+  let bytes = 0;
+  let largest = 0;
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done || !value) break;
+    bytes += value.length;
+    largest = Math.max(largest, value.buffer.byteLength);
+  }
+  expect([bytes, largest <= 64 << 10, await head.exited]).toEqual([64 << 20, true, 0]);
 });

@@ -28,7 +28,7 @@ export function briefly(ended: Promise<unknown>): Promise<void> {
 export function pipeReader(
   fd: number,
   brief: Promise<void>,
-  native: Pick<Native, 'neverWait' | 'readNow'>,
+  native: Pick<Native, 'neverWait' | 'mayWait' | 'readNow'>,
 ): OutputReader {
   native.neverWait(fd);
   let stream: OutputReader | undefined;
@@ -43,7 +43,11 @@ export function pipeReader(
       if (value && value.length > 0) return { value, done: false };
       isOver = true;
       try {
-        if (!value) stream = Bun.file(fd).stream().getReader();
+        if (!value) {
+          // The runtime reads 128 KiB at once of one that never waits, in buffers of which few hold 4 MiB.
+          native.mayWait(fd);
+          stream = Bun.file(fd).stream().getReader();
+        }
       } finally {
         // The stream has a duplicate.
         closeSync(fd);
