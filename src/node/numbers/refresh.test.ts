@@ -18,6 +18,7 @@ function node(...numbers: number[]) {
   const logged: string[] = [];
   const asked: string[] = [];
   const cpuSeconds: Record<string, number> = {};
+  const fault = { text: '' };
   const spread: [string, number][][] = [];
   const resources = { cpuCount: 2, memoryMiB: 512, diskMiB: 1024 };
   const driver = {
@@ -47,6 +48,7 @@ function node(...numbers: number[]) {
     pins: {
       adopt: (path: string) => happened.push(`adopt ${path}`),
       spread: (busy: ReadonlyMap<string, number>, shares: ReadonlyMap<number, number>) => {
+        if (fault.text) throw new Error(fault.text);
         expect(shares.size).toBeGreaterThan(0);
         spread.push([...busy]);
       },
@@ -58,7 +60,19 @@ function node(...numbers: number[]) {
     layout: { installation: 0 },
     log: createLog('debug', line => logged.push(line)),
   } as unknown as Parts);
-  return { running, happened, asked, refreshed, logged, cpuSeconds, spread, memory, stop, [Symbol.dispose]: stop };
+  return {
+    running,
+    happened,
+    asked,
+    refreshed,
+    logged,
+    cpuSeconds,
+    fault,
+    spread,
+    memory,
+    stop,
+    [Symbol.dispose]: stop,
+  };
 }
 
 test('a sandbox is counted with its first turn, and its files follow what it uses from then on', () => {
@@ -193,6 +207,20 @@ test('one that has stopped is looked at until it has used nothing for a while', 
   jest.advanceTimersByTime(6000);
   // Three hundredths of a processor are less than one after four looks.
   expect(it.asked.filter(path => path === 'group/s1')).toHaveLength(4);
+});
+
+test('a turn that fails is told of once, and the next ones come', () => {
+  using it = node(1);
+  jest.advanceTimersByTime(1000);
+  it.fault.text = 'EMFILE';
+  jest.advanceTimersByTime(2000);
+  it.fault.text = '';
+  it.cpuSeconds['group/s1'] = 0.5;
+  jest.advanceTimersByTime(1000);
+  expect(it.refreshed).toHaveLength(1);
+  expect(it.logged.map(line => JSON.parse(line) as unknown)).toEqual([
+    expect.objectContaining({ level: 'warn', error: 'EMFILE' }),
+  ]);
 });
 
 test('nothing is looked at after the end', () => {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { messageOf } from '../../base/error.ts';
 import { keepOnly } from '../../base/keep-only.ts';
 import type { Log } from '../../base/telemetry/log.ts';
+import { outliving } from '../../base/telemetry/once-in-a-row.ts';
 import type { SandboxResources } from '../../protocol/node.ts';
 import type { Cgroups } from '../cgroup/cgroup.ts';
 import { usedByAllUs } from '../cgroup/used-by-all.ts';
@@ -116,7 +117,7 @@ export function startRefreshing({ sandboxes, cgroups, layout, log }: RefreshPart
     quiet.looked(turn, uses);
   };
 
-  const timer = setInterval(() => {
+  const turnOver = () => {
     turn = (turn + 1) % turns;
     const running = sandboxes.running();
     if (turn === 0) {
@@ -127,6 +128,8 @@ export function startRefreshing({ sandboxes, cgroups, layout, log }: RefreshPart
       cgroups.pins.spread(new Map([...known.values()].map(({ path, busy }) => [path, busy])), shares());
     }
     take(running.filter(({ processes }) => processes.slot.number % turns === turn));
-  }, refreshIntervalMs / turns);
+  };
+  const outlived = outliving(turnOver, error => log.warn('the numbers of sandboxes are not current', { error }));
+  const timer = setInterval(outlived, refreshIntervalMs / turns);
   return { stop: () => clearInterval(timer) };
 }

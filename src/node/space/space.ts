@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
-import { messageOf } from '../../base/error.ts';
 import { freeBytesOf, requireRoom } from '../../base/disk-room.ts';
 import type { Log } from '../../base/telemetry/log.ts';
+import { onceInARow } from '../../base/telemetry/once-in-a-row.ts';
 import type { SpaceUsage } from '../../protocol/node-usage.ts';
 import { createBallast } from './ballast.ts';
 import { DiskRooms } from './hold.ts';
@@ -176,14 +176,6 @@ function noRoomError(room: { freeBytes: number; reserveBytes: number }): unknown
   } catch (error) {
     return error;
   }
-}
-
-/** Calls `log` with the text of an error, unless it is that of the one before. */
-function onceInARow(log: (error: string) => void): (error: unknown) => void {
-  let last = '';
-  return error => {
-    if (last !== messageOf(error)) log((last = messageOf(error)));
-  };
 }
 
 /** Disks whose file system has given up, each reported until somebody knows. */

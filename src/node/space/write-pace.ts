@@ -1,6 +1,6 @@
-import { messageOf } from '../../base/error.ts';
 import { keepOnly } from '../../base/keep-only.ts';
 import type { Log } from '../../base/telemetry/log.ts';
+import { outliving } from '../../base/telemetry/once-in-a-row.ts';
 import type { Cgroups } from '../cgroup/cgroup.ts';
 import { usedByAllUs } from '../cgroup/used-by-all.ts';
 import { isFreeLoop, loopWrites, type LoopWrites } from './loop-writes.ts';
@@ -72,14 +72,15 @@ export function startPacing(options: PaceOptions): { stop(): void } {
     for (const [name, pace] of low) judge(name, pace, points.get(name));
   };
 
-  const attempt = attempts(log);
-  attempt(() => liftLeft(options, writes()));
-  const timer = setInterval(() => attempt(look), intervalMs);
+  const outlived = (work: () => void) =>
+    outliving(work, error => log.warn('the pace of disks could not be looked at or set', { error }));
+  outlived(() => liftLeft(options, writes()))();
+  const timer = setInterval(outlived(look), intervalMs);
   return {
     stop() {
       clearInterval(timer);
       // Nobody would lift it.
-      for (const pace of paces.values()) if (pace.isLimited) attempt(() => limit(pace, false));
+      for (const pace of paces.values()) if (pace.isLimited) outlived(() => limit(pace, false))();
     },
   };
 }
@@ -101,17 +102,4 @@ function liftLeft({ cgroups, group, disks }: PaceOptions, all: LoopWrites[]): vo
   const mounted = new Set(disks().map(({ device }) => device));
   for (const { name, device } of all)
     if (limited.has(device) && (mounted.has(name) || isFreeLoop(device))) cgroups.limitWrites(group, device, undefined);
-}
-
-/** Does it, and says once in a row why it can't. */
-function attempts(log: Log): (work: () => void) => void {
-  let said = '';
-  return work => {
-    try {
-      work();
-    } catch (error) {
-      const why = messageOf(error);
-      if (why !== said) log.warn('the pace of disks could not be looked at or set', { error: (said = why) });
-    }
-  };
 }

@@ -65,4 +65,12 @@ test('what nobody waits for must leave a quarter of the memory, and what must st
   using _promised = await admit(need);
   expect(isRoomy(leastNeed)).toBe(false);
   expect(admissionTo(0.4 * gib, undefined, gib).isRoomy(leastNeed)).toBe(false);
+  const { isRoomy: canLook } = createAdmission({
+    space: { reserve: (_, bytes) => new Reservations().add(bytes) },
+    freeMemory: async () => {},
+    availableBytes: () => {
+      throw new Error('EMFILE');
+    },
+  });
+  expect(canLook(leastNeed)).toBe(false);
 });

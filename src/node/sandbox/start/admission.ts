@@ -68,8 +68,13 @@ export function createAdmission({
   return {
     admit: need => admit(need, freeMemory),
     admitAhead: need => admit(need, async () => {}),
-    isRoomy: ({ memoryBytes }) =>
-      availableBytes() - promised - memoryBytes > Math.max(totalBytes * roomyShare, memoryReserveBytes),
+    isRoomy({ memoryBytes }) {
+      try {
+        return availableBytes() - promised - memoryBytes > Math.max(totalBytes * roomyShare, memoryReserveBytes);
+      } catch {
+        return false; // a process that can't even look has nothing for what nobody waits for
+      }
+    },
   };
 }
 

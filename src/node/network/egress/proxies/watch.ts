@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { ifThere } from '../../../../base/if-there.ts';
+import { isGone } from '../../../../base/error.ts';
 
 /** How often the proxy is asked whether it is still there. */
 const watchIntervalMs = 500;
@@ -34,13 +34,15 @@ export function createWatch({ pid, ask, onStall }: WatchOptions): Watch {
 
   const stop = () => clearInterval(timer);
   const round = () => {
+    const cpuMs = cpuMsOf(pid);
+    if (cpuMs === undefined) return;
     if (roundsSilent++ === 0) {
-      cpuMsBefore = cpuMsOf(pid);
+      cpuMsBefore = cpuMs;
       return ask(() => (roundsSilent = 0));
     }
     const silentMs = (roundsSilent - 1) * watchIntervalMs;
     if (silentMs < stalledAfterMs) return;
-    const computedMs = cpuMsOf(pid) - cpuMsBefore;
+    const computedMs = cpuMs - cpuMsBefore;
     if (silentMs < silentAfterMs && computedMs < silentMs * computingShare) return;
     stop();
     onStall(`no answer for ${silentMs} ms, in which it computed for ${computedMs} ms`);
@@ -55,10 +57,14 @@ export function createWatch({ pid, ask, onStall }: WatchOptions): Watch {
   };
 }
 
-/** CPU time that a process has used, ms; 0 where it is gone. */
-function cpuMsOf(pid: number): number {
-  const text = ifThere(() => readFileSync(`/proc/${pid}/stat`, 'utf8'), undefined);
-  if (text === undefined) return 0;
+/** CPU time that a process has used, ms; 0 where it is gone, undefined where nobody can look now. */
+function cpuMsOf(pid: number): number | undefined {
+  let text: string;
+  try {
+    text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  } catch (error) {
+    return isGone(error) ? 0 : undefined;
+  }
   const fields = text.split(') ').at(-1)?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) * msPerTick;
 }
