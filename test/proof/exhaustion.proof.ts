@@ -16,13 +16,13 @@ import { numberOf } from './support/settings.ts';
 // processes and memory of the platform's processes, memory of the host, its loop devices and tracked connections, room
 // on the disk. Everybody hears a clear error or an answer that holds, and the platform is well by itself afterwards.
 
-const rounds = numberOf('PROOF_ROUNDS', 3 * lacks.length);
+const rounds = numberOf('PROOF_ROUNDS', 2 * lacks.length);
 const seed = numberOf('PROOF_SEED', Math.floor(Math.random() * 2 ** 31));
 /** Of the names of lacks, those that this expression finds. */
 const only = new RegExp(process.env['PROOF_ONLY'] ?? '');
 /** Facts of a round that are looked into: those take a resume or a create. */
 const lookedIntoMax = 4;
-const diskBytes = 24 * 2 ** 30;
+const diskBytes = 48 * 2 ** 30;
 
 type Round = { lack: string; failures: string[] };
 
