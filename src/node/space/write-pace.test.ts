@@ -82,7 +82,7 @@ test('a disk that is written to on and on has a pace, until half of what it may 
     it.look();
   }
   expect([...it.limited]).toEqual([['7:7', bytesPerSecond]]);
-  it.look(20);
+  it.look(10);
   expect(it.limited.size).toBe(1);
   it.look(1);
   expect(it.limited.size).toBe(0);

@@ -7,7 +7,7 @@ import { isFreeLoop, loopWrites, type LoopWrites } from './loop-writes.ts';
 import type { MountedDisk } from './mounted-disks.ts';
 
 /** A disk is written as fast as the host takes it, for so many bytes; they come back as time goes by. */
-export const burstBytes = 2 * 2 ** 30;
+export const burstBytes = 2 ** 30;
 /** Once they are gone there is a pace, until so many are back. */
 const liftedFromBytes = burstBytes / 2;
 /** Between two looks. */
