@@ -4,11 +4,14 @@ import { AtollError, causesOf } from '../base/error.ts';
 import { nodeFull, shortageOf, tellsShortage, toKnown } from './no-room.ts';
 
 test.each(['EAGAIN', 'ENOMEM', 'ENFILE', 'EMFILE'] as const)('%s says that the machine lacks something', code => {
-  const thrown = Object.assign(new Error(`${code}: it can’t be opened`), { code });
+  const thrown = Object.assign(new Error(`${code}: open '/a/path'`), { code });
   const known = toKnown(thrown);
   expect(known).toMatchObject({ code: 'unavailable', detail: nodeFull, cause: thrown });
-  expect(known?.message).toMatch(/^E[A-Z]+: it can’t be opened: this machine has no more \w+ for it now$/);
-  expect(shortageOf(constants.errno[code], 'open')?.message.slice(4)).toBe(known?.message.slice(thrown.message.length));
+  expect(known?.message).toMatch(/^it can’t be done: this machine has no more \w+ for it now$/);
+  expect(causesOf(known)).toContain('/a/path');
+  expect(shortageOf(constants.errno[code], 'open')?.message.slice(4)).toBe(
+    known?.message.slice('it can’t be done'.length),
+  );
 });
 
 test('what is known stays as it is, and anything else is not known', () => {

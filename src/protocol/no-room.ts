@@ -1,4 +1,4 @@
-import { AtollError, messageOf, systemCodeOf } from '../base/error.ts';
+import { AtollError, systemCodeOf } from '../base/error.ts';
 
 /** Marks errors for want of room on a machine, by what it has promised or by what it says itself: `detail` of them. */
 export const nodeFull = 'sandbox_capacity_unavailable';
@@ -35,7 +35,8 @@ export function shortageOf(failure: string | number, message: string, cause?: un
  */
 export function toKnown(error: unknown): AtollError | undefined {
   if (error instanceof AtollError) return error;
-  if (!(error instanceof SuppressedError)) return shortageOf(systemCodeOf(error), messageOf(error), error);
+  // The words of a system call name paths of the host: they are the cause, which is for the log.
+  if (!(error instanceof SuppressedError)) return shortageOf(systemCodeOf(error), 'it can’t be done', error);
   const first = toKnown(error.suppressed);
   if (!first) return undefined;
   const { code, message, detail, fields, retryAfterSeconds } = first;
