@@ -19,14 +19,22 @@ function prepare(group: string, files: readonly string[]): void {
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const budgets = { api: { memoryBytes: 1000, tasksMax: 7 } };
 
-test('version 1 has a group of each part in each hierarchy that there is', () => {
+test('version 1 has a group of each part in each hierarchy that there is, and one for the weight of all', async () => {
   prepare(`memory/${own}/api`, filesOf.memory);
-  mkdirSync(join(root, 'cpu'));
+  prepare(`cpu/${own}`, ['cpu.shares']);
+  prepare(`cpu/${groupsOf(9_999_999)}`, []);
   const groups = makePartGroups(budgets, root);
-  expect(groups.joinFiles('api')).toEqual([join(root, 'memory', own, 'api/cgroup.procs')]);
+  expect(groups.joinFiles('api')).toEqual([
+    join(root, 'memory', own, 'api/cgroup.procs'),
+    join(root, 'cpu', own, 'cgroup.procs'),
+  ]);
   expect(read(`memory/${own}/api/memory.limit_in_bytes`)).toBe('1000');
   expect(existsSync(join(root, 'pids'))).toBe(false);
-  // Among the host's own processes, of which all sandboxes together have less weight than one.
+  expect(readdirSync(join(root, 'cpu'))).toEqual([own]);
+  expect(read(`cpu/${own}/cpu.shares`)).toBe('10240');
+  // The kernel's own file goes with the group.
+  rmSync(join(root, 'cpu', own, 'cpu.shares'));
+  await groups[Symbol.asyncDispose]();
   expect(readdirSync(join(root, 'cpu'))).toEqual([]);
 });
 
@@ -37,7 +45,7 @@ test('version 2 has one group of each part, to which the controllers are handed 
   const groups = makePartGroups(budgets, root);
   expect(groups.joinFiles('api')).toEqual([join(root, own, 'api/cgroup.procs')]);
   expect(read('cgroup.subtree_control')).toBe('+memory +pids +cpu');
-  expect([read(`${own}/cgroup.subtree_control`), read(`${own}/cpu.weight`)]).toEqual(['+memory +pids', '200']);
+  expect([read(`${own}/cgroup.subtree_control`), read(`${own}/cpu.weight`)]).toEqual(['+memory +pids', '1000']);
   expect(['memory.max', 'pids.max'].map(file => read(`${own}/api/${file}`))).toEqual(['1000', '7']);
 });
 

@@ -8,6 +8,7 @@ const hostRoot = '/sys/fs/cgroup';
 /**
  * The controllers that bound a part; version 1 has a hierarchy for each. Processor time is none of them: what one part
  * asks of another would wait for the scheduler to come round between their groups, at each of the steps of a request.
+ * There is one group for the weight of all of them.
  */
 const controllers = ['memory', 'pids'];
 /**
@@ -15,8 +16,12 @@ const controllers = ['memory', 'pids'];
  * another one, as in a container, can't see whether it is gone.
  */
 const prefix = `atoll-parts-${/\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0]}-`;
-/** Weight of all parts together under version 2, where all sandboxes have 50 and other groups of the host 100. */
-const weightOfAll = 200;
+/**
+ * Weight of all parts together, twenty and forty times that of all sandboxes: they take little, and everybody waits
+ * for them. Each of the kernel's threads, which do for a sandbox what is not counted as its own (packets, its disk),
+ * has a tenth.
+ */
+const weightOfAll = { v1: 10_240, v2: 1000 } as const;
 /** Processes that were killed hold their group until the kernel has freed what they had. */
 const removal = { tries: 200, pauseMs: 10 } as const;
 /** What is killed takes a moment, which whoever watches the others can wait. */
@@ -54,19 +59,25 @@ export function makePartGroups<Name extends string>(
   const isV2 = existsSync(join(root, 'cgroup.controllers'));
   const hierarchies = isV2 ? [root] : controllers.map(name => join(root, name)).filter(path => existsSync(path));
   const alone = Object.entries<Budget>(budgets).flatMap(([part, { isAlone }]) => (isAlone ? [part] : []));
-  for (const hierarchy of hierarchies) removeStale(hierarchy, alone);
+  for (const hierarchy of isV2 ? hierarchies : [...hierarchies, join(root, 'cpu')]) removeStale(hierarchy, alone);
   const tops = hierarchies.map(hierarchy => join(hierarchy, groupsOf(process.pid)));
+  /** Under version 1 one more group is above all parts, for their weight. */
+  const weighed = isV2 || !existsSync(join(root, 'cpu')) ? [] : [join(root, 'cpu', groupsOf(process.pid))];
   const write = isV2 ? writeV2 : writeV1;
   try {
     if (isV2) delegate(root, [...controllers, 'cpu']);
     for (const top of tops) {
       mkdirSync(top, { recursive: true });
       if (isV2) delegate(top, controllers);
-      writeWhereThere(top, 'cpu.weight', weightOfAll);
+      writeWhereThere(top, 'cpu.weight', weightOfAll.v2);
       for (const [part, budget] of Object.entries<Budget>(budgets)) {
         mkdirSync(join(top, part), { recursive: true });
         write(join(top, part), budget);
       }
+    }
+    for (const top of weighed) {
+      mkdirSync(top, { recursive: true });
+      writeWhereThere(top, 'cpu.shares', weightOfAll.v1);
     }
   } catch (cause) {
     throw new AtollError(
@@ -76,10 +87,10 @@ export function makePartGroups<Name extends string>(
     );
   }
   return {
-    joinFiles: part => tops.map(top => join(top, part, 'cgroup.procs')),
+    joinFiles: part => [...tops.map(top => join(top, part)), ...weighed].map(group => join(group, 'cgroup.procs')),
     clear: part => tops.forEach(top => clear(join(top, part))),
     async [Symbol.asyncDispose]() {
-      for (const top of tops)
+      for (const top of [...tops, ...weighed])
         for (let tries = 0; !remove(top) && tries < removal.tries; tries++) await Bun.sleep(removal.pauseMs);
     },
   };

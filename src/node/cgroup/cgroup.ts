@@ -12,8 +12,8 @@ const hostRoot = '/sys/fs/cgroup';
 const cpuPeriodUs = 100_000;
 /**
  * Of all sandboxes together. Under version 1 a process of the host that is in no group has 1024 by itself, or all of a
- * session together where the kernel groups them (autogroup, sched(7)): the platform and what it was started beside.
- * Under version 2 the groups beside theirs have 100, and the platform's have 200.
+ * session together where the kernel groups them (autogroup, sched(7)). Under version 2 the groups beside theirs have
+ * 100. The platform has ten times that (`src/supervisor/control-groups.ts`).
  */
 const parentWeight = { v1: 256, v2: 50 } as const;
 /** Weight of one sandbox among the others. */
