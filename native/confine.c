@@ -1,11 +1,11 @@
 // Runs a program that reads what strangers have written: as a user of its own, without rights, in a root of its own
 // that holds nothing but the program and what it is shown.
 //
-//   helper confine PID UID CPU_SECONDS [-g CGROUP_PROCS]... [-s NAME PATH]... [-x PATH] [-n] -- RUNTIME ARGUMENT...
+//   helper confine PID UID CPU_SECONDS [-g GROUPS] [-s NAME PATH]... [-x PATH] [-n] -- RUNTIME ARGUMENT...
 //
 // PID       a process in whose mount namespace the paths are
 // UID       user and group, which nobody else has
-// -g        a file of a control group to be in
+// -g        control groups to be in: their directories, with spaces between them
 // -s        shows what is at PATH as /NAME, read-only, whatever its owners and modes
 // -x        gives the program, as its descriptor 3, an overlay's notes on the directories below PATH
 // -n        leaves it the host's network
@@ -14,6 +14,7 @@
 // The program keeps the descriptors 0 to 4 and gets no environment. This process waits for it and answers its status.
 #define _GNU_SOURCE
 #include "helper.h"
+#include "groups.h"
 #include <dirent.h>
 #include <grp.h>
 #include <linux/audit.h>
@@ -258,6 +259,7 @@ int confine(char **argument) {
   struct plan p = {.uid = strtoul(argument[1], NULL, 10), .cpuSeconds = atoi(argument[2])};
   char path[64];
   const char *marked = NULL;
+  struct groups groups = {.directory = -1};
   // The numbers that are the program's are taken, whether it was given something or not.
   int taken = open("/dev/null", O_RDWR);
   while (taken >= 0 && taken < 4) taken = dup(taken);
@@ -268,7 +270,7 @@ int confine(char **argument) {
   for (; *a && strcmp(*a, "--"); a++) {
     if (!strcmp(*a, "-n")) p.network = 1;
     else if (!strcmp(*a, "-g") && a[1]) {
-      if (writeFile(*++a, "0") < 0) return complainOf(*a);
+      if (openGroups(&groups, *++a) < 0) return complainOf(*a);
     } else if (!strcmp(*a, "-x") && a[1]) marked = *++a;
     else if (!strcmp(*a, "-s") && a[1] && a[2] && p.shows < showsMax) p.show[p.shows++] = (struct show){a[1], a[2], -1}, a += 2;
     else return dprintf(2, "confine: %s\n", *a), 2;
@@ -284,9 +286,10 @@ int confine(char **argument) {
   if ((marked && tree < 0) || pipe2(marks, O_CLOEXEC) < 0 || pipe2(up, O_CLOEXEC) < 0 || pipe2(down, O_CLOEXEC) < 0) return complainOf("pipes");
   p.toParent = up[1], p.fromParent = down[0];
   if (unshare(CLONE_NEWPID) < 0) return complainOf("process namespace");
-  pid_t pid = fork();
+  pid_t pid = forkInto(&groups);
   if (pid < 0) return complainOf("fork");
   if (pid == 0) {
+    if (enterGroups(&groups) < 0) _exit(complainOf("control groups"));
     // Of a parent that was killed it hears by the end of the pipe.
     close(up[0]), close(down[1]), close(marks[1]);
     if (marked && dup2(marks[0], markFd) < 0) _exit(complainOf("marks"));

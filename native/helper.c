@@ -13,6 +13,7 @@
 // Arguments and answers of each operation are typed in src/node/native/operations.ts; a test holds the two lists together.
 #define _GNU_SOURCE
 #include "helper.h"
+#include "groups.h"
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -137,17 +138,19 @@ static void execute(char **argument) {
   execvp(argument[0], argument);
 }
 
-// `argument`: timeoutMs stdin [NAME=value...] program argument...
+// `argument`: timeoutMs stdin groups [NAME=value...] program argument...
 static int run(struct request *r, char **argument, const char *tag, struct failure *f) {
   struct child *c = freeChild();
   if (!c) return errno = EAGAIN, fail(f, "too many programs at once");
   int in[2], out[2];
   if (pipe2(in, O_CLOEXEC) < 0) return fail(f, "pipe");
   if (pipe2(out, O_CLOEXEC) < 0) return close(in[0]), close(in[1]), fail(f, "pipe");
+  struct groups groups;
+  if (openGroups(&groups, argument[2]) < 0) return close(in[0]), close(in[1]), close(out[0]), close(out[1]), fail(f, "control groups");
   const char *input = argument[1];
   if (*input && (write(in[1], input, strlen(input)) < 0 || write(in[1], "\n", 1) < 0)) perror("stdin");
   close(in[1]);
-  pid_t helper = getpid(), pid = fork();
+  pid_t helper = getpid(), pid = forkInto(&groups);
   if (pid == 0) {
     setpgid(0, 0);
     // Also where the helper is killed: nobody would end a CRIU then that waits for a process without end.
@@ -158,8 +161,9 @@ static int run(struct request *r, char **argument, const char *tag, struct failu
     sigprocmask(SIG_SETMASK, &none, NULL);
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) signal(ignored[i], SIG_DFL);
     dup2(in[0], 0), dup2(out[1], 1), dup2(out[1], 2);
-    execute(argument + 2);
-    dprintf(2, "%s: %s", argument[2], strerror(errno));
+    if (enterGroups(&groups) < 0) dprintf(2, "control groups: %s", strerror(errno)), _exit(127);
+    execute(argument + 3);
+    dprintf(2, "%s: %s", argument[3], strerror(errno));
     _exit(127);
   }
   int error = errno;
@@ -172,11 +176,12 @@ static int run(struct request *r, char **argument, const char *tag, struct failu
   return 1; // answered by reapChildren
 }
 
-// spawn timeoutMs stdin [NAME=value...] program argument...: runs a program in the helper's mount namespace.
+// spawn timeoutMs stdin groups [NAME=value...] program argument...: runs a program in the helper's mount namespace, in
+// control groups (their directories, with spaces between them).
 // Answers its wait status and the end of what it printed. The program's descendants may outlive it.
 static int opSpawn(struct request *r, struct failure *f) { return run(r, r->argument, "", f); }
 
-// start tag timeoutMs stdin [NAME=value...] program argument...: as `spawn`, and reports once when its descendants have
+// start tag timeoutMs stdin groups [NAME=value...] program argument...: as `spawn`, and reports once when its descendants have
 // closed its output as well.
 static int opStart(struct request *r, struct failure *f) { return run(r, r->argument + 1, r->argument[0], f); }
 
@@ -267,7 +272,7 @@ static const struct {
   int argumentsMin;
   int (*run)(struct request *, struct failure *);
 } operations[] = {
-    {"spawn", 3, opSpawn}, {"start", 4, opStart}, {"watch", 2, opWatch},       {"kill", 1, opKill},
+    {"spawn", 4, opSpawn}, {"start", 5, opStart}, {"watch", 2, opWatch},       {"kill", 1, opKill},
     {"disk-create", 2, opDiskCreate}, {"disk-mount", 2, opDiskMount}, {"disk-used", 1, opDiskUsed}, {"layer-mount", 3, opLayerMount},
     {"show", 2, opShow},           {"unmount", 1, opUnmount},     {"adopt-root", 5, opAdoptRoot}, {"bind", 4, opBind}, {"size-shared-memory", 2, opSizeSharedMemory},
     {"link-up", 8, opLinkUp},      {"link-down", 1, opLinkDown}, {"view", 3, opView}, {"seal", 2, opSeal},

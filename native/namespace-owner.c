@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "groups.h"
 #include "memory-later.h"
 
 typedef long (*systemCall)(long, ...);
@@ -113,6 +114,32 @@ static long standIn(long number) {
   return openStandIn();
 }
 
+// The first process of a sandbox that CRIU restores is born in the sandbox's control groups, and their namespace begins
+// there. CRIU itself is in none of them: it is not frozen with the sandbox.
+static int belongs(struct groups *groups) {
+  return enterGroups(groups) < 0 || kernel(SYS_unshare, CLONE_NEWCGROUP, 0, 0, 0, 0, 0) < 0 ? -1 : 0;
+}
+
+static long cloneRestored(const struct clone_args *given, size_t size) {
+  struct groups groups;
+  struct clone_args arguments = {0};
+  memcpy(&arguments, given, size < sizeof arguments ? size : sizeof arguments);
+  if (openGroups(&groups, getenv("ATOLL_GROUPS")) < 0) return -1;
+  bearIn(&groups, &arguments);
+  begin();
+  long result = kernel(SYS_clone3, (long)&arguments, sizeof arguments, 0, 0, 0, 0);
+  if (groups.directory >= 0 && result >= 0) closeGroups(&groups);
+  // A container may keep that from CRIU.
+  else if (groups.directory >= 0) result = kernel(SYS_clone3, (long)given, size, 0, 0, 0, 0);
+  if (result != 0) return closeGroups(&groups), end(result);
+  if (belongs(&groups) < 0) abort();
+  return 0;
+}
+
+static int restoresSandbox(uint64_t flags) {
+  return (flags & CLONE_NEWUSER) && (flags & CLONE_NEWPID) && getenv("ATOLL_GROUPS");
+}
+
 long syscall(long number, ...) {
   va_list list;
   va_start(list, number);
@@ -120,6 +147,7 @@ long syscall(long number, ...) {
   for (int i = 0; i < 6; i++) argument[i] = va_arg(list, long);
   va_end(list);
   if (mountsSysfs(number, argument[0], argument[1])) return standIn(number);
+  if (number == SYS_clone3 && restoresSandbox(((struct clone_args *)argument[0])->flags)) return cloneRestored((struct clone_args *)argument[0], argument[1]);
   int counts = makesOne(number, argument[0]);
   if (counts) begin();
   long result = kernel(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
@@ -138,6 +166,19 @@ int unshare(int flags) {
   return (int)syscall(SYS_unshare, (long)flags, 0L, 0L, 0L, 0L, 0L);
 }
 
+// Where there is no clone3.
+struct restored {
+  int (*run)(void *);
+  void *argument;
+  struct groups groups;
+};
+
+static int runRestored(void *argument) {
+  struct restored *restored = argument;
+  if (belongs(&restored->groups) < 0) abort();
+  return restored->run(restored->argument);
+}
+
 int clone(int (*run)(void *), void *stack, int flags, void *argument, ...) {
   va_list list;
   va_start(list, argument);
@@ -145,8 +186,13 @@ int clone(int (*run)(void *), void *stack, int flags, void *argument, ...) {
   va_end(list);
   cloneCall next = (cloneCall)dlsym(RTLD_NEXT, "clone");
   if (!(flags & CLONE_NEWUSER)) return next(run, stack, flags, argument, parent, tls, child);
+  struct restored restored = {run, argument, {.directory = -1}};
+  int isRestored = restoresSandbox(flags);
+  if (isRestored && openGroups(&restored.groups, getenv("ATOLL_GROUPS")) < 0) return -1;
   begin();
-  return (int)end(next(run, stack, flags, argument, parent, tls, child));
+  int pid = isRestored ? next(runRestored, stack, flags, &restored, parent, tls, child) : next(run, stack, flags, argument, parent, tls, child);
+  closeGroups(&restored.groups);
+  return (int)end(pid);
 }
 
 // Before a dump, CRIU enters the user namespace of a sandbox and opens its other namespaces from there. The kernel

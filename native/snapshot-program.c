@@ -1,7 +1,6 @@
 // Small programs around CRIU: the helper's binary started with other arguments.
 //
-//   helper launch GROUPFILE... -- program argument...   starts a program in a sandbox's control groups, seeing only them
-//   helper launch-here GROUPFILE... -- program argument...  the same, seeing all of the control groups
+//   helper with-faults program argument...              starts a program that restores memory that comes later, see below
 //   helper without-network-settings program argument...  starts a program that finds none in /proc/sys, see below
 //   helper cut PID                                      ends every TCP connection in a sandbox's network, telling the peers
 //   helper undo-dump PID PROCESSFILE                     see snapshot-undo.c
@@ -44,17 +43,9 @@ static int complain(const char *what) {
   return 1;
 }
 
-// ---- launch
+// ---- with-faults
 
-static int enterGroup(const char *file) {
-  int fd = open(file, O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return -1;
-  int result = write(fd, "0", 1) == 1 ? 0 : -1, error = errno;
-  close(fd);
-  return errno = error, result;
-}
-
-// For a restore whose memory comes later. The group may open no device. And no page may be there because one beside it
+// For a restore whose memory comes later. A sandbox's group may open no device. And no page may be there because one beside it
 // was put back: that is what huge pages would do. CRIU gives each process its own setting back in the end.
 static int openFaultsDevice(void) {
   if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) < 0) return -1;
@@ -63,15 +54,10 @@ static int openFaultsDevice(void) {
   return close(fd);
 }
 
-static int launch(char **argument, int namespaced) {
-  if (getenv("ATOLL_MEMORY_LATER") && openFaultsDevice() < 0) return complain("/dev/userfaultfd");
-  for (; *argument && strcmp(*argument, "--"); argument++)
-    if (enterGroup(*argument) < 0) return complain(*argument);
-  if (!*argument || !argument[1]) return dprintf(2, "launch: no program\n"), 2;
-  // The namespace's root is the group that this process is in now.
-  if (namespaced && unshare(CLONE_NEWCGROUP) < 0) return complain("control group namespace");
-  execvp(argument[1], argument + 1);
-  return complain(argument[1]);
+static int withFaults(char **argument) {
+  if (openFaultsDevice() < 0) return complain("/dev/userfaultfd");
+  execvp(argument[0], argument);
+  return complain(argument[0]);
 }
 
 // ---- without-network-settings
@@ -240,8 +226,7 @@ int snapshotProgram(int count, char **argument) {
   const char *name = count > 2 ? argument[1] : "";
   const char *slash = strrchr(argument[0], '/');
   if (!strcmp(slash ? slash + 1 : argument[0], "gzip")) return gzip(argument[1]);
-  if (!strcmp(name, "launch")) return launch(argument + 2, 1);
-  if (!strcmp(name, "launch-here")) return launch(argument + 2, 0);
+  if (!strcmp(name, "with-faults")) return withFaults(argument + 2);
   if (!strcmp(name, "without-network-settings")) return withoutNetworkSettings(argument + 2);
   if (!strcmp(name, "cut")) return cut(argument[2]);
   if (!strcmp(name, "undo-dump") && count > 3) return undoDump(argument[2], argument[3]);

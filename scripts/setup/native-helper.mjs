@@ -9,7 +9,7 @@ const inside = ['init.c', 'naming.c', 'program.c', 'relay.c', 'spawner.c'];
 /** Sources of a library that is loaded into the programs that the helper starts. */
 const preloaded = ['criu-conntrack.c', 'criu-programs.c', 'criu-tar.c', 'memory-later.c', 'namespace-owner.c'];
 /** Sources that both have. */
-const shared = ['gzip.c'];
+const shared = ['groups.c', 'gzip.c'];
 const flags = ['-std=gnu11', '-O2', '-Wall', '-Wextra', '-Werror', '-fstack-protector-strong', '-D_FORTIFY_SOURCE=2'];
 
 /** Compiles the node's helper (every file of native/ but the agent's) to dist/helper where its source changed. */

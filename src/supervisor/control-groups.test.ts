@@ -24,10 +24,7 @@ test('version 1 has a group of each part in each hierarchy that there is, and on
   prepare(`cpu/${own}`, ['cpu.shares']);
   prepare(`cpu/${groupsOf(9_999_999)}`, []);
   const groups = makePartGroups(budgets, root);
-  expect(groups.joinFiles('api')).toEqual([
-    join(root, 'memory', own, 'api/cgroup.procs'),
-    join(root, 'cpu', own, 'cgroup.procs'),
-  ]);
+  expect(groups.joinFiles('api')).toEqual([join(root, 'memory', own, 'api/tasks'), join(root, 'cpu', own, 'tasks')]);
   expect(read(`memory/${own}/api/memory.limit_in_bytes`)).toBe('1000');
   expect(existsSync(join(root, 'pids'))).toBe(false);
   expect(readdirSync(join(root, 'cpu'))).toEqual([own]);

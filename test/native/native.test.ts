@@ -11,6 +11,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmdirSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -103,6 +104,41 @@ test('programs end with a helper that is killed', async () => {
   await waitFor('the end of the program', () => !existsSync(`/proc/${program}`));
 });
 
+/**
+ * Where this machine has control groups, for each version that it has. The helper covers those of version 2 beside
+ * version 1 for itself, but not for others.
+ */
+const hierarchies = () => {
+  const root = `/proc/${globalThis.process.pid}/root/sys/fs/cgroup`;
+  const v1 = ['pids', 'freezer', 'memory']
+    .map(name => join(root, name))
+    .filter(path => existsSync(join(path, 'tasks')));
+  const v2 = [root, join(root, 'unified')].filter(path => existsSync(join(path, 'cgroup.controllers')));
+  return [v1, v2].filter(({ length }) => length > 0);
+};
+
+test('a program is in its control groups from its first moment, and does not begin where one is missing', async () => {
+  const all = hierarchies();
+  expect(all.length).toBeGreaterThan(0);
+  for (const version of all) {
+    const own = `atoll-test-born-${globalThis.process.pid}`;
+    const groups = version.map(path => join(path, own));
+    for (const group of groups) mkdirSync(group);
+    try {
+      const { output } = await helper.spawn(['grep', '-c', `:/${own}$`, '/proc/self/cgroup'], {
+        timeoutMs: 10_000,
+        groups,
+      });
+      expect(output.trim()).toBe(String(groups.length));
+      const elsewhere = await helper.spawn(['grep', '-c', own, '/proc/self/cgroup'], { timeoutMs: 10_000 });
+      expect(elsewhere.output.trim()).toBe('0');
+    } finally {
+      for (const group of groups) rmdirSync(group);
+    }
+    await expect(helper.spawn(['true'], { timeoutMs: 10_000, groups })).rejects.toThrow('control groups');
+  }
+});
+
 test('nothing is left of a helper that is killed while it maps owners', async () => {
   const runDir = made('mapping');
   for (const name of ['scratch', 'from', 'to']) mkdirSync(join(runDir, name), { recursive: true });
@@ -190,10 +226,10 @@ test('whoever waits for a helper that is killed hears that the platform starts i
   mkdirSync(made('killed'));
   mkdirSync(made('killed/scratch'));
   const killed = await startHelperProcess({ binary: made('helper'), runDir: made('killed'), onLost() {} });
-  const waiting = killed.request(['spawn', '60000', '', 'sleep', '60']).catch((error: unknown) => error);
+  const waiting = killed.request(['spawn', '60000', '', '', 'sleep', '60']).catch((error: unknown) => error);
   Bun.spawnSync(['kill', '-9', String(killed.pid)]);
   expect(isPartLost(await waiting)).toBe(true);
-  expect(isPartLost(await killed.request(['spawn', '1', '', 'true']).catch((error: unknown) => error))).toBe(true);
+  expect(isPartLost(await killed.request(['spawn', '1', '', '', 'true']).catch((error: unknown) => error))).toBe(true);
 });
 
 test('the table of operations and the helper know the same', () => {
@@ -423,8 +459,7 @@ test('checksums have their name when they are whole', async () => {
 });
 
 test('the helper’s other programs refuse what they can’t do', () => {
-  expect(run([made('helper'), 'launch', '/nonexistent/cgroup.procs', '--', 'true'])).toMatchObject({ exitCode: 1 });
-  expect(run([made('helper'), 'launch', 'true'])).toMatchObject({ exitCode: 1 });
+  expect(run([made('helper'), 'with-faults', '/nonexistent/program'])).toMatchObject({ exitCode: 1 });
   expect(run([made('helper'), 'cut', '0'])).toMatchObject({ exitCode: 1 });
   expect(
     run([made('helper'), 'watch-paths', '0', '/nonexistent', made('irmap'), made('none'), made('none')]),

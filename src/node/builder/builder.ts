@@ -142,7 +142,7 @@ export function createBuilder({ helper, helperBinary, builderDir, installation }
 function confinementOf({ job, shows = {}, marksOf, reply }: BuilderTask, group: BuilderGroup): string[] {
   return [
     String(boundsOf(job).cpuSeconds),
-    ...group.joinFiles.flatMap(path => ['-g', path]),
+    ...['-g', group.directories.join(' ')],
     ...Object.entries(shows).flatMap(([name, path]) => ['-s', name, path]),
     ...(marksOf === undefined ? [] : ['-x', marksOf]),
     ...(reply ? ['-n'] : []),

@@ -36,10 +36,10 @@ test('version 2: a builder’s group is its own, and tells when it had too littl
   kernelFiles(root, 'cgroup.controllers');
   const groups = createBuilderGroups('builders', 1024, root);
   const [group, another] = [groups.create(64), groups.create(64)];
-  expect(group.joinFiles).toHaveLength(1);
-  expect(group.joinFiles[0]).toMatch(/\/builders\/b[0-9a-f]+\/cgroup\.procs$/);
-  expect(another.joinFiles[0]).not.toBe(group.joinFiles[0]!);
-  const path = join(group.joinFiles[0]!, '..');
+  expect(group.directories).toHaveLength(1);
+  expect(group.directories[0]).toMatch(/\/builders\/b[0-9a-f]+$/);
+  expect(another.directories[0]).not.toBe(group.directories[0]!);
+  const path = group.directories[0]!;
   expect(group.wasOutOfMemory()).toBe(false);
   writeFileSync(join(path, 'memory.events'), 'low 0\noom 3\noom_kill 0\n');
   expect(group.wasOutOfMemory()).toBe(false);
@@ -60,7 +60,7 @@ test('version 1: a group in each hierarchy that there is', async () => {
   expect(read('memory/builders/memory.memsw.limit_in_bytes')).toBe(`${2 ** 30}`);
   expect(readdirSync(root).sort()).toEqual(['memory', 'pids']);
   const group = groups.create(64);
-  const paths = group.joinFiles.map(path => join(path, '..'));
+  const paths = group.directories;
   expect(paths.map(path => path.slice(root.length).split('/')[1])).toEqual(['memory', 'pids']);
   writeFileSync(join(paths[0]!, 'memory.oom_control'), 'under_oom 0\noom_kill 2\n');
   expect(group.wasOutOfMemory()).toBe(true);
@@ -91,7 +91,7 @@ test('what a crash has left is ended and removed, and the end waits for that', a
 test('builders of one team have a group together, with a part of the memory, while one of them runs', async () => {
   kernelFiles(root, 'cgroup.controllers');
   const groups = createBuilderGroups('builders', 1024, root);
-  const placeOf = ({ joinFiles: [file = ''] }: ReturnType<typeof groups.create>) => join(file, '..');
+  const placeOf = ({ directories: [path = ''] }: ReturnType<typeof groups.create>) => path;
   const [first, second, other, own] = [
     groups.create(64, 'a'),
     groups.create(64, 'a'),
@@ -121,13 +121,13 @@ test('one team that takes all memory that it can ends its own builders, be they 
   const begin = (team: string, sizeMiB: number) => {
     const group = groups.create(200, team);
     made.push(group);
-    const joining = `for file in "$@"; do echo 0 > "$file"; done; exec python3 -c '${grow}' ${sizeMiB}`;
-    const program = Bun.spawn(['sh', '-c', joining, 'sh', ...group.joinFiles], { stdout: 'pipe' });
+    const joining = `for group in "$@"; do echo 0 > "$group/cgroup.procs"; done; exec python3 -c '${grow}' ${sizeMiB}`;
+    const program = Bun.spawn(['sh', '-c', joining, 'sh', ...group.directories], { stdout: 'pipe' });
     return { program, said: new Response(program.stdout).text(), group };
   };
   try {
-    const memory = begin('honest', 30).group.joinFiles.some(file => existsSync(join(file, '..', 'memory.oom_control')));
-    const isBounded = memory || made[0]?.joinFiles.some(file => existsSync(join(file, '..', 'memory.max')));
+    const memory = begin('honest', 30).group.directories.some(path => existsSync(join(path, 'memory.oom_control')));
+    const isBounded = memory || made[0]?.directories.some(path => existsSync(join(path, 'memory.max')));
     if (!isBounded) return; // this machine bounds no memory here
     const hostile = Array.from({ length: 12 }, () => begin('hostile', 20));
     const ended = await Promise.race(hostile.map(async ({ program, group }) => (await program.exited, group)));
@@ -145,19 +145,19 @@ test('in the kernel’s own groups a builder has its bounds', async () => {
   const groups = createBuilderGroups(name, 256);
   const group = groups.create(64);
   try {
-    const joining = `for file in "$@"; do echo 0 > "$file"; done; exec sleep 60`;
-    const program = Bun.spawn(['sh', '-c', joining, 'sh', ...group.joinFiles]);
-    for (const file of group.joinFiles)
-      while (!readFileSync(file, 'utf8').includes(`${program.pid}\n`)) await Bun.sleep(2);
+    const joining = `for group in "$@"; do echo 0 > "$group/cgroup.procs"; done; exec sleep 60`;
+    const program = Bun.spawn(['sh', '-c', joining, 'sh', ...group.directories]);
+    for (const path of group.directories)
+      while (!readFileSync(join(path, 'cgroup.procs'), 'utf8').includes(`${program.pid}\n`)) await Bun.sleep(2);
     const written = (...names: string[]) =>
-      group.joinFiles
-        .flatMap(file => names.map(name => join(file, '..', name)))
+      group.directories
+        .flatMap(path => names.map(name => join(path, name)))
         .filter(path => existsSync(path))
         .map(path => readFileSync(path, 'utf8').trim());
     for (const bytes of written('memory.max', 'memory.limit_in_bytes')) expect(bytes).toBe(`${64 * 2 ** 20}`);
     for (const threads of written('pids.max')) expect(threads).toBe('64');
     await group.remove();
-    expect(group.joinFiles.filter(file => existsSync(join(file, '..')))).toEqual([]);
+    expect(group.directories.filter(path => existsSync(path))).toEqual([]);
     await program.exited;
   } finally {
     await group.remove();

@@ -28,8 +28,8 @@ type BuilderGroups = {
 
 /** The control group of one builder. */
 export type BuilderGroup = {
-  /** A process that writes `0` into these files is in it. */
-  joinFiles: string[];
+  /** Its directories: where a process is to be born, so that it is in it. */
+  directories: string[];
   /** Whether the kernel has ended the process for lack of memory. */
   wasOutOfMemory(): boolean;
   /** Kills what is in it and removes it. */
@@ -61,7 +61,7 @@ export function createBuilderGroups(topName: string, memoryMiBMax: number, root 
   }
 
   const groupAt = (paths: string[]): BuilderGroup => ({
-    joinFiles: paths.map(path => join(path, 'cgroup.procs')),
+    directories: paths,
     wasOutOfMemory: () => paths.some(path => counts(join(path, isV2 ? 'memory.events' : 'memory.oom_control'))),
     remove: async () => void (await Promise.all(paths.map(removeGroup))),
   });

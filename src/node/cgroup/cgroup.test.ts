@@ -3,7 +3,6 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { detectCgroups } from './cgroup.ts';
-import { makeControlGroup } from './make-control-group.ts';
 
 let root: string;
 beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'atoll-cgroup-'))));
@@ -264,7 +263,7 @@ test('a group of version 2 is frozen when the kernel says so, and thawed also wh
 });
 
 test('a group of version 1 is frozen when the kernel says so, and thawed also where it is gone', () => {
-  write({ 'freezer/g/s1/freezer.state': 'FREEZING\n', 'freezer/cgroup.procs': '' });
+  write({ 'freezer/g/s1/freezer.state': 'FREEZING\n' });
   const cgroups = detectCgroups(root);
   expect(cgroups.isFrozen('/g/s1')).toBe(false);
   write({ 'freezer/g/s1/freezer.state': 'FROZEN\n' });
@@ -273,8 +272,7 @@ test('a group of version 1 is frozen when the kernel says so, and thawed also wh
   cgroups.thaw('/g/gone');
   expect(text('freezer/g/s1/freezer.state')).toBe('THAWED');
   cgroups.freeze('/g/s1');
-  cgroups.takeOut(1234);
-  expect([text('freezer/g/s1/freezer.state'), text('freezer/cgroup.procs')]).toEqual(['FROZEN', '1234']);
+  expect(text('freezer/g/s1/freezer.state')).toBe('FROZEN');
 });
 
 test('killing a group of version 1 ends each process of it and below it, and thaws it', async () => {
@@ -331,23 +329,16 @@ test('a group whose processes are ending is removed when they have', async () =>
   await expect(cgroups.remove('/g/s1')).rejects.toThrow('ENOTDIR');
 });
 
-/** Control groups that are told of limits, which are kept. */
-const cgroupsThatLimit = (version: 'v1' | 'v2') => {
-  const calls: unknown[][] = [];
-  const setLimits = (...args: unknown[]) => void calls.push(args);
-  return { calls, cgroups: { version, setLimits } as never };
-};
-
-test('a group of version 2 for a restored sandbox is made where every group above hands the controllers down', () => {
-  const { calls, cgroups } = cgroupsThatLimit('v2');
-  expect(makeControlGroup(cgroups, '/g/s1', limited, root)).toEqual([join(root, 'g/s1/cgroup.procs')]);
+test('a group of version 2 is made where every group above hands the controllers down', () => {
+  write({ 'cgroup.controllers': 'cpu memory\n' });
+  expect(detectCgroups(root).make('/g/s1', limited)).toEqual([join(root, 'g/s1')]);
   expect(['', 'g/'].map(path => text(`${path}cgroup.subtree_control`))).toEqual(Array(2).fill('+cpu +memory +pids'));
-  expect([existsSync(join(root, 'g/s1/cgroup.subtree_control')), calls]).toEqual([false, [['/g/s1', limited]]]);
+  expect([existsSync(join(root, 'g/s1/cgroup.subtree_control')), text('g/s1/pids.max')]).toEqual([false, '1024']);
 });
 
-test('a group of version 1 for a restored sandbox is made in each hierarchy, with processors and few devices', () => {
-  const { calls, cgroups } = cgroupsThatLimit('v1');
-  for (const name of ['memory', 'cpuset', 'devices', 'unified']) write({ [`${name}/cgroup.procs`]: '' });
+test('a group of version 1 is made in each hierarchy, with processors and few devices', () => {
+  const hierarchies = ['cpu', 'cpuset', 'devices', 'memory', 'pids'];
+  for (const name of [...hierarchies, 'unified']) write({ [`${name}/cgroup.procs`]: '' });
   write({
     'other/file': '',
     ...{ 'cpuset/cpuset.cpus': '0-7\n', 'cpuset/cpuset.mems': '0\n' },
@@ -355,15 +346,15 @@ test('a group of version 1 for a restored sandbox is made in each hierarchy, wit
     ...{ 'cpuset/g/s1/cpuset.cpus': '\n', 'cpuset/g/s1/cpuset.mems': '\n' },
     ...{ 'devices/g/s1/devices.deny': '', 'devices/g/s1/devices.allow': '' },
   });
-  const files = makeControlGroup(cgroups, '/g/s1', limited, root);
-  expect(files.toSorted()).toEqual(['cpuset', 'devices', 'memory'].map(name => join(root, name, 'g/s1/cgroup.procs')));
+  const groups = detectCgroups(root).make('/g/s1', limited);
+  expect(groups.toSorted()).toEqual(hierarchies.map(name => join(root, name, 'g/s1')));
   expect([text('cpuset/g/cpuset.cpus'), text('cpuset/g/cpuset.mems')]).toEqual(['2\n', '0\n']);
-  expect([text('cpuset/g/s1/cpuset.cpus'), text('cpuset/g/s1/cpuset.mems')]).toEqual(['2\n', '0\n']);
+  expect(text('cpuset/g/s1/cpuset.mems')).toBe('0\n');
   expect([text('devices/g/s1/devices.deny'), text('devices/g/s1/devices.allow')]).toEqual([
     'a',
     expect.stringMatching(/^c \d+:(\d+|\*) rwm$/),
   ]);
-  expect([readdirSync(join(root, 'memory/g/s1')), calls]).toEqual([[], [['/g/s1', limited]]]);
+  expect([text('pids/g/s1/pids.max'), existsSync(join(root, 'unified/g'))]).toEqual(['1024', false]);
 });
 
 test('the processors of a group that was removed are the next one’s', async () => {

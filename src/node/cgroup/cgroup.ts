@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { AtollError, systemCodeOf } from '../../base/error.ts';
 import { ifThere, killIfThere } from '../../base/if-there.ts';
 import type { SandboxResources } from '../../protocol/node.ts';
+import { makeControlGroup } from './make-control-group.ts';
 import { createPins, type Pins } from './pins.ts';
 import { readings, type Readings } from './readings.ts';
 
@@ -47,6 +48,8 @@ export function pidsMaxOf({ memoryMiB }: Pick<SandboxResources, 'memoryMiB'>): n
 /** The control groups of this host's sandboxes. Paths are relative to the root of each hierarchy, e.g. `/atoll0/s7`. */
 export type Cgroups = Readings & {
   version: CgroupVersion;
+  /** Makes a group with its limits and answers its directories. */
+  make(path: string, resources: SandboxResources): string[];
   setLimits(path: string, resources: SandboxResources): void;
   /**
    * Makes the group above those of all sandboxes, with less weight than the platform has by itself: however much they
@@ -75,8 +78,6 @@ export type Cgroups = Readings & {
   /** Tells the kernel to stop every process of the group where it is. They are stopped when `isFrozen` says so. */
   freeze(path: string): void;
   isFrozen(path: string): boolean;
-  /** Takes a process of the host's out of the group that it would be frozen with. */
-  takeOut(pid: number): void;
   /** Lets them go on. A group that is gone or was never frozen is fine. */
   thaw(path: string): void;
   /**
@@ -98,10 +99,18 @@ export type Cgroups = Readings & {
 
 /** cgroup v2 where it has the controllers, else v1 (alone, or beside a v2 hierarchy without controllers). */
 export function detectCgroups(root = hostRoot): Cgroups {
-  return existsSync(join(root, 'cgroup.controllers')) ? v2(root) : v1(root);
+  const groups = existsSync(join(root, 'cgroup.controllers')) ? v2(root) : v1(root);
+  return {
+    ...groups,
+    make(path, resources) {
+      const directories = makeControlGroup(groups.version, path, root);
+      groups.setLimits(path, resources);
+      return directories;
+    },
+  };
 }
 
-function v2(root: string): Cgroups {
+function v2(root: string): Omit<Cgroups, 'make'> {
   const file = (path: string, name: string) => join(root, path, name);
   const pins = createPins(path => file(path, 'cpuset.cpus'));
   const read = readings.v2(file);
@@ -138,8 +147,6 @@ function v2(root: string): Cgroups {
     isEmpty: path => counter(file(path, 'cgroup.events'), 'populated') === 0,
     kill: path => writeIfThere(file(path, 'cgroup.kill'), '1'),
     freeze: path => writeFileSync(file(path, 'cgroup.freeze'), '1'),
-    // Where the platform is: a group with others below it takes no process.
-    takeOut: pid => writeFileSync(file(ownGroup(), 'cgroup.procs'), String(pid)),
     isFrozen: path => counter(file(path, 'cgroup.events'), 'frozen') === 1,
     thaw: path => writeIfThere(file(path, 'cgroup.freeze'), '0'),
     remove(path) {
@@ -154,7 +161,7 @@ function v2(root: string): Cgroups {
   };
 }
 
-function v1(root: string): Cgroups {
+function v1(root: string): Omit<Cgroups, 'make'> {
   const controllers = readdirSync(root).filter(
     name => existsSync(join(root, name, 'cgroup.procs')) && name !== 'unified',
   );
@@ -200,7 +207,6 @@ function v1(root: string): Cgroups {
       writeIfThere(file('freezer', path, 'freezer.state'), 'THAWED');
     },
     freeze: path => writeFileSync(file('freezer', path, 'freezer.state'), 'FROZEN'),
-    takeOut: pid => writeFileSync(file('freezer', '', 'cgroup.procs'), String(pid)),
     // Reading it is also what makes the kernel look whether all have stopped.
     isFrozen: path => readFileSync(file('freezer', path, 'freezer.state'), 'utf8') === 'FROZEN\n',
     thaw: path => writeIfThere(file('freezer', path, 'freezer.state'), 'THAWED'),
@@ -223,9 +229,6 @@ function devicesIn(path: string, which: RegExp): string[] {
   const lines = ifThere(() => readFileSync(path, 'latin1'), '').split('\n');
   return lines.filter(line => which.test(line)).map(line => line.slice(0, line.indexOf(' ')));
 }
-
-/** The group of this process under version 2. */
-const ownGroup = () => /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1] ?? '';
 
 /**
  * Has a group run when no other one beside it wants to, and stop at once when one does; what is left for it where they

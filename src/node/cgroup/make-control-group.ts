@@ -1,26 +1,15 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { SandboxResources } from '../../protocol/node.ts';
-import type { Cgroups } from './cgroup.ts';
 import { allowedDevices } from './allowed-devices.ts';
 
-const hostRoot = '/sys/fs/cgroup';
 const unifiedControllers = ['cpu', 'memory', 'pids'];
 
 /**
- * Makes the control group of a sandbox that is restored, with the limits that a runtime gives a new one, and answers
- * the files through which a process enters it. On cgroup v2 no device filter is set: what devices a sandbox has is up
- * to its /dev alone, as it can't make any.
+ * Makes the control group of a sandbox and answers its directories. On cgroup v2 no device filter is set: what devices
+ * a sandbox has is up to its /dev alone, as it can't make any.
  */
-export function makeControlGroup(
-  cgroups: Cgroups,
-  path: string,
-  resources: SandboxResources,
-  root = hostRoot,
-): string[] {
-  const directories = cgroups.version === 'v2' ? [makeUnified(root, path)] : makeSplit(root, path);
-  cgroups.setLimits(path, resources);
-  return directories.map(directory => join(directory, 'cgroup.procs'));
+export function makeControlGroup(version: 'v1' | 'v2', path: string, root: string): string[] {
+  return version === 'v2' ? [makeUnified(root, path)] : makeSplit(root, path);
 }
 
 function makeUnified(root: string, path: string): string {

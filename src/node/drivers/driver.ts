@@ -86,8 +86,6 @@ export type Driver = {
   cgroupPath(slot: Slot): string;
   /** Begins to freeze every process, for those that are stopped for another reason yet; `frozen` waits for it. */
   beginFreeze(slot: Slot): void;
-  /** The same for those that CRIU has restored and holds: what it has in their group leaves that before. */
-  beginFreezeOfRestored(slot: Slot): void;
   /**
    * Resolves when every process is frozen, where that has begun. Fails with `unavailable` where one is not in time:
    * none of the others goes on.

@@ -1,6 +1,4 @@
-import { readFileSync } from 'node:fs';
 import { AtollError } from '../../base/error.ts';
-import { ifThere } from '../../base/if-there.ts';
 import type { Cgroups } from '../cgroup/cgroup.ts';
 import type { Slot } from '../layout.ts';
 import type { Driver } from './driver.ts';
@@ -15,7 +13,6 @@ type GroupOperations = Pick<
   | 'freeze'
   | 'thaw'
   | 'beginFreeze'
-  | 'beginFreezeOfRestored'
   | 'frozen'
   | 'isFrozen'
   | 'processes'
@@ -51,11 +48,6 @@ export function groupOperations(cgroups: Cgroups, cgroupOf: (slot: Slot) => stri
     frozen: slot => untilFrozen(cgroups, cgroupOf(slot)),
     thaw: slot => cgroups.thaw(cgroupOf(slot)),
     beginFreeze: slot => cgroups.freeze(cgroupOf(slot)),
-    beginFreezeOfRestored(slot) {
-      const path = cgroupOf(slot);
-      for (const pid of cgroups.processes(path)) if (isOfHost(pid)) cgroups.takeOut(pid);
-      cgroups.freeze(path);
-    },
     isFrozen: slot => cgroups.isFrozen(cgroupOf(slot)),
     processes: slot => cgroups.processes(cgroupOf(slot)),
     cgroupPath: cgroupOf,
@@ -67,10 +59,6 @@ export function groupOperations(cgroups: Cgroups, cgroupOf: (slot: Slot) => stri
     outOfMemoryKills: slot => cgroups.outOfMemoryKills(cgroupOf(slot)),
   };
 }
-
-/** Whether a process has no other number in a namespace of a sandbox's. */
-const isOfHost = (pid: number): boolean =>
-  /^NSpid:\t\d+$/m.test(ifThere(() => readFileSync(`/proc/${pid}/status`, 'utf8'), ''));
 
 async function untilFrozen(cgroups: Cgroups, path: string): Promise<void> {
   const deadline = performance.now() + freezeTimeoutMs;

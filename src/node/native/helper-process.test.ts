@@ -47,7 +47,7 @@ test('it is started, carries out requests side by side, and ends when it is told
   expect(existsSync(`/proc/${it.mountsPid}/root`)).toBe(true);
   expect(readFileSync(`/proc/${it.mountsPid}/status`, 'utf8')).toContain(`PPid:\t${it.pid}\n`);
   expect(readdirSync(dir).filter(name => name.endsWith('.sock'))).toEqual([]);
-  const say = (word: string, script = `echo ${word}`) => it.request(['spawn', '5000', '', 'sh', '-c', script]);
+  const say = (word: string, script = `echo ${word}`) => it.request(['spawn', '5000', '', '', 'sh', '-c', script]);
   const fifo = join(dir, 'fifo');
   const answers = await Promise.all([
     say('', `mkfifo ${fifo}; touch ${fifo}.is; cat ${fifo}`),
@@ -88,14 +88,14 @@ test('ends of processes and of programs’ output are told by their tags', async
   watched.kill();
   await exited;
   const closed = it.closed('program');
-  expect((await it.request(['start', 'program', '5000', '', 'echo', 'started']))[1]?.trim()).toBe('started');
+  expect((await it.request(['start', 'program', '5000', '', '', 'echo', 'started']))[1]?.trim()).toBe('started');
   await closed;
   expect(Bun.peek.status(other)).toBe('pending');
 });
 
 test('a helper that ends fails what waits and what comes after, and is reported once', async () => {
   const it = await helper();
-  const waiting = failure(it.request(['spawn', '60000', '', 'sleep', '60']));
+  const waiting = failure(it.request(['spawn', '60000', '', '', 'sleep', '60']));
   process.kill(it.pid, 'SIGKILL');
   expect(await waiting).toMatchObject({ code: 'unavailable', detail: 'part_lost' });
   await it.lost;

@@ -5,6 +5,8 @@ import { operations, type AnswerOf, type ArgumentsOf, type OperationName, type S
 type SpawnOptions = {
   timeoutMs: number;
   stdin?: string;
+  /** Directories of control groups that it is in from its first moment. */
+  groups?: readonly string[] | undefined;
   kind?: ProgramKind;
   teamId?: string | undefined;
   onPlace?: (() => void) | undefined;
@@ -27,7 +29,7 @@ export type Helper = {
   start(
     tag: string,
     argv: string[],
-    options: { timeoutMs: number; stdin?: string },
+    options: Pick<SpawnOptions, 'timeoutMs' | 'stdin' | 'groups'>,
   ): Promise<SpawnResult & { closed: Promise<void> }>;
   /** Resolves when the watched process has ended. */
   exited(tag: string): Promise<void>;
@@ -70,18 +72,18 @@ export function helperOf({ pid, mountsPid, alive, exited, closed, stop, request 
     exited,
     stop,
     call,
-    spawn(argv, { timeoutMs, stdin = '', kind = kindByTime(timeoutMs), teamId, onPlace }) {
+    spawn(argv, { timeoutMs, stdin = '', groups = [], kind = kindByTime(timeoutMs), teamId, onPlace }) {
       const begin = () => {
         onPlace?.();
-        return call('spawn', { timeoutMs, stdin, argv });
+        return call('spawn', { timeoutMs, stdin, groups, argv });
       };
       return places.run(kind, begin, teamId);
     },
-    start(tag, argv, { timeoutMs, stdin = '' }) {
+    start(tag, argv, { timeoutMs, stdin = '', groups = [] }) {
       const started = Promise.withResolvers<SpawnResult & { closed: Promise<void> }>();
       const start = async () => {
         const whenClosed = closed(tag);
-        started.resolve({ ...(await call('start', { tag, timeoutMs, stdin, argv })), closed: whenClosed });
+        started.resolve({ ...(await call('start', { tag, timeoutMs, stdin, groups, argv })), closed: whenClosed });
         // The helper keeps its place for so long, too.
         await whenClosed;
       };

@@ -20,6 +20,9 @@ function operation<Args>(
   return { write, read };
 }
 
+/** A program to start, with the directories of control groups to start it in. */
+type Program = { timeoutMs: number; stdin: string; groups: readonly string[]; argv: readonly string[] };
+
 /** An overlay for a sandbox: the first host ID of its users, the mount of its disk, and layers, lowest first. */
 type Overlay = { baseId: number; disk: string; layers: readonly string[] };
 
@@ -30,18 +33,15 @@ type LinkEnd = { pid: number; address: string; mac: string };
 export const operations = {
   // native/helper.c
   spawn: operation(
-    ({ timeoutMs, stdin, argv }: { timeoutMs: number; stdin: string; argv: readonly string[] }) => [
-      timeoutMs,
-      stdin,
-      ...argv,
-    ],
+    ({ timeoutMs, stdin, groups, argv }: Program) => [timeoutMs, stdin, groups.join(' '), ...argv],
     ([status = '', output = '']): SpawnResult => ({ status: numberIn(status), output }),
   ),
   start: operation(
-    ({ tag, timeoutMs, stdin, argv }: { tag: string; timeoutMs: number; stdin: string; argv: readonly string[] }) => [
+    ({ tag, timeoutMs, stdin, groups, argv }: Program & { tag: string }) => [
       tag,
       timeoutMs,
       stdin,
+      groups.join(' '),
       ...argv,
     ],
     ([status = '', output = '']): SpawnResult => ({ status: numberIn(status), output }),

@@ -61,7 +61,7 @@ type CriuRun = {
   onPlace?(): void;
   /** Called at CRIU's stages; a dump or restore whose stage fails is undone. */
   stages: Stages;
-  /** Control groups to run in: files to write a process ID into. */
+  /** Directories of the control groups of what it restores. */
   groups?: string[];
   /** Whose sandbox it is; absent: of nobody's that is known. */
   teamId?: string | undefined;
@@ -97,10 +97,10 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
   const last = run.stages['pre-resume'] ? ['ATOLL_CRIU_PRE_RESUME=1'] : [];
   const paths = [`PATH=${shimDir(host)}:${program}`, `ATOLL_CRIU_SOCKET=${listener.path}`];
   const environment = ['env', ...paths, ...last, ...owner];
-  const argv = [...environment, ...criu.argv, run.command, '--no-default-config', '--config', configFile];
+  const groups = run.groups ? [`ATOLL_GROUPS=${run.groups.join(' ')}`] : [];
+  const argv = [...environment, ...groups, ...criu.argv, run.command, '--no-default-config', '--config', configFile];
   const bounded = run.cpuSeconds === undefined ? argv : ['prlimit', `--cpu=${run.cpuSeconds}`, ...argv];
-  const later = run.memoryLater ? ['ATOLL_MEMORY_LATER=1'] : [];
-  const started = run.groups ? [...later, helperBinary, 'launch', ...run.groups, '--', ...bounded] : bounded;
+  const started = run.memoryLater ? ['ATOLL_MEMORY_LATER=1', helperBinary, 'with-faults', ...bounded] : bounded;
   try {
     const kind = run.command === 'dump' ? 'dump' : 'start';
     const { teamId, onPlace } = run;

@@ -1,11 +1,10 @@
 import { existsSync, linkSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 import type { SandboxResources } from '../../protocol/node.ts';
 import type { Cgroups } from '../cgroup/cgroup.ts';
 import type { Slot } from '../layout.ts';
 import { sharedOptions } from './dump.ts';
-import { makeControlGroup } from '../cgroup/make-control-group.ts';
 import { quote, runCriu, type CriuHost } from './criu.ts';
 import { guardCriu } from './guard-criu.ts';
 import { bringLater, type LaterMemory } from './later-memory.ts';
@@ -79,7 +78,7 @@ type RestoreTarget = {
   onNamespaces(pid: number): Promise<void>;
   /** Called when everything is in place and no process of the sandbox has run yet. If it fails, none will. */
   onRestored?(pid: number): Promise<void>;
-  /** Called when they are about to be let go, which they are in any case. CRIU is in their control group, too. */
+  /** Called when they are about to be let go, which they are in any case. */
   beforeResume?(): Promise<void>;
 };
 
@@ -121,7 +120,7 @@ export async function restore(
     emptyDir,
     volumes: target.volumes,
   };
-  const groups = makeControlGroup(host.cgroups, target.cgroupPath, target.resources);
+  const groups = host.cgroups.make(target.cgroupPath, target.resources);
   const later = await beginLater(host, snapshot, target, { images, groups });
   const memoryWhole = later ? later.verifyNow() : snapshot.memoryWhole();
   memoryWhole.catch(() => {}); // a restore that fails for another reason does not ask
@@ -191,7 +190,7 @@ async function beginLater(
   if (!measure || group === undefined || !existsSync(join(directory, memorySumsFile))) return undefined;
   const pages = await chooseLaterPages(directory, images, { bytesMax: resources.memoryMiB * 2 ** 20, measure });
   if (!pages) return undefined;
-  return bringLater(host, { slotName: slot.name, directory, imagesDir: images, group: dirname(group), pages });
+  return bringLater(host, { slotName: slot.name, directory, imagesDir: images, group, pages });
 }
 
 function requireRestorable({ memory, madeBy }: Manifest): void {

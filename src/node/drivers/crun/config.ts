@@ -1,7 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { allowedDevices } from '../../cgroup/allowed-devices.ts';
-import { pidsMaxOf } from '../../cgroup/cgroup.ts';
 import { idsPerSandbox, type Slot } from '../../layout.ts';
 import { ownFiles } from '../../numbers/own-files.ts';
 import type { SandboxResources } from '../../../protocol/node.ts';
@@ -89,14 +87,6 @@ export const shownDevices = ['null', 'zero', 'full', 'random', 'urandom', 'tty']
 
 const readonlyPaths = ['/proc/bus', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
 
-const character = (major: number, minor?: number) => ({
-  allow: true,
-  type: 'c',
-  major,
-  ...(minor === undefined ? {} : { minor }),
-  access: 'rwm',
-});
-
 /** What is the same in the configuration of every sandbox, for as long as the node runs. */
 type HostFacts = { openFiles: number; networkSettings: Record<string, string>; seccompFilter: string };
 
@@ -118,12 +108,11 @@ export function standbyConfig(options: {
   ownFilesDir: string;
   /** A tree of empty directories, with one for each mount below /sys. */
   sysDir: string;
-  cgroupPath: string;
   hostname: string;
   host: HostFacts;
   resources: SandboxResources;
 }): unknown {
-  const { slot, resources } = options;
+  const { slot } = options;
   const { openFiles, networkSettings, seccompFilter } = options.host;
   const ids = [{ containerID: 0, hostID: slot.baseId, size: idsPerSandbox }];
   return {
@@ -149,17 +138,7 @@ export function standbyConfig(options: {
       namespaces: ['pid', 'mount', 'ipc', 'uts', 'network', 'user', 'cgroup'].map(type => ({ type })),
       uidMappings: ids,
       gidMappings: ids,
-      cgroupsPath: options.cgroupPath,
       sysctl: networkSettings,
-      resources: {
-        memory: { limit: resources.memoryMiB * 1024 * 1024 },
-        cpu: { quota: resources.cpuCount * 100_000, period: 100_000 },
-        pids: { limit: pidsMaxOf(resources) },
-        devices: [
-          { allow: false, access: 'rwm' },
-          ...allowedDevices.map(({ major, minor }) => character(major, minor)),
-        ],
-      },
       maskedPaths: [...maskedFiles, ...maskedDirectories],
       readonlyPaths,
     },

@@ -29,6 +29,7 @@ test.each([
         helper: { call: async () => {}, start: async () => ({ status, output, closed: Promise.resolve() }) },
         cgroups: {
           makeParent() {},
+          make: () => [],
           kill() {},
           hasten() {},
           isEmpty: () => true,

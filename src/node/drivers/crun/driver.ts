@@ -38,11 +38,11 @@ export const crunFactory: DriverFactory = {
 
 /** Namespaces, control groups and seccomp by crun, an OCI runtime. The helper calls it, in its own mount namespace. */
 export function createCrunDriver(options: DriverHost): Driver {
-  const { helper, cgroups, layout } = options;
-  const host = hostFactsOf(readSeccompFilter(options.helperBinary));
+  const { helper, helperBinary, cgroups, layout } = options;
+  const host = hostFactsOf(readSeccompFilter(helperBinary));
   const cgroupRoot = cgroupRootOf(layout);
   const cgroupOf = (slot: Slot) => `${cgroupRoot}/${slot.name}`;
-  const crun = [crunProgram, '--root', layout.runtimeState, '--cgroup-manager=cgroupfs'];
+  const crun = [crunProgram, '--root', layout.runtimeState, '--cgroup-manager=disabled'];
   const ownFiles = createOwnFiles();
   const ownFilesOf = (slot: Slot) => join(layout.ownFiles, slot.name);
   const seal = sealing(helper);
@@ -56,20 +56,22 @@ export function createCrunDriver(options: DriverHost): Driver {
     async start(slot, { controlToken, bootId, resources }) {
       const bundle = join(layout.bundles, slot.name);
       const pidFile = join(bundle, 'pid');
-      mkdirSync(bundle, { recursive: true });
-      const ownFilesDir = this.makeOwnFiles(slot, { bootId, resources });
-      writeConfig(options, bundle, { slot, resources, ownFilesDir, cgroupPath: cgroupOf(slot), host });
-      await seal();
-      const run = [...crun, 'run', '--detach', '--pid-file', pidFile, '--bundle', bundle, slot.name];
-      const argv = [...namespaceOwner(options.helperBinary, slot.baseId), freshClock, ...run];
-      const begun = await helper.start(slot.name, argv, { timeoutMs: runTimeoutMs, stdin: controlToken });
-      const pid = begun.status === 0 ? readIfThere(pidFile) : undefined;
-      if (pid === undefined) {
+      try {
+        mkdirSync(bundle, { recursive: true });
+        const ownFilesDir = this.makeOwnFiles(slot, { bootId, resources });
+        writeConfig(options, bundle, { slot, resources, ownFilesDir, host });
+        await seal();
+        // crun would move the sandbox's first process into groups that it makes, which holds up the whole machine
+        // (native/groups.c): so it is born in ours.
+        const groups = cgroups.make(cgroupOf(slot), resources);
+        const run = [...crun, 'run', '--detach', '--pid-file', pidFile, '--bundle', bundle, slot.name];
+        const argv = [...namespaceOwner(helperBinary, slot.baseId), freshClock, ...run];
+        const begun = await helper.start(slot.name, argv, { timeoutMs: runTimeoutMs, stdin: controlToken, groups });
+        return { pid: pidOf(begun, pidFile), announced: begun.closed };
+      } catch (error) {
         await this.remove(slot);
-        throw startError(begun);
+        throw error;
       }
-      cgroups.pins.choose(cgroupOf(slot), resources.cpuCount);
-      return { pid: Number(pid), announced: begun.closed };
     },
 
     async giveRoot(slot, pid, { layers, disk }) {
@@ -120,6 +122,13 @@ export function createCrunDriver(options: DriverHost): Driver {
   };
 }
 
+/** The first process of what crun has started. */
+function pidOf(begun: SpawnResult, pidFile: string): number {
+  const pid = begun.status === 0 ? readIfThere(pidFile) : undefined;
+  if (pid === undefined) throw startError(begun);
+  return Number(pid);
+}
+
 /** crun ends well and without a word where it has no process to go on with. */
 function startError({ status, output }: SpawnResult): AtollError {
   const lacksSomething = status === 0 || tellsShortage(output);
@@ -142,7 +151,7 @@ function makeDirectories(layout: Layout): void {
 function writeConfig(
   { layout, hostname }: DriverHost,
   bundle: string,
-  own: Pick<Parameters<typeof standbyConfig>[0], 'slot' | 'resources' | 'ownFilesDir' | 'cgroupPath' | 'host'>,
+  own: Pick<Parameters<typeof standbyConfig>[0], 'slot' | 'resources' | 'ownFilesDir' | 'host'>,
 ): void {
   const { skeleton, agentMount: agentDir, sysTree: sysDir } = layout;
   const config = standbyConfig({ ...own, hostname, skeleton, agentDir, sysDir });

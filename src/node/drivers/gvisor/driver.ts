@@ -6,7 +6,6 @@ import type { SandboxResources } from '../../../protocol/node.ts';
 import { placeTaken, platformDirectories } from '../../../protocol/template/platform-directories.ts';
 import { accessAddress, accessMac, cgroupRootOf, type Slot } from '../../layout.ts';
 import { pathInHelper } from '../../native/helper.ts';
-import { makeControlGroup } from '../../cgroup/make-control-group.ts';
 import type { Driver, StartRoot } from '../driver.ts';
 import type { DriverFactory, DriverHost } from '../factory.ts';
 import { endProcesses, groupOperations } from '../group-operations.ts';
@@ -56,16 +55,16 @@ function createGvisorDriver(options: DriverHost): Driver {
       // From here on the slot is this driver's.
       mkdirSync(bundle, { recursive: true });
       try {
-        const groupFiles = makeControlGroup(cgroups, cgroupOf(slot), resources);
+        const groups = cgroups.make(cgroupOf(slot), resources);
         const config = await mountedConfig(options, places, slot, { root, resources });
         writeFileSync(join(bundle, 'config.json'), JSON.stringify(config));
         const create = runscOf(slot, 'create', '--bundle', bundle, '--pid-file', pidFile, slot.name);
         // All that gVisor starts is born in the sandbox's group.
-        const { status, output, closed } = await helper.start(
-          slot.name,
-          [options.helperBinary, 'launch-here', ...groupFiles, '--', ...create],
-          { timeoutMs: createTimeoutMs, stdin: controlToken },
-        );
+        const { status, output, closed } = await helper.start(slot.name, create, {
+          timeoutMs: createTimeoutMs,
+          stdin: controlToken,
+          groups,
+        });
         if (status !== 0)
           throw new AtollError('internal', `runsc could not create a sandbox: ${output.trim() || `status ${status}`}`);
         return { pid: Number(readFileSync(pidFile, 'utf8')), announced: closed };

@@ -126,7 +126,7 @@ async function restoreInSlot(parts: RestoredParts, host: RestoreHost, order: Res
         for (const volume of shown) if (late.has(volume.path)) await driver.mountVolume(slot, pid, volume);
         await order.onRestored?.(restored());
       },
-      ...(order.frozen && { beforeResume: async () => driver.beginFreezeOfRestored(slot) }),
+      ...(order.frozen && { beforeResume: async () => driver.beginFreeze(slot) }),
     });
     // Where that could not begin in time they have run for a moment.
     if (order.frozen) await driver.freeze(slot);
