@@ -127,8 +127,9 @@ function v2(root: string): Omit<Cgroups, 'make'> {
     makeParent(path) {
       mkdirSync(join(root, path), { recursive: true });
       writeFileSync(join(root, 'cgroup.subtree_control'), '+cpu +memory +pids');
-      for (const controller of ['cpuset', 'io']) handDown(join(root, 'cgroup.subtree_control'), controller);
-      handDown(join(root, path, 'cgroup.subtree_control'), 'cpuset');
+      // systemd takes from the root, and with it from this group, what no group below hands down itself.
+      for (const above of [root, join(root, path)])
+        for (const controller of ['cpuset', 'io']) handDown(join(above, 'cgroup.subtree_control'), controller);
       writeFileSync(file(path, 'cpu.weight'), String(parentWeight.v2));
     },
     weigh(path, isHeavy) {

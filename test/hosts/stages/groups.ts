@@ -23,7 +23,7 @@ export const groups: Stage = {
  */
 async function besideSystemd(scene: Scene): Promise<Finding> {
   const limits =
-    'for g in /sys/fs/cgroup/atoll0/s*; do echo $(basename $g) $(cat $g/memory.max $g/cpu.max $g/pids.max 2>&1); done';
+    'for g in /sys/fs/cgroup/atoll0/s*; do echo $(basename $g) $(cat $g/memory.max $g/cpu.max $g/pids.max $g/../io.max 2>&1); done';
   const script = `${limits}; echo THEN; systemctl daemon-reload; systemd-run --wait --quiet -p CPUQuota=50% -p MemoryMax=64M -p TasksMax=10 sleep 1; systemctl daemon-reexec; sleep 2; ${limits}`;
   const { output } = await sh(scene, script, timeoutMs);
   const [before = '', after = ''] = output.split('THEN\n');
