@@ -11,7 +11,7 @@ const defaultBytesPerSecond = 96 * 2 ** 20;
 
 type Rooms = { cgroups: Cgroups; sandboxes: Sandboxes; layout: Layout; helper: Pick<Helper, 'mountsPid'>; log: Log };
 
-/** Keeps disks that are written to on and on at a pace, unless that is 0; a pause waits for none. */
+/** Keeps disks that are written to on and on at a pace, unless that is 0; pauses and kills wait for none. */
 export function keepPace(
   { cgroups, sandboxes, layout, helper, log }: Rooms,
   bytesPerSecond = defaultBytesPerSecond,
@@ -21,10 +21,14 @@ export function keepPace(
     cgroups,
     group: cgroupRootOf(layout),
     disks: () => mountedDisks(helper.mountsPid, layout.mounts),
+    // A process that waits for the disk ends when its writes have.
     isAwaited: point =>
-      sandboxes
-        .running()
-        .some(({ kind, processes }) => kind === 'pausing' && slotMountPoint(layout, processes.slot) === point),
+      [...sandboxes.all()].some(
+        state =>
+          (state.kind === 'pausing' || state.kind === 'ending') &&
+          state.processes !== null &&
+          slotMountPoint(layout, state.processes.slot) === point,
+      ),
     bytesPerSecond,
     log,
   });
