@@ -45,7 +45,7 @@ struct image {
   struct image *next;
 };
 
-// In the order of their addresses; none overlaps another.
+// In the order of their addresses, and none overlaps another; `left` alone is as it was said.
 struct list {
   struct piece *piece;
   int count, room;
@@ -56,7 +56,7 @@ struct list {
 struct space {
   int pid, faults;
   const struct image *image;
-  struct list missing, areas, moved, owed, past;
+  struct list missing, areas, left, moved, owed, past;
   struct space *next;
 };
 
@@ -145,7 +145,7 @@ static void freeList(struct list *l) {
 static void letGo(struct space *s) {
   if (s->faults >= 0) close(s->faults);
   s->faults = -1;
-  freeList(&s->missing), freeList(&s->areas), freeList(&s->moved), freeList(&s->owed), freeList(&s->past);
+  freeList(&s->missing), freeList(&s->areas), freeList(&s->left), freeList(&s->moved), freeList(&s->owed), freeList(&s->past);
 }
 
 // The sandbox has used up its memory: the kernel is ending one of its processes.
@@ -199,7 +199,8 @@ static int isQuiet(const struct space *s) {
 }
 
 static void settle(struct space *s) {
-  if (s->moved.count > 0 && s->faults >= 0 && isQuiet(s)) freeList(&s->moved), freeList(&s->owed), freeList(&s->past);
+  if (s->moved.count + s->left.count == 0 || s->faults < 0 || !isQuiet(s)) return;
+  freeList(&s->left), freeList(&s->moved), freeList(&s->owed), freeList(&s->past);
 }
 
 // The piece of an image that was read last, found to be what it was.
@@ -253,18 +254,6 @@ static void follow(struct space *s, int fd) {
   if (epoll_ctl(events, EPOLL_CTL_ADD, fd, &event) < 0) giveUp("epoll");
 }
 
-// A process that forks has a second memory from now on, in which the same is missing. It is the last that gets what nobody
-// waits for: most such processes have ended by then, or begun another program.
-static void followChild(struct plan *plan, const struct space *parent, int fd) {
-  struct space *s = calloc(1, sizeof *s), **last = &plan->spaces;
-  if (!s) giveUp("memory");
-  *s = (struct space){.image = parent->image};
-  copyList(&s->missing, &parent->missing), copyList(&s->areas, &parent->areas);
-  while (*last) last = &(*last)->next;
-  *last = s;
-  follow(s, fd);
-}
-
 static int readMessage(struct space *s, struct uffd_msg *message) {
   if (s->faults < 0) return 0;
   ssize_t length = read(s->faults, message, sizeof *message);
@@ -274,9 +263,33 @@ static int readMessage(struct space *s, struct uffd_msg *message) {
 
 // Moves. The kernel says what has been done to memory after it was done, and each thread for itself: another may have moved
 // memory to where one had unmapped or moved some, and may say so first. (Before a move it unmaps what was at the new place,
-// and after it what is at the old one, and waits each time until that was heard.) `moved` is where memory was moved to
-// since all was quiet. Where the kernel watched something there before, of which nobody had said that it has gone, that is
-// `owed`, with what was missing of it in `past`: the next that is said of it is not of what is there now.
+// and after it what is at the old one, and waits each time until that was heard: however long the thread then waits for a
+// processor.) `left` is where memory was moved from, until the kernel says that it is unmapped: that is nothing new, and
+// not of what came there since. `moved` is where memory was moved to since all was quiet. Where the kernel watched
+// something there before, of which nobody had said that it has gone, that is `owed`, with what was missing of it in
+// `past`: the next that is said of it is not of what is there now.
+
+// Nothing is watched there any more but what was moved there.
+static void forgetBetween(struct space *s, uint64_t from, uint64_t to) {
+  for (int i = pieceBehind(&s->moved, from); from < to; i++) {
+    uint64_t end = i < s->moved.count && s->moved.piece[i].from < to ? s->moved.piece[i].from : to;
+    if (end > from) dropRange(&s->missing, from, end), dropRange(&s->areas, from, end);
+    from = i < s->moved.count ? s->moved.piece[i].to : to;
+  }
+}
+
+// Something else is there now.
+static void takeOwed(struct space *s, uint64_t from, uint64_t to) {
+  struct list owed = {0};
+  takeRange(&s->areas, from, to, 0, &owed);
+  for (int i = 0; i < s->left.count; i++) dropRange(&owed, s->left.piece[i].from, s->left.piece[i].to);
+  for (int i = 0; i < owed.count; i++) {
+    takeRange(&s->missing, owed.piece[i].from, owed.piece[i].to, 0, &s->past);
+    addPiece(&s->owed, owed.piece[i]);
+  }
+  dropRange(&s->missing, from, to);
+  freeList(&owed);
+}
 
 static void takeMove(struct space *s, uint64_t from, uint64_t to, uint64_t length) {
   struct list pieces = {0};
@@ -287,27 +300,55 @@ static void takeMove(struct space *s, uint64_t from, uint64_t to, uint64_t lengt
     takeRange(&s->past, from, from + length, to - from, &pieces);
     for (int i = 0; i < now.count; i++) addPiece(&s->missing, now.piece[i]);
     freeList(&now);
-  } else takeRange(&s->missing, from, from + length, to - from, &pieces);
-  takeRange(&s->areas, to, to + length, 0, &s->owed);
-  takeRange(&s->missing, to, to + length, 0, &s->past);
+    dropRange(&s->owed, from, from + length);
+    forgetBetween(s, from, from + length);
+  } else {
+    takeRange(&s->missing, from, from + length, to - from, &pieces);
+    dropRange(&s->moved, from, from + length);
+  }
+  insertPiece(&s->left, s->left.count, (struct piece){from, from + length, 0});
+  takeOwed(s, to, to + length);
   for (int i = 0; i < pieces.count; i++) addPiece(&s->missing, pieces.piece[i]);
   freeList(&pieces);
   addPiece(&s->areas, (struct piece){to, to + length, 0});
   addPiece(&s->moved, (struct piece){to, to + length, 0});
 }
 
+static void forget(struct space *s, uint64_t from, uint64_t to) {
+  if (hasSome(&s->owed, from, to)) {
+    dropRange(&s->owed, from, to), dropRange(&s->past, from, to);
+    forgetBetween(s, from, to);
+  } else dropRange(&s->missing, from, to), dropRange(&s->areas, from, to), dropRange(&s->moved, from, to);
+}
+
+// Whether it is what is said after a move.
+static int wasLeft(struct space *s, uint64_t from, uint64_t to) {
+  for (int i = 0; i < s->left.count; i++) {
+    if (s->left.piece[i].from != from || s->left.piece[i].to != to) continue;
+    s->left.piece[i] = s->left.piece[--s->left.count];
+    return 1;
+  }
+  return 0;
+}
+
 static void takeUnmap(struct space *s, uint64_t from, uint64_t to) {
-  if (!hasSome(&s->owed, from, to)) {
-    dropRange(&s->missing, from, to), dropRange(&s->areas, from, to);
-    return;
-  }
-  dropRange(&s->owed, from, to), dropRange(&s->past, from, to);
-  // Between what was moved there.
-  for (int i = pieceBehind(&s->moved, from); from < to; i++) {
-    uint64_t end = i < s->moved.count && s->moved.piece[i].from < to ? s->moved.piece[i].from : to;
-    if (end > from) dropRange(&s->missing, from, end), dropRange(&s->areas, from, end);
-    from = i < s->moved.count ? s->moved.piece[i].to : to;
-  }
+  if (wasLeft(s, from, to)) forgetBetween(s, from, to);
+  else forget(s, from, to);
+}
+
+// A process that forks has a second memory from now on, in which the same is missing. It is the last that gets what nobody
+// waits for: most such processes have ended by then, or begun another program.
+static void followChild(struct plan *plan, const struct space *parent, int fd) {
+  struct space *s = calloc(1, sizeof *s), **last = &plan->spaces;
+  if (!s) giveUp("memory");
+  *s = (struct space){.image = parent->image};
+  copyList(&s->missing, &parent->missing), copyList(&s->areas, &parent->areas), copyList(&s->moved, &parent->moved);
+  // It was born after what its parent has yet to say.
+  for (int i = 0; i < parent->left.count; i++) forgetBetween(s, parent->left.piece[i].from, parent->left.piece[i].to);
+  freeList(&s->moved);
+  while (*last) last = &(*last)->next;
+  *last = s;
+  follow(s, fd);
 }
 
 static void takeChange(struct plan *plan, struct space *s, const struct uffd_msg *message) {

@@ -364,6 +364,13 @@ const asCriu = {
 const tree = (directory: string) =>
   run(['find', directory, '-printf', '%P %y %m %U %G %Ts %l\n']).stdout.split('\n').toSorted();
 
+test('memory that threads move is where it belongs, whoever of them waits for a processor', () => {
+  compileSanitized(root, made('later-moves'), ['test/native/later-moves.c', 'native/snapshot-hash.c']);
+  const { exitCode, stdout, stderr } = run([made('later-moves'), '5000']);
+  expect([exitCode, stderr]).toEqual([0, '']);
+  expect(Number(stdout)).toBeGreaterThan(100_000);
+}, 60_000);
+
 test('file systems that hold next to nothing are packed and unpacked as tar does it, others are left to tar', async () => {
   compileSanitized(root, made('tar'), ['test/native/tar.c', 'native/criu-tar.c', 'native/gzip.c']);
   const from = made('packed');
