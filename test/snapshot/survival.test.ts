@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { ifThere } from '../../src/base/if-there.ts';
 import { waitFor } from '../support/process.ts';
 import { startMachine, type Machine, type TestSandbox } from './support/machine.ts';
 
@@ -42,18 +43,31 @@ require('http').createServer((_, answer) => {
 }).listen(8001, '127.0.0.1');
 `;
 
-/** One call of the agent, as a client would make it; the answer's first message where it is a stream. */
-async function callAgent(method: string, message: unknown, stream = false): Promise<string> {
+/**
+ * One call of the agent, as a client would make it. `awaited`: what a stream has to say (a pattern of grep), upon which
+ * this client is gone; all of a stream that ends before.
+ */
+async function callAgent(method: string, message: unknown, awaited?: string): Promise<string> {
   const body = Buffer.from(JSON.stringify(message));
-  const framed = stream ? Buffer.concat([Buffer.of(0, 0, 0, 0, body.length), body]) : body;
+  const isStream = awaited !== undefined;
+  const framed = isStream ? Buffer.concat([Buffer.of(0, 0, 0, 0, body.length), body]) : body;
   expect(body.length).toBeLessThan(256); // the length above is one byte
-  const type = stream ? 'application/connect+json' : 'application/json';
-  // A stream that is not ended by the client only ends with the process: what has come after a second is enough.
-  return sandbox.run(
-    `base64 -d <<< ${framed.toString('base64')} | curl -s -N --max-time ${stream ? 1 : 10} -H 'content-type: ${type}' -H 'connect-protocol-version: 1' ` +
-      `-u root: --data-binary @- http://127.0.0.1:49983/process.Process/${method} | tr -d '\\0' ${stream ? '|| true' : ''}`,
-  );
+  const type = isStream ? 'application/connect+json' : 'application/json';
+  const call =
+    `curl -s -N --max-time 30 -H 'content-type: ${type}' -H 'connect-protocol-version: 1' -u root: ` +
+    `--data-binary @/root/call http://127.0.0.1:49983/process.Process/${method} > /root/answer`;
+  const until = `until grep -aq '${awaited}' /root/answer || ! kill -0 $!; do sleep 0.02; done; kill $!`;
+  const made = isStream ? `{ ${call} & ${until}; } 2> /dev/null; true` : call;
+  const prepared = `: > /root/answer; base64 -d <<< ${framed.toString('base64')} > /root/call`;
+  return sandbox.run(`${prepared}; ${made} && tr -d '\\0' < /root/answer`);
 }
+
+/** How a stream begins that is about a process. */
+const itsPid = '"pid":[0-9]*[,}]';
+
+/** Waits until a server inside answers. It has been asked once then: no call is given up. */
+const answersAt = (port: number) =>
+  waitFor(`port ${port}`, async () => (await sandbox.run(`curl -s http://127.0.0.1:${port}/ || true`)) !== '');
 
 test(`a counter, a server, 64 MiB of state and an open terminal live through ${cycles} pauses`, async () => {
   await sandbox.launch('counter', counter);
@@ -62,17 +76,15 @@ test(`a counter, a server, 64 MiB of state and an open terminal live through ${c
   const started = await callAgent(
     'Start',
     { process: { cmd: '/bin/bash', args: ['--norc'] }, pty: { size: { rows: 33, cols: 101 } } },
-    true,
+    itsPid,
   );
   const pid = Number(/"pid":(\d+)/.exec(started)?.[1]);
   expect(pid).toBeGreaterThan(1);
   const type = (line: string) =>
     callAgent('SendInput', { process: { pid }, input: { pty: Buffer.from(`${line}\n`).toString('base64') } });
   await type('KEPT=in-the-shell');
-  await waitFor(
-    'the state server',
-    async () => (await sandbox.run('curl -s --max-time 5 http://127.0.0.1:8001/ || true')) !== '',
-  );
+  await answersAt(8000);
+  await answersAt(8001);
 
   for (let cycle = 1; cycle <= cycles; cycle++) {
     sandbox = await machine.cycle(sandbox, `cycle-${cycle}`);
@@ -152,7 +164,8 @@ json.dump(checks, open('/root/kinds.new', 'w')); os.rename('/root/kinds.new', '/
 /** On the host. */
 function agentPid(): number {
   const children = readFileSync(`/proc/${sandbox.pid}/task/${sandbox.pid}/children`, 'utf8').trim().split(' ');
-  return Number(children.find(child => readFileSync(`/proc/${child}/comm`, 'utf8').trim() === 'agent') ?? 0);
+  const nameOf = (child: string) => ifThere(() => readFileSync(`/proc/${child}/comm`, 'utf8').trim(), 'ended');
+  return Number(children.find(child => nameOf(child) === 'agent') ?? 0);
 }
 
 async function killAgent(): Promise<void> {
@@ -164,7 +177,7 @@ async function killAgent(): Promise<void> {
 
 test('an agent that is killed after a pause takes over what runs, and so does one that is paused after that', async () => {
   const config = { cmd: '/bin/sh', args: ['-c', 'while [ ! -e /root/end ]; do sleep 0.05; done; exit 42'] };
-  const started = await callAgent('Start', { process: config, tag: 'lasting' }, true);
+  const started = await callAgent('Start', { process: config, tag: 'lasting' }, itsPid);
   const pid = Number(/"pid":(\d+)/.exec(started)?.[1]);
   const listed = async () => (await callAgent('List', {})).includes(`"pid":${pid},"tag":"lasting"`);
   // A window in which it gets older than the kernel counts of a process that was just restored.
@@ -177,5 +190,7 @@ test('an agent that is killed after a pause takes over what runs, and so does on
   expect(await listed()).toBe(true);
   await sandbox.run('touch /root/end');
   await waitFor('its end', async () => !(await listed()));
-  expect(await callAgent('Connect', { process: { tag: 'lasting' } }, true)).toContain('"status":"exit status 42"');
+  expect(await callAgent('Connect', { process: { tag: 'lasting' } }, 'exit status')).toContain(
+    '"status":"exit status 42"',
+  );
 }, 120_000);

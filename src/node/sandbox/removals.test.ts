@@ -15,6 +15,11 @@ const folders = 10;
 const filesEach = 200;
 /** A removal elsewhere leaves thousands. */
 const turnsLeast = 50;
+/**
+ * On a busy machine who removes may have a processor while the event loop waits for one: that shows nothing. A removal
+ * on the event loop leaves no turns in any of these.
+ */
+const triesMax = 20;
 
 const directory = mkdtempSync(join(tmpdir(), 'atoll-removals-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
@@ -56,7 +61,11 @@ const removals: [string, string, () => Promise<unknown>, string?][] = [
 
 for (const [what, full, remove, meanwhile = full] of removals)
   test(`removing ${what} leaves turns of the event loop to others`, async () => {
-    fill(full);
-    expect(await turnsOf(remove, meanwhile)).toBeGreaterThan(turnsLeast);
-    expect([existsSync(full), existsSync(meanwhile)]).toEqual([false, false]);
+    let turns = 0;
+    for (let tries = 0; tries < triesMax && turns <= turnsLeast; tries++) {
+      fill(full);
+      turns = await turnsOf(remove, meanwhile);
+      expect([existsSync(full), existsSync(meanwhile)]).toEqual([false, false]);
+    }
+    expect(turns).toBeGreaterThan(turnsLeast);
   });
