@@ -43,9 +43,17 @@ static int act(long user) {
 }
 
 // These programs start a sandbox's init, and through it the agent. Both go before everything else in the sandbox:
-// init.c sets the niceness of each command. It means nothing beyond the sandbox's control group.
+// init.c sets the niceness of each command. It means nothing beyond the sandbox's control group, in which a CRIU that
+// restores is not: only what it makes there goes first.
+static void goAt(int niceness) {
+  int error = errno;
+  if (setpriority(PRIO_PROCESS, 0, niceness) < 0) errno = error; // it goes on as it is
+}
+
+static const int first = -20;
+
 __attribute__((constructor)) static void goFirst(void) {
-  if (setpriority(PRIO_PROCESS, 0, -20) < 0) errno = 0;
+  if (!getenv("ATOLL_GROUPS")) goAt(first);
 }
 
 static long owner(void) {
@@ -126,12 +134,14 @@ static long cloneRestored(const struct clone_args *given, size_t size) {
   memcpy(&arguments, given, size < sizeof arguments ? size : sizeof arguments);
   if (openGroups(&groups, getenv("ATOLL_GROUPS")) < 0) return -1;
   bearIn(&groups, &arguments);
+  int niceness = getpriority(PRIO_PROCESS, 0);
+  goAt(first);
   begin();
   long result = kernel(SYS_clone3, (long)&arguments, sizeof arguments, 0, 0, 0, 0);
   if (groups.directory >= 0 && result >= 0) closeGroups(&groups);
   // A container may keep that from CRIU.
   else if (groups.directory >= 0) result = kernel(SYS_clone3, (long)given, size, 0, 0, 0, 0);
-  if (result != 0) return closeGroups(&groups), end(result);
+  if (result != 0) return goAt(niceness), closeGroups(&groups), end(result);
   if (belongs(&groups) < 0) abort();
   return 0;
 }
@@ -189,8 +199,11 @@ int clone(int (*run)(void *), void *stack, int flags, void *argument, ...) {
   struct restored restored = {run, argument, {.directory = -1}};
   int isRestored = restoresSandbox(flags);
   if (isRestored && openGroups(&restored.groups, getenv("ATOLL_GROUPS")) < 0) return -1;
+  int niceness = getpriority(PRIO_PROCESS, 0);
+  if (isRestored) goAt(first);
   begin();
   int pid = isRestored ? next(runRestored, stack, flags, &restored, parent, tls, child) : next(run, stack, flags, argument, parent, tls, child);
+  if (isRestored) goAt(niceness);
   closeGroups(&restored.groups);
   return (int)end(pid);
 }
