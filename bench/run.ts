@@ -47,8 +47,11 @@ async function part(name: string, work: () => Promise<{ figures: Figure[]; plots
   }
 }
 
-async function withTarget(poolSize: number, work: (client: Client, target: Target) => Promise<void>): Promise<void> {
-  await using target = await startTarget({ poolSize });
+async function withTarget(
+  options: { poolSize?: number },
+  work: (client: Client, target: Target) => Promise<void>,
+): Promise<void> {
+  await using target = await startTarget(options);
   await work(clientOf(target), target);
 }
 
@@ -57,7 +60,7 @@ await part('what a user would pick instead', async () => {
   return { figures: [] };
 });
 await part('a platform without a pool', async () => {
-  await withTarget(0, client =>
+  await withTarget({ poolSize: 0 }, client =>
     part('creates without a pool', async () => ({
       figures: await createLatency(client, {
         name: 'create, pool empty',
@@ -70,7 +73,7 @@ await part('a platform without a pool', async () => {
   return { figures: [] };
 });
 await part('a platform with a pool', async () => {
-  await withTarget(8, async (client, target) => {
+  await withTarget({}, async (client, target) => {
     await part('creates from the pool', async () => ({
       figures: await createLatency(client, {
         name: 'create, pool warm',

@@ -6,7 +6,8 @@ import type { Figure, Plot } from './report.ts';
 import { createLatency, killAll } from './series.ts';
 
 const settleMs = 6_000; // refills, and the garbage that agents collect after their first work
-const idleSeconds = 10;
+/** What the platform does now and then comes several times in it. */
+const idleSeconds = 30;
 /** Until what was just created has nothing more to tell and is left alone. */
 const settleSeconds = 8;
 const createsAtOnce = 10;

@@ -4,10 +4,11 @@ import { limitTeams } from './team-limits.ts';
 
 /** A whole platform for the bench, on a data directory of its own. Disposing removes it and its sandboxes. */
 export async function startTarget(options: {
-  poolSize: number;
+  /** Standby sandboxes; undefined: as many as the machine has where nobody says so. */
+  poolSize?: number;
   env?: Record<string, string>;
 }): Promise<Target & AsyncDisposable> {
-  const platform = await startPlatform({ ATOLL_POOL_SIZE: String(options.poolSize), ...options.env });
+  const platform = await startPlatform({ ATOLL_POOL_SIZE: String(options.poolSize ?? ''), ...options.env });
   const { url, apiKey, dataDir } = platform.ready;
   // A client that measures asks as often as it can.
   await limitTeams({ url, dataDir }, { requestsPerSecond: 0 });

@@ -1,5 +1,6 @@
 import { filesDirOf } from '../api/installation/data-directory.ts';
 import { existsSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { AtollError, messageOf } from '../base/error.ts';
 import type { Log } from '../base/telemetry/log.ts';
@@ -12,6 +13,7 @@ import type { ExecutionRef } from '../protocol/node.ts';
 import { readIfThere } from '../base/small-file.ts';
 import type { Programs } from './platform/programs.ts';
 import { builtPrograms, criuDir, runscDir } from './repository.ts';
+import { poolSizeFor } from './settings/pool-size.ts';
 import { isWildcard, type Settings } from './settings/settings.ts';
 import { advice } from '../base/process/set-up.ts';
 
@@ -20,7 +22,8 @@ type OwnNodeOptions = {
   settings: Settings;
   log: Log;
   nodeId: string;
-  poolSize: number;
+  /** Standby sandboxes; undefined: as suits the machine. */
+  poolSize: number | undefined;
   onLost: (error: Error) => void;
   /** The helper, the agent and the builder, where the platform keeps them; absent: as set-up has built them. */
   programs?: Programs;
@@ -44,7 +47,7 @@ export async function startOwnNode(options: OwnNodeOptions): Promise<Node> {
     nameservers: settings.nameservers,
     egress: egressOf(settings),
     // Standby sandboxes have the size that most creates ask for; a claim for another size changes it.
-    pool: { size: poolSize, resources: defaultSize },
+    pool: { ...poolSizeFor(poolSize, totalmem()), resources: defaultSize },
     builds: {
       filesDir: filesDirOf(settings.dataDir),
       imagesFile: join(settings.dataDir, 'images.json'),

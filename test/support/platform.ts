@@ -47,7 +47,7 @@ export type TestPlatform = AsyncDisposable & {
 /**
  * Starts a whole platform on a data directory of its own and a free port. Disposing ends it, removes its sandboxes and
  * deletes the directory. `program`: its command line. `env` adds settings; unless it says so, no template but `base` is
- * built.
+ * built, and there are four standby sandboxes: the machine is shared with other tests.
  */
 export async function startPlatform(
   env: Record<string, string> = {},
@@ -61,6 +61,7 @@ export async function startPlatform(
     ATOLL_PORT: '0',
     ATOLL_DATA_DIR: dataDir,
     ATOLL_TEMPLATES: 'none',
+    ATOLL_POOL_SIZE: process.env['ATOLL_POOL_SIZE'] ?? '4',
     ...env,
   };
   const first = await launch(program, settings).catch(async error => {

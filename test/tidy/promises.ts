@@ -130,7 +130,7 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
   ],
   'docs/configuration.md': [
     ['With `gvisor` nothing starts', 'src/node/drivers/gvisor/find-runsc.test.ts', 'why it has found none'],
-    ['Each holds about 8 MiB', 'src/bin/settings/settings.test.ts', 'every wrong and every unknown variable is named'],
+    ['each holds about 8 MiB', 'src/bin/settings/settings.test.ts', 'every wrong and every unknown variable is named'],
     ['starts every sandbox from nothing', null, definition],
     [
       'frees the memory at the pause',

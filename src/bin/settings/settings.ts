@@ -105,8 +105,8 @@ export type Settings = {
   buildNetwork: EgressPolicy;
   /** Who may build templates, beside those that come with the platform. */
   builds: BuildsAllowed;
-  /** Standby sandboxes in the pool. */
-  poolSize: number;
+  /** Standby sandboxes in the pool; undefined: as suits the machine. */
+  poolSize: number | undefined;
   /** Driver of sandboxes whose template is not in `templateDrivers`. */
   driver: DriverName;
   /** Drivers of some templates: on gVisor by name, namespace/name or ID, on crun by ID. */
@@ -224,7 +224,7 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   builds: { variable: 'ATOLL_BUILDS', fallback: 'on', parse: buildsAllowed },
   driver: { variable: 'ATOLL_DRIVER', fallback: 'crun', parse: driverName },
   templateDrivers: { variable: 'ATOLL_TEMPLATE_DRIVERS', fallback: undefined, parse: templateDrivers },
-  poolSize: { variable: 'ATOLL_POOL_SIZE', fallback: '4', parse: numberFrom(0, poolSizeMax) },
+  poolSize: { variable: 'ATOLL_POOL_SIZE', fallback: undefined, parse: numberFrom(0, poolSizeMax) },
   volumeMiB: { variable: 'ATOLL_VOLUME_MIB', fallback: '10240', parse: volumeMiB },
   volumeTokenHours: { variable: 'ATOLL_VOLUME_TOKEN_HOURS', fallback: '24', parse: numberFrom(1, volumeTokenHoursMax) },
   frozenSeconds: { variable: 'ATOLL_FROZEN_SECONDS', fallback: '20', parse: numberFrom(0, frozenSecondsMax) },

@@ -22,8 +22,11 @@ export type NodeOptions = {
   nameservers: string[];
   /** What the operator chose about traffic out of sandboxes. */
   egress?: EgressSettings;
-  /** How many standby sandboxes wait to be taken, and the resources they are made with. */
-  pool: { size: number; resources: SandboxResources };
+  /**
+   * How many standby sandboxes wait to be taken, always and where the host has room for them (as long as it is more),
+   * and the resources they are made with.
+   */
+  pool: { size: number; roomySize?: number; resources: SandboxResources };
   builds: BuildSettings;
   /** Where set-up has put CRIU, which keeps the memory of sandboxes; absent: nothing does. */
   criuDir?: string;

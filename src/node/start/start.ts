@@ -129,7 +129,7 @@ type Ahead = { pool: Pool | undefined; restoredAhead: RestoredAhead | undefined 
 /** What waits for creates, and what says whether there is room for it and for others. */
 function standbys(
   rooms: Rooms & { checkpoints: CheckpointSupport },
-  { pool: { size, resources } }: Pick<NodeOptions, 'pool'>,
+  { pool: { size, roomySize = 0, resources } }: Pick<NodeOptions, 'pool'>,
 ): Ahead & { admission: Admission } {
   const { space, sandboxes, slots, layout, drivers } = rooms;
   const awaited = () => sandboxes.awaited();
@@ -154,7 +154,15 @@ function standbys(
       : undefined;
   const pool =
     size > 0 && driver.capabilities.adoptsRoot
-      ? createPool(rooms, { ...rooms, size, resources, driver, isRoomy: () => isRoomy(leastNeed, 1), awaited })
+      ? createPool(rooms, {
+          ...rooms,
+          size,
+          roomySize,
+          resources,
+          driver,
+          isRoomy: () => isRoomy(leastNeed, 1),
+          awaited,
+        })
       : undefined;
   return { pool, restoredAhead, admission };
 }

@@ -6,7 +6,7 @@ import type { Standby } from '../standby.ts';
 afterEach(() => void jest.useRealTimers());
 
 /** A pool whose standby sandboxes start at once; none that is removed comes back. */
-function scene(size: number) {
+function scene(size: number, roomySize = 0) {
   const host = { isRoomy: true, awaited: 0, roomAskedFor: 0, removalFails: false, removals: 0 };
   const started: { standby: Standby; end: () => void }[] = [];
   const driver = {};
@@ -26,6 +26,7 @@ function scene(size: number) {
     >[0],
     {
       size,
+      roomySize,
       resources: {},
       driver,
       isRoomy() {
@@ -135,4 +136,23 @@ test('a pool is as small as before when nobody has come with so many for ten min
   await pass(40);
   expect([pool.counts().ready, host.removals]).toEqual([2, 4]);
   await pool.stop();
+});
+
+test('where the host has room more are kept for those who may come together, and fewer when it is short', async () => {
+  const { pool, take, ready, host } = scene(2, 5);
+  await ready(5);
+  expect(pool.counts()).toMatchObject({ size: 5, hits: 0 });
+  expect(take(5)).toBe(5);
+  await ready(5);
+  await pool.shrink();
+  expect([pool.counts().ready, host.removals]).toEqual([2, 3]);
+  take(1);
+  await ready(2);
+  expect(pool.counts().size).toBe(2);
+  await pool.stop();
+  const short = scene(2, 5);
+  short.host.isRoomy = false;
+  while (short.host.roomAskedFor === 0) await Bun.sleep(1);
+  expect(short.pool.counts().ready).toBe(2);
+  await short.pool.stop();
 });

@@ -35,6 +35,8 @@ export type Pool = {
 type PoolOptions = {
   /** Standby sandboxes that are kept whatever is asked for. */
   size: number;
+  /** How many are kept where the host has room for them, for creates that come together; none: 0. */
+  roomySize: number;
   /** Whether the host has so much room that some of it may be spent on more of them. */
   isRoomy(): boolean;
   /** Limits can be changed when a standby sandbox is taken, the disk can't. */
@@ -48,15 +50,15 @@ type PoolOptions = {
 };
 
 /**
- * Keeps `size` standby sandboxes ready. After creates that came together and found too few it keeps as many as these
- * wanted, for some minutes.
+ * Keeps `size` standby sandboxes ready, and `roomySize` while the host has room. After creates that came together and
+ * found too few it keeps as many as these wanted, for some minutes.
  */
 export function createPool(parts: StandbyParts & { layers: Layers }, options: PoolOptions): Pool {
-  const { size, resources, driver, log } = options;
+  const { size, roomySize, resources, driver, log } = options;
   const release = releaseBy.bind(null, options);
   const ready = new Set<Standby>();
   const counts = { hits: 0, misses: 0, refills: 0, failures: 0 };
-  const shortage = createShortage();
+  const shortage = createShortage(undefined, roomySize);
   let stopped = false;
 
   const limits = {

@@ -2,9 +2,9 @@ import { expect, test } from 'bun:test';
 import { createShortage } from './shortage.ts';
 
 /** A shortage on a clock that the test moves. */
-function scene() {
+function scene(unknown = 0) {
   const clock = { ms: 0 };
-  const shortage = createShortage(() => clock.ms);
+  const shortage = createShortage(() => clock.ms, unknown);
   const take = (times: number) => {
     for (let time = 0; time < times; time++) shortage.taken();
   };
@@ -80,4 +80,20 @@ test('what is forgotten is not expected, and counts for nothing that comes after
   expect(it.most()).toBe(0);
   it.take(1);
   expect(it.most()).toBe(1);
+});
+
+test('those who have not come yet are expected again ten minutes after all was forgotten', () => {
+  const it = scene(8);
+  expect(it.most()).toBe(8);
+  it.take(20);
+  expect(it.most()).toBe(20);
+  it.pass(600_000);
+  expect(it.most()).toBe(8);
+  it.forget();
+  expect(it.most()).toBe(0);
+  it.pass(599_999);
+  it.take(3);
+  expect(it.most()).toBe(3);
+  it.pass(1);
+  expect(it.most()).toBe(8);
 });

@@ -9,17 +9,21 @@ type Shortage = {
   taken(): void;
   /** Another was started. */
   refilled(): void;
-  /** The most that were wanted together and not replaced meanwhile, in the last ten minutes. */
+  /** The most that were wanted together and not replaced meanwhile, in the last ten minutes, or may be unknown. */
   most(): number;
-  /** Expects nothing any more. */
+  /** Expects nothing any more; those who are unknown not for ten minutes. */
   forget(): void;
 };
 
-/** Nobody has wanted any yet. `now`: milliseconds of a clock that does not go back. */
-export function createShortage(now: () => number = () => performance.now()): Shortage {
+/**
+ * Nobody has wanted any yet. `now`: milliseconds of a clock that does not go back. `unknown`: how many may be wanted
+ * together by those who have not come yet.
+ */
+export function createShortage(now: () => number = () => performance.now(), unknown = 0): Shortage {
   let lately: { by: 1 | -1; atMs: number }[] = [];
   /** From the greatest to the least, each later than the one before: what a later one exceeds is not kept. */
   let peaks: { count: number; atMs: number }[] = [];
+  let forgottenAtMs = -Infinity;
 
   const note = (by: 1 | -1) => {
     const atMs = now();
@@ -32,9 +36,11 @@ export function createShortage(now: () => number = () => performance.now()): Sho
     refilled: () => note(-1),
     most() {
       peaks = peaks.filter(({ atMs }) => atMs > now() - expectedMs);
-      return peaks[0]?.count ?? 0;
+      const expected = forgottenAtMs > now() - expectedMs ? 0 : unknown;
+      return Math.max(expected, peaks[0]?.count ?? 0);
     },
     forget() {
+      forgottenAtMs = now();
       lately = [];
       peaks = [];
     },

@@ -60,6 +60,16 @@ test('a pool that has grown remembers more creates, and has the root for as many
   expect(usual.wanted()).toEqual({ root: base, count: 0 });
 });
 
+test('a large pool sees as soon as one of sixteen what is asked for often, and what instead', () => {
+  const usual = createUsualRoot(() => 64);
+  usual.note(base);
+  expect(usual.wanted()).toEqual({ root: base, count: 2 });
+  for (let create = 1; create < 64; create++) usual.note(base);
+  expect(usual.wanted()).toEqual({ root: base, count: 63 });
+  for (let create = 0; create < 22; create++) usual.note(other);
+  expect(usual.wanted()).toEqual({ root: other, count: 44 });
+});
+
 test('roots are the same where all layers are, in their order', () => {
   expect(isSameRoot(base, ['sha256:a'])).toBe(true);
   expect(isSameRoot(base, other)).toBe(false);

@@ -1,5 +1,7 @@
 /** Creates that are remembered for each standby sandbox of the pool: enough to see what is asked for often. */
 const rememberedPerStandby = 2;
+/** And no more: a large pool sees as soon as a smaller one that something else is asked for. */
+const rememberedMost = 32;
 /** Another root becomes the usual one when it was asked for so many times as often: an exchange costs starts. */
 const clearlyMore = 2;
 
@@ -20,7 +22,7 @@ type UsualRoot = {
 
 /** Nobody has asked for anything yet. `poolSize`: standby sandboxes of the pool, which may become more and fewer. */
 export function createUsualRoot(poolSize: () => number): UsualRoot {
-  const rememberedMax = () => poolSize() * rememberedPerStandby;
+  const rememberedMax = () => Math.min(poolSize() * rememberedPerStandby, rememberedMost);
   let last: (Root | null)[] = [];
   let usual: Root | undefined;
   const choose = () => {
