@@ -42,16 +42,16 @@ static int act(long user) {
   return kernel(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0, 0);
 }
 
-// These programs start a sandbox's init, and through it the agent. Both go before everything else in the sandbox:
-// init.c sets the niceness of each command. It means nothing beyond the sandbox's control group, in which a CRIU that
-// restores is not: only what it makes there goes first.
+static const int first = -20;
+
 static void goAt(int niceness) {
   int error = errno;
   if (setpriority(PRIO_PROCESS, 0, niceness) < 0) errno = error; // it goes on as it is
 }
 
-static const int first = -20;
-
+// These programs start a sandbox's init, and through it the agent. Both go before everything else in the sandbox:
+// init.c sets the niceness of each command. It means nothing beyond the sandbox's control group, in which a CRIU that
+// restores is not: only what it makes there goes first.
 __attribute__((constructor)) static void goFirst(void) {
   if (!getenv("ATOLL_GROUPS")) goAt(first);
 }

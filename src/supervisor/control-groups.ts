@@ -17,9 +17,8 @@ const controllers = ['memory', 'pids'];
  */
 const prefix = `atoll-parts-${/\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0]}-`;
 /**
- * Weight of all parts together, twenty and forty times that of all sandboxes: they take little, and everybody waits
- * for them. Each of the kernel's threads, which do for a sandbox what is not counted as its own (packets, its disk),
- * has a tenth.
+ * Weight of all parts together, five times that of all sandboxes: they take little, and everybody waits for them. Each
+ * of the kernel's threads, which do for a sandbox what is not counted as its own (packets, its disk), has a tenth.
  */
 const weightOfAll = { v1: 10_240, v2: 1000 } as const;
 /** Processes that were killed hold their group until the kernel has freed what they had. */

@@ -17,6 +17,7 @@ const names = [
   'open files',
   'cgroups',
   'cgroup kill and freeze',
+  'filter of devices',
   'idmapped mounts',
   'overlay over idmapped layers',
   'EROFS',

@@ -139,7 +139,8 @@ test('what one that was taken over leaves behind is gone before the next one beg
   const command = () => commandOf(littlePart, { rights: 'root', joinFiles: groups.joinFiles('edge') });
   const { part, seen } = begin({ doing: 'leave' }, { command, onEnd: () => groups.clear('edge') });
   const { pid, left } = await part.ready;
-  expect(readFileSync(`/proc/${left}/comm`, 'utf8')).toMatch(/^(setsid|sleep)\n$/);
+  const name = () => readFileSync(`/proc/${left}/comm`, 'utf8');
+  await waitFor('its program to have begun', () => ['setsid\n', 'sleep\n'].includes(name()));
   process.kill(pid, 'SIGKILL');
   await waitFor('it to serve again', () => seen.ready.length === 2);
   await waitFor('what it left to be gone', () => isGone(left ?? 0));

@@ -1,5 +1,6 @@
 import { test } from 'bun:test';
-import { loadavg } from 'node:os';
+import { existsSync, writeFileSync } from 'node:fs';
+import { loadavg, setPriority } from 'node:os';
 import { clientOf, type Client, type Sandbox } from '../../bench/platform/client.ts';
 import { summarize } from '../../bench/measure/statistics.ts';
 import { startPlatform } from '../support/platform.ts';
@@ -75,8 +76,20 @@ async function measureBeside(
   }
 }
 
+/**
+ * Clients are on other machines: the one that measures goes before all others here, so that what it waits for is the
+ * platform and sandboxes, and not its own turn.
+ */
+function goFirst(): void {
+  const niceness = -10;
+  setPriority(niceness);
+  const ofSession = '/proc/self/autogroup';
+  if (existsSync(ofSession)) writeFileSync(ofSession, String(niceness));
+}
+
 test(`ten neighbours of one that does its worst in ${hostilities.length} ways`, async () => {
   const startedAt = new Date();
+  goFirst();
   await using platform = await startPlatform({ ATOLL_POOL_SIZE: '4' });
   const { url, apiKey, dataDir, pid } = platform.ready;
   const client = clientOf({ url, apiKey, dataDir, pid, crashAndRestart: () => platform.restart() });

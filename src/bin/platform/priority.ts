@@ -1,8 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
+import { platformNiceness } from '../../base/process/niceness.ts';
 
-/** Niceness of the platform and what it starts (nice(2)): three times the weight of a process at 0. */
-const platformNiceness = -5;
 const oomScoreFile = '/proc/self/oom_score_adj';
 
 /**

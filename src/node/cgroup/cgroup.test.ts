@@ -187,7 +187,7 @@ test('the group above all sandboxes of version 2 has less weight than the platfo
   write({ 'cgroup.controllers': 'cpu memory\n', 'cgroup.subtree_control': '' });
   const cgroups = detectCgroups(root);
   for (const path of ['/g', '/g', '/above/g']) cgroups.makeParent(path);
-  expect([text('g/cpu.weight'), text('above/g/cpu.weight')]).toEqual(['50', '50']);
+  expect([text('g/cpu.weight'), text('above/g/cpu.weight')]).toEqual(['200', '200']);
   // The kernel takes one after the other; of a file the last stays.
   expect([text('cgroup.subtree_control'), text('g/cgroup.subtree_control')]).toEqual(['+io', '+io']);
 });
@@ -196,7 +196,7 @@ test('the group above all sandboxes of version 1 has less weight than the platfo
   write({ 'cpu/cgroup.procs': '' });
   const cgroups = detectCgroups(root);
   for (const path of ['/g', '/g', '/above/g']) cgroups.makeParent(path);
-  expect([text('cpu/g/cpu.shares'), text('cpu/above/g/cpu.shares')]).toEqual(['256', '256']);
+  expect([text('cpu/g/cpu.shares'), text('cpu/above/g/cpu.shares')]).toEqual(['2048', '2048']);
 });
 
 test('the weight of a group follows what it computes, and what dies has all the time that it can get', () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { AtollError, systemCodeOf } from '../../base/error.ts';
 import { ifThere, killIfThere } from '../../base/if-there.ts';
 import type { SandboxResources } from '../../protocol/node.ts';
+import { filterDevices } from './device-filter.ts';
 import { makeControlGroup } from './make-control-group.ts';
 import { createPins, type Pins } from './pins.ts';
 import { readings, type Readings } from './readings.ts';
@@ -12,11 +13,12 @@ const hostRoot = '/sys/fs/cgroup';
 /** Scheduling period, microseconds: quota and period in the proportion of the sandbox's cores. */
 const cpuPeriodUs = 100_000;
 /**
- * Of all sandboxes together. Under version 1 a process of the host that is in no group has 1024 by itself, or all of a
- * session together where the kernel groups them (autogroup, sched(7)). Under version 2 the groups beside theirs have
- * 100. The platform has ten times that (`src/supervisor/control-groups.ts`).
+ * Of all sandboxes together: a fifth of the platform's (`src/supervisor/control-groups.ts`), and twice that of each of
+ * the kernel's threads, which copy and send for one of them what the others would wait for. A process of the host that
+ * is in no group has as much as such a thread, or all of a session together where the kernel groups them (autogroup,
+ * sched(7)); under version 2 the groups beside theirs have that.
  */
-const parentWeight = { v1: 256, v2: 50 } as const;
+const parentWeight = { v1: 2048, v2: 200 } as const;
 /** Weight of one sandbox among the others. */
 const usualWeight = { v1: 1024, v2: 100 } as const;
 const hastenedWeight = { v1: 16_384, v2: 1600 } as const;
@@ -56,6 +58,11 @@ export type Cgroups = Readings & {
    * want to compute, it answers, and it ends them.
    */
   makeParent(path: string): void;
+  /**
+   * Has the kernel refuse all below that group the devices that no sandbox needs, whatever its /dev has. Version 1 does
+   * that for each group. Throws `unavailable` where the kernel can't.
+   */
+  filterDevices(path: string): void;
   /** Has a group come after others, as one that computes a lot, or beside them again. Fails where it is gone. */
   weigh(path: string, isHeavy: boolean): void;
   /** Gives a group that is about to be killed all the processor time that it can get: what dies has work to do. */
@@ -132,6 +139,7 @@ function v2(root: string): Omit<Cgroups, 'make'> {
         for (const controller of ['cpuset', 'io']) handDown(join(above, 'cgroup.subtree_control'), controller);
       writeFileSync(file(path, 'cpu.weight'), String(parentWeight.v2));
     },
+    filterDevices: path => filterDevices(join(root, path)),
     weigh(path, isHeavy) {
       if (!letWait(file(path, 'cpu.idle'), isHeavy))
         writeFileSync(file(path, 'cpu.weight'), String((isHeavy ? heavyWeight : usualWeight).v2));
@@ -189,6 +197,7 @@ function v1(root: string): Omit<Cgroups, 'make'> {
       mkdirSync(join(root, 'cpu', path), { recursive: true });
       writeFileSync(file('cpu', path, 'cpu.shares'), String(parentWeight.v1));
     },
+    filterDevices() {},
     weigh(path, isHeavy) {
       if (!letWait(file('cpu', path, 'cpu.idle'), isHeavy))
         writeFileSync(file('cpu', path, 'cpu.shares'), String((isHeavy ? heavyWeight : usualWeight).v1));

@@ -5,8 +5,8 @@ import { allowedDevices } from './allowed-devices.ts';
 const unifiedControllers = ['cpu', 'memory', 'pids'];
 
 /**
- * Makes the control group of a sandbox and answers its directories. On cgroup v2 no device filter is set: what devices
- * a sandbox has is up to its /dev alone, as it can't make any.
+ * Makes the control group of a sandbox and answers its directories. What devices it may use is said here on version 1;
+ * on version 2 the group above all sandboxes has a filter (device-filter.ts).
  */
 export function makeControlGroup(version: 'v1' | 'v2', path: string, root: string): string[] {
   return version === 'v2' ? [makeUnified(root, path)] : makeSplit(root, path);

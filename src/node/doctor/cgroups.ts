@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { filterDevices } from '../cgroup/device-filter.ts';
 import { limited, missing, ok, type Probe, type ProbeResult } from './probe.ts';
 
 const root = '/sys/fs/cgroup';
@@ -21,6 +22,14 @@ export const cgroupProbes: Probe[] = [
     look: lookAtCgroups,
   },
   { name: 'cgroup kill and freeze', needed: false, look: lookAtCoreFiles },
+  {
+    name: 'filter of devices',
+    needed: false,
+    remedy:
+      'The kernel needs CONFIG_CGROUP_BPF, and a container the right to bpf(2). Without it a sandbox has the devices ' +
+      'of its /dev, and makes none, as with it.',
+    look: lookAtDevices,
+  },
 ];
 
 function lookAtCgroups(): ProbeResult {
@@ -65,6 +74,12 @@ function lookAtCoreFiles(): ProbeResult {
       ? ok(`in ${hierarchy}`)
       : missing(`no ${lacking.join(', ')} in ${hierarchy}`, 'A kernel of 5.14 or newer has them.');
   });
+}
+
+function lookAtDevices(): ProbeResult {
+  if (!existsSync(join(root, 'cgroup.controllers'))) return ok('by the controller of version 1');
+  inThrowawayGroup(root, filterDevices);
+  return ok('by a program of the group above all sandboxes');
 }
 
 function inThrowawayGroup<T>(hierarchy: string, look: (group: string) => T): T {

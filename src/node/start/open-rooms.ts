@@ -3,14 +3,17 @@ import { cpus, setPriority } from 'node:os';
 import { createFairSemaphore } from '../../base/concurrency/fair-semaphore.ts';
 import { createSemaphore } from '../../base/concurrency/semaphore.ts';
 import { SingleFlight } from '../../base/concurrency/single-flight.ts';
+import { messageOf } from '../../base/error.ts';
+import { platformNiceness } from '../../base/process/niceness.ts';
 import { keepAgent } from '../agent-client/copy.ts';
 import { createBuilder } from '../builder/builder.ts';
 import { detectCgroups } from '../cgroup/cgroup.ts';
 import { createDisks } from '../disks/disks.ts';
-import { createDrivers } from '../drivers/drivers.ts';
+import { createDrivers, type Drivers } from '../drivers/drivers.ts';
+import type { DriverHost } from '../drivers/factory.ts';
 import { raiseHostLimits } from '../host-limits.ts';
 import { createLayers } from '../layers/store.ts';
-import type { Layout } from '../layout.ts';
+import { cgroupRootOf, type Layout } from '../layout.ts';
 import { openSandboxLogs } from '../logs/sandbox-logs.ts';
 import { startHelper } from '../native/helper.ts';
 import { createEgress, resolversInside } from '../network/egress/egress.ts';
@@ -46,9 +49,6 @@ const startsPerCore = 2;
 
 /** Programs that remove files of sandboxes, at a time. */
 const removalsAtOnce = 2;
-
-/** Niceness of the platform and of what it starts (nice(2)): three times the weight of a process at 0. */
-const platformNiceness = -5;
 
 const defaultFrozenMs = 20_000;
 const defaultLogBytesMax = 1 << 30;
@@ -119,7 +119,7 @@ export async function openRooms(options: NodeOptions, layout: Layout, undo: Asyn
     space,
     egress,
     ...slotRooms({ ...host, egress, records, nameservers: options.nameservers }),
-    drivers: createDrivers({ ...host, hostname, runscDir: options.runscDir }, options.driver),
+    drivers: openDrivers({ ...host, hostname, runscDir: options.runscDir }, options.driver),
     layers: createLayers({ helper, dir: layout.layers, mounts: layout.mounts }),
     incidents,
     openings: new SingleFlight<string, OpenSnapshot>(),
@@ -127,6 +127,18 @@ export async function openRooms(options: NodeOptions, layout: Layout, undo: Asyn
     removals: createSemaphore(removalsAtOnce),
     frozenMs: options.frozenMs ?? defaultFrozenMs,
   };
+}
+
+/** The drivers, and the filter of devices of what they start. */
+function openDrivers(host: DriverHost & Pick<NodeOptions, 'log'>, usual: NodeOptions['driver']): Drivers {
+  const drivers = createDrivers(host, usual);
+  try {
+    host.cgroups.filterDevices(cgroupRootOf(host.layout));
+  } catch (error) {
+    // What devices a sandbox has is up to its /dev, and it can make none: the filter is a second wall.
+    host.log.warn('the kernel filters no devices of sandboxes', { error: messageOf(error) });
+  }
+  return drivers;
 }
 
 /** What sandboxes hold of the host. */

@@ -40,10 +40,14 @@ export async function runLong({ url, headers, command, user, pty, signal, onByte
 
 /**
  * The same by a process of its own, which is ended with `signal`: what it takes to read is not taken from those who
- * measure.
+ * measure. It has a session, and with that a share of the processors, of its own (autogroup, sched(7)).
  */
 export async function runLongOutside({ signal, ...long }: LongCommand & { signal: AbortSignal }): Promise<void> {
-  const child = Bun.spawn([process.execPath, import.meta.path], { stdin: Buffer.from(JSON.stringify(long)), signal });
+  const child = Bun.spawn([process.execPath, import.meta.path], {
+    stdin: Buffer.from(JSON.stringify(long)),
+    signal,
+    detached: true,
+  });
   await child.exited;
 }
 
