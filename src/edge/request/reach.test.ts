@@ -175,6 +175,19 @@ test('a service that may speak HTTP/2 alone has a moment to say so, where a requ
   expect(spoken.traffic.poolOf(80).size).toBe(0);
 });
 
+test('what a service has said counts, however late a busy edge reads it', async () => {
+  const { port } = service(settings);
+  const holdUp = () => {
+    for (const until = performance.now() + 60; performance.now() < until;);
+  };
+  const dial = async () => {
+    setTimeout(holdUp, 5);
+    return dialLoopback(port);
+  };
+  for (let time = 0; time < 5; time++)
+    expect((await scene(port, { dial }).reaches(undefined, { hasBody: true })).protocol).toBe('h2');
+});
+
 test('a service that says something else first, or breaks off, does not speak HTTP', async () => {
   for (const { port, state } of [service('220 mail'), service('', { breaks: true })]) {
     const { reaches, traffic } = scene(port);

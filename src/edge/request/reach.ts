@@ -76,6 +76,8 @@ async function hasGreeted(upstream: Upstream, wait: Wait): Promise<boolean> {
   upstream.onEarly = resolve;
   try {
     if (upstream.early?.length === 0) await Promise.race([spoken, wait.sleep(greetingMs)]);
+    // An event loop that was held up has read nothing meanwhile: it has one more turn.
+    if (upstream.early?.length === 0 && !upstream.closed) await Promise.race([spoken, wait.sleep(0)]);
   } catch (error) {
     upstream.terminate();
     throw error;

@@ -23,7 +23,8 @@ beforeEach(() => {
 });
 afterEach(() => {
   jest.useRealTimers();
-  rmSync(folder, { recursive: true });
+  // What was dropped may be going at this moment.
+  rmSync(folder, { recursive: true, force: true });
 });
 
 const draftOf = (executionId = 'e') => ({ sandboxId: 's', executionId, draftId: newUuid() });
