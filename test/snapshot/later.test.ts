@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../src/base/error.ts';
+import { readIfThere } from '../../src/base/small-file.ts';
 import { checkpointToPause } from '../../src/node/snapshot/checkpoint.ts';
 import { bringLater, forgetLater, forgetLaterBut } from '../../src/node/snapshot/later-memory.ts';
 import { anyMemory, muchMemory } from '../../src/node/snapshot/later-pages.ts';
@@ -278,6 +279,32 @@ test('a restore that fails leaves nobody who brings memory', async () => {
     expect([plans(), bringersLeft(runDir())]).toEqual([[], 0]);
   }
   expect(await restore(sandbox, directory).then(restored => ask(restored, 'ready'))).toBe('ready');
+}, 120_000);
+
+/** Processes of CRIU that restore into a slot. */
+const restoring = (slot: number) =>
+  readdirSync('/proc').filter(name => {
+    const argv = /^\d+$/.test(name) ? (readIfThere(`/proc/${name}/cmdline`) ?? '') : '';
+    return argv.split('\0').includes(join(runDir(), `restore-s${slot}.conf`));
+  });
+
+test('a restore whose CRIU alone is killed fails soon, and leaves none of the processes that CRIU has made', async () => {
+  const sandbox = await startLarge();
+  const directory = await pause(sandbox);
+  const slot = (sandbox.slot.number + 1) % 10;
+  for (const hook of ['onNamespaces', 'onRestored'] as const) {
+    let made = 0;
+    const killParent = async (first: number) => {
+      made = restoring(slot).length;
+      process.kill(Number(/^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${first}/status`, 'utf8'))?.[1]), 'SIGKILL');
+    };
+    const failure = await restore(sandbox, directory, { [hook]: killParent }).catch((error: Error) => error.message);
+    expect(failure).toContain('CRIU was ended by signal 9 before the memory of the sandbox was put back');
+    expect(made).toBeGreaterThan(1);
+    await machine.abandon(slot);
+    await waitFor('the end of what CRIU has made', () => restoring(slot).length === 0);
+    expect([plans(), bringersLeft(runDir())]).toEqual([[], 0]);
+  }
 }, 120_000);
 
 test('who waits for a CRIU that was never started ends when the next platform forgets it', async () => {

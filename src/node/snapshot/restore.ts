@@ -153,6 +153,8 @@ export async function restore(
       ...(beforeResume && { 'pre-resume': () => beforeResume() }),
     },
   }).catch(async error => {
+    // A CRIU that was killed leaves what it has made of the sandbox, for which whoever brings memory would wait.
+    host.cgroups.kill(target.cgroupPath);
     // Memory begins to come before CRIU has ended, which ends with the sandbox where some is damaged.
     const found = await later?.giveUp();
     // Memory that is cut off ends CRIU before it was found to be.

@@ -51,7 +51,7 @@ export type TestSandbox = {
 /** What a test does in a restore; it fails where that does. */
 export type RestoreHooks = {
   onNamespaces?(first: number): Promise<void>;
-  onRestored?(): Promise<void>;
+  onRestored?(first: number): Promise<void>;
   beforeResume?(first: number): Promise<void>;
 };
 
@@ -242,7 +242,7 @@ export async function startMachine(): Promise<Machine> {
           await linkUp(slot, first);
           await hooks?.onNamespaces?.(first);
         },
-        onRestored: async () => hooks?.onRestored?.(),
+        onRestored: async first => hooks?.onRestored?.(first),
         ...(hooks?.beforeResume && { beforeResume: async () => hooks.beforeResume?.(restored) }),
       });
       return watched(slot, pid, disk, openNetworkNamespace(pid));
