@@ -20,7 +20,7 @@ const prefix = `atoll-parts-${/\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0]
  * Weight of all parts together, five times that of all sandboxes: they take little, and everybody waits for them. Each
  * of the kernel's threads, which do for a sandbox what is not counted as its own (packets, its disk), has a tenth.
  */
-const weightOfAll = { v1: 10_240, v2: 1000 } as const;
+export const platformWeight = { v1: 10_240, v2: 1000 } as const;
 /** Processes that were killed hold their group until the kernel has freed what they had. */
 const removal = { tries: 200, pauseMs: 10 } as const;
 /** What is killed takes a moment, which whoever watches the others can wait. */
@@ -70,7 +70,7 @@ export function makePartGroups<Name extends string>(
     for (const top of tops) {
       mkdirSync(top, { recursive: true });
       if (isV2) delegate(top, controllers);
-      writeWhereThere(top, 'cpu.weight', weightOfAll.v2);
+      writeWhereThere(top, 'cpu.weight', platformWeight.v2);
       for (const [part, budget] of Object.entries<Budget>(budgets)) {
         mkdirSync(join(top, part), { recursive: true });
         write(join(top, part), budget);
@@ -78,7 +78,7 @@ export function makePartGroups<Name extends string>(
     }
     for (const top of weighed) {
       mkdirSync(top, { recursive: true });
-      writeWhereThere(top, 'cpu.shares', weightOfAll.v1);
+      writeWhereThere(top, 'cpu.shares', platformWeight.v1);
     }
   } catch (cause) {
     throw new AtollError(
