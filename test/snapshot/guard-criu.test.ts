@@ -47,3 +47,34 @@ test('a CRIU that waits for a process that was killed under it is ended, and nob
   expect(other.tracer.exitCode).toBe(null);
   expect(statusOf(other.pid)).toContain(`TracerPid:\t${other.tracer.pid}\n`);
 }, 60_000);
+
+/** Makes a process, and does not look what becomes of it, as CRIU does where it waits for a word of it. */
+const maker =
+  'import subprocess,sys,time\n' + 'print(subprocess.Popen(["sleep", "600"]).pid, flush=True)\n' + 'time.sleep(600)';
+
+async function making(
+  config: string,
+): Promise<AsyncDisposable & { made: number; maker: ReturnType<typeof Bun.spawn> }> {
+  const process = Bun.spawn(['python3', '-c', maker, config], { stdout: 'pipe' });
+  const { value } = await process.stdout.getReader().read();
+  const made = Number(new TextDecoder().decode(value));
+  return {
+    made,
+    maker: process,
+    async [Symbol.asyncDispose]() {
+      for (const pid of [made, process.pid]) killIfThere(pid);
+      await process.exited;
+    },
+  };
+}
+
+test('a CRIU whose sandbox has ended under it is ended, and one whose sandbox is there is not', async () => {
+  await using criu = await making(join(host.runDir, 'ended.conf'));
+  await using other = await making(join(host.runDir, 'alive.conf'));
+  using _guard = guardCriu(host, 'ended', criu.made);
+  using _other = guardCriu(host, 'alive', other.made);
+  killIfThere(criu.made);
+  await criu.maker.exited;
+  expect(criu.maker.signalCode).toBe('SIGKILL');
+  expect(other.maker.exitCode).toBe(null);
+}, 60_000);
