@@ -28,7 +28,7 @@ test('version 1 has a group of each part in each hierarchy that there is, and on
   expect(read(`memory/${own}/api/memory.limit_in_bytes`)).toBe('1000');
   expect(existsSync(join(root, 'pids'))).toBe(false);
   expect(readdirSync(join(root, 'cpu'))).toEqual([own]);
-  expect(read(`cpu/${own}/cpu.shares`)).toBe('10240');
+  expect(read(`cpu/${own}/cpu.shares`)).toBe('20480');
   // The kernel's own file goes with the group.
   rmSync(join(root, 'cpu', own, 'cpu.shares'));
   await groups[Symbol.asyncDispose]();
@@ -42,7 +42,7 @@ test('version 2 has one group of each part, to which the controllers are handed 
   const groups = makePartGroups(budgets, root);
   expect(groups.joinFiles('api')).toEqual([join(root, own, 'api/cgroup.procs')]);
   expect(read('cgroup.subtree_control')).toBe('+memory +pids +cpu');
-  expect([read(`${own}/cgroup.subtree_control`), read(`${own}/cpu.weight`)]).toEqual(['+memory +pids', '1000']);
+  expect([read(`${own}/cgroup.subtree_control`), read(`${own}/cpu.weight`)]).toEqual(['+memory +pids', '2000']);
   expect(['memory.max', 'pids.max'].map(file => read(`${own}/api/${file}`))).toEqual(['1000', '7']);
 });
 

@@ -17,10 +17,10 @@ const controllers = ['memory', 'pids'];
  */
 const prefix = `atoll-parts-${/\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0]}-`;
 /**
- * Weight of all parts together, five times that of all sandboxes: they take little, and everybody waits for them. Each
- * of the kernel's threads, which do for a sandbox what is not counted as its own (packets, its disk), has a tenth.
+ * Weight of all parts together, ten times that of all sandboxes: they take little, and everybody waits for them. Each
+ * of the kernel's threads, which do for a sandbox what is not counted as its own (packets, its disk), has a twentieth.
  */
-export const platformWeight = { v1: 10_240, v2: 1000 } as const;
+export const platformWeight = { v1: 20_480, v2: 2000 } as const;
 /** Processes that were killed hold their group until the kernel has freed what they had. */
 const removal = { tries: 200, pauseMs: 10 } as const;
 /** What is killed takes a moment, which whoever watches the others can wait. */

@@ -13,7 +13,7 @@ const hostRoot = '/sys/fs/cgroup';
 /** Scheduling period, microseconds: quota and period in the proportion of the sandbox's cores. */
 const cpuPeriodUs = 100_000;
 /**
- * Of all sandboxes together: a fifth of the platform's (`src/supervisor/control-groups.ts`), and twice that of each of
+ * Of all sandboxes together: a tenth of the platform's (`src/supervisor/control-groups.ts`), and twice that of each of
  * the kernel's threads, which copy and send for one of them what the others would wait for. A process of the host that
  * is in no group has as much as such a thread, or all of a session together where the kernel groups them (autogroup,
  * sched(7)); under version 2 the groups beside theirs have that.
