@@ -20,11 +20,11 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include "criu-children.h"
 #include "groups.h"
 #include "memory-later.h"
 
 typedef long (*systemCall)(long, ...);
-typedef int (*cloneCall)(int (*)(void *), void *, int, void *, ...);
 
 static long kernel(long number, long a, long b, long c, long d, long e, long f) {
   static systemCall next;
@@ -202,6 +202,7 @@ int clone(int (*run)(void *), void *stack, int flags, void *argument, ...) {
   void *parent = va_arg(list, void *), *tls = va_arg(list, void *), *child = va_arg(list, void *);
   va_end(list);
   cloneCall next = (cloneCall)dlsym(RTLD_NEXT, "clone");
+  if (flags == (CLONE_UNTRACED | SIGCHLD)) return cloneTied(next, run, stack, flags, argument);
   if (!(flags & CLONE_NEWUSER)) return next(run, stack, flags, argument, parent, tls, child);
   struct restored restored = {run, argument, {.directory = -1}};
   int isRestored = restoresSandbox(flags);

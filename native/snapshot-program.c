@@ -172,8 +172,9 @@ static int learnKernel(const char *directory, char **argument) {
   if (statfs("/run", &s) < 0) return complain("/run");
   if (s.f_type == TMPFS_MAGIC || (statfs(remembered, &s) == 0 && s.f_type == TMPFS_MAGIC)) return 0;
   if (mount("tmpfs", directory, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=1m,mode=700") < 0) return complain(directory);
-  pid_t pid = fork();
+  pid_t helper = getpid(), pid = fork();
   if (pid == 0) {
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != helper) _exit(complain("the end of the helper"));
     if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mount(directory, "/run", NULL, MS_BIND, NULL) < 0) _exit(complain("/run"));
     execvp(argument[0], argument);
     _exit(complain(argument[0]));

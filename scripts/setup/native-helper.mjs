@@ -7,7 +7,14 @@ import { digestOf, isMadeFrom, markMadeFrom } from './stamp.mjs';
 /** Sources of the agent's init, which runs inside of sandboxes. */
 const inside = ['init.c', 'naming.c', 'program.c', 'relay.c', 'spawner.c'];
 /** Sources of a library that is loaded into the programs that the helper starts. */
-const preloaded = ['criu-conntrack.c', 'criu-programs.c', 'criu-tar.c', 'memory-later.c', 'namespace-owner.c'];
+const preloaded = [
+  'criu-children.c',
+  'criu-conntrack.c',
+  'criu-programs.c',
+  'criu-tar.c',
+  'memory-later.c',
+  'namespace-owner.c',
+];
 /** Sources that both have. */
 const shared = ['groups.c', 'gzip.c'];
 const flags = ['-std=gnu11', '-O2', '-Wall', '-Wextra', '-Werror', '-fstack-protector-strong', '-D_FORTIFY_SOURCE=2'];

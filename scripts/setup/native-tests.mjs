@@ -35,6 +35,11 @@ export function compileSanitized(root, output, sources, more = []) {
   compile([...withGcc, ...more, '-o', output, ...sources.map(source => join(root, source))]);
 }
 
+/** Compiles a library that is preloaded into a program of ours. Throws with the compiler's output. */
+export function compilePreloaded(root, output, source) {
+  compile(['gcc', ...flags, '-shared', '-fPIC', '-o', output, join(root, source)]);
+}
+
 /** A fuzz target that makes its own inputs: `OUTPUT RUNS SEED FILE…`. */
 export function compileStandalone(root, name, output) {
   compileSanitized(root, output, [

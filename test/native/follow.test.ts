@@ -13,6 +13,7 @@ import {
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { killIfThere } from '../../src/base/if-there.ts';
 import { readIfThere } from '../../src/base/small-file.ts';
 import { waitFor } from '../support/process.ts';
 import { compileSanitized } from '../../scripts/setup/native-tests.mjs';
@@ -183,4 +184,27 @@ test('CRIU hears of no tracked connections, and other programs of theirs', () =>
     Bun.spawnSync([program], { env: { ...process.env, ...environment } }).stdout.toString();
   expect(asked({ ATOLL_CRIU_SOCKET: '/nowhere' })).toBe('107 0\n');
   expect(asked({})).toStartWith('101 ');
+});
+
+/** Gone, or dead and left to whoever has it now. */
+const isGone = (pid: number) => !/^State:\t[^Z]/m.test(readIfThere(`/proc/${pid}/status`) ?? '');
+
+test('what CRIU forks ends with it, and nobody else’s children do', async () => {
+  const program = join(directory, 'criu-children');
+  compileSanitized(root, program, ['test/native/criu-children.c', 'native/criu-children.c'], ['-ldl']);
+  const left = (environment: Record<string, string>) =>
+    Bun.spawnSync([program], { env: { ...process.env, ...environment } })
+      .stdout.toString()
+      .trim()
+      .split(' ')
+      .map(Number);
+  const tied = left({ ATOLL_CHILDREN_END: '1' });
+  const untied = left({});
+  try {
+    expect([tied.length, untied.length]).toEqual([2, 2]);
+    await waitFor('their ends', () => tied.every(isGone));
+    expect(untied.map(isGone)).toEqual([false, false]);
+  } finally {
+    for (const pid of [...tied, ...untied]) killIfThere(pid);
+  }
 });

@@ -38,7 +38,14 @@ import { compileSanitized, compileStandalone, nativeCorpus, nativeTargets } from
 const root = join(import.meta.dir, '../..');
 const runs = 3_000;
 const inside = ['init.c', 'naming.c', 'program.c', 'relay.c', 'spawner.c'];
-const preloaded = ['criu-conntrack.c', 'criu-programs.c', 'criu-tar.c', 'memory-later.c', 'namespace-owner.c'];
+const preloaded = [
+  'criu-children.c',
+  'criu-conntrack.c',
+  'criu-programs.c',
+  'criu-tar.c',
+  'memory-later.c',
+  'namespace-owner.c',
+];
 
 let directory = '';
 let process: HelperProcess;

@@ -6,6 +6,13 @@ import { guardCriu } from '../../src/node/snapshot/guard-criu.ts';
 import { waitFor } from '../support/process.ts';
 
 const host = { runDir: '/nowhere' };
+const everyMs = 200;
+
+function guard(name: string, first: number) {
+  const guarding = guardCriu(host, name, everyMs);
+  guarding.watch(first);
+  return guarding;
+}
 const threads = 4;
 const target = `import threading,time\nfor _ in range(${threads - 1}): threading.Thread(target=time.sleep, args=(600,)).start()`;
 /** Traces all threads of a process, and waits for the first one alone, as CRIU does. PTRACE_SEIZE: linux/ptrace.h. */
@@ -39,7 +46,7 @@ async function stuck(config: string): Promise<AsyncDisposable & { pid: number; t
 // The kernel tells of the end of a traced process's first thread when the tracer has reaped the others.
 test('a CRIU that waits for a process that was killed under it is ended, and nobody else is', async () => {
   // Before they are made: of a sandbox, too, a process may begin when the dump has.
-  using _guard = guardCriu(host, 'cut', process.pid);
+  using _guard = guard('cut', process.pid);
   await using other = await stuck(join(host.runDir, 'of another run.conf'));
   await using criu = await stuck(join(host.runDir, 'cut.conf'));
   await criu.tracer.exited;
@@ -50,12 +57,15 @@ test('a CRIU that waits for a process that was killed under it is ended, and nob
 
 /** Makes a process, and does not look what becomes of it, as CRIU does where it waits for a word of it. */
 const maker =
-  'import subprocess,sys,time\n' + 'print(subprocess.Popen(["sleep", "600"]).pid, flush=True)\n' + 'time.sleep(600)';
+  'import subprocess,sys,time\n' + 'print(subprocess.Popen(sys.argv[2:]).pid, flush=True)\n' + 'time.sleep(600)';
+/** Runs again and again, each time for a moment. */
+const working = ['python3', '-c', `import time\nwhile True: time.sleep(${everyMs / 4_000})`];
 
 async function making(
   config: string,
+  argv = working,
 ): Promise<AsyncDisposable & { made: number; maker: ReturnType<typeof Bun.spawn> }> {
-  const process = Bun.spawn(['python3', '-c', maker, config], { stdout: 'pipe' });
+  const process = Bun.spawn(['python3', '-c', maker, config, ...argv], { stdout: 'pipe' });
   const { value } = await process.stdout.getReader().read();
   const made = Number(new TextDecoder().decode(value));
   return {
@@ -71,10 +81,30 @@ async function making(
 test('a CRIU whose sandbox has ended under it is ended, and one whose sandbox is there is not', async () => {
   await using criu = await making(join(host.runDir, 'ended.conf'));
   await using other = await making(join(host.runDir, 'alive.conf'));
-  using _guard = guardCriu(host, 'ended', criu.made);
-  using _other = guardCriu(host, 'alive', other.made);
+  using _guard = guard('ended', criu.made);
+  using _other = guard('alive', other.made);
   killIfThere(criu.made);
   await criu.maker.exited;
   expect(criu.maker.signalCode).toBe('SIGKILL');
   expect(other.maker.exitCode).toBe(null);
+}, 60_000);
+
+test('a CRIU is ended when all that it has made wait for each other, and not while they wait for the platform', async () => {
+  const asleep = ['sleep', '600'];
+  await using waits = await making(join(host.runDir, 'waits.conf'), asleep);
+  await using other = await making(join(host.runDir, 'works.conf'));
+  await using criu = await making(join(host.runDir, 'still.conf'), asleep);
+  using waited = guard('waits', waits.made);
+  using _other = guard('works', other.made);
+  const decided = Promise.withResolvers<void>();
+  const work = waited.during(() => decided.promise);
+  using _guard = guard('still', criu.made);
+  await criu.maker.exited;
+  expect(criu.maker.signalCode).toBe('SIGKILL');
+  await Bun.sleep(2 * everyMs);
+  expect([waits.maker.exitCode, other.maker.exitCode]).toEqual([null, null]);
+  decided.resolve();
+  await work;
+  await waits.maker.exited;
+  expect(waits.maker.signalCode).toBe('SIGKILL');
 }, 60_000);

@@ -6,7 +6,8 @@ import { checkpointAndRun, checkpointToPause } from '../../src/node/snapshot/che
 import type { Helper } from '../../src/node/native/helper.ts';
 import { openSnapshot } from '../../src/node/snapshot/restore.ts';
 import { waitFor } from '../support/process.ts';
-import { startMachine } from './support/machine.ts';
+import { compilePreloaded } from '../../scripts/setup/native-tests.mjs';
+import { startMachine, type Machine, type RestoreHooks } from './support/machine.ts';
 
 /** The processes of CRIU's dump with the given configuration: it has short-lived children. */
 const dumpsOf = (config: string) =>
@@ -107,27 +108,64 @@ test('a sandbox whose process was killed in a dump stays within reach', async ()
   }
 }, 120_000);
 
-// CRIU then ends the sandbox's first process and waits for it, which waits for the one that CRIU alone may reap.
-test('a restore under which a process is killed fails soon, leaves nothing, and can be done again', async () => {
-  await using machine = await startMachine();
+/** A sandbox that was paused, and how to bring it back. */
+async function paused(machine: Machine) {
   const sandbox = await machine.start(0);
   const directory = join(machine.snapshots, 'paused');
   const options = { directory, name: 'paused', facts: {}, then: 'end', onComplete: async () => {} } as const;
   await checkpointToPause(machine.host, sandbox.source, options);
   await machine.release(sandbox);
   const snapshot = await openSnapshot(machine.host, directory);
-  let [first, killed] = [0, 0];
-  const killUnderIt = async (pid: number) => {
-    first = pid;
+  return {
+    /** Restores while something fails. What was in the slot is gone after it. */
+    async failing(slot: number, hooks: RestoreHooks): Promise<Error> {
+      let first = 0;
+      const onNamespaces = async (pid: number) => void (first = pid);
+      const restored = machine.restore(snapshot, slot, sandbox.source.disk, undefined, { ...hooks, onNamespaces });
+      const failure = await restored.then(
+        () => new Error('it was restored'),
+        (error: Error) => error,
+      );
+      await machine.abandon(slot);
+      expect(existsSync(`/proc/${first}`)).toBe(false);
+      return failure;
+    },
+    async works(slot: number) {
+      const restored = await machine.restore(snapshot, slot, sandbox.source.disk);
+      await restored.answers();
+      await machine.kill(restored);
+    },
+  };
+}
+
+// CRIU then ends the sandbox's first process and waits for it, which waits for the one that CRIU alone may reap.
+test('a restore under which a process is killed fails soon, leaves nothing, and can be done again', async () => {
+  await using machine = await startMachine();
+  const { failing, works } = await paused(machine);
+  let killed = 0;
+  const beforeResume = async (pid: number) => {
     for (const child of readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').match(/\d+/g) ?? [])
       if (killIfThere(Number(child))) killed++;
   };
-  const hooks = { beforeResume: killUnderIt };
-  await expect(machine.restore(snapshot, 1, sandbox.source.disk, undefined, hooks)).rejects.toThrow('put back');
+  expect((await failing(1, { beforeResume })).message).toContain('put back');
   expect(killed).toBeGreaterThan(0);
-  await machine.abandon(1);
-  expect(existsSync(`/proc/${first}`)).toBe(false);
-  const restored = await machine.restore(snapshot, 2, sandbox.source.disk);
-  await restored.answers();
-  await machine.kill(restored);
+  await works(2);
+}, 60_000);
+
+// Nobody traces it, and CRIU and all others wait for it.
+test('so it does where the process is killed while CRIU takes hold of it', async () => {
+  await using machine = await startMachine();
+  const { failing, works } = await paused(machine);
+  const library = join(machine.dataDir, 'kill-in-attach.so');
+  compilePreloaded(join(import.meta.dir, '../..'), library, 'test/native/kill-in-attach.c');
+  const helper: Helper = Object.create(machine.host.helper, {
+    spawn: {
+      value: (...[argv, options]: Parameters<Helper['spawn']>) => {
+        const more = argv.map(text => (text.startsWith('LD_PRELOAD=') ? `${text}:${library}` : text));
+        return machine.host.helper.spawn(argv.includes('restore') ? more : argv, options);
+      },
+    },
+  });
+  expect((await failing(1, { helper })).message).toContain('put back');
+  await works(2);
 }, 60_000);

@@ -6,5 +6,15 @@ import { dirname, join } from 'node:path';
  * sandbox's own users, all together, as the one who made their namespace. The file stands beside the helper.
  */
 export function namespaceOwner(helperBinary: string, uid: number): string[] {
-  return [`LD_PRELOAD=${join(dirname(helperBinary), 'namespace-owner.so')}`, `ATOLL_NAMESPACE_OWNER=${uid}`];
+  return [preload(helperBinary), `ATOLL_NAMESPACE_OWNER=${uid}`];
 }
+
+/**
+ * Environment, as `NAME=value`, in which what CRIU forks, and what is no process of a sandbox, ends with it
+ * (native/criu-children.c).
+ */
+export function childrenEnd(helperBinary: string): string[] {
+  return [preload(helperBinary), 'ATOLL_CHILDREN_END=1'];
+}
+
+const preload = (helperBinary: string) => `LD_PRELOAD=${join(dirname(helperBinary), 'namespace-owner.so')}`;

@@ -14,7 +14,7 @@ import { failedWriteCode } from '../../base/disk-room.ts';
 import { AtollError } from '../../base/error.ts';
 import { lost } from '../../protocol/part-lost.ts';
 import type { Helper } from '../native/helper.ts';
-import { namespaceOwner } from '../native/namespace-owner.ts';
+import { childrenEnd, namespaceOwner } from '../native/namespace-owner.ts';
 import type { HurryGracePeriods } from './grace-periods.ts';
 import { listenForStages, type Stages } from './stages.ts';
 import { advice } from '../../base/process/set-up.ts';
@@ -96,7 +96,7 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
   const owner = run.owner === undefined ? [] : namespaceOwner(helperBinary, run.owner);
   const last = run.stages['pre-resume'] ? ['ATOLL_CRIU_PRE_RESUME=1'] : [];
   const paths = [`PATH=${shimDir(host)}:${program}`, `ATOLL_CRIU_SOCKET=${listener.path}`];
-  const environment = ['env', ...paths, ...last, ...owner];
+  const environment = ['env', ...paths, ...last, ...childrenEnd(helperBinary), ...owner];
   const groups = run.groups ? [`ATOLL_GROUPS=${run.groups.join(' ')}`] : [];
   const argv = [...environment, ...groups, ...criu.argv, run.command, '--no-default-config', '--config', configFile];
   const bounded = run.cpuSeconds === undefined ? argv : ['prlimit', `--cpu=${run.cpuSeconds}`, ...argv];
@@ -163,7 +163,8 @@ export async function learnKernel({
 }: Pick<CriuHost, 'helper' | 'helperBinary' | 'criu' | 'runDir'>): Promise<void> {
   const directory = join(runDir, 'criu');
   mkdirSync(directory, { recursive: true });
-  const { status, output } = await helper.spawn([helperBinary, 'learn-kernel', directory, ...criu.argv, 'check'], {
+  const check = ['env', ...childrenEnd(helperBinary), ...criu.argv, 'check'];
+  const { status, output } = await helper.spawn([helperBinary, 'learn-kernel', directory, ...check], {
     timeoutMs: learnTimeoutMs,
   });
   if (status !== 0) throw new AtollError('unavailable', `CRIU can't work with this kernel: ${output.trim()}`);

@@ -86,7 +86,8 @@ export async function dump(
     const mounts = sandboxMounts(readFileSync(`/proc/${pid}/mountinfo`, 'utf8'));
     const dumped: Dumped = { mounts, checksums: Promise.resolve() };
     try {
-      using _guard = guardCriu(host, options.name, pid);
+      using guard = guardCriu(host, options.name);
+      guard.watch(pid);
       await runCriu(host, {
         command: 'dump',
         name: options.name,

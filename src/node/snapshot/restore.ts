@@ -125,7 +125,7 @@ export async function restore(
   const memoryWhole = later ? later.verifyNow() : snapshot.memoryWhole();
   memoryWhole.catch(() => {}); // a restore that fails for another reason does not ask
   let pid = 0;
-  using guard = new DisposableStack();
+  using guard = guardCriu(host, restoreName(slot));
   await runCriu(host, {
     command: 'restore',
     name: restoreName(slot),
@@ -142,15 +142,16 @@ export async function restore(
     stages: {
       async 'setup-namespaces'(first) {
         pid = first;
-        guard.use(guardCriu(host, restoreName(slot), first));
-        await target.onNamespaces(first);
+        guard.watch(first);
+        await guard.during(() => target.onNamespaces(first));
       },
-      async 'post-restore'(first) {
-        await memoryWhole;
-        await restrictMounts(host, first, manifest.mounts);
-        await target.onRestored?.(first);
-      },
-      ...(beforeResume && { 'pre-resume': () => beforeResume() }),
+      'post-restore': first =>
+        guard.during(async () => {
+          await memoryWhole;
+          await restrictMounts(host, first, manifest.mounts);
+          await target.onRestored?.(first);
+        }),
+      ...(beforeResume && { 'pre-resume': () => guard.during(beforeResume) }),
     },
   }).catch(async error => {
     // A CRIU that was killed leaves what it has made of the sandbox, for which whoever brings memory would wait.

@@ -18,7 +18,7 @@ import {
   slotOf,
   type Slot,
 } from '../../../src/node/layout.ts';
-import { startHelper } from '../../../src/node/native/helper.ts';
+import { startHelper, type Helper } from '../../../src/node/native/helper.ts';
 import { openNetworkNamespace, type NetworkNamespace } from '../../../src/node/native/netns.ts';
 import { createDisks } from '../../../src/node/disks/disks.ts';
 import { createLayers } from '../../../src/node/layers/store.ts';
@@ -50,6 +50,8 @@ export type TestSandbox = {
 
 /** What a test does in a restore; it fails where that does. */
 export type RestoreHooks = {
+  /** Instead of the machine's. */
+  helper?: Helper;
   onNamespaces?(first: number): Promise<void>;
   onRestored?(first: number): Promise<void>;
   beforeResume?(first: number): Promise<void>;
@@ -226,7 +228,7 @@ export async function startMachine(): Promise<Machine> {
       const slot = slotOf(installation.number, slotNumber);
       await disks.open(disk, mountOf(slot));
       let restored = 0;
-      const { pid } = await restore(host, snapshot, {
+      const { pid } = await restore({ ...host, helper: hooks?.helper ?? helper }, snapshot, {
         slot,
         cgroupPath: cgroupOf(slot),
         resources,
