@@ -163,6 +163,11 @@ onPostgres(
       // Another one was promoted.
       read = { ...present, timeline: present.timeline + 1 };
       for (let i = 0; i < 3; i++) expect(watch.changedElsewhere()).toBe(true);
+      // The server that is left now is not listened to any more, whatever is read next.
+      const promoted = read;
+      read = present;
+      for (let i = 0; i < 3; i++) expect(watch.changedElsewhere()).toBe(true);
+      read = promoted;
       await until(async () => (await watchers(store.db)) === 0);
       for (let i = 0; i < 3; i++) expect(watch.changedElsewhere()).toBe(true);
       read = present;

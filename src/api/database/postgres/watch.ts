@@ -66,7 +66,9 @@ export class ChangeWatch {
     this.#known = newest;
     this.#credentialsChanged = true;
     this.#sandboxListener?.(null);
-    if (this.#timeline && isLeft(this.#timeline, newest)) void this.#client?.end().catch(() => {});
+    if (!this.#timeline || !isLeft(this.#timeline, newest)) return;
+    this.#listening = false; // its end comes later
+    void this.#client?.end().catch(() => {});
   }
 
   #heard({ channel, payload = '' }: pg.Notification): void {
