@@ -359,9 +359,7 @@ class Storm {
   async check(killed: Victim, count: number): Promise<void> {
     if (killed === 'keeper') this.#unsureMax += count;
     for (const sandbox of this.known.values()) {
-      // The process on which a CRIU was at work that is killed may end with it: docs/pause.md, "When CRIU is killed".
-      // One whose agent is killed under it ends likewise, and is tried again.
-      if ((killed === 'criu' || killed === 'agent') && sandbox.isCutOff) {
+      if (endCriu.includes(killed) && sandbox.isCutOff) {
         sandbox.process = undefined;
         // If it is missing, that is why.
         sandbox.isUnsure = false;
@@ -487,6 +485,12 @@ class Storm {
     }
   }
 }
+
+/**
+ * With whom a CRIU ends that is at work: the process on which it was may end with it (docs/pause.md, "When CRIU is
+ * killed"). One whose agent is killed under it ends likewise, and is tried again.
+ */
+const endCriu: readonly Victim[] = ['criu', 'agent', 'helper', 'node', 'platform'];
 
 /** What a copy of a sandbox has. */
 function copyOf({ isCutOff, process, memory, isLarge, notes, denied }: Known): Begins {
