@@ -52,6 +52,12 @@ export function sumOf(pids: readonly number[], figure: (pid: number) => number):
   }, 0);
 }
 
+/** Asks how much CPU time processes have used since now, ms. What has ended by then counts for nothing. */
+export function cpuMsFromNow(pids: readonly number[]): () => number {
+  const before = new Map(pids.map(pid => [pid, sumOf([pid], cpuMsOf)]));
+  return () => sumOf(pids, pid => cpuMsOf(pid) - (before.get(pid) ?? 0));
+}
+
 /** Memory that the host could still give, MiB. */
 export function availableMiB(): number {
   return Number(/^MemAvailable: +(\d+) kB$/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1] ?? 0) / 1024;

@@ -1,4 +1,4 @@
-import { availableMiB, cpuMsOf, familyOf } from '../measure/processes.ts';
+import { availableMiB, cpuMsFromNow, familyOf } from '../measure/processes.ts';
 import { load, loadText } from '../operator/load.ts';
 import { summarize, timeEach } from '../measure/statistics.ts';
 import type { Client, Sandbox, Target } from './client.ts';
@@ -105,12 +105,10 @@ function createMany(client: Client, count: number): Promise<Sandbox[]> {
 }
 
 async function pointOf(client: Client, target: Target, sandboxes: Sandbox[], emptyMiB: number): Promise<Point> {
-  const family = familyOf(target.pid);
-  const cpuMs = () => family.reduce((sum, pid) => sum + cpuMsOf(pid), 0);
   await Bun.sleep(settleSeconds * 1000);
-  const before = cpuMs();
+  const cpuMs = cpuMsFromNow(familyOf(target.pid));
   await Bun.sleep(idleSeconds * 1000);
-  const idlePercent = (cpuMs() - before) / idleSeconds / 10;
+  const idlePercent = cpuMs() / idleSeconds / 10;
   const mibEach = sandboxes.length > 0 ? (emptyMiB - availableMiB()) / sandboxes.length : 0;
   const get = (path: string) => async () => (await client.api('GET', path)).text();
   const ids = sandboxes.slice(0, 100).map(({ sandboxID }) => sandboxID);
