@@ -5,9 +5,9 @@ import { run } from './run.mjs';
 import { digestOf, isMadeFrom, markMadeFrom } from './stamp.mjs';
 
 /** Sources of the agent's init, which runs inside of sandboxes. */
-const inside = ['init.c', 'naming.c', 'program.c', 'relay.c', 'spawner.c'];
+export const inside = ['init.c', 'naming.c', 'program.c', 'relay.c', 'spawner.c'];
 /** Sources of a library that is loaded into the programs that the helper starts. */
-const preloaded = [
+export const preloaded = [
   'criu-children.c',
   'criu-conntrack.c',
   'criu-programs.c',

@@ -30,6 +30,7 @@ import { programsAtOnce, type ProgramKind } from '../../src/node/native/program-
 import { startHelperProcess, type HelperProcess } from '../../src/node/native/helper-process.ts';
 import { waitFor } from '../support/process.ts';
 import { initSources } from '../../scripts/setup/agent.mjs';
+import { inside, preloaded } from '../../scripts/setup/native-helper.mjs';
 import { compileSanitized, compileStandalone, nativeCorpus, nativeTargets } from '../../scripts/setup/native-tests.mjs';
 
 // The C programs with the sanitizers for addresses and undefined behaviour: any finding ends them, and the test with
@@ -37,15 +38,6 @@ import { compileSanitized, compileStandalone, nativeCorpus, nativeTargets } from
 
 const root = join(import.meta.dir, '../..');
 const runs = 3_000;
-const inside = ['init.c', 'naming.c', 'program.c', 'relay.c', 'spawner.c'];
-const preloaded = [
-  'criu-children.c',
-  'criu-conntrack.c',
-  'criu-programs.c',
-  'criu-tar.c',
-  'memory-later.c',
-  'namespace-owner.c',
-];
 
 let directory = '';
 let process: HelperProcess;
