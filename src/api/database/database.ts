@@ -4,7 +4,7 @@ import { connectPostgres } from './postgres/connect.ts';
 import { migrate } from './migrate.ts';
 import { ChangeWatch, type SandboxListener } from './postgres/watch.ts';
 import type { Tables } from './schema.ts';
-import { connectSqlite } from './sqlite.ts';
+import { connectSqlite } from './sqlite/connect.ts';
 
 /** The open state of an installation, closed by disposal. */
 export type Store = {
@@ -37,7 +37,7 @@ export async function openStore(location: StoreLocation): Promise<Store> {
 /** Connects to a database whatever its schema is: for those who bring it up to date or copy it. */
 export function connectStore(location: StoreLocation): Store {
   if (location.kind === 'sqlite') {
-    const { dialect, changedElsewhere, flushed, endCheckpoints } = connectSqlite(location.path);
+    const { dialect, changedElsewhere, flushed, endWriting } = connectSqlite(location.path);
     const db = new Kysely<Tables>({ dialect });
     return {
       kind: 'sqlite',
@@ -47,7 +47,7 @@ export function connectStore(location: StoreLocation): Store {
       onSandboxChanges: () => () => {},
       [Symbol.asyncDispose]: async () => {
         await flushed()
-          .finally(endCheckpoints)
+          .finally(endWriting)
           .finally(() => db.destroy());
       },
     };

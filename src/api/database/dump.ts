@@ -5,7 +5,7 @@ import type { Store } from './database.ts';
 import type { Db, StoreLocation } from './db.ts';
 import { connectStore } from './database.ts';
 import { schemaVersion } from './migrate.ts';
-import { vacuumInto } from './sqlite.ts';
+import { vacuumInto } from './sqlite/connect.ts';
 import { tablesInOrder } from './table-order.ts';
 
 /** Rows that are read at a time. */

@@ -9,7 +9,7 @@ import type { InstallationRecord } from './installation.ts';
 import { refuseUnknown, schemaVersion } from './migrate.ts';
 import { hostsOf } from './postgres/hosts.ts';
 import { connectToPrimary } from './postgres/primary.ts';
-import { failureOf } from './sqlite.ts';
+import { failureOf } from './sqlite/connect.ts';
 
 /** What a database holds, found out without changing it. */
 type StoreContents =

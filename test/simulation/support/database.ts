@@ -11,7 +11,7 @@ import {
 } from 'kysely';
 import { AtollError } from '../../../src/base/error.ts';
 import { outcomeUnknown } from '../../../src/api/database/postgres/driver.ts';
-import { connectSqlite } from '../../../src/api/database/sqlite.ts';
+import { connectSqlite } from '../../../src/api/database/sqlite/connect.ts';
 import type { Tables } from '../../../src/api/database/schema.ts';
 import { migrate } from '../../../src/api/database/migrate.ts';
 

@@ -1,12 +1,12 @@
 import { Database } from 'bun:sqlite';
 import type { SQLQueryBindings, Statement } from 'bun:sqlite';
 import { chmodSync } from 'node:fs';
-import { open } from 'node:fs/promises';
 import { LRUCache } from 'lru-cache';
-import { AtollError, messageOf, systemCodeOf } from '../../base/error.ts';
+import { AtollError, messageOf, systemCodeOf } from '../../../base/error.ts';
 import { CompiledQuery, SqliteAdapter, SqliteDriver, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
 import type { DatabaseConnection, Dialect, SqliteDatabase, SqliteStatement } from 'kysely';
 import { checkpointsOf } from './checkpoints.ts';
+import { logFile } from './log-file.ts';
 
 /** Prepared statements kept; the platform's own queries are far fewer. */
 const statementsMax = 512;
@@ -24,7 +24,7 @@ type SqliteConnection = {
   /** True once after each change that another connection, of this or another process, made to the database. */
   changedElsewhere(): boolean;
   /** To be called, and waited for, before the connection is closed. */
-  endCheckpoints(): Promise<void>;
+  endWriting(): Promise<void>;
   /** Resolves when everything that was committed before the call is on the disk. Callers share a write. */
   flushed(): Promise<void>;
 };
@@ -53,6 +53,7 @@ function connect(path: string): SqliteConnection {
   database.run(`pragma wal_autocheckpoint = ${logPagesMax}`);
 
   const checkpoints = path === ':memory:' ? undefined : checkpointsOf(path);
+  const log = path === ':memory:' ? undefined : logFile(`${path}-wal`, () => emptyLog(database));
   let writes = 0;
   const adapter = statementCache(database, () => {
     writes++;
@@ -77,22 +78,12 @@ function connect(path: string): SqliteConnection {
       seenVersion = version;
       return true;
     },
-    endCheckpoints: async () => checkpoints?.end(),
-    flushed: path === ':memory:' ? async () => {} : shared(whereChanged(stateOf, () => flushLog(`${path}-wal`))),
+    async endWriting() {
+      await checkpoints?.end();
+      await log?.close();
+    },
+    flushed: log ? shared(whereChanged(stateOf, () => log.writeOut())) : async () => {},
   };
-}
-
-/**
- * Writes the log out; a checkpoint has written out what is not in it any more. The database itself must not be opened
- * here: to close any descriptor of a file gives up the locks that this process has on it.
- */
-async function flushLog(path: string): Promise<void> {
-  try {
-    await using file = await open(path, 'r');
-    await file.datasync();
-  } catch (error) {
-    if (systemCodeOf(error) !== 'ENOENT') throw error; // nothing was written yet
-  }
 }
 
 /**
@@ -123,6 +114,13 @@ function whereChanged(state: () => string, work: () => Promise<void>): () => Pro
     await work();
     done = now;
   };
+}
+
+/** Puts all that the log has into the database, and that on the disk. Errors: `unavailable`, where others use it. */
+function emptyLog(database: Database): void {
+  const { busy } = withCodes(() => database.query<{ busy: number }, []>('pragma wal_checkpoint(truncate)').get()) ?? {};
+  if (busy !== 0)
+    throw new AtollError('unavailable', 'the database is in use, and what it has in its log not on the disk');
 }
 
 /** Writes a copy of a database as it is at one moment to a new file, while others go on using it. */
