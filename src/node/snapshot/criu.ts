@@ -96,7 +96,8 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
   const owner = run.owner === undefined ? [] : namespaceOwner(helperBinary, run.owner);
   const last = run.stages['pre-resume'] ? ['ATOLL_CRIU_PRE_RESUME=1'] : [];
   const paths = [`PATH=${shimDir(host)}:${program}`, `ATOLL_CRIU_SOCKET=${listener.path}`];
-  const environment = ['env', ...paths, ...last, ...childrenEnd(helperBinary), ...owner];
+  const alone = run.command === 'dump' ? ['ATOLL_CRIU_GOES_ON=1'] : [];
+  const environment = ['env', ...paths, ...last, ...alone, ...childrenEnd(helperBinary), ...owner];
   const groups = run.groups ? [`ATOLL_GROUPS=${run.groups.join(' ')}`] : [];
   const argv = [...environment, ...groups, ...criu.argv, run.command, '--no-default-config', '--config', configFile];
   const bounded = run.cpuSeconds === undefined ? argv : ['prlimit', `--cpu=${run.cpuSeconds}`, ...argv];

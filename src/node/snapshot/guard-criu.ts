@@ -1,6 +1,7 @@
-import { readFile, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { killIfThere } from '../../base/if-there.ts';
 import { readIfThere } from '../../base/small-file.ts';
+import { readOr, runsWith } from './criu-processes.ts';
 import { runFile, type CriuHost } from './criu.ts';
 
 /** Most runs are over before the first look. */
@@ -106,9 +107,3 @@ const statusFile = (pid: number) => `/proc/${pid}/status`;
 const isDead = (status: string) => /^State:\tZ/m.test(status);
 const isOver = (status: string) => status === '' || isDead(status);
 const parentIn = (status: string) => Number(/^PPid:\t(\d+)$/m.exec(status)?.[1] ?? 0);
-
-const runsWith = async (pid: number, argument: string) =>
-  (await readOr(`/proc/${pid}/cmdline`)).split('\0').includes(argument);
-
-/** Empty where the process has ended meanwhile. */
-const readOr = (path: string) => readFile(path, 'utf8').catch(() => '');

@@ -1,10 +1,15 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
-import { criuKilled, type CriuHost, forgetRun, sandboxEnded } from './criu.ts';
+import { killIfThere } from '../../base/if-there.ts';
+import { criuKilled, type CriuHost, forgetRun, runFile, sandboxEnded } from './criu.ts';
+import { processesWith } from './criu-processes.ts';
 import type { CheckpointSource } from './checkpoint-source.ts';
 
 const undoTimeoutMs = 60_000;
+/** A dump that goes on without the platform is over by then, also of much memory and on a slow disk. */
+const goesOnMs = 15_000;
+const lookEveryMs = 20;
 /** The helper's answer about a sandbox whose first process has ended, or is about to. */
 const endedStatus = 3;
 
@@ -41,6 +46,7 @@ export async function undoDump(
 ): Promise<'undone' | 'ended'> {
   const list = join(host.runDir, `${name}.pids`);
   group.thaw();
+  await untilOver(runFile(host, name));
   try {
     writeFileSync(list, group.processes().join('\n'));
     const { status, output } = await host.helper.spawn([host.helperBinary, 'undo-dump', String(pid), list], {
@@ -55,5 +61,19 @@ export async function undoDump(
     );
   } finally {
     rmSync(list, { force: true });
+  }
+}
+
+/**
+ * Waits for a CRIU that went on when the platform ended, and takes back by itself what it has done
+ * (native/criu-children.c).
+ */
+async function untilOver(config: string): Promise<void> {
+  const deadline = performance.now() + goesOnMs;
+  for (;;) {
+    const left = await processesWith(config);
+    if (left.length === 0) return;
+    if (performance.now() > deadline) return void left.forEach(killIfThere);
+    await Bun.sleep(lookEveryMs);
   }
 }

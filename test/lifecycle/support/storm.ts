@@ -487,10 +487,10 @@ class Storm {
 }
 
 /**
- * With whom a CRIU ends that is at work: the process on which it was may end with it (docs/pause.md, "When CRIU is
- * killed"). One whose agent is killed under it ends likewise, and is tried again.
+ * With whom a CRIU ends that dumps: the process on which it was may end with it (docs/pause.md, "When CRIU is killed").
+ * One whose agent is killed under it ends likewise, and is tried again. Without the others it goes on.
  */
-const endCriu: readonly Victim[] = ['criu', 'agent', 'helper', 'node', 'platform'];
+const endCriu: readonly Victim[] = ['criu', 'agent'];
 
 /** What a copy of a sandbox has. */
 function copyOf({ isCutOff, process, memory, isLarge, notes, denied }: Known): Begins {
