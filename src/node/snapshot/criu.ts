@@ -199,6 +199,9 @@ function shimDir({ helperBinary, programDir }: CriuHost): string {
 /** Lines of CRIU's log that a failure shows, and characters of them. A sandbox chose the names in them. */
 const shownErrors = { lines: 6, characters: 600 } as const;
 
+/** Said where the host has fewer descriptors than CRIU would like, and at each end: neither is why. */
+const saysNothing = /^(?:rlimit: Can't setup RLIMIT_NOFILE|Restoring FAILED)/;
+
 /**
  * What the lines of the form `… Error (file:line): what` say, the first ones: those behind follow from them. People
  * read it; nothing is decided by it.
@@ -209,7 +212,8 @@ function firstErrors(log: string): string {
     const end = begin < 0 ? -1 : line.indexOf('): ', begin);
     return end < 0 ? [] : [line.slice(end + 2).trim()];
   });
-  return errors.slice(0, shownErrors.lines).join('; ').slice(0, shownErrors.characters);
+  const reasons = errors.filter(text => !saysNothing.test(text));
+  return reasons.slice(0, shownErrors.lines).join('; ').slice(0, shownErrors.characters);
 }
 
 function failureOf({ command, imagesDir }: CriuRun, log: string): AtollError {

@@ -143,7 +143,11 @@ test('a stage that fails, or that nobody knows, is answered with no, and its err
 
 test('what CRIU could not do is told by the first errors of its log', async () => {
   const errors = Array.from({ length: 8 }, (_, at) => `(00.1) Error (criu/mem.c:${at}): reason ${at}`);
-  const { host } = hostOf([{ status: 255, log: ['(00.0) Warn  (criu/x.c:1): else', ...errors].join('\n') }]);
+  const before = [
+    '(00.0) Warn  (criu/x.c:1): else',
+    "(00.0) Error (criu/rlimit.c:16): rlimit: Can't setup RLIMIT_NOFILE for self: Operation not permitted",
+  ];
+  const { host } = hostOf([{ status: 255, log: [...before, ...errors].join('\n') }]);
   const said = 'can’t be kept: reason 0; reason 1; reason 2; reason 3; reason 4; reason 5';
   await expect(runOf(host, {})).rejects.toMatchObject({
     ...{ code: 'unavailable', detail: 'checkpoint_failed', message: expect.stringMatching(new RegExp(`${said}$`)) },

@@ -20,6 +20,11 @@ export function sandboxNotFound(sandboxId: string): AtollError {
   return new AtollError('not_found', `Sandbox "${sandboxId}" was not found`);
 }
 
+/** Clients look for a running one, and take another answer for a fault. */
+function notRunning(sandboxId: string): AtollError {
+  return new AtollError('not_found', `Sandbox "${sandboxId}" is paused, and not found among those that run: resume it`);
+}
+
 /** The sandbox was as wanted when it was read, and no longer when it was to be changed. */
 export function sandboxMoved(sandboxId: string): AtollError {
   return new AtollError('conflict', `Sandbox "${sandboxId}" is changing its state: ask again`);
@@ -39,7 +44,7 @@ export async function sandboxFor(
   const sandbox = await findSandbox(db, team.teamId, sandboxId);
   if (!sandbox) throw sandboxNotFound(sandboxId);
   const verdict = verdictOn(operation, sandbox.state);
-  if (verdict === 'not_found') throw sandboxNotFound(sandboxId);
+  if (verdict === 'not_found') throw sandbox.state === 'paused' ? notRunning(sandboxId) : sandboxNotFound(sandboxId);
   if (verdict === 'conflict')
     throw new AtollError('conflict', `Sandbox "${sandboxId}" is ${conflictWords[sandbox.state]}`);
   return sandbox;
