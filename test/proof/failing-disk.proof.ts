@@ -48,7 +48,7 @@ test(`a disk that fails in ${rounds} rounds takes nothing that was answered (PRO
   let [moment, looked] = [0, 0];
   const ledger = new Ledger(() => moment++);
   const names = Object.keys(kinds);
-  for (let round = 0; round < rounds; round++) {
+  const runRound = async (round: number) => {
     const kind = names[round % names.length] ?? '';
     const work = workOnce(lookerOf(platform), ledger, round);
     await Bun.sleep(random() * 2_500);
@@ -69,7 +69,13 @@ test(`a disk that fails in ${rounds} rounds takes nothing that was answered (PRO
     looked += await lookFor(platform, ledger, moment, lookedIntoMax, random).catch((error: unknown) => {
       throw new Error(`round ${round}, ${kind}: ${String(error)}\n${platform.log().slice(-6_000)}`);
     });
-  }
+  };
+  for (let round = 0; round < rounds; round++)
+    await runRound(round).catch((error: unknown) => {
+      // What fails while the disk is let go would hide it.
+      console.error(error);
+      throw error;
+    });
   for (const { kind, failures } of told) expectClear(kind, failures);
   expect(told.filter(({ kind }) => kinds[kind]?.delayMs).flatMap(({ failures }) => failures)).toEqual([]);
   writeSection('Failing disk', report(startedAt, told, ledger, looked));

@@ -267,6 +267,16 @@ test('one whose restore was cut off goes back to its files, whatever of it runs'
   expect(existsSync(join(layout.run, 'restore-s3.conf'))).toBeFalse();
 });
 
+test('a CRIU that went on without the platform is ended where its sandbox is gone', async () => {
+  const { adopt, layout } = node({ leftovers: [3] });
+  const config = join(layout.run, 'pause-s3.conf');
+  writeFileSync(config, '');
+  const criu = Bun.spawn(['tail', '-f', '/dev/null', config]);
+  await adopt();
+  await criu.exited;
+  expect(criu.signalCode).toBe('SIGKILL');
+});
+
 test('a pause that a crash cut off was none, where its processes run on', async () => {
   const { adopt, record, recorded, records, kinds, frozenSlots, happened, sandboxes } = node({ leftovers: [3, 4, 5] });
   for (const [id, slot] of [

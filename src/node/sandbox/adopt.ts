@@ -2,6 +2,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { forEachParallel } from '../../base/concurrency/parallel.ts';
 import { messageOf } from '../../base/error.ts';
+import { killIfThere } from '../../base/if-there.ts';
 import { agentAt } from '../agent-client/copy.ts';
 import type { Drivers } from '../drivers/drivers.ts';
 import { slotOf, type Layout, type Slot } from '../layout.ts';
@@ -9,6 +10,7 @@ import type { Disks } from '../disks/disks.ts';
 import type { Helper } from '../native/helper.ts';
 import type { Egress } from '../network/egress/egress.ts';
 import { runFile } from '../snapshot/criu.ts';
+import { processesWith } from '../snapshot/criu-processes.ts';
 import { forgetLaterBut } from '../snapshot/later-memory.ts';
 import { forgetRestores, restoreName } from '../snapshot/restore.ts';
 import { undoDump } from '../snapshot/undo-dump.ts';
@@ -76,6 +78,7 @@ export async function adoptSandboxes(parts: AdoptParts): Promise<{ adopted: numb
         record: null,
       });
   await forEachParallel(alive, takenOverAtOnce, record => adoptRunning(parts, record));
+  await endCutOffRuns(parts.layout.run);
   const adopted = sandboxes.running();
   const used = new Set([
     ...adopted.map(({ processes }) => processes.slot.number),
@@ -90,6 +93,12 @@ export async function adoptSandboxes(parts: AdoptParts): Promise<{ adopted: numb
   await forEachParallel(ended, takenOverAtOnce, record => keepFiles(parts, record));
   for (const { sandboxId } of known) if (!sandboxes.get(sandboxId)) await records.remove(sandboxId);
   return { adopted: adopted.length, removed: leftovers.length, paused: sandboxes.paused().length };
+}
+
+/** A CRIU that went on without the platform, and whose sandbox has ended, takes nothing back and may wait for it. */
+async function endCutOffRuns(run: string): Promise<void> {
+  for (const name of readdirSync(run))
+    if (name.endsWith('.conf')) for (const pid of await processesWith(join(run, name))) killIfThere(pid);
 }
 
 /** What is recorded, wherever the data directory was when that was written. */
