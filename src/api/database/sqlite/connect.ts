@@ -125,9 +125,11 @@ function emptyLog(database: Database): void {
 
 /** Writes a copy of a database as it is at one moment to a new file, while others go on using it. */
 export function vacuumInto(path: string, copy: string): void {
-  using database = new Database(path, { readwrite: true, strict: true });
-  database.run(`pragma busy_timeout = ${busyTimeoutMs}`);
-  database.run('vacuum into ?', [copy]);
+  withCodes(() => {
+    using database = new Database(path, { readwrite: true, strict: true });
+    database.run(`pragma busy_timeout = ${busyTimeoutMs}`);
+    database.run('vacuum into ?', [copy]);
+  });
 }
 
 /**
