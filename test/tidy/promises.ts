@@ -244,7 +244,7 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
   ],
   'docs/operating.md': [
     [
-      'On one machine without DNS',
+      'enough except for four things',
       'test/code-interpreter/published-package.node.ts',
       'every method that makes a URL works in the environment that a start prints',
     ],
