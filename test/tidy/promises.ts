@@ -24,7 +24,11 @@ export const proofs: Readonly<Record<string, readonly Proof[]>> = {
     ['On one machine alone these keys', null, 'says what a setting does not do'],
     ['The token is never sent', 'src/base/crypto/join-proof.test.ts', 'a proof needs the token'],
     ['gets a certificate for a week', 'test/api/cluster/machines.test.ts', 'an invitation lets one machine in'],
-    ['the edge may connect into sandboxes, and nothing else', 'test/wire/tls.test.ts', 'each process of control may call'],
+    [
+      'the edge may connect into sandboxes, and nothing else',
+      'test/wire/tls.test.ts',
+      'each process of control may call',
+    ],
     ['The gate is a process of its own user', null, 'says what the process is'],
     ['A node that was cut off for less', 'test/cluster/machines.test.ts', 'cut off for less than control waits'],
     [
