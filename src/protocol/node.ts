@@ -213,7 +213,8 @@ export type NodeProtocol = {
   /**
    * Lets a paused sandbox run again, as another execution, and answers when its agent accepts requests. A failed resume
    * leaves it paused. Asking again with the same next execution answers the same sandbox.
-   * Errors: `not_found`, `unavailable` (no slot, memory or disk left), `internal` (also for a state that is damaged).
+   * Errors: `not_found`, `unavailable` (no slot, memory or disk left), `internal` (also for a state that is damaged),
+   * `conflict` (its memory needs something in its volumes that others have changed).
    */
   resume(request: ResumeSandbox): Promise<ResumedSandbox>;
 

@@ -6,6 +6,12 @@ export type SandboxVolume = {
   path: string;
 };
 
+/**
+ * Marks errors about memory that can't be put back since others have changed what it has open in volumes: `detail` of
+ * them, and `error_code`.
+ */
+export const volumeChanged = 'sandbox_volume_changed';
+
 /** A volume that is on a node. */
 export type NodeVolume = {
   volumeId: string;

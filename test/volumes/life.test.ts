@@ -81,8 +81,9 @@ test('where an open file of a volume was deleted meanwhile, the resume says so a
   await it.restart();
   await inside(witness, 'rm /data/log');
   await expect(it.resume(paused)).rejects.toMatchObject({
-    code: 'unavailable',
-    message: expect.stringContaining('data/log'),
+    code: 'conflict',
+    detail: 'sandbox_volume_changed',
+    message: expect.stringMatching(/data\/log.*others may have changed what it has open in \/srv\/other, \/data, /),
   });
   expect(await protocol().listPaused()).toMatchObject([{ sandboxId: sandbox.sandboxId }]);
   const booted = await it.resume(paused, { memory: false });

@@ -5,7 +5,9 @@ import { agentUnresponsive } from '../../../src/api/sandbox/rules/agent.ts';
 import type { Resuming } from '../../../src/api/sandbox/rules/resuming.ts';
 import { connectSandbox } from '../../../src/api/sandbox/workflows/connect.ts';
 import { resumeTeamsSandbox } from '../../../src/api/sandbox/workflows/resume/resume.ts';
+import { wakeSandbox } from '../../../src/api/sandbox/workflows/wake.ts';
 import type { SandboxState } from '../../../src/protocol/state.ts';
+import { volumeChanged } from '../../../src/protocol/volume.ts';
 import { Platform } from '../platform.ts';
 
 type Resumed = Awaited<ReturnType<Resuming['run']>>;
@@ -56,12 +58,23 @@ const failures: [string, Error, object][] = [
   ],
   [
     'can’t put the memory back',
-    new AtollError('internal', 'a file of a volume is gone', { detail: 'checkpoint_failed' }),
+    new AtollError('unavailable', 'a timer is unknown', { detail: 'checkpoint_failed' }),
     {
       status: 500,
       body: {
-        message: expect.stringMatching(/stays paused: a file of a volume is gone\. With memory: false it starts from/),
+        message: expect.stringMatching(/stays paused: a timer is unknown\. With memory: false it starts from/),
         error_code: 'sandbox_resume_failed',
+      },
+    },
+  ],
+  [
+    'finds a file of a volume changed by others',
+    new AtollError('conflict', 'a file of a volume is gone', { detail: volumeChanged }),
+    {
+      status: 409,
+      body: {
+        message: expect.stringMatching(/stays paused: a file of a volume is gone\. With memory: false it starts from/),
+        error_code: 'sandbox_volume_changed',
       },
     },
   ],
@@ -110,6 +123,18 @@ test.each(failures)(
     expect((await ask('resume')).status).toBe(201);
   },
 );
+
+test('a visitor who would wake a sandbox whose volume was changed learns nothing of its files', async () => {
+  const { sandboxID } = await platform.createSandbox({ autoPause: true, autoResume: { enabled: true } });
+  expect((await platform.call('POST', `/sandboxes/${sandboxID}/pause`, {})).status).toBe(204);
+  machineSays(new AtollError('conflict', 'data/log is gone', { detail: volumeChanged }));
+  await expect(wakeSandbox(platform.api.parts, sandboxID)).rejects.toMatchObject({
+    code: 'conflict',
+    message: 'The sandbox is paused and can’t go on as it was: its owner has to resume it',
+  });
+  machineSays();
+  expect((await wakeSandbox(platform.api.parts, sandboxID)).state).toBe('running');
+});
 
 /** What is under way in a process, where `answer` is asked whether a resume is. */
 class Watched extends SingleFlight<string, Resumed> {
@@ -190,6 +215,7 @@ test('who shares a resume by connect shares its failure, where that is not that 
   for (const error of [
     new AtollError('unavailable', 'there is no room'),
     new AtollError('conflict', 'its agent does not answer', { detail: agentUnresponsive }),
+    new AtollError('conflict', 'a file of a volume is gone', { detail: volumeChanged }),
     new Error('the process is broken'),
   ]) {
     const resuming = new Watched(() => Promise.reject(error));

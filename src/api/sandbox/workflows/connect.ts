@@ -1,5 +1,6 @@
 import { AtollError } from '../../../base/error.ts';
 import type { Kept } from '../../../protocol/node.ts';
+import { volumeChanged } from '../../../protocol/volume.ts';
 import { sandboxFor, sandboxMoved } from '../rules/find.ts';
 import { agentUnresponsive } from '../rules/agent.ts';
 import { resumePaused } from './resume/resume.ts';
@@ -56,7 +57,7 @@ export async function connectSandbox(
       // pause or kill decides what is to be done.
       if (!(error instanceof AtollError) || error.code !== 'conflict' || attempt >= attemptsMax) throw error;
       // That does not change by itself.
-      if (error.detail === agentUnresponsive) throw error;
+      if (error.detail === agentUnresponsive || error.detail === volumeChanged) throw error;
     }
     if (attempt >= attemptsMax) throw sandboxMoved(before.sandboxId);
     await awaitTransition(deps, before);

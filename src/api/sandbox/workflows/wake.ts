@@ -1,4 +1,5 @@
 import { AtollError } from '../../../base/error.ts';
+import { volumeChanged } from '../../../protocol/volume.ts';
 import { findSandboxOfAnyTeam } from '../store/read.ts';
 import { findTeam } from '../../team/store/team.ts';
 import type { SandboxDirectory, SandboxRoute } from '../directory/directory.ts';
@@ -27,11 +28,20 @@ export async function wakeSandbox(deps: ResumeDeps, sandboxId: string): Promise<
   if (team.banned || team.blocked)
     throw new AtollError('forbidden', 'The sandbox can’t be resumed: its team is blocked');
   const seconds = Math.min(Math.max(sandbox.timeoutSeconds, wokenSecondsMin), deps.limitsOf(team).lifetimeHours * 3600);
-  await connectSandbox(deps, team, sandboxId, { seconds, memory: true });
+  await connectSandbox(deps, team, sandboxId, { seconds, memory: true }).catch((error: unknown) => {
+    throw isVolumeChanged(error) ? staysPaused(error) : error;
+  });
   const woken = deps.directory.find(sandboxId);
   if (woken?.state === 'running') return woken;
   throw sandboxNotFound(sandboxId);
 }
+
+const isVolumeChanged = (error: unknown): error is AtollError =>
+  error instanceof AtollError && error.detail === volumeChanged;
+
+/** What files a sandbox has open is no business of visitors. */
+const staysPaused = (cause: AtollError) =>
+  new AtollError('conflict', 'The sandbox is paused and can’t go on as it was: its owner has to resume it', { cause });
 
 /** The route of a sandbox once it is moved no more. Errors: `conflict` when that takes too long. */
 async function whenMoved(directory: SandboxDirectory, sandboxId: string): Promise<SandboxRoute | undefined> {

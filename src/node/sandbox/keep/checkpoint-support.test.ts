@@ -6,7 +6,7 @@ import { AtollError } from '../../../base/error.ts';
 import { slotOf } from '../../layout.ts';
 import { allocatedBytes } from '../snapshot/copy-disk.ts';
 import { checkpointFailed } from '../../snapshot/criu.ts';
-import { checkpointBytes, explainCheckpoint } from './checkpoint-support.ts';
+import { checkpointBytes, explainCheckpoint, explainRestore } from './checkpoint-support.ts';
 
 test('a checkpoint may take all of a disk with too many files to find those without a name', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-checkpoint-'));
@@ -26,9 +26,10 @@ test('a checkpoint may take all of a disk with too many files to find those with
   }
 });
 
+const failed = (why: string, detail: string = checkpointFailed) =>
+  new AtollError('unavailable', `the memory of the sandbox can’t be kept: ${why}`, { detail });
+
 test('what CRIU can’t keep is the sandbox’s state, and what CRIU lacks is the machine’s', () => {
-  const failed = (why: string, detail: string = checkpointFailed) =>
-    new AtollError('unavailable', `the memory of the sandbox can’t be kept: ${why}`, { detail });
   expect(explainCheckpoint(failed('a socket of an unknown family'))).toMatchObject({ code: 'precondition' });
   expect(explainCheckpoint(failed('Can’t fork ns dumper: Resource temporarily unavailable'))).toMatchObject({
     code: 'unavailable',
@@ -36,4 +37,21 @@ test('what CRIU can’t keep is the sandbox’s state, and what CRIU lacks is th
   });
   const other = failed('Resource temporarily unavailable', 'another');
   expect(explainCheckpoint(other)).toBe(other);
+});
+
+test('what CRIU can’t put back is the state of volumes where there are some, and else a fault', () => {
+  const error = failed('Can’t open file data/log on restore: No such file or directory');
+  const volumes = ['/data', '/srv'].map(path => ({ volumeId: path, path }));
+  expect(explainRestore(error, volumes)).toMatchObject({
+    code: 'conflict',
+    detail: 'sandbox_volume_changed',
+    message: `${error.message} (others may have changed what it has open in /data, /srv)`,
+  });
+  expect(explainRestore(error, [])).toBe(error);
+  expect(explainRestore(failed('Can’t fork: Cannot allocate memory'), volumes)).toMatchObject({
+    code: 'unavailable',
+    detail: 'sandbox_capacity_unavailable',
+  });
+  const other = failed('wrong digest', 'snapshot_damaged');
+  expect(explainRestore(other, volumes)).toBe(other);
 });

@@ -1,5 +1,6 @@
 import { AtollError } from '../../../base/error.ts';
 import type { MemoryAbility } from '../../../protocol/node.ts';
+import { volumeChanged, type SandboxVolume } from '../../../protocol/volume.ts';
 import type { Driver } from '../../drivers/driver.ts';
 import type { CheckpointSource } from '../../snapshot/checkpoint-source.ts';
 import { nodeFull, tellsShortage } from '../../../protocol/no-room.ts';
@@ -58,11 +59,33 @@ export function checkpointSource(
  * those decide no more than which of the two is answered.
  */
 export function explainCheckpoint(error: unknown): unknown {
-  if (!(error instanceof AtollError) || error.code !== 'unavailable' || error.detail !== checkpointFailed) return error;
-  if (tellsShortage(error.message))
-    return new AtollError('unavailable', error.message, { fields: error.fields, detail: nodeFull, cause: error });
+  if (!isCheckpointFailure(error)) return error;
+  if (tellsShortage(error.message)) return shortage(error);
   return new AtollError('precondition', error.message, { fields: error.fields, cause: error });
 }
+
+/**
+ * Says of a failed restore what it means, as above. What processes have open on a volume others may have deleted,
+ * changed or locked meanwhile: then nothing is wrong with the machine, and asking again does not help. Nobody has what
+ * a sandbox without volumes has: that its memory does not go on is a fault.
+ */
+export function explainRestore(error: unknown, volumes: readonly SandboxVolume[]): unknown {
+  if (!isCheckpointFailure(error)) return error;
+  if (tellsShortage(error.message)) return shortage(error);
+  if (volumes.length === 0) return error;
+  const paths = volumes.map(({ path }) => path).join(', ');
+  return new AtollError('conflict', `${error.message} (others may have changed what it has open in ${paths})`, {
+    fields: error.fields,
+    detail: volumeChanged,
+    cause: error,
+  });
+}
+
+const isCheckpointFailure = (error: unknown): error is AtollError =>
+  error instanceof AtollError && error.code === 'unavailable' && error.detail === checkpointFailed;
+
+const shortage = (error: AtollError) =>
+  new AtollError('unavailable', error.message, { fields: error.fields, detail: nodeFull, cause: error });
 
 /**
  * How much of the host's disk a checkpoint of a sandbox takes now: its memory, and files without a name; all of its

@@ -12,6 +12,7 @@ import { restore, type OpenSnapshot, type RestoreHost } from '../../snapshot/res
 import type { Volumes } from '../../volumes/volumes.ts';
 import { volumesAround } from '../slot/mount-volumes.ts';
 import type { Processes } from '../slot/processes.ts';
+import { explainRestore } from '../keep/checkpoint-support.ts';
 import { hideVolumes, showVolumes } from '../slot/show-volumes.ts';
 import { slotDisk, slotMountPoint } from '../slot/slot-disk.ts';
 import type { StandbyParts, Started } from './standby.ts';
@@ -59,13 +60,17 @@ type RestoreOrder = {
 export function restoreProcesses(parts: RestoredParts, host: RestoreHost, order: RestoreOrder): Promise<Started> {
   const late = lateVolumes(order);
   // Nobody else's start waits for that of a volume.
-  return parts.volumes.change(volumesAround(order.volumes, late), () =>
-    parts.starts.run(order.teamId, () =>
-      order.later && host.canBringLater
-        ? restoreWithLater(parts, host, order)
-        : restoreInSlot(parts, host, { ...order, later: undefined }),
-    ),
-  );
+  return parts.volumes
+    .change(volumesAround(order.volumes, late), () =>
+      parts.starts.run(order.teamId, () =>
+        order.later && host.canBringLater
+          ? restoreWithLater(parts, host, order)
+          : restoreInSlot(parts, host, { ...order, later: undefined }),
+      ),
+    )
+    .catch((error: unknown) => {
+      throw explainRestore(error, order.volumes);
+    });
 }
 
 /** Where that can't be done, which is seen before any process has run, all memory comes at once. */

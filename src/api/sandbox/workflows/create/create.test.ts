@@ -3,6 +3,7 @@ import { AtollError } from '../../../../base/error.ts';
 import { newUuid } from '../../../../base/id.ts';
 import { silentLog } from '../../../../base/telemetry/log.ts';
 import { serverFailure } from '../../../../protocol/template/server-failure.ts';
+import { volumeChanged } from '../../../../protocol/volume.ts';
 import { nodeFull } from '../../../../protocol/no-room.ts';
 import { lost } from '../../../../protocol/part-lost.ts';
 import type { CreateSandbox, ExecutionRef, MemoryAbility, NodeInfo, NodeProtocol } from '../../../../protocol/node.ts';
@@ -325,6 +326,10 @@ test('what a failed start means to the caller', () => {
     serverFailure(new Error('the start command failed: exit status 1')),
   ])
     expect(explain(error)).toBe(error);
+  expect(explain(new AtollError('conflict', 'data/log is gone', { detail: volumeChanged }))).toMatchObject({
+    ...{ code: 'conflict', detail: volumeChanged },
+    message: "The sandbox can't begin with the memory of its snapshot: data/log is gone",
+  });
   const noRoom = 'There is no room for another sandbox now; nothing was changed';
   expect(explain(new AtollError('unavailable', 'no slot'))).toMatchObject({ message: noRoom, detail: nodeFull });
   expect(explain(new AtollError('no_space', 'no disk', { detail: 'other' }))).toMatchObject({

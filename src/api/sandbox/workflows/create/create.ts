@@ -8,6 +8,7 @@ import type { Durability } from '../../../../protocol/durability.ts';
 import type { TemplateImage } from '../../../../protocol/node.ts';
 import type { DriverName } from '../../../../protocol/driver.ts';
 import { nodeFull, saysFull } from '../../../../protocol/no-room.ts';
+import { volumeChanged } from '../../../../protocol/volume.ts';
 import { isServerFailure } from '../../../../protocol/template/server-failure.ts';
 import { noCompatibleNode } from '../../../placement/nodes.ts';
 import type { Placed } from '../../../placement/place.ts';
@@ -261,6 +262,12 @@ export function explainFailedStart(error: unknown, client: AbortSignal, deadline
       cause: error,
     });
   }
+  if (error.detail === volumeChanged)
+    return new AtollError('conflict', `The sandbox can't begin with the memory of its snapshot: ${error.message}`, {
+      detail: volumeChanged,
+      fields: error.fields,
+      cause: error,
+    });
   if (error.code === 'not_found' || error.code === 'internal') return failedToStart(error);
   return error;
 }

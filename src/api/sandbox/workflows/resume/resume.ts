@@ -3,6 +3,7 @@ import { newUuid } from '../../../../base/id.ts';
 import type { Resuming } from '../../rules/resuming.ts';
 import type { Kept } from '../../../../protocol/node.ts';
 import { isPartLost } from '../../../../protocol/part-lost.ts';
+import { volumeChanged } from '../../../../protocol/volume.ts';
 import { resumeSandboxWorkflow } from './steps.ts';
 import { sandboxFor, sandboxMoved } from '../../rules/find.ts';
 import { checkTimeout } from '../../rules/timeout.ts';
@@ -99,12 +100,13 @@ function explain(error: unknown, sandboxId: string): unknown {
   if (!(error instanceof AtollError)) return failed(error, sandboxId);
   // It says itself that the node or the database went away, which is no matter of room.
   if (isPartLost(error) || error.mayHaveChanged) return error;
-  // No matter of room: it has something that is not as it was, e.g. a file of a volume that others have deleted.
-  if (error.detail === restoreFailed) {
+  // No matter of room: something is not as it was, where others can have changed it or where nobody can.
+  if (error.detail === volumeChanged || error.detail === restoreFailed) {
+    const isChanged = error.detail === volumeChanged;
     return new AtollError(
-      'internal',
+      isChanged ? 'conflict' : 'internal',
       `Sandbox "${sandboxId}" stays paused: ${error.message}. With memory: false it starts from its files`,
-      { detail: 'sandbox_resume_failed', fields: error.fields, cause: error },
+      { detail: isChanged ? volumeChanged : 'sandbox_resume_failed', fields: error.fields, cause: error },
     );
   }
   if (error.code === 'unavailable' || error.code === 'no_space') {
