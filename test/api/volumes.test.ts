@@ -83,6 +83,12 @@ onEachDatabase(database =>
       platform.node.volumes.makeOld(volumeId);
       const adopt = `/admin/orphans/volumes/${volumeId}/adopt/${platform.team.teamId}`;
       const operator = { 'x-admin-token': adminToken };
+      const { volumeID: other } = await create(platform, 'known');
+      expect(await call(platform.socketPath, 'POST', adopt, { name: 'known' }, operator)).toMatchObject({
+        status: 409,
+        body: { message: 'name: the team has a volume "known" already' },
+      });
+      expect((await platform.call('DELETE', `/volumes/${other}`)).status).toBe(204);
       expect((await call(platform.socketPath, 'POST', adopt, { name: 'found' }, operator)).status).toBe(204);
       expect((await findVolume(platform.store.db, volumeId))?.sizeMiB).toBe(77);
       expect((await platform.call('DELETE', `/volumes/${volumeId}`)).status).toBe(204);

@@ -47,7 +47,9 @@ onEachDatabase(database => {
     expect(await remove(platform, made.snapshotID)).toMatchObject({
       status: 400,
       body: {
-        message: `Snapshot "${made.snapshotID}" can't be deleted while a sandbox that was made from it runs or is paused`,
+        message:
+          `Snapshot "${made.snapshotID}" can't be deleted while sandboxes that were made from it run or are paused: ` +
+          child,
       },
     });
     await platform.call('DELETE', `/sandboxes/${child}`);

@@ -235,6 +235,16 @@ onEachDatabase(database => {
     }
   });
 
+  test('a team has a hundred invitations at most, which is a limit like others', async () => {
+    await using platform = await Platform.start({ database });
+    const { parts } = platform.api;
+    for (let made = 0; made < 100; made++) await createInvitation(parts, platform.team, 'viewer', '');
+    await expect(createInvitation(parts, platform.team, 'viewer', '')).rejects.toMatchObject({
+      code: 'rate_limited',
+      message: 'The team has 100 invitations, which is the most: remove some that nobody takes',
+    });
+  });
+
   test('who joins while an admin is removed waits for it, and neither is given up', async () => {
     await using platform = await Platform.start({ database });
     const { parts } = platform.api;

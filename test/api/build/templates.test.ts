@@ -145,6 +145,25 @@ onEachDatabase(database => {
     expect((await platform.call('GET', `/templates?teamID=${platform.team.teamId}`)).status).toBe(200);
   });
 
+  test('a template that sandboxes come from is not deleted: the team’s own are named, of others how many', async () => {
+    await using platform = await Platform.start({ database });
+    await registerTemplate(platform.api.parts, platform.team, { ...baseTemplate, alias: 'used', public: true });
+    const { key } = await platform.otherTeam();
+    const create = (headers = {}) => platform.call('POST', '/v2/sandboxes', { templateID: 'used' }, headers);
+    const refusal = async () => {
+      const { status, body } = await platform.call('DELETE', '/templates/used');
+      expect(status).toBe(400);
+      return (body as { message: string }).message.split(': ');
+    };
+    const says = 'Template "used" can\'t be deleted while sandboxes that were made from it run or are paused';
+    expect((await create({ 'x-api-key': key })).status).toBe(201);
+    expect(await refusal()).toEqual([says, '1 of other teams']);
+    const own: string[] = [];
+    while (own.length < 7) own.push(((await create()).body as { sandboxID: string }).sandboxID);
+    await platform.call('POST', `/sandboxes/${own[0]}/pause`, {});
+    expect(await refusal()).toEqual([says, `${own.slice(0, 5).join(', ')}, 2 more, 1 of other teams`]);
+  });
+
   test("a bare name means one's own namespace first", async () => {
     await using platform = await Platform.start({ database });
     const own = await registerTemplate(platform.api.parts, platform.team, {

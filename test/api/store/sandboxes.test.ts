@@ -119,12 +119,19 @@ onEachDatabase(database => {
       sizeMiB: 1,
       createdAtUs: startUs,
     };
-    const volumeMounts = [{ name: 'v', path: '/mnt/v', volumeId: 'v' }];
+    const volumeMounts = ['/mnt/v', '/mnt/w'].map(path => ({ name: 'v', path, volumeId: 'v' }));
     const last = { shownMax: 10, nowUs: startUs };
     expect(await insertSandbox(db, record(mine.teamId, 'early', { volumeMounts }), many)).toBe('volume_gone');
     await insertVolume(db, volume, 9);
     const sandbox = await put(db, record(mine.teamId, 'a', { volumeMounts }));
-    expect(await deleteVolume(db, volume, last)).toMatchObject({ deleted: false });
+    expect(await deleteVolume(db, volume, last)).toEqual({ deleted: false, sandboxIds: ['a'], more: 0 });
+    for (const id of ['b', 'c']) {
+      const other = await put(db, record(mine.teamId, id, { volumeMounts }));
+      expect(await deleteVolume(db, volume, { ...last, shownMax: 1 })).toEqual({
+        ...{ deleted: false, sandboxIds: ['a'], more: 1 },
+      });
+      await deleteSandbox(db, other, ['running'], { reason: 'request', atUs: startUs });
+    }
     await deleteSandbox(db, sandbox, ['running'], { reason: 'request', atUs: startUs });
     expect(await deleteVolume(db, volume, last)).toMatchObject({ deleted: true });
   });

@@ -145,7 +145,11 @@ onEachDatabase(database => {
     // Nobody else moves, copies or deletes it, and what comes to the other machine is accounted for.
     expect(await beginMove(db, made, 'node-3', second)).toBe('left_over');
     expect(await beginCopy(db, 'one', second)).toBe(false);
-    expect(await deleteVolume(db, made, { shownMax: 1, nowUs: startUs })).toEqual({ deleted: false, sandboxIds: [] });
+    expect(await deleteVolume(db, made, { shownMax: 1, nowUs: startUs })).toEqual({
+      deleted: false,
+      sandboxIds: [],
+      more: 0,
+    });
     expect((await findVolume(db, 'one'))?.movingTo).toBe('node-2');
     expect(await volumesOnNode(db, 'node-2')).toEqual(['one']);
     expect(await volumeRemovalsOn(db, 'node-2')).toEqual([{ volumeId: 'one', recordedAtUs: startUs }]);

@@ -98,7 +98,7 @@ export const adoptVolumeRoute = route({
   params: Type.Object({ volumeID: Type.String(), teamID: Type.String() }),
   body: NewVolume,
   responses: { 204: { description: 'The team has it, by this name' } },
-  errors: [404],
+  errors: [404, 409],
   async handle(deps: AdoptVolumeDeps, { params, body, audit }) {
     audit({ target: `volume:${params.volumeID}`, after: { teamId: params.teamID, name: body.name } });
     await adoptVolume(deps, await teamForAdmin(deps.db, params.teamID), params.volumeID, body.name);

@@ -195,7 +195,7 @@ function requireAnswers(unanswered: readonly string[]): void {
 }
 
 /**
- * Gives a volume that the store does not know to a team. Throws `not_found`, `invalid` (the name is taken),
+ * Gives a volume that the store does not know to a team. Throws `not_found`, `conflict` (the name is taken),
  * `rate_limited`.
  */
 export async function adoptVolume(
@@ -215,7 +215,7 @@ export async function adoptVolume(
     },
     volumes,
   );
-  if (outcome === 'taken') throw new AtollError('invalid', `name: the team has a volume "${name}" already`);
+  if (outcome === 'taken') throw new AtollError('conflict', `name: the team has a volume "${name}" already`);
   if (outcome === 'full')
     throw new AtollError(
       'rate_limited',

@@ -44,7 +44,6 @@ export const createInvitationRoute = route({
   body: NewInvitation,
   strict: true,
   responses: { 201: { description: 'The link, shown this once', schema: CreatedInvitation } },
-  errors: [409],
   async handle(deps: { clock: Clock; db: Db }, { caller, body, audit }) {
     const { invitation, path } = await createInvitation(deps, caller.team, body.role, body.note ?? '', caller.actor.id);
     audit({ target: `invitation:${invitation.invitationId}`, after: { role: body.role } });

@@ -32,7 +32,7 @@ type Deps = { clock: Clock; db: Db };
 
 /**
  * A new invitation into a team, and the path of its link, which is told this once. `by`: the member who makes it; null
- * for an operator. Throws `conflict` where there are too many, `forbidden` where the member is no admin any more.
+ * for an operator. Throws `rate_limited` where there are too many, `forbidden` where the member is no admin any more.
  */
 export async function createInvitation(
   { clock, db }: Deps,
@@ -57,7 +57,10 @@ export async function createInvitation(
     if (by !== null) await requireStill(db, team.teamId, by, 'admin');
     await pruneInvitations(db, nowUs);
     if ((await countInvitations(db, team.teamId)) >= invitationsMax)
-      throw new AtollError('conflict', `The team has ${invitationsMax} invitations: remove some that nobody takes`);
+      throw new AtollError(
+        'rate_limited',
+        `The team has ${invitationsMax} invitations, which is the most: remove some that nobody takes`,
+      );
     await insertInvitation(db, invitation);
   });
   return { invitation, path: `/dashboard/join#${code}` };

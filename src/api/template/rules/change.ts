@@ -1,6 +1,6 @@
 import { AtollError } from '../../../base/error.ts';
 import { namesOf } from '../store/list.ts';
-import { deleteTemplateRow, sandboxesOfTemplate, setTemplatePublic } from '../store/change.ts';
+import { deleteTemplateRow, sandboxesOfTemplate, setTemplatePublic, type TemplateUsers } from '../store/change.ts';
 import { templateByName } from '../store/resolve.ts';
 import { nameTemplate } from '../store/write.ts';
 import { cancelBuildsOf, forgetBuildsOf } from '../../build/rules/follow.ts';
@@ -11,6 +11,9 @@ import type { TeamRecord } from '../../team/record.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Db } from '../../database/db.ts';
 import type { CancelDeps } from '../../build/rules/follow.ts';
+
+/** Sandboxes that a refused deletion names. */
+const usersShownMax = 5;
 
 /** A template as it was before a change, and its names. */
 type ChangedTemplate = { before: TemplateRecord; names: string[] };
@@ -61,17 +64,28 @@ export async function updateTemplateV1(
 export async function deleteTemplate(deps: CancelDeps, team: TeamRecord, text: string): Promise<TemplateRecord> {
   const { template } = await ownTemplate(deps.db, team, text, 'templateID');
   const { templateId } = template;
-  const sandboxes = await sandboxesOfTemplate(deps.db, templateId);
-  if (sandboxes > 0) {
+  const users = usersInWords(
+    await sandboxesOfTemplate(deps.db, templateId, { teamId: team.teamId, shownMax: usersShownMax }),
+  );
+  if (users !== null) {
     const what = template.kind === 'snapshot' ? 'Snapshot' : 'Template';
-    const which =
-      sandboxes === 1
-        ? 'a sandbox that was made from it runs or is paused'
-        : `${sandboxes} sandboxes that were made from it run or are paused`;
-    throw new AtollError('invalid', `${what} "${text}" can't be deleted while ${which}`);
+    throw new AtollError(
+      'invalid',
+      `${what} "${text}" can't be deleted while sandboxes that were made from it run or are paused: ${users}`,
+    );
   }
   await cancelBuildsOf(deps, { templateId }, 'The template was deleted');
   await forgetBuildsOf(deps, templateId);
   await deleteTemplateRow(deps.db, templateId);
   return template;
+}
+
+/** Null where there are none. Which ones other teams have is theirs to know. */
+function usersInWords({ shown, more, ofOthers }: TemplateUsers): string | null {
+  const parts = [
+    ...shown,
+    ...(more > 0 ? [`${more} more`] : []),
+    ...(ofOthers > 0 ? [`${ofOthers} of other teams`] : []),
+  ];
+  return parts.length > 0 ? parts.join(', ') : null;
 }

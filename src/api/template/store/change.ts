@@ -24,15 +24,43 @@ export async function unnameTemplate(db: Db, name: { namespace: string; alias: s
     .execute();
 }
 
-/** How many sandboxes, paused ones included, come from the template. */
-export async function sandboxesOfTemplate(db: Db, templateId: string): Promise<number> {
-  const row = await db
+/** Sandboxes, paused ones included, that come from a template. */
+export type TemplateUsers = {
+  /** The oldest of one team. */
+  shown: string[];
+  /** How many that team has besides. */
+  more: number;
+  /** How many others have. */
+  ofOthers: number;
+};
+
+/** The sandboxes, paused ones included, that come from the template; those of a team by ID, up to `shownMax`. */
+export async function sandboxesOfTemplate(
+  db: Db,
+  templateId: string,
+  { teamId, shownMax }: { teamId: string; shownMax: number },
+): Promise<TemplateUsers> {
+  const from = db
     .selectFrom('sandboxes')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
     .where('template_id', '=', templateId)
-    .where('state', 'in', [...occupyingStates, 'paused'])
-    .executeTakeFirstOrThrow();
-  return Number(row.count);
+    .where('state', 'in', [...occupyingStates, 'paused']);
+  const counts = await from
+    .select(({ fn, eb }) => [eb('team_id', '=', teamId).as('own'), fn.countAll<number>().as('count')])
+    .groupBy('own')
+    .execute();
+  const countOf = (own: boolean) => Number(counts.find(row => Boolean(row.own) === own)?.count ?? 0);
+  const shown = await from
+    .select('sandbox_id')
+    .where('team_id', '=', teamId)
+    .orderBy('created_at_us')
+    .orderBy('sandbox_id')
+    .limit(shownMax)
+    .execute();
+  return {
+    shown: shown.map(row => row.sandbox_id),
+    more: Math.max(0, countOf(true) - shown.length),
+    ofOthers: countOf(false),
+  };
 }
 
 /** Removes tags of a template. */

@@ -298,7 +298,7 @@ test('a volume that is used, is gone, or has left something elsewhere does not m
   await refused('conflict', `A sandbox has the volume "${name}"`);
   await db.deleteFrom('sandbox_volumes').where('volume_id', '=', volumeId).execute();
   await recordVolumeRemoval(db, { volumeId, nodeId: 'c' }, clock());
-  await refused('precondition', `Another machine has something left of the volume "${name}"`);
+  await refused('conflict', `Another machine has something left of the volume "${name}"`);
   await db.deleteFrom('volume_removals').where('volume_id', '=', volumeId).execute();
   await deleteVolume(db, asked, { shownMax: 1, nowUs: clock() });
   await refused('not_found', `Volume "${name}" is not there any more`);

@@ -99,8 +99,8 @@ export class VolumeCopies {
   }
 
   /**
-   * Moves a volume that no sandbox has to another machine. Errors: `conflict` (it is used), `precondition` (what an
-   * earlier move has left must go first), those of both machines. Then it is where it was.
+   * Moves a volume that no sandbox has to another machine. Errors: `conflict` (it is used, or what an earlier move has
+   * left must go first), those of both machines. Then it is where it was.
    */
   async move(volume: VolumeRecord, nextNodeId: string): Promise<void> {
     const { machines } = this.#deps;
@@ -225,10 +225,7 @@ function refusalOf(refusal: MoveRefusal, name: string): AtollError {
   if (refusal === 'gone') return new AtollError('not_found', `Volume "${name}" is not there any more`);
   if (refusal === 'in_use') return new AtollError('conflict', `A sandbox has the volume "${name}"`);
   if (refusal === 'left_over')
-    return new AtollError(
-      'precondition',
-      `Another machine has something left of the volume "${name}", which goes first`,
-    );
+    return new AtollError('conflict', `Another machine has something left of the volume "${name}", which goes first`);
   return worked(name);
 }
 

@@ -116,11 +116,12 @@ export async function removeVolume(
   const volume = await readVolume(db, team, volumeId);
   const outcome = await deleteVolume(db, volume, { shownMax: usersShownMax, nowUs: clock() });
   if (!outcome.deleted) {
-    if (outcome.sandboxIds.length === 0) throw volumeMoves(volume.name);
+    const { sandboxIds, more } = outcome;
+    if (sandboxIds.length === 0) throw volumeMoves(volume.name);
+    const users = [...sandboxIds, ...(more > 0 ? [`${more} more`] : [])].join(', ');
     throw new AtollError(
       'conflict',
-      `Volume "${volume.name}" is mounted in ${outcome.sandboxIds.join(', ')} (running or paused): kill what has ` +
-        'it first',
+      `Volume "${volume.name}" is mounted in ${users} (running or paused): kill what has it first`,
     );
   }
   if (outcome.nodeId === null) return volume;

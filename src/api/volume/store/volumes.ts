@@ -111,33 +111,36 @@ export async function volumesOnNode(db: Db, nodeId: string): Promise<string[]> {
 }
 
 /**
- * Deletes a volume that no sandbox has and that is not being moved; else answers who has it, up to `shownMax`.
+ * Deletes a volume that no sandbox has and that is not being moved; else answers who has it, up to `shownMax`, and how
+ * many `more`.
  * `nodeId`: where its content was, by now nobody's; null where it was deleted before.
  */
 export async function deleteVolume(
   db: Db,
   volume: NewVolume,
   { shownMax, nowUs }: { shownMax: number; nowUs: number },
-): Promise<{ deleted: true; nodeId: string | null } | { deleted: false; sandboxIds: string[] }> {
+): Promise<{ deleted: true; nodeId: string | null } | { deleted: false; sandboxIds: string[]; more: number }> {
   const { volumeId } = volume;
   return inTransaction(db, async db => {
     // PostgreSQL: sandboxes that are being created with it hold the row, or find it gone.
     if (kindOf(db) === 'postgres')
       await db.selectFrom('volumes').select('volume_id').where('volume_id', '=', volumeId).forUpdate().execute();
-    const users = await db
-      .selectFrom('sandbox_volumes')
-      .select('sandbox_id')
-      .where('volume_id', '=', volumeId)
-      .limit(shownMax)
-      .execute();
-    if (users.length > 0) return { deleted: false, sandboxIds: users.map(row => row.sandbox_id) };
+    // A sandbox may have it at several paths.
+    const uses = db.selectFrom('sandbox_volumes').where('volume_id', '=', volumeId);
+    const users = await uses.select('sandbox_id').distinct().orderBy('sandbox_id').limit(shownMax).execute();
+    if (users.length > 0) {
+      const { all } = await uses
+        .select(({ fn }) => fn.count<number>('sandbox_id').distinct().as('all'))
+        .executeTakeFirstOrThrow();
+      return { deleted: false, sandboxIds: users.map(row => row.sandbox_id), more: Number(all) - users.length };
+    }
     const gone = await db
       .deleteFrom('volumes')
       .where('volume_id', '=', volumeId)
       .where('moving_to', 'is', null)
       .returning('node_id')
       .executeTakeFirst();
-    if (!gone && (await findVolume(db, volumeId))) return { deleted: false, sandboxIds: [] };
+    if (!gone && (await findVolume(db, volumeId))) return { deleted: false, sandboxIds: [], more: 0 };
     if (gone) {
       await recordVolumeRemoval(db, { volumeId, nodeId: gone.node_id }, nowUs);
       await recordVolumeEvent(db, volume, { type: 'deleted', atUs: nowUs });
