@@ -36,6 +36,8 @@ type ErrorOptions = {
   retryAfterSeconds?: number;
   /** It may have happened all the same: clients are answered 500, as they take 503 for a promise of the contrary. */
   mayHaveChanged?: boolean;
+  /** Its message is for the log: callers of the API learn that something failed. */
+  forLog?: boolean;
   cause?: unknown;
 };
 
@@ -47,6 +49,7 @@ export class AtollError extends Error {
   readonly detail: string | undefined;
   readonly retryAfterSeconds: number | undefined;
   readonly mayHaveChanged: boolean;
+  readonly forLog: boolean;
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -55,6 +58,7 @@ export class AtollError extends Error {
     this.detail = options.detail;
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.mayHaveChanged = options.mayHaveChanged ?? false;
+    this.forLog = options.forLog ?? false;
   }
 
   get status(): number {

@@ -43,7 +43,11 @@ export function explained(place: string, error: unknown): AtollError {
       ...options,
       detail: 'store_refused',
     });
-  if (fullCodes.has(code)) return new AtollError('no_space', `The store ${place} is full (${code})`, options);
+  if (fullCodes.has(code))
+    return new AtollError('no_space', `The store of this cluster is full (${code})`, {
+      ...options,
+      fields: { ...options.fields, place },
+    });
   return new AtollError('unavailable', `The store ${place} is out of reach${code ? ` (${code})` : ''}`, {
     ...options,
     detail: 'store_unavailable',

@@ -39,9 +39,10 @@ export function toKnown(error: unknown): AtollError | undefined {
   if (!(error instanceof SuppressedError)) return shortageOf(systemCodeOf(error), 'it can’t be done', error);
   const first = toKnown(error.suppressed);
   if (!first) return undefined;
-  const { code, message, detail, fields, retryAfterSeconds } = first;
+  const { code, message, detail, fields, retryAfterSeconds, forLog } = first;
   return new AtollError(code, message, {
     fields,
+    forLog,
     mayHaveChanged: true,
     cause: error,
     ...(detail !== undefined && { detail }),

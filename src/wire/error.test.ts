@@ -43,6 +43,12 @@ test('anything else that is thrown is a defect of ours', () => {
   expect(toWire('text')).toEqual({ code: 'internal', message: 'text' });
 });
 
+test('what another process says of a defect is for the log', () => {
+  expect(crossed(new Error("ENOENT: no such file or directory, open '/data/x'")).forLog).toBe(true);
+  expect(crossed(new AtollError('internal', 'the disk /data/x is still in use')).forLog).toBe(true);
+  expect(crossed(new AtollError('unavailable', 'it has no room')).forLog).toBe(false);
+});
+
 test('facts that JSON can not say cross as text', () => {
   const fields = { a: null, b: true, c: 'c', d: 1.5, e: Number.NaN, f: 7n, g: undefined, h: ['x', 'y'] };
   expect(crossed(new AtollError('internal', 'no', { fields })).fields).toEqual({

@@ -27,10 +27,15 @@ export function toWire(error: unknown): WireError {
   };
 }
 
-/** The error that the other side has thrown. A code that nobody knows, of another version, counts as `internal`. */
+/**
+ * The error that the other side has thrown. A code that nobody knows, of another version, counts as `internal`. What
+ * that says is of another process, whose paths and processes are nobody's business but the operator's.
+ */
 export function fromWire(error: WireError): AtollError {
-  const { code, message, detail, fields, retryAfterSeconds, cause } = error;
-  return new AtollError(Object.hasOwn(statusOf, code) ? (code as ErrorCode) : 'internal', message, {
+  const { message, detail, fields, retryAfterSeconds, cause } = error;
+  const code = Object.hasOwn(statusOf, error.code) ? (error.code as ErrorCode) : 'internal';
+  return new AtollError(code, message, {
+    forLog: code === 'internal',
     ...(detail !== undefined && { detail }),
     ...(fields !== undefined && { fields }),
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),

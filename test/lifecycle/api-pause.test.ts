@@ -109,12 +109,16 @@ onEachDatabase(database => {
     for (const [error, status] of [
       [new AtollError('no_space', 'full'), 507],
       [new AtollError('precondition', 'it has a socket of an unknown kind'), 400],
-      [new Error('bug'), 500],
+      [new Error("ENOENT, open '/secret/file'"), 500],
+      [new AtollError('internal', 'the disk /secret/disk is still in use by process 4711'), 500],
     ] as const) {
       platform.node.before = async call => {
         if (call === 'pause') throw error;
       };
-      expect((await pause(platform, id)).status).toBe(status);
+      const refused = await pause(platform, id);
+      expect(refused.status).toBe(status);
+      if (status === 500)
+        expect(refused.body).toEqual({ code: 500, message: 'The pause failed; the log of the platform has why' });
       expect(await detailOf(platform, id)).toEqual(before);
       expect(platform.api.directory.find(id)).toMatchObject({ state: 'running' });
     }

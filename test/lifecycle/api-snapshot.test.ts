@@ -134,6 +134,14 @@ onEachDatabase(database => {
       if (call === 'snapshot') throw new AtollError('no_space', 'full');
     };
     expect((await platform.call('POST', `/sandboxes/${id}/snapshots`, {})).status).toBe(507);
+    platform.node.before = async call => {
+      if (call === 'snapshot') throw new AtollError('internal', 'the disk /secret/disk is still in use');
+    };
+    for (const path of ['snapshots', 'fork'])
+      expect(await platform.call('POST', `/sandboxes/${id}/${path}`, {})).toMatchObject({
+        status: 500,
+        body: { message: 'Keeping the sandbox failed; the log of the platform has why' },
+      });
     expect([await stateOf(platform, id), await list(platform)]).toEqual(['running', []]);
   });
 

@@ -5,10 +5,17 @@ import { toKnown } from '../../protocol/no-room.ts';
 /** Messages repeat what a caller sent, which can be long. */
 const messageCharactersMax = 2000;
 
+const internalError = 'Internal error';
+/** What is said of the store of a cluster instead of where it is, by `error_code`. */
+const aboutStore: Readonly<Record<string, string>> = {
+  store_unavailable: 'The store of this cluster does not answer; try again',
+  store_refused: 'The store of this cluster refuses what it is asked; the log of the platform has why',
+};
+
 /** The answer to anything that was thrown. What nobody knows is a bug: the caller learns nothing of it. */
 export function errorResponse(error: unknown): Response {
   const known = toKnown(error);
-  if (!known) return errorBody({ code: 500, message: 'Internal error' });
+  if (!known) return errorBody({ code: 500, message: internalError });
   const { retryAfterSeconds } = known;
   return errorBody(
     apiError(known),
@@ -17,7 +24,8 @@ export function errorResponse(error: unknown): Response {
 }
 
 /** An error as clients are told of it. */
-export function apiError({ status, message, detail }: AtollError): ApiError {
+export function apiError({ status, message: own, detail, forLog }: AtollError): ApiError {
+  const message = forLog ? internalError : (detail !== undefined && aboutStore[detail]) || own;
   const text = message.length > messageCharactersMax ? `${message.slice(0, messageCharactersMax)}…` : message;
   return { code: status, message: text, ...(detail !== undefined && { error_code: detail }) };
 }

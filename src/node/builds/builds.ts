@@ -1,5 +1,5 @@
 import { KeyedMutex } from '../../base/concurrency/keyed-mutex.ts';
-import { AtollError, messageOf } from '../../base/error.ts';
+import { AtollError } from '../../base/error.ts';
 import type { NodeBuildProtocol, StartBuild } from '../../protocol/build.ts';
 import type { ImageLimits } from '../../protocol/builder.ts';
 import type { EgressPolicy } from '../../protocol/network/network.ts';
@@ -8,7 +8,7 @@ import type { Build, NodeForBuilds, UploadedFiles } from './build.ts';
 import { createBuildBytes, type ByteBounds } from './build-bytes.ts';
 import { createBuildLog, type BuildLog } from './build-log.ts';
 import { collectCached, type CachedFile, type CollectParts } from './cache/collect.ts';
-import { runBuild, type BuildParts } from './run-build.ts';
+import { reasonOf, runBuild, type BuildParts } from './run-build.ts';
 import type { StepCache } from './cache/step-cache.ts';
 import { createStepQuestions, type StepQuestions } from './cache/step-questions.ts';
 
@@ -162,7 +162,7 @@ function begin(
       if (result.status === 'error') log.write(result.message, { level: 'error', step });
       log.end(result);
     },
-    error => log.end({ status: 'error', message: messageOf(error), step }),
+    error => log.end({ status: 'error', message: reasonOf(build, error), step }),
   );
   return { request, startedAtMs: Date.now(), log, questions, abort, done };
 }

@@ -147,7 +147,7 @@ test('what a build fails with is its result, with the step at which it did', asy
 
 test('what is wrong with the platform is told to its operator', async () => {
   const it = await node();
-  const message = 'the platform could not carry out this step: broken';
+  const message = 'the platform could not carry out this step; its log has why';
   for (const error of [new Error('broken'), new AtollError('internal', 'broken')])
     expect(await it.start({}, { resolveSource: () => Promise.reject(error) })).toEqual({
       status: 'error',

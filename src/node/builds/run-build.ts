@@ -67,7 +67,8 @@ export async function runBuild(
   }
 }
 
-function reasonOf(build: Build, error: unknown): string {
+/** What whoever builds is told of a failure. The node's log has what is of the platform. */
+export function reasonOf(build: Build, error: unknown): string {
   const { signal } = build;
   if (signal.aborted) return messageOf(signal.reason);
   if (error instanceof AtollError && error.code !== 'internal') return error.message;
@@ -76,5 +77,5 @@ function reasonOf(build: Build, error: unknown): string {
     error: messageOf(error),
     stack: error instanceof Error ? error.stack : undefined,
   });
-  return `the platform could not carry out this step: ${messageOf(error)}`;
+  return 'the platform could not carry out this step; its log has why';
 }

@@ -307,9 +307,8 @@ async function removeTree(path: string): Promise<void> {
         const pids = processesBelow(path).slice(0, 10).join(' ');
         throw new AtollError(
           'unavailable',
-          `the control group ${path} can't be removed: ` +
-            `${pids === '' ? 'it is in use' : `processes ${pids} do not end`}`,
-          { cause: error },
+          `a control group can't be removed: ${pids === '' ? 'it is in use' : 'its processes do not end'}`,
+          { fields: { path, pids }, cause: error },
         );
       }
       if (below.length === 0) await Bun.sleep(waitMs);

@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { failedWriteCode } from '../../base/disk-room.ts';
 import { AtollError } from '../../base/error.ts';
+import { withoutPlaces } from '../../base/process/without-places.ts';
 import type { Helper } from '../native/helper.ts';
 import type { ProgramKind } from '../native/program-places.ts';
 
@@ -19,5 +20,6 @@ export async function copyImage(
     timeoutMs: copyTimeoutMs,
     kind,
   });
-  if (status !== 0) throw new AtollError(failedWriteCode(dirname(to)), `${what} can't be copied: ${output.trim()}`);
+  if (status !== 0)
+    throw new AtollError(failedWriteCode(dirname(to)), `${what} can't be copied: ${withoutPlaces(output)}`);
 }

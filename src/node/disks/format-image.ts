@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import { failedWriteCode } from '../../base/disk-room.ts';
 import { AtollError } from '../../base/error.ts';
+import { withoutPlaces } from '../../base/process/without-places.ts';
 import type { Helper } from '../native/helper.ts';
 
 /** Bytes of disk for each inode: a disk of 10 GiB holds 655,360 files. */
@@ -35,5 +36,5 @@ export async function formatImage(
     tree,
   ];
   const { status, output } = await helper.spawn([...format, image, `${sizeMiB}M`], { timeoutMs: formatTimeoutMs });
-  if (status !== 0) throw new AtollError(failedWriteCode(dirname(image)), `mkfs.ext4 failed: ${output.trim()}`);
+  if (status !== 0) throw new AtollError(failedWriteCode(dirname(image)), `mkfs.ext4 failed: ${withoutPlaces(output)}`);
 }

@@ -96,7 +96,7 @@ export function createLayers(options: { helper: Helper; dir: string; mounts: str
       await make(async own => {
         await linkOrCopy(image, own);
         if (!isKnown && (await digestOf(own)) !== digest)
-          throw new AtollError('invalid', `${image} is not layer ${digest}`);
+          throw new AtollError('invalid', `what came is not layer ${digest}`, { fields: { image } });
         return digest;
       });
     },

@@ -4,6 +4,7 @@ import { release } from 'node:os';
 import { dirname, join } from 'node:path';
 import { failedWriteCode } from '../../base/disk-room.ts';
 import { AtollError } from '../../base/error.ts';
+import { withoutPlaces } from '../../base/process/without-places.ts';
 import { killIfThere } from '../../base/if-there.ts';
 import { copyImage } from '../disks/copy-image.ts';
 import { closeOneEndedConnections } from './connections.ts';
@@ -143,7 +144,10 @@ async function copyDisk({ helper }: Pick<CriuHost, 'helper'>, source: Checkpoint
   const argv = ['sync', '--file-system', source.diskMount];
   const { status, output } = await helper.spawn(argv, { timeoutMs: syncTimeoutMs });
   if (status !== 0)
-    throw new AtollError(failedWriteCode(dirname(to)), `the sandbox's disk can't be written out: ${output.trim()}`);
+    throw new AtollError(
+      failedWriteCode(dirname(to)),
+      `the sandbox's disk can't be written out: ${withoutPlaces(output)}`,
+    );
   await copyImage(helper, { from: source.disk, to, what });
 }
 

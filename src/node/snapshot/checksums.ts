@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { failedWriteCode } from '../../base/disk-room.ts';
 import { forEachParallel } from '../../base/concurrency/parallel.ts';
 import { AtollError } from '../../base/error.ts';
+import { withoutPlaces } from '../../base/process/without-places.ts';
 import { syncPath } from '../../base/sync.ts';
 import type { Helper } from '../native/helper.ts';
 import type { ProgramKind } from '../native/program-places.ts';
@@ -70,7 +71,7 @@ async function checksumsBy(host: Host, directory: string, argv: string[], kind: 
   if (status !== 0)
     throw new AtollError(
       failedWriteCode(directory),
-      `the checksums of the snapshot could not be written: ${output.trim()}`,
+      `the checksums of the snapshot could not be written: ${withoutPlaces(output)}`,
     );
 }
 
@@ -93,7 +94,7 @@ export async function writeOut(host: Host, directory: string, names: string[] = 
     timeoutMs: checksumsTimeoutMs,
   });
   if (status !== 0)
-    throw new AtollError(failedWriteCode(directory), `the snapshot could not be written out: ${output.trim()}`);
+    throw new AtollError(failedWriteCode(directory), `the snapshot could not be written out: ${withoutPlaces(output)}`);
 }
 
 /** The memory of the processes, or everything else: what CRIU goes by, and the disk. */
@@ -109,5 +110,7 @@ export async function verifyChecksums(host: Host, directory: string, part: Snaps
 
 /** What is told of a snapshot of which the helper says what is damaged. */
 export function damaged(output: string): AtollError {
-  return new AtollError('unavailable', `the snapshot is damaged: ${output.trim()}`, { detail: 'snapshot_damaged' });
+  return new AtollError('unavailable', `the snapshot is damaged: ${withoutPlaces(output)}`, {
+    detail: 'snapshot_damaged',
+  });
 }

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { closeOneEndedConnections } from './connections.ts';
-import { lookThrough } from './image-file.ts';
-import { encodeFields, messageIn, numberIn, numbersIn, type Field } from './protobuf.ts';
+import { lookThrough } from './images/image-file.ts';
+import { encodeFields, messageIn, numberIn, numbersIn, type Field } from './images/protobuf.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'atoll-images-'));
 afterAll(() => rmSync(directory, { recursive: true }));

@@ -1,6 +1,6 @@
 import { renameSync } from 'node:fs';
-import { lookThrough, rewriteImage } from './image-file.ts';
-import { messageIn, numberIn, numbersIn, withMessages, withNumbers, type Field } from './protobuf.ts';
+import { lookThrough, rewriteImage } from './images/image-file.ts';
+import { messageIn, numberIn, numbersIn, withMessages, withNumbers, type Field } from './images/protobuf.ts';
 
 /** Field of `file_entry` in CRIU's images/fdinfo.proto that holds an internet socket. */
 const internetSocket = 4;

@@ -9,13 +9,15 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { constants } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { failedWriteCode } from '../../base/disk-room.ts';
 import { AtollError } from '../../base/error.ts';
+import { readIfThere } from '../../base/small-file.ts';
 import { lost } from '../../protocol/part-lost.ts';
 import type { Helper } from '../native/helper.ts';
 import { childrenEnd, namespaceOwner } from '../native/namespace-owner.ts';
 import type { HurryGracePeriods } from './grace-periods.ts';
+import { firstErrors, lastPid } from './criu-words.ts';
 import { listenForStages, type Stages } from './stages.ts';
 import { advice } from '../../base/process/set-up.ts';
 
@@ -65,6 +67,8 @@ type CriuRun = {
   groups?: string[];
   /** Whose sandbox it is; absent: of nobody's that is known. */
   teamId?: string | undefined;
+  /** The host's IDs of the processes that it dumps. */
+  processes?(): number[];
   /** How long it may compute; absent: as long as it may run. */
   cpuSeconds?: number;
   /** The host's user who has made the user namespace, or is to make it. Default root. */
@@ -78,6 +82,7 @@ type CriuRun = {
  */
 export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
   const { helper, helperBinary, criu } = host;
+  const pidBefore = lastPid();
   const logFile = join(host.runDir, `${run.name}.log`);
   const configFile = runFile(host, run.name);
   using _ = host.hurry();
@@ -114,7 +119,7 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
     if (run.command === 'restore' || !wasKilled) forgetRun(host, run.name);
     if (status === 0) return;
     if (wasKilled) throw killed(run, status - signalStatus);
-    throw listener.failure() ?? failureOf(run, existsSync(logFile) ? readFileSync(logFile, 'utf8') : output);
+    throw listener.failure() ?? failureOf(run, host, readIfThere(logFile) ?? output, pidBefore);
   } finally {
     rmSync(logFile, { force: true });
   }
@@ -196,34 +201,26 @@ function shimDir({ helperBinary, programDir }: CriuHost): string {
   return programDir;
 }
 
-/** Lines of CRIU's log that a failure shows, and characters of them. A sandbox chose the names in them. */
-const shownErrors = { lines: 6, characters: 600 } as const;
-
-/** Said where the host has fewer descriptors than CRIU would like, and at each end: neither is why. */
-const saysNothing = /^(?:rlimit: Can't setup RLIMIT_NOFILE|Restoring FAILED)/;
-
-/**
- * What the lines of the form `… Error (file:line): what` say, the first ones: those behind follow from them. People
- * read it; nothing is decided by it.
- */
-function firstErrors(log: string): string {
-  const errors = log.split('\n').flatMap(line => {
-    const begin = line.indexOf('Error (');
-    const end = begin < 0 ? -1 : line.indexOf('): ', begin);
-    return end < 0 ? [] : [line.slice(end + 2).trim()];
-  });
-  const reasons = errors.filter(text => !saysNothing.test(text));
-  return reasons.slice(0, shownErrors.lines).join('; ').slice(0, shownErrors.characters);
-}
-
-function failureOf({ command, imagesDir }: CriuRun, log: string): AtollError {
+function failureOf({ imagesDir, ...run }: CriuRun, host: CriuHost, log: string, pidBefore: number): AtollError {
+  const { command, options } = run;
+  const processes = run.processes?.() ?? [];
   const what =
     command === 'dump' ? 'the memory of the sandbox can’t be kept' : 'the memory of the sandbox can’t be put back';
   const fields = { criu: log.slice(-8_000) };
   if (failedWriteCode(imagesDir) === 'no_space')
     return new AtollError('no_space', `${what}: the disk is full`, { fields });
-  return new AtollError('unavailable', `${what}: ${firstErrors(log) || 'CRIU failed without a word'}`, {
+  const places = [imagesDir, dirname(host.runDir), dirname(host.helperBinary), host.programDir];
+  const facts = {
+    places: [...places, ...options.flatMap(placeIn)],
+    processes,
+    lowestPid: Math.min(pidBefore, ...processes),
+  };
+  return new AtollError('unavailable', `${what}: ${firstErrors(log, facts) || 'CRIU failed without a word'}`, {
     fields,
     detail: checkpointFailed,
   });
 }
+
+/** The path of the host in an option: `root /x`, `external mnt[key]:/x`. */
+const placeIn = (option: string): string[] =>
+  /^(?:root |external mnt\[[^\]]*\]:)"?(\/[^"]+)/.exec(option)?.slice(1) ?? [];

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
+import { withoutPlaces } from '../../base/process/without-places.ts';
 import { checkpointFailed, runCriu, type CriuHost } from './criu.ts';
 import { guardCriu } from './guard-criu.ts';
 import { externalOption, sandboxMounts, type SandboxMount } from './mounts.ts';
@@ -94,6 +95,7 @@ export async function dump(
         imagesDir: partial,
         owner: hostIdOfRoot(pid),
         teamId: source.teamId,
+        processes: () => source.group.processes(),
         cpuSeconds: cpuSeconds.least + Math.ceil((source.memoryBytes() / 2 ** 30) * cpuSeconds.perGiB),
         options: [
           `tree ${pid}`,
@@ -174,7 +176,8 @@ async function watchPaths(
     const argv = [host.helperBinary, 'watch-paths', String(pid), list, image, diskMount, ...layers];
     // As long as a sandbox has files, in which it may be looked for each: nobody's short programs wait for that.
     const { status, output } = await host.helper.spawn(argv, { timeoutMs: watchTimeoutMs, kind: 'dump', teamId });
-    if (status !== 0) throw new AtollError('unavailable', `the sandbox's file watches can't be kept: ${output.trim()}`);
+    if (status !== 0)
+      throw new AtollError('unavailable', `the sandbox's file watches can't be kept: ${withoutPlaces(output)}`);
   } finally {
     group.thaw();
     rmSync(list, { force: true });

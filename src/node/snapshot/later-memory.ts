@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { randomHex } from '../../base/crypto/secret.ts';
 import { AtollError } from '../../base/error.ts';
+import { withoutPlaces } from '../../base/process/without-places.ts';
 import { ifThere, killIfThere } from '../../base/if-there.ts';
 import { readIfThere } from '../../base/small-file.ts';
 import type { CheckpointSource } from './checkpoint-source.ts';
@@ -49,7 +50,7 @@ export async function bringLater({ helper, helperBinary, runDir }: LaterHost, ru
   });
   if (status !== 0) {
     rmSync(file, { force: true });
-    throw new AtollError('unavailable', `the memory of the sandbox can’t be brought: ${output.trim()}`);
+    throw new AtollError('unavailable', `the memory of the sandbox can’t be brought: ${withoutPlaces(output)}`);
   }
   return {
     async verifyNow() {
@@ -109,7 +110,7 @@ export async function whyMemoryLost(
     const { status, output } = await helper.spawn(argv, { timeoutMs: waitTimeoutMs, kind: 'dump', teamId });
     if (status > waitedStatus)
       throw new AtollError('unavailable', 'it could not be found out whether the memory of the sandbox has all come');
-    if (status !== 0) return output.trim();
+    if (status !== 0) return withoutPlaces(output);
   }
   // What it complains of goes when all is there.
   const complaints = complaintsOf(runDir, slotName);

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { lookThrough } from './image-file.ts';
+import { lookThrough } from './images/image-file.ts';
 import { chooseLaterPages, muchMemory } from './later-pages.ts';
-import { encodeFields, numberIn, type Field } from './protobuf.ts';
+import { encodeFields, numberIn, type Field } from './images/protobuf.ts';
 
 const MiB = 2 ** 20;
 const plenty = { bytesMax: 2 ** 40, measure: muchMemory };

@@ -1,7 +1,7 @@
 import { chmod, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { lookThrough, rewriteImage } from './image-file.ts';
-import { decodeFields, numberIn, withNumbers, type Field } from './protobuf.ts';
+import { lookThrough, rewriteImage } from './images/image-file.ts';
+import { decodeFields, numberIn, withNumbers, type Field } from './images/protobuf.ts';
 
 const pageBytes = 4096;
 

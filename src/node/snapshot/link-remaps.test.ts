@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { needsLinks } from './link-remaps.ts';
-import { encodeFields } from './protobuf.ts';
+import { encodeFields } from './images/protobuf.ts';
 
 let directory: string;
 beforeAll(() => (directory = mkdtempSync(join(tmpdir(), 'atoll-remaps-'))));

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { lookThrough } from './image-file.ts';
-import { numberIn } from './protobuf.ts';
+import { lookThrough } from './images/image-file.ts';
+import { numberIn } from './images/protobuf.ts';
 
 /** Fields and values of `remap_file_path_entry` in CRIU's images/remap-file-path.proto. */
 const remap = { type: 3, linked: 0 } as const;

@@ -1,6 +1,7 @@
 import { existsSync, linkSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
+import { withoutPlaces } from '../../base/process/without-places.ts';
 import type { SandboxResources } from '../../protocol/node.ts';
 import type { Cgroups } from '../cgroup/cgroup.ts';
 import type { Slot } from '../layout.ts';
@@ -214,7 +215,8 @@ async function restrictMounts({ helper, helperBinary }: CriuHost, pid: number, w
     ...looser.flatMap(({ point, restrictions }) => [restrictions.join(','), point]),
   ];
   const { status, output } = await helper.spawn(argv, { timeoutMs: protectTimeoutMs });
-  if (status !== 0) throw new AtollError('unavailable', `a mount of the sandbox can't be protected: ${output.trim()}`);
+  if (status !== 0)
+    throw new AtollError('unavailable', `a mount of the sandbox can't be protected: ${withoutPlaces(output)}`);
   const left = looserMounts(wanted, mountinfo());
   if (left.length > 0)
     throw new AtollError(

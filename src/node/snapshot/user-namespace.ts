@@ -1,5 +1,5 @@
-import { rewriteImage } from './image-file.ts';
-import { withMessages, withNumbers } from './protobuf.ts';
+import { rewriteImage } from './images/image-file.ts';
+import { withMessages, withNumbers } from './images/protobuf.ts';
 
 /** Fields of `userns_entry` and `uid_gid_extent` in CRIU's images/userns.proto. */
 const entry = { uidMap: 1, gidMap: 2 } as const;

@@ -1,6 +1,6 @@
 import { renameSync } from 'node:fs';
-import { rewriteImage } from './image-file.ts';
-import { messageIn, textIn, withMessages } from './protobuf.ts';
+import { rewriteImage } from './images/image-file.ts';
+import { messageIn, textIn, withMessages } from './images/protobuf.ts';
 
 /** Field of `file_entry` in CRIU's images/fdinfo.proto that holds a regular file. */
 const regularFile = 3;

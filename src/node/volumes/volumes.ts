@@ -13,6 +13,7 @@ import {
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
+import { withoutPlaces } from '../../base/process/without-places.ts';
 import { KeyedMutex } from '../../base/concurrency/keyed-mutex.ts';
 import type { Log } from '../../base/telemetry/log.ts';
 import { syncPath } from '../../base/sync.ts';
@@ -106,11 +107,7 @@ export function createVolumes(options: { helper: Helper; dir: string; mounts: st
     hold: (slot, volumeIds) => held.hold(slot, volumeIds),
     release: slot => held.release(slot),
     async sync(slot) {
-      for (const root of new Set(held.roots(slot))) {
-        const { status, output } = await helper.spawn(['sync', '--file-system', root], { timeoutMs: syncTimeoutMs });
-        if (status !== 0)
-          throw new AtollError('no_space', `a volume can't be written out: ${output.trim() || `status ${status}`}`);
-      }
+      for (const root of new Set(held.roots(slot))) await syncVolume(helper, root);
     },
     remove: async volumeId =>
       mounted.remove(checked(volumeId), () => rm(join(dir, volumeId), { recursive: true, force: true })),
@@ -149,6 +146,12 @@ export function createVolumes(options: { helper: Helper; dir: string; mounts: st
     },
     stop: () => mounted.stop(),
   };
+}
+
+async function syncVolume(helper: Helper, root: string): Promise<void> {
+  const { status, output } = await helper.spawn(['sync', '--file-system', root], { timeoutMs: syncTimeoutMs });
+  if (status !== 0)
+    throw new AtollError('no_space', `a volume can't be written out: ${withoutPlaces(output) || `status ${status}`}`);
 }
 
 /** The bytes that images take, by the names they are asked for with; those that are not there are left out. */

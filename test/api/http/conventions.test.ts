@@ -112,6 +112,19 @@ test('a signed URL that leads to no sandbox is told so', async () => {
   expect(await messageOf('/file')).toBe('No such route: GET /file');
 });
 
+test('what a part of the platform says of its own failure is for the log', async () => {
+  await using platform = await Platform.start();
+  const { sandboxID } = await platform.createSandbox();
+  platform.node.before = async () => {
+    throw new Error("ENOENT: no such file or directory, open '/secret/file'");
+  };
+  expect(await platform.call('PUT', `/sandboxes/${sandboxID}/network`, {})).toMatchObject({
+    status: 500,
+    body: { code: 500, message: 'Internal error' },
+  });
+  expect(platform.logged.join('')).toContain('/secret/file');
+});
+
 test('a request whose Host is none is answered', async () => {
   await using platform = await Platform.start();
   const text = await raw(platform.socketPath, 'GET /health HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n');

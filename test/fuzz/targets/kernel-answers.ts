@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { attribute, attributesIn, encode, messagesIn } from '../../../src/node/native/netlink.ts';
-import { lookThrough, rewriteImage } from '../../../src/node/snapshot/image-file.ts';
+import { lookThrough, rewriteImage } from '../../../src/node/snapshot/images/image-file.ts';
 import { closeOneEndedConnections } from '../../../src/node/snapshot/connections.ts';
 import { looserMounts, mountSource, sandboxMounts } from '../../../src/node/snapshot/mounts.ts';
 import {
@@ -15,7 +15,7 @@ import {
   withMessages,
   withNumbers,
   type Field,
-} from '../../../src/node/snapshot/protobuf.ts';
+} from '../../../src/node/snapshot/images/protobuf.ts';
 import { mapToHostIds } from '../../../src/node/snapshot/user-namespace.ts';
 import { allowOtherSizes } from '../../../src/node/snapshot/volume-files.ts';
 import { resultOrCode, valueOrCode } from '../engine/errors.ts';

@@ -81,6 +81,12 @@ export async function takeSnapshot(
       throw new AtollError('conflict', `Sandbox "${sandbox.sandboxId}" ended while it was snapshotted`, {
         cause: error,
       });
+    if (error.forLog)
+      throw new AtollError('internal', 'Keeping the sandbox failed; the log of the platform has why', {
+        ...(error.detail !== undefined && { detail: error.detail }),
+        fields: error.fields,
+        cause: error,
+      });
     throw error;
   }
 }

@@ -84,7 +84,10 @@ async function findInFile(
   { builder, signal, bytes }: Pick<Build, 'builder' | 'signal' | 'bytes'>,
   path: string,
 ): Promise<Source> {
-  if (!existsSync(path)) throw new AtollError('not_found', `the image's file ${path} is not on this node`);
+  if (!existsSync(path))
+    throw new AtollError('not_found', "the image's file, which the operator's images.json names, is not on this node", {
+      fields: { path },
+    });
   const shows = { image: realpathSync(path) };
   const { image, version } = await builder.run({ job: { kind: 'file-image' }, shows, signal });
   return {

@@ -35,7 +35,8 @@ export function readImageSettings(path: string): ImageSettings {
   } catch (error) {
     throw new AtollError(
       'unavailable',
-      `the operator's settings of images can't be read: ${path}: ${messageOf(error)}`,
+      `the operator's settings of images (images.json) can't be read: ${messageOf(error)}`,
+      { fields: { path } },
     );
   }
 }

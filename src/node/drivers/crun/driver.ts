@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
+import { withoutPlaces } from '../../../base/process/without-places.ts';
 import { readIfThere } from '../../../base/small-file.ts';
 import { nodeFull, tellsShortage } from '../../../protocol/no-room.ts';
 import { placeTaken, platformDirectories } from '../../../protocol/template/platform-directories.ts';
@@ -133,7 +134,9 @@ function pidOf(begun: SpawnResult, pidFile: string): number {
 function startError({ status, output }: SpawnResult): AtollError {
   const lacksSomething = status === 0 || tellsShortage(output);
   const why = output.trim() || (status === 0 ? 'it has left no process' : `status ${status}`);
-  return new AtollError(lacksSomething ? 'unavailable' : 'internal', `crun could not start a sandbox: ${why}`, {
+  // Who is told that there is no room is told why.
+  const told = lacksSomething ? withoutPlaces(why) : why;
+  return new AtollError(lacksSomething ? 'unavailable' : 'internal', `crun could not start a sandbox: ${told}`, {
     ...(lacksSomething && { detail: nodeFull }),
   });
 }

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { AtollError } from '../../../base/error.ts';
+import { withoutPlaces } from '../../../base/process/without-places.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
 import { syncPath } from '../../../base/sync.ts';
 import type { Disks } from '../../disks/disks.ts';
@@ -34,7 +35,10 @@ export async function syncDisk(
   if (disks.some(({ point, failed }) => failed && point === mountPoint)) return syncPath(image);
   const { status, output } = await helper.spawn(['sync', '--file-system', mountPoint], { timeoutMs: syncTimeoutMs });
   if (status !== 0)
-    throw new AtollError('no_space', `the sandbox's disk can't be written out: ${output.trim() || `status ${status}`}`);
+    throw new AtollError(
+      'no_space',
+      `the sandbox's disk can't be written out: ${withoutPlaces(output) || `status ${status}`}`,
+    );
   await syncPath(image);
 }
 

@@ -130,5 +130,11 @@ function explain(error: unknown): unknown {
     );
   if (error.code === 'not_found')
     return new AtollError('conflict', 'The sandbox ended while it was paused', { cause: error });
+  if (error.forLog)
+    return new AtollError('internal', 'The pause failed; the log of the platform has why', {
+      ...(error.detail !== undefined && { detail: error.detail }),
+      fields: error.fields,
+      cause: error,
+    });
   return error;
 }

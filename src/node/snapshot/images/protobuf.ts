@@ -1,4 +1,4 @@
-import { AtollError } from '../../base/error.ts';
+import { AtollError } from '../../../base/error.ts';
 
 /**
  * One field of a protocol buffer message, undecoded: what a field means is not needed to copy it.

@@ -1,5 +1,5 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
-import { AtollError } from '../../base/error.ts';
+import { AtollError } from '../../../base/error.ts';
 import { decodeFields, encodeFields, type Field } from './protobuf.ts';
 
 const magicBytes = 8;
