@@ -1346,7 +1346,7 @@ class TemplateBuildRequest(TypedDict):
     teamID: NotRequired[str]
     # Run after the build; sandboxes start with it running
     startCmd: NotRequired[str]
-    # Succeeds once what the start command runs is ready
+    # Succeeds once what the start command runs is ready. Without one the build waits 20 s where there is a start command
     readyCmd: NotRequired[str]
     # 1 or even. Default 2
     cpuCount: NotRequired[int]
@@ -1388,6 +1388,7 @@ class TemplateBuildStartV2(TypedDict):
     force: NotRequired[bool]
     steps: NotRequired[List[TemplateStep]]
     startCmd: NotRequired[str]
+    # Succeeds once what the start command runs is ready. Without one the build waits 20 s where there is a start command
     readyCmd: NotRequired[str]
 
 

@@ -1284,7 +1284,7 @@ export interface Schemas {
     teamID?: string | undefined;
     /** Run after the build; sandboxes start with it running */
     startCmd?: string | undefined;
-    /** Succeeds once what the start command runs is ready */
+    /** Succeeds once what the start command runs is ready. Without one the build waits 20 s where there is a start command */
     readyCmd?: string | undefined;
     /** 1 or even. Default 2; at least 1, at most 32 */
     cpuCount?: number | undefined;
@@ -1326,6 +1326,7 @@ export interface Schemas {
     /** at most 1000 of them */
     steps?: Array<Schemas['TemplateStep']> | undefined;
     startCmd?: string | undefined;
+    /** Succeeds once what the start command runs is ready. Without one the build waits 20 s where there is a start command */
     readyCmd?: string | undefined;
   };
   TemplateContent: {

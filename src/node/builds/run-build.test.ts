@@ -212,6 +212,8 @@ test('a server that does not start fails the build, with the last that it said',
     message: expect.stringMatching(/^the start command failed: exit status 1\n.*last words/),
   });
   expect(it.state.closed).toBe(1);
+  expect(await it.start({ startCommand: 'serve' })).toMatchObject({ status: 'error', step: 'finalize' });
+  expect(it.said).toContain('[finalize] waiting 20 s: no ready command says when the start command is ready');
 });
 
 test('a build that is cancelled while its server starts ends with that', async () => {

@@ -25,6 +25,8 @@ const cpuCount = int32({ minimum: 1, maximum: buildBounds.cpuCountMax, descripti
 const memoryMB = int32({ minimum: buildBounds.memoryMiBMin, description: 'Even. Default 1024' });
 const name = (description: string) => Type.String({ maxLength: buildBounds.nameCharactersMax, description });
 const tags = Type.Array(Type.String(), { maxItems: buildBounds.tagsMax });
+const readyDescription =
+  'Succeeds once what the start command runs is ready. Without one the build waits 20 s where there is a start command';
 const teamID = Type.String({ description: 'Deprecated; must be the team of the credential' });
 
 /** Body of POST /v3/templates. */
@@ -77,7 +79,7 @@ export const DockerfileBuild = Type.Object(
     alias: Type.Optional(name('Name of the template')),
     teamID: Type.Optional(teamID),
     startCmd: Type.Optional(Type.String({ description: 'Run after the build; sandboxes start with it running' })),
-    readyCmd: Type.Optional(Type.String({ description: 'Succeeds once what the start command runs is ready' })),
+    readyCmd: Type.Optional(Type.String({ description: readyDescription })),
     cpuCount: Type.Optional(cpuCount),
     memoryMB: Type.Optional(memoryMB),
   },
@@ -124,7 +126,7 @@ export const StartBuildV2 = Type.Object(
     force: Type.Optional(Type.Boolean({ default: false })),
     steps: Type.Optional(Type.Array(TemplateStep, { maxItems: buildBounds.stepsMax })),
     startCmd: Type.Optional(Type.String()),
-    readyCmd: Type.Optional(Type.String()),
+    readyCmd: Type.Optional(Type.String({ description: readyDescription })),
   },
   { $id: 'TemplateBuildStartV2' },
 );

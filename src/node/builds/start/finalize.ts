@@ -2,7 +2,12 @@ import { AtollError, messageOf } from '../../../base/error.ts';
 import type { BuildState } from '../../../protocol/build.ts';
 import type { StartedImage } from '../../../protocol/node.ts';
 import { originFile, originText } from '../../sandbox/start/origin.ts';
-import { awaitReady, launchStartCommand, readyTimeoutMs } from '../../sandbox/start/start-command.ts';
+import {
+  awaitReady,
+  launchStartCommand,
+  readyTimeoutMs,
+  waitMsWithoutReady,
+} from '../../sandbox/start/start-command.ts';
 import { addFiles } from '../steps/add-files.ts';
 import { cachedLayer, type Build } from '../build.ts';
 import { lineOf, type Label } from '../label.ts';
@@ -86,7 +91,12 @@ async function runStartCommand(
     onOutput: (stream, bytes) => lines.take(stream, bytes),
   });
   try {
-    build.log(`[finalize] waiting until ready: ${readyCommand ?? 'for a while'}`);
+    const seconds = waitMsWithoutReady / 1000;
+    build.log(
+      readyCommand === undefined
+        ? `[finalize] waiting ${seconds} s: no ready command says when the start command is ready`
+        : `[finalize] waiting until ready: ${readyCommand}`,
+    );
     await awaitReady(sandbox.run, commands, { signal, started, timeoutMs: readyTimeoutMs.build });
     connection.abort();
     await started?.catch(() => {});

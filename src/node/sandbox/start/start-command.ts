@@ -31,7 +31,7 @@ const readyRunTimeoutMs = 60_000;
 /** Between two runs of the ready command: short at first, because most servers are up at once. */
 const readyPauseMs = { first: 20, max: 2_000 };
 /** What is waited in a build where there is a start command and nothing says when it is ready. */
-const defaultWaitMs = 20_000;
+export const waitMsWithoutReady = 20_000;
 
 /**
  * Starts the template's server in a new sandbox and waits until it is ready, where the template says when that is.
@@ -120,7 +120,7 @@ export async function awaitReady(
   );
   const signal = AbortSignal.any([failed.signal, ...(options.signal ? [options.signal] : [])]);
   if (readyCommand === undefined) {
-    if (startCommand !== undefined) await pause(defaultWaitMs, signal);
+    if (startCommand !== undefined) await pause(waitMsWithoutReady, signal);
     options.signal?.throwIfAborted();
     if (failure) throw failure;
     return;
