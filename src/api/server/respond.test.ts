@@ -28,6 +28,7 @@ const lines: { level: string; message: string; [field: string]: unknown }[] = []
 const log = createLog('debug', line => void lines.push(JSON.parse(line)));
 const measures = createMeasures();
 const did: string[] = [];
+const disk: { refuses?: Error | undefined } = {};
 const limits = { requestsPerSecond: 100 };
 const parts: RespondDeps = {
   ...{
@@ -44,7 +45,10 @@ const parts: RespondDeps = {
   rateLimiter: new RateLimiter(() => now.ms),
   readsInTurn: turnsOfReads(),
   wrongCredentials: new RateLimiter(() => now.ms),
-  flushed: async () => void did.push('flushed'),
+  async flushed() {
+    did.push('flushed');
+    if (disk.refuses) throw disk.refuses;
+  },
 };
 
 const Body = Type.Object({ n: Type.Optional(Type.Number()) });
@@ -254,6 +258,18 @@ test('nobody is let in without a credential, and who guesses is held up', async 
   for (let time = 0; time < 51; time++) statuses.push((await guess()).status);
   expect([statuses.indexOf(429), statuses.at(-2)]).toEqual([50, 401]);
   now.ms += 60_000;
+});
+
+test('a change that the disk has refused to keep is not told as if nothing had changed', async () => {
+  disk.refuses = new AtollError('unavailable', 'The database can’t be written; nothing was changed.');
+  const answer = await ask('POST', '/change', { body: '{"n":3}' });
+  disk.refuses = undefined;
+  expect([answer.status, ((await answer.json()) as { message: string }).message]).toEqual([
+    500,
+    'It was done, but the disk of the platform has refused to keep it: a loss of power may undo it',
+  ]);
+  expect(did).toEqual(['handled', 'flushed']);
+  expect(lines).toMatchObject([{ level: 'error', cause: expect.stringContaining('nothing was changed') }]);
 });
 
 test('a change is handled, written down, and outlives a loss of power before it is answered', async () => {

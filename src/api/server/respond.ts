@@ -147,8 +147,17 @@ async function answer<Parts extends RespondDeps>(
   }
   compiled.answers.get(reply.status)?.(reply.body instanceof JsonText ? reply.body.parsed() : reply.body);
   await record(reply.status);
-  if (route.durable) await parts.flushed();
+  if (route.durable) await parts.flushed().catch(notKept);
   return responseOf(reply, quota, route.responses[reply.status]?.contentType);
+}
+
+/** What was asked for was done: whatever the disk says, it must not be told as if nothing had changed. */
+function notKept(cause: unknown): never {
+  throw new AtollError(
+    'internal',
+    'It was done, but the disk of the platform has refused to keep it: a loss of power may undo it',
+    { mayHaveChanged: true, cause },
+  );
 }
 
 /**
