@@ -10,7 +10,7 @@ import type { OwnInstallation } from '../cli/operator/down.ts';
 import { isInUse } from '../node/installation.ts';
 import type { ExecutionRef } from '../protocol/node.ts';
 import { readMachineIdentity } from './cluster/join.ts';
-import { endInstance } from './platform/instance.ts';
+import { announceDown, endInstance } from './platform/instance.ts';
 import type { Settings } from './settings/settings.ts';
 
 /** Longest time for the platform's processes to end once their supervisor is gone, milliseconds. */
@@ -31,6 +31,7 @@ export function ownInstallation(settings: () => Settings): OwnInstallation {
     isThere: () => isInstalled(settings()),
     require: () => void installed(),
     hasSandboxes: () => !isControl(installed()),
+    announceDown: goesDown => announceDown(installed().dataDir, goesDown),
     endPlatform: async () => endInstance(installed().dataDir),
     async endSandboxes({ all }, terminal) {
       const own = installed();

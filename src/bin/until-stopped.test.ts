@@ -96,6 +96,20 @@ test('a service manager is told when it serves, that it goes on, and that it sto
   ]);
 });
 
+test('where its sandboxes are ended after it, it says that', async () => {
+  const { child, lines, said, ended } = running({
+    start: `async () => open({ goesDown: () => true })`,
+    asService: true,
+  });
+  await said('notify READY=1');
+  child.kill('SIGTERM');
+  expect(await ended()).toBe(0);
+  expect(lines.slice(1)).toEqual([
+    ...['notify STOPPING=1 STATUS=Stopping; sandboxes end after it'],
+    ...['err Stopping. Sandboxes are ended after it.', 'ended', 'code 0'],
+  ]);
+});
+
 test('a manager without a watchdog hears nothing of it', async () => {
   const { child, lines, said, ended } = running({ start: serves, asService: true });
   await said('notify READY=1');

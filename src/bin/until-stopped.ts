@@ -14,8 +14,11 @@ const stopTimeoutMs = 30_000;
 /** Codes of starts that would be refused again: trying once more is no use. A port, say, may be free soon. */
 const lastingCodes: readonly ErrorCode[] = ['invalid', 'precondition', 'unimplemented'];
 
-/** What runs in the foreground. `serving`: what it does, for the status that a service manager shows. */
-type Running = AsyncDisposable & { failed: Promise<never>; serving: string };
+/**
+ * What runs in the foreground. `serving`: what it does, for the status that a service manager shows. `goesDown`: says
+ * whether its sandboxes are ended after it.
+ */
+type Running = AsyncDisposable & { failed: Promise<never>; serving: string; goesDown?(): boolean };
 
 /**
  * Runs in the foreground what `start` starts, until a signal stops it or it fails. Answers the exit code. `service`:
@@ -33,8 +36,9 @@ export async function runUntilStopped(
     manager.notify('READY=1', `STATUS=${running.serving}`);
     using _ = keepNotifying(manager);
     await Promise.race([stop.asked, running.failed]);
-    manager.notify('STOPPING=1', 'STATUS=Stopping; sandboxes run on');
-    beginStopping(terminal);
+    const goesDown = running.goesDown?.() ?? false;
+    manager.notify('STOPPING=1', `STATUS=Stopping; sandboxes ${goesDown ? 'end after it' : 'run on'}`);
+    beginStopping(terminal, goesDown);
   } catch (error) {
     if (service) return failedUnder(service, error, stop.signal, terminal);
     if (!stop.signal.aborted) throw error;
@@ -66,12 +70,13 @@ function keepNotifying({ watchdogMs, notify }: ServiceManager): Disposable {
 }
 
 /** Says that the platform stops, and ends this process where that takes too long. */
-function beginStopping(terminal: Pick<Terminal, 'err'>): void {
+function beginStopping(terminal: Pick<Terminal, 'err'>, goesDown: boolean): void {
+  const sandboxes = goesDown ? 'Sandboxes are ended after it' : 'Sandboxes run on';
   setTimeout(() => {
-    terminal.err(`The platform did not stop within ${stopTimeoutMs / 1000} s and is ended. Sandboxes run on.\n`);
+    terminal.err(`The platform did not stop within ${stopTimeoutMs / 1000} s and is ended. ${sandboxes}.\n`);
     process.exit(1);
   }, stopTimeoutMs).unref();
-  terminal.err('\nStopping. Sandboxes run on; the next start takes them over.\n');
+  terminal.err(`\nStopping. ${sandboxes}${goesDown ? '' : '; the next start takes them over'}.\n`);
 }
 
 /** SIGINT, SIGTERM and SIGHUP ask for a clean stop. A second Ctrl-C is an impatient person; `down` may ask twice. */

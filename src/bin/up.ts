@@ -4,7 +4,7 @@ import type { Command } from '../cli/terminal/command.ts';
 import { withProgress } from '../cli/terminal/progress.ts';
 import { type Welcome, welcomeText } from '../cli/operator/welcome.ts';
 import { apiKeyFile } from '../api/installation/data-directory.ts';
-import { recordInstance, type Ways } from './platform/instance.ts';
+import { goesDown, recordInstance, type Ways } from './platform/instance.ts';
 import type { Platform } from './platform/platform.ts';
 import type { ServiceManager } from './systemd/notify.ts';
 import { runUntilStopped } from './until-stopped.ts';
@@ -54,7 +54,7 @@ export function upCommand(
           recordInstance(own.dataDir, waysTo(own, platform));
           const json = `${JSON.stringify({ ...about, pid: process.pid })}\n`;
           terminal.out(values.service ? `Atoll serves ${about.url}\n` : values.json ? json : welcomeText(about));
-          return { ...platform, serving: `Serving ${about.url}` };
+          return { ...platform, serving: `Serving ${about.url}`, goesDown: () => goesDown(own.dataDir) };
         },
         values.service ? { command: 'up', manager: managed } : undefined,
       );

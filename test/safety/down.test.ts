@@ -29,10 +29,12 @@ test(
 
     expect(await atoll(platform.env, 'stop')).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('run on') });
     expect(await atoll(platform.env, 'stop')).toMatchObject({ exitCode: 0, stderr: 'No platform runs.\n' });
+    expect(platform.log()).toContain('Stopping. Sandboxes run on; the next start takes them over.');
     await platform.restart();
     expect((await idsOf(platform)).toSorted()).toEqual([paused.sandboxId, running.sandboxId].toSorted());
 
     const down = await atoll(platform.env, 'down');
+    expect(platform.log()).toContain('Stopping. Sandboxes are ended after it.');
     expect(down).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('Paused ones are kept') });
     await platform.restart();
     expect(platform.log()).not.toContain('gone from its node');

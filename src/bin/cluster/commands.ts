@@ -2,7 +2,7 @@ import { createLog } from '../../base/telemetry/log.ts';
 import { misuse, parseArguments } from '../../cli/terminal/arguments.ts';
 import type { Command } from '../../cli/terminal/command.ts';
 import { withProgress } from '../../cli/terminal/progress.ts';
-import { recordInstance } from '../platform/instance.ts';
+import { goesDown, recordInstance } from '../platform/instance.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { ServiceManager } from '../systemd/notify.ts';
 import { runUntilStopped } from '../until-stopped.ts';
@@ -89,7 +89,7 @@ function nodeCommand(settings: () => Settings, environment: Record<string, strin
           const { nodeId, address } = machine;
           const serving = `Node ${nodeId} serves its cluster at ${address}`;
           terminal.out(values.json ? `${JSON.stringify({ nodeId, address, pid: process.pid })}\n` : `${serving}.\n`);
-          return { ...machine, serving };
+          return { ...machine, serving, goesDown: () => goesDown(own.dataDir) };
         },
         values.service ? { command: 'node', manager: managed } : undefined,
       );

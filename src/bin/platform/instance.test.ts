@@ -3,8 +3,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
+  announceDown,
   endInstance,
   forgetInstance,
+  goesDown,
   recordInstance,
   requireNoInstance,
   runningOrigin,
@@ -57,6 +59,18 @@ test('who ends does not forget the process that has come in its place', () => {
   recordOther(process.ppid, ways);
   forgetInstance(dataDir);
   expect(runningUrl(dataDir)).toBe(ways.url);
+});
+
+test('a platform learns that its sandboxes are ended after it', () => {
+  announceDown(dataDir, true);
+  expect([existsSync(file), goesDown(dataDir)]).toEqual([false, false]);
+  recordInstance(dataDir, ways);
+  expect(goesDown(dataDir)).toBe(false);
+  announceDown(dataDir, true);
+  expect([goesDown(dataDir), runningUrl(dataDir), runningOrigin(dataDir)]).toEqual([true, ways.url, ways.origin]);
+  // Who stops it after a `down` that was broken off.
+  announceDown(dataDir, false);
+  expect([goesDown(dataDir), runningUrl(dataDir)]).toEqual([false, ways.url]);
 });
 
 test('an end is waited for, and of a process that has ended there is nothing to wait for', async () => {

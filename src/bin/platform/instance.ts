@@ -7,7 +7,7 @@ import { parseJson } from '../../base/json-text.ts';
 const endTimeoutMs = 60_000;
 const pollMs = 50;
 
-type Instance = { pid: number; startTicks: string | undefined } & Partial<Ways>;
+type Instance = { pid: number; startTicks: string | undefined; goesDown?: boolean } & Partial<Ways>;
 
 /** The ways to a platform that serves: `url` for commands on this machine, `origin` for browsers. */
 export type Ways = { url: string; origin: string };
@@ -36,6 +36,18 @@ export function requireNoInstance(dataDir: string): void {
       'sandboxes run on, and the next start takes them over. For a second one, set ATOLL_DATA_DIR to another ' +
       'directory.',
   );
+}
+
+/** Tells the platform that runs on the data directory, if one does, whether its sandboxes are ended after it. */
+export function announceDown(dataDir: string, goesDown: boolean): void {
+  const instance = runningInstance(dataDir);
+  if (instance && (instance.goesDown ?? false) !== goesDown)
+    writeWhole(fileOf(dataDir), JSON.stringify({ ...instance, goesDown } satisfies Instance));
+}
+
+/** Whether that was announced to the platform that runs. */
+export function goesDown(dataDir: string): boolean {
+  return runningInstance(dataDir)?.goesDown ?? false;
 }
 
 /** Ends the platform that runs on the data directory, if one does, and answers when it is gone. */

@@ -55,6 +55,7 @@ function machine({ environment = {}, facts = {}, active = false, isThere = true,
     isThere: () => isThere,
     require() {},
     hasSandboxes: () => true,
+    announceDown: goesDown => void did.push(goesDown ? 'announce' : 'run on'),
     endPlatform: async () => did.push('end platform') > 0,
     endSandboxes: async ({ all }) => (did.push(`end ${all ? 'all' : 'running'} sandboxes`), {}),
   };
@@ -196,7 +197,8 @@ test('an uninstall ends the service, its platform and its sandboxes, before the 
   await machine().install();
   const { uninstall, did } = machine({ fails: 'reset-failed' });
   expect(await uninstall()).toBe(dataDir());
-  const ended = ['require atoll', 'disable --now atoll.service', 'end platform', 'end running sandboxes'];
+  const asked = ['require atoll', 'announce', 'disable --now atoll.service'];
+  const ended = [...asked, 'end platform', 'end running sandboxes'];
   expect(did).toEqual([...ended, 'daemon-reload', 'reset-failed atoll.service']);
   expect([existsSync(fileOf('atoll')), existsSync(dataDir())]).toEqual([false, true]);
   await expect(uninstall()).rejects.toEqual(error('not_found', 'There is no service atoll'));
@@ -206,7 +208,7 @@ test('with its data everything of it goes', async () => {
   await machine().install();
   const { uninstall, did } = machine();
   await uninstall(true);
-  expect([did[3], existsSync(dataDir())]).toEqual(['end all sandboxes', false]);
+  expect([did[4], existsSync(dataDir())]).toEqual(['end all sandboxes', false]);
 });
 
 test('an uninstall that can’t end the service removes nothing', async () => {
@@ -219,7 +221,9 @@ test('a control process has no sandboxes to end, and where nothing is installed 
   await machine({ environment: { ATOLL_DATABASE_URL: database } }).install('control');
   const control = machine();
   await control.uninstall();
-  expect(control.did.slice(1, 4)).toEqual(['disable --now atoll.service', 'end platform', 'daemon-reload']);
+  expect(control.did.slice(1, 5)).toEqual([
+    ...['run on', 'disable --now atoll.service', 'end platform', 'daemon-reload'],
+  ]);
   await machine({ environment: { ATOLL_DATABASE_URL: database } }).install('platform');
   const gone = machine({ isThere: false });
   await gone.uninstall();

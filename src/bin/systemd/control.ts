@@ -77,6 +77,7 @@ export function serviceControl(
       requireOwnUnit(file, dataDir);
       // A control process has no sandboxes on its machine.
       const hasSandboxes = roleOf(readFileSync(file, 'utf8')) !== 'control';
+      if (own.isThere()) own.announceDown(hasSandboxes);
       await systemd.run('disable', '--now', `${name}.service`);
       if (own.isThere()) {
         await own.endPlatform();

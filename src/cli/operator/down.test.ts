@@ -9,6 +9,7 @@ function scene(changes: { runs?: boolean; hasSandboxes?: boolean; isSure?: boole
     isThere: () => true,
     require: () => void done.push('require'),
     hasSandboxes: () => hasSandboxes,
+    announceDown: goesDown => void done.push(goesDown ? 'announce' : 'run on'),
     endPlatform: () => Promise.resolve((done.push('end platform'), runs)),
     endSandboxes: ({ all }) =>
       Promise.resolve((done.push(all ? 'end all' : 'end running'), unreported === undefined ? {} : { unreported })),
@@ -27,7 +28,7 @@ function scene(changes: { runs?: boolean; hasSandboxes?: boolean; isSure?: boole
 test('a platform is stopped, and its sandboxes run on', async () => {
   const it = scene();
   expect(await it.stop()).toBe(0);
-  expect(it.done).toEqual(['end platform']);
+  expect(it.done).toEqual(['run on', 'end platform']);
   expect(it.said.out + it.said.err).toContain('Its sandboxes run on.');
   const none = scene({ runs: false });
   expect(await none.stop('--json')).toBe(0);
@@ -37,7 +38,7 @@ test('a platform is stopped, and its sandboxes run on', async () => {
 test('what runs is ended without a question, and what is paused is kept', async () => {
   const it = scene();
   expect(await it.down()).toBe(0);
-  expect(it.done).toEqual(['require', 'end platform', 'end running']);
+  expect(it.done).toEqual(['require', 'announce', 'end platform', 'end running']);
   expect(it.said.out + it.said.err).toContain('Paused ones are kept');
 });
 
@@ -48,17 +49,17 @@ test('paused sandboxes are removed only by who is sure', async () => {
   expect(unsure.said.err).toBe('Nothing was changed.\n');
   const sure = scene();
   expect(await sure.down('--all', '--json')).toBe(0);
-  expect(sure.done).toEqual(['require', 'ask', 'end platform', 'end all']);
+  expect(sure.done).toEqual(['require', 'ask', 'announce', 'end platform', 'end all']);
   expect(JSON.parse(sure.said.out)).toEqual({ ended: true, removed: 'all' });
   const beforehand = scene({ isSure: false });
   expect(await beforehand.down('--all', '--yes')).toBe(0);
-  expect(beforehand.done).toEqual(['require', 'end platform', 'end all']);
+  expect(beforehand.done).toEqual(['require', 'announce', 'end platform', 'end all']);
 });
 
 test('a control process ends none: its sandboxes are at the machines of its cluster', async () => {
   const it = scene({ hasSandboxes: false, runs: false });
   expect(await it.down('--json')).toBe(0);
-  expect(it.done).toEqual(['require', 'end platform']);
+  expect(it.done).toEqual(['require', 'run on', 'end platform']);
   expect(JSON.parse(it.said.out)).toEqual({ ended: false, removed: 'none' });
   expect(it.said.err).not.toContain('The platform has ended');
 });

@@ -11,6 +11,8 @@ export type OwnInstallation = {
   require(): void;
   /** Whether sandboxes can be of it: of a control process they are at the machines of its cluster. */
   hasSandboxes(): boolean;
+  /** Tells the platform, if one runs, whether its sandboxes are ended after it: it says what becomes of them. */
+  announceDown(goesDown: boolean): void;
   /** Ends the platform's processes and waits for them; its sandboxes run on. Answers whether any ran. */
   endPlatform(): Promise<boolean>;
   /**
@@ -34,6 +36,7 @@ export function stopCommand(own: OwnInstallation): Command {
     summary: 'Ends the platform; its sandboxes run on, and the next start takes them over',
     async run(args, terminal) {
       const { values } = parseArguments(args, jsonOption);
+      own.announceDown(false);
       const ended = await own.endPlatform();
       const sentence = ended ? 'The platform has ended. Its sandboxes run on.' : 'No platform runs.';
       confirm(terminal, values.json, { ended }, sentence);
@@ -58,9 +61,11 @@ export function downCommand(own: OwnInstallation, isSure = askWhetherSure): Comm
         terminal.err('Nothing was changed.\n');
         return 1;
       }
+      const hasSandboxes = own.hasSandboxes();
+      own.announceDown(hasSandboxes);
       const ended = await own.endPlatform();
       if (ended) terminal.err('The platform has ended.\n');
-      if (!own.hasSandboxes()) {
+      if (!hasSandboxes) {
         confirm(terminal, values.json, { ended, removed: 'none' }, machinesGoOn);
         return 0;
       }
