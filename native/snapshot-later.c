@@ -30,6 +30,8 @@ enum { pageBytes = 4096, aroundFault = 64 << 10, chunkBytes = 256 << 10 };
 enum { waitersMax = 1 << 13 };
 enum { forgottenLookMs = 1000 };
 enum { deadlineS = 600, processorS = 120, noMemoryTimes = 200, pauseNs = 5 * 1000 * 1000 };
+// A sandbox can cut its memory into as many pieces as it has pages, and each fork brings a copy of the list.
+enum { dataBytesMax = 64 << 20 };
 enum { endingLooksMax = 3000, processesBytesMax = 1 << 16, lineBytesMax = 4200 };
 
 // Pages that have not come yet: where they belong, and where they are in their file.
@@ -131,7 +133,11 @@ static void takeRange(struct list *l, uint64_t from, uint64_t to, uint64_t by, s
 }
 
 static void copyList(struct list *to, const struct list *from) {
-  for (int i = 0; i < from->count; i++) insertPiece(to, i, from->piece[i]);
+  if (from->count == 0) return;
+  to->piece = reallocarray(NULL, from->count, sizeof *to->piece);
+  if (!to->piece) giveUp("memory");
+  memcpy(to->piece, from->piece, from->count * sizeof *to->piece);
+  to->count = to->room = from->count;
 }
 
 static void freeList(struct list *l) {
@@ -549,9 +555,9 @@ static _Noreturn void keep(const char *file, int ready) {
   pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
   if (pid < 0) giveUp("clone");
   if (pid == 0) {
-    // A sandbox can have it go through its lists again and again.
-    struct rlimit processor = {processorS, processorS};
-    setrlimit(RLIMIT_CPU, &processor);
+    // A sandbox can have it go through its lists again and again, and make them long.
+    struct rlimit processor = {processorS, processorS}, data = {dataBytesMax, dataBytesMax};
+    if (setrlimit(RLIMIT_CPU, &processor) < 0 || setrlimit(RLIMIT_DATA, &data) < 0) giveUp("limits");
     alarm(deadlineS); // also for one to whom no CRIU comes
     waitForCriu(listener, lock);
     serve(&plan, listener);
