@@ -3,6 +3,7 @@ import type { Route } from '../protocol/directory.ts';
 import type { Dial, FarEnds, SandboxDirectory } from './directory/directory.ts';
 import type { RequestHead } from '../http1/request-head.ts';
 import type { ResponseHead } from '../http1/response-head.ts';
+import type { Http2Turns } from './http2-turns.ts';
 import type { EdgeLimits } from './limits.ts';
 import type { KnownProtocols } from './upstream/known-protocols.ts';
 import { SandboxTraffic } from './upstream/sandbox-traffic.ts';
@@ -33,6 +34,7 @@ export type ConnectionContext = {
   readonly responseHead: ResponseHead;
   /** Where a message to send is put together. The same holds. */
   readonly scratch: Buffer;
+  readonly turns: Http2Turns;
   /** Every client, each stream of HTTP/2 being one too. */
   readonly clients: Set<OpenClient>;
   /** No request is accepted on a connection after its current one. */
@@ -60,6 +62,7 @@ export type SandboxWay = Common & {
   readonly traffic: Map<string, SandboxTraffic>;
   readonly teams: Teams;
   readonly protocols: KnownProtocols;
+  readonly turns: Http2Turns;
 };
 
 /** The traffic of a sandbox's running incarnation. What is left of an earlier one is cut. */

@@ -5,6 +5,7 @@ import type { ApiWay, ConnectionContext, SandboxWay } from './context.ts';
 import type { Dial, FarEnds, SandboxDirectory } from './directory/directory.ts';
 import { RequestHead } from '../http1/request-head.ts';
 import { ResponseHead } from '../http1/response-head.ts';
+import { Http2Turns } from './http2-turns.ts';
 import { type EdgeLimits, limitsWithin } from './limits.ts';
 import { type CurrentCertificate, listenPlain, listenTls, type Listener, type Taking } from './listeners.ts';
 import { serveBy } from './request/serve.ts';
@@ -113,6 +114,7 @@ function partsOf(options: EdgeOptions): { taking: Taking; ways: ApiWay & Sandbox
   const limits = { ...limitsWithin(descriptorsMax, farEnds ? 'carried' : 'direct'), ...options.limits };
   const trustForwardedHeaders = options.trustForwardedHeaders ?? false;
   const clock = { nowMs: performance.now() };
+  const turns = new Http2Turns();
   const context: ConnectionContext = {
     limits,
     log,
@@ -121,6 +123,7 @@ function partsOf(options: EdgeOptions): { taking: Taking; ways: ApiWay & Sandbox
     requestHead: new RequestHead(limits.headerLinesMax),
     responseHead: new ResponseHead(limits.headerLinesMax),
     scratch: Buffer.allocUnsafe(2 * (limits.requestHeadBytesMax + limits.responseHeadBytesMax)),
+    turns,
     clients: new Set(),
     stopping: false,
   };
@@ -137,6 +140,7 @@ function partsOf(options: EdgeOptions): { taking: Taking; ways: ApiWay & Sandbox
     traffic: new Map(),
     teams: new Teams(limits),
     protocols: new KnownProtocols(),
+    turns,
   };
   return { taking: { context, table: new ClientTable(limits, trustForwardedHeaders), serve: serveBy(ways) }, ways };
 }

@@ -24,6 +24,8 @@ beforeAll(async () => {
     stream.on('trailers', trailers => (seen.trailers = trailers));
     stream.on('data', (bytes: Buffer) => (seen.body += bytes.toString('latin1')));
     stream.on('end', () => {
+      // Its client may have gone meanwhile.
+      if (stream.destroyed) return;
       stream.respond({ ':status': 200, 'content-type': 'application/grpc', 'grpc-status': '0' }, { endStream: true });
     });
   });
@@ -341,6 +343,12 @@ const answers: Record<string, Buffer[]> = {
     ...Array.from({ length: 100 }, (_, at) =>
       frame(frameType.more, 0, 1, headerBlock([[`x-${at}`, 'y'.repeat(16_000)]])),
     ),
+  ],
+  'a thousand answers for the time being': [
+    ...Array.from({ length: 1000 }, () => headFrame(1, [[':status', '103']])),
+    headFrame(1, response),
+    body,
+    fine,
   ],
   'a head of a thousand fields': [
     headFrame(1, [...response, ...Array.from({ length: 1000 }, (_, at) => [`x${at}`, ''] as const)]),

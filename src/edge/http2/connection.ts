@@ -10,6 +10,7 @@ import { ClientConnection, type Serve } from '../connection/client-connection.ts
 import type { Evictable, Seat } from '../clients/client-table.ts';
 import type { ConnectionContext, OpenClient } from '../context.ts';
 import { SendBuffer } from '../send-buffer.ts';
+import { Http2Input } from '../http2-turns.ts';
 import type { EdgeLimits } from '../limits.ts';
 import { BodyBytes } from './body-bytes.ts';
 import { requestBytes } from './request-bytes.ts';
@@ -41,6 +42,7 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
   readonly #secure: boolean;
   readonly #sendBuffer: SendBuffer;
   readonly #duplex: Duplex;
+  readonly #input: Http2Input;
   readonly #session: ServerHttp2Session;
   readonly carried = new BodyBytes();
   /** What is with the kernel. */
@@ -65,6 +67,11 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
     this.#socket = socket;
     this.#sendBuffer = new SendBuffer(socket);
     this.#duplex = this.#openDuplex();
+    this.#input = new Http2Input(context.turns, {
+      give: bytes => this.#duplex.push(bytes),
+      pause: () => socket.pause(),
+      resume: () => socket.resume(),
+    });
     this.deadlineMs = context.clock.nowMs + context.limits.firstByteTimeoutMs;
     this.#session = performServerHandshake(this.#duplex, {
       settings: {
@@ -163,7 +170,7 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
 
   received(bytes: Buffer): void {
     if (this.#duplex.writableLength > heldBytesMax) return this.terminate();
-    if (!this.#duplex.push(bytes)) this.#socket.pause();
+    this.#input.take(bytes);
   }
 
   drained(): void {
@@ -191,6 +198,7 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
     if (this.#closed) return;
     this.#closed = true;
     this.#context.clients.delete(this);
+    this.#input.drop();
     this.#seat.leave();
     for (const stream of this.#streams) stream.lost(error);
     this.#session.destroy(error);
@@ -216,7 +224,7 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
   #openDuplex(): Duplex {
     const duplex = new Duplex({
       read: () => {
-        if (!this.#closed) this.#socket.resume();
+        if (!this.#closed) this.#input.wanted();
       },
       write: (bytes: Buffer, _encoding, done) => {
         this.carried.take(bytes);

@@ -8,6 +8,7 @@ import { nodeFull } from '../../protocol/no-room.ts';
 import { lost } from '../../protocol/part-lost.ts';
 import type { Answer } from '../answer/answer.ts';
 import { type SandboxWay, trafficOf } from '../context.ts';
+import { Http2Turns } from '../http2-turns.ts';
 import { type EdgeLimits, limitsWithin } from '../limits.ts';
 import { KnownProtocols } from '../upstream/known-protocols.ts';
 import { Teams } from '../upstream/team-traffic.ts';
@@ -62,7 +63,7 @@ function scene({ limits: own = {}, dial, wake = async () => route() }: SceneOpti
     ...{ limits, log: silentLog, clock: { nowMs: 1_000_000 }, upstreamHandlers: upstreamHandlers(silentLog) },
     directory: { find: () => undefined, running: () => [], wake: (_, signal) => (counts.wakes++, wake(signal)) },
     dial: async (...asked) => (counts.dials++, dial ? dial(...asked) : dialLoopback(service.port)),
-    ...{ traffic: new Map(), teams, protocols: new KnownProtocols() },
+    ...{ traffic: new Map(), teams, protocols: new KnownProtocols(), turns: new Http2Turns() },
   };
   const usual = {
     ...{ credentials: { traffic: undefined, access: undefined }, repeatable: true, fresh: false, isProbe: false },

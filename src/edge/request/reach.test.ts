@@ -9,6 +9,7 @@ import { issueCertificate, makeAuthority } from '../../base/crypto/certificate.t
 import { AtollError } from '../../base/error.ts';
 import { silentLog } from '../../base/telemetry/log.ts';
 import type { FarEnd } from '../directory/directory.ts';
+import { Http2Turns } from '../http2-turns.ts';
 import { type EdgeLimits, limitsWithin } from '../limits.ts';
 import { KnownProtocols, type Protocol } from '../upstream/known-protocols.ts';
 import { SandboxTraffic } from '../upstream/sandbox-traffic.ts';
@@ -80,7 +81,7 @@ function scene(port: number, { limits: own = {}, dial, farEnd }: SceneOptions = 
   const limits = { ...limitsWithin(1000), dialBackoffMs: [1, 1, 1], ...own };
   const counts = { dials: 0 };
   const way = {
-    ...{ limits, upstreamHandlers: upstreamHandlers(silentLog) },
+    ...{ limits, upstreamHandlers: upstreamHandlers(silentLog), turns: new Http2Turns() },
     dial: async () => (counts.dials++, dial ? dial(counts.dials) : dialLoopback(port)),
     ...(farEnd && { farEnds: { take: () => farEnd } }),
   };

@@ -10,7 +10,7 @@ import { Wait } from './wait.ts';
 /** What is connected: a descriptor that is connected already, or a unix socket. */
 type Endpoint = { readonly fd: number } | { readonly unix: string };
 
-type Reach = Pick<SandboxWay, 'dial' | 'farEnds' | 'limits' | 'upstreamHandlers'>;
+type Reach = Pick<SandboxWay, 'dial' | 'farEnds' | 'limits' | 'turns' | 'upstreamHandlers'>;
 
 /** What a service is asked in. */
 type Asking = {
@@ -93,14 +93,14 @@ async function hasGreeted(upstream: Upstream, wait: Wait): Promise<boolean> {
 
 /** Speaks HTTP/2 over a connection on which nothing was sent yet. */
 function link(
-  { limits }: Pick<SandboxWay, 'limits'>,
+  way: Pick<SandboxWay, 'limits' | 'turns'>,
   traffic: SandboxTraffic,
   port: number,
   tls: boolean,
   raw: Upstream,
 ) {
   const pool = traffic.poolOf(port, true);
-  const { upstream } = new Http2Link(raw, pool, limits, tls);
+  const { upstream } = new Http2Link(raw, pool, way, tls);
   pool.add(upstream);
   return upstream;
 }

@@ -8,6 +8,7 @@ import type { Ingress, Route } from '../../protocol/directory.ts';
 import { ClientTable } from '../clients/client-table.ts';
 import { ClientConnection } from '../connection/client-connection.ts';
 import type { ConnectionContext, SandboxWay } from '../context.ts';
+import { Http2Turns } from '../http2-turns.ts';
 import { limitsWithin } from '../limits.ts';
 import { KnownProtocols } from '../upstream/known-protocols.ts';
 import { Teams } from '../upstream/team-traffic.ts';
@@ -66,6 +67,7 @@ function scene({ found = route(), to = {}, dial }: SceneOptions = {}) {
   const context: ConnectionContext = {
     ...{ limits, log: silentLog, trustForwardedHeaders: false, clock },
     requestHead: new RequestHead(limits.headerLinesMax),
+    turns: new Http2Turns(),
     responseHead: new ResponseHead(limits.headerLinesMax),
     ...{ scratch: Buffer.allocUnsafe(1 << 20), clients: new Set(), stopping: false },
   };
@@ -75,7 +77,7 @@ function scene({ found = route(), to = {}, dial }: SceneOptions = {}) {
     ...{ limits, log: silentLog, clock, upstreamHandlers: upstreamHandlers(silentLog) },
     directory: { find: () => found, running: () => [], wake: async () => (counts.wakes++, route()) },
     dial: async (...asked) => (counts.dials++, dial ? dial(...asked) : dialLoopback(listener.port)),
-    ...{ traffic: new Map(), teams, protocols: new KnownProtocols() },
+    ...{ traffic: new Map(), teams, protocols: new KnownProtocols(), turns: new Http2Turns() },
   };
   undo.push(() => way.traffic.get('s')?.cut());
   const table = new ClientTable(limits, false);

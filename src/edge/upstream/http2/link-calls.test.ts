@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'bun:test';
 import { constants, createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import { silentLog } from '../../../base/telemetry/log.ts';
+import { Http2Turns } from '../../http2-turns.ts';
 import { limitsWithin } from '../../limits.ts';
 import { Upstream, upstreamHandlers } from '../upstream.ts';
 import { Http2Link } from './link.ts';
@@ -41,7 +42,7 @@ async function linked(answers: Answers) {
     ...{ hostname: '127.0.0.1', port: (server.address() as { port: number }).port, data: raw, allowHalfOpen: true },
     socket: upstreamHandlers(silentLog),
   });
-  const { upstream } = new Http2Link(raw, home, limitsWithin(1000), false);
+  const { upstream } = new Http2Link(raw, home, { limits: limitsWithin(1000), turns: new Http2Turns() }, false);
   undo.push(() => upstream.terminate());
   const it = { text: '', bytes: 0, drained: 0, closed: 'no' };
   const use = () => {

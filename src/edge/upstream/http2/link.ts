@@ -12,6 +12,7 @@ import type { Field } from '../../../http1/head-bytes.ts';
 import { RequestHead } from '../../../http1/request-head.ts';
 import { bodyEndBytes, Trailers } from '../../../http1/trailers.ts';
 import { trailersOf } from '../../http2-fields.ts';
+import { Http2Input, type Http2Turns } from '../../http2-turns.ts';
 import type { EdgeLimits } from '../../limits.ts';
 import type { ByteSocket } from '../../send-buffer.ts';
 import { Upstream, type UpstreamHome, type UpstreamUser } from '../upstream.ts';
@@ -26,6 +27,9 @@ const pieceBytes = 65_536;
 /** Beside what came from the client, the edge adds some. */
 const fieldsAdded = 16;
 
+/** What links work with. */
+type LinkContext = { readonly limits: EdgeLimits; readonly turns: Http2Turns };
+
 /** A request that is on its way: its stream, and how far both sides are. */
 type Call = {
   readonly stream: ClientHttp2Stream;
@@ -33,6 +37,8 @@ type Call = {
   trailers: readonly Field[] | undefined;
   hasBody: boolean;
   answered: boolean;
+  /** Interim responses to it so far. */
+  interims: number;
 };
 
 /**
@@ -47,11 +53,13 @@ export class Http2Link implements ByteSocket, UpstreamUser {
   readonly upstream: Upstream;
   readonly #raw: Upstream;
   readonly #duplex: Duplex;
+  readonly #input: Http2Input;
   readonly #session: ClientHttp2Session;
   readonly #scheme: 'http' | 'https';
   readonly #head: RequestHead;
   readonly #trailers: Trailers;
   readonly #body: BodyReader;
+  readonly #interimsMax: number;
   #call: Call | null = null;
   #written: (() => void) | null = null;
   #closed = false;
@@ -59,8 +67,9 @@ export class Http2Link implements ByteSocket, UpstreamUser {
   #failed = false;
 
   /** Takes over a connection on which nothing was sent yet. */
-  constructor(raw: Upstream, home: UpstreamHome, limits: EdgeLimits, tls: boolean) {
+  constructor(raw: Upstream, home: UpstreamHome, { limits, turns }: LinkContext, tls: boolean) {
     this.#raw = raw;
+    this.#interimsMax = limits.interimResponsesMax;
     this.#scheme = tls ? 'https' : 'http';
     this.#head = new RequestHead(limits.headerLinesMax + fieldsAdded);
     this.#trailers = new Trailers(limits.headerLinesMax);
@@ -69,6 +78,11 @@ export class Http2Link implements ByteSocket, UpstreamUser {
       (bytes, start, end) => this.#trailers.take(bytes, start, end),
     );
     this.#duplex = this.#openDuplex();
+    this.#input = new Http2Input(turns, {
+      give: bytes => this.#duplex.push(bytes),
+      pause: () => raw.pause(),
+      resume: () => raw.resume(),
+    });
     this.upstream = new Upstream(home, { isHttp2: true });
     this.upstream.opened(this);
     const duplex = this.#duplex;
@@ -79,8 +93,8 @@ export class Http2Link implements ByteSocket, UpstreamUser {
     const early = raw.early ?? [];
     raw.early = null;
     raw.user = this;
-    for (const bytes of early) this.upstreamData(bytes);
     raw.resume();
+    for (const bytes of early) this.upstreamData(bytes);
     if (raw.ended) this.upstreamEnded();
   }
 
@@ -147,8 +161,9 @@ export class Http2Link implements ByteSocket, UpstreamUser {
     } catch (cause) {
       return this.#fail(new Error('the service takes no request', { cause }));
     }
-    const call: Call = { stream, trailers: [], hasBody: false, answered: false };
+    const call: Call = { stream, trailers: [], hasBody: false, answered: false, interims: 0 };
     this.#call = call;
+    stream.on('headers', () => this.#countInterim(call));
     stream.on('response', (headers, flags) => this.#respond(call, headers, flags));
     stream.on('data', (data: Buffer) => this.#receive(call, data));
     stream.on('trailers', headers => (call.trailers = trailersOf(headers)));
@@ -190,6 +205,11 @@ export class Http2Link implements ByteSocket, UpstreamUser {
     }
     stream.end();
     if (call.answered) this.#call = null;
+  }
+
+  /** They are not passed on. */
+  #countInterim(call: Call): void {
+    if (++call.interims > this.#interimsMax) this.#end(new Error('there were too many interim responses'));
   }
 
   #respond(call: Call, headers: IncomingHttpHeaders & IncomingHttpStatusHeader, flags: number): void {
@@ -236,7 +256,7 @@ export class Http2Link implements ByteSocket, UpstreamUser {
   }
 
   upstreamData(bytes: Buffer): void {
-    if (!this.#duplex.push(bytes)) this.#raw.pause();
+    this.#input.take(bytes);
   }
 
   upstreamDrained(): void {
@@ -253,12 +273,12 @@ export class Http2Link implements ByteSocket, UpstreamUser {
   /** What it has sent before is still to be read. */
   upstreamEnded(): void {
     this.upstream.ended = true;
-    this.#duplex.push(null);
+    this.#input.end();
   }
 
   upstreamClosed(error: Error | undefined): void {
     if (error !== undefined) this.#end(error);
-    else this.#duplex.push(null);
+    else this.#input.end();
   }
 
   cut(): void {
@@ -277,13 +297,14 @@ export class Http2Link implements ByteSocket, UpstreamUser {
     if (this.#closed) return;
     this.#closed = true;
     this.#raw.user = null;
+    this.#input.drop();
     this.#duplex.destroy();
     this.upstream.wasClosed(error ?? undefined);
   }
 
   #openDuplex(): Duplex {
     const duplex = new Duplex({
-      read: () => this.#raw.resume(),
+      read: () => this.#input.wanted(),
       write: (bytes: Buffer, _encoding, done) => {
         if (this.#closed || this.#raw.sendBuffer.write(bytes, 0, bytes.length, false)) done();
         else this.#written = done;
