@@ -84,10 +84,10 @@ function report(startedAt: Date, told: Round[], ledger: Ledger, looked: number):
     return `| ${name} | ${of.length} | ${of.reduce((sum, { failures }) => sum + failures.length, 0)} |`;
   });
   return `
-For up to four seconds at a time there is no more of one thing, while clients pause, resume, kill, snapshot, build, write to volumes, make
-and revoke keys, keep secrets and back up, all at once. Each of them gives up at its first error, which must say what is wrong. Afterwards a
-sandbox must start again by itself. Everything that clients had been told is looked for each time, and ${lookedIntoMax} of the facts from inside, by a
-resume or a create.
+For up to four seconds at a time, one thing is used up. Meanwhile clients pause, resume, kill, snapshot,
+build, write to volumes, make and revoke keys, keep secrets and back up, all at once. Each client gives up at its first
+error, which must say what is wrong. Afterwards a sandbox must start again by itself. Each time, the proof looks for
+everything that clients had been told, and for ${lookedIntoMax} of the facts from inside, by a resume or a create.
 
 | | |
 |---|---|

@@ -101,10 +101,11 @@ function report(startedAt: Date, told: Round[], ledger: Ledger, looked: number):
     return `| ${kind} | ${of.length} | ${failed} | ${of.filter(({ gaveUp }) => gaveUp).length} |`;
   });
   return `
-The data directory is on a disk that fails for up to four seconds at a time, while clients pause, resume, kill, snapshot, build, write to
-volumes, make and revoke keys, keep secrets and back up, all at once. Each of them gives up at its first error, which must say what is wrong.
-Afterwards a sandbox must start again by itself; where the kernel has given the file system up, after \`e2fsck\` and a start. Everything
-that clients had been told is looked for each time, and ${lookedIntoMax} of the facts from inside, by a resume or a create.
+The data directory is on a disk that fails for up to four seconds at a time. Meanwhile clients pause, resume, kill,
+snapshot, build, write to volumes, make and revoke keys, keep secrets and back up, all at once. Each client gives up at
+its first error, which must say what is wrong. Afterwards a sandbox must start again by itself; if the kernel has given
+the file system up, after \`e2fsck\` and a start. Each time, the proof looks for everything that clients had been told,
+and for ${lookedIntoMax} of the facts from inside, by a resume or a create.
 
 | | |
 |---|---|

@@ -37,11 +37,13 @@ function report({ operations, strikes }: Rivalry, startedAt: Date): string {
       .map(([what, count]) => `| ${what} | ${count} |`)
       .join('\n');
   return `
-${options.clients} clients pause, resume, kill, look at and list the same five sandboxes at once, and make new ones, while a process of the
-platform is killed (SIGKILL), ${options.perStrike} operations apart on average. For each sandbox the checker
-[porcupine](https://github.com/anishathalye/porcupine) looks for an order of everything that clients asked and heard of it, in which each
-operation took effect at one moment between its call and its answer, and the sandbox is what its state machine makes of that order. What
-was answered by an error or not at all may have taken effect at any later moment, or not at all. A list counts as a look at each sandbox.
+${options.clients} clients pause, resume, kill, look at and list the same five sandboxes at once, and make new ones. Meanwhile a process of
+the platform is killed (SIGKILL), ${options.perStrike} operations apart on average.
+
+For each sandbox the checker [porcupine](https://github.com/anishathalye/porcupine) looks for an order of everything that
+clients asked and heard of it. In this order each operation takes effect at one moment between its call and its answer,
+and the sandbox is what its state machine makes of that order. An operation that was answered by an error or not at all
+may have taken effect at any later moment, or not at all. A list counts as a look at each sandbox.
 
 | | |
 |---|---|

@@ -183,10 +183,13 @@ function report(samples: Sample[], { startedAt, built }: { startedAt: Date; buil
   const row = (name: string, figure: (sample: Sample) => number, digits = 0) =>
     `| ${name} | ${[early(samples), late(samples)].map(part => medianOf(part, figure).toFixed(digits)).join(' | ')} |`;
   return `
-${sandboxCount} sandboxes for ${minutes} min: ${busyCount} of them run twenty commands a second and answer fifty requests, ${terminalCount} terminals print a line a
-second, ${connectionCount} connections to the edge are kept and used, one sandbox a second is created and killed, and ${built} templates are built
-one after the other. Clients, sandboxes and platform share the machine. A request without an answer fails it. Medians over the minutes of the first
-and of the last fifth of the time; plots: [latency](performance/load.svg), [what it holds](performance/load-holdings.svg).
+${sandboxCount} sandboxes run for ${minutes} min. ${busyCount} of them run twenty commands a second and answer fifty requests. ${terminalCount} terminals print
+a line a second, and ${connectionCount} connections to the edge are kept and used. One sandbox a second is created and killed, and
+${built} templates are built one after the other. Clients, sandboxes and platform share the machine. A request without an
+answer fails the proof.
+
+The table has medians over the minutes of the first and of the last fifth of the time. Plots:
+[latency](performance/load.svg), [what it holds](performance/load-holdings.svg).
 
 | | |
 |---|---|

@@ -139,12 +139,14 @@ function report(verdicts: Verdict[], all: Mutant[], startedAt: Date): string {
     .sort(([, a], [, b]) => b.length - a.length)
     .map(([who, them]) => `| ${who} | ${them.length} |`);
   return `
-One at a time, a condition is made true or false whatever it says, an operator is replaced, a limit tripled, two steps are exchanged, a call or an undo is left
-out, at places of \`src\` that chance chooses, in a copy of the checkout; what the compiler refuses does not count, and times are left as they are, as
-no test asserts one. Asked are the test files that run the place when all is well, as many as take ${askedSecondsMax / 60} minutes together. A fault is
-seen where one of them fails, or does not end in its time. Each that nobody saw was looked at: a test was written for it, or it makes no
-difference that can be seen, and then does not count, or it is listed. \`test/proof/mutation/verdicts.jsonl\` has each fault of all runs,
-which are added up here.
+The proof puts faults into copies of the checkout, one at a time, at places of \`src\` that chance chooses. A condition is
+made true or false whatever it says, an operator is replaced, a limit tripled, two steps are exchanged, a call or an undo
+is left out. What the compiler refuses does not count. Times are left as they are, because no test asserts one.
+
+It then runs the test files that run the place when all is well, as many as take ${askedSecondsMax / 60} minutes together. A fault is seen
+if one of them fails, or does not end in its time. Each fault that nobody saw was looked at. Then a test was written for
+it; or it makes no difference that can be seen, and does not count; or it is listed below.
+\`test/proof/mutation/verdicts.jsonl\` has each fault of all runs, which are added up here.
 
 | | |
 |---|---|

@@ -120,9 +120,9 @@ function report(quiet: Times, rows: Row[], startedAt: Date): string {
   const cell = (times: Times, kind: Kind) =>
     `${p99(times[kind]).toFixed(0)} (${(p99(times[kind]) / p99(quiet[kind])).toFixed(1)})`;
   return `
-One sandbox does its worst, one way after the other, ${seconds} s each. ${neighboursCount} others run \`true\` four times a second and answer ten
-requests a second each, sandboxes are created and killed, and lists are asked for. Nobody may go unanswered. The 99th percentile, ms,
-and in brackets its ratio to the quiet stretches before, between and after.
+One sandbox does its worst, one way after the other, for ${seconds} s each. Meanwhile ${neighboursCount} others run \`true\` four times a second and
+answer ten requests a second each, sandboxes are created and killed, and lists are asked for. Nobody may go unanswered.
+The table has the 99th percentile in ms and, in brackets, its ratio to the quiet stretches before, between and after.
 
 | | |
 |---|---|

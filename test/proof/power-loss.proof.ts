@@ -50,11 +50,14 @@ test(`${cuts} losses of power take nothing that was answered (PROOF_SEED=${seed}
 
 function report(startedAt: Date, ledger: Ledger, looked: number): string {
   return `
-The data directory is on a disk of which a loss of power takes what was not flushed: of the writes since the last flush it has some, in any
-order and by halves. Clients pause with and without memory, resume, kill, snapshot, build, write to volumes by the API and from sandboxes,
-make and revoke keys, keep secrets and back up, all at once, from the platform's very first start on. Then the power goes at ${cuts}
-moments, half of them right after an answer, the others anywhere; a platform starts on what the disk has, and what clients had been
-told by then is looked for: in lists each time, and ${lookedIntoMax} of the facts from inside, by a resume or a create.
+The data directory is on a disk that loses what was not flushed when the power goes: of the writes since the last flush
+it keeps some, in any order and by halves. From the platform's very first start on, clients pause with and without
+memory, resume, kill, snapshot, build, write to volumes by the API and from sandboxes, make and revoke keys, keep secrets
+and back up, all at once.
+
+The power goes at ${cuts} moments, half of them right after an answer, the others anywhere. Then a platform starts on what the
+disk has, and the proof looks for what clients had been told by then: in lists each time, and for ${lookedIntoMax} of the facts from
+inside, by a resume or a create.
 
 | | |
 |---|---|

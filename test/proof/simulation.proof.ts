@@ -53,12 +53,18 @@ type Run = { startedAt: Date; ended: number; took: number };
 
 function report({ answered, moves, databaseFaults }: Sums, { startedAt, ended, took }: Run): string {
   return `
-What decides where sandboxes are (placement, leases, fencing, pauses into the store, moves, drains, adoption) runs as it is, on machines,
-a network, a clock and faults of the database that are simulated: two control processes, three machines, three clients that create,
-pause, store, resume, move and kill for 45 s. The seed decides what fails when: machines are cut off from one control process or from
-all, restarted, destroyed, drained, stand still with their clocks or without, have clocks of a wrong speed and full disks; control processes
-are killed, stand still, and are wrong about the database's time; the database is away, or makes a change and does not say so. What is checked at every moment: that a sandbox runs once, and that a killed one does not run (but for what docs/cluster.md
-says of a machine that stood still); when all has healed: that rows, sandboxes and routes are the same, and that what was answered is there.
+The code that decides where sandboxes are (placement, leases, fencing, pauses into the store, moves, drains, adoption)
+runs as it is. Machines, network, clock and faults of the database are simulated: two control processes, three machines,
+and three clients that create, pause, store, resume, move and kill for 45 s.
+
+The seed decides what fails when. Machines are cut off from one control process or from all, restarted, destroyed,
+drained, stand still with their clocks or without, have clocks of a wrong speed and full disks. Control processes are
+killed, stand still, and are wrong about the database's time. The database is away, or makes a change and does not say
+so.
+
+Checked at every moment: a sandbox runs once, and a killed one does not run (except as docs/cluster.md says of a machine
+that stood still). Checked when all has healed: rows, sandboxes and routes are the same, and what was answered is
+there.
 
 | | |
 |---|---|

@@ -51,12 +51,17 @@ function report(
 ): string {
   const rows = Object.entries(strikes).map(([victim, count]) => `| ${victim} | ${count} |`);
   return `
-${options.clients} clients work while a process of the platform is killed (SIGKILL) at a random moment, ${options.perStrike} operations apart on average. Two thirds of them
-create sandboxes, run commands, write files, pause with and without memory, resume, fork, snapshot, change networks and times, and kill (one
-sandbox of four has 48 to 96 MiB of memory, all of which its program compares with what it was); one third builds templates, starts them, and writes to volumes by the API and from sandboxes. After each strike, what the platform has is
-compared with what the clients were told: states, files, networks, processes and their memory, volumes with their files, templates. At the end
-everything is removed, and the machine is compared with what it was: processes, mounts, links, loop devices, control groups, network
-namespaces, packet rules, files.
+${options.clients} clients work while a process of the platform is killed (SIGKILL) at a random moment, ${options.perStrike} operations apart on
+average.
+
+- Two thirds of the clients create sandboxes, run commands, write files, pause with and without memory, resume, fork,
+  snapshot, change networks and times, and kill. One sandbox of four has 48 to 96 MiB of memory, all of which its program
+  compares with what it was.
+- One third builds templates, starts them, and writes to volumes by the API and from sandboxes.
+
+After each strike, what the platform has is compared with what the clients were told: states, files, networks, processes
+and their memory, volumes with their files, templates. At the end everything is removed, and the machine is compared with
+what it was: processes, mounts, links, loop devices, control groups, network namespaces, packet rules, files.
 
 | | |
 |---|---|

@@ -7,7 +7,8 @@ import { repository } from '../../support/platform.ts';
 const document = join(repository, 'docs/proof.md');
 const head = `# What was proved, and at which size
 
-Written by \`npm run prove -- --write\`; \`npm test\` has short forms of what can be short.
+Each section says what one proof does and what its newest run showed. \`npm run prove -- --write\` writes this page;
+[CONTRIBUTING.md](../CONTRIBUTING.md#proofs) has the commands. \`npm test\` has short forms of what can be short.
 `;
 
 /** The lines of a proof's table that every proof has; the last one where chance has a part in it. */
