@@ -1,8 +1,8 @@
 // Memory that comes while its sandbox already runs. CRIU puts the processes together without it and hands over a
 // userfaultfd for each (userfaultfd(2)): by it the kernel says which page a process waits for, and takes pages. What
-// somebody waits for comes first, everything else in the order of its addresses, a chunk for every few pages that are
-// waited for: however many these are, it comes to an end. Each piece of an image is compared with its checksum before
-// somebody has it.
+// somebody waits for comes first. Everything else comes after a rest, in the order of its addresses, a chunk for every few
+// pages that are waited for: however many these are, it comes to an end. Each piece of an image is compared with its
+// checksum before somebody has it.
 //
 // Descriptors are held by two processes. Were there one, and were it killed, the kernel would let the processes go on
 // with zeros where nothing has come. As it is, whoever touches such a page waits, and the second ends the sandbox.
@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -29,6 +30,9 @@ enum { pageBytes = 4096, aroundFault = 64 << 10, chunkBytes = 256 << 10 };
 // More threads than a sandbox has wait for no page.
 enum { waitersMax = 1 << 13 };
 enum { forgottenLookMs = 1000 };
+// A sandbox that has just come back is asked something, and others of a fork are still being put together: until then they
+// have the processors.
+enum { restMs = 1000 };
 enum { deadlineS = 600, processorS = 120, noMemoryTimes = 200, pauseNs = 5 * 1000 * 1000 };
 // A sandbox can cut its memory into as many pieces as it has pages, and each fork brings a copy of the list.
 enum { dataBytesMax = 64 << 20 };
@@ -435,7 +439,39 @@ static void waitForCriu(int listener, int file) {
     if (fstat(file, &facts) == 0 && facts.st_nlink == 0) _exit(0);
 }
 
-static void serve(struct plan *plan, int listener) {
+// The time in which nothing comes that nobody waits for, from the end of CRIU's work on. It ends early where somebody opens
+// the plan, to wait for all of the memory, or removes it, as the sandbox has ended. None where the machine has too many watches.
+static struct {
+  int watch;
+  int64_t untilMs;
+} rest;
+
+static int64_t nowMs(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int restLeftMs(void) {
+  int64_t left = rest.untilMs - nowMs();
+  return left > 0 ? (int)left : 0;
+}
+
+static void beginRest(const char *file) {
+  struct epoll_event event = {.events = EPOLLIN, .data.ptr = &rest};
+  rest.watch = inotify_init1(IN_CLOEXEC);
+  if (rest.watch < 0) return;
+  if (inotify_add_watch(rest.watch, file, IN_OPEN | IN_ATTRIB) < 0 || epoll_ctl(events, EPOLL_CTL_ADD, rest.watch, &event) < 0)
+    close(rest.watch);
+  else rest.untilMs = nowMs() + restMs;
+}
+
+static void endRest(void) {
+  close(rest.watch);
+  rest.untilMs = 0;
+}
+
+static void serve(struct plan *plan, const char *file, int listener) {
   enum { takenMax = 32 };
   struct epoll_event taken[takenMax];
   int criu = accept4(listener, NULL, NULL, SOCK_CLOEXEC), isComplete = 0;
@@ -444,15 +480,16 @@ static void serve(struct plan *plan, int listener) {
   struct epoll_event event = {.events = EPOLLIN};
   if (epoll_ctl(events, EPOLL_CTL_ADD, criu, &event) < 0) giveUp("epoll");
   for (;;) {
-    int count = epoll_wait(events, taken, takenMax, isComplete ? 0 : -1);
+    int count = epoll_wait(events, taken, takenMax, isComplete ? restLeftMs() : -1);
     for (int i = 0; i < count; i++) {
-      if (taken[i].data.ptr) takeMessages(plan, taken[i].data.ptr);
-      else if (takeProcess(plan, criu)) isComplete = 1, close(criu), letEmptyGo(plan);
+      if (taken[i].data.ptr == &rest) endRest();
+      else if (taken[i].data.ptr) takeMessages(plan, taken[i].data.ptr);
+      else if (takeProcess(plan, criu)) isComplete = 1, close(criu), letEmptyGo(plan), beginRest(file);
     }
     if (!isComplete) continue;
     struct space *next = nextToBring(plan);
     if (!next) return;
-    bringNext(next);
+    if (restLeftMs() == 0) bringNext(next);
   }
 }
 
@@ -560,7 +597,7 @@ static _Noreturn void keep(const char *file, int ready) {
     if (setrlimit(RLIMIT_CPU, &processor) < 0 || setrlimit(RLIMIT_DATA, &data) < 0) giveUp("limits");
     alarm(deadlineS); // also for one to whom no CRIU comes
     waitForCriu(listener, lock);
-    serve(&plan, listener);
+    serve(&plan, file, listener);
     _exit(0);
   }
   if (write(ready, "", 1) < 0) errno = 0;
