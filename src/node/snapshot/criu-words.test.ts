@@ -24,6 +24,18 @@ test('processes are told by what the sandbox knows them by, and those that have 
     expect(said(reason)).toBe(shown);
 });
 
+test('a fork bomb that CRIU can’t stop is told in words', () => {
+  expect(
+    said(
+      'Timeout reached. Try to interrupt: 0',
+      `Unseizable non-zombie ${ended} found, state R, err -1/4`,
+      'Dumping FAILED.',
+    ),
+  ).toBe(
+    "its processes could not all be stopped in time, as where they start others all the time; can't stop a process",
+  );
+});
+
 test('other numbers and the sandbox’s own names stay, and places of the host do not', () => {
   for (const reason of [
     `Can't open file data/${ended}/log-${ended}.txt on restore: No such file or directory`,

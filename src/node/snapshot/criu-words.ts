@@ -6,7 +6,17 @@ import { readIfThere } from '../../base/small-file.ts';
 const shownErrors = { lines: 6, characters: 600 } as const;
 
 /** Said where the host has fewer descriptors than CRIU would like, and at each end: neither is why. */
-const saysNothing = /^(?:rlimit: Can't setup RLIMIT_NOFILE|Restoring FAILED)/;
+const saysNothing = /^(?:rlimit: Can't setup RLIMIT_NOFILE|(?:Dumping|Restoring) FAILED)/;
+
+/** What people would not understand of a fork bomb, which CRIU tries for half a minute to stop. */
+const inPlainWords: [RegExp, string][] = [
+  [
+    /^Timeout reached\. Try to interrupt: \d+$/,
+    'its processes could not all be stopped in time, as where they start others all the time',
+  ],
+  [/^Unseizable non-zombie (\d+) found.*/, "can't stop $1"],
+];
+const plain = (reason: string) => inPlainWords.reduce((said, [words, better]) => said.replace(words, better), reason);
 
 /** What tells what is the host's in CRIU's words from what is the sandbox's. */
 type HostFacts = {
@@ -29,7 +39,10 @@ export function firstErrors(log: string, facts: HostFacts): string {
     const end = begin < 0 ? -1 : line.indexOf('): ', begin);
     return end < 0 ? [] : [line.slice(end + 2).trim()];
   });
-  const reasons = errors.filter(text => !saysNothing.test(text)).slice(0, shownErrors.lines);
+  const reasons = errors
+    .filter(text => !saysNothing.test(text))
+    .slice(0, shownErrors.lines)
+    .map(plain);
   return withoutPlaces(withoutPids(reasons.join('; '), facts), facts.places).slice(0, shownErrors.characters);
 }
 
