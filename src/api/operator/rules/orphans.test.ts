@@ -328,7 +328,7 @@ test('an unknown volume becomes one of the team, of its own size or the usual on
     ...{ teamId: team.teamId, nodeId: 'a', name: 'one', sizeMiB: 7, createdAtUs: 1500 },
   });
   await expect(adoptVolume(limited, team, second, 'one')).rejects.toMatchObject({
-    code: 'invalid',
+    code: 'conflict',
     message: expect.stringContaining('has a volume "one" already'),
   });
   await adoptVolume(limited, team, second, 'two');
