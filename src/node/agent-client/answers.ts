@@ -28,6 +28,6 @@ async function ask(namespace: NetworkNamespace, timeoutMs: number): Promise<void
   const fd = await dial(namespace, agentPort, AbortSignal.timeout(timeoutMs));
   const fields = [{ name: 'Connection', value: 'close' }];
   const request = { method: 'GET', path: '/health', fields } as const;
-  const { status } = await requestOnce(fd, request, { onData: () => 'more', timeoutMs });
+  const { status } = await requestOnce(fd, request, { onData: () => 'enough', timeoutMs });
   if (status !== 204) throw new AtollError('unavailable', `it answered ${status}`);
 }

@@ -57,7 +57,7 @@ async function sendInit(fd: number, controlToken: string, body: Uint8Array): Pro
     { name: controlTokenHeader, value: controlToken },
   ];
   // Nothing that it says with a 200 is of use.
-  const onData = () => 'more' as const;
+  const onData = () => 'enough' as const;
   const request = { method: 'POST', path: '/init', fields, body } as const;
   return requestOnce(fd, request, { onData, timeoutMs }).catch((error: unknown) => {
     throw error instanceof AtollError ? new AtollError('internal', error.message, { cause: error }) : error;

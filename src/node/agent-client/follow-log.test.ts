@@ -160,6 +160,23 @@ test('who reports without end is read only so fast, and stopping does not wait f
   await follower.stop();
 });
 
+test('who reports in the smallest pieces is read so much more slowly', async () => {
+  let number = 0;
+  const pieces = (text: string) => [...text].map(chunk).join('');
+  const { added, follower } = follow(
+    socket => {
+      const lines = Array.from({ length: 600 }, () => line(++number));
+      socket.write(head + chunk(epoch('a')) + pieces(lines.join('')));
+    },
+    { createdMs: 0 },
+  );
+  await until(() => added.length > 0);
+  // A window: without a bound of pieces all would be there in it.
+  await Bun.sleep(300);
+  expect(added.length).toBeLessThan(200);
+  await follower.stop();
+});
+
 test('a quiet agent is asked from time to time, when its log is read, and heard when somebody comes', async () => {
   const requests: string[] = [];
   let waiting: number[] = [1];

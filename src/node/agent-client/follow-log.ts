@@ -139,14 +139,18 @@ export class LogFollower {
     const stream = await openStream(fd, this.#request(once), {
       signal,
       ...(once && { timeoutMs: reportMsMax }),
-      onBytes: (count, connection) => {
+      onBytes: () => {
         heardAt = performance.now();
-        const waitMs = this.#intake.count(count);
-        if (waitMs > 0) this.#hold(connection, waitMs);
+        this.#intake.beginSecond();
       },
-      onData(piece) {
+      onData: piece => {
+        this.#intake.countPiece();
         read(piece);
         return 'more';
+      },
+      afterBytes: (count, connection) => {
+        const waitMs = this.#intake.count(count);
+        if (waitMs > 0) this.#hold(connection, waitMs);
       },
     });
     if (!once) this.#connection = stream;

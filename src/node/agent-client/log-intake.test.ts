@@ -43,6 +43,21 @@ test('so many bytes are read in a second, and the answer says how long the rest 
   expect([intake.count(262_143), intake.count(1)]).toEqual([0, 1000]);
 });
 
+test('so many lines and pieces are read in a second, however few bytes they have', () => {
+  const { intake, pass } = intakeAt(5_000);
+  for (let n = 1; n <= 1_999; n++) {
+    intake.countPiece();
+    intake.take(line(n));
+  }
+  intake.countPiece();
+  expect([intake.count(1), intake.hasRoom]).toEqual([0, true]);
+  intake.countPiece();
+  expect([intake.count(1), intake.hasRoom]).toEqual([1_000, false]);
+  pass(1_000);
+  intake.beginSecond();
+  expect(intake.hasRoom).toBeTrue();
+});
+
 test('a second has so many entries, and those beyond are one gap', () => {
   const { intake, out, fields, pass } = intakeAt(5_000);
   for (let n = 1; n <= 1500; n++) intake.take(line(n));

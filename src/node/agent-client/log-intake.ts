@@ -6,6 +6,8 @@ import { type AgentPlace, readAgentLine } from './log-line.ts';
  */
 const bytesPerSecond = 256 << 10;
 const entriesPerSecond = 1000;
+/** The same of lines, and of pieces that their bytes come in: an agent sends each line in one. */
+const partsPerSecond = 4000;
 
 /** Where the log of one sandbox's agent goes. */
 export type LogSink = {
@@ -25,6 +27,7 @@ export class LogIntake {
   #secondBegan = 0;
   #bytesLeft = bytesPerSecond;
   #entriesLeft = entriesPerSecond;
+  #partsLeft = partsPerSecond;
 
   /** `createdMs`: what is older is another sandbox's, of which this one's memory was taken. Undefined: nothing is. */
   constructor(sink: LogSink, createdMs: number | undefined) {
@@ -32,12 +35,17 @@ export class LogIntake {
     this.#createdMs = createdMs;
   }
 
-  /** Whether this second has room for more bytes. */
+  /** Whether this second has room for more. */
   get hasRoom(): boolean {
-    return this.#bytesLeft > 0;
+    return this.#bytesLeft > 0 && this.#partsLeft > 0;
   }
 
-  /** Counts bytes that came. Answers for how many milliseconds no more may be read; 0: go on. */
+  /** Counts a piece in which bytes of lines came. */
+  countPiece(): void {
+    this.#partsLeft--;
+  }
+
+  /** Counts bytes that were read. Answers for how many milliseconds no more may be read; 0: go on. */
   count(bytes: number): number {
     this.beginSecond();
     this.#bytesLeft -= bytes;
@@ -51,10 +59,12 @@ export class LogIntake {
     this.#secondBegan = now;
     this.#bytesLeft = bytesPerSecond;
     this.#entriesLeft = entriesPerSecond;
+    this.#partsLeft = partsPerSecond;
   }
 
   /** Takes a line. Throws for what is none of a log. */
   take(text: string): void {
+    this.#partsLeft--;
     const line = readAgentLine(text, Date.now());
     if (line === undefined) throw new Error('the agent sent what is no log');
     if ('epoch' in line) {

@@ -64,6 +64,12 @@ test('what refuses says a bounded part of why', () => {
   expect(read(`HTTP/1.1 500 Oops\r\n\r\n${'x'.repeat(1 << 20)}`, 4096).refusal?.length).toBeLessThan(600);
 });
 
+test('no more is read of what refuses than is told of it', () => {
+  const reader = createResponseReader(() => 'more');
+  expect(reader.take(Buffer.from(`HTTP/1.1 500 Oops\r\n\r\n${'x'.repeat(499)}`))).toBe(false);
+  expect(reader.take(Buffer.from('xy'))).toBe(true);
+});
+
 test('half a million chunks of one byte are a matter of moments', () => {
   const count = 500_000;
   const messages: number[] = [];

@@ -46,8 +46,10 @@ export function createResponseReader(onData: TakeData): AgentResponseReader {
     {
       head: head => void (status = head.status),
       data(piece) {
-        if (status !== 200) keep(piece);
-        else if (!isEnough && onData(piece) === 'enough') isEnough = true;
+        if (status !== 200) {
+          keep(piece);
+          isEnough = refusalLeft === 0;
+        } else if (!isEnough && onData(piece) === 'enough') isEnough = true;
       },
     },
     limits,

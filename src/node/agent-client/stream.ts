@@ -2,6 +2,9 @@ import { AtollError, messageOf } from '../../base/error.ts';
 import { type Field, headBytes } from '../../http1/head-bytes.ts';
 import { type AgentOutcome, createResponseReader, type TakeData } from './response.ts';
 
+/** Read of what has come before who reads it may stop. */
+const pieceBytes = 16 << 10;
+
 /** A request to an agent. `Host` and the length of the body are added. */
 export type AgentRequest = {
   readonly method: 'GET' | 'POST';
@@ -12,7 +15,7 @@ export type AgentRequest = {
 
 /** The connection of a request. */
 export type AgentConnection = {
-  /** Stops reading: what the agent says waits in the connection, and then in the agent. */
+  /** Stops reading: what the agent says waits here, in the connection, and then in the agent. */
   pause(): void;
   resume(): void;
   /** Ends the connection, as if the agent had done so. */
@@ -29,9 +32,9 @@ export type AgentStream = AgentConnection & {
 type StreamOptions = {
   /** See there. What it throws ends the request, and is its error. */
   readonly onData: TakeData;
-  /** Hears how many bytes came on the connection, before any of them is read. */
+  /** Hears how many bytes are read next: of many that came, some at a time. */
   onBytes?(count: number, connection: AgentConnection): void;
-  /** The same when they were read. */
+  /** The same when they were read. Where it pauses, what has come behind them is not read either. */
   afterBytes?(count: number, connection: AgentConnection): void;
   /** Ends the request when it aborts; its reason is the request's error. */
   readonly signal?: AbortSignal;
@@ -53,19 +56,24 @@ export async function openStream(fd: number, request: AgentRequest, options: Str
   const send = (socket: Bun.Socket) => {
     unsent = unsent.subarray(Math.max(socket.write(unsent), 0));
   };
+  const input = new Input((bytes, connection) => {
+    try {
+      options.onBytes?.(bytes.length, connection);
+      if (response.take(bytes)) {
+        resolve(response.outcome(true));
+        input.drop();
+      }
+      options.afterBytes?.(bytes.length, connection);
+    } catch (error) {
+      reject(error);
+      input.drop();
+    }
+  });
   const handlers = {
     open: send,
     drain: send,
-    data(socket: Bun.Socket, bytes: Buffer) {
-      try {
-        options.onBytes?.(bytes.length, connectionOf(socket));
-        if (response.take(bytes)) resolve(response.outcome(true));
-        options.afterBytes?.(bytes.length, connectionOf(socket));
-      } catch (error) {
-        reject(error);
-      }
-    },
-    close: () => resolve(response.outcome(false)),
+    data: (socket: Bun.Socket, bytes: Buffer) => input.take(bytes, socket),
+    close: () => input.whenRead(() => resolve(response.outcome(false))),
     error: (_: Bun.Socket, error: Error) =>
       reject(new AtollError('unavailable', `the agent can't be reached: ${messageOf(error)}`, { cause: error })),
   };
@@ -80,17 +88,66 @@ export async function openStream(fd: number, request: AgentRequest, options: Str
   const ended = promise.finally(() => {
     clearTimeout(timer);
     signal?.removeEventListener('abort', onAbort);
+    input.drop();
     socket.terminate();
   });
   ended.catch(() => {});
-  return { ended, ...connectionOf(socket) };
+  return { ended, ...input.connectionOn(socket) };
 }
 
-const connectionOf = (socket: Bun.Socket): AgentConnection => ({
-  pause: () => void socket.pause(),
-  resume: () => void socket.resume(),
-  close: () => void socket.terminate(),
-});
+/** What comes on a connection, read piece by piece. Whoever is root in a sandbox decides how much that is. */
+class Input {
+  readonly #read: (bytes: Buffer, connection: AgentConnection) => void;
+  #waiting: Buffer[] = [];
+  #isHeld = false;
+  #isOver = false;
+  #onRead: (() => void) | undefined;
+
+  constructor(read: (bytes: Buffer, connection: AgentConnection) => void) {
+    this.#read = read;
+  }
+
+  take(bytes: Buffer, socket: Bun.Socket): void {
+    this.#waiting.push(bytes);
+    this.#readSome(this.connectionOn(socket));
+  }
+
+  /** Nothing more comes: calls back when all is read. */
+  whenRead(onRead: () => void): void {
+    this.#onRead = onRead;
+    if (this.#waiting.length === 0) onRead();
+  }
+
+  /** Nobody reads it any more. */
+  drop(): void {
+    this.#isOver = true;
+    this.#waiting = [];
+  }
+
+  connectionOn(socket: Bun.Socket): AgentConnection {
+    return {
+      pause: () => {
+        this.#isHeld = true;
+        socket.pause();
+      },
+      resume: () => {
+        this.#isHeld = false;
+        this.#readSome(this.connectionOn(socket));
+        if (!this.#isHeld) socket.resume();
+      },
+      close: () => void socket.terminate(),
+    };
+  }
+
+  #readSome(connection: AgentConnection): void {
+    for (let first; !this.#isHeld && !this.#isOver && (first = this.#waiting[0]) !== undefined;) {
+      if (first.length > pieceBytes) this.#waiting[0] = first.subarray(pieceBytes);
+      else this.#waiting.shift();
+      this.#read(first.subarray(0, pieceBytes), connection);
+    }
+    if (this.#waiting.length === 0) this.#onRead?.();
+  }
+}
 
 /** Carries out a request to its end. */
 export async function requestOnce(fd: number, request: AgentRequest, options: StreamOptions): Promise<AgentOutcome> {
