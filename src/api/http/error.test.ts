@@ -23,8 +23,16 @@ test('clients learn what is theirs to know of an error', async () => {
   expect([known.status, known.headers.get('retry-after'), await known.json()]).toEqual([
     ...[503, '7', { code: 503, message: 'later' }],
   ]);
+  expect(known.headers.has('should-retry')).toBe(false);
   const bug = errorResponse(new Error(place));
   expect([bug.status, await bug.json()]).toEqual([500, { code: 500, message: 'Internal error' }]);
+});
+
+test('what does not pass by itself is not to be repeated by a client of its own accord', () => {
+  const marks = (['unavailable', 'deadline_exceeded', 'rate_limited', 'conflict', 'internal'] as const).map(code =>
+    errorResponse(new AtollError(code, 'no')).headers.get('should-retry'),
+  );
+  expect(marks).toEqual(['false', 'false', 'false', null, null]);
 });
 
 test('what failed first is told where its undoing failed as well, and what is for the log stays so', async () => {

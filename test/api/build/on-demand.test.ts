@@ -58,7 +58,9 @@ test('who has waited too long is told what the build does, and the build goes on
   const { builder, platform, parts, create } = await start();
   await using _platform = platform;
   parts.awaitedBuilds.waitMs = 0;
-  expect((await create('desktop')).status).toBe(503);
+  const { status: first, headers } = await create('desktop');
+  // More than a client with the default timeout has left, which so shows its user the answer and not a timeout.
+  expect([first, headers.get('retry-after')]).toEqual([503, '15']);
   await until(() => builder.started.length > 0);
   const line = '[builder 2/5] RUN install desktop';
   builder.entries.get(idOf(builder))?.push({ timestampMs: Date.now(), level: 'info', message: line });
@@ -78,6 +80,7 @@ test('who waits is told why the build failed, and the next one who asks begins a
   await until(() => builder.started.length > 0);
   builder.results.set(idOf(builder), { status: 'error', message: 'the mirror is away' });
   expect(await first).toMatchObject({ status: 503, body: { message: expect.stringContaining('the mirror is away') } });
+  expect((await first).headers.get('should-retry')).toBe('false');
   const second = create('desktop');
   await until(() => builder.started.length > 1);
   builder.succeed(idOf(builder, 1));

@@ -46,7 +46,7 @@ test('a preflight passes without a credential and allows what clients send', asy
     expect(answer.headers.get('access-control-allow-headers')).toContain(header);
   }
   const list = await platform.call('GET', '/v2/sandboxes');
-  for (const header of ['X-Next-Token', 'X-Total-Running', 'Retry-After']) {
+  for (const header of ['X-Next-Token', 'X-Total-Running', 'Retry-After', 'Should-Retry']) {
     expect(list.headers.get('access-control-expose-headers')).toContain(header);
   }
 });

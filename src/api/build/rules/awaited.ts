@@ -48,6 +48,7 @@ export async function resolveAwaitedBuild(
         'unavailable',
         `Template "${text}" comes with the platform and is still being built for the first time ` +
           `(${await progressOf(deps.db, awaited.templateId)}); try again in a moment`,
+        { retryAfterSeconds: waitedAgainSeconds },
       );
     return resolveBuild(deps.db, team, text);
   }
@@ -82,6 +83,9 @@ async function progressOf(db: Db, templateId: string): Promise<string> {
 }
 
 const newestOf = async (db: Db, templateId: string) => (await newestBuilds(db, [templateId])).get(templateId)?.newest;
+
+/** Longer than a client that waits 60 s has left: one that repeats by itself then says why, and does not time out. */
+const waitedAgainSeconds = 15;
 
 /** Characters of a line of a build's log that an error repeats. */
 const shownCharacters = 200;
