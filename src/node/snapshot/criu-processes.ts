@@ -1,14 +1,39 @@
-import { readFile, readdir } from 'node:fs/promises';
+import { open, readFile, readdir } from 'node:fs/promises';
+import { forEachParallel } from '../../base/concurrency/parallel.ts';
 
-/** Whether a process was started with an argument. One that has ended has none. Source: proc_pid_cmdline(5). */
+/**
+ * Read of a process's arguments; CRIU's have a few hundred. A sandbox's process says where its own are, and may say
+ * that they are terabytes (prctl(2), `PR_SET_MM_MAP`).
+ */
+const argumentBytesMax = 4096;
+/** Processes that are looked at at a time. */
+const looksAtOnce = 16;
+
+/**
+ * Whether a process was started with an argument, among its first 4 KiB of them. One that has ended has none. Source:
+ * proc_pid_cmdline(5).
+ */
 export const runsWith = async (pid: number, argument: string): Promise<boolean> =>
-  (await readOr(`/proc/${pid}/cmdline`)).split('\0').includes(argument);
+  (await firstArguments(pid)).split('\0').includes(argument);
+
+async function firstArguments(pid: number): Promise<string> {
+  try {
+    await using file = await open(`/proc/${pid}/cmdline`);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(argumentBytesMax), 0, argumentBytesMax, 0);
+    return buffer.toString('utf8', 0, bytesRead);
+  } catch {
+    return ''; // it has ended
+  }
+}
 
 /** All processes that were started with an argument. */
 export async function processesWith(argument: string): Promise<number[]> {
   const pids = (await readdir('/proc')).filter(name => /^\d+$/.test(name)).map(Number);
-  const run = await Promise.all(pids.map(pid => runsWith(pid, argument)));
-  return pids.filter((_, index) => run[index]);
+  const found: number[] = [];
+  await forEachParallel(pids, looksAtOnce, async pid => {
+    if (await runsWith(pid, argument)) found.push(pid);
+  });
+  return found;
 }
 
 /** Empty where the process has ended meanwhile. */
