@@ -38,6 +38,25 @@ test('requests go where host and headers say', async () => {
   }
 });
 
+test('a connect whose headers name the sandbox too, as Python’s 2.15 to 2.23 send it, is the API’s', async () => {
+  await using fixture = startFixture();
+  await using server = startEcho();
+  fixture.sandbox('one');
+  fixture.mapPort(49983, Number(server.port));
+  const answer = async (path: string, headers: Record<string, string>) =>
+    (await fetch(`${fixture.url}${path}`, { method: 'POST', headers })).json();
+  for (const path of ['/sandboxes/one/connect', '/v2/sandboxes/one/connect', '/sandboxes/gone/connect']) {
+    const [id = ''] = /one|gone/.exec(path) ?? [];
+    for (const Host of ['localhost', 'api.example.com'])
+      expect(await answer(path, { Host, ...to(id, 49983) })).toMatchObject({ api: path });
+  }
+  // What a sandbox serves under such a path stays its own.
+  const own = { url: expect.stringMatching(/connect$/) };
+  expect(await answer('/sandboxes/one/connect', to('one', Number(server.port)))).toMatchObject(own);
+  expect(await answer('/sandboxes/two/connect', to('one', 49983))).toMatchObject(own);
+  expect(await answer('/sandboxes/one/connect', { Host: '49983-one.example.com' })).toMatchObject(own);
+});
+
 test('the agent is the default port of the Svc- headers', async () => {
   await using fixture = startFixture();
   await using server = startEcho();

@@ -5,7 +5,7 @@ import type { Client } from '../connection/client.ts';
 import type { Serve } from '../connection/client-connection.ts';
 import type { ApiWay, SandboxWay } from '../context.ts';
 import type { ServeAgain } from '../exchange/target.ts';
-import { hostOf } from '../exchange/compose-request.ts';
+import { hostOf, pathOf } from '../exchange/compose-request.ts';
 import type { RequestHead } from '../../http1/request-head.ts';
 import { refusalOfOwn } from './own-servers.ts';
 import { isPreflightForSandbox, preflightAnswer } from './preflight.ts';
@@ -19,7 +19,10 @@ import { sandboxOfSignedFile } from './signed-file.ts';
  */
 const hostPattern = /^[A-Za-z0-9._~%!$&'()*+;=:[\]-]*$/;
 
+const connectPath = /^\/(?:v2\/)?sandboxes\/([a-z0-9]+)\/connect$/;
+
 type Ways = ApiWay & SandboxWay;
+type SandboxDestination = Extract<Destination, { kind: 'sandbox' }>;
 
 /** What sends requests to where they belong, or refuses them. */
 export function serveBy(ways: Ways): Serve {
@@ -43,9 +46,18 @@ function route(ways: Ways, client: Client, head: RequestHead, attempt: ServeAgai
       if (isPreflightForSandbox(head, host)) return client.refuse(preflightAnswer(head), head);
       return serveApiOrFile(ways, client, head, attempt);
     case 'sandbox':
+      if (isConnectByHeaders(head, destination)) return serveApi(ways, client, head, attempt);
       if (carriesSession(head)) return client.refuse(sessionAnswer, head);
       return serveSandbox(ways, client, head, destination, attempt);
   }
+}
+
+/**
+ * Python's clients of 2.15 to 2.23 send the headers of the sandbox with the call that connects to it, which is the
+ * API's. The agent has no such path.
+ */
+function isConnectByHeaders(head: RequestHead, { sandboxId, port, by }: SandboxDestination): boolean {
+  return by === 'headers' && port === agentPort && connectPath.exec(pathOf(head))?.[1] === sandboxId;
 }
 
 function serveApiOrFile(ways: Ways, client: Client, head: RequestHead, attempt: ServeAgain): void {
