@@ -10,13 +10,15 @@ export const agentVersion = '0.6.13';
 /** Header with which the platform proves itself on `/init`. Known to the agent and the node alone. */
 export const controlTokenHeader = 'x-atoll-control-token';
 
-/** Status of the answer to an init that has given the agent another control token: agents of old know none such. */
+/** Status of the answer to an init that gave the agent another control token. Agents of old never answer it. */
 export const controlTokenTaken = 201;
 
-/** What the names of headers begin with that attach metadata to uploaded files. */
+/** Prefix of the headers that attach metadata to uploaded files. */
 export const fileMetadataHeader = 'x-metadata-';
 
-/** Header of requests to the agent that wake no sandbox: who only looks at one may not know yet that it was paused. */
+/**
+ * Header of requests to the agent that wake no sandbox: a mere observer may not know yet that the sandbox was paused.
+ */
 export const onlyRunningHeader = 'atoll-only-running';
 
 /** Body of `POST /init`. Absent members keep what the agent has. */
@@ -25,7 +27,7 @@ export type AgentInit = {
   envVars?: Record<string, string>;
   /** Null: the sandbox is not secured. */
   accessToken?: string | null;
-  /** From the answer on the platform proves itself by this one, and the one before counts no more. */
+  /** Once the agent has answered, the platform proves itself by this token, and the one before is no longer valid. */
   controlToken?: string;
   /** RFC 3339. An init older than the newest one is ignored. */
   timestamp?: string;
@@ -43,21 +45,21 @@ export type AgentInit = {
   /** False: the output of processes stays out of the sandbox's log. */
   logOutput?: boolean;
   /**
-   * Answer first, and write into the root file system then, before the next request is looked at. For a sandbox of
+   * Answer first, and write into the root file system afterwards, before handling the next request. For a sandbox in
    * which nothing runs yet but the agent: nobody there can see that the files come later.
    */
   filesLater?: boolean;
 };
 
 /**
- * A line of `GET /logs`, which the platform follows: first one with the agent's epoch alone, then one for each entry.
- * `after` and `epoch` in the query name the last known entry, so that a broken connection loses nothing that the agent
- * still has.
+ * A line of `GET /logs`, which the platform follows: first a line with the agent's epoch alone, then one for each
+ * entry. `after` and `epoch` in the query name the last known entry, so that a broken connection loses nothing that the
+ * agent still has.
  */
 export type AgentLogLine =
   | { epoch: string }
   | {
-      /** Counts the entries of the epoch from 1. A gap: that many were dropped. */
+      /** Counts the entries of the epoch from 1. A gap is the number of entries that were dropped. */
       n: number;
       /** Epoch milliseconds. */
       t: number;

@@ -9,7 +9,7 @@ export type RegistryCredential =
   | { type: 'aws'; awsAccessKeyId: string; awsSecretAccessKey: string; awsRegion: string }
   | { type: 'gcp'; serviceAccountJson: string };
 
-/** The result of a build's steps so far, beside the file system. */
+/** The result of a build's steps so far, without the file system. */
 export type BuildState = {
   /** Layer digests, lowest first. */
   layers: string[];
@@ -19,7 +19,7 @@ export type BuildState = {
   workdir: string;
 };
 
-/** The beginning of a build: an image by name, the result of another build, or the last stage of a Dockerfile. */
+/** Start of a build: an image by name, the result of another build, or the last stage of a Dockerfile. */
 export type BuildSource =
   | { kind: 'image'; reference: string; credential?: RegistryCredential }
   | { kind: 'state'; state: BuildState; /** What every sandbox has is added, as to an image. */ provisions?: boolean }
@@ -37,9 +37,9 @@ export type DockerMount = {
   kind: 'cache' | 'tmpfs';
   target: string;
   id: string;
-  /** Absent: root's. */
+  /** Absent: root owns it. */
   owner?: { uid: number; gid: number };
-  /** Permission bits; absent: those that it has. */
+  /** Permission bits; absent: those it has already. */
   mode?: number;
 };
 
@@ -52,7 +52,7 @@ export type DockerInstruction = { line: number; text: string } & (
       command: string | string[];
       heredocs: Heredoc[];
       mounts: DockerMount[];
-      /** Absent: the network that steps of builds have. */
+      /** Absent: the usual network of build steps. */
       network?: 'none';
     }
   | { kind: 'copy'; from: string; sources: string[]; destination: string; chown: string; chmod: string }
@@ -80,21 +80,21 @@ export type BuildStep = {
   args: string[];
   /** SHA-256 of uploaded files, hex. */
   filesHash?: string;
-  /** Leave out what is cached for this step and all after it. */
+  /** Ignore the cache for this step and all later ones. */
   force: boolean;
 };
 
-/** Who may build templates: every team, the operator alone, or nobody. Shipped templates are built in any case. */
+/** Who may build templates: every team, the operator alone, or nobody. Shipped templates are always built. */
 export type BuildsAllowed = 'on' | 'admin' | 'off';
 
-/** A build that is to start. The same `buildId` starts one build, however often it is asked for. */
+/** A request to start a build. The same `buildId` starts one build, however often it is requested. */
 export type StartBuild = {
   buildId: string;
   templateId: string;
   teamId: string;
   source: BuildSource;
   steps: BuildStep[];
-  /** Leave out everything cached. */
+  /** Ignore the cache. */
   force: boolean;
   /** Switch to the user `user` before the first step. */
   startsAsUser: boolean;
@@ -103,14 +103,14 @@ export type StartBuild = {
   resources: SandboxResources;
   /** Driver of the steps; absent: the node's default. */
   driver?: DriverName;
-  /** In a cluster: control is asked for the outcomes of steps that this node has not carried out before. */
+  /** In a cluster: the build asks control for the outcomes of steps that this node has not carried out before. */
   sharesSteps?: boolean;
 };
 
 /** The outcome of a step: a layer, or null where it changed no file. */
 export type StepOutcome = { layer: string | null };
 
-/** A step that a build has carried out: by the digest of all that it depends on. */
+/** A step that a build has carried out; `key` is the digest of all that the step depends on. */
 export type MadeStep = StepOutcome & { key: string };
 
 /** Importance of a line of a build's log. */
@@ -139,7 +139,7 @@ export type BuildResult =
     }
   | { status: 'error'; message: string; step?: string };
 
-/** What one answer about a build's progress holds at most: lines, the characters of each, and steps. */
+/** The most that one answer about a build's progress holds: lines, characters of each, and steps. */
 export const progressBounds = { entries: 1_000, messageCharacters: 8_192, made: 10_000 } as const;
 
 /** The news of a build. */
@@ -147,11 +147,11 @@ export type BuildProgress = {
   entries: BuildLogEntry[];
   /** The cursor for what follows. */
   next: number;
-  /** The key of a step of which the build wants to know whether another node has its outcome: see `answer`. */
+  /** The key of a step whose outcome another node may have: the build asks for it, see `answer`. */
   question?: string;
   /** Present when no entries follow. */
   result?: BuildResult;
-  /** With the result, of a build that shares its steps: those that it has carried out. */
+  /** Comes with the result of a build that shares its steps: the steps that the build carried out. */
   made?: MadeStep[];
 };
 
@@ -163,7 +163,8 @@ export type BuildProtocol = {
    */
   readDockerfile(text: string): Promise<DockerStage[]>;
   /**
-   * Starts a build; starting the same build again changes nothing. Errors: `unavailable` when as many as allowed run.
+   * Starts a build; starting the same build again changes nothing. Errors: `unavailable` when as many builds run as are
+   * allowed.
    */
   start(request: StartBuild): Promise<void>;
   /**
@@ -171,25 +172,25 @@ export type BuildProtocol = {
    * Errors: `not_found` for builds that this node does not know: they ended with its process.
    */
   progress(buildId: string, after: number, waitMs: number): Promise<BuildProgress>;
-  /** Ends a build with the given reason and answers when nothing of it runs any more. */
+  /** Ends a build for the given reason and answers when nothing of it runs any more. */
   cancel(buildId: string, reason: string): Promise<void>;
-  /** The caller has all of the result: its log is dropped. */
+  /** Drops the log of a build whose result the caller has read completely. */
   forget(buildId: string): Promise<void>;
   /**
    * Deletes cached steps, cache mounts and uploaded files, the least recently used first, until they take no more than
-   * the node's limit; and all layers that no cached step, running sandbox, running build or `keep` needs. Of those in
-   * `keep` that can be had again from elsewhere, `replaceable`, the least recently used go where all layers take more
-   * than the node's limit.
+   * the node's limit. Also deletes all layers that no cached step, running sandbox, running build or `keep` needs.
+   * Where all layers take more than the node's limit, it deletes layers of `keep` too: the least recently used of those
+   * in `replaceable`, which can be fetched again from elsewhere.
    */
   collect(
     keep: string[],
     replaceable?: string[],
   ): Promise<{ layersDeleted: number; filesDeleted: number; bytesFreed: number }>;
-  /** How large these layers are, bytes by digest; of those that are here. */
+  /** Sizes of those layers that are here: bytes by digest. */
   layerBytes(digests: string[]): Promise<Record<string, number>>;
 };
 
-/** The same on a node of a cluster, which control helps. */
+/** The same on a node of a cluster, where control helps. */
 export type NodeBuildProtocol = BuildProtocol & {
   /** Answers a build's question: the layer is on the node by now. Null: nobody has that outcome. */
   answer(buildId: string, key: string, outcome: StepOutcome | null): Promise<void>;

@@ -1,15 +1,15 @@
 import type { NodeWay } from './cluster.ts';
 
-/** Facts of a sandbox that the edge needs to send requests to it. */
+/** What the edge needs to know to send requests to a sandbox. */
 export type Route = {
   readonly sandboxId: string;
-  /** The sandbox's team, for which its connections count. */
+  /** The sandbox's team; its connections count towards the team's limit. */
   readonly teamId: string;
-  /** The incarnation that runs; another one shares no connection with it. */
+  /** The running incarnation; it shares no connection with another one. */
   readonly executionId: string;
   /** The machine that it is on. */
   readonly nodeId: string;
-  /** `moving`: it runs in a moment. A sandbox in any other state is one that can't be found. */
+  /** `moving`: it runs again in a moment. A sandbox in any other state can't be found. */
   readonly state: 'running' | 'moving' | 'pausing' | 'paused';
   readonly ingress: Ingress;
 };
@@ -28,7 +28,7 @@ export type Ingress = {
   readonly autoResume: boolean;
 };
 
-/** An execution whose connections must be cut: it is to be paused or ended. */
+/** An execution whose connections must be cut, because it is about to be paused or ended. */
 export type ClosedExecution = { sandboxId: string; executionId: string };
 
 /** A change for the edge: a sandbox runs, or connections to an execution must be cut. */
@@ -39,7 +39,7 @@ export type RoutesCursor = { epoch: string; number: number };
 
 /** An answer of the directory: everything, or changes from a cursor on. */
 export type RoutesPage = {
-  /** Every running sandbox, where the changes do not continue from the given cursor: the edge cuts all others. */
+  /** Every running sandbox, where the changes do not continue from the given cursor: the edge then cuts all others. */
   all: Route[] | null;
   changes: RouteChange[];
   /** The cursor for what follows. */
@@ -52,7 +52,7 @@ export type EdgeStats = {
   readonly clientConnections: number;
   /** How many of these there can be. */
   readonly clientConnectionsMax: number;
-  /** Counted since the start: connections that gave way to a newcomer while idle, and newcomers without a place. */
+  /** Counts since the start: idle connections that gave way to a newcomer, and newcomers that found no place. */
   readonly evictedClients: number;
   readonly refusedClients: number;
   /** Requests and upgraded connections that are in sandboxes or on their way there. */
@@ -65,7 +65,7 @@ export type EdgeStats = {
 export type DirectoryProtocol = {
   /**
    * Changes after `after`; null: everything that runs. Answers when there are some, at the latest after `waitMs`. By
-   * giving a cursor the edge says that it has cut the connections to everything that was closed before it. A kill or
+   * passing a cursor the edge says that it has cut the connections to everything that was closed before it. A kill or
    * pause waits for that.
    */
   changes(after: RoutesCursor | null, waitMs: number, signal?: AbortSignal): Promise<RoutesPage>;
@@ -74,10 +74,9 @@ export type DirectoryProtocol = {
   find(sandboxId: string): Promise<Route | null>;
 
   /**
-   * Resumes a paused sandbox (waiting for a pause under way) and answers its running route; one that is being moved is
-   * waited for. Concurrent calls for one sandbox are one resume. Errors: `not_found`, `conflict` (in transition for too
-   * long), `rate_limited` (the team's limit), `forbidden`; others count as the platform's trouble. Aborting `signal`
-   * only ends the wait.
+   * Resumes a paused sandbox and answers its running route; waits for a pause or move under way first. Concurrent calls
+   * for one sandbox share one resume. Errors: `not_found`, `conflict` (in transition for too long), `rate_limited` (the
+   * team's limit), `forbidden`; any other error counts as the platform's fault. Aborting `signal` only ends the wait.
    */
   wake(sandboxId: string, signal?: AbortSignal): Promise<Route>;
 
@@ -87,6 +86,6 @@ export type DirectoryProtocol = {
    */
   way(nodeId: string): Promise<NodeWay>;
 
-  /** Says what is open at the edge, for the operator's metrics. */
+  /** Reports what is open at the edge, for the operator's metrics. */
   report(stats: EdgeStats): Promise<void>;
 };

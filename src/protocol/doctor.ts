@@ -1,4 +1,4 @@
-/** A finding of `atoll doctor` about one ability of the host. */
+/** One ability of the host, as `atoll doctor` found it. */
 export type HostFinding = {
   /** Short name, stable: programs select by it. */
   name: string;

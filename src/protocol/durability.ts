@@ -1,4 +1,4 @@
-/** What a pause outlives: crashes of its machine (`node`), or the machine itself (`cluster`). */
+/** What a pause survives: crashes of its machine (`node`), or the loss of the machine itself (`cluster`). */
 export const durabilities = ['node', 'cluster'] as const;
 /** One of them. */
 export type Durability = (typeof durabilities)[number];

@@ -1,23 +1,23 @@
 /** The operations that a signed URL of a file can allow. */
 export type FileOperation = 'read' | 'write';
 
-/** What the signature of a file's URL is made of, as the URL has it. */
+/** What the signature of a file's URL covers, as it stands in the URL. */
 type SignedFile = {
   path: string;
   operation: FileOperation;
   username: string;
-  /** Unix seconds in decimal; null: it does not end. */
+  /** Unix seconds in decimal; null: it does not expire. */
   expiration: string | null;
 };
 
-/** The query parameter that has the signature. */
+/** The query parameter that holds the signature. */
 export const signatureParameter = 'signature';
 
 /** The signature of a file's URL, made with the sandbox's token as published clients make it. */
 export function fileSignature({ path, operation, username, expiration }: SignedFile, accessToken: string): string {
   const parts = [path, operation, username, accessToken, ...(expiration === null ? [] : [expiration])];
   const digest = new Bun.CryptoHasher('sha256').update(parts.join(':')).digest('base64');
-  // Base64 of 32 bytes ends in one sign of padding.
+  // The base64 of 32 bytes ends in one padding character.
   return `v1_${digest.slice(0, -1)}`;
 }
 

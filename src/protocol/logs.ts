@@ -11,15 +11,15 @@ export type SandboxLogger = (typeof sandboxLoggers)[number];
 /** Something that happened in a sandbox or with it. */
 export type SandboxLogEntry = {
   /**
-   * Epoch milliseconds. No two entries of a sandbox share one, and later entries have greater ones: it is the entry's
-   * place.
+   * Epoch milliseconds. No two entries of a sandbox share one, and later entries have greater ones: so it is the
+   * entry's place in the log.
    */
   timestampMs: number;
   level: SandboxLogLevel;
   /** Subject: `sandbox`, `process`, `filesystem`, `network` or `agent`. */
   logger: string;
   message: string;
-  /** The same as fields, for programs. */
+  /** The message as fields, for programs. */
   fields: Record<string, string>;
 };
 
@@ -36,7 +36,7 @@ export type ReadSandboxLogs = {
   minimum?: SandboxLogLevel;
   /** Entries about this alone. */
   logger?: SandboxLogger;
-  /** Entries whose message contains this text, in whatever case. */
+  /** Entries whose message contains this text, upper or lower case. */
   search?: string;
   /** Entries at most. */
   limit: number;

@@ -1,14 +1,17 @@
 import { AtollError, systemCodeOf } from '../base/error.ts';
 
-/** Marks errors for want of room on a machine, by what it has promised or by what it says itself: `detail` of them. */
+/** `detail` of errors that say a machine has no room, by what it has promised or by its own answer. */
 export const nodeFull = 'sandbox_capacity_unavailable';
 
-/** Says whether there is no room for a sandbox, the reserve of a machine's disk included. Others may have some. */
+/** Says whether a sandbox found no room, the reserve of the machine's disk included. Other machines may have room. */
 export function saysFull(error: unknown): error is AtollError {
   return error instanceof AtollError && (error.detail === nodeFull || error.detail === 'disk_reserve');
 }
 
-/** What is used up where a system call fails like this: of a process or of the machine. It passes. Source: errno(3). */
+/**
+ * What is used up, of a process or of the machine, when a system call fails like this. The shortage passes. Source:
+ * errno(3).
+ */
 const usedUp = [
   { code: 'EAGAIN', errno: 11, what: 'processes' },
   { code: 'ENOMEM', errno: 12, what: 'memory' },
@@ -17,7 +20,7 @@ const usedUp = [
 ] as const;
 const usedUpInWords = /Resource temporarily unavailable|Cannot allocate memory|Too many open files/;
 
-/** The error for a failed system call, by its name or number, that says of something that it is used up. */
+/** The error for a failed system call, given by name or number, that means something is used up. */
 export function shortageOf(failure: string | number, message: string, cause?: unknown): AtollError | undefined {
   const found = usedUp.find(({ code, errno }) => code === failure || errno === failure);
   return (
@@ -30,12 +33,12 @@ export function shortageOf(failure: string | number, message: string, cause?: un
 }
 
 /**
- * Whatever was thrown as an `AtollError`, where it is one or says that something is used up. Where the undoing failed
- * as well, it is the first failure, of which something may be left.
+ * Whatever was thrown as an `AtollError`, if it is one or says that something is used up. If the undoing failed as
+ * well, this is the first failure, which may have left something behind.
  */
 export function toKnown(error: unknown): AtollError | undefined {
   if (error instanceof AtollError) return error;
-  // The words of a system call name paths of the host: they are the cause, which is for the log.
+  // A system call's message names paths of the host: it becomes the cause, which is for the log.
   if (!(error instanceof SuppressedError)) return shortageOf(systemCodeOf(error), 'it can’t be done', error);
   const first = toKnown(error.suppressed);
   if (!first) return undefined;
@@ -50,5 +53,5 @@ export function toKnown(error: unknown): AtollError | undefined {
   });
 }
 
-/** Whether a program says in its last words that something was used up. */
+/** Says whether a program's last words tell that something was used up. */
 export const tellsShortage = (words: string): boolean => usedUpInWords.test(words);

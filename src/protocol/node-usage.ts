@@ -1,6 +1,6 @@
 import type { ProcessRestarts } from '../base/telemetry/process-restarts.ts';
 
-/** Bytes that a sandbox sent and received by itself. Clients' connections into it do not count. */
+/** Bytes that a sandbox itself sent and received. Clients' connections into it do not count. */
 export type TrafficCounters = {
   bytesOut: number;
   bytesIn: number;
@@ -15,7 +15,7 @@ export type SandboxSample = {
   cpuCount: number;
   /** 0 to 100, over all CPUs of the sandbox, since the sample before. */
   cpuUsedPct: number;
-  /** Without files that the kernel keeps in memory and gives up when it is short of it: those are `memCache`. */
+  /** Without files that the kernel caches and gives up when memory is short: those are `memCache`. */
   memUsed: number;
   memTotal: number;
   memCache: number;
@@ -23,7 +23,7 @@ export type SandboxSample = {
   diskTotal: number;
 };
 
-/** A range of samples: both ends are inclusive, epoch seconds. */
+/** A range of samples, in epoch seconds; both ends are inclusive. */
 export type SampleRange = { startSeconds: number; endSeconds: number; pointsMax: number };
 
 /** Use of a machine now, all its processes included, and counters of its node since it started. */
@@ -39,16 +39,18 @@ export type NodeUsage = {
   pool?: PoolCounts;
   /** Sum over all sandboxes. The last bytes of one that ended by itself may be missing. */
   traffic: TrafficCounters;
-  /** Set by the gate of a machine in a cluster: on one machine alone, who starts the api counts them. */
+  /**
+   * The gate of a machine in a cluster sets it. On a single machine, the process that starts the api counts restarts.
+   */
   restarts?: ProcessRestarts[];
 };
 
 /** Room on the file system of the data directory. */
 export type SpaceUsage = {
   freeBytes: number;
-  /** Bytes that disks have promised and the file system has not given yet. */
+  /** Bytes promised to disks that the file system has not allocated yet. */
   owedBytes: number;
-  /** Bytes for the platform alone. */
+  /** Bytes reserved for the platform. */
   reserveBytes: number;
   /** Running sandboxes can't write to new blocks. */
   held: boolean;
@@ -65,7 +67,10 @@ export type DiskUsage = {
   totalBytes: number;
 };
 
-/** The pool: standby sandboxes that wait, how many were asked for (`hits`, `misses`), and how starts for it went. */
+/**
+ * The pool: how many standby sandboxes wait, how many requests found one (`hits`) or not (`misses`), and how the starts
+ * for it went.
+ */
 export type PoolCounts = {
   size: number;
   ready: number;
@@ -73,9 +78,9 @@ export type PoolCounts = {
   misses: number;
   refills: number;
   failures: number;
-  /** The same of those that were restored; absent where none are. */
+  /** The same counts of restored ones; absent where none are restored. */
   restored?: RestoredCounts;
 };
 
-/** As `PoolCounts`; how many are to wait depends on what is asked for. */
+/** As in `PoolCounts`; how many should wait depends on demand. */
 export type RestoredCounts = Omit<PoolCounts, 'size' | 'restored'>;

@@ -41,38 +41,38 @@ export type NodeSandbox = ExecutionRef & {
   /** Epoch milliseconds at which the agent was ready. */
   startedAtMs: number;
   resources: SandboxResources;
-  /** Its disk has failed: no file of it can be changed any more; see `SandboxIncident`. */
+  /** Its disk has failed: its files can't be changed any more; see `SandboxIncident`. */
   diskFailed: boolean;
 };
 
-/** The content of a paused sandbox or a snapshot: everything, or files alone. */
+/** What a paused sandbox or a snapshot has kept: everything, or files alone. */
 export type Kept = 'memory' | 'filesystem';
 
 /** A paused sandbox on its node. */
 export type PausedSandbox = ExecutionRef & {
   kept: Kept;
   pausedAtMs: number;
-  /** Its memory was kept while its agent did not answer, as far as that was asked: a restore brings that back. */
+  /** Its memory was kept while its agent did not answer, if that was checked: a restore brings back the same state. */
   agentUnresponsive?: true;
 };
 
 /** How a sandbox is paused. */
 export type PauseOptions = {
-  /** Its memory is kept with its files. */
+  /** Keep its memory together with its files. */
   memory: boolean;
-  /** Only where its agent answers. */
+  /** Pause only if its agent answers. */
   requireAgent?: boolean;
-  /** What is kept says whether its agent answered. Who is in a hurry does not ask: it may take seconds. */
+  /** Record whether its agent answered. That may take seconds, so a caller in a hurry leaves it out. */
   noteAgent?: boolean;
 };
 
 /**
- * An orphan: the store did not know it, or its node can't read its record. It does not run (but see `reason`), and
- * everything of it stays until an operator decides.
+ * An orphan: the store did not know it, or its node can't read its record. It does not run (but see `reason`), and it
+ * stays complete until an operator decides.
  */
 export type SetAsideSandbox = {
   sandboxId: string;
-  /** Its record; null where it can't be read: then it can be removed and nothing else. */
+  /** Its record; null where it can't be read: then the sandbox can only be removed. */
   known: {
     executionId: string;
     kept: Kept;
@@ -82,58 +82,58 @@ export type SetAsideSandbox = {
     startedAtMs: number;
   } | null;
   sinceMs: number;
-  /** Why, for the operator. */
+  /** Why it was set aside, for the operator. */
   reason: string;
 };
 
 /** A sandbox that was resumed. */
 export type ResumedSandbox = NodeSandbox & {
-  /** With its memory as it was, or booted from its files. */
+  /** Whether it has its memory as it was, or booted from its files. */
   from: Kept;
 };
 
-/** A snapshot that is to be taken of a running or paused sandbox. */
+/** A request to take a snapshot of a running or paused sandbox. */
 export type TakeSnapshot = ExecutionRef & {
   /** Names the snapshot's memory on the node (UUID). */
   snapshotId: string;
   /** False: the files alone, whatever the node can do. */
   memory: boolean;
-  /** It is deleted when others have begun with it: its memory need not outlive a loss of power. */
+  /** The snapshot is deleted as soon as others have started from it: its memory need not survive a loss of power. */
   transient?: true;
 };
 
 /** A snapshot that was taken. */
 export type Snapshot = {
-  /** Layer digests, lowest first: the sandbox's own, and what it has written on top. */
+  /** Layer digests, lowest first: those of the sandbox, and what it wrote on top. */
   layers: string[];
   kept: Kept;
   /** Driver of the sandbox. */
   driver: DriverName;
 };
 
-/** Says whether a node can checkpoint the memory of a sandbox, and if not, why. */
+/** Says whether a node can checkpoint the memory of a sandbox and, if not, why. */
 export type MemoryAbility = { kept: true } | { kept: false; reason: string };
 
-/** Why a sandbox ended without being told to. */
+/** Why a sandbox ended although nobody told it to. */
 export type OwnEnd = 'init_exited' | 'out_of_memory';
 
 /**
- * What befell a sandbox that nobody asked for: it ended, or its memory was lost as it came back and it is paused with
- * its files, or its disk has failed. With a failed disk it runs on and can
- * change no file; paused with its files and resumed it has what was on the disk before, where that can be repaired.
+ * Something that happened to a sandbox unasked. It ended; or its memory was lost during the resume, so it is paused
+ * with its files; or its disk failed. With a failed disk it runs on but can change no file; after a pause with its
+ * files and a resume it has what was on the disk before, where that can be repaired.
  */
 export type SandboxIncident = ExecutionRef & { reason: OwnEnd | 'memory_lost' | 'disk_failed' };
 
-/** How far somebody has read the incidents of sandboxes. Each process of the node counts from 0. */
+/** How far a reader has read the incidents of sandboxes. Each process of the node counts from 0. */
 export type IncidentsCursor = { epoch: string; number: number };
 
 /** Incidents of sandboxes, and where to ask for what follows. */
 export type IncidentsPage = { incidents: SandboxIncident[]; next: IncidentsCursor };
 
-/** Why a sandbox is ended: somebody wants it, or its time is over. */
+/** Why a sandbox is ended: somebody asked for it, or its time is over. */
 export type EndReason = 'asked' | 'timed_out';
 
-/** What memory that was kept depends on of the machine: where one of these does not fit, it can't be restored. */
+/** What kept memory depends on: a machine that differs in one of these can't restore it. */
 export type MemoryFacts = {
   /** As the kernel calls it, e.g. `x86_64`. */
   architecture: string;
@@ -141,9 +141,9 @@ export type MemoryFacts = {
   kernel: string;
   /** Version of CRIU; null: there is none. */
   criu: string | null;
-  /** What the processors can, in the kernel's words. */
+  /** Abilities of the processors, in the kernel's words. */
   cpuFlags: string[];
-  /** Digest of the agent that new sandboxes are started with; of a paused one, of its own. */
+  /** Digest of the agent that new sandboxes start with; for a paused sandbox, of its own agent. */
   agent: string;
 };
 
@@ -162,13 +162,13 @@ export type NodeInfo = {
   memoryByDriver: Partial<Record<DriverName, MemoryAbility>>;
   /** The machine, by /proc/cpuinfo. */
   machine?: { cpuFamily: string; cpuModel: string; cpuModelName: string; cpuArchitecture: string };
-  /** What memory from elsewhere has to fit. Absent: none is taken. */
+  /** What memory from other machines must fit. Absent: this node takes none. */
   restores?: MemoryFacts;
-  /** Digests of earlier builds of the agent with which memory goes on there too. Absent: none. */
+  /** Digests of earlier builds of the agent whose memory this node resumes as well. Absent: none. */
   earlierAgents?: string[];
-  /** What its operator says of the machine (`ATOLL_NODE_LABELS`). */
+  /** Labels that the operator gives the machine (`ATOLL_NODE_LABELS`). */
   labels?: Record<string, string>;
-  /** How often its CPUs may be promised to sandboxes (`ATOLL_CPU_OVERCOMMIT`). Absent: by control's rule. */
+  /** How often its CPUs may be promised to sandboxes (`ATOLL_CPU_OVERCOMMIT`). Absent: control's rule applies. */
   cpuOvercommit?: number;
 };
 
@@ -180,22 +180,23 @@ export type NodeProtocol = {
 
   /**
    * Starts a sandbox and answers when its agent has taken its settings and accepts requests. Another call with the same
-   * execution ID answers the same sandbox. A failed create leaves nothing. Errors: `not_found` (a layer or volume is
-   * missing), `invalid` (a volume can't be mounted there), `unavailable` (no slot or no disk left), `internal`.
+   * execution ID answers the same sandbox. A failed create leaves nothing behind. Errors: `not_found` (a layer or
+   * volume is missing), `invalid` (a volume can't be mounted there), `unavailable` (no slot or no disk left),
+   * `internal`.
    */
   create(request: CreateSandbox, signal?: AbortSignal): Promise<NodeSandbox>;
 
   /**
-   * Ends a sandbox, running or paused, and answers when none of its processes is left. It waits for a create, pause or
+   * Ends a sandbox, running or paused, and answers when none of its processes is left. Waits for a create, pause or
    * resume of the same execution that is under way. Unknown sandboxes and other executions answer at once: the wanted
-   * state holds. `reason` (default `asked`) goes into its log.
+   * state holds already. `reason` (default `asked`) goes into its log.
    */
   kill(target: ExecutionRef, reason?: EndReason): Promise<void>;
 
   /**
-   * Sees to it that an execution which somebody has asked for, or is about to, does not begin on the node any more: its
-   * create or resume is answered `conflict`, also after a restart of the node. It waits for what is under way, and
-   * answers false where the execution has begun. Who settles what another process has left half done asks this first.
+   * Makes sure that an execution which somebody has requested, or is about to, does not begin on the node any more: its
+   * create or resume is answered `conflict`, even after a restart of the node. Waits for what is under way, and answers
+   * false where the execution has begun. Whoever settles what another process left half done calls this first.
    */
   withdraw(target: ExecutionRef): Promise<boolean>;
 
@@ -211,16 +212,16 @@ export type NodeProtocol = {
   pause(target: ExecutionRef, options: PauseOptions): Promise<PausedSandbox>;
 
   /**
-   * Lets a paused sandbox run again, as another execution, and answers when its agent accepts requests. A failed resume
-   * leaves it paused. Asking again with the same next execution answers the same sandbox.
-   * Errors: `not_found`, `unavailable` (no slot, memory or disk left), `internal` (also for a state that is damaged),
-   * `conflict` (its memory needs something in its volumes that others have changed).
+   * Resumes a paused sandbox as another execution, and answers when its agent accepts requests. A failed resume leaves
+   * it paused. Another call with the same next execution answers the same sandbox. Errors: `not_found`, `unavailable`
+   * (no slot, memory or disk left), `internal` (also for a damaged state), `conflict` (its memory needs something in
+   * its volumes that others have changed).
    */
   resume(request: ResumeSandbox): Promise<ResumedSandbox>;
 
   /**
-   * Says whether the memory of a running sandbox can be kept, and if not, why; the node's ability for one that is not
-   * here.
+   * Says whether the memory of a running sandbox can be kept and, if not, why. For a sandbox that is not here, answers
+   * the node's ability.
    */
   memoryAbility(target: ExecutionRef): Promise<MemoryAbility>;
 
@@ -244,31 +245,31 @@ export type NodeProtocol = {
   removeSetAside(sandboxId: string): Promise<void>;
 
   /**
-   * Keeps what a running sandbox is at this moment, for others to begin with; it stands still shortly and runs on. The
-   * layers, and where memory was kept the snapshot of that ID, stay until they are collected or deleted.
-   * Errors: `not_found`, `precondition` (its memory can't be kept, with the reason), `no_space`, `internal`.
+   * Keeps the present state of a running sandbox, for others to start from; the sandbox stands still briefly and runs
+   * on. The layers stay until they are collected; so does the snapshot of that ID, where memory was kept, until it is
+   * deleted. Errors: `not_found`, `precondition` (its memory can't be kept, with the reason), `no_space`, `internal`.
    */
   snapshot(request: TakeSnapshot): Promise<Snapshot>;
 
-  /** Deletes the memory of a snapshot. One that is not here is gone already. */
+  /** Deletes the memory of a snapshot. Succeeds where there is none. */
   deleteSnapshot(snapshotId: string): Promise<void>;
 
   /** The snapshots with memory on the node, and when they were taken. */
   listSnapshots(): Promise<{ snapshotId: string; takenAtMs: number }[]>;
 
   /**
-   * What befell sandboxes by themselves, in order, an end after it was cleaned up, from `after` on; null: all that
-   * nobody has handled. Answers when there is one, at the latest after `waitMs`. By giving a cursor the caller says
-   * that it has handled everything before it, and the node forgets that. A cursor of another process of the node counts
-   * as null.
+   * Incidents of sandboxes after `after`, in order; null: all that nobody has handled. An end is reported after the
+   * sandbox was cleaned up. Answers when there is one, at the latest after `waitMs`. By passing a cursor the caller
+   * says that it has handled everything before it, and the node forgets that. A cursor of another process of the node
+   * counts as null.
    */
   incidents(after: IncidentsCursor | null, waitMs: number, signal?: AbortSignal): Promise<IncidentsPage>;
 
   /**
-   * A connected stream socket to `port` inside the sandbox, as a file descriptor that the caller now owns;
-   * services that listen only on the sandbox's loopback (IPv4 or IPv6) are reached too.
-   * Answers `not_found` for a sandbox that is not here, `unavailable` where nothing listens on the port, and
-   * `rate_limited` where too many connections to the sandbox, or to those of its team, wait to be accepted.
+   * A connected stream socket to `port` inside the sandbox, as a file descriptor that the caller now owns. It also
+   * reaches services that listen only on the sandbox's loopback (IPv4 or IPv6). Errors: `not_found` for a sandbox that
+   * is not here, `unavailable` where nothing listens on the port, and `rate_limited` where too many connections to the
+   * sandbox, or to those of its team, wait to be accepted.
    */
   dial(sandboxId: string, port: number, signal?: AbortSignal): Promise<number>;
 
@@ -278,7 +279,9 @@ export type NodeProtocol = {
    */
   updateNetwork(target: ExecutionRef, network: SandboxNetwork): Promise<void>;
 
-  /** Log entries of a sandbox that is or was on the node, as far as they are kept; none for an unknown sandbox. */
+  /**
+   * Log entries of a sandbox that is or was on the node, as far as they are still kept; none for an unknown sandbox.
+   */
   logs(request: ReadSandboxLogs): Promise<SandboxLogEntry[]>;
 
   /** Counters of the sandbox's network. Errors: `not_found` when this execution does not run here. */
@@ -287,8 +290,8 @@ export type NodeProtocol = {
   volumes: VolumeProtocol;
 
   /**
-   * Use of a sandbox over all its executions, oldest first; nothing for one that the node does not know (any more).
-   * More than `pointsMax` samples are merged: the mean of the CPU, the maximum of memory and disk.
+   * Use of a sandbox over all its executions, oldest first; empty for one that the node does not know (any more). More
+   * than `pointsMax` samples are merged: the mean of the CPU, the maximum of memory and disk.
    */
   samples(sandboxId: string, range: SampleRange): Promise<SandboxSample[]>;
 

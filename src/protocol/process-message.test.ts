@@ -25,7 +25,8 @@ test('what an agent says is read', () => {
   });
 });
 
-// Twenty bytes of an object with a length became a buffer of that length, octet by octet: half a minute for 500 MB.
+// Twenty bytes of an object with a length once became a buffer of that length, octet by octet: half a minute for 500
+// MB.
 test('members of another kind than the protocol has are no members', () => {
   const startedAt = process.memoryUsage().rss;
   for (const stdout of [{ length: 2_000_000_000 }, [1, 2], 7, true, null])

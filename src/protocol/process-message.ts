@@ -4,7 +4,7 @@ import { parseJson } from '../base/json-text.ts';
 /** What a message of `process.Process/Start` says (connectrpc.com, JSON). */
 type ProcessMessage = {
   hasStarted: boolean;
-  /** Its number inside, where it has started. */
+  /** Process ID inside the sandbox, once it has started. */
   pid: number | undefined;
   stdout: Buffer | undefined;
   stderr: Buffer | undefined;
@@ -13,9 +13,9 @@ type ProcessMessage = {
   error: AtollError | undefined;
 };
 
-/** Characters of an agent's text about an error or an end. */
+/** The most characters of an agent's text about an error or an end. */
 const textCharactersMax = 500;
-/** Codes of the Connect protocol that are ours under another name. */
+/** Codes of the Connect protocol that have another name here. */
 const codes: Record<string, ErrorCode> = {
   invalid_argument: 'invalid',
   failed_precondition: 'invalid',
@@ -24,8 +24,8 @@ const codes: Record<string, ErrorCode> = {
 };
 
 /**
- * Reads a message. Whoever is root in a sandbox can speak for its agent: a member of another kind than the protocol has
- * counts as absent, and is never handed on. Errors: `internal` for what is no JSON.
+ * Reads a message. Whoever is root in a sandbox can speak for its agent: a member of the wrong type counts as absent
+ * and is never passed on. Errors: `internal` for anything but JSON.
  */
 export function readProcessMessage(payload: Buffer): ProcessMessage {
   const value = parseJson(payload.toString());
@@ -50,7 +50,7 @@ const numberOf = (value: unknown): number | undefined => (typeof value === 'numb
 const textOf = (value: unknown, fallback: string): string =>
   typeof value === 'string' ? value.slice(0, textCharactersMax) : fallback;
 
-/** Reads base64 alone: a buffer made of an object would be as long as that says. */
+/** Accepts base64 text alone: a buffer made from an object would be as long as the object says. */
 function bytesOf(value: unknown): Buffer | undefined {
   return typeof value === 'string' && value !== '' ? Buffer.from(value, 'base64') : undefined;
 }

@@ -6,11 +6,11 @@ import type { BuildState } from './build.ts';
  */
 export type ShippedDefinition = {
   fromTemplate?: string;
-  /** The lowest layer is made of this machine's own packages. */
+  /** Builds the lowest layer from this machine's own packages. */
   fromMachine?: { packages: string; npm: string };
   cpuCount?: number;
   memoryMB?: number;
-  /** Files of the folder that its COPY steps take. */
+  /** Files of the folder that its COPY steps use. */
   files?: string[];
   steps?: { type: string; args: string[] }[];
   startCmd?: string;
@@ -25,14 +25,14 @@ export type ShippedProtocol = {
   key(name: string): Promise<string>;
   define(name: string): Promise<ShippedDefinition>;
   /**
-   * Takes what another installation of this machine made of the template, or null, after waiting for installations that
-   * are making it. Until `end` no other installation makes it.
+   * Takes what another installation of this machine made of the template, or null; waits for installations that are
+   * making it. Until `end` no other installation makes it.
    */
   begin(name: string, key: string, signal?: AbortSignal): Promise<BuildState | null>;
   /** Ends a `begin`; keeps `made` for other installations. */
   end(name: string, key: string, made: BuildState | null): Promise<void>;
-  /** The files of its folder that its steps take, as an archive in base64. */
+  /** The files of its folder that its steps use, as an archive in base64. */
   files(name: string): Promise<string>;
-  /** The digest of its lowest layer, made where it is not there. */
+  /** The digest of its lowest layer, which is made if it is missing. */
   baseRootfs(name: string, signal?: AbortSignal): Promise<string>;
 };

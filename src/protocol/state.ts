@@ -1,6 +1,6 @@
 /**
- * The life of a sandbox: which state may follow which, and what each operation finds in each state.
- * Rules, routes and the edge all read this one table.
+ * The life of a sandbox: which state may follow which, and what each operation does in each state. Rules, routes and
+ * the edge all read this one table.
  */
 
 /**
@@ -23,15 +23,15 @@ export type SandboxState = (typeof sandboxStates)[number];
 /** The states that clients see. */
 export type ShownState = 'running' | 'paused';
 
-/** The states between two that last, of sandboxes that clients see. */
+/** The states between two lasting ones, of sandboxes that clients see. */
 export const transitions = ['pausing', 'resuming', 'snapshotting', 'moving'] as const satisfies SandboxState[];
 export type Transition = (typeof transitions)[number];
 
-/** What is being done with a sandbox in this state; null where nothing is. */
+/** The transition that a state stands for; null where it stands for none. */
 export const transitionOf = (state: SandboxState): Transition | null =>
   transitions.find(transition => transition === state) ?? null;
 
-/** The states that may follow each state. A sandbox that is gone has no state: it has no row. */
+/** The states that may follow each state. A sandbox that is gone has no row, and so no state. */
 export const nextStates: Record<SandboxState, readonly SandboxState[]> = {
   starting: ['running', 'killing'],
   running: ['pausing', 'snapshotting', 'moving', 'killing'],
@@ -69,7 +69,7 @@ export function statesShownAs(state: ShownState): SandboxState[] {
   return sandboxStates.filter(candidate => shown[candidate] === state);
 }
 
-/** The states in which a sandbox uses a machine and counts against its team's limit of concurrent sandboxes. */
+/** The states in which a sandbox uses a machine and counts towards its team's limit of concurrent sandboxes. */
 export const occupyingStates: readonly SandboxState[] = [
   'starting',
   'running',

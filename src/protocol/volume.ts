@@ -7,8 +7,8 @@ export type SandboxVolume = {
 };
 
 /**
- * Marks errors about memory that can't be put back since others have changed what it has open in volumes: `detail` of
- * them, and `error_code`.
+ * `detail` and `error_code` of errors about memory that can't be restored, because others have changed what it has open
+ * in volumes.
  */
 export const volumeChanged = 'sandbox_volume_changed';
 
@@ -16,7 +16,7 @@ export const volumeChanged = 'sandbox_volume_changed';
 export type NodeVolume = {
   volumeId: string;
   createdAtMs: number;
-  /** What its image may grow to; absent of a node that does not say so, and where there is no image. */
+  /** Size to which its image may grow; absent where the node does not say so, and where there is no image. */
   sizeMiB?: number;
 };
 
@@ -42,13 +42,13 @@ export type VolumeEntry = {
   target?: string;
 };
 
-/** Attributes of something that is to be made in a volume. */
+/** Attributes of an entry to make in a volume. */
 export type NewVolumeEntry = {
   uid: number;
   gid: number;
   /** Permission bits; no umask applies. */
   mode: number;
-  /** Makes missing parents, with the same owner, and takes the place of what is there. */
+  /** Makes missing parents, with the same owner, and replaces what is there. */
   force: boolean;
 };
 
@@ -72,21 +72,21 @@ export type VolumeProtocol = {
 
   list(): Promise<NodeVolume[]>;
 
-  /** The bytes that each of the volumes takes on its machine now, by ID; those that are not here are left out. */
+  /** Bytes that each of the volumes takes on its machine now, by ID; volumes that are not here are left out. */
   taken(volumeIds: string[]): Promise<Record<string, number>>;
 
-  /** The entry at `path`; a symlink itself is described. Errors: `not_found`. */
+  /** The entry at `path`; describes a symlink itself. Errors: `not_found`. */
   stat(volumeId: string, path: string): Promise<VolumeEntry>;
 
   /**
    * The entries of a directory and, down to `depth` levels, below it: each directory, then its children by name.
-   * Errors: `not_found`, `invalid` (no directory, too many entries).
+   * Errors: `not_found`, `invalid` (not a directory, too many entries).
    */
   listDirectory(volumeId: string, path: string, depth: number): Promise<VolumeEntry[]>;
 
   /**
    * Makes a directory. Errors: `conflict` (something is there), `not_found` (a parent is missing), `invalid` (a parent
-   * is no directory), `no_space`.
+   * is not a directory), `no_space`.
    */
   makeDirectory(volumeId: string, path: string, entry: NewVolumeEntry): Promise<VolumeEntry>;
 
@@ -98,31 +98,33 @@ export type VolumeProtocol = {
   ): Promise<VolumeEntry>;
 
   /**
-   * Removes an entry with all below it; a symlink itself. Teams take turns with it, by `teamId`. Errors: `not_found`,
-   * `invalid` for the root.
+   * Removes an entry with everything below it; removes a symlink itself. Teams take turns, by `teamId`. Errors:
+   * `not_found`, `invalid` for the root.
    */
   removeEntry(volumeId: string, path: string, teamId?: string): Promise<void>;
 
   /**
-   * A descriptor, the caller's from now on, to read a file's content in order: `sizeBytes`, or fewer where the file is
-   * shortened meanwhile. Errors: `not_found`, `invalid` (no regular file), `unavailable` (a sandbox has a lease on it).
+   * A descriptor to read a file's content in order; the caller owns it. It gives `sizeBytes`, or fewer where the file
+   * is shortened meanwhile. Errors: `not_found`, `invalid` (not a regular file), `unavailable` (a sandbox has a lease
+   * on it).
    */
   openRead(volumeId: string, path: string): Promise<{ sizeBytes: number; descriptor: number }>;
 
   /**
-   * Begins a file: the caller writes its content, in order, to the descriptor, which is the caller's from now on.
-   * `keepWrite` puts the whole file at `path`; until then the old one stays. A file that is not ended within an hour,
-   * or before the caller's connection, is dropped. Errors: those of `makeDirectory`,
-   * `unavailable` (too many at a time).
+   * Begins a file: the caller writes its content, in order, to the descriptor, which the caller owns. `keepWrite` puts
+   * the whole file at `path`; until then the old one stays. A file is dropped if it is not ended within an hour, or
+   * before the caller's connection closes. Errors: those of `makeDirectory`, `unavailable` (too many at a time).
    */
   openWrite(volumeId: string, path: string, entry: NewVolumeEntry): Promise<{ writeId: string; descriptor: number }>;
 
   /**
-   * Ends a file of so many bytes and puts it in its place; it survives a crash of the host. Errors: `conflict`,
-   * `no_space`, `unavailable` (not all of it has come, or it was dropped).
+   * Ends a file of `sizeBytes` bytes and puts it in place; it then survives a crash of the host. Errors: `conflict`,
+   * `no_space`, `unavailable` (not all bytes have come, or the file was dropped).
    */
   keepWrite(writeId: string, sizeBytes: number): Promise<VolumeEntry>;
 
-  /** Drops a file that was begun. Errors: `not_found` (ended already), `no_space` where it failed for that. */
+  /**
+   * Drops a file that was begun. Errors: `not_found` (ended already), `no_space` where writing failed for that reason.
+   */
   dropWrite(writeId: string): Promise<void>;
 };

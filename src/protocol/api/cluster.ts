@@ -7,7 +7,7 @@ export const ClusterInvite = Type.Object(
   { $id: 'ClusterInvite' },
 );
 
-/** What every machine says of itself that joins. */
+/** What every joining machine says of itself. */
 const joining = {
   nodeID: Type.String({ maxLength: 64 }),
   address: Type.String({ maxLength: 300, description: '`host:port` at which control reaches the machine' }),
@@ -33,7 +33,7 @@ const joining = {
   ),
 };
 
-/** What a machine says that joins. `proof` shows that it has the token, which is never sent. */
+/** What a joining machine says. `proof` shows that it has the token, which is never sent. */
 export const ClusterJoin = Type.Object(
   {
     tokenID: Type.String({ maxLength: 64 }),
@@ -43,7 +43,7 @@ export const ClusterJoin = Type.Object(
   { $id: 'ClusterJoin' },
 );
 
-/** What the machine of a pod says that joins. */
+/** What the machine of a pod says when it joins. */
 export const ClusterJoinPod = Type.Object(
   {
     token: Type.String({ maxLength: 8_192, description: "Of the pod's service account, for the audience `atoll`" }),
@@ -57,10 +57,10 @@ const certified = {
   authority: Type.String({ description: "PEM of the cluster's authority" }),
 };
 
-/** What the machine of a pod gets that has joined. */
+/** What the machine of a pod gets when it has joined. */
 export const ClusterPodJoined = Type.Object(certified, { $id: 'ClusterPodJoined' });
 
-/** What a machine gets that has joined. */
+/** What a machine gets when it has joined. */
 export const ClusterJoined = Type.Object(
   {
     ...certified,

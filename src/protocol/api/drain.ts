@@ -8,8 +8,9 @@ export const drainModes = ['wait', 'pause', 'move'] as const;
 export type DrainMode = (typeof drainModes)[number];
 
 /**
- * Body of POST /admin/nodes/{nodeID}/drain, for operators. `wait`: for the ends of what runs; `pause`: with its memory,
- * as soon as it can be; `move`: to other machines, with its memory and files.
+ * Body of POST /admin/nodes/{nodeID}/drain, for operators. `wait`: until everything that runs has ended; `pause`:
+ * pauses each sandbox with its memory as soon as possible; `move`: moves each to another machine, with memory and
+ * files.
  */
 export const NodeDrainStart = Type.Object({ mode: oneOf(drainModes) }, { $id: 'NodeDrainStart' });
 
@@ -51,7 +52,7 @@ const DrainedKept = Type.Object(
   { $id: 'DrainedKept', description: "What is on the machine's disk alone, and is lost with it" },
 );
 
-/** Answer of DELETE /admin/nodes/{nodeID}, for operators: what became of all that was on the machine. */
+/** Answer of DELETE /admin/nodes/{nodeID}, for operators: what became of everything that was on the machine. */
 export const NodeForgotten = Type.Object(
   {
     nodeID: Type.String(),

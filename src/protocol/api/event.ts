@@ -26,13 +26,13 @@ export type EventType = (typeof eventTypes)[number];
 export const eventSubjects = ['sandbox', 'build', 'volume'] as const;
 export type EventSubject = (typeof eventSubjects)[number];
 
-/** Bounds of what is kept of events, and of one page of them. */
+/** Bounds of the events that are kept, and of one page of them. */
 export const eventBounds = {
   /** For how long events are kept. */
   keptDays: 7,
   /** Events of one team; beyond, the oldest go. */
   perTeamMax: 100_000,
-  /** Bytes of one event as JSON; a sandbox's metadata is left out where it would be longer. */
+  /** Bytes of one event as JSON. A sandbox's metadata is left out where the event would be longer. */
   bodyBytesMax: 65_536,
   pageMax: 100,
   pageDefault: 10,

@@ -3,7 +3,7 @@ import type { Static } from '@sinclair/typebox';
 import { ApiError, int32 } from './primitives.ts';
 import { Sandbox, defaultTimeoutSeconds, durability } from './sandbox.ts';
 
-/** Bodies and answers of what keeps a sandbox beyond its processes: pause, resume, fork, snapshot. */
+/** Bodies and answers of the operations that keep a sandbox beyond its processes: pause, resume, fork, snapshot. */
 
 /** Body of POST /sandboxes/{sandboxID}/pause. */
 export const SandboxPause = Type.Object(
@@ -36,7 +36,7 @@ export const SandboxResume = Type.Object(
   { $id: 'SandboxResume' },
 );
 
-/** Sandboxes that one fork makes at most. */
+/** The most sandboxes that one fork makes. */
 const forkCountMax = 100;
 
 /** Body of POST /sandboxes/{sandboxID}/fork. `timeout` in seconds, for each fork. */
@@ -48,7 +48,7 @@ export const SandboxFork = Type.Object(
   { $id: 'SandboxFork' },
 );
 
-/** One of as many results as forks were asked for: each succeeds or fails alone. */
+/** The result of one fork: a request gets as many as the forks it asked for, and each succeeds or fails alone. */
 export const SandboxForkResult = Type.Object(
   { sandbox: Type.Optional(Sandbox), error: Type.Optional(ApiError) },
   { $id: 'SandboxForkResult', description: 'One of both' },

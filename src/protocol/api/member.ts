@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
 import { dateTime, nullable, oneOf } from './primitives.ts';
 
-/** What a member may do in a team, from least to most: each may all that those before may. */
+/** Roles in a team, from least to most: each may do all that those before it may. */
 export const roles = ['viewer', 'developer', 'admin'] as const;
 
 /** What a member may do in a team. */
@@ -47,7 +47,7 @@ export const NewInvitation = Type.Object(
   { $id: 'NewInvitation' },
 );
 
-/** An invitation right after it was made: the only answer that has its code. */
+/** An invitation right after it was made: the only answer that contains its code. */
 export const CreatedInvitation = Type.Object(
   {
     invitationID: Type.String({ format: 'uuid' }),
@@ -57,7 +57,7 @@ export const CreatedInvitation = Type.Object(
   { $id: 'CreatedInvitation' },
 );
 
-/** Body of joining a team as whoever is signed in. */
+/** Body of the request to join a team as the signed-in user. */
 export const JoinTeam = Type.Object(
   { invitation: Type.String({ maxLength: invitationCodeCharacters }) },
   { $id: 'JoinTeam' },

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
 import { dateTime, int32, int64, mapOf, oneOf } from './primitives.ts';
 
-/** `ready`, `draining` and `standby` are what an operator wants of a machine; the others show themselves. */
+/** `ready`, `draining` and `standby` are what an operator wants of a machine; the others are observed. */
 const nodeStatuses = ['ready', 'draining', 'connecting', 'unhealthy', 'standby'] as const;
 export type NodeStatus = (typeof nodeStatuses)[number];
 

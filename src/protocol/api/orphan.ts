@@ -24,7 +24,7 @@ const OrphanVolume = Type.Object(
   { $id: 'OrphanVolume' },
 );
 
-/** Everything that was set aside and waits for an operator. */
+/** Everything that was set aside and waits for an operator's decision. */
 export const Orphans = Type.Object(
   {
     sandboxes: Type.Array(OrphanSandbox),
@@ -40,7 +40,7 @@ export const Orphans = Type.Object(
 /** Sandboxes and volumes that the database does not know. */
 export type Orphans = Static<typeof Orphans>;
 
-/** Body of the adoption of an orphan: from then on it is the team's, paused. */
+/** Body of the adoption of an orphan: from then on it belongs to the team, paused. */
 export const SandboxAdoption = Type.Object(
   { teamID: Type.String({ description: 'Who has it from now on' }) },
   { $id: 'SandboxAdoption' },

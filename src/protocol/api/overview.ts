@@ -20,7 +20,7 @@ export const NodeMetric = Type.Object(
 );
 export type NodeMetric = Static<typeof NodeMetric>;
 
-/** Answer of GET /admin/overview: what the control process that answers has seen since it started. */
+/** Answer of GET /admin/overview: what the answering control process has seen since it started. */
 export const InstallationOverview = Type.Object(
   {
     since: dateTime('When the process that answers started; it knows nothing from before'),

@@ -8,7 +8,7 @@ const logSearchCharactersMax = 256;
 
 const limit = (what: string) => Type.Optional(int32({ minimum: 0, default: sandboxLogPageMax, description: what }));
 
-/** Which entries are asked for. */
+/** Filters that select entries. */
 const filter = {
   level: Type.Optional(oneOf(sandboxLogLevels)),
   logger: Type.Optional(oneOf(sandboxLoggers)),

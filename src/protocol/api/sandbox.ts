@@ -18,7 +18,7 @@ export const VolumeMount = Type.Object(
 );
 export type VolumeMount = Static<typeof VolumeMount>;
 
-/** What a pause outlives. */
+/** What a pause survives. */
 export const durability = (description: string) =>
   Type.Unsafe<Durability>(
     Type.Union(
@@ -134,11 +134,11 @@ const createOptions = {
   volumeMounts: Type.Optional(Type.Array(VolumeMount)),
 };
 
-/** The most characters of an `Idempotency-Key`, and how long it holds. */
+/** Longest `Idempotency-Key`, in characters, and how long a key is valid. */
 export const idempotencyBounds = {
   keyCharactersMax: 255,
   keptHours: 24,
-  /** Keys of one team; beyond, the oldest are forgotten earlier. */
+  /** Keys of one team; beyond that, the oldest are forgotten early. */
   perTeamMax: 200_000,
 } as const;
 
@@ -173,7 +173,7 @@ export const NewSandboxV2 = Type.Object(
   { $id: 'NewSandboxV2' },
 );
 
-/** Body of POST /sandboxes/{sandboxID}/timeout, seconds from now. 0: its time is over. */
+/** Body of POST /sandboxes/{sandboxID}/timeout, in seconds from now. 0: the time is over at once. */
 export const SandboxTimeout = Type.Object({ timeout: int32({ minimum: 0 }) }, { $id: 'SandboxTimeout' });
 
 /** The most by which one refresh extends a sandbox's time. */

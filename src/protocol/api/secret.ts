@@ -40,5 +40,5 @@ export const NewSecret = Type.Object(
   },
   { $id: 'NewSecret' },
 );
-/** Body of a change of a secret: a new version, which sandboxes get from then on. */
+/** Body of a change of a secret: makes a new version, which sandboxes get from then on. */
 export const NewSecretVersion = Type.Object({ value, metadata }, { $id: 'NewSecretVersion' });

@@ -3,9 +3,9 @@ import type { Static } from '@sinclair/typebox';
 import { invitationCodeCharacters, Role } from './member.ts';
 import { dateTime, nullable } from './primitives.ts';
 
-/** The hexadecimal characters of a code of a sign-in link. */
+/** Hexadecimal digits of a sign-in link's code. */
 export const signInCodeCharacters = 64;
-/** Longer texts are no access tokens. */
+/** Longer texts can't be access tokens. */
 const accessTokenCharactersMax = 200;
 
 /** The shortest password, and the only rule for it. */
@@ -21,12 +21,12 @@ const name = Type.String({ minLength: 1, maxLength: nameCharactersMax });
 const password = Type.String({ maxLength: passwordCharactersMax });
 const newPassword = Type.String({ minLength: passwordCharactersMin, maxLength: passwordCharactersMax });
 
-/** The characters of a secret that a page has while somebody signs in at the identity provider. */
+/** Characters of the secret that a page keeps while somebody signs in at the identity provider. */
 const pageSecretCharactersMax = 128;
-/** Codes of providers may be long, and the `state` is ours. */
+/** Providers' codes may be long, and `state` is ours. */
 const providerQueryCharactersMax = 8192;
 
-/** What the identity provider has sent a browser back with. */
+/** What the identity provider sends a browser back with. */
 const AtProvider = Type.Object(
   {
     query: Type.String({ maxLength: providerQueryCharactersMax, description: 'Of the URL, without "?"' }),
@@ -36,8 +36,8 @@ const AtProvider = Type.Object(
 );
 
 /**
- * How to sign in: by the code of a link, an access token, e-mail address and password, or at the identity provider. One
- * of them is needed.
+ * How to sign in: by the code of a link, an access token, an e-mail address with a password, or at the identity
+ * provider. One of these is needed.
  */
 export const SignIn = Type.Object(
   {
@@ -65,17 +65,17 @@ export const ProviderSignIn = Type.Object(
 export const ProviderUrl = Type.Object({ url: Type.String() }, { $id: 'ProviderUrl' });
 export type ProviderUrl = Static<typeof ProviderUrl>;
 
-/** How a session proves again whose it is: one of them is needed. */
+/** How a session proves again whose it is. One of the members is needed. */
 export const SessionProof = Type.Object(
   { code: Type.Optional(code), accessToken: Type.Optional(accessToken), password: Type.Optional(password) },
   { $id: 'SessionProof' },
 );
 export type SessionProof = Static<typeof SessionProof>;
 
-/** Body of a new account: of the operator who signed in by a link. */
+/** Body of a new account for the operator who signed in by a link. */
 export const NewAccount = Type.Object({ name, email, password: newPassword }, { $id: 'NewAccount' });
 
-/** Body of a new account by an invitation. */
+/** Body of a new account made with an invitation. */
 export const InvitedAccount = Type.Object(
   { invitation: Type.String({ maxLength: invitationCodeCharacters }), name, email, password: newPassword },
   { $id: 'InvitedAccount' },
@@ -110,7 +110,7 @@ export const Session = Type.Object(
 );
 export type Session = Static<typeof Session>;
 
-/** A session in the list of one's own. */
+/** A session in the list of the user's own sessions. */
 export const ListedSession = Type.Object(
   {
     sessionID: Type.String(),

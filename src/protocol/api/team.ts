@@ -47,7 +47,7 @@ const apiKey = {
 export const TeamAPIKey = Type.Object(apiKey, { $id: 'TeamAPIKey' });
 export type TeamAPIKey = Static<typeof TeamAPIKey>;
 
-/** An API key right after it was made: the only answer that has it. */
+/** An API key right after it was made: the only answer that contains the key. */
 export const CreatedTeamAPIKey = Type.Object(
   { ...apiKey, key: Type.String({ description: 'Shown this once' }) },
   { $id: 'CreatedTeamAPIKey' },
@@ -60,7 +60,7 @@ export const UpdateTeamAPIKey = Type.Object({ name: credentialName }, { $id: 'Up
 
 /** Body of POST /access-tokens. */
 export const NewAccessToken = Type.Object({ name: credentialName }, { $id: 'NewAccessToken' });
-/** An access token right after it was made: the only answer that has it. */
+/** An access token right after it was made: the only answer that contains the token. */
 export const CreatedAccessToken = Type.Object(
   {
     id: Type.String({ format: 'uuid' }),
@@ -101,12 +101,12 @@ const membersOf = <T extends TSchema>(wrap: (name: keyof Limits) => T) =>
     T
   >;
 
-/** Limits of a team; absent ones are the installation's. */
+/** Limits of a team; absent ones are those of the installation. */
 const TeamLimitsInput = Type.Object(
   membersOf(name => Type.Optional(limits[name])),
   { $id: 'TeamLimits' },
 );
-/** Changes of it: a member that is absent stays, null makes it the installation's. */
+/** Changes of a team's limits: an absent member stays, null resets it to the installation's. */
 const TeamLimitsChange = Type.Object(
   membersOf(name => Type.Optional(nullable(limits[name]))),
   { $id: 'TeamLimitsChange', description: "A member that is absent stays as it is; null: the installation's" },
@@ -167,7 +167,7 @@ export const NewUser = Type.Object(
 /** Body of a change of a user, for operators. */
 export const UserChange = Type.Object({ operator: Type.Boolean() }, { $id: 'UserChange' });
 
-/** What a team may, and how much of it is taken now. */
+/** What a team may use, and how much of it is in use now. */
 export const TeamUse = Type.Object(
   {
     limits: Type.Object(limits),

@@ -3,7 +3,7 @@ import type { Static } from '@sinclair/typebox';
 import { dateTime, int32, int64, oneOf } from './primitives.ts';
 import { BuildStatus } from './template.ts';
 
-/** Bounds of what a build may ask for, beside the team's own. */
+/** Bounds of what a build may ask for, besides the team's own limits. */
 export const buildBounds = {
   nameCharactersMax: 128,
   cpuCountMax: 32,
@@ -13,9 +13,9 @@ export const buildBounds = {
   tagsMax: 100,
   /** Tags of one template. */
   tagsPerTemplateMax: 1000,
-  /** Builds that a tag has selected one after another; of more, the oldest are forgotten. */
+  /** Builds that a tag selected one after another; beyond that, the oldest are forgotten. */
   assignmentsPerTagMax: 20,
-  /** Builds of a team that are registered and not started. */
+  /** Builds of a team that are registered but not started. */
   waitingMax: 200,
   dockerfileCharactersMax: 1 << 20,
   logPageMax: 100,
@@ -61,7 +61,7 @@ export const RegisteredBuild = Type.Object(
 
 export type RegisteredBuild = Static<typeof RegisteredBuild>;
 
-/** Body of POST /v2/templates, from older SDKs. */
+/** Body of POST /v2/templates, sent by older SDKs. */
 export const RegisterBuildV2 = Type.Object(
   {
     alias: name('Name of the template'),
@@ -72,7 +72,7 @@ export const RegisterBuildV2 = Type.Object(
   { $id: 'TemplateBuildRequestV2' },
 );
 
-/** Body of POST /templates and /templates/{templateID}, from older command lines: a build by its Dockerfile. */
+/** Body of POST /templates and /templates/{templateID}, sent by older command lines: a build from a Dockerfile. */
 export const DockerfileBuild = Type.Object(
   {
     dockerfile: Type.String({ maxLength: buildBounds.dockerfileCharactersMax }),
@@ -132,7 +132,10 @@ export const StartBuildV2 = Type.Object(
 );
 export type StartBuildV2 = Static<typeof StartBuildV2>;
 
-/** Answer of GET /templates/{templateID}/files/{hash}: where to upload the files of a COPY, unless they are there. */
+/**
+ * Answer of GET /templates/{templateID}/files/{hash}: where to upload the files of a COPY, unless they are there
+ * already.
+ */
 export const FileUpload = Type.Object(
   {
     present: Type.Boolean({ description: 'The files are here already' }),
@@ -198,7 +201,7 @@ export const TemplateUpdate = Type.Object({ public: Type.Optional(Type.Boolean()
 /** Answer of PATCH /v2/templates/{templateID}. */
 export const TemplateUpdated = Type.Object({ names: Type.Array(Type.String()) }, { $id: 'TemplateUpdateResponse' });
 
-/** Body of POST /templates/tags: names one build by further tags. */
+/** Body of POST /templates/tags: gives one build further tags. */
 export const AssignTags = Type.Object(
   { target: Type.String({ description: 'name[:tag]' }), tags },
   { $id: 'AssignTemplateTagsRequest' },

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Static } from '@sinclair/typebox';
 import { dateTime, int32, int64, nullable, oneOf } from './primitives.ts';
 
-/** `waiting`: registered, not started. `ready` and `error` are final. */
+/** `waiting`: registered, but not started. `ready` and `error` are final. */
 export const buildStatuses = ['waiting', 'building', 'ready', 'error'] as const;
 export type BuildStatus = (typeof buildStatuses)[number];
 /** The status of a build as clients see it. */
@@ -64,7 +64,7 @@ export const TemplateWithBuilds = Type.Object(
 );
 export type TemplateWithBuilds = Static<typeof TemplateWithBuilds>;
 
-/** How sandboxes of a template begin, and the layers of their files, lowest first. */
+/** How sandboxes of a template start, and the layers of their files, lowest first. */
 export const TemplateContent = Type.Object(
   {
     buildID: Type.String({ format: 'uuid', description: 'The newest build that is ready' }),

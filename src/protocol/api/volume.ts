@@ -3,12 +3,12 @@ import type { Static } from '@sinclair/typebox';
 import { volumeEntryTypes } from '../volume.ts';
 import { dateTime, int32, int64, mapOf, oneOf } from './primitives.ts';
 
-/** Bounds of what clients say about volumes and what is in them. */
+/** Bounds of what clients may say about volumes and their content. */
 const volumeBounds = {
   nameCharactersMax: 128,
-  /** Levels of one listing. */
+  /** Depth of one listing, in levels. */
   depthMax: 10,
-  /** User and group IDs that sandboxes know. */
+  /** The highest user or group ID that sandboxes know. */
   idMax: 65_535,
   /** Permission bits, with set-user-ID, set-group-ID and sticky. */
   modeMax: 0o7777,
@@ -60,7 +60,7 @@ export const VolumeAndToken = Type.Object(
 );
 export type VolumeAndToken = Static<typeof VolumeAndToken>;
 
-/** A volume that was made of its copy again. */
+/** A volume that was restored from its copy. */
 export const RestoredVolume = Type.Object(
   {
     volumeID: Type.String({ format: 'uuid' }),
@@ -108,14 +108,14 @@ export const VolumeEntryChange = Type.Object(
 
 const path = Type.String({ minLength: 1, description: "From the volume's root" });
 
-/** Names something in a volume. */
+/** Names an entry of a volume. */
 export const VolumePathQuery = Type.Object({ path });
 /** Query of a list of a volume's content. `depth`: levels below `path`. */
 export const VolumeListQuery = Type.Object({
   path,
   depth: Type.Optional(int32({ minimum: 1, maximum: volumeBounds.depthMax, default: 1 })),
 });
-/** Names something that is to be made in a volume. */
+/** Names an entry to make in a volume. */
 export const NewVolumeEntryQuery = Type.Object({
   path,
   uid: Type.Optional(id()),

@@ -77,7 +77,7 @@ export const CreatedWebhook = Type.Object(
   { $id: 'CreatedWebhook' },
 );
 
-/** `pending`: to be tried, the first time or again. `dead`: given up after all its tries. */
+/** `pending`: to be tried, for the first time or again. `dead`: given up after all tries. */
 export const deliveryStates = ['pending', 'delivered', 'dead'] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 

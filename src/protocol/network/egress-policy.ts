@@ -11,26 +11,26 @@ import {
 /** A decision and the rule that made it, for the log. */
 export type Verdict = { allowed: boolean; rule: string };
 
-/** A policy in the form that questions are asked of. */
+/** A policy, compiled so that it answers questions. */
 export type CompiledPolicy = {
   source: EgressPolicy;
   allow: Block[];
   deny: Block[];
   /** Domain patterns of `allowOut`, in lower case. */
   domains: string[];
-  /** What no rule names is denied. */
+  /** Whatever no rule names is denied. */
   closed: boolean;
-  /** The rule about what no rule names. */
+  /** The rule for whatever no rule names. */
   fallback: string;
-  /** May the address (octets) be reached? Protected ranges included. */
+  /** May the address (octets) be reached? Takes protected ranges into account. */
   byAddress(octets: Uint8Array): Verdict;
-  /** May the host be reached under its name? Undefined: no domain rule names it. */
+  /** May the host be reached by its name? Undefined: no domain rule names it. */
   byName(name: string): Verdict | undefined;
-  /** Headers that requests to the host leave with; undefined where no rule covers it. */
+  /** Headers that are set on requests to the host; undefined where no rule covers it. */
   headersFor(name: string): Record<string, string> | undefined;
 };
 
-/** Compiles a policy that was validated. Entries that mean nothing are a bug, not ignored. */
+/** Compiles a validated policy. An entry without meaning is a bug and is not ignored. */
 export function compilePolicy(source: EgressPolicy): CompiledPolicy {
   const allow: Block[] = [];
   const domains: string[] = [];

@@ -21,7 +21,7 @@ export type EgressPolicy = {
   /** Addresses and CIDR blocks. */
   denyOut?: string[];
   egressProxy?: EgressProxy;
-  /** By domain (exact or `*.suffix`, in lower case): headers that requests to it leave with. Grants no access. */
+  /** By domain (exact or `*.suffix`, in lower case): headers to set on requests to it. Grants no access. */
   headerRules?: Record<string, Record<string, string>>;
 };
 
@@ -37,7 +37,7 @@ export type Block = {
 /** In `denyOut`, stands for all traffic of both families. */
 export const allTraffic = '0.0.0.0/0';
 
-/** Azure's machines find their own facts here, keys included: it looks like a public address. */
+/** Azure's machines find facts about themselves here, keys included, although it looks like a public address. */
 const azureService = '168.63.129.16/32';
 
 /**
@@ -60,7 +60,7 @@ export const protectedNetworks = [
 
 /** Every IPv6 address outside of this block is protected: loopback, private, link-local, multicast, mapped IPv4. */
 export const globalUnicast = '2000::/3';
-/** Blocks inside of it that carry an IPv4 address of the sandbox's choice: Teredo and 6to4. */
+/** Blocks within it that carry an IPv4 address of the sandbox's choice: Teredo and 6to4. */
 export const tunnels = ['2001::/32', '2002::/16'];
 
 /** Reads `1.2.3.4`, `10.0.0.0/8`, `2001:db8::1` or `2001:db8::/32`; undefined when the text is neither. */
@@ -74,7 +74,7 @@ export function parseBlock(text: string): Block | undefined {
   return bits <= octets.length * 8 ? { text, version, octets, bits } : undefined;
 }
 
-/** The 4 or 16 octets of an address in its usual notation; undefined for anything else. An IPv6 zone is not taken. */
+/** The 4 or 16 octets of an address in its usual notation; undefined for anything else, IPv6 zones included. */
 export function parseAddress(text: string): Uint8Array | undefined {
   if (isIPv4(text)) return Uint8Array.from(text.split('.'), Number);
   if (!isIPv6(text) || text.includes('%')) return undefined;
@@ -87,7 +87,7 @@ export function parseAddress(text: string): Uint8Array | undefined {
   return Uint8Array.from(all.flatMap(group => [group >> 8, group & 255]));
 }
 
-/** The usual notation of 4 or 16 octets; of IPv6 with the longest run of zeros left out, as RFC 5952 has it. */
+/** The usual notation of 4 or 16 octets; in IPv6 without the longest run of zeros (RFC 5952). */
 export function addressText(octets: Uint8Array): string {
   if (octets.length === 4) return octets.join('.');
   const groups = Array.from({ length: 8 }, (_, at) =>
@@ -121,8 +121,7 @@ export function protectedRange(octets: Uint8Array): string | undefined {
 }
 
 /**
- * The reason why the platform itself does not connect to an address that a stranger chose; undefined for the Internet
- * at large.
+ * Why the platform itself does not connect to an address that a stranger chose; undefined for the Internet at large.
  */
 export function forbiddenRange(address: string): string | undefined {
   const octets = parseAddress(address.split('%')[0] ?? '');
@@ -131,7 +130,7 @@ export function forbiddenRange(address: string): string | undefined {
 }
 
 /**
- * Says whether an address is one of this machine's: its public ones would be reached past the firewall in front of it.
+ * Says whether an address belongs to this machine: its public ones would be reached past the firewall in front of it.
  */
 export function isOfMachine(octets: Uint8Array, interfaces = networkInterfaces()): boolean {
   return Object.values(interfaces).some(list =>
@@ -152,7 +151,7 @@ function mustParse(text: string): Block {
 const label = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/;
 const nameCharactersMax = 253;
 
-/** Says whether a text is a DNS host name in ASCII whose last label can't end an address. */
+/** Says whether a text is a DNS host name in ASCII whose last label can't be the end of an address. */
 export function isHostName(text: string): boolean {
   if (text.length > nameCharactersMax) return false;
   const labels = text.toLowerCase().split('.');
@@ -172,7 +171,7 @@ export function coversName(pattern: string, name: string): boolean {
     : name === pattern;
 }
 
-/** The host name in the form that rules are compared in; undefined when it is none, addresses included. */
+/** The host name in the form that rules are compared in; undefined for anything else, addresses included. */
 export function normalName(text: string): string | undefined {
   const name = text.endsWith('.') ? text.slice(0, -1) : text;
   return isHostName(name) ? name.toLowerCase() : undefined;

@@ -1,5 +1,5 @@
-/** Path of the agent's port that the edge serves: the port behind it is the one that a WebSocket connects to. */
+/** Path on the agent's port that the edge serves itself: a WebSocket connects to the port named after it. */
 export const tunnelPath = '/tcp/';
 
-/** The subprotocol of clients for which an empty text message says that no more bytes follow in its direction. */
+/** The subprotocol in which an empty text message from the client ends the bytes in its direction. */
 export const tunnelProtocol = 'tcp.atoll';

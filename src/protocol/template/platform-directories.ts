@@ -1,9 +1,9 @@
 import { AtollError } from '../../base/error.ts';
 
-/** Directories of the root that every sandbox has of the platform, as native/root.c puts them in their places. */
+/** Directories that the platform puts into every sandbox's root: native/root.c puts them in place. */
 export const platformDirectories = ['.agent', 'dev', 'proc', 'sys'] as const;
 
-/** Refuses files of a template that have a link or a file in the place of such a directory, named as in the list. */
+/** The error for a template whose files have a link or file in place of such a directory, named as in the list. */
 export function placeTaken(path: string): AtollError {
   return new AtollError(
     'invalid',

@@ -1,14 +1,14 @@
 import { AtollError, messageOf } from '../../base/error.ts';
 
-/** Marks errors of a template's start or ready command in a new sandbox: `detail` of the error. */
+/** `detail` of errors of a template's start or ready command in a new sandbox. */
 const serverFailed = 'template_start_failed';
 
-/** Why the server of a template does not run in a new sandbox: others of the template would meet the same. */
+/** The error for a template whose server does not run in a new sandbox: others of the template would fail as well. */
 export function serverFailure(cause: unknown): AtollError {
   return new AtollError('unavailable', messageOf(cause), { detail: serverFailed, cause });
 }
 
-/** Says whether that is why a sandbox could not be started: to start another one is no use. */
+/** Says whether a sandbox could not start for that reason: then it is no use to start another one. */
 export function isServerFailure(error: unknown): boolean {
   return error instanceof AtollError && error.detail === serverFailed;
 }

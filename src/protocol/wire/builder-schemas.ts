@@ -16,13 +16,13 @@ import { count, digest, mapOf, optional, schemaOf } from './schema.ts';
 
 // Schemas of a builder's answers. The author of what the builder reads may speak through it.
 
-/** Characters of a host with its port, and of what a registry wants to see at each request. */
+/** Characters of a host with its port, and of the authorization that a registry wants in each request. */
 const hostLengthMax = 300;
 const secretLengthMax = 64 << 10;
 const errorCodeLengthMax = 100;
 /** Characters of a path, as the kernel takes them. */
 const pathLengthMax = 4096;
-/** Files that one job looks for. */
+/** Files that one job looks for at most. */
 const lookedAtMax = 1_000;
 
 const secret = () => Type.String({ maxLength: secretLengthMax });
@@ -83,7 +83,7 @@ const Failure = Type.Object({
   error: Type.Object({ code: Type.String({ maxLength: errorCodeLengthMax }), message: Type.String() }),
 });
 
-/** A line of a builder that has a job of the kind: a question, or its answer. */
+/** The schema of a line from a builder that has a job of the kind: a question, or its answer. */
 export function builderSays(kind: keyof BuilderAnswers): TSchema {
   return Type.Union([Question, Failure, Type.Object({ ok: answers[kind] })]);
 }

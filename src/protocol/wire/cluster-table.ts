@@ -19,11 +19,11 @@ import { method, type MethodTable } from './method.ts';
 import { Execution, Info, KeptWhat, Memory, Paused } from './sandbox-schemas.ts';
 import { count, descriptor, digest, digests, identifier, nothing, oneOf, schemaOf } from './schema.ts';
 
-/** A node that does not answer by then counts as out of reach for this time. Milliseconds. */
+/** A node that does not answer within this time counts as out of reach for now. Milliseconds. */
 const beatMs = 2_000;
-/** For what reads a whole layer. Milliseconds. */
+/** For calls that read a whole layer. Milliseconds. */
 const layerMs = 30 * 60_000;
-/** Longer than a certificate or a public key ever is. */
+/** Longer than any certificate or public key. */
 const pem = () => Type.String({ maxLength: 10_000 });
 
 const End = schemaOf<ComingEnd>()(
@@ -92,7 +92,7 @@ const Facts = schemaOf<PauseFacts>()(
 /** 32 bytes, base64url. */
 const key = () => Type.String({ minLength: 43, maxLength: 43 });
 
-/** The methods of a node for what its paused sandboxes have kept. */
+/** The methods of a node for what its paused sandboxes keep. */
 export const pauseTable = {
   describe: method([Execution], Facts, { deadlineMs: layerMs }),
   openRead: method([Execution, key()], Read, { passes: 'member', deadlineMs: layerMs }),
@@ -105,7 +105,7 @@ const Draft = schemaOf<DraftRef>()(
   Type.Object({ sandboxId: identifier(), executionId: identifier(), draftId: identifier() }),
 );
 
-/** The methods of a node for drafts of sandboxes that are moved. */
+/** The methods of a node for drafts of sandboxes that are being moved. */
 export const draftTable = {
   describe: method([Draft], Facts, { deadlineMs: layerMs }),
   openRead: method([Draft, key()], Read, { passes: 'member', deadlineMs: layerMs }),
@@ -142,7 +142,7 @@ export const volumeCopyTable = {
   dropWrite: method([identifier()], nothing()),
 } satisfies MethodTable<VolumeExchange>;
 
-/** Signed: longer than any store makes them. */
+/** Signed URLs, longer than any store makes them. */
 const urls = () => Type.Array(Type.String({ maxLength: 4096 }), { maxItems: 10_000 });
 
 /** The methods of a gate for what its machine keeps in a store. */

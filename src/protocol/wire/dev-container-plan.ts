@@ -1,21 +1,21 @@
 import { Type, type TSchema } from '@sinclair/typebox';
 import { mapOf, schemaOf } from './schema.ts';
 
-// Schema of what templates/devcontainer leaves for the builder. Whoever has a build may have written it.
+// Schema of what templates/devcontainer leaves for the builder. Anybody who has a build may have written it.
 
-/** Bytes of a plan, and so of all that it holds. */
+/** Bytes of a plan, and so of everything in it. */
 export const planBytesMax = 4 << 20;
 const buildsMax = 4;
 const pathCharactersMax = 1_024;
 
-/** One image that a container engine was to build. */
+/** One image that a container engine was asked to build. */
 export type PlannedBuild = {
-  /** The name that later builds know it by. */
+  /** The name by which later builds refer to it. */
   tag: string;
   dockerfile: string;
-  /** The folder that its COPYs take from. */
+  /** The folder that its COPYs read from. */
   context: string;
-  /** The stage that is wanted; empty: the last one. */
+  /** The stage to build; empty: the last one. */
   target: string;
   args: Record<string, string>;
 };

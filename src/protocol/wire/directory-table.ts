@@ -4,7 +4,7 @@ import type { DirectoryProtocol, EdgeStats, Route, RoutesPage, RoutesCursor } fr
 import { method, type MethodTable } from './method.ts';
 import { count, nothing, oneOf, schemaOf } from './schema.ts';
 
-/** Beyond what a poll is asked to wait, or a resume from the disk takes. Milliseconds. */
+/** Longer than a poll is asked to wait, and than a resume from the disk takes. Milliseconds. */
 const waitMs = 120_000;
 const edge = { callers: ['edge'] } as const;
 const textOrNull = () => Type.Union([Type.String(), Type.Null()]);

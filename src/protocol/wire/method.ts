@@ -5,17 +5,19 @@ export type Caller = 'api' | 'edge';
 
 /** A call from one process to another, as the wire carries it: both sides check arguments and answer. */
 export type Method<Args extends readonly unknown[] = readonly unknown[], Result = unknown> = {
-  /** One for each argument; `Type.Optional` at the end for what may be left out. */
+  /** One schema for each argument; `Type.Optional` at the end for arguments that may be left out. */
   readonly params: readonly TSchema[];
   readonly result: TSchema;
   readonly callers: readonly Caller[];
   /** Longest wait of the caller, milliseconds. */
   readonly deadlineMs: number;
-  /** The answer carries an open file: it is the whole answer, or its member `descriptor`. The receiver owns it. */
+  /**
+   * The answer carries an open file, either as the whole answer or as its member `descriptor`. The receiver owns it.
+   */
   readonly passes?: 'whole' | 'member';
   /**
-   * Something is begun, which the answer's `writeId` names and another call with that ID ends. It belongs to the
-   * caller's connection: this method of the same table gets the ID where that closes before.
+   * The call begins something that the answer's `writeId` names and that another call with that ID ends. It belongs to
+   * the caller's connection: if that closes first, the method of this name in the same table is called with the ID.
    */
   readonly droppedBy?: string;
   /** For the compiler alone. */
@@ -34,10 +36,10 @@ type ArgsOf<Params extends readonly TSchema[]> = Params extends readonly [
 
 type MethodOptions = Partial<Pick<Method, 'callers' | 'deadlineMs' | 'passes' | 'droppedBy'>>;
 
-/** Most calls take milliseconds; this is for a busy machine. Milliseconds. */
+/** Most calls take milliseconds; this allows for a busy machine. Milliseconds. */
 const usualDeadlineMs = 60_000;
 
-/** Describes a method. By default the api alone may call it, and it answers within a minute. */
+/** Describes a method. By default only the api may call it, and it answers within a minute. */
 export function method<const Params extends readonly TSchema[], Result extends TSchema>(
   params: Params,
   result: Result,
@@ -46,7 +48,7 @@ export function method<const Params extends readonly TSchema[], Result extends T
   return { params, result, callers, deadlineMs, ...(passes && { passes }), ...(droppedBy && { droppedBy }) };
 }
 
-/** An `AbortSignal` crosses no wire: it becomes a message of its own. */
+/** An `AbortSignal` does not cross the wire: it becomes a message of its own. */
 type WithoutSignal<Args extends readonly unknown[]> =
   Required<Args> extends readonly [...infer Others, AbortSignal] ? Others : Args;
 
@@ -57,7 +59,7 @@ export type MethodTable<Protocol> = {
     : MethodTable<Protocol[Name]>;
 };
 
-/** Any table: methods by their names, or tables by theirs. */
+/** Any table: methods by name, or tables by name. */
 export type AnyTable = { readonly [name: string]: Method | AnyTable };
 
 /** Says whether an entry of a table is a method and not a table. */

@@ -27,11 +27,11 @@ import { Create, Network, Resume } from './start-schemas.ts';
 import { count, descriptor, digests, identifier, mapOf, nothing, oneOf, optional } from './schema.ts';
 import { Entry, EntryChange, NewEntry, Volume } from './volume-schemas.ts';
 
-/** For what copies disks and memory, or waits for all of a sandbox to be gone. Milliseconds. */
+/** For calls that copy disks and memory, or wait until a sandbox is gone completely. Milliseconds. */
 const longMs = 30 * 60_000;
-/** For jobs of a builder, the wait for one included. Milliseconds. */
+/** For jobs of a builder, including the wait for a builder. Milliseconds. */
 const readMs = 60_000;
-/** Beyond the wait that a poll asks for. Milliseconds. */
+/** Longer than the wait that a poll asks for. Milliseconds. */
 const pollMs = 90_000;
 const id = identifier;
 const path = () => Type.String();
@@ -98,7 +98,7 @@ export const nodeTable = {
   latestSamples: method([Type.Array(id())], mapOf(Sample)),
 } satisfies MethodTable<NodeProtocol>;
 
-/** The methods of what builds templates on a node. */
+/** The methods of a node that build templates. */
 export const buildTable = {
   readDockerfile: method([Type.String()], Type.Array(Stage), { deadlineMs: readMs }),
   start: method([Start], nothing()),

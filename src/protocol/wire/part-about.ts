@@ -3,25 +3,25 @@ import { AtollError } from '../../base/error.ts';
 import { readerOf, Wrong } from './read.ts';
 import { identifier, line, schemaOf } from './schema.ts';
 
-// What parts of the platform say to their supervisor, who is root: he writes it to files, shows it, and goes by it when
-// he starts them again. They have no rights, and may have been taken over.
+// What parts of the platform report to their supervisor, which is root: it writes the reports to files, shows them, and
+// uses them when it starts the parts again. The parts have no rights, and may have been taken over.
 
 /** The api's report once it serves. */
 export type ApiAbout = {
   apiKey: string;
   building: string[];
-  /** Path of a link that signs the operator in at the dashboard; null where that is not built. */
+  /** Path of a link that signs the operator in at the dashboard; null where the dashboard is not built. */
   signInPath: string | null;
 };
 
 /** The edge's report once it serves. */
 export type EdgeAbout = { port: number; tlsPort: number | null };
 
-/** What a gate's certificate becomes. PEM. */
+/** The certificate that a gate exchanges its present one for. PEM. */
 type GateIdentity = { certificate: string; key: string; authority: string };
 
 const portMax = 65_535;
-/** Characters; longer than a certificate or a key ever is. */
+/** Characters; longer than any certificate or key. */
 const pemLengthMax = 10_000;
 const port = () => Type.Integer({ minimum: 1, maximum: portMax });
 const pem = () => Type.String({ maxLength: pemLengthMax });

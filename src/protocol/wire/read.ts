@@ -1,7 +1,7 @@
 import { Kind, OptionalKind, type TSchema } from '@sinclair/typebox';
 import { digestFormat, identifierFormat, lineFormat } from './schema.ts';
 
-/** Why a value is not what its schema describes: where in it, and what is missing there. */
+/** Why a value does not fit its schema: where in it, and what is missing there. */
 export class Wrong {
   readonly path: string;
   readonly mustBe: string;
@@ -36,7 +36,7 @@ type Described = TSchema & {
 
 /**
  * Makes the reader of a schema. It knows those schemas of TypeBox that the protocol uses, and throws at once for any
- * other. (TypeBox's own compiler takes the keys of an inner map for those of the outer one.)
+ * other. (TypeBox's own compiler mistakes the keys of an inner map for those of the outer one.)
  */
 export function readerOf(schema: Described): Read {
   switch (schema[Kind]) {
@@ -60,7 +60,7 @@ export function readerOf(schema: Described): Read {
       return value => (typeof value === 'boolean' ? value : new Wrong('true or false'));
     case 'Null':
       return value => (value === null ? value : new Wrong('null'));
-    // A function that promises nothing may return what it likes: nothing of it is sent.
+    // A function that promises nothing may return anything: none of it is sent.
     case 'Void':
       return () => undefined;
     case 'Unknown':
@@ -70,7 +70,7 @@ export function readerOf(schema: Described): Read {
   }
 }
 
-/** The forms that a text may have to have, by the names that schemas have for them. */
+/** The forms that a text may be required to have, by their names in schemas. */
 const forms: Record<string, { pattern: RegExp; mustBe: string }> = {
   [identifierFormat]: { pattern: /^[0-9A-Za-z][0-9A-Za-z_.-]*$/, mustBe: 'an identifier' },
   [lineFormat]: { pattern: /^[^\p{Cc}]*$/u, mustBe: 'a line of text' },
@@ -168,7 +168,7 @@ function readUnion(schemas: TSchema[]): Read {
     for (const read of reads) {
       const known = read(value);
       if (!(known instanceof Wrong)) return known;
-      // The member that fits furthest is the one that was meant.
+      // The alternative that fits furthest is the one that was meant.
       if (deepest === undefined || known.path.length > deepest.path.length) deepest = known;
     }
     return deepest ?? new Wrong('nothing');

@@ -25,7 +25,7 @@ import { DriverNames, Mounted, Resources } from './start-schemas.ts';
 const text = () => Type.String();
 const texts = () => Type.Array(Type.String());
 
-/** What of a sandbox is kept. */
+/** The parts of a sandbox that are kept. */
 export const KeptWhat = schemaOf<Kept>()(oneOf('memory', 'filesystem'));
 
 export const Execution = schemaOf<ExecutionRef>()(Type.Object({ sandboxId: identifier(), executionId: identifier() }));
@@ -118,7 +118,7 @@ export const Range = schemaOf<SampleRange>()(
   Type.Object({ startSeconds: Type.Number(), endSeconds: Type.Number(), pointsMax: Type.Number() }),
 );
 
-/** What memory depends on of a machine. */
+/** What memory depends on in a machine. */
 export const Memory = schemaOf<MemoryFacts>()(
   Type.Object({
     architecture: text(),

@@ -2,7 +2,8 @@ import { Type } from '@sinclair/typebox';
 import type { Static, TSchema } from '@sinclair/typebox';
 
 /**
- * Turns intersections of object types into one object type, at every depth: the compiler then finds equal types equal.
+ * Turns intersections of object types into one object type, at every depth, so that the compiler finds equal types
+ * equal.
  */
 type Flat<T> = T extends readonly (infer Item)[]
   ? Flat<Item>[]
@@ -22,7 +23,7 @@ export function schemaOf<T>(): <Schema extends TSchema>(
   return schema => schema;
 }
 
-/** The answer of a call that answers nothing. */
+/** The answer of a call without an answer. */
 export const nothing = () => Type.Void();
 
 /** One of the given words. */
@@ -36,24 +37,24 @@ export const mapOf = <T extends TSchema>(schema: T) =>
 /** An optional member. */
 export const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 
-/** An ID or name. Names become parts of paths on a side that has more rights: none of these leads anywhere. */
+/** An ID or name. Names become parts of paths on a side that has more rights: no such text leads out of its folder. */
 export const identifier = () => Type.String({ maxLength: identifierLengthMax, format: identifierFormat });
 const identifierLengthMax = 128;
-/** Letters, digits, `_`, `.` and `-`, the first a letter or digit: known to what reads schemas. */
+/** Letters, digits, `_`, `.` and `-`, the first a letter or digit. Readers of schemas know this name. */
 export const identifierFormat = 'identifier';
 
-/** A text of one line without control characters: one that a terminal shows and a file holds as it is. */
+/** A text of one line without control characters: terminals show it and files hold it unchanged. */
 export const line = () => Type.String({ maxLength: lineLengthMax, format: lineFormat });
 const lineLengthMax = 1_000;
-/** Known to what reads schemas, like `identifierFormat`. */
+/** Readers of schemas know this name, like `identifierFormat`. */
 export const lineFormat = 'line';
 
 /** The SHA-256 of something, `sha256:` and 64 hexadecimal digits. */
 export const digest = () => Type.String({ maxLength: digestLength, format: digestFormat });
 const digestLength = 'sha256:'.length + 64;
-/** Layers, or others that are named by their digests. */
+/** Layers, or other things that are named by their digests. */
 export const digests = () => Type.Array(digest());
-/** Known to what reads schemas, like `identifierFormat`. */
+/** Readers of schemas know this name, like `identifierFormat`. */
 export const digestFormat = 'digest';
 
 /** A whole number from 0 on. */

@@ -4,7 +4,7 @@ import { State } from './build-schemas.ts';
 import { method, type MethodTable } from './method.ts';
 import { digest, digests, identifier, nothing, optional, schemaOf } from './schema.ts';
 
-/** Packages are fetched and installed, or another installation does that. Milliseconds. */
+/** Long enough to fetch and install packages, or to wait for another installation that does. Milliseconds. */
 const makingMs = 60 * 60_000;
 const texts = () => Type.Array(Type.String());
 

@@ -4,7 +4,7 @@ import type { EgressPolicy } from '../network/network.ts';
 import type { SandboxVolume } from '../volume.ts';
 import { digests, identifier, mapOf, oneOf, optional, schemaOf } from './schema.ts';
 
-// The messages that start a sandbox on its node. Their types are made of them: see `CreateSandbox` in ../node.ts.
+// The messages that start a sandbox on its node. Their types are derived from them: see `CreateSandbox` in ../node.ts.
 
 const text = () => Type.String();
 const texts = () => Type.Array(Type.String());
@@ -16,16 +16,16 @@ export const DriverNames = schemaOf<DriverName>()(oneOf(...driverNames));
 export const Resources = Type.Object({
   cpuCount: Type.Number(),
   memoryMiB: Type.Number(),
-  /** Disk space of the sandbox beyond its template, MiB. */
+  /** Disk space of the sandbox in addition to its template, MiB. */
   diskMiB: Type.Number(),
 });
 
 /** A sandbox with its start command running and ready, as a snapshot. */
 export const Started = Type.Object({
   snapshotId: identifier(),
-  /** In place of the image's. */
+  /** Replace the image's layers. */
   layers: digests(),
-  /** Those of the sandbox that it was taken of: programs look at them when they start. */
+  /** Those of the sandbox that the snapshot was taken of: programs look at them when they start. */
   resources: Resources,
 });
 
@@ -42,9 +42,9 @@ export const Image = Type.Object({
   readyCommand: optional(text()),
   /** Environment of the start and ready commands only; never exported into processes that clients start. */
   buildEnv: mapOf(text()),
-  /** The snapshot whose memory a sandbox begins with: the processes that ran then go on. Absent: it boots. */
+  /** The snapshot whose memory a sandbox starts with: the processes that ran then go on. Absent: it boots. */
   memorySnapshotId: optional(identifier()),
-  /** The state after the start command, where a build has kept it. A sandbox that begins with it does not boot. */
+  /** The state after the start command, where a build has kept it. A sandbox that starts from it does not boot. */
   started: optional(Started),
   /** Absent: the node's default. */
   driver: optional(DriverNames),
@@ -65,11 +65,11 @@ export const Network = schemaOf<EgressPolicy>()(
 export const Mounted = schemaOf<SandboxVolume>()(Type.Object({ volumeId: identifier(), path: text() }));
 
 /**
- * What a sandbox is told at each of its starts, by a create and by every resume. The api fills a member that its record
- * of the sandbox has under the same name by itself.
+ * What a sandbox is told at each start, by a create and by every resume. The api fills in those members that its record
+ * of the sandbox has under the same name.
  */
 const eachStart = {
-  /** Whose it is: teams have shares of the machine. Absent: of nobody's that is known. */
+  /** The team it belongs to: teams have shares of the machine. Absent: no known team. */
   teamId: optional(identifier()),
   network: Network,
   /** The sandbox's global environment, the platform's own variables included. */
@@ -77,10 +77,10 @@ const eachStart = {
   /** Required from clients of the agent, or null for an unsecured sandbox. */
   accessToken: Type.Union([text(), Type.Null()]),
 };
-/** Those alone. */
+/** The settings of each start alone. */
 export const EachStart = Type.Object(eachStart);
 
-/** A sandbox that is to start. */
+/** A request to start a sandbox. */
 export const Create = Type.Object({
   sandboxId: identifier(),
   /** One incarnation of the sandbox (UUID). */
@@ -92,7 +92,7 @@ export const Create = Type.Object({
   volumes: optional(Type.Array(Mounted)),
 });
 
-/** A paused sandbox that is to start again. The reference names the execution that was paused. */
+/** A request to resume a paused sandbox. The reference names the execution that was paused. */
 export const Resume = Type.Object({
   sandboxId: identifier(),
   executionId: identifier(),
