@@ -1,7 +1,11 @@
-/** By how much clocks of machines that work together may differ, seconds. Certificates and signed URLs go by them. */
+/**
+ * How far apart the clocks of machines that work together may be, seconds. Certificates and signed URLs depend on them.
+ */
 const differenceMaxSeconds = 60;
 
-/** What is wrong with a clock beside another one, and what to do; null where they agree. Milliseconds since 1970. */
+/**
+ * What is wrong with a clock compared with another one, and what to do; null where they agree. Milliseconds since 1970.
+ */
 export function clockDifference(nowMs: number, otherMs: number, other: string): string | null {
   const seconds = Math.round((nowMs - otherMs) / 1000);
   if (Math.abs(seconds) <= differenceMaxSeconds) return null;

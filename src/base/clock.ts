@@ -16,19 +16,19 @@ export function systemClock(nowMs: () => number = Date.now): Clock {
   };
 }
 
-/** Smaller ones are what time synchronisation does all the time. */
+/** Time synchronisation makes smaller steps all the time. */
 const stepUsMin = 1_000_000;
 
-/** A clock that goes on as before when the machine's is set, and tells by how much that was. */
+/** A clock that goes on unchanged when somebody sets the machine's clock, and tells how far that was set. */
 export type SteadyClock = {
   clock: Clock;
   /** Microseconds by which the machine's clock is ahead (negative: behind) of this one; 0 where nobody set it. */
   steppedUs(): number;
-  /** Takes the machine's clock as it is now. */
+  /** Adopts the machine's clock as it is now. */
   follow(): void;
 };
 
-/** `wallMs`: the machine's clock; `steadyMs`: one that nobody can set, from any beginning. */
+/** `wallMs`: the machine's clock; `steadyMs`: a clock that nobody can set, with any starting point. */
 export function steadyClock(
   wallMs: () => number = Date.now,
   steadyMs: () => number = () => performance.now(),
@@ -56,7 +56,7 @@ export const microsPerSecond = 1_000_000;
 
 const rfc3339 = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:\d{2})$/;
 
-/** Microseconds of an RFC 3339 text (finer fractions are cut off), or null when it is none. */
+/** Microseconds of an RFC 3339 text (finer fractions are cut off), or null for any other text. */
 export function parseTime(text: string): number | null {
   const match = rfc3339.exec(text);
   if (!match) return null;

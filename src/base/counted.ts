@@ -1,2 +1,2 @@
-/** A number of things in words: `1 sandbox`, `2 sandboxes`. `many`: where an `s` does not make it several. */
+/** A number of things in words: `1 sandbox`, `2 sandboxes`. `many`: the plural, where it is not formed with an `s`. */
 export const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;

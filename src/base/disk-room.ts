@@ -9,7 +9,7 @@ export function freeBytesOf(path: string): number {
   return bavail * bsize;
 }
 
-/** Fails with `no_space`, with the figures, where `what` would leave fewer than `reserveBytes` of `freeBytes`. */
+/** Fails with `no_space` and the figures if writing `what` would leave fewer than `reserveBytes` of `freeBytes`. */
 export function requireRoom(
   what: string,
   { freeBytes, reserveBytes, bytes = 0 }: { freeBytes: number; reserveBytes: number; bytes?: number },
@@ -24,7 +24,7 @@ export function requireRoom(
   );
 }
 
-/** Below so many bytes a file system is full: some keep that much to themselves. */
+/** A file system with less free space counts as full: some keep that much for themselves. */
 const fullBelowBytes = 16 * bytesPerMiB;
 
 /** Says whether a system call failed for want of room: on the disk, or within a quota (write(2)). */

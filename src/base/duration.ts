@@ -12,7 +12,7 @@ export function formatDuration(ms: number): string {
   return minutes >= 10 || seconds % 60 === 0 ? `${minutes}m` : `${minutes}m ${seconds % 60}s`;
 }
 
-/** How long ago, in words as short as they can be. */
+/** How long ago, in as few words as possible. */
 export function formatAgo(ms: number): string {
   return Math.abs(ms) < 2000 ? 'now' : ms < 0 ? `in ${formatDuration(-ms)}` : `${formatDuration(ms)} ago`;
 }

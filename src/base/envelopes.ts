@@ -16,8 +16,8 @@ export function envelopeOf(message: Uint8Array): Uint8Array {
 }
 
 /**
- * Makes messages of pieces. However small the pieces are, each byte is copied once. Errors: `internal` for a message
- * that is longer than any agent of ours sends.
+ * Assembles messages from pieces. However small the pieces are, each byte is copied once. Errors: `internal` for a
+ * message longer than any that our agents send.
  */
 export function createMessageReader(onMessage: (flags: number, payload: Buffer) => void): (piece: Uint8Array) => void {
   const prefix = Buffer.alloc(prefixBytes);

@@ -1,6 +1,6 @@
 /**
- * The closed list of what can go wrong, and the HTTP status each becomes at the edge of the platform.
- * A failure of the world is an `AtollError`; a broken invariant is an assertion and means a bug.
+ * The closed list of what can go wrong, and the HTTP status that each becomes at the edge of the platform. A failure of
+ * the world is an `AtollError`; a broken invariant is an assertion and means a bug.
  */
 export const statusOf = {
   invalid: 400,
@@ -15,7 +15,7 @@ export const statusOf = {
   rate_limited: 429,
   canceled: 499,
   internal: 500,
-  /** For interfaces that ask for this very word; ours say what they know. */
+  /** For interfaces that require this very word; ours say what they know. */
   unknown: 500,
   unimplemented: 501,
   unavailable: 503,
@@ -26,7 +26,7 @@ export const statusOf = {
 /** A code of the closed list. */
 export type ErrorCode = keyof typeof statusOf;
 
-/** Everything about an error beside its code and message. */
+/** Everything about an error besides its code and message. */
 type ErrorOptions = {
   /** Facts for the log, never shown to the caller. */
   fields?: Record<string, unknown>;
@@ -34,9 +34,12 @@ type ErrorOptions = {
   detail?: string;
   /** Seconds after which a retry makes sense. Only set where a retry can succeed by itself. */
   retryAfterSeconds?: number;
-  /** It may have happened all the same: clients are answered 500, as they take 503 for a promise of the contrary. */
+  /**
+   * The change may have happened all the same: clients are answered 500, because they take 503 as a promise that it did
+   * not.
+   */
   mayHaveChanged?: boolean;
-  /** Its message is for the log: callers of the API learn that something failed. */
+  /** Its message is for the log; callers of the API only learn that something failed. */
   forLog?: boolean;
   cause?: unknown;
 };
@@ -71,7 +74,7 @@ export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Error(`invariant broken: ${message}`);
 }
 
-/** The text of anything that was thrown; of something whose undoing failed as well, both. */
+/** The text of anything that was thrown; where the undoing failed as well, the text of both failures. */
 export function messageOf(error: unknown): string {
   if (error instanceof SuppressedError) return `${messageOf(error.suppressed)}; and then: ${messageOf(error.error)}`;
   return error instanceof Error ? error.message : String(error);
@@ -82,7 +85,7 @@ export function systemCodeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
-/** Says whether a file or process is really gone; false where the system could not look. */
+/** Says whether a file or process is really gone; false where the system could not find out. */
 export function isGone(error: unknown): boolean {
   return ['ENOENT', 'ESRCH', 'ENOTDIR'].includes(systemCodeOf(error));
 }

@@ -3,16 +3,16 @@ import { parseEvents, type ServerSent } from './server-sent.ts';
 const retryMs = 2_000;
 
 type Followed = {
-  /** Begins a connection behind an event; with undefined, wherever the stream begins. */
+  /** Opens a connection that continues after an event; with undefined, at the start of the stream. */
   open: (after: string | undefined) => Promise<Response>;
   signal: AbortSignal;
-  /** A connection could not be had, or was cut: another is tried after a while unless this throws. */
+  /** Called when a connection failed or was cut. Another is tried after a while, unless this throws. */
   onFailure: (error: unknown) => void;
 };
 
 /**
- * The events of a stream over as many connections as it takes, each behind the last event of the one before; until
- * `signal`, or until the stream says `end`, which is the last event. Source: the HTML standard, 9.2.
+ * The events of a stream, over as many connections as it takes, each continuing after the last event of the one before;
+ * until `signal` aborts or the stream says `end`, which is the last event. Source: the HTML standard, 9.2.
  */
 export async function* followed({ open, signal, onFailure }: Followed): AsyncGenerator<ServerSent> {
   let after: string | undefined;

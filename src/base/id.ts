@@ -4,7 +4,7 @@ const alphabet = 'abcdefghijklmnopqrstuvwxyz0123456789';
 export function randomName(length: number): string {
   let name = '';
   while (name.length < length) {
-    // 252 is the largest multiple of 36 below 256: bytes above it would favour the first letters.
+    // 252 is the largest multiple of 36 below 256: higher bytes would favour the first letters.
     for (const byte of crypto.getRandomValues(new Uint8Array(length)))
       if (byte < 252 && name.length < length) name += alphabet[byte % 36];
   }

@@ -1,12 +1,12 @@
 import { isGone, systemCodeOf } from './error.ts';
 
 /**
- * Beside no such file and no such process: a device that is gone while it is looked at (EINVAL: sysfs says so of an
+ * Besides a missing file or process: a device that vanishes while it is read (EINVAL: sysfs answers it for an
  * interface's statistics).
  */
 const alsoGone = new Set(['ENODEV', 'ENXIO', 'EINVAL']);
 
-/** What `look` answers, or `otherwise` where it looks at something that is not there. Throws what else it throws. */
+/** What `look` answers, or `otherwise` where it looks at something that is not there. Other errors are thrown. */
 export function ifThere<T, Absent>(look: () => T, otherwise: Absent): T | Absent {
   try {
     return look();

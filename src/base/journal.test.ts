@@ -6,7 +6,7 @@ test('a reader gets what was appended, waits for more, and what it asked beyond 
   journal.append('a');
   const first = await journal.read(null, 0);
   expect(first).toMatchObject({ items: ['a'], isGap: false });
-  // It did not ask beyond yet: one that comes back without its place hears it again.
+  // The reader has not yet asked beyond it: a reader that comes back without its place hears it again.
   expect((await journal.read(null, 0)).items).toEqual(['a']);
   const waited = journal.read(first.next, 10_000);
   journal.append('b');

@@ -3,26 +3,26 @@ import { newUuid } from './id.ts';
 /** How far a reader has read a journal. Each journal counts from 0, and a new one has another epoch. */
 type JournalCursor = { epoch: string; number: number };
 
-/** Items of a journal, in order, and where to go on. */
+/** Items of a journal, in order, and the cursor for going on. */
 type JournalPage<Item> = {
   items: Item[];
   /** The cursor for what follows. */
   next: JournalCursor;
   /**
-   * Items between the given cursor and the first of these are lost: the journal dropped them, or they were another
-   * journal's.
+   * Items between the given cursor and the first of these are lost: the journal dropped them, or the cursor is of
+   * another journal.
    */
   isGap: boolean;
 };
 
 /**
- * A list of events for a reader who may go away and come back. By reading from a cursor the reader says that it has
- * handled everything before it.
+ * A list of events for a reader who may go away and come back. Reading from a cursor says that everything before it is
+ * handled.
  */
 type Journal<Item> = {
   append(item: Item): void;
   /**
-   * Items after `after`; all that is kept where `after` is null or a cursor of another journal. Answers as soon as
+   * Items after `after`; all that are kept where `after` is null or a cursor of another journal. Answers as soon as
    * there are some, at the latest after `waitMs`, and with none when `signal` aborts.
    */
   read(after: JournalCursor | null, waitMs: number, signal?: AbortSignal): Promise<JournalPage<Item>>;
@@ -32,7 +32,7 @@ type Journal<Item> = {
   readUpTo(): number;
 };
 
-/** An empty journal. It keeps what nobody has asked beyond, the newest `itemsMax`. */
+/** An empty journal. It keeps the items that no reader has handled, at most the newest `itemsMax`. */
 export function createJournal<Item>(itemsMax: number): Journal<Item> {
   const epoch = newUuid();
   let items: Item[] = [];
@@ -48,7 +48,7 @@ export function createJournal<Item>(itemsMax: number): Journal<Item> {
   return {
     append(item) {
       items.push(item);
-      // In one go for many: to take one off a long list each time would cost its length.
+      // Drops many at once: taking one off a long list each time would cost time in its length.
       if (items.length > itemsMax * 2) drop(end() - itemsMax);
       for (const wake of [...waiting]) wake();
     },
@@ -59,7 +59,7 @@ export function createJournal<Item>(itemsMax: number): Journal<Item> {
       const from = isOurs ? Math.max(after.number, first) : first;
       const isGap = after !== null && (!isOurs || after.number < first);
       if (end() === from && waitMs > 0 && !signal?.aborted) await change(waitMs, signal);
-      // The wait may have dropped the beginning.
+      // The wait may have dropped the first items.
       return page(Math.max(from, first), isGap || from < first);
     },
     end: () => ({ epoch, number: end() }),

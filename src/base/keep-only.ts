@@ -1,6 +1,6 @@
 /**
- * Removes from a map what has none of these keys, each of which is there once. Mostly nothing is to be removed: then no
- * set is made of hundreds of keys.
+ * Removes all other keys from a map; each of the given keys occurs once. Mostly there is nothing to remove: then no set
+ * of hundreds of keys is made.
  */
 export function keepOnly<Key>(map: Map<Key, unknown>, keys: readonly Key[]): void {
   let kept = 0;

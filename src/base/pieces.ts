@@ -1,6 +1,5 @@
 /**
- * The same bytes in pieces of `size`, but for the last; at least one, which may be empty. Each is a buffer of its
- * own.
+ * The same bytes in pieces of `size`, except the last; at least one piece, which may be empty. Each has its own buffer.
  */
 export async function* inPieces(source: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array> {
   let waiting: Uint8Array[] = [];
@@ -23,8 +22,8 @@ export async function* inPieces(source: AsyncIterable<Uint8Array>, size: number)
 }
 
 /**
- * The same in two buffers by turns: a piece holds until the next but one is asked for. Memory that goes through is not
- * allocated anew for each.
+ * The same in two buffers by turns: a piece is valid until the next but one is requested. This saves allocating memory
+ * for each piece.
  */
 export async function* inLentPieces(source: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array> {
   let [present, other] = [Buffer.allocUnsafeSlow(size), Buffer.allocUnsafeSlow(size)];

@@ -1,12 +1,12 @@
 import { isIP } from 'node:net';
 import { AtollError, systemCodeOf } from './error.ts';
 
-/** A request whose address was looked up and checked before. */
+/** A request to an address that was looked up and checked before. */
 export type PinnedRequest = {
   method?: 'GET' | 'POST';
   headers: Record<string, string>;
   body?: string;
-  /** Authorities that are trusted beside the usual ones, PEM. */
+  /** Authorities that are trusted besides the usual ones, PEM. */
   authorities?: string;
   signal?: AbortSignal;
 };
@@ -14,8 +14,8 @@ export type PinnedRequest = {
 /**
  * Sends one request to a host that a stranger chose, over a new connection to `address`, whatever the host's name
  * resolves to by now; with TLS the certificate must be for the name. It follows no redirect: the caller decides about
- * those. It does not decompress: a few bytes can become all of the memory. Errors: `unavailable`, and the reason of an
- * aborted `signal`.
+ * those. It does not decompress: a few bytes could become all of the memory. Errors: `unavailable`, and the reason of
+ * an aborted `signal`.
  */
 export async function pinnedFetch(
   url: URL,
@@ -43,7 +43,7 @@ export async function pinnedFetch(
   }
 }
 
-/** Why there was no answer, for whoever named the host: the runtime's own words are for programmers. */
+/** Why there was no answer, for the person who named the host: the runtime's own words are for programmers. */
 function reasonOf(error: unknown): string {
   const code = systemCodeOf(error);
   if (code === 'ECONNREFUSED') return 'nothing listens there';

@@ -1,4 +1,4 @@
-/** A message of a stream: its kind, the place behind it, its content. */
+/** A message of a stream: its kind, its ID (the place to continue after), its content. */
 export type ServerSent = { event: string; id: string | undefined; data: string };
 
 /** The messages of a stream of server-sent events, as they arrive. Comments are left out. */

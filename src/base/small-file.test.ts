@@ -33,9 +33,9 @@ test('a file is made once, also where another one makes it meanwhile', () => {
   expect(readdirSync(folder).toSorted()).toEqual(['made', 'raced', 'whole']);
 });
 
-/** Runs an expression that there is no room for what it writes to `path`. */
+/** Runs an expression with no room for what it writes to `path`. */
 function withoutRoom(expression: string, path: string): void {
-  // Beyond that many blocks a write stops, as on a disk that is full.
+  // Writes stop beyond that many blocks, as on a full disk.
   const module = JSON.stringify(join(import.meta.dir, 'small-file.ts'));
   const program = `const { writeWhole, readOrMake } = await import(${module});
     const [path, text] = [process.argv[1], 'x'.repeat(100_000)];

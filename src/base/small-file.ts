@@ -3,23 +3,23 @@ import { dirname } from 'node:path';
 import { systemCodeOf } from './error.ts';
 import { newUuid } from './id.ts';
 
-/** Only its owner can read and write it. */
+/** Only the owner can read and write it. */
 const ownerOnly = 0o600;
 
-/** Text of a file without white space around it; undefined where there is none. Other failures are thrown. */
+/** Text of a file, trimmed; undefined where there is no file. Other failures are thrown. */
 export function readIfThere(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8').trim();
   } catch (error) {
-    // ENOTDIR: what should be a folder is a file. ESRCH: of a process that ends while it is read.
+    // ENOTDIR: a folder on the way is a file. ESRCH: a file of a process that ends while it is read.
     if (['ENOENT', 'ENOTDIR', 'ESRCH'].includes(systemCodeOf(error))) return undefined;
     throw error;
   }
 }
 
 /**
- * Writes a small file that only its owner can read. A crash leaves the old one or the new one, and from the answer on
- * a loss of power leaves the new one.
+ * Writes a small file that only its owner can read. A crash leaves the old file or the new one; once this has returned,
+ * even a loss of power leaves the new one.
  */
 export function writeWhole(path: string, text: string): void {
   const draft = `${path}.new`;
@@ -28,16 +28,18 @@ export function writeWhole(path: string, text: string): void {
   syncNames(path);
 }
 
-/** Reads a small secret file, or makes it by `make`. It appears whole or not at all, and only its owner can read it. */
+/**
+ * Reads a small secret file, or makes it with `make`. It appears whole or not at all, and only its owner can read it.
+ */
 export function readOrMake(path: string, make: () => string): string {
   const known = readIfThere(path);
   if (known !== undefined) return known;
   const text = make();
-  // A name of its own: what a crash has left must not be in the way of the next process that has its number.
+  // A unique name: what a crash has left must not be in the way of the next process with the same number.
   const draft = `${path}.${newUuid()}`;
   try {
     writeOut(draft, 'wx', text);
-    // Unlike a rename, a link never replaces what somebody else has just made.
+    // Unlike a rename, a link never replaces a file that somebody else has just made.
     linkSync(draft, path);
     syncNames(path);
     return text;
@@ -53,7 +55,7 @@ export function readOrMake(path: string, make: () => string): string {
 function writeOut(path: string, flags: 'w' | 'wx', text: string): void {
   const file = openSync(path, flags, ownerOnly);
   try {
-    // All of it: a plain write stops short where the disk is full, and is no error.
+    // Writes all of it: a plain write stops short on a full disk, without an error.
     writeFileSync(file, text);
     fsyncSync(file);
   } finally {
@@ -61,7 +63,7 @@ function writeOut(path: string, flags: 'w' | 'wx', text: string): void {
   }
 }
 
-/** A name is of its folder, and on the disk with that. */
+/** A name belongs to its folder, and reaches the disk with that. */
 function syncNames(path: string): void {
   const folder = openSync(dirname(path), 'r');
   try {

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 
-/** What frames are (RFC 6455 5.2). */
+/** The kinds of frames (RFC 6455 5.2). */
 export const opcode = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 
 /** Why a connection is closed (RFC 6455 7.4.1). */
 export const closeCode = { normal: 1000, protocolError: 1002, unsupported: 1003 } as const;
 
-/** The longest head of a frame that we write: of bytes that nobody masks. */
+/** The longest head of a frame that we write: ours are unmasked. */
 export const frameHeadBytesMax = 10;
 const controlBytesMax = 125;
 const maskBytes = 4;
@@ -16,7 +16,7 @@ export function acceptOf(key: string): string {
   return createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
 }
 
-/** Writes the head of a whole message of `length` bytes to `out`, and answers how long it is. */
+/** Writes the head of a whole message of `length` bytes to `out`, and answers the size of the head. */
 export function writeFrameHead(out: Buffer, code: number, length: number): number {
   out[0] = 0x80 | code;
   if (length <= controlBytesMax) {
@@ -31,7 +31,7 @@ export function writeFrameHead(out: Buffer, code: number, length: number): numbe
   return out.writeBigUInt64BE(BigInt(length), 2);
 }
 
-/** A control frame, or a short message, as it is sent. */
+/** A control frame, or a short message, ready to send. */
 export function shortFrame(code: number, payload: Uint8Array = new Uint8Array()): Buffer {
   return Buffer.concat([Uint8Array.of(0x80 | code, payload.length), payload]);
 }
@@ -59,9 +59,9 @@ function applyMask(bytes: Uint8Array, mask: Uint8Array, begun: number): void {
 
 /** Hears what frames say. */
 type FrameListener = {
-  /** A part of a message; `isText`: of one that is text. `bytes` is a part of the input, unmasked where it was. */
+  /** A part of a message; `isText`: the message is text. `bytes` is a part of the input, already unmasked. */
   data(bytes: Buffer, isText: boolean): void;
-  /** A message is over; `length`: how many bytes it had. */
+  /** A message is complete; `length`: its size in bytes. */
   messageEnd(isText: boolean, length: number): void;
   control(code: number, payload: Buffer): void;
 };
@@ -69,8 +69,8 @@ type FrameListener = {
 type Frame = { code: number; isFinal: boolean; remaining: number; mask: Buffer; masked: number };
 
 /**
- * Reads frames however they are cut, and keeps nothing of their content: messages may be of any length. What must not
- * be taken (RFC 6455 5.1, 5.2, 5.5) ends it. Clients mask what they send, and servers do not.
+ * Reads frames however they are cut, and keeps nothing of their content: messages may be of any length. Input that RFC
+ * 6455 (5.1, 5.2, 5.5) forbids ends it. Clients mask what they send, and servers do not.
  */
 export class FrameReader {
   readonly #listener: FrameListener;
@@ -78,7 +78,7 @@ export class FrameReader {
   #head = Buffer.alloc(0);
   #frame: Frame | undefined;
   #control = Buffer.alloc(0);
-  /** The message under way: frames that continue it say nothing of its kind. */
+  /** The message under way: frames that continue it do not repeat its kind. */
   #message: { isText: boolean; length: number } | undefined;
 
   constructor(listener: FrameListener, from: 'client' | 'server' = 'client') {
@@ -86,7 +86,7 @@ export class FrameReader {
     this.#maskBytes = from === 'client' ? maskBytes : 0;
   }
 
-  /** Takes all of `input` from `at` on. False: it is no WebSocket; nothing more may be given. */
+  /** Takes all of `input` from `at` on. False: it is not WebSocket; don't pass any more. */
   take(input: Buffer, at: number): boolean {
     let position = at;
     while (position < input.length) {
@@ -102,12 +102,12 @@ export class FrameReader {
     return true;
   }
 
-  /** Takes bytes of a head, and answers how many; undefined for a head that a client must not send. */
+  /** Takes bytes of a head, and answers how many; undefined for a head that the peer must not send. */
   #takeHead(input: Buffer, at: number): number | undefined {
     const before = this.#head.length;
     const end = Math.min(input.length, at + frameHeadBytesMax + this.#maskBytes - before);
     const head = before === 0 ? input.subarray(at, end) : Buffer.concat([this.#head, input.subarray(at, end)]);
-    // Known before the mask would be: without this, bytes that are none are waited for.
+    // Checked before the mask has arrived: otherwise the reader would wait for mask bytes that never come.
     if (head.length > 1 && ((head[1] as number) & 0x80) !== (this.#maskBytes > 0 ? 0x80 : 0)) return undefined;
     const length = headLength(head, this.#maskBytes);
     if (length === undefined || head.length < length) {
@@ -166,7 +166,7 @@ export class FrameReader {
   }
 }
 
-/** How long a head is; undefined while that is not known. */
+/** Length of a head; undefined while it is not known. */
 function headLength(head: Buffer, maskLength: number): number | undefined {
   const second = head[1];
   if (second === undefined) return undefined;
@@ -174,7 +174,7 @@ function headLength(head: Buffer, maskLength: number): number | undefined {
   return 2 + (short === 127 ? 8 : short === 126 ? 2 : 0) + maskLength;
 }
 
-/** Undefined for a length that no number holds. */
+/** Undefined for a length beyond what a number can hold. */
 function payloadLength(head: Buffer, short: number): number | undefined {
   if (short < 126) return short;
   if (short === 126) return head.readUInt16BE(2);

@@ -25,7 +25,7 @@ test('what there is room for in part alone is told', () => {
     const module = JSON.stringify(join(import.meta.dir, 'write-all.ts'));
     const program = `const { writeAll } = await import(${module});
       writeAll(require('fs').openSync(process.argv[1], 'w'), Buffer.from('x'.repeat(100_000)))`;
-    // Beyond that many blocks a write stops, as on a disk that is full.
+    // Writes stop beyond that many blocks, as on a full disk.
     const limited = [
       'sh',
       '-c',

@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs';
 
 /**
- * Writes all of `bytes`, however many calls that takes: one stops short where the disk becomes full, and is no error.
- * Without `position`, where the open file is.
+ * Writes all of `bytes`, in as many calls as that takes: a single one stops short when the disk becomes full, without
+ * an error. Without `position`, it writes at the open file's position.
  */
 export function writeAll(fd: number, bytes: Uint8Array, position: number | null = null): void {
   for (let done = 0; done < bytes.length;)

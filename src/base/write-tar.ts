@@ -1,4 +1,4 @@
-/** An entry of an archive that is written. `content` is a file's, `target` a link's. */
+/** An entry of an archive to write. `content` is a file's, `target` a link's. */
 export type NewTarEntry = {
   path: string;
   type: 'file' | 'directory' | 'symlink';

@@ -3,7 +3,7 @@ import { createFairSemaphore } from './fair-semaphore.ts';
 
 const settled = () => new Promise(resolve => setImmediate(resolve));
 
-/** Tasks that end when they are told to, and which have begun. */
+/** Tasks that end when the test says so; also tells which have begun. */
 function tasksOf(semaphore: ReturnType<typeof createFairSemaphore>) {
   const begun: string[] = [];
   const ends = new Map<string, PromiseWithResolvers<void>>();
@@ -42,7 +42,7 @@ test('who has none running waits for nobody that has, as long as places are spar
   for (const name of ['a1', 'a2', 'a3', 'b1', 'b2', 'c1']) void ask(name);
   await settled();
   expect(begun).toEqual(['a1', 'a2', 'b1']);
-  // Only the spare place is free again: for who has none running.
+  // Only the spare place is free again, for an owner with no running task.
   await end('b1');
   expect(begun).toEqual(['a1', 'a2', 'b1', 'c1']);
 });

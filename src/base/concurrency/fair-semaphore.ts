@@ -1,18 +1,20 @@
-/** Lets a bounded number of tasks run at a time, so that nobody waits for all that another owner has asked for. */
+/**
+ * Lets a bounded number of tasks run at a time, so that nobody waits for everything that another owner has asked for.
+ */
 export type FairSemaphore = {
-  /** Runs `task` when it is its owner's turn, and answers as it does. Undefined: of nobody's that is known. */
+  /** Runs `task` when it is its owner's turn, and answers as it does. Undefined: no known owner. */
   run<T>(owner: string | undefined, task: () => Promise<T>): Promise<T>;
-  /** Tasks that wait. */
+  /** The number of waiting tasks. */
   waiting(): number;
 };
 
-/** What runs of one owner, what waits, in the order in which it came, and the turn that was his last; 0: none yet. */
+/** One owner's running tasks, its waiting tasks in the order they came, and its last turn; 0: none yet. */
 type Owner = { running: number; queue: (() => void)[]; lastTurn: number };
 
 /**
- * A semaphore that lets `atOnce` tasks run at a time, whosever they are, and beside them one each of up to `spare`
- * owners of whom none runs: tasks that take minutes may hold all the other places. The next place is for whom the
- * fewest run, and among these for who was served least lately.
+ * A semaphore that lets `atOnce` tasks of any owner run at a time. In addition, up to `spare` owners without a running
+ * task get one each, because tasks of minutes may hold all the other places. The next place goes to the owner with the
+ * fewest running tasks, and among these to the one served longest ago.
  */
 export function createFairSemaphore(atOnce: number, spare: number): FairSemaphore {
   const owners = new Map<string, Owner>();

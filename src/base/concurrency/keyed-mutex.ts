@@ -1,6 +1,6 @@
 /** A mutex for each key. Waiters of one key get it in the order in which they asked. */
 export class KeyedMutex<Key> {
-  /** Settles when the last one in line of a key has given it back. */
+  /** Settles when the last waiter for a key has released it. */
   readonly #lines = new Map<Key, Promise<void>>();
 
   /** Says whether anybody holds the mutex of a key or waits for it. */

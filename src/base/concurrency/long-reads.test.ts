@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { turnsOfReads } from './long-reads.ts';
 
-/** Reads of one owner, a millisecond each, and what has come of them. */
+/** Reads of one owner, a millisecond each, and their outcomes. */
 function many(inTurn: ReturnType<typeof turnsOfReads>, owner: string, count: number) {
   const ended: number[] = [];
   const read = (index: number) => {

@@ -10,8 +10,8 @@ export type Loop = {
 };
 
 /**
- * Longest time between a failed run and the next one, milliseconds: what it waits for, e.g. a database, may be back any
- * moment.
+ * Longest time between a failed run and the next one, milliseconds: what the loop needs, e.g. a database, may be back
+ * any moment.
  */
 const failedRetryMs = 2_000;
 

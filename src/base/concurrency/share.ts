@@ -1,9 +1,9 @@
-/** The owner of a share: a sandbox, an address, a team, all clients that are not on this machine, or everybody. */
+/** The holder of a share: a sandbox, an address, a team, all clients that are not on this machine, or everybody. */
 type Holder = 'sandbox' | 'team' | 'address' | 'strangers' | 'everybody';
 
 /**
- * How much one holder has taken of something that all share. It also counts for the holders that this one is part of,
- * so that no sandbox takes its team's share, and no team everybody's.
+ * How much of a common resource one holder has taken. It also counts for the holders that this one is part of, so that
+ * no sandbox takes its team's whole share, and no team everybody's.
  */
 export class Share {
   taken = 0;
@@ -17,7 +17,7 @@ export class Share {
     this.#whole = whole;
   }
 
-  /** The nearest share that has no room for one more, null where all have. */
+  /** The nearest share without room for one more; null where all have room. */
   get full(): Share | null {
     for (let share: Share | null = this; share !== null; share = share.#whole)
       if (share.taken >= share.max) return share;

@@ -3,8 +3,8 @@ import { KeyedMutex } from './keyed-mutex.ts';
 type Sharers = { count: number; gone: PromiseWithResolvers<void> };
 
 /**
- * For each key, work that may run beside others of its kind, and work that must be alone. Who comes behind one that
- * waits to be alone waits for it, so that it gets its turn however many share.
+ * For each key, work that may run beside others of its kind, and work that must run alone. Whoever comes after work
+ * that waits to run alone waits for it, so that it gets its turn however many share.
  */
 export class SharedMutex<Key> {
   readonly #entering = new KeyedMutex<Key>();

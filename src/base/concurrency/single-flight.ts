@@ -1,10 +1,10 @@
-/** Work of which at most one run for each key is under way: who asks meanwhile shares its outcome. */
+/** Runs work at most once at a time for each key: callers that ask meanwhile share its outcome. */
 export class SingleFlight<Key, T> {
   readonly #flights = new Map<Key, Promise<T>>();
 
   /**
-   * The outcome of the run for `key` that is under way, or of a new one. Callers share a failure too; nobody remembers
-   * it.
+   * The outcome of the run for `key` that is under way, or of a new one. Callers share a failure too, but it is not
+   * remembered.
    */
   run(key: Key, work: () => Promise<T>): Promise<T> {
     const known = this.#flights.get(key);
@@ -21,7 +21,7 @@ export class SingleFlight<Key, T> {
     return this.#flights.get(key);
   }
 
-  /** Waits until what is under way now has ended, however it does. */
+  /** Waits until everything that is under way now has ended, in whatever way. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#flights.values());
   }

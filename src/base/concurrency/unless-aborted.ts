@@ -1,6 +1,9 @@
 import { AtollError } from '../error.ts';
 
-/** Ends the wait for `work`, not the work, when `signal` aborts: that fails with `canceled` and `message`. */
+/**
+ * Ends the wait for `work`, not the work itself, when `signal` aborts: the wait then fails with `canceled` and
+ * `message`.
+ */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal, message: string): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = () => aborted.reject(new AtollError('canceled', message));

@@ -82,8 +82,8 @@ export function newKey(): { key: string; publicKey: string } {
 }
 
 /**
- * A certificate of somebody else's public key (PEM), for servers or for clients alone. Errors: `invalid` for what is no
- * public key on P-256.
+ * A certificate for somebody else's public key (PEM), for servers or for clients alone. Errors: `invalid` for anything
+ * but a public key on P-256.
  */
 export function certifyKey(
   authority: CertificatePair,
@@ -128,7 +128,7 @@ function certify(parts: {
   days: number;
   extensions: Buffer[];
 }): string {
-  // 16 random bytes, the first bit clear: positive and never twice the same.
+  // 16 random bytes, the first bit clear: positive, and never the same twice.
   const serial = randomBytes(16);
   serial[0] = ((serial[0] as number) & 0x7f) | 0x40;
   const now = Date.now();
@@ -150,7 +150,7 @@ function nameOf(commonName: string): Buffer {
   return sequence(set(sequence(objectId(oid.commonName), utf8(commonName))));
 }
 
-/** The subject of a certificate as it stands in it: an issuer must be the same to the byte. */
+/** The encoded subject of a certificate: the issuer in another one must equal it byte for byte. */
 function subjectOf(certificate: string): Buffer {
   const der = Buffer.from(certificate.replace(/-----[^-]+-----|\s/g, ''), 'base64');
   const [body = Buffer.alloc(0)] = split(contents(der));
@@ -171,7 +171,7 @@ function alternativeName(name: string): Buffer {
 }
 
 function ipv6Bytes(address: string): Buffer {
-  // The URL parser knows every way to write one and answers groups of hexadecimal digits.
+  // The URL parser understands every notation and answers groups of hexadecimal digits.
   const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
   const groups = (text: string) => (text === '' ? [] : text.split(':').map(group => Number.parseInt(group, 16)));
   const before = groups(head);

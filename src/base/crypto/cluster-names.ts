@@ -11,10 +11,10 @@ export type ControlRole = (typeof controlRoles)[number];
 /** The name of a node, under which control expects it. */
 export const nodeName = (nodeId: string): string => `${nodeId}.node${suffix}`;
 
-/** The name of a process of control, by which nodes know what it may call. */
+/** The name of a process of control, which tells nodes what it may call. */
 export const controlName = (role: ControlRole): string => `${role}.control${suffix}`;
 
-/** Which process of control a certificate is for, by its alternative names as TLS shows them; undefined: none. */
+/** The process of control that a certificate is for, by its alternative names as TLS shows them; undefined: none. */
 export function controlRoleOf(subjectAltName: string | undefined): ControlRole | undefined {
   return controlRoles.find(role => subjectAltName === `DNS:${controlName(role)}`);
 }

@@ -29,12 +29,12 @@ export function integer(value: number | Buffer): Buffer {
   return encode(tag.integer, typeof value === 'number' ? Buffer.from([value]) : value);
 }
 
-/** Bits, of which the last `unused` of the last byte don't count. */
+/** Bits; the last `unused` bits of the last byte don't count. */
 export function bits(value: Buffer, unused: number): Buffer {
   return encode(tag.bits, Buffer.concat([Buffer.from([unused]), value]));
 }
 
-/** A value with a tag of its context: `constructed` ones hold other values. */
+/** A value with a context-specific tag; `constructed` ones hold other values. */
 export function contextual(number: number, constructed: boolean, value: Buffer): Buffer {
   return encode(0x80 | (constructed ? 0x20 : 0) | number, value);
 }

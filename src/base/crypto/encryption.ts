@@ -16,9 +16,7 @@ export function encryptionKey(secret: Uint8Array, purpose: string): Uint8Array {
   return new Uint8Array(hkdfSync('sha256', secret, new Uint8Array(), purpose, 32));
 }
 
-/**
- * Encrypts a text for its `place`: it can be decrypted nowhere else, so that nobody can exchange rows of the database.
- */
+/** Encrypts a text for its `place`. It can be decrypted nowhere else, so that nobody can swap rows of the database. */
 export function encrypt(key: Uint8Array, text: string, place: string): string {
   const nonce = randomBytes(nonceBytes);
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(place));

@@ -3,8 +3,8 @@ import { inLentPieces } from '../pieces.ts';
 
 /**
  * Authenticated encryption of streams: AES-256-GCM (NIST SP 800-38D), frame by frame. The nonce of a frame is its
- * number, so a key is for one stream. That a frame is the last one is authenticated too: a stream that was cut short,
- * or whose frames changed places, is not read to its end.
+ * number, so a key is for one stream. Which frame is the last is authenticated too: a stream that was cut short, or
+ * whose frames changed places, fails before its end.
  */
 
 const frameBytes = 1 << 20;
@@ -12,7 +12,7 @@ const tagBytes = 16;
 const nonceBytes = 12;
 const purpose = 'atoll frames 1';
 
-/** Bytes of an encrypted stream of so many bytes. */
+/** Size of the encrypted stream of `bytes` bytes. */
 export const sealedBytes = (bytes: number): number => bytes + tagBytes * Math.max(1, Math.ceil(bytes / frameBytes));
 
 /** Encrypts a stream. `key`: 32 bytes, for this stream alone. */

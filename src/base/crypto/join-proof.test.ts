@@ -33,7 +33,7 @@ test('who joins anew is told by the key of a certificate, for these parts alone'
   expect(rejoiner(own.certificate, rejoinProof(other.key, ['a', 'b']), ['a', 'b'])).toBeNull();
   for (const wrong of ['', 'x', own.certificate.slice(0, 100), own.key])
     expect(rejoiner(wrong, proof, ['a', 'b'])).toBeNull();
-  // The key and the digest are of the same one of two certificates in one text.
+  // One text with two certificates: the key and the digest must be of the same one.
   const both = rejoiner(`${other.certificate}${own.certificate}`, rejoinProof(other.key, ['a', 'b']), ['a', 'b']);
   expect(both).not.toBe(digest);
 });

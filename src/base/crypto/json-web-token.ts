@@ -1,16 +1,18 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { parseJson } from '../json-text.ts';
 
-/** JSON Web Tokens (RFC 7519). The check knows HMAC-SHA256 alone: a token does not choose how it is checked. */
+/** JSON Web Tokens (RFC 7519). The check accepts HMAC-SHA256 alone: a token does not choose how it is checked. */
 
 /** The claims of a token by name (RFC 7519 4). */
 type Claims = Record<string, unknown>;
 
 const algorithm = 'HS256';
-/** Longer tokens were not signed here. */
+/** Longer tokens can't have been signed here. */
 const charactersMax = 4096;
 
-/** The token with these claims (RFC 7515 7.1). `header`: all of its members but `typ`; `alg` names what `sign` does. */
+/**
+ * The token with these claims (RFC 7515 7.1). `header`: all of its members except `typ`; `alg` names what `sign` does.
+ */
 export function writeToken(
   header: { alg: string; kid?: string },
   claims: Claims,
@@ -26,7 +28,7 @@ export function signToken(key: Uint8Array, header: Record<string, string>, claim
   return writeToken({ alg: algorithm, ...header }, claims, text => signatureOf(key, text));
 }
 
-/** The claims of a token that the holder of `key` has signed, else null. The caller checks what they say. */
+/** The claims of a token that the holder of `key` signed, else null. The caller checks what they say. */
 export function verifyToken(key: Uint8Array, token: string): Claims | null {
   const [, signed, header, claims, signature] =
     /^(([\w-]+)\.([\w-]+))\.([\w-]+)$/.exec(token.slice(0, charactersMax)) ?? [];

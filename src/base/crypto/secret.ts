@@ -1,8 +1,8 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /**
- * Compares two secrets without telling by its duration where they differ.
- * Both are hashed first, so that their lengths do not show either.
+ * Compares two secrets without revealing by its duration where they differ. Both are hashed first, which hides their
+ * lengths too.
  */
 export function secretsEqual(a: string, b: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();

@@ -3,7 +3,9 @@ import { expandText, expandWord } from './expand.ts';
 
 const lookUp = (name: string) => ({ A: 'a', EMPTY: '', SPACE: 'x y' })[name];
 
-/** Processor time of this process, milliseconds: other than the time of day, it does not grow while others compute. */
+/**
+ * Processor time of this process, milliseconds: unlike the time of day, it does not grow while other processes compute.
+ */
 const cpuMs = () => {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
@@ -79,6 +81,6 @@ test.each([
   const startedMs = cpuMs();
   expandWord(word, () => undefined);
   expandText(word.repeat(8), () => undefined);
-  // Quadratic, each takes several seconds.
+  // With quadratic time, each would take several seconds.
   expect(cpuMs() - startedMs).toBeLessThan(2_000);
 });

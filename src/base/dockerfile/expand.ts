@@ -1,28 +1,28 @@
 import { AtollError } from '../error.ts';
 
-/** Characters of a word, and of what it becomes: a program's variable can't be much longer. */
+/** Characters of a word, before and after expansion: a program's variable can't be much longer. */
 export const wordCharactersMax = 65_536;
-/** Characters of what is inline in a file, and of what it becomes. */
+/** Characters of inline content in a file, before and after expansion. */
 export const textCharactersMax = 1 << 20;
-/** Defaults within defaults. */
+/** Nesting of defaults within defaults. */
 const nestingMax = 16;
 
 type LookUp = (name: string) => string | undefined;
 
-/** What is read, once and from left to right: the time for it grows with its length alone. */
+/** The text that is read, once and from left to right, so that the time grows only with its length. */
 type Reading = { text: string; at: number; lookUp: LookUp; charactersMax: number; quotes: boolean };
 
 /**
- * A word of a Dockerfile as Docker understands it: variables replaced (`$NAME`, `${NAME}`, `${NAME:-default}`,
- * `${NAME:+alternative}`, `${NAME:?why it is needed}`), then quotes and escapes taken away. In single quotes nothing is
- * replaced.
- * Errors: `invalid` for what is too long, nested too deeply, not closed, needed or of another form.
+ * Expands a word of a Dockerfile as Docker does: replaces variables (`$NAME`, `${NAME}`, `${NAME:-default}`,
+ * `${NAME:+alternative}`, `${NAME:?why it is needed}`), then removes quotes and escapes. In single quotes nothing is
+ * replaced. Errors: `invalid` for a word that is too long, nested too deeply or not closed, for a variable that is
+ * needed, and for any other form.
  */
 export function expandWord(word: string, lookUp: LookUp): string {
   return expand({ text: word, at: 0, lookUp, charactersMax: wordCharactersMax, quotes: true });
 }
 
-/** Replaces variables alone: for text in which quotes mean nothing, as in a here-document. Errors: as above. */
+/** Replaces variables alone, for text in which quotes mean nothing, such as a here-document. Errors: as above. */
 export function expandText(text: string, lookUp: LookUp): string {
   return expand({ text, at: 0, lookUp, charactersMax: textCharactersMax, quotes: false });
 }
@@ -32,7 +32,7 @@ function expand(reading: Reading): string {
   return readParts(reading, 0);
 }
 
-/** Reads to the end, or within braces (`depth` > 0) to the one that closes them, which is read too. */
+/** Reads to the end or, within braces (`depth` > 0), up to and including the closing one. */
 function readParts(reading: Reading, depth: number): string {
   const { text, charactersMax, quotes } = reading;
   let result = '';
@@ -63,11 +63,11 @@ function readEscaped(reading: Reading, quote: string): string {
   }
   reading.at++;
   if (next === '') return '\\';
-  // In double quotes a backslash stands for itself before anything that it does not protect.
+  // In double quotes, a backslash before a character that it does not protect stands for itself.
   return quote === '"' && !'"$\\'.includes(next) ? `\\${next}` : next;
 }
 
-/** Reads behind a `$`. What names no variable is that character itself. */
+/** Reads what follows a `$`. Where that names no variable, the `$` stands for itself. */
 function readVariable(reading: Reading, depth: number): string {
   const { text, lookUp } = reading;
   const isBraced = text[reading.at] === '{';
@@ -86,7 +86,7 @@ function readVariable(reading: Reading, depth: number): string {
     reading.at = end + 1;
     return lookUp(name) ?? '';
   }
-  // To leave it as it stands would be to take it for something else than Docker does.
+  // Leaving it unchanged would give it another meaning than in Docker.
   if (operator === '' || !'-+?'.includes(operator))
     throw new AtollError(
       'invalid',

@@ -28,7 +28,8 @@ test('a program that takes too long, or that nobody waits for any more, is kille
   abort.abort();
   expect(await late.ended).toMatchObject({ exitCode: null, timedOut: true, canceled: false });
   expect(await canceled.ended).toMatchObject({ exitCode: null, timedOut: false, canceled: true });
-  // The output ends when nobody is left who could write to it. On a busy machine nobody may have come to it.
+  // The output ends when no process is left that could write to it. On a busy machine the process may not have written
+  // yet.
   expect(await textOf(late.stdout)).toMatch(/^(\d+\n)?$/);
   while (existsSync(`/proc/${Number(new TextDecoder().decode(value))}/exe`)) await Bun.sleep(5);
 });

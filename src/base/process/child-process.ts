@@ -4,9 +4,9 @@ import { inheritedEnvironment } from './inherited.ts';
 export type ProgramEnd = {
   exitCode: number | null;
   signal: string | null;
-  /** It was killed: it took longer than it may. */
+  /** Killed because it ran longer than allowed. */
   timedOut: boolean;
-  /** It was killed: whoever asked for it gave up. */
+  /** Killed because its caller gave up. */
   canceled: boolean;
 };
 
@@ -16,32 +16,34 @@ type ProgramInput = Uint8Array | 'ignore' | 'pipe';
 /** Bounds and surroundings of a program that `startProgram` starts. */
 type ProgramOptions<Input extends ProgramInput> = {
   input: Input;
-  /** The whole environment; absent: that of this process. */
+  /** The whole environment; absent: this process's own. */
   env?: Record<string, string>;
   cwd?: string;
-  /** Open files that it gets as its descriptors from 3 on. */
+  /** Open files that the program gets as its descriptors, from 3 on. */
   descriptors?: (number | 'ignore')[];
   /** Kills it after so many milliseconds. */
   timeoutMs: number;
   /** Kills it when it is aborted. */
   signal?: AbortSignal | undefined;
-  /** In a process group of its own, all of which is killed with it, and after its end. */
+  /** Runs in its own process group, all of which is killed with it, and after its end. */
   ownGroup?: boolean;
 };
 
-/** A program that runs. Both outputs must be read, or it stands still when a pipe is full. */
+/** A running program. Both outputs must be read, or it stops as soon as a pipe is full. */
 type Program<Input extends ProgramInput = ProgramInput> = {
   pid: number;
   stdin: Bun.Spawn.WritableToIO<Input>;
   stdout: ReadableStream<Uint8Array>;
   stderr: ReadableStream<Uint8Array>;
-  /** Settles when it has ended; never fails. */
+  /** Settles when the program has ended; never fails. */
   ended: Promise<ProgramEnd>;
   /** Kills it, with its group if it has one. */
   kill(): void;
 };
 
-/** Starts a program, which is killed at its deadline. Errors: that of the system call where it can't be started. */
+/**
+ * Starts a program, which is killed at its deadline. Errors: that of the system call, if the program can't be started.
+ */
 export function startProgram<Input extends ProgramInput>(
   argv: string[],
   { input, env, cwd, descriptors = [], timeoutMs, signal, ownGroup = false }: ProgramOptions<Input>,

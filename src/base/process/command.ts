@@ -2,24 +2,24 @@ import { startProgram, type ProgramEnd } from './child-process.ts';
 import { AtollError } from '../error.ts';
 import { advice } from './set-up.ts';
 
-/** The first use of something makes the kernel load its modules, which takes a slow machine a while. */
+/** The first use of a feature makes the kernel load its modules, which takes a slow machine a while. */
 const shortTimeoutMs = 60_000;
 /** Lines of output that an error quotes. */
 const quotedLines = 12;
 /** A line longer than this is cut: a progress bar without line ends must not fill memory. */
 const lineCharactersMax = 4096;
-/** Characters of standard output that are kept: no command whose output is used has nearly as much to say. */
+/** Characters of standard output that are kept: no command whose output is used writes nearly as much. */
 const outputCharactersMax = 32 << 20;
 
-/** `detail` of the error for a program that is not there. */
+/** `detail` of the error for a missing program. */
 export const notInstalled = 'not_installed';
 
 /** Bounds and surroundings of a command that `runCommand` runs. */
 type CommandOptions = {
-  /** A program, with its arguments, that runs the command: e.g. `nice`. */
+  /** A program, with its arguments, that runs the command, e.g. `nice`. */
   by?: readonly string[];
   cwd?: string;
-  /** The whole environment; absent: that of this process. */
+  /** The whole environment; absent: this process's own. */
   env?: Record<string, string>;
   /** Called with every line that the command writes, to either stream. */
   onLine?: (line: string) => void;
@@ -28,9 +28,9 @@ type CommandOptions = {
 };
 
 /**
- * Runs a command to its end, without input, in a process group of its own, and answers its standard output.
- * Errors: `internal` with the last lines of output when it fails, `deadline_exceeded`, `canceled`, and
- * `unavailable` when the program is not installed. No process of its group is left in any of these cases.
+ * Runs a command to its end, without input, in its own process group, and answers its standard output. Errors:
+ * `internal` with the last lines of output when it fails, `deadline_exceeded`, `canceled`, and `unavailable` when the
+ * program is not installed. In each of these cases no process of its group is left.
  */
 export async function runCommand(
   argv: [string, ...string[]],
@@ -71,9 +71,8 @@ export async function runCommand(
 }
 
 /**
- * Runs a short command with a text as its input and answers what it printed, without white space around it. Errors:
- * `internal` with the first line that it said when it fails, `deadline_exceeded`, and `unavailable` with the detail
- * `notInstalled`.
+ * Runs a short command with a text as its input and answers its output, trimmed. Errors: `internal` with the first line
+ * of its output when it fails, `deadline_exceeded`, and `unavailable` with the detail `notInstalled`.
  */
 export async function tryCommand(argv: [string, ...string[]], input = ''): Promise<string> {
   const { stdout, stderr, ended } = startProgram([pathOf(argv[0]), ...argv.slice(1)], {
@@ -93,7 +92,7 @@ export async function tryCommand(argv: [string, ...string[]], input = ''): Promi
 
 /** Runs a command as `tryCommand` does, in a network namespace that is gone afterwards. */
 export async function tryInNetworkNamespace(argv: [string, ...string[]], input = ''): Promise<string> {
-  pathOf(argv[0]); // else unshare would say in its own words that it is not there
+  pathOf(argv[0]); // otherwise unshare would report the missing program in its own words
   return tryCommand(['unshare', '--net', ...argv], input);
 }
 

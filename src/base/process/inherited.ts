@@ -1,5 +1,5 @@
 /**
- * The environment of this process as it is now, for programs that inherit it. The runtime by itself gives them what it
- * was when the process began, with variables that have been deleted since.
+ * The present environment of this process, for programs that inherit it. By itself the runtime gives them the
+ * environment with which the process began, including variables deleted since.
  */
 export const inheritedEnvironment = (): Record<string, string | undefined> => process.env;

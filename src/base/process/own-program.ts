@@ -7,15 +7,15 @@ type OwnProgram = 'node' | 'api' | 'edge' | 'gate' | 'egress-proxy';
 /** Option by which the platform's executable is one of its programs, named behind it. */
 export const programOption = '--program';
 
-/** Whether this runs from the compiled executable, which holds all of the source, and not from the files of it. */
+/** Whether this runs from the compiled executable, which contains all of the source, and not from source files. */
 export const isCompiled: boolean = import.meta.dirname.startsWith('/$bunfs/');
 
-/** Neither .env nor bunfig.toml of the working directory changes what runs. The executable looks for none. */
+/** Neither .env nor bunfig.toml of the working directory may change what runs. The executable looks for neither. */
 const fromSource = ['--no-env-file', '--config=/dev/null', join(import.meta.dirname, '../../bin/executable.ts')];
 
 /**
- * A path to the program that a process runs: `name`, or, where another version has taken that name since, the kernel's
- * path to the one that runs. Whoever may look at the process can run it.
+ * A path to the program that a process runs: `name` or, where another version has taken that name since, the kernel's
+ * path to the running one. Whoever may inspect the process can run it.
  */
 export function runningProgram(name: string, pid: number): string {
   const running = `/proc/${pid}/exe`;
@@ -23,12 +23,12 @@ export function runningProgram(name: string, pid: number): string {
   return named && own && named.ino === own.ino && named.dev === own.dev ? name : running;
 }
 
-/** The command line of `atoll`, with the source of this process. */
+/** The command line of `atoll`, from the same source as this process. */
 export const commandOfAtoll = (...args: string[]): string[] => [
   isCompiled ? runningProgram(process.execPath, process.pid) : process.execPath,
   ...(isCompiled ? [] : fromSource),
   ...args,
 ];
 
-/** The command line of a program: that of this process, compiled or from the same source, as another one. */
+/** The command line that runs another program of the platform, compiled or from the same source as this process. */
 export const commandOfProgram = (name: OwnProgram): string[] => commandOfAtoll(programOption, name);

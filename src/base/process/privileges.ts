@@ -12,8 +12,8 @@ const { setgroups, setresgid, setresuid, prctl } = dlopen('libc.so.6', {
 }).symbols;
 
 /**
- * Gives up root for good, in every thread, and becomes the user and the group of that number, without other groups. The
- * process still ends with its parent, although the kernel forgets that at a change of user.
+ * Gives up root for good, in every thread, and becomes the user and group of that number, without other groups. The
+ * process still ends with its parent, although the kernel forgets that when the user changes.
  */
 export function dropPrivileges(userId: number): void {
   const none = Buffer.alloc(8);

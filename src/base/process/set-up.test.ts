@@ -7,6 +7,6 @@ test('only a checkout is told to use npm', () => {
   expect(adviceFor('release', true).start).toBe('start it with `systemctl start atoll`');
   for (const origin of ['release', 'client'] as const)
     expect(Object.values(adviceFor(origin, false)).join()).not.toContain('npm');
-  // The command line alone runs no platform.
+  // The command line alone can't run a platform.
   expect(adviceFor('client', false).start).not.toContain('atoll up');
 });

@@ -2,16 +2,19 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isCompiled } from './own-program.ts';
 
-/** What this runs from: a checkout sets itself up, a release is set up, and the command line alone runs no platform. */
+/**
+ * What this runs from: a checkout sets itself up, a release is set up already, and the command line alone can't run a
+ * platform.
+ */
 type Origin = 'checkout' | 'release' | 'client';
 
-/** What somebody is told to do, as parts of sentences. */
+/** What to tell people to do, as parts of sentences. */
 export type Advice = {
-  /** Where no platform runs. */
+  /** For when no platform runs. */
   start: string;
-  /** Where something is missing that set-up makes or brings. */
+  /** For when something is missing that set-up makes or installs. */
   setUp: string;
-  /** Where a program of the distribution is missing. */
+  /** For when a program of the distribution is missing. */
   install: string;
   /** The next start does that by itself. */
   installs: boolean;
@@ -25,7 +28,7 @@ export const unitFileOf = (name: string): string => join(unitFolder, `${name}.se
 
 const root = isCompiled ? join(dirname(process.execPath), '..') : join(import.meta.dirname, '../../..');
 
-/** The words that fit what is installed on this machine. */
+/** The words that fit the installation on this machine. */
 export function adviceFor(origin: Origin, hasService: boolean): Advice {
   if (origin === 'checkout')
     return {
@@ -43,7 +46,7 @@ export function adviceFor(origin: Origin, hasService: boolean): Advice {
   };
 }
 
-/** Which of them this is, by what is beside the program. */
+/** The origin, judged by what is beside the program. */
 function originOf(folder: string): Origin {
   if (existsSync(join(folder, 'scripts/prepare.mjs'))) return 'checkout';
   return existsSync(join(folder, 'dist/agent')) ? 'release' : 'client';

@@ -1,9 +1,9 @@
-/** How a process that a signal has ended is spoken of; `number` is the signal's. */
+/** The words for a process that a signal has ended; `number` is the signal's. */
 export function signalText(number: number): string {
   return `${prefix}${texts[number - 1] ?? `signal ${number}`}`;
 }
 
-/** The signal that such a text is about; undefined for any other text. */
+/** The signal that such a text names; undefined for any other text. */
 export function signalOf(text: string): number | undefined {
   if (!text.startsWith(prefix)) return undefined;
   const name = text.slice(prefix.length).split(' (out of memory')[0] ?? '';

@@ -1,9 +1,9 @@
-/** An absolute path as programs print it: up to what ends it in a sentence. */
+/** An absolute path as programs print it, up to the character that ends it in a sentence. */
 const absolute = /(?<![\w.~])\/(?:[^\s/'"`:,;()]+\/)+/g;
 
 /**
- * What a program of the host has said, for people who are strangers to the host: of each path its last part. Where
- * `places` are given, only of paths below these.
+ * A message of a program of the host, for people who must not learn about the host: only the last part of each path.
+ * Where `places` are given, only paths below these are shortened.
  */
 export function withoutPlaces(text: string, places?: readonly string[]): string {
   if (!places) return text.trim().replace(absolute, '…/');

@@ -1,6 +1,6 @@
 import { messageOf } from '../error.ts';
 
-/** Calls `log` with the text of an error, unless it is that of the one before. */
+/** Calls `log` with the text of an error, unless the error before had the same text. */
 export function onceInARow(log: (error: string) => void): (error: unknown) => void {
   let last = '';
   return error => {
@@ -8,7 +8,7 @@ export function onceInARow(log: (error: string) => void): (error: unknown) => vo
   };
 }
 
-/** Has what a clock does fail without ending the process: the next time may be better. `log` as in `onceInARow`. */
+/** Lets the work of a timer fail without ending the process: the next run may succeed. `log` as in `onceInARow`. */
 export function outliving(work: () => void, log: (error: string) => void): () => void {
   const failed = onceInARow(log);
   return () => {

@@ -1,4 +1,4 @@
-/** How often a process of the platform was started again, since all of them started, and why. */
+/** How often a process of the platform was restarted, and why, since the platform started. */
 export type ProcessRestarts = { process: string; reason: string; count: number };
 
 /** The operator's metric of all restarts. */

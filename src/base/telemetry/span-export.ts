@@ -8,13 +8,13 @@ export const spanQueueMax = 4_096;
 const batchMax = 512;
 const batchIntervalMs = 2_000;
 const requestTimeoutMs = 10_000;
-/** Waits before a batch that the collector could not take is sent again; then it is given up. */
+/** Waits before a batch that the collector could not take is sent again; after these it is dropped. */
 const retryDelaysMs = [1_000, 4_000];
-/** Longest time for the last spans at the end, milliseconds. */
+/** How long the end waits for the last spans to be sent, milliseconds. */
 const stopTimeoutMs = 3_000;
 const complainIntervalMs = 60_000;
 
-/** Where spans go, and as whose. */
+/** Where spans go, and in whose name. */
 type SpanExportOptions = {
   /** URL that takes traces by OTLP over HTTP, e.g. `http://collector:4318/v1/traces`. */
   url: string;
@@ -26,7 +26,7 @@ type SpanExportOptions = {
   retryDelaysMs?: readonly number[];
 };
 
-/** Sends spans to a collector. Nobody ever waits for it: what it can't take is dropped and counted. */
+/** Sends spans to a collector. Nobody ever waits for it: spans that it can't take are dropped and counted. */
 export type SpanExport = { record(spans: readonly Span[]): void; metrics(): Metric[]; stop(): Promise<void> };
 
 /** Sends spans in batches by OTLP over HTTP, JSON. A collector that is away costs spans, never memory or requests. */
@@ -101,7 +101,7 @@ export function startSpanExport(options: SpanExportOptions): SpanExport {
   };
 }
 
-/** The collector's answer was none of success. */
+/** The collector answered with a status other than success. */
 class Refused extends Error {
   readonly isPassing: boolean;
   constructor(status: number) {

@@ -15,28 +15,28 @@ export type Span = {
   startMs: number;
   endMs: number;
   attributes: Record<string, string | number>;
-  /** The code of the error that it ended with: messages may tell what is nobody's business. */
+  /** The code of the error that it ended with. Messages stay out, as they may hold private things. */
   error: string | undefined;
 };
 
 type Trace = {
   traceId: string;
-  /** Null where nobody wants the spans. */
+  /** Null where nobody collects the spans. */
   spans: Span[] | null;
   /** Other processes record the trace too. */
   isRecorded: boolean;
   steps: Step[];
-  /** The traced work is over: what it started and left running is not recorded any more. */
+  /** The traced work is over: steps that it left running are no longer recorded. */
   isOver: boolean;
   root: { name: string; attributes: Record<string, string | number>; error: string | undefined };
 };
 
 const active = new AsyncLocalStorage<{ trace: Trace; spanId: string }>();
 
-/** Spans of one trace; further ones are dropped: a request does not have so many steps. */
+/** Spans of one trace; further ones are dropped, as no request has so many steps. */
 const spansMax = 256;
 
-/** Runs `work` and, where somebody traces, records its duration under `name` (a token of RFC 9110). Steps may nest. */
+/** Runs `work` and, during a trace, records its duration under `name` (a token of RFC 9110). Steps may nest. */
 export async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
   const above = active.getStore();
   if (!above || above.trace.isOver) return work();
@@ -68,13 +68,13 @@ export async function step<T>(name: string, work: () => Promise<T>): Promise<T> 
   }
 }
 
-/** How one trace begins, and who gets it. */
+/** How one trace begins, and who receives it. */
 type TraceOptions = {
   /** The caller's header `traceparent` (W3C Trace Context). Any other text counts as none. */
   parent?: string | null;
-  /** Gets the spans when the work is done, the outermost last, unless the caller's trace is not recorded. */
+  /** Called with the spans when the work is done, the outermost last, unless the caller's trace is not recorded. */
   record?: (spans: Span[]) => void;
-  /** Share of the traces that begin here which is recorded, 0 to 1. Default 1. */
+  /** Share of the traces begun here that are recorded, 0 to 1. Default 1. */
   ratio?: number;
 };
 
@@ -125,14 +125,14 @@ export async function traced<T>(
   }
 }
 
-/** Names the work that is traced, and says what is known of it. */
+/** Names the traced work and adds what is known about it. */
 export function describeTrace(name: string, attributes: Record<string, string | number>, error?: string): void {
   const trace = active.getStore()?.trace;
   if (!trace) return;
   trace.root = { name, attributes: { ...trace.root.attributes, ...attributes }, error };
 }
 
-/** The header `traceparent` for a request on behalf of the work; undefined where nobody traces. */
+/** The header `traceparent` for a request on behalf of the work; undefined outside of a trace. */
 export function traceparent(): string | undefined {
   const here = active.getStore();
   return here && `00-${here.trace.traceId}-${here.spanId}-${here.trace.isRecorded ? '01' : '00'}`;
@@ -176,7 +176,7 @@ export async function collected<T>(
   }
 }
 
-/** A function that adds another process's steps to the active trace; undefined where nobody traces. */
+/** A function that adds another process's steps to the active trace; undefined outside of a trace. */
 export function adopter(): ((steps: readonly RemoteStep[]) => void) | undefined {
   const trace = active.getStore()?.trace;
   if (!trace || trace.isOver) return undefined;
@@ -202,7 +202,7 @@ export function parseTraceparent(
   return { traceId, spanId, isRecorded: (Number.parseInt(flags, 16) & 1) === 1 };
 }
 
-/** Decided by the trace ID, so that all who share it come to the same. */
+/** The trace ID decides, so that all processes that share it come to the same result. */
 function isChosen(traceId: string, ratio: number): boolean {
   return Number.parseInt(traceId.slice(-13), 16) / 2 ** 52 < ratio;
 }
