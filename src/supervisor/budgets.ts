@@ -2,12 +2,12 @@ import type { Budget } from './control-groups.ts';
 import type { PartName } from './part-process.ts';
 
 /**
- * Shares of the machine's memory. The node's includes its helper, egress proxies and builders; sandboxes have others.
+ * Shares of the machine's memory. The node's includes its helper, egress proxies and builders, but not the sandboxes.
  */
 const memoryParts: Readonly<Record<PartName, number>> = { node: 3 / 4, api: 1 / 4, edge: 1 / 4, gate: 1 / 4 };
-/** The least for a part, however small the machine is. */
+/** The least that a part gets, however small the machine is. */
 const memoryBytesMin = 512 << 20;
-/** The others start no program; the runtime has some threads, and a few for each core. */
+/** The other parts start no program; the runtime has some threads, and a few for each core. */
 const tasks: Readonly<Record<PartName, number>> = { node: 16_384, api: 1_024, edge: 1_024, gate: 1_024 };
 
 /** The budget of each process of the platform on a machine with that much memory. */

@@ -1,16 +1,19 @@
 import type { Channel } from '../wire/channel.ts';
 import { SocketChannel } from '../wire/socket-channel.ts';
 
-/** Bytes of a part's longest message: the supervisor is root and buffers messages of parts without rights. */
+/** Longest message from a part, bytes: the supervisor is root and buffers messages of parts without rights. */
 export const partMessageBytesMax = 1 << 20;
 
-/** The descriptor of a part over which it speaks with its supervisor. */
+/** The descriptor on which a part talks to its supervisor. */
 export const partDescriptor = 3;
 
-/** A channel over the connected stream socket `fd`, which is closed with it. `messageBytesMax`: of what is received. */
+/**
+ * A channel over the connected stream socket `fd`, which it closes at its own end. `messageBytesMax`: limit for
+ * received messages.
+ */
 export async function channelOver(fd: number, messageBytesMax?: number): Promise<Channel> {
   const { promise, resolve, reject } = Promise.withResolvers<Channel>();
-  // Descriptors are taken where the runtime's types know only addresses.
+  // The runtime accepts a descriptor where its types know only addresses.
   const options = {
     fd,
     socket: {

@@ -10,7 +10,7 @@ let root: string;
 beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'atoll-groups-'))));
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-/** What the kernel puts into a new group. */
+/** Files that the kernel puts into a new group. */
 const filesOf = { memory: ['memory.limit_in_bytes'], pids: ['pids.max'] } as const;
 function prepare(group: string, files: readonly string[]): void {
   mkdirSync(join(root, group), { recursive: true });
@@ -29,7 +29,7 @@ test('version 1 has a group of each part in each hierarchy that there is, and on
   expect(existsSync(join(root, 'pids'))).toBe(false);
   expect(readdirSync(join(root, 'cpu'))).toEqual([own]);
   expect(read(`cpu/${own}/cpu.shares`)).toBe('20480');
-  // The kernel's own file goes with the group.
+  // The kernel's own file disappears with the group.
   rmSync(join(root, 'cpu', own, 'cpu.shares'));
   await groups[Symbol.asyncDispose]();
   expect(readdirSync(join(root, 'cpu'))).toEqual([]);
@@ -47,8 +47,8 @@ test('version 2 has one group of each part, to which the controllers are handed 
 });
 
 test('groups of supervisors that are gone are removed with the next start, and its own at its end', async () => {
-  // No process has a number beyond the most that the kernel gives (2^22).
-  // Nobody here can say who is gone in another namespace.
+  // No process ID is above the kernel's maximum (2^22). Nobody here can tell which processes of another namespace are
+  // gone.
   const others = ['atoll-parts-1-9999999', groupsOf(1), 'other-9999999'].sort();
   for (const name of [groupsOf(9_999_999), ...others]) prepare(`memory/${name}/api`, []);
   const groups = makePartGroups(budgets, root);

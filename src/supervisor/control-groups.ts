@@ -6,50 +6,54 @@ import { readIfThere } from '../base/small-file.ts';
 
 const hostRoot = '/sys/fs/cgroup';
 /**
- * The controllers that bound a part; version 1 has a hierarchy for each. Processor time is none of them: what one part
- * asks of another would wait for the scheduler to come round between their groups, at each of the steps of a request.
- * There is one group for the weight of all of them.
+ * The controllers that limit a part; version 1 has a hierarchy for each. Processor time is not limited per part: then
+ * each step of a request from one part to another would wait for the scheduler to come round between their groups. One
+ * group carries the weight of all parts.
  */
 const controllers = ['memory', 'pids'];
 /**
- * Groups of a supervisor have its process ID behind this, and the namespace in which that is its ID: who lives in
- * another one, as in a container, can't see whether it is gone.
+ * Names of a supervisor's groups end in its process ID, after the PID namespace in which it has that ID: a supervisor
+ * in another namespace, as in a container, can't see whether it is gone.
  */
 const prefix = `atoll-parts-${/\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0]}-`;
 /**
  * Weight of all parts together, ten times that of all sandboxes: they take little, and everybody waits for them. Each
- * of the kernel's threads, which do for a sandbox what is not counted as its own (packets, its disk), has a twentieth.
+ * of the kernel's threads, whose work for a sandbox does not count as the sandbox's (packets, its disk), has a
+ * twentieth.
  */
 export const platformWeight = { v1: 20_480, v2: 2000 } as const;
-/** Processes that were killed hold their group until the kernel has freed what they had. */
+/** Killed processes hold their group until the kernel has freed their memory. */
 const removal = { tries: 200, pauseMs: 10 } as const;
-/** What is killed takes a moment, which whoever watches the others can wait. */
+/** Killing takes a moment, which the watcher of the other parts can afford. */
 const killing = { tries: 100, pauseMs: 1 } as const;
 
-/** Limits of a process of the platform and the programs that it starts. */
+/** Limits of a process of the platform, including the programs that it starts. */
 export type Budget = {
-  /** Includes the kernel's memory for files and sockets. Beyond it the kernel drops files, and then kills a process. */
+  /**
+   * Includes the kernel's memory for files and sockets. Beyond the limit the kernel drops cached files, and then kills
+   * a process.
+   */
   memoryBytes: number;
   /** Processes and threads. */
   tasksMax: number;
-  /** It is one process, and what else is in its group when that has ended was left there by whoever took it over. */
+  /** The part is one process. Anything else in its group after its end was left there by somebody who took it over. */
   isAlone?: boolean;
 };
 
-/** The name of a supervisor's groups. `pid`: of this process's namespace. */
+/** The name of a supervisor's groups. `pid`: in this process's namespace. */
 export const groupsOf = (pid: number): string => `${prefix}${pid}`;
 
 /** Control groups, one for each part. */
 export type PartGroups<Name extends string> = AsyncDisposable & {
-  /** A process that writes `0` into these files is in the group of a part. */
+  /** A process that writes `0` into these files joins the group of a part. */
   joinFiles(part: Name): string[];
-  /** Kills whatever is in the group of a part. */
+  /** Kills everything in the group of a part. */
   clear(part: Name): void;
 };
 
 /**
- * Makes control groups (version 1 or 2) with the budgets of the parts that this process watches, and removes those of
- * supervisors that are gone. Disposing of them removes them. Errors: `unavailable`.
+ * Makes control groups (version 1 or 2) with the budgets of the parts that this process watches, and removes the groups
+ * of supervisors that are gone. Disposing removes the new groups. Errors: `unavailable`.
  */
 export function makePartGroups<Name extends string>(
   budgets: Readonly<Record<Name, Budget>>,
@@ -60,10 +64,10 @@ export function makePartGroups<Name extends string>(
   const alone = Object.entries<Budget>(budgets).flatMap(([part, { isAlone }]) => (isAlone ? [part] : []));
   for (const hierarchy of isV2 ? hierarchies : [...hierarchies, join(root, 'cpu')]) removeStale(hierarchy, alone);
   const tops = hierarchies.map(hierarchy => join(hierarchy, groupsOf(process.pid)));
-  /** Under version 1 one more group is above all parts, for their weight. */
+  /** Under version 1, one more group above all parts carries their weight. */
   const weighed = isV2 || !existsSync(join(root, 'cpu')) ? [] : [join(root, 'cpu', groupsOf(process.pid))];
   const write = isV2 ? writeV2 : writeV1;
-  // What moves a single thread holds up nobody else (native/groups.c). Version 2 has that within one domain only.
+  // Moving a single thread blocks nobody else (native/groups.c). Version 2 can do that only within one domain.
   const joinFile = isV2 ? 'cgroup.procs' : 'tasks';
   try {
     if (isV2) delegate(root, [...controllers, 'cpu']);
@@ -97,7 +101,7 @@ export function makePartGroups<Name extends string>(
   };
 }
 
-/** No groups: what bounds the container of this process bounds its parts together. */
+/** No groups: the limits of this process's container apply to all parts together. */
 export const noPartGroups: PartGroups<string> = {
   joinFiles: () => [],
   clear() {},
@@ -116,12 +120,12 @@ function writeV1(group: string, { memoryBytes, tasksMax }: Budget): void {
   writeWhereThere(group, 'pids.max', tasksMax);
 }
 
-/** Hands controllers down to the groups below one of version 2. */
+/** Makes controllers available to the groups below a group of version 2. */
 function delegate(group: string, handedDown: readonly string[]): void {
   writeWhereThere(group, 'cgroup.subtree_control', handedDown.map(name => `+${name}`).join(' '));
 }
 
-/** `alone`: parts of which none runs on without its supervisor. */
+/** `alone`: parts that can't survive their supervisor. */
 function removeStale(hierarchy: string, alone: readonly string[]): void {
   for (const name of directoriesIn(hierarchy)) {
     if (!name.startsWith(prefix) || existsSync(`/proc/${name.slice(prefix.length)}`)) continue;
@@ -130,7 +134,7 @@ function removeStale(hierarchy: string, alone: readonly string[]): void {
   }
 }
 
-/** Kills all that is in a group, and what it starts meanwhile. */
+/** Kills everything in a group, and what it starts meanwhile. */
 function clear(group: string): void {
   const atOnce = join(group, 'cgroup.kill');
   if (existsSync(atOnce)) return writeFileSync(atOnce, '1');
@@ -141,7 +145,7 @@ function clear(group: string): void {
   }
 }
 
-/** Removes a group and those below it. False where something is still in one of them. */
+/** Removes a group and those below it. False where one of them is not empty yet. */
 function remove(group: string): boolean {
   try {
     for (const below of directoriesIn(group)) rmdirSync(join(group, below));
@@ -159,7 +163,7 @@ function directoriesIn(path: string): string[] {
     .map(entry => entry.name);
 }
 
-/** A controller that the host does not have bounds nothing. */
+/** Skips a controller that the host does not have: it limits nothing. */
 function writeWhereThere(group: string, file: string, value: string | number): void {
   if (existsSync(join(group, file))) writeFileSync(join(group, file), String(value));
 }

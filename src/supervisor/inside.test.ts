@@ -12,7 +12,10 @@ afterEach(async () => {
   }
 });
 
-/** A process that runs a part, whose supervisor is the test. `start` is the text of the function that starts it. */
+/**
+ * A process that runs a part, with the test as its supervisor. `start` is the text of the function that starts the
+ * part.
+ */
 async function partOf(start: string) {
   const [own, its] = streamPair();
   const inside = JSON.stringify(join(import.meta.dir, 'inside.ts'));
@@ -32,7 +35,7 @@ async function partOf(start: string) {
     },
     closed: () => heard(),
   });
-  /** The next message that is no beat, or that is one. */
+  /** The next message other than a beat or, with `isBeat`, the next beat. */
   const next = async ({ isBeat = false } = {}) => {
     for (;;) {
       const found = messages.findIndex(({ kind }) => (kind === 'beat') === isBeat);
@@ -55,7 +58,7 @@ test('a part says that it is there, starts with its settings, takes updates and 
   expect(await next()).toEqual({ kind: 'ready', about: { name: 'a', keys: 2 } });
   says({ kind: 'update', update: packed(new Map([[1, 2]])) });
   expect(await next()).toEqual({ kind: 'phase', text: 'updated to 1' });
-  // Everybody gets them; its supervisor says when it ends.
+  // Everybody gets these signals; the supervisor decides when the part ends.
   for (const signal of ['SIGINT', 'SIGHUP', 'SIGTERM'] as const) child.kill(signal);
   expect(await next({ isBeat: true })).toEqual({ kind: 'beat' });
   says({ kind: 'stop' });
@@ -116,7 +119,7 @@ test('what a part asks for is answered, each by its number, and nothing of an an
     { kind: 'ask', id: 2, what: 'two', value: null },
   ]);
   says({ kind: 'answer', id: 2, error: { code: 'conflict', message: 'no' } });
-  // Nobody asked for it.
+  // Answers a question that nobody asked.
   says({ kind: 'answer', id: 77, value: 'nothing' });
   says({ kind: 'answer', id: 1, value: ['yes'] });
   expect(await next()).toEqual({ kind: 'phase', text: '[["yes"],"conflict no"]' });

@@ -3,29 +3,29 @@ import { fromWire, toWire } from '../wire/error.ts';
 import { channelOver, partDescriptor } from './channel.ts';
 import { beatMs, type FromPart, type ToPart, unpacked } from './messages.ts';
 
-/** Actions of a part towards its supervisor. */
+/** What a part can do towards its supervisor. */
 type Control = {
-  /** Gives up root for good. Call it when everything that needs more is loaded and open. */
+  /** Gives up root for good. Call it when everything that needs root is loaded and open. */
   becomeUser(userId: number): void;
-  /** Says what is being done that takes long. */
+  /** Reports the long step that is under way. */
   phase(text: string): void;
-  /** Asks the supervisor to do what this process may not. */
+  /** Asks the supervisor to do something that this process may not. */
   ask<Answer = void>(what: string, value: unknown): Promise<Answer>;
-  /** Ends the process: it can't go on, and is started again. */
+  /** Ends the process because it can't go on; the supervisor starts it again. */
   fail(error: unknown): void;
 };
 
 /** A part that has started. */
 type RunningPart<Update> = {
-  /** Facts for the supervisor. */
+  /** Facts to report to the supervisor. */
   about: unknown;
   stop(): Promise<void>;
   update?(update: Update): void;
 };
 
 /**
- * Runs a part of the platform in this process: starts it with the settings that the supervisor sends, beats while its
- * event loop turns, and ends on the supervisor's word or with the supervisor.
+ * Runs a part of the platform in this process: starts it with the settings that the supervisor sends, sends beats while
+ * its event loop turns, and ends when the supervisor says so or is gone.
  */
 export function runPart<Settings, Update = never>(
   start: (settings: Settings, control: Control) => Promise<RunningPart<Update>>,
@@ -38,7 +38,7 @@ export function runPart<Settings, Update = never>(
   const send = (message: FromPart) => void channel.then(to => to.send(JSON.stringify(message)));
   const fail = (error: unknown) => {
     send({ kind: 'failed', error: toWire(error) });
-    // The message is on its way when the turn is over.
+    // The message is sent by the end of this turn of the loop.
     setTimeout(() => process.exit(1), 10);
   };
   const control: Control = {
@@ -83,12 +83,12 @@ export function runPart<Settings, Update = never>(
   void channel.then(
     from =>
       from.listen({
-        // The supervisor is root: what it says is what it means.
+        // The supervisor is root: its messages are trusted.
         message: text => take(JSON.parse(text) as ToPart),
         closed: () => process.exit(1),
       }),
     () => process.exit(1),
   );
-  // Terminals and service managers send them to everybody; the supervisor says in which order the parts end.
+  // Terminals and service managers signal every process; the supervisor decides in which order the parts end.
   for (const signal of ['SIGINT', 'SIGHUP', 'SIGTERM'] as const) process.on(signal, () => {});
 }

@@ -4,7 +4,7 @@ import { createLog } from '../base/telemetry/log.ts';
 import type { FromPart } from './messages.ts';
 import { type ProcessEnd, runPartProcess } from './part-process.ts';
 
-/** The end of a process that runs `program`, what it said, and what was logged of it. */
+/** How a process that runs `program` ended, what it reported, and what was logged about it. */
 async function endOf(program: string, { stallLooksMax = 30, settings = {} as unknown } = {}) {
   const said: FromPart[] = [];
   const logged: { level: string; seconds?: number }[] = [];
@@ -50,7 +50,7 @@ test('a process whose event loop stands still is ended, and one that is only qui
 test('a process that hangs up, or says what is no message, has nothing more to say', async () => {
   const [gone, chatters] = await Promise.all([
     endOf(`require('node:fs').closeSync(3); setInterval(() => {}, 1000)`),
-    // Longer than what a part may say.
+    // Longer than a part's messages may be.
     endOf(part(`async () => ({ about: 'x'.repeat(2 << 20) })`)),
   ]);
   expect([gone.end.how, gone.end.reason]).toEqual(['signal SIGKILL', 'ended']);

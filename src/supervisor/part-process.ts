@@ -5,11 +5,11 @@ import { closeFile, streamPair } from '../wire/files.ts';
 import { channelOver, partMessageBytesMax } from './channel.ts';
 import { type FromPart, packed, readFromPart, type ToPart } from './messages.ts';
 
-/** Interval at which the supervisor looks at the beats. */
+/** Interval at which the supervisor checks the beats. */
 const lookMs = 1_000;
-/** Looks that a part may take to load before its first beat. */
+/** Checks that a part may take to load before its first beat. */
 const loadLooksMax = 60;
-/** How long a process may go on whose channel has closed: nobody hears it any more. Milliseconds. */
+/** How long a process may go on after its channel has closed, as nobody hears it any more. Milliseconds. */
 const silencedMs = 1_000;
 
 /** The processes that the supervisor starts. */
@@ -17,34 +17,34 @@ export type PartName = 'node' | 'api' | 'edge' | 'gate';
 /** Why a part was started again. */
 export type RestartReason = 'ended' | 'stalled';
 
-/** What one process of a part is, and how it is watched. */
+/** One process of a part, and how to watch it. */
 export type ProcessOptions = {
   name: PartName;
-  /** The program and its arguments, asked for at each start. */
+  /** The program and its arguments, called for at each start. */
   command: () => string[];
   environment: Record<string, string>;
-  /** Its settings, asked for at each start. */
+  /** Its settings, called for at each start. */
   settings: () => unknown;
-  /** Looks (seconds) without a beat after which it is killed: its event loop stands still. */
+  /** Checks (one per second) without a beat after which it is killed, because its event loop stands still. */
   stallLooksMax: number;
   log: Log;
 };
 
-/** How a process has ended that stopped what it had open. */
+/** How a process ends that has closed everything in order. */
 export const endedInOrder = 'exit code 0';
 
-/** How a process has ended, for the log; what it said of its failure; and how long it lived, milliseconds. */
+/** How a process ended, for the log; its own report of the failure; and its lifetime, milliseconds. */
 export type ProcessEnd = { how: string; reason: RestartReason; failure: WireError | undefined; lifeMs: number };
 
-/** A process of a part. Nothing is said to one that has ended. */
+/** A process of a part. Messages to an ended process are dropped. */
 export type PartProcess = {
   send(message: ToPart): void;
   kill(signal: NodeJS.Signals): void;
-  /** When it has ended and `onEnd` was called. */
+  /** Settles when it has ended and `onEnd` was called. */
   ended: Promise<void>;
 };
 
-/** Starts one process of a part, gives it its settings, and kills it when its beats stay away. */
+/** Starts one process of a part, gives it its settings, and kills it when its beats stop. */
 export function runPartProcess(
   options: ProcessOptions,
   handlers: { onMessage(message: FromPart, from: PartProcess): void; onEnd(end: ProcessEnd): void },
@@ -61,7 +61,7 @@ export function runPartProcess(
       hasBeaten = true;
       if (message.kind === 'failed') failure = message.error;
       if (message.kind === 'failed' || (message.kind === 'ready' && isReady)) return;
-      // What it says of itself later it may have been made to say.
+      // Only the first report counts: later ones may come from somebody who took the process over.
       isReady ||= message.kind === 'ready';
       handlers.onMessage(message, child);
     },
@@ -77,7 +77,7 @@ export function runPartProcess(
       child.kill('SIGKILL');
     },
   );
-  // Looks are counted and not time: where this process itself did not get the processor, the part did not either.
+  // Counts checks instead of time: when this process did not get the processor, the part did not either.
   const looking = setInterval(() => {
     if (++looksSinceBeat <= (hasBeaten ? options.stallLooksMax : loadLooksMax)) return;
     const facts = { process: options.name, seconds: looksSinceBeat };
@@ -114,7 +114,7 @@ function spawn(
         const understood = readFromPart(text);
         if (understood) handlers.onMessage(understood);
       },
-      // Most have ended then. One that said what can't be a message, or too long a one, has not.
+      // Most processes have ended by then, but not one that sent an invalid or overlong message.
       closed: () => void (silenced = setTimeout(() => child.kill('SIGKILL'), silencedMs)),
     }),
   );

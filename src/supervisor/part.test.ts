@@ -9,7 +9,7 @@ afterEach(() => Promise.all(parts.splice(0).map(part => part.stop())));
 
 type Entry = { level: string; message: string; how?: string; error?: string; afterMs?: number; process?: string };
 
-/** A part whose process runs `start`; what the supervisor is told of it. `start`: see `runPart`. */
+/** A part whose process runs `start` (see `runPart`), and what the supervisor learns of it. */
 function partOf(start: string, more: Partial<PartOptions<unknown>> = {}) {
   const inside = JSON.stringify(join(import.meta.dir, 'inside.ts'));
   const told: unknown[] = [];
@@ -37,7 +37,7 @@ function partOf(start: string, more: Partial<PartOptions<unknown>> = {}) {
   };
   const part = startPart(options);
   parts.push(part);
-  /** When `isSo` holds of what was told. */
+  /** Resolves when `isSo` holds for what the supervisor has learned. */
   const until = async (isSo: () => boolean) => {
     while (!isSo()) await new Promise<void>(resolve => (wake = resolve));
   };
@@ -196,7 +196,7 @@ test('a part that is stopped while it waits to be started again stays away', asy
   await part.ready;
   await until(() => count('restart') === 1);
   await part.stop();
-  // Another one ends, and is there again, after the first would have been.
+  // Another part ends and is there again, later than the first one would have been.
   const other = partOf(`async () => (setTimeout(() => process.exit(1), 1), { about: 1, stop: async () => {} })`);
   await other.until(() => other.count('ready') === 2);
   expect(told).toHaveLength(2);

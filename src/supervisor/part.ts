@@ -10,36 +10,39 @@ import {
   runPartProcess,
 } from './part-process.ts';
 
-/** Wait before a part that ended is started again, milliseconds. It doubles until one run lasts `steadyAfter`. */
+/** Wait before an ended part is started again, milliseconds. It doubles until one run lasts `steadyAfter`. */
 const restartDelay = { first: 100, max: 5_000, steadyAfter: 30_000 } as const;
-/** Ends in a row, none of them after a steady run, that make the supervisor give up. */
+/** Ends in a row, none after a steady run, at which the supervisor gives up. */
 const usualEndsMax = 20;
-/** What one process may ask for at a time: it has a handful of things to ask, most of them at its start. */
+/** Questions that one process may ask at a time: a part has a handful, most of them at its start. */
 const asksMax = 32;
 /** Longest time for a part to end in order, milliseconds. */
 const stopTimeoutMs = 25_000;
 
-/** One part, and who is notified of it. */
+/** One part, and whom to notify about it. */
 export type PartOptions<About> = ProcessOptions & {
   /** Ends in a row after which the supervisor gives up. */
   endsMax?: number;
   onPhase(text: string): void;
-  /** Does what the part asks for, and says what it wants to know. */
+  /** Does what the part asks for, and answers its questions. */
   onAsk(what: string, value: unknown): Promise<unknown>;
-  /** Reads what it says of itself when it serves. Throws for what none says: it may have been taken over. */
+  /**
+   * Reads what the part reports once it serves. Throws for anything that no sound part reports: it may have been taken
+   * over.
+   */
   readAbout(said: unknown): About;
-  /** It serves, for the first time or again. */
+  /** Called when it serves, for the first time or again. */
   onReady(about: About): void;
-  /** A process of it has ended; the next one has not begun. */
+  /** Called when a process of it has ended and the next one has not begun. */
   onEnd?(): void;
   onRestart(reason: RestartReason): void;
-  /** It does not stay, and will not be started again. */
+  /** Called when it keeps ending and will not be started again. */
   onGivenUp(error: AtollError): void;
 };
 
-/** A process of the platform that is watched and started again. */
+/** A process of the platform that is watched and restarted. */
 export type Part<About> = {
-  /** The first time that it serves. Fails with what its start failed with. */
+  /** Settles when it serves for the first time. Fails with the error of its start. */
   ready: Promise<About>;
   update(update: unknown): void;
   stop(): Promise<void>;
@@ -49,7 +52,7 @@ export type Part<About> = {
 export function startPart<About>(options: PartOptions<About>): Part<About> {
   const { name, log } = options;
   const ready = Promise.withResolvers<About>();
-  ready.promise.catch(() => {}); // whoever waits for it may come later
+  ready.promise.catch(() => {}); // the one who waits for it may come later
   let child: PartProcess | undefined;
   let isStopping = false;
   let wasReady = false;
@@ -86,7 +89,7 @@ export function startPart<About>(options: PartOptions<About>): Part<About> {
           ready.reject(new AtollError('canceled', 'The platform was stopped'));
           if (end.how !== endedInOrder) log.warn('a process of the platform did not stop in order', factsOf(name, end));
         }
-        // The operator has to know why it can't start at all.
+        // The operator has to learn why it can't start at all.
         else if (!wasReady) ready.reject(startError(name, end));
         else startAgain(end);
       },
@@ -114,13 +117,13 @@ export function startPart<About>(options: PartOptions<About>): Part<About> {
     try {
       launch();
     } catch (error) {
-      // The host has no memory or descriptors left for a process, and may have some later.
+      // The host has no memory or descriptors left for a process now, and may have some later.
       startAgain({ how: 'not started', reason: 'ended', failure: toWire(error), lifeMs: 0 });
     }
   }
 }
 
-/** Takes what one process says. `serves` is called with what it says of itself when it does. */
+/** Handles the messages of one process. `serves` is called with the process's report when it serves. */
 function hearing<About>(options: PartOptions<About>, serves: (about: About) => void) {
   const answer = answeringBy(options);
   return (message: FromPart, from: PartProcess): void => {
@@ -131,7 +134,7 @@ function hearing<About>(options: PartOptions<About>, serves: (about: About) => v
   };
 }
 
-/** What a part says of itself; undefined where none says that, which ends it. */
+/** A part's report of itself; undefined where no sound part says that, which ends it. */
 function aboutOf<About>(
   said: unknown,
   from: PartProcess,
@@ -147,7 +150,7 @@ function aboutOf<About>(
   }
 }
 
-/** Does what one process asks for, and no more at a time than any has to ask. */
+/** Answers the questions of one process, at most as many at a time as any part needs. */
 function answeringBy({ onAsk }: Pick<PartOptions<unknown>, 'onAsk'>) {
   let underWay = 0;
   return async ({ id, what, value }: FromPart & { kind: 'ask' }, asker: PartProcess): Promise<void> => {
@@ -156,7 +159,7 @@ function answeringBy({ onAsk }: Pick<PartOptions<unknown>, 'onAsk'>) {
       return asker.send({ kind: 'answer', id, error: toWire(error) });
     }
     underWay++;
-    // Where many come at once, the first would be done, with all that it takes, before the others are counted.
+    // Where many come at once, the first would otherwise be carried out, at full cost, before the others are counted.
     await new Promise(resolve => setImmediate(resolve));
     const said = await onAsk(what, value).then(
       answered => (answered === undefined ? {} : { value: answered }),

@@ -13,7 +13,7 @@ export class RestartCounts {
     this.#counts.set(`${part} ${reason}`, (this.#counts.get(`${part} ${reason}`) ?? 0) + 1);
   }
 
-  /** All of them, those that never were too. */
+  /** The counts of all processes, including those that never restarted. */
   counts(): ProcessRestarts[] {
     return parts.flatMap(process =>
       reasons.map(reason => ({ process, reason, count: this.#counts.get(`${process} ${reason}`) ?? 0 })),

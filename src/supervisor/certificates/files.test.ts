@@ -34,7 +34,7 @@ test('a pair that is renewed file by file is taken once both are there', () => {
   write({ certificate: second.certificate });
   source.refresh();
   source.refresh();
-  // It is said once: files that stay as they are get no better.
+  // The log says it once: files that stay the same don't get better.
   expect([source.current, levels()]).toEqual([first, ['warn']]);
   write({ key: second.key });
   source.refresh();

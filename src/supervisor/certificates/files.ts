@@ -7,17 +7,17 @@ import type { Log } from '../../base/telemetry/log.ts';
 /** Paths of a certificate chain and its key, PEM. */
 type CertificateFiles = { readonly certFile: string; readonly keyFile: string };
 
-/** The certificate that new connections get. */
+/** The certificate for new connections, which can change. */
 export type CertificateSource = {
   readonly current: CertificatePair;
-  /** Looks whether it has changed. */
+  /** Checks whether the files have changed. */
   refresh(): void;
 };
 
 /**
- * A certificate (with its chain) and its key from PEM files, read again when a file changes. Files that don't fit each
- * other, as in the middle of a renewal, are ignored until they do. Errors: `invalid` when they can't be used at the
- * start.
+ * A certificate (with its chain) and its key from PEM files, which are read again when one changes. Files that don't
+ * fit each other, as in the middle of a renewal, are ignored until they do. Errors: `invalid` when they can't be used
+ * at the start.
  */
 export function certificateFromFiles(files: CertificateFiles, log: Log): CertificateSource {
   let seen = stampOf(files);
@@ -43,7 +43,7 @@ export function certificateFromFiles(files: CertificateFiles, log: Log): Certifi
   };
 }
 
-/** Changes whenever a file does, also when a link is turned to another file. */
+/** Changes whenever a file does, also when a link is pointed at another file. */
 function stampOf({ certFile, keyFile }: CertificateFiles): string {
   const stamps = [certFile, keyFile].map(path => {
     const stat = statSync(path, { throwIfNoEntry: false });
@@ -55,7 +55,7 @@ function stampOf({ certFile, keyFile }: CertificateFiles): string {
 function read({ certFile, keyFile }: CertificateFiles): CertificatePair {
   try {
     const pair = { certificate: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') };
-    // Throws where the two are no pair.
+    // Throws unless the two are a pair.
     createSecureContext({ cert: pair.certificate, key: pair.key });
     return pair;
   } catch (cause) {

@@ -7,20 +7,20 @@ import { writeWhole } from '../../base/small-file.ts';
 import type { CertificateSource } from './files.ts';
 
 const authorityDays = 3650;
-/** Browsers refuse certificates that hold for longer than about a year. */
+/** Browsers refuse certificates that are valid for more than about a year. */
 const serverDays = 365;
 const renewalDays = 30;
 const dayMs = 86_400_000;
 
-/** An authority of this installation, for those who have no certificate that the world trusts. */
+/** An authority of this installation, for operators without a certificate that the world trusts. */
 type LocalAuthority = CertificateSource & {
-  /** The authority's certificate: who trusts this file trusts the installation. */
+  /** The authority's certificate: whoever trusts this file trusts the installation. */
   readonly authorityFile: string;
 };
 
 /**
- * The authority in `folder`, made there on first use (its key readable by the owner alone), and a server's certificate
- * by it for `names`, renewed in time.
+ * The authority in `folder`, made there on first use (only the owner can read its key), and a server's certificate that
+ * it issues for `names`, renewed in time.
  */
 export function localAuthority(folder: string, names: readonly string[]): LocalAuthority {
   mkdirSync(folder, { recursive: true, mode: 0o755 });
@@ -42,10 +42,13 @@ export function localAuthority(folder: string, names: readonly string[]): LocalA
   }
 }
 
-/** Says whether a certificate is the authority's, for exactly these names, fits its key, and is not about to end. */
+/**
+ * Says whether a certificate was issued by the authority for exactly these names, fits its key, and is not about to
+ * expire.
+ */
 function serves(pair: CertificatePair, authority: CertificatePair, names: readonly string[]): boolean {
   const certificate = new X509Certificate(pair.certificate);
-  // As texts: by the rules of checking a host, a wildcard of a single label (`*.localhost`) would never be there.
+  // Compared as texts: a host check would never match a wildcard under a single label (`*.localhost`).
   const held = (certificate.subjectAltName ?? '').split(', ');
   return (
     certificate.verify(new X509Certificate(authority.certificate).publicKey) &&
@@ -64,13 +67,13 @@ function load(folder: string, name: string): CertificatePair | undefined {
 
 function save(folder: string, name: string, pair: CertificatePair): CertificatePair {
   const [certFile, keyFile] = filesOf(folder, name);
-  // The certificate last: a pair that is not whole counts as none.
+  // The certificate is written last: an incomplete pair counts as none.
   write(keyFile, pair.key, 0o600);
   write(certFile, pair.certificate, 0o644);
   return pair;
 }
 
-/** All or nothing, also after a loss of power: an empty file would end each start. */
+/** Writes all or nothing, also across a loss of power: an empty file would end every start. */
 function write(path: string, text: string, mode: number): void {
   writeWhole(path, text);
   chmodSync(path, mode);

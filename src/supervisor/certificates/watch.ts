@@ -3,12 +3,12 @@ import { messageOf } from '../../base/error.ts';
 import type { Log } from '../../base/telemetry/log.ts';
 import type { CertificateSource } from './files.ts';
 
-/** Interval at which the certificate is looked at, milliseconds. */
+/** Interval of the checks for a new certificate, milliseconds. */
 const checkMs = 5_000;
 
 /**
- * Calls `onChange` with every new certificate, until it is disposed of. While the source can't be read, the earlier one
- * stays.
+ * Calls `onChange` with every new certificate, until it is disposed of. While the source can't be read, the earlier
+ * certificate stays.
  */
 export function watchCertificate(
   source: CertificateSource,
