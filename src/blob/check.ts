@@ -6,8 +6,8 @@ const presignSeconds = 60;
 const timeoutMs = 15_000;
 
 /**
- * Finds out whether a store can be used, by doing it: writes, reads, lists and removes an object, by URLs too where it
- * has them. Errors: those of `BlobStore`.
+ * Tries out whether a store can be used: writes, reads, lists and removes an object, also by URLs where the store has
+ * them. Errors: those of `BlobStore`.
  */
 export async function checkStore(store: BlobStore): Promise<void> {
   const key = `check/${newUuid()}`;

@@ -19,7 +19,7 @@ import { directoryStore, prepareStoreDirectory } from './directory.ts';
 const root = mkdtempSync(join(tmpdir(), 'atoll-directory-store-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-/** A new store, and the folder that its objects are in. */
+/** A new store, and the folder of its objects. */
 function opened() {
   const folder = prepareStoreDirectory(join(root, newUuid()));
   return { folder, store: directoryStore(folder, '/as/the/operator/says') };
@@ -35,7 +35,7 @@ test('the folder of a store is closed, and open within, whatever the umask', () 
   const before = process.umask(0o077);
   try {
     expect(prepareStoreDirectory(path)).toBe(join(path, 'objects'));
-    // Again it changes nothing.
+    // A second call changes nothing.
     expect(prepareStoreDirectory(path)).toBe(join(path, 'objects'));
     expect(process.umask()).toBe(0o077);
   } finally {
@@ -120,7 +120,7 @@ test('what is not there is told from a directory that is gone', async () => {
   await expect(store.head('a/b')).rejects.toMatchObject(gone);
   await expect(store.put('a/b', bytes('x'))).rejects.toMatchObject(gone);
   await expect(Array.fromAsync(store.list(''))).rejects.toMatchObject(gone);
-  // It may be a file system that is not mounted: nothing is made there.
+  // It may be a file system that is not mounted: the store makes nothing there.
   expect(existsSync(folder)).toBe(false);
 });
 
@@ -139,7 +139,7 @@ test('what was written is closed', async () => {
     try {
       return readlinkSync(`/proc/self/fd/${name}`);
     } catch {
-      return ''; // that of the folder of descriptors itself
+      return ''; // the descriptor of this listing itself
     }
   });
   expect(open.length).toBeGreaterThan(3);

@@ -8,15 +8,17 @@ import type { BlobObject, BlobStore } from '../protocol/blob.ts';
 import { explained } from './errors.ts';
 
 /**
- * Other processes of control have other users: all of them may read and write below a folder that nobody else can pass.
+ * Each process of control has its own user: all of them may read and write below a folder that nobody else can enter.
  */
 const everyOwner = { directory: 0o777, file: 0o666 } as const;
-/** What is being written has a name that nobody asks for. */
+/** A file that is still being written has a name that nobody asks for. */
 const draftSuffix = '.draft';
 const draftEnd = /\.[0-9a-f-]{36}\.draft$/;
 const keyForm = /^[a-z0-9][a-z0-9.-]*(\/[a-z0-9][a-z0-9.-]*)*$/i;
 
-/** A directory that every process of control sees at `path`, e.g. of a network file system. `place`: for operators. */
+/**
+ * A directory that every process of control sees at `path`, e.g. on a network file system. `place`: shown to operators.
+ */
 export function directoryStore(path: string, place = path): BlobStore {
   const fileOf = (key: string) => {
     if (!keyForm.test(key) || key.endsWith(draftSuffix)) throw new AtollError('invalid', `${key} is not a key`);
@@ -33,20 +35,23 @@ export function directoryStore(path: string, place = path): BlobStore {
           facts => (facts.isFile() ? facts.size : null),
           (error: unknown) => {
             if (!isGone(error)) throw error;
-            // Where all of it is gone, nothing can be said of one object.
+            // Where the whole directory is gone, nothing can be said about one object.
             statSync(path);
             return null;
           },
         ),
       ),
-    // Also a draft that a crash has left.
+    // Also removes a draft that a crash has left.
     remove: key =>
       inPlace(place, () => rm(fileOf(key.replace(draftEnd, '')) + (draftEnd.exec(key)?.[0] ?? ''), { force: true })),
     list: prefix => list(path, place, prefix),
   };
 }
 
-/** Makes the folder of a store: root's alone to pass, and everybody's within. Answers the part that is everybody's. */
+/**
+ * Makes the folder of a store: only root can enter it, and within it everybody may read and write. Answers the part for
+ * everybody.
+ */
 export function prepareStoreDirectory(path: string): string {
   const shared = join(path, 'objects');
   mkdirSync(path, { recursive: true, mode: 0o700 });
@@ -68,9 +73,9 @@ async function inPlace<T>(place: string, work: () => Promise<T>, key?: string): 
   }
 }
 
-/** A crash leaves the object whole or not at all, and one that was answered is there. */
+/** A crash leaves the object whole or not at all; once this has answered, the object is there. */
 async function write(root: string, file: string, bytes: Uint8Array): Promise<void> {
-  // One that is not there is not made anew: it may be a file system that is not mounted.
+  // A missing folder is not made anew: it may be a file system that is not mounted.
   statSync(root);
   await makeFolders(root, dirname(file));
   const draft = `${file}.${newUuid()}${draftSuffix}`;
@@ -114,7 +119,8 @@ async function* list(root: string, place: string, prefix: string): AsyncGenerato
     const key = file.slice(root.length + 1);
     if (!entry.isFile() || !key.startsWith(prefix)) continue;
     const facts = await stat(file).catch(() => undefined); // removed meanwhile
-    // What a crash has left half written is listed too, by the name that it has: whoever collects removes it.
+    // Files that a crash has left half written are listed too, under their own names, so that the collector removes
+    // them.
     if (facts) yield { key, bytes: facts.size, changedAtMs: facts.mtimeMs };
   }
 }

@@ -1,6 +1,6 @@
 import { AtollError, systemCodeOf } from '../base/error.ts';
 
-/** What S3 stores answer to wrong keys. */
+/** The answers of S3 stores to wrong keys. */
 const refusals = new Set([
   'AccessDenied',
   'InvalidAccessKeyId',
@@ -9,7 +9,7 @@ const refusals = new Set([
   'InvalidToken',
   'ExpiredToken',
   'RequestTimeTooSkewed',
-  // versitygw's answer for a key that nobody has.
+  // versitygw's answer for an unknown key.
   'XAdminUserNotFound',
 ]);
 const fullCodes = new Set([
@@ -21,7 +21,7 @@ const fullCodes = new Set([
   'ServiceQuotaExceeded',
 ]);
 
-/** Says what a failed call of a store means to an operator; nothing of what was sent is in it. */
+/** The meaning of a store's failed call for an operator; contains nothing of what was sent. */
 export function explained(place: string, error: unknown): AtollError {
   if (error instanceof AtollError) return error;
   const code = systemCodeOf(error);

@@ -3,7 +3,8 @@ import { checkStore } from './check.ts';
 import { openBlobStore } from './open.ts';
 import { s3Store } from './s3.ts';
 
-// How it speaks with a store, which is here as much of S3 as it asks for. With a real one it is in `test/store`.
+// Tests calls to a store; the store here implements the part of S3 that they use. `test/store` has the tests with a
+// real one.
 
 const objects = new Map<string, Uint8Array<ArrayBuffer>>();
 const asked: URL[] = [];
@@ -177,7 +178,7 @@ test('a store that answers something else than was written is refused', async ()
     message: `The store ${store.place} answers something else than was written`,
   });
   expect(objects.size).toBe(0);
-  // And one that lists another size.
+  // A second store lists another size.
   it.answer = (_, url) => (url.searchParams.has('list-type') ? page('') : null);
   await expect(checkStore(opened())).rejects.toThrow('answers something else');
 });

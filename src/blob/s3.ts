@@ -3,12 +3,12 @@ import { AtollError, systemCodeOf } from '../base/error.ts';
 import type { BlobObject, BlobStore } from '../protocol/blob.ts';
 import { explained } from './errors.ts';
 
-/** Where a bucket is, and who we are there. */
+/** The place of a bucket, and our credentials there. */
 export type S3Place = {
   bucket: string;
-  /** Keys begin with it; empty, or without slashes around it. */
+  /** All keys start with it; empty, or without slashes around it. */
   prefix: string;
-  /** Absent: AWS, by the region. */
+  /** Absent: AWS, chosen by the region. */
   endpoint: string | undefined;
   region: string;
   keyId: string;
@@ -17,7 +17,7 @@ export type S3Place = {
 
 /** Most objects of one page of a list. Source: S3 API, ListObjectsV2. */
 const pageMax = 1000;
-/** What a store answers for an object that is not there. */
+/** A store's answers for an object that is not there. */
 const missing = new Set(['NoSuchKey', 'NotFound', 'ENOENT']);
 
 /** A bucket of a store that speaks S3. */
@@ -44,7 +44,7 @@ export function s3Store({ bucket, prefix, endpoint, region, keyId, secret }: S3P
   };
   return {
     place,
-    // Once: what came of a write that was broken off could take the place of one that was tried again.
+    // One attempt only: the remains of a broken write could replace the object that a second attempt has written.
     put: (key, bytes) => attempt(async () => void (await client.write(base + key, bytes, { retry: 0 }))),
     get: key =>
       attempt(async () => {
@@ -55,7 +55,7 @@ export function s3Store({ bucket, prefix, endpoint, region, keyId, secret }: S3P
           throw new AtollError('not_found', `${key} is not in the store ${place}`);
         }
       }),
-    // By a list: the answer to HEAD has no body, and so says of nothing why it failed.
+    // Uses a list: the answer to HEAD has no body, so it never says why it failed.
     head: key => attempt(async () => (await isThere(key))?.size ?? null),
     remove: key => attempt(() => client.delete(base + key)),
     list: start => list(client, base, start, attempt),
