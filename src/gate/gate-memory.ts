@@ -3,19 +3,19 @@ import { AtollError } from '../base/error.ts';
 import { writeAll } from '../base/write-all.ts';
 import type { ComingEnd } from '../protocol/cluster.ts';
 
-/** What is to become of a sandbox, and when, by the gate's clock. */
+/** What should become of a sandbox, and when, by the gate's clock. */
 export type DueEnd = ComingEnd & { atMs: number };
 
 /** What a gate has heard of control, by its own clock. */
 type Heard = { leaseUntilMs: number; isolationMs: number; ends: DueEnd[] };
 
 /**
- * What the next process of a gate goes on with, where this one ends while control is away. It need not survive the
- * host: after a restart of that nothing runs.
+ * What the next process of a gate starts from, if this one ends while control is away. It need not survive the host:
+ * after the host's restart nothing runs.
  */
 export type GateMemory = { recall(): Heard | undefined; keep(heard: Heard): void };
 
-/** One in a file, which stays open: the gate can't open any once it has its own user. */
+/** A memory in a file, which stays open: the gate can't open any once it runs as its own user. */
 export function openGateMemory(path: string): GateMemory & Disposable {
   const file = openSync(path, 'a+', 0o600);
   closeSync(file);
@@ -32,18 +32,18 @@ export function openGateMemory(path: string): GateMemory & Disposable {
 }
 
 function heardIn(text: string): Heard | undefined {
-  // What a process was killed over, or had no room for, has an end without a line of its own.
+  // A process that was killed while it wrote, or had no room, leaves an end without its own line.
   const [line, rest] = text.split('\n', 2);
   if (!line || rest === undefined) return undefined;
   try {
     return JSON.parse(line) as Heard;
   } catch {
-    return undefined; // half of it is what was there before
+    return undefined; // half of it is the earlier text
   }
 }
 
 /**
- * Whether a node may let processes run, for the node itself: it asks again right before they do, as a start may take
+ * Says whether a node may let processes run. The node itself asks again right before they do, as a start may take
  * longer than a lease. `path`: the memory of its gate.
  */
 export function gateLease(path: string): { require(): void } {
@@ -51,24 +51,27 @@ export function gateLease(path: string): { require(): void } {
   return { require: () => requireLease(memory, hostUptimeMs()) };
 }
 
-/** What the gate is writing just now may be half of the one and half of the other. */
+/** A text that the gate is writing right now may be half old and half new. */
 function settledText(path: string): string {
   const read = () => (existsSync(path) ? readFileSync(path, 'utf8') : '');
   for (let [last, next] = [read(), read()]; ; [last, next] = [next, read()]) if (last === next) return next;
 }
 
-/** Throws `unavailable` where what a gate has heard of control says no more that what was asked for is still wanted. */
+/**
+ * Throws `unavailable` where the gate has not heard from control recently enough to know that the request is still
+ * wanted.
+ */
 export function requireLease(memory: Pick<GateMemory, 'recall'>, nowMs: number): void {
   if (nowMs >= (memory.recall()?.leaseUntilMs ?? 0)) throw outOfTouch();
 }
 
-/** What a node without a lease answers. */
+/** The error of a node without a lease. */
 export const outOfTouch = () =>
   new AtollError('unavailable', 'The node is out of touch with control and takes no new work', {
     retryAfterSeconds: 2,
   });
 
-/** Time since the host started, ms, also that in which it was suspended. */
+/** Time since the host started, ms, including time in suspension. */
 export function hostUptimeMs(): number {
   return Number.parseFloat(readFileSync('/proc/uptime', 'latin1')) * 1000;
 }

@@ -11,7 +11,7 @@ import { gateLease, hostUptimeMs, openGateMemory, type GateMemory } from './gate
 
 type Heard = ReturnType<GateMemory['recall']>;
 
-/** A gate over a node that only writes down what it is told, with a clock that is set by hand. */
+/** A gate over a node that only records its calls, with a clock that the test sets. */
 function scene({ refusesPauses = false } = {}) {
   const [calls, said]: [string[], string[]] = [[], []];
   const it = { nowMs: 1_000, running: ['a', 'b'], calls, said, heard: undefined as Heard };
@@ -59,7 +59,7 @@ function scene({ refusesPauses = false } = {}) {
     await gate.tick();
     await gate.settled();
   };
-  /** Something that begins to run as soon as it may. */
+  /** Starts something as soon as the gate allows it. */
   const start = (work = async () => {}) => gate.underLease(work);
   return { it, gate, beat, leased, at, ref, restart, start };
 }
@@ -270,7 +270,7 @@ test('what a gate had no room to write down is told, and half of it is nothing t
     const small = 'mount -t tmpfs -o size=64k none "$0" && cd "$0" && exec "$@"';
     const limited = ['unshare', '--mount', 'sh', '-c', small, folder, process.execPath, '-e', program];
     expect(Bun.spawnSync(limited, { stderr: 'pipe' }).stderr.toString()).toContain('ENOSPC');
-    // A process that is killed while it writes leaves the rest of what was there before.
+    // A process that is killed while it writes leaves the rest of the earlier text.
     const path = join(folder, 'heard.json');
     writeFileSync(path, '{"leaseUntilMs":1,"isolationMs":60000,"en0000,"ends":[]}\n');
     using memory = openGateMemory(path);

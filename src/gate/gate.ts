@@ -6,53 +6,53 @@ import type { Beat, BeatAnswer, ComingEnd } from '../protocol/cluster.ts';
 import type { NodeProtocol, NodeSandbox } from '../protocol/node.ts';
 import { type DueEnd, type GateMemory, outOfTouch } from './gate-memory.ts';
 
-/** How often it looks whether control is there, ms. */
+/** Interval at which it checks whether control is there, ms. */
 export const tickMs = 250;
-/** Until control has said otherwise, seconds. */
+/** Seconds that hold until control has said otherwise. */
 const firstIsolationSeconds = 60;
-/** So long a silence is told of: longer than any start of control, ms. */
+/** The length of a silence that is worth a log entry: longer than any start of control, ms. */
 const silenceMs = 30_000;
-/** A pause keeps a core busy. */
+/** Pauses at a time: each keeps a core busy. */
 const pausesAtOnce = 4;
 
-/** What a gate works with. */
+/** What a gate needs. */
 type GateOptions = {
   node: Pick<NodeProtocol, 'info' | 'list' | 'pause' | 'kill' | 'memoryAbility'>;
   bootId: string;
   release: string;
   log: Log;
   memory: GateMemory;
-  /** Labels that its operator has given the machine. */
+  /** Labels that the operator has given the machine. */
   labels?: Record<string, string>;
   /** How often its CPUs may be promised. */
   cpuOvercommit: number;
-  /** A clock that nobody can set, that the next process of the gate has too, ms. */
+  /** A clock that nobody can set and that the gate's next process shares, ms. */
   nowMs: () => number;
 };
 
 /**
- * Decides for the node of a machine when control can't: what runs serves on for a while and ends when its time is over;
- * then all of it is paused to the machine's own disk, because control counts it as paused from then on.
+ * Decides for a machine's node when control can't. For a while, running sandboxes serve on, and end when their time is
+ * over. Then it pauses all of them to the machine's own disk, because from then on control counts them as paused.
  */
 export class Gate {
   readonly #options: GateOptions;
   readonly #epoch = newUuid();
   readonly #nowMs: () => number;
-  /** The node may count on control until then. */
+  /** Until then the node may count on control. */
   #leaseUntilMs: number;
   #isolationMs = firstIsolationSeconds * 1000;
   #ends: DueEnd[] = [];
   #pausing: Promise<void> | null = null;
-  /** When control spoke last, or this process began. */
+  /** When control last spoke, or when this process began. */
   #heardAtMs: number;
   #isSilenceTold = false;
-  /** Calls under way by which something begins to run. */
+  /** Calls under way that start something. */
   #starts = 0;
 
   constructor(options: GateOptions) {
     this.#options = options;
     this.#nowMs = options.nowMs;
-    // A process that comes anew takes no work before control was there; its silence began with what the last one heard.
+    // A new process takes no work before it has heard control; the silence is counted from what the last process heard.
     this.#leaseUntilMs = this.#nowMs();
     this.#heardAtMs = this.#leaseUntilMs;
     const last = options.memory.recall();
@@ -63,8 +63,8 @@ export class Gate {
   }
 
   /**
-   * Carries out a call by which something begins to run. Throws `unavailable` while the node can't know whether control
-   * still wants what was asked for.
+   * Carries out a call that starts something. Throws `unavailable` while the node can't know whether control still
+   * wants it.
    */
   async underLease<T>(start: () => Promise<T>): Promise<T> {
     if (!this.#hasLease || this.#pausing) throw outOfTouch();
@@ -76,7 +76,7 @@ export class Gate {
     }
   }
 
-  /** Takes what control says. */
+  /** Handles a beat from control. */
   async beat({ lease, isolationSeconds, pauseFirst, ends }: Beat): Promise<BeatAnswer> {
     const nowMs = this.#nowMs();
     this.#heardAtMs = nowMs;
@@ -85,12 +85,12 @@ export class Gate {
     this.#isolationMs = isolationSeconds * 1000;
     this.#ends = ends.map(end => ({ ...end, atMs: nowMs + end.inMs }));
     if (lease?.epoch === this.#epoch) this.#leaseUntilMs = Math.max(this.#leaseUntilMs, lease.untilMs);
-    // Its clock may have stood still with the machine, and then the lease is not over by it.
+    // The gate's clock may have stood still with the machine, so that by it the lease would not be over yet.
     if (pauseFirst) this.#leaseUntilMs = Math.min(this.#leaseUntilMs, nowMs);
     this.#remember();
     const { labels, cpuOvercommit } = this.#options;
     const info = await this.#options.node.info();
-    // Asked for with each beat until nothing runs: a start that began under the lease may come to its end only now.
+    // Repeated with each beat until nothing runs: a start that began under the lease may finish only now.
     if (pauseFirst && info.sandboxCount > 0) this.#pauseAll();
     return {
       epoch: this.#epoch,
@@ -98,12 +98,12 @@ export class Gate {
       bootId: this.#options.bootId,
       release: this.#options.release,
       info: { ...info, ...(labels && { labels }), cpuOvercommit },
-      // What was begun under a lease that is over fails for want of one, and would not under the next one.
+      // A start under an expired lease fails for want of a lease, but would not under the next one.
       isPausing: this.#pausing !== null || (pauseFirst && this.#starts > 0),
     };
   }
 
-  /** Does what is due while control is away. To be called often. */
+  /** Does what is due while control is away. Call it often. */
   async tick(): Promise<void> {
     if (this.#hasLease) return;
     const nowMs = this.#nowMs();
@@ -112,11 +112,11 @@ export class Gate {
     this.#ends = this.#ends.filter(({ atMs }) => atMs > nowMs);
     if (due.length > 0) this.#remember();
     for (const end of due) void this.#carryOut(end);
-    // Again and again: a start that began under the lease may come to its end after all others were paused.
+    // Repeated: a start that began under the lease may finish after all others were paused.
     if (nowMs >= this.#leaseUntilMs + this.#isolationMs) this.#pauseAll();
   }
 
-  /** When nothing is being paused. */
+  /** Settles when nothing is being paused. */
   async settled(): Promise<void> {
     await this.#pausing;
   }
@@ -130,7 +130,10 @@ export class Gate {
     this.#options.memory.keep({ leaseUntilMs, isolationMs, ends });
   }
 
-  /** Once for each silence. Who was taken out of the cluster learns of it in no other way: nobody asks it any more. */
+  /**
+   * Once for each silence. A machine that was taken out of the cluster learns it in no other way: nobody calls it any
+   * more.
+   */
   #tellSilence(nowMs: number): void {
     if (this.#isSilenceTold || nowMs < this.#heardAtMs + silenceMs) return;
     this.#isSilenceTold = true;
@@ -169,7 +172,7 @@ export class Gate {
       .finally(() => (this.#pausing = null));
   }
 
-  /** With its memory, else with its files; one that can't be paused at all must not run on. */
+  /** Pauses it with its memory, else with its files. A sandbox that can't be paused at all must not run on. */
   async #pause({ sandboxId, executionId }: NodeSandbox): Promise<void> {
     const { node, log } = this.#options;
     const target = { sandboxId, executionId };

@@ -10,7 +10,9 @@ afterEach(async () => {
   await Promise.all(stores.splice(0).map(store => store.stop(true)));
 });
 
-/** A store that answers each request by `answer`, and knows what it was asked and how much of that at a time. */
+/**
+ * A store that answers each request with `answer`, and records what it was asked and how many requests came at a time.
+ */
 function store(answer: (seen: Seen, tries: number) => Response | Promise<Response>) {
   const seen: Seen[] = [];
   const now = { atOnce: 0, most: 0 };
@@ -37,7 +39,7 @@ async function* pieces(...all: Uint8Array[]) {
   yield* all;
 }
 
-/** The parts of URLs as texts. */
+/** Receives the parts at the URLs, as texts. */
 async function received(urls: string[]): Promise<string[]> {
   const parts: string[] = [];
   for await (const part of receiveParts(urls)) parts.push(Buffer.from(part).toString());
@@ -89,7 +91,7 @@ test('a store that is busy is asked again, and what is wrong with the request is
   for (const [status, code, detail] of [
     [401, 'precondition', 'store_refused'],
     [403, 'precondition', 'store_refused'],
-    // There is nothing that a write could miss: its bucket or its key is gone.
+    // A write can't miss an object, so its bucket or key is gone.
     [404, 'precondition', 'store_refused'],
     [507, 'no_space', undefined],
     [400, 'unavailable', 'store_unavailable'],

@@ -3,16 +3,16 @@ import { AtollError } from '../base/error.ts';
 import { inPieces } from '../base/pieces.ts';
 import { partBytes } from '../protocol/blob.ts';
 
-/** One part has to be through by then, milliseconds; slower lines than 280 KB/s are of no use. */
+/** Longest time for one part, milliseconds; lines slower than 280 KB/s are of no use. */
 const partTimeoutMs = 60_000;
-/** A part is tried so often, and then nothing more is: what is between the tries, milliseconds. */
+/** Waits between the attempts for a part, milliseconds; after the last attempt nothing more is tried. */
 const retryMs = [500, 3_000];
-/** Parts that are on their way at a time. */
+/** Parts under way at a time. */
 const atOnce = 3;
 
 /**
- * Sends a stream in parts, each to a URL of its own, a few at a time. Errors: those of `BlobStore`, without a URL;
- * `unavailable` where the stream is shorter or longer than the URLs say.
+ * Sends a stream in parts, each to its own URL, a few at a time. Errors: those of `BlobStore`, without a URL;
+ * `unavailable` where the stream is shorter or longer than the number of URLs says.
  */
 export async function sendParts(source: AsyncIterable<Uint8Array>, urls: readonly string[]): Promise<void> {
   const underWay = new Set<Promise<void>>();
@@ -33,13 +33,16 @@ export async function sendParts(source: AsyncIterable<Uint8Array>, urls: readonl
   if (number !== urls.length) throw new AtollError('unavailable', 'There is less to send than was said before');
 }
 
-/** What is at the URLs, in their order; the next ones come meanwhile. Errors: those of `BlobStore`, `not_found`. */
+/**
+ * Reads what is at the URLs, in their order, and fetches the next ones meanwhile. Errors: those of `BlobStore`,
+ * `not_found`.
+ */
 export async function* receiveParts(urls: readonly string[]): AsyncGenerator<Uint8Array> {
   const coming: Promise<Uint8Array>[] = [];
   for (let next = 0; next < urls.length || coming.length > 0;) {
     while (coming.length < atOnce && next < urls.length) {
       const part = get(urls[next++] ?? '');
-      part.catch(() => {}); // reported when it is its turn
+      part.catch(() => {}); // reported when the part's turn comes
       coming.push(part);
     }
     const part = await coming.shift();
@@ -48,8 +51,8 @@ export async function* receiveParts(urls: readonly string[]): AsyncGenerator<Uin
 }
 
 /**
- * A part that is tried again may still be on its way from before, and be cut off there: a store that takes what came of
- * it must not put that in the place of the whole one, so it is told the digest (RFC 1864) and refuses it.
+ * While a part is tried again, its first attempt may still be under way and be cut off. A store must not replace the
+ * whole part with those remains, so it is told the digest (RFC 1864) and refuses them.
  */
 async function put(url: string, bytes: Uint8Array): Promise<void> {
   const headers = { 'Content-MD5': createHash('md5').update(bytes).digest('base64') };
@@ -67,7 +70,7 @@ async function attempt<T>(url: string, request: RequestInit, read: (answer: Resp
       answer = await fetch(url, { ...request, redirect: 'error', signal: AbortSignal.timeout(partTimeoutMs) });
       if (answer.ok) return await read(answer);
     } catch {
-      // A connection that broke: its message may hold the URL, and that is a key for an hour.
+      // The connection broke. The error's message may hold the URL, which works as a key for an hour.
     }
     const waitMs = retryMs[tries];
     const passes = !answer || answer.ok || answer.status >= 500 || answer.status === 429;
@@ -77,7 +80,7 @@ async function attempt<T>(url: string, request: RequestInit, read: (answer: Resp
 }
 
 function refusal(answer: Response | undefined, isWrite: boolean): AtollError {
-  // Some stores answer so to a key that they do not know any more, and all of them where the bucket is gone.
+  // Some stores answer this to a key that they no longer know, and all of them when the bucket is gone.
   const isUnknown = isWrite && answer?.status === 404;
   if (answer?.status === 403 || answer?.status === 401 || isUnknown)
     return new AtollError(

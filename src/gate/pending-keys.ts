@@ -2,17 +2,17 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { newKey } from '../base/crypto/certificate.ts';
 import { AtollError } from '../base/error.ts';
 
-/** As many control processes as may ask at a time; of more, the first one has to ask again. */
+/** As many as the control processes that may ask at a time; beyond that, the first one has to ask again. */
 const pendingMax = 16;
 
 /**
- * Private keys for which certificates were asked. Two control processes may renew a machine's at the same moment: the
- * certificate that comes says whose key it is of.
+ * Private keys of requested certificates. Two control processes may renew a machine's certificate at the same moment:
+ * the certificate that arrives says which key it is for.
  */
 export class PendingKeys {
   readonly #keys: string[] = [];
 
-  /** Makes a pair, keeps its private key, and answers the public one (PEM). */
+  /** Makes a pair, keeps the private key, and answers the public one (PEM). */
   make(): string {
     const { key, publicKey } = newKey();
     this.#keys.push(key);
@@ -20,7 +20,10 @@ export class PendingKeys {
     return publicKey;
   }
 
-  /** The private key (PEM) of a certificate (PEM). Errors: `precondition` for one that was not asked for here. */
+  /**
+   * The private key (PEM) for a certificate (PEM). Errors: `precondition` for a certificate that was not requested
+   * here.
+   */
   keyOf(certificate: string): string {
     const shown = new X509Certificate(certificate);
     const key = this.#keys.find(pending => shown.checkPrivateKey(createPrivateKey(pending)));
@@ -28,7 +31,7 @@ export class PendingKeys {
     return key;
   }
 
-  /** Forgets all: a certificate has come. */
+  /** Forgets all keys, once a certificate has come. */
   clear(): void {
     this.#keys.length = 0;
   }
