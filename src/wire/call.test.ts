@@ -47,7 +47,7 @@ function calling() {
   const calls = callsOn(channel, 'lab', () => state.ended++);
   const remote = proxyOf<Lab>(table, checkedMethods(table), calls);
   const answers = (message: object, file?: number) => listener?.message(JSON.stringify(message), file);
-  /** What was sent since the last call. */
+  /** Messages sent since the last call. */
   const took = () => sent.splice(0);
   return {
     remote,
@@ -136,7 +136,7 @@ test('a call that can’t be made is not sent', async () => {
   ends();
   await expect(remote.count(1)).rejects.toMatchObject({ code: 'unavailable', detail: 'part_lost' });
   expect(took()).toEqual([]);
-  // Nor does one of them still count as being under way.
+  // None of them still counts as under way.
   jest.advanceTimersByTime(120_000);
   expect(took()).toEqual([]);
 });
@@ -185,11 +185,11 @@ test('a file that nobody gets is closed', async () => {
     calls[0],
     ...[calls[1], calls[2]].map(call => call.catch((error: AtollError) => error.code)),
   ]);
-  // As many more as there are answers to nothing.
+  // As many more as there were answers without a call.
   for (let count = 0; count < 2; count++) void remote.count(1);
   const kept = open();
   answers({ id: 1, result: null, file: true }, kept);
-  // The second answer to the same call, one to none, one that is no answer, and an error.
+  // A second answer to the same call, an answer without a call, an invalid answer, and an error.
   answers({ id: 1, result: null, file: true }, files[0]);
   answers({ id: 7, result: null, file: true }, files[1]);
   answers({ id: 2, result: { name: 5 }, file: true }, files[2]);

@@ -21,12 +21,13 @@ type Waiting = {
 /** The calling side of a channel. */
 export type Calls = {
   /**
-   * Calls a method. Errors: what it throws; `unavailable` with the detail `part_lost`; `deadline_exceeded`; `canceled`.
+   * Calls a method. Errors: those that it throws; `unavailable` with the detail `part_lost`; `deadline_exceeded`;
+   * `canceled`.
    */
   call(method: CheckedMethod, args: readonly unknown[], signal?: AbortSignal): Promise<unknown>;
 };
 
-/** Calls what is served on the other side of a channel. `part` is its name in messages. */
+/** Calls the methods that the other side of a channel serves. `part`: its name, for messages. */
 export function callsOn(channel: Channel, part: string, onClosed: () => void): Calls {
   const waiting = new Map<number, Waiting>();
   let lastId = 0;
@@ -34,7 +35,7 @@ export function callsOn(channel: Channel, part: string, onClosed: () => void): C
   let open = true;
   channel.listen({
     message(text, file) {
-      // One answer for each call: whoever says more would have us read as much as he likes.
+      // One answer for each call: a sender of more could make us read without end.
       const message = ++answers > lastId ? undefined : readToCaller(text);
       if (!message) {
         if (file !== undefined) closeSync(file);
@@ -119,7 +120,7 @@ function settle({ method, adopt, resolve, reject }: Waiting, message: ToCaller, 
   reject(new AtollError('internal', `${method.name}: the answer${result.path} must be ${result.mustBe}`));
 }
 
-/** The answer with the open file in its place. */
+/** The answer, with the open file put in its place. */
 function join({ passes }: CheckedMethod, result: unknown, file: number | undefined): unknown {
   if (passes === 'whole') return file;
   if (passes === 'member' && typeof result === 'object')
@@ -127,7 +128,7 @@ function join({ passes }: CheckedMethod, result: unknown, file: number | undefin
   return result;
 }
 
-/** An object with a function for each method of a table, which calls it. A signal may be given behind the arguments. */
+/** An object with a function for each method of a table, which calls it. A signal may follow the arguments. */
 export function proxyOf<Protocol>(
   table: AnyTable,
   methods: ReadonlyMap<string, CheckedMethod>,
@@ -145,7 +146,7 @@ export function proxyOf<Protocol>(
 
 function callWith(calls: Calls, method: CheckedMethod, args: unknown[]): Promise<unknown> {
   const signal = args.at(-1) instanceof AbortSignal ? (args.pop() as AbortSignal) : undefined;
-  // An argument that is left out may still be named, and a signal that nobody has.
+  // Omitted arguments, and an absent signal, may have been passed as undefined.
   while (args.length > 0 && args.at(-1) === undefined) args.pop();
   return calls.call(method, args, signal);
 }

@@ -1,13 +1,13 @@
-/** The receiver of a channel. `file`: an open file that came with the message and is the receiver's now. */
+/** The receiver of a channel. `file`: an open file that came with the message; the receiver owns it. */
 export type Listener = {
   message(text: string, file?: number): void;
-  /** Once, when nothing comes any more. */
+  /** Called once, when nothing more will come. */
   closed(): void;
 };
 
-/** A way between two processes: whole messages, in their order, with an open file where one is passed. */
+/** A connection between two processes: whole messages in order, each with an open file where one is passed. */
 export type Channel = {
-  /** Sends a message. The file belongs to the channel from now on. Nothing happens on a channel that is closed. */
+  /** Sends a message. The channel owns the file from now on. Does nothing on a closed channel. */
   send(text: string, file?: number): void;
   listen(listener: Listener): void;
   close(): void;

@@ -2,22 +2,22 @@ import { OptionalKind } from '@sinclair/typebox';
 import { type AnyTable, type Caller, type Method, methodsOf } from '../protocol/wire/method.ts';
 import { type Read, readerOf, Wrong } from '../protocol/wire/read.ts';
 
-/** A method, with what its messages are read with. */
+/** A method, with the readers of its messages. */
 export type CheckedMethod = {
   name: string;
   callers: readonly Caller[];
   deadlineMs: number;
   passes: Method['passes'];
-  /** The full name of the method that drops what this one has begun. */
+  /** The full name of the method that drops what this one begins. */
   droppedBy: string | undefined;
   argsMax: number;
   /** Reads the list of arguments. */
   args: (args: readonly unknown[]) => unknown[] | Wrong;
-  /** Reads the answer, the open file in its place. */
+  /** Reads the answer, with the open file in its place. */
   result: Read;
 };
 
-/** The methods of a table by their full names, each ready to be checked. */
+/** The methods of a table by their full names, each with its readers. */
 export function checkedMethods(table: AnyTable): ReadonlyMap<string, CheckedMethod> {
   return new Map(methodsOf(table).map(([name, method]) => [name, checked(name, method)]));
 }

@@ -6,25 +6,28 @@ import { closeFile, connectTo, receiveFile } from './files.ts';
 import type { Channel } from './channel.ts';
 import { SocketChannel } from './socket-channel.ts';
 
-/** Longest wait of a call for a process that is being started, milliseconds. Then clients are told to try again. */
+/** Longest wait of a call for a process that is starting, milliseconds. After that, clients are told to try again. */
 const connectTimeoutMs = 5_000;
 const greetingTimeoutMs = 2_000;
 const pollMs = { first: 1, max: 50 } as const;
 
-/** Calls of a process that may end and come back: each goes by the connection there is, or waits shortly for one. */
+/** Calls of a process that may end and come back: each uses the present connection, or waits briefly for one. */
 type Connection = Calls & {
-  /** Gives up the present connection, with all calls that are under way on it; the next call connects anew. */
+  /** Gives up the present connection and all calls under way on it; the next call connects anew. */
   drop(): void;
-  /** Ends it for good. */
+  /** Closes it for good. */
   close(): void;
 };
 
-/** Calls what listens at a unix socket. The first call connects. `part` is its name in messages. */
+/** Calls the process that listens at a unix socket. The first call connects. `part`: its name, for messages. */
 export function connectionTo(path: string, part: string, timeoutMs: number = connectTimeoutMs): Connection {
   return connectionBy(() => openUnix(path), part, timeoutMs);
 }
 
-/** Calls what is behind the channels that `open` opens; undefined from it: not now. The first call connects. */
+/**
+ * Calls what is behind the channels that `open` opens; if that answers undefined, there is none now. The first call
+ * connects.
+ */
 export function connectionBy(
   open: () => Promise<Channel | undefined>,
   part: string,
@@ -65,7 +68,7 @@ export function connectionBy(
   };
 }
 
-/** A channel to what listens there; undefined where nothing does. */
+/** A channel to the process that listens there; undefined where none does. */
 async function openUnix(path: string): Promise<Channel | undefined> {
   const fd = connectTo(path);
   if (fd === undefined) return undefined;
@@ -74,7 +77,7 @@ async function openUnix(path: string): Promise<Channel | undefined> {
     throw error;
   });
   const opened: { channel?: SocketChannel } = {};
-  // The runtime takes a connected descriptor where the types know only an address.
+  // The runtime accepts a connected descriptor where the types know only an address.
   const options = {
     fd,
     socket: {
@@ -91,7 +94,7 @@ async function openUnix(path: string): Promise<Channel | undefined> {
   return opened.channel;
 }
 
-/** The socket for files, which the other side passes first of all. */
+/** Receives the socket for files, which the other side passes first. */
 async function greeting(fd: number): Promise<number> {
   const deadline = performance.now() + greetingTimeoutMs;
   for (;;) {

@@ -7,8 +7,8 @@ import { connectionTo } from './connect.ts';
 import { listenOn } from './listen.ts';
 
 /**
- * Serves the directory of sandboxes at a unix socket to the edge, which runs as `uid`. `onGone`: the last edge has
- * disconnected.
+ * Serves the directory of sandboxes at a unix socket to the edge, which runs as `uid`. `onGone`: called when the last
+ * edge has disconnected.
  */
 export function serveDirectory(
   directory: DirectoryProtocol,

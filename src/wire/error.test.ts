@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { AtollError } from '../base/error.ts';
 import { fromWire, toWire } from './error.ts';
 
-/** As the other side of a wire gets it. */
+/** The error as the other side of a wire receives it. */
 const crossed = (error: unknown) => fromWire(JSON.parse(JSON.stringify(toWire(error))));
 
 test('an error arrives with all that it says', () => {

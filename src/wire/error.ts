@@ -1,7 +1,7 @@
 import { AtollError, type ErrorCode, causesOf, messageOf, statusOf } from '../base/error.ts';
 import { toKnown } from '../protocol/no-room.ts';
 
-/** An error as it crosses the wire: all of an `AtollError`, its cause as text. */
+/** An error as it crosses the wire: all of an `AtollError`, with its cause as text. */
 export type WireError = {
   code: string;
   message: string;
@@ -11,7 +11,7 @@ export type WireError = {
   cause?: string;
 };
 
-/** An error in the form that crosses the wire. What is none of those that we know is a defect of the platform. */
+/** The form of an error that crosses the wire. An error of any other type is a defect of the platform. */
 export function toWire(error: unknown): WireError {
   const known = toKnown(error);
   if (!known)
@@ -28,8 +28,8 @@ export function toWire(error: unknown): WireError {
 }
 
 /**
- * The error that the other side has thrown. A code that nobody knows, of another version, counts as `internal`. What
- * that says is of another process, whose paths and processes are nobody's business but the operator's.
+ * The error that the other side has thrown. An unknown code, from another version, counts as `internal`. Its message
+ * may name paths and processes of the other side, which are only the operator's business.
  */
 export function fromWire(error: WireError): AtollError {
   const { message, detail, fields, retryAfterSeconds, cause } = error;
@@ -43,7 +43,7 @@ export function fromWire(error: WireError): AtollError {
   });
 }
 
-/** Facts for the log may hold anything, also what JSON can't say. */
+/** Facts for the log may hold anything, including values that JSON has no form for. */
 function plain(fields: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [name, isPlain(value) ? value : String(value)]),

@@ -41,7 +41,7 @@ test('an open file arrives with its number, and the sender keeps its own', () =>
     const { file: mine } = one as { file: number };
     opened.push(mine);
     expect([fstatSync(mine).rdev, mine === sent]).toEqual([fstatSync(sent).rdev, false]);
-    // No program that this process starts gets it.
+    // Programs that this process starts don't inherit it.
     expect(readFileSync(`/proc/self/fdinfo/${mine}`, 'utf8')).toMatch(/^flags:\s+02\d{6}$/m);
   }
   expect(isOpen(sent)).toBe(true);

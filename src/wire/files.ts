@@ -27,7 +27,7 @@ const EAGAIN = 11;
 const EINTR = 4;
 /** `struct sockaddr_un`. */
 const addressBytes = 110;
-/** `struct cmsghdr` and one descriptor, padded to a whole word. */
+/** `struct cmsghdr` with one descriptor, padded to a whole word. */
 const controlBytes = 24;
 const controlLength = 20;
 
@@ -36,7 +36,7 @@ function errno(): number {
   return location === null ? 0 : read.i32(location, 0);
 }
 
-/** User and process at the other end of a unix socket, as the kernel recorded them when it was connected. */
+/** User and process at the other end of a unix socket, as the kernel recorded them at the connection. */
 export function peerOf(fd: number): { pid: number; uid: number } {
   const credentials = Buffer.alloc(12);
   const length = Buffer.alloc(4);
@@ -46,7 +46,7 @@ export function peerOf(fd: number): { pid: number; uid: number } {
   return { pid: credentials.readInt32LE(0), uid: credentials.readUInt32LE(4) };
 }
 
-/** Two ends of a socket over which open files are passed, one message each. */
+/** Two ends of a socket that passes open files, one per message. */
 export const filePair = (): [number, number] => pairOf(SOCK_SEQPACKET);
 
 /** Two ends of a stream socket. The caller owns both descriptors. */
@@ -58,7 +58,7 @@ function pairOf(type: number): [number, number] {
   return [ends.readInt32LE(0), ends.readInt32LE(4)];
 }
 
-/** A socket that is connected to the one that listens at `path`; undefined where none does, or its queue is full. */
+/** A socket connected to the one that listens at `path`; undefined where none listens, or its queue is full. */
 export function connectTo(path: string): number | undefined {
   const address = Buffer.alloc(addressBytes);
   address.writeUInt16LE(AF_UNIX, 0);
@@ -70,7 +70,7 @@ export function connectTo(path: string): number | undefined {
   return undefined;
 }
 
-/** Sends an open file with a number that names it. The sender keeps its own. */
+/** Sends an open file with a number that identifies it. The sender keeps its own descriptor. */
 export function sendFile(fd: number, file: number, id: number): 'sent' | 'full' | 'failed' {
   const control = Buffer.from(Int32Array.of(controlLength, 0, SOL_SOCKET, SCM_RIGHTS, file, 0).buffer);
   const bytes = Buffer.alloc(4);
@@ -80,7 +80,7 @@ export function sendFile(fd: number, file: number, id: number): 'sent' | 'full' 
   return [EAGAIN, EINTR].includes(errno()) ? 'full' : 'failed';
 }
 
-/** Takes an open file that waits at a socket, without waiting for one. */
+/** Takes an open file that is ready at a socket; does not wait for one. */
 export function receiveFile(fd: number): { file: number; id: number } | 'none' | 'failed' {
   const control = Buffer.alloc(controlBytes);
   const bytes = Buffer.alloc(4);
@@ -88,16 +88,16 @@ export function receiveFile(fd: number): { file: number; id: number } | 'none' |
   const received = recvmsg(fd, message.pointer, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (received < 0n) return [EAGAIN, EINTR].includes(errno()) ? 'none' : 'failed';
   const passed = message.controlLength() === controlBytes && control.readInt32LE(12) === SCM_RIGHTS;
-  // Without one the sender broke the rules, or this process has as many files open as it may.
+  // If there is none, the sender broke the rules, or this process has as many files open as it may.
   return passed && received === 4n ? { file: control.readInt32LE(16), id: bytes.readUInt32LE() } : 'failed';
 }
 
-/** Closes a descriptor that nothing of the runtime has. */
+/** Closes a descriptor that no object of the runtime owns. */
 export function closeFile(fd: number): void {
   close(fd);
 }
 
-/** `struct msghdr` of one part and its control data, which live as long as it does. */
+/** A `struct msghdr` with one part and its control data; the buffers live as long as this object. */
 class Message {
   readonly #header: BigUint64Array;
   readonly #held: object[];

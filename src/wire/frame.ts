@@ -2,24 +2,25 @@ import type { Caller } from '../protocol/wire/method.ts';
 import { Gathered } from './gathered.ts';
 
 /**
- * The longest message: a list of all sandboxes of a node, or a whole Dockerfile with its inline files, is far below.
- * Bytes.
+ * The longest message, bytes: far above a list of all sandboxes of a node, or a whole Dockerfile with its inline files.
  */
 export const frameBytesMax = 64 << 20;
 
 /**
- * The longest message of a caller, bytes. An edge, which strangers may have taken over, asks for a sandbox or says how
- * many connections it has; to read what is as long as an api may have to say takes seconds and gigabytes.
+ * The longest message of a caller, bytes. An edge, which strangers may have taken over, only asks for a sandbox or says
+ * how many connections it has; reading a message as long as an api may send takes seconds and gigabytes.
  */
 export const callBytesMax: Readonly<Record<Caller, number>> = { api: frameBytesMax, edge: 64 << 10 };
 
-/** Whether the other side takes a message of that length: after one that it does not, it closes the channel for all. */
+/** Says whether the other side accepts a message of that length: a longer one would close the channel for all calls. */
 export const isWithinFrame = (text: string): boolean => Buffer.byteLength(text) <= frameBytesMax;
 
-/** Length of the text in bytes, and whether a file comes with it, before each message. */
+/** Before each message: the length of the text in bytes, and whether a file comes with it. */
 const headBytes = 5;
 
-/** A message as it is written: four bytes of length, one that says whether a file comes with it, text in UTF-8. */
+/**
+ * The encoded message: four bytes of length, one byte that says whether a file comes with it, and the text in UTF-8.
+ */
 export function frameOf(text: string, withFile: boolean): Buffer {
   const length = Buffer.byteLength(text);
   const frame = Buffer.allocUnsafe(headBytes + length);
@@ -29,22 +30,22 @@ export function frameOf(text: string, withFile: boolean): Buffer {
   return frame;
 }
 
-/** Finds the messages in bytes that come in pieces. */
+/** Splits a stream of bytes into messages. */
 export class FrameReader {
   readonly #bytesMax: number;
-  /** A message that is not whole yet. */
+  /** An incomplete message. */
   readonly #begun = new Gathered();
-  /** Bytes that the next step needs. */
+  /** Bytes needed for the next step. */
   #wanted = headBytes;
 
-  /** `bytesMax`: of one message. */
+  /** `bytesMax`: limit for one message. */
   constructor(bytesMax = frameBytesMax) {
     this.#bytesMax = bytesMax;
   }
 
-  /** Calls `take` for each message that is complete now. False: the bytes are no message, and no later ones can be. */
+  /** Calls `take` for each complete message. False: the bytes are not a message, and no later ones can be. */
   push(bytes: Uint8Array, take: (text: string, withFile: boolean) => void): boolean {
-    // Most often whole messages come: they are read where they are.
+    // Mostly whole messages come: they are read in place.
     const isBegun = this.#begun.length > 0;
     if (isBegun || bytes.length < this.#wanted) this.#begun.add(bytes);
     if (this.#begun.length > 0 && this.#begun.length < this.#wanted) return true;

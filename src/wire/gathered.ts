@@ -1,8 +1,8 @@
 const roomBytesMin = 1 << 10;
 
 /**
- * Bytes that came in pieces, one behind the other. The room for them doubles: a piece by itself holds far more than a
- * byte, and whoever sends a long message byte by byte would have all of that held.
+ * Bytes that came in pieces, joined. Its buffer doubles when full: a separate object for each piece would take far more
+ * than a byte, and a sender of single bytes would have us hold all of those.
  */
 export class Gathered {
   #room = Buffer.alloc(0);
@@ -12,7 +12,7 @@ export class Gathered {
     return this.#length;
   }
 
-  /** Copies a piece: whose it is uses it again. */
+  /** Copies a piece, because its owner reuses the buffer. */
   add(piece: Uint8Array): void {
     const length = this.#length + piece.length;
     if (length > this.#room.length) {
@@ -24,7 +24,7 @@ export class Gathered {
     this.#length = length;
   }
 
-  /** Answers what has come, and begins anew. */
+  /** Answers what has come, and starts over. */
   take(): Buffer {
     const all = this.#room.subarray(0, this.#length);
     this.#room = Buffer.alloc(0);

@@ -10,7 +10,7 @@ export async function copyLayer(digest: string, from: LayerProtocol, to: LayerPr
     try {
       await pump(source, await socketSink(write.descriptor));
     } catch (error) {
-      await to.dropWrite(write.writeId).catch(() => {}); // it runs out
+      await to.dropWrite(write.writeId).catch(() => {}); // it expires by itself
       throw error;
     }
     await to.keepWrite(write.writeId, sizeBytes);

@@ -13,18 +13,18 @@ type ListenOptions = {
   path: string;
   /** The process that the socket is for. */
   caller: Caller;
-  /** The user that it runs as. The kernel says who connects; others are disconnected. */
+  /** The user that the caller runs as. The kernel says who connects; others are disconnected. */
   uid: number;
   log: Log;
 };
 
-/** Connections that a caller may have open: it needs one, and another while the first is ending. */
+/** Connections that a caller may have open: it needs one, and a second while the first is ending. */
 export const connectionsMax = 8;
 
 const ownerOnly = 0o600;
 const ownerAndGroup = 0o660;
 
-/** The part of the runtime's sockets that their types leave out. */
+/** The part of the runtime's sockets that is missing from their types. */
 type WithDescriptor = Bun.Socket<SocketChannel | undefined> & { readonly fd: number };
 
 /** Serves methods to other processes of this machine, until it is stopped. */
@@ -48,7 +48,7 @@ export function listenOn({ path, caller, uid, log }: ListenOptions, served: Omit
           return void socket.terminate();
         }
         const [own, other] = filePair();
-        // The caller takes it before anything else.
+        // The caller receives it before anything else.
         const sent = sendFile(fd, other, 0);
         closeFile(other);
         const channel = new SocketChannel(socket, own, callBytesMax[caller], waiting);
@@ -72,7 +72,8 @@ export function listenOn({ path, caller, uid, log }: ListenOptions, served: Omit
     },
   });
   const self = process.getuid?.();
-  // Root gives it to the other user. Another user shares it with the group of its folder, which is the other's.
+  // Root gives the socket to the other user. A user other than root shares it with the group of its folder, which is
+  // the other user's.
   chmodSync(path, self === uid || self === 0 ? ownerOnly : ownerAndGroup);
   if (self === 0 && uid !== 0) chownSync(path, uid, uid);
   return {

@@ -5,7 +5,7 @@ import { parseJson } from '../base/json-text.ts';
 
 const Id = Type.Integer({ minimum: 1 });
 
-/** From the caller: a call, or that nobody waits for one any more. */
+/** From the caller: a call, or the news that nobody waits for it any more. */
 const FromCaller = Type.Union([
   Type.Object({
     id: Id,
@@ -17,7 +17,7 @@ const FromCaller = Type.Union([
 ]);
 export type FromCaller = Static<typeof FromCaller>;
 
-/** Steps that the call took, where its caller traces. */
+/** Steps that the call took, if its caller traces. */
 const Steps = Type.Optional(
   Type.Array(
     Type.Object({
@@ -43,7 +43,7 @@ export const WireErrorSchema = Type.Object({
   cause: Type.Optional(Type.String()),
 });
 
-/** To the caller: one answer for each call. `file`: one comes with it. */
+/** To the caller: one answer for each call. `file`: an open file comes with it. */
 const ToCaller = Type.Union([
   Type.Object({ id: Id, error: WireErrorSchema, steps: Steps }),
   Type.Object({ id: Id, result: Type.Optional(Type.Unknown()), file: Type.Optional(Type.Literal(true)), steps: Steps }),
@@ -53,12 +53,12 @@ export type ToCaller = Static<typeof ToCaller>;
 const fromCaller = readerOf(FromCaller);
 const toCaller = readerOf(ToCaller);
 
-/** Reads a message of a caller. Undefined: it is none. */
+/** Reads a message of a caller. Undefined: it is not valid. */
 export function readFromCaller(text: string): FromCaller | undefined {
   return parse(text, fromCaller) as FromCaller | undefined;
 }
 
-/** Reads a message to a caller. Undefined: it is none. */
+/** Reads a message to a caller. Undefined: it is not valid. */
 export function readToCaller(text: string): ToCaller | undefined {
   return parse(text, toCaller) as ToCaller | undefined;
 }

@@ -33,10 +33,10 @@ const table = {
   volumeCopies: volumeCopyTable,
 };
 
-/** All that control may ask of a machine. */
+/** All methods of a machine for control. */
 export const machineTable = { ...table, gate: gateTable, transfers: transferTable };
 
-/** Serves what there is of a node at a unix socket to the process that runs as `uid`. */
+/** Serves the services of a node at a unix socket to the process that runs as `uid`. */
 export function serveNode(
   service: Pick<NodeService, 'node'> & Partial<NodeService>,
   to: { path: string; caller: Caller; uid: number },
@@ -62,8 +62,8 @@ export function serveMachine(
 }
 
 /**
- * A machine of the cluster, called over TLS by the process of control whose identity `way` answers. The far ends of the
- * connections that it answers go to `farEnds`.
+ * A machine of the cluster, called over TLS by the process of control whose identity `way` answers. `farEnds` records
+ * the far ends of the connections that the machine's answers pass.
  */
 export function machineAt(nodeId: string, way: () => Promise<NodeWay>, log: Log, farEnds?: FarEnds): Machine {
   const refused = (reason: string) => log.warn('what answers for a node is refused', { nodeId, reason });

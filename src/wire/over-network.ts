@@ -3,7 +3,7 @@ import { AtollError } from '../base/error.ts';
 import { streamPair } from './files.ts';
 import { bounded, fileSink, fileSource, pump, socketSink, socketSource } from './pump.ts';
 
-/** What answers descriptors of files: of those that are read, and of those that are written and then kept. */
+/** Methods that answer descriptors of files: some files are read, others are written and then kept. */
 type Files<Read extends unknown[], Write extends unknown[], Kept> = {
   openRead(...what: Read): Promise<{ sizeBytes: number; descriptor: number }>;
   openWrite(...what: Write): Promise<{ writeId: string; descriptor: number }>;
@@ -12,10 +12,10 @@ type Files<Read extends unknown[], Write extends unknown[], Kept> = {
 };
 
 /**
- * Files as they can be sent to other machines: a node's descriptors are of files, and what crosses a network are
- * connections. A connection that breaks looks like one that has ended: so what is kept says how large it is, and
- * fewer bytes are refused (`unavailable`). `sizeOf`: how many may come, where that is known before; it is the room that
- * was kept on the disk for them, and whoever sends more would take the rest.
+ * Makes files fit to be sent to other machines: a node's descriptors are of files, while a network carries connections.
+ * A broken connection looks like one that has ended, so keeping a file takes its size, and fewer bytes are refused
+ * (`unavailable`). `sizeOf`: how many bytes may come, where that is known before. That much room was kept on the disk,
+ * and a sender of more would use up the rest.
  */
 export function overNetwork<Read extends unknown[], Write extends unknown[], Kept>(
   files: Files<Read, Write, Kept>,
@@ -33,7 +33,7 @@ export function overNetwork<Read extends unknown[], Write extends unknown[], Kep
       const [own, given] = streamPair();
       void socketSink(own)
         .then(sink => pump(fileSource(descriptor), sink))
-        .catch(() => {}); // who reads sees that it is too short
+        .catch(() => {}); // the reader sees that it is too short
       return { sizeBytes, descriptor: given };
     },
     async openWrite(...what) {
@@ -46,12 +46,12 @@ export function overNetwork<Read extends unknown[], Write extends unknown[], Kep
     },
     async keepWrite(writeId, sizeBytes) {
       try {
-        // Its last bytes may still be on their way.
+        // The last bytes may still be on their way.
         const came = await take(writeId);
         if (came !== undefined && came !== sizeBytes)
           throw new AtollError('unavailable', `${came} bytes of ${sizeBytes} have come: send it again`);
       } catch (error) {
-        await files.dropWrite(writeId).catch(() => {}); // it runs out
+        await files.dropWrite(writeId).catch(() => {}); // it expires by itself
         throw isNoSpace(error) ? full(error) : error;
       }
       return files.keepWrite(writeId, sizeBytes);
@@ -62,7 +62,7 @@ export function overNetwork<Read extends unknown[], Write extends unknown[], Kep
         (error: unknown) => error,
       );
       await files.dropWrite(writeId);
-      // Who writes sees no more than a connection that is closed.
+      // The writer itself only sees a closed connection.
       if (isNoSpace(failure)) throw full(failure);
     },
   };
@@ -70,7 +70,7 @@ export function overNetwork<Read extends unknown[], Write extends unknown[], Kep
 
 const full = (cause: unknown) => new AtollError('no_space', 'The disk of that machine is full', { cause });
 
-/** Writes what comes to a file, and answers how much that was. */
+/** Writes the incoming bytes to a file, and answers their number. */
 async function counted(source: AsyncIterable<Uint8Array>, descriptor: number): Promise<number> {
   let count = 0;
   const sink = fileSink(descriptor);

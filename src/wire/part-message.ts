@@ -19,10 +19,10 @@ const PartMessage = Type.Union([
 
 const read = readerOf(PartMessage);
 
-/** What a part does is shown on a terminal, and told to a service manager line by line. */
+/** The report is shown on a terminal, and sent to a service manager line by line. */
 const plain = (text: string) => text.replace(/\p{Cc}+/gu, ' ');
 
-/** Reads a message of a part, which may have been taken over. Undefined: it is none. */
+/** Reads a message of a part, which may have been taken over. Undefined: it is not valid. */
 export function readPartMessage(text: string): Static<typeof PartMessage> | undefined {
   const message = read(parseJson(text));
   if (message instanceof Wrong) return undefined;

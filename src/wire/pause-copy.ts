@@ -12,15 +12,15 @@ import type {
 import { streamPair } from './files.ts';
 import { pump, socketSink, socketSource } from './pump.ts';
 
-/** For how long what comes can be kept or dropped. Milliseconds. */
+/** How long an arrival can be kept or dropped. Milliseconds. */
 const knownMs = 60 * 60_000;
 
-/** What carries sandboxes in streams, with connections in their place: those can be passed on. */
+/** Offers a carrier of streams as an exchange of connections, which can be passed on to other processes. */
 export function memoryOverWire<Target, Kept>(carrier: MemoryCarrier<Target, Kept>): MemoryExchange<Target, Kept> {
   return { describe: target => carrier.describe(target), ...streamsOverWire(carrier) };
 }
 
-/** The same for what carries drafts. */
+/** The same for a carrier of drafts. */
 export function draftsOverWire(carrier: DraftCarrier): DraftExchange {
   return {
     ...memoryOverWire(carrier),
@@ -29,7 +29,7 @@ export function draftsOverWire(carrier: DraftCarrier): DraftExchange {
   };
 }
 
-/** The same for what carries volumes. */
+/** The same for a carrier of volumes. */
 export function volumesOverWire(carrier: VolumeCarrier): VolumeExchange {
   const { states, fix, requireFixed, release } = carrier;
   return { states, fix, requireFixed, release, ...streamsOverWire(carrier) };
@@ -51,7 +51,7 @@ function streamsOverWire<Target, Kept>(
       const arrival = await carrier.receive(target, key, sizeBytes);
       const [own, given] = streamPair();
       const taken = arrival.take(socketSource(own));
-      // What broke off takes no place: who sent it may be gone, and not come to drop it. `keepWrite` reports the error.
+      // A broken transfer is dropped here: the sender may be gone and never drop it. `keepWrite` reports the error.
       taken.catch(() => arrival.drop());
       const writeId = newUuid();
       arrivals.set(writeId, { arrival, taken });
@@ -80,6 +80,6 @@ function sent({ sizeBytes, bytes }: { sizeBytes: number; bytes: AsyncIterable<Ui
   const [own, given] = streamPair();
   void socketSink(own)
     .then(sink => pump(bytes, sink))
-    .catch(() => {}); // who reads sees that it is too short
+    .catch(() => {}); // the reader sees that it is too short
   return { sizeBytes, descriptor: given };
 }

@@ -2,24 +2,24 @@ import { closeSync, read, write } from 'node:fs';
 import { promisify } from 'node:util';
 import { AtollError } from '../base/error.ts';
 
-// Bytes from a file or a connected socket to another. Each function owns the descriptor that it gets.
+// Moves bytes between files and connected sockets. Each function owns the descriptor that it gets.
 
 const readFrom = promisify(read);
 const writeTo = promisify(write);
 const pieceBytes = 256 << 10;
-/** Bytes of a socket that wait for who reads them; then it is not read on. */
+/** Bytes of a socket that may wait for their reader; beyond that, reading pauses. */
 const aheadBytesMax = 1 << 20;
 
-/** Where bytes go, in their order. */
+/** A destination of bytes, in order. */
 type Sink = {
   write(bytes: Uint8Array): Promise<void>;
-  /** All were written. */
+  /** All bytes were written. */
   end(): Promise<void>;
-  /** They are not to be had in full. */
+  /** The source failed before its end. */
   abort(): void;
 };
 
-/** The content of a file, from where its descriptor stands. */
+/** The content of a file from the descriptor's present position. */
 export async function* fileSource(fd: number): AsyncGenerator<Uint8Array> {
   try {
     for (;;) {
@@ -48,11 +48,13 @@ type Local = Bun.Socket<undefined>;
 
 function opened(fd: number, handlers: Partial<Bun.SocketHandler<undefined>>): Promise<Local> {
   const socket = { data() {}, error: (failed: Local) => void failed.terminate(), ...handlers };
-  // The runtime takes a connected descriptor where the types know only an address.
+  // The runtime accepts a connected descriptor where the types know only an address.
   return Bun.connect({ fd, allowHalfOpen: true, socket } as unknown as Bun.UnixSocketOptions<undefined>);
 }
 
-/** What a socket sends until it ends. It is closed with the generator, also where nobody has begun to read. */
+/**
+ * The bytes that a socket sends, to its end. The socket is closed with the generator, even if nobody has begun to read.
+ */
 export function socketSource(fd: number): AsyncGenerator<Uint8Array> {
   const source = received(fd);
   let isBegun = false;
@@ -61,7 +63,7 @@ export function socketSource(fd: number): AsyncGenerator<Uint8Array> {
     return source.next();
   };
   const close = async () => {
-    // Nothing of a generator runs before its first `next`, not even what releases what it owns.
+    // Before its first `next`, nothing of a generator runs, not even the code that releases what it owns.
     if (!isBegun) closeSync(fd);
     isBegun = true;
     return source.return(undefined);
@@ -109,13 +111,13 @@ async function* received(fd: number): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Writes to a socket, as fast as it is read. */
+/** Writes to a socket, as fast as the other side reads. */
 export async function socketSink(fd: number): Promise<Sink> {
   let isGone = false;
   let wake = () => {};
   const socket = await opened(fd, {
     drain: () => wake(),
-    // Only now: the runtime gives up a socket whose other side is closed, with what was not read of it.
+    // Not earlier: the runtime gives up a socket whose other side is closed, together with its unread bytes.
     end: ended => void ended.end(),
     close() {
       isGone = true;
@@ -136,8 +138,8 @@ export async function socketSink(fd: number): Promise<Sink> {
 }
 
 /**
- * What a source brings, of which no more than `bytesMax` were announced: room was kept for these alone. Errors:
- * `invalid` when more come.
+ * The bytes of a source, no more than the announced `bytesMax`: room was kept for that many. Errors: `invalid` when
+ * more come.
  */
 export async function* bounded(source: AsyncIterable<Uint8Array>, bytesMax: number): AsyncGenerator<Uint8Array> {
   let bytes = 0;
@@ -148,7 +150,7 @@ export async function* bounded(source: AsyncIterable<Uint8Array>, bytesMax: numb
   }
 }
 
-/** Brings all bytes from a source to a sink. */
+/** Moves all bytes from a source to a sink. */
 export async function pump(source: AsyncIterable<Uint8Array>, sink: Sink): Promise<void> {
   try {
     for await (const bytes of source) await sink.write(bytes);

@@ -38,7 +38,7 @@ const isOpen = (file: number | undefined) => {
   }
 };
 
-/** Methods that are served on a channel whose other side is the test. */
+/** Methods served on a channel whose other side is the test. */
 function serving(implementation: object, budget?: CallBudget) {
   const answers: { message: Record<string, unknown>; file?: number }[] = [];
   const state = { closes: 0, logged: [] as string[] };
@@ -117,7 +117,7 @@ test('an answer that is too long is an error, and its file is closed', async () 
   expect(isOpen(file)).toBe(false);
 });
 
-/** A method that waits until its signal says that nobody waits for it. */
+/** A method that waits until its signal says that the caller has given up. */
 function waiting() {
   const reasons: string[] = [];
   const wait = (signal: AbortSignal) =>
@@ -150,7 +150,7 @@ test('all calls end when their caller is gone', async () => {
   expect(implementation.reasons).toEqual(['The caller is gone', 'The caller is gone']);
 });
 
-/** Files that are begun, kept and dropped. `open` waits for `opened`. */
+/** Files that can be begun, kept and dropped. `open` waits for `opened`. */
 function filesOf(opened: Promise<void> = Promise.resolve()) {
   const [did, descriptors]: [string[], number[]] = [[], []];
   const drop = async (id: string) => {
@@ -173,11 +173,11 @@ test('what a caller has begun and not ended is dropped with its connection, and 
   await one.asks('files.keep', 'w4', 1);
   await one.asks('files.drop', 'w5');
   expect(implementation.did).toEqual(['keep w4', 'drop w5']);
-  // A call that is refused ends nothing.
+  // A refused call ends nothing.
   expect(codeOf(await one.asks('files.keep', 'w1', 'x'))).toBe('invalid');
   one.ends();
   expect(implementation.did.slice(2)).toEqual(['drop w1', 'drop w2', 'drop w3']);
-  // One that has run out is no failure.
+  // An expired file is no failure.
   for (let turns = 0; turns < 10; turns++) await Promise.resolve();
   expect(one.state.logged).toEqual(['warn']);
   await other.asks('files.keep', 'w6', 1);
@@ -201,7 +201,7 @@ test.each(['cancels', 'is gone'])('what is begun when its caller %s meanwhile is
 test('what is no call closes the channel and is logged, as does a number that is under way', async () => {
   const { says, state, asks } = serving(waiting());
   expect(await asks('count', 1)).toMatchObject({ message: { result: 5 } });
-  // It may come again when its call is over.
+  // The same ID may be used again when its call is over.
   expect(await asks('count', 1)).toMatchObject({ message: { result: 5 } });
   expect(state.closes).toBe(0);
   says({ id: 3, call: 'wait', args: [] });
@@ -225,7 +225,7 @@ test('so many calls may be under way, and one that is over makes room', async ()
   for (let taken = 0; taken < 9_999; taken++) budget.take();
   says({ id: 2, call: 'wait', args: [] });
   expect(codeOf(await asks('count', 1))).toBe('unavailable');
-  // One that was refused gives back nothing.
+  // A refused call gives nothing back.
   expect(codeOf(await asks('count', 1))).toBe('unavailable');
   says({ id: 2, cancel: true });
   await next();

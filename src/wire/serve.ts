@@ -11,14 +11,14 @@ import { isWithinFrame } from './frame.ts';
 import { type FromCaller, readFromCaller, type ToCaller } from './message.ts';
 import { Wrong } from '../protocol/wire/read.ts';
 
-/** Calls that one caller may have under way: more than any api or edge has, and few enough to hold. */
+/** Calls that one caller may have under way: more than any api or edge needs, and few enough to hold. */
 export const callsMax = 10_000;
 
-/** Calls of one caller that are under way, over all of its connections. */
+/** Counts the calls that one caller has under way, on all of its connections. */
 export class CallBudget {
   #taken = 0;
 
-  /** Takes the place of one more call. Errors: `unavailable` where there is none. */
+  /** Takes the place of one more call. Errors: `unavailable` where none is left. */
   take(): void {
     if (this.#taken >= callsMax)
       throw new AtollError('unavailable', `${callsMax} calls are under way, which is the most; try again later`);
@@ -30,19 +30,19 @@ export class CallBudget {
   }
 }
 
-/** A table of methods, and the object that carries them out. */
+/** A table of methods, and the object that implements them. */
 export type Served = {
   methods: ReadonlyMap<string, CheckedMethod>;
-  /** Has the functions of the table, under their names. */
+  /** Has the functions of the table, under the same names. */
   implementation: object;
   log: Log;
-  /** The last caller has disconnected. */
+  /** Called when the last caller has disconnected. */
   allGone?: () => void;
 };
 
 /**
- * Answers the calls that come on a channel, until it closes. `caller` is who is on the other side, for certain;
- * `budget` is what it has under way on all of its channels.
+ * Answers the calls on a channel until it closes. `caller`: the verified other side; `budget`: its calls under way on
+ * all of its channels.
  */
 export function serve(channel: Channel, caller: Caller, served: Served, budget = new CallBudget()): void {
   const underWay = new Map<number, AbortController>();
@@ -115,7 +115,7 @@ async function carryOut(
   const result = method.result(answered);
   if (!(result instanceof Wrong)) {
     const drop = method.droppedBy === undefined ? undefined : methods.get(method.droppedBy);
-    // The call that it is dropped by is nobody's, so that it goes on.
+    // The call that drops something has no caller who could cancel it.
     const dropIt = async (id: string) => drop && invoke(implementation, drop, [id], new AbortController().signal);
     if (drop) begun.add((result as { writeId: string }).writeId, dropIt, !signal.aborted);
     return split(method, result);
@@ -126,7 +126,7 @@ async function carryOut(
   throw new AtollError('internal', `${call}: the answer${result.path} must be ${result.mustBe}`);
 }
 
-/** Calls the function of that name; behind all arguments, those that were left out too, it gets the signal. */
+/** Calls the function of that name. The signal comes after all arguments, omitted ones included. */
 async function invoke(
   implementation: object,
   { name, argsMax }: CheckedMethod,
@@ -140,11 +140,11 @@ async function invoke(
     implementation,
   ) as Record<string, (...args: unknown[]) => unknown>;
   const placed = Array.from({ length: argsMax }, (_, index) => args[index]);
-  // Awaited here: a promise that fails must be heard at once, or the runtime takes it for nobody's.
+  // Awaited here: a failing promise must have a handler at once, or the runtime reports it as unhandled.
   return await owner[last]?.(...placed, signal);
 }
 
-/** The answer, apart from the open file in it. */
+/** The answer without its open file. */
 function split(method: CheckedMethod, answer: unknown): { result: unknown; file?: number } {
   if (method.passes === undefined) return { result: answer };
   if (method.passes === 'whole') return typeof answer === 'number' ? { result: null, file: answer } : { result: null };

@@ -7,7 +7,7 @@ import { SocketChannel } from './socket-channel.ts';
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
-/** A channel whose other side is the test, and the second socket's other end. */
+/** A channel whose other side is the test, and the other end of its second socket. */
 function opened({ withFiles = true, messageBytesMax = 1_000 } = {}) {
   const [own, other] = filePair();
   const state = { terminated: 0 };
@@ -40,7 +40,7 @@ const isOpen = (file: number) => {
     return false; // closed
   }
 };
-/** Takes all files that wait, and answers their numbers. */
+/** Receives all files that are ready, and answers their numbers. */
 function takeAll(end: number): number[] {
   const ids: number[] = [];
   for (let got = receiveFile(end); typeof got === 'object'; got = receiveFile(end)) {
@@ -136,7 +136,7 @@ test('a message with a file gets the one of its number', () => {
     ['a with file', 'b', 'c with file'],
     [true, true],
   ]);
-  // The next one has a number of its own.
+  // The next file has another number.
   sendFile(other, file, 2);
   const before = openSync('/dev/null', 'r');
   closeSync(before);

@@ -2,18 +2,18 @@ import { closeFile, receiveFile, sendFile } from './files.ts';
 import { FrameReader, frameOf } from './frame.ts';
 import { type ByteSocket, StreamChannel, type WaitingBytes } from './stream-channel.ts';
 
-/** Interval (ms) and number of tries to send a file to a reader that has not taken the earlier ones. */
+/** Interval (ms) and number of attempts to send a file to a reader that has not taken the earlier ones. */
 const fileRetryMs = 1;
 const fileRetriesMax = 5_000;
 /**
  * Messages with files that may wait: each holds a descriptor of this process for a reader that does not take what it
- * has asked for.
+ * asked for.
  */
 export const waitingFilesMax = 1_024;
 
 /**
- * A channel over a connected stream socket for messages, and a second one for files. It sends a file before its
- * message, so that the receiver never has to wait for the second socket.
+ * A channel with a connected stream socket for messages and a second socket for files. It sends a file before its
+ * message, so that the receiver never waits for the second socket.
  */
 export class SocketChannel extends StreamChannel {
   readonly #files: number | null;
@@ -24,8 +24,8 @@ export class SocketChannel extends StreamChannel {
   #filesTaken = 0;
 
   /**
-   * `files`: the second socket, null where none are passed. `messageBytesMax`: of what is received. `waiting`: see
-   * `StreamChannel`.
+   * `files`: the second socket, null where none are passed. `messageBytesMax`: limit for received messages. `waiting`:
+   * see `StreamChannel`.
    */
   constructor(socket: ByteSocket, files: number | null, messageBytesMax?: number, waiting?: WaitingBytes) {
     super(socket, waiting);

@@ -3,10 +3,10 @@ import { closeSync, fstatSync, openSync } from 'node:fs';
 import { type ByteSocket, StreamChannel, WaitingBytes } from './stream-channel.ts';
 
 const MiB = 1 << 20;
-/** What waits is not copied: it may be the same bytes again and again. */
+/** Waiting bytes are not copied: they may be the same bytes again and again. */
 const zeros = Buffer.alloc(16 * MiB);
 
-/** A channel whose messages are its bytes, above a socket that takes `room` of them. */
+/** A channel whose messages are plain bytes, on a socket that takes `room` of them. */
 class PlainChannel extends StreamChannel {
   readonly done: string[];
 
@@ -152,7 +152,7 @@ test('what waits for one reader on all of his channels counts together, small pi
   for (; !two.done.includes('terminate') && sent < MiB; sent++) two.channel.send('a');
   expect(sent).toBeLessThan(MiB / 2 / 100);
   expect(one.done).toEqual([]);
-  // What was given up, or sent, waits no more.
+  // Bytes that were given up or sent no longer count as waiting.
   one.drain(MiB);
   later.channel.sendBytes(2 * MiB - 1000);
   expect(later.done).toEqual([]);

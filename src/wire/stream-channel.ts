@@ -1,18 +1,18 @@
 import type { Channel, Listener } from './channel.ts';
 import { closeFile } from './files.ts';
 
-/** Bytes that may wait to be sent. A reader that is further behind counts as gone. */
+/** Bytes that may wait to be sent. A reader that falls further behind counts as gone. */
 const waitingBytesMax = 256 << 20;
-/** What a piece that waits takes beside its bytes: a reader that takes none of many small ones has as many held. */
+/** What each waiting piece takes besides its bytes: many small pieces add up when a reader takes none. */
 const pieceBytes = 128;
-/** So many that whoever can wait with more should, and so many left that it need not any more. */
+/** At the first size, senders that can wait should; at the second, they may go on. */
 const crowdedBytes = 8 << 20;
 const roomBytes = crowdedBytes / 2;
 
 /** The part of the runtime's sockets that a channel needs. */
 export type ByteSocket = { write(bytes: Uint8Array): number; terminate(): void };
 
-/** Bytes that wait to be sent to one reader, over all of its channels. */
+/** Counts the bytes that wait to be sent to one reader, on all of its channels. */
 export class WaitingBytes {
   readonly #max: number;
   #bytes = 0;
@@ -21,26 +21,26 @@ export class WaitingBytes {
     this.#max = max;
   }
 
-  /** Counts so many more, or fewer. False: it is too far behind. */
+  /** Adds `bytes`, which may be negative. False: the reader is too far behind. */
   add(bytes: number): boolean {
     this.#bytes += bytes;
     return this.#bytes <= this.#max;
   }
 }
 
-/** A channel over a connected stream: what waits to be sent, and what came before somebody listened. */
+/** A channel over a connected stream. Holds what waits to be sent, and what came before there was a listener. */
 export abstract class StreamChannel implements Channel {
   readonly #socket: ByteSocket;
   #listener: Listener | undefined;
   #early: [string, number | undefined][] = [];
-  /** Bytes that the kernel did not take yet, in order. */
+  /** Bytes that the kernel has not taken yet, in order. */
   #unsent: Uint8Array[] = [];
   #unsentBytes = 0;
   #isCrowded = false;
   #open = true;
   readonly #waiting: WaitingBytes;
 
-  /** `waiting`: of the same reader's channels together. */
+  /** `waiting`: shared by the same reader's channels. */
   constructor(socket: ByteSocket, waiting = new WaitingBytes()) {
     this.#socket = socket;
     this.#waiting = waiting;
@@ -51,22 +51,22 @@ export abstract class StreamChannel implements Channel {
   /** Takes bytes from the socket. */
   abstract received(bytes: Uint8Array): void;
 
-  /** Gives back what this kind of channel holds. Called once, when it closes. */
+  /** Releases what this kind of channel holds. Called once, when it closes. */
   protected abstract release(): void;
 
   protected get isOpen(): boolean {
     return this.#open;
   }
 
-  /** More waits to be sent than the socket takes soon: from `crowded` to `hasRoom`. */
+  /** More bytes wait than the socket will take soon: true from `crowded` to `hasRoom`. */
   protected get isCrowded(): boolean {
     return this.#isCrowded;
   }
 
-  /** What waits has become much. */
+  /** Called when many bytes wait. */
   protected crowded(): void {}
 
-  /** It has become little again. */
+  /** Called when few bytes wait again. */
   protected hasRoom(): void {}
 
   listen(listener: Listener): void {
@@ -83,7 +83,7 @@ export abstract class StreamChannel implements Channel {
     this.closed();
   }
 
-  /** The socket takes bytes again. */
+  /** Called when the socket takes bytes again. */
   drained(): void {
     const unsent = this.#unsent;
     this.#forgetUnsent();
@@ -93,7 +93,7 @@ export abstract class StreamChannel implements Channel {
     this.hasRoom();
   }
 
-  /** The socket has closed. */
+  /** Called when the socket has closed. */
   closed(): void {
     if (!this.#open) return;
     this.#open = false;
@@ -109,7 +109,7 @@ export abstract class StreamChannel implements Channel {
     this.#unsentBytes = 0;
   }
 
-  /** Hands a message to the listener. */
+  /** Passes a message to the listener. */
   protected deliver(text: string, file: number | undefined): void {
     if (this.#listener) this.#listener.message(text, file);
     else this.#early.push([text, file]);
@@ -119,7 +119,7 @@ export abstract class StreamChannel implements Channel {
     if (!this.#open) return;
     const written = this.#unsent.length > 0 ? 0 : Math.max(this.#socket.write(bytes), 0);
     if (written === bytes.length) return;
-    // A copy of the rest alone would not be needed, but its length is what counts.
+    // A view and no copy: what counts is the length of the rest.
     this.#unsent.push(bytes.subarray(written));
     const more = bytes.length - written;
     this.#unsentBytes += more;

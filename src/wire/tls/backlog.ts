@@ -1,14 +1,17 @@
 import { totalmem } from 'node:os';
 
-/** Bytes that may wait in a process: half of what it may have of the machine's memory, or of the least that it has. */
+/**
+ * Bytes that may wait in a process: half of the share of the machine's memory, or of the minimum, that the process has.
+ */
 const bytesMaxHere = Math.max(256 << 20, totalmem() / 8);
 
 /** A connection whose local side is behind. */
 type Behind = { giveUp(): void };
 
 /**
- * What has come over carried connections of a process for local sides that do not take it. Each may have its window,
- * and all of them together would be more than a process has: then those that are behind for the longest are given up.
+ * Bytes that came over a process's carried connections and that their local sides have not taken. Each connection may
+ * fill its window, but all of them together would exceed the process's memory: then those that have been behind longest
+ * are given up.
  */
 export class Backlog {
   readonly #bytesMax: number;
@@ -16,17 +19,17 @@ export class Backlog {
   readonly #behind = new Set<Behind>();
   #bytes = 0;
 
-  /** `bytesMax`: of all together. */
+  /** `bytesMax`: for all connections together. */
   constructor(bytesMax = bytesMaxHere) {
     this.#bytesMax = bytesMax;
   }
 
-  /** More than half of what may wait does: nobody should get as much ahead as usual. */
+  /** More than half of the limit is waiting: no sender should get as far ahead as usual. */
   get isHigh(): boolean {
     return this.#bytes > this.#bytesMax / 2;
   }
 
-  /** So many bytes more wait for it. */
+  /** Adds bytes that wait for it. */
   add(behind: Behind, bytes: number): void {
     this.#behind.add(behind);
     this.#bytes += bytes;
@@ -36,7 +39,7 @@ export class Backlog {
     }
   }
 
-  /** So many of them wait no more; `isAll`: none does. */
+  /** Removes bytes that no longer wait; `isAll`: none is left. */
   remove(behind: Behind, bytes: number, isAll: boolean): void {
     this.#bytes -= bytes;
     if (isAll) this.#behind.delete(behind);

@@ -16,11 +16,11 @@ afterEach(() => {
 type SceneOptions = {
   isOwn?: boolean;
   backlog?: Backlog;
-  /** The local side reads what comes. */
+  /** The local side reads its bytes. */
   reads?: boolean;
 };
 
-/** A carried connection: what it says to the other side, and the local side of it. */
+/** A carried connection: its messages to the other side, and its local side. */
 async function scene({ isOwn = false, backlog = new Backlog(), reads = true }: SceneOptions = {}) {
   const [own, given] = streamPair();
   const said: string[] = [];
@@ -70,7 +70,7 @@ const until = async (holds: () => boolean) => {
     await new Promise(resolve => setImmediate(resolve));
   }
 };
-/** Until nothing moves any more. */
+/** Resolves when nothing moves any more. */
 const settled = async ({ state, local }: Pick<Scene, 'state' | 'local'>) => {
   for (let before = ''; before !== JSON.stringify([state, local]); await Bun.sleep(10))
     before = JSON.stringify([state, local]);
@@ -89,7 +89,7 @@ test('what either side says arrives, and the connection is over when both have e
   carried.receiveEnd();
   await until(() => said.includes('done') && (local.isEnded || local.isClosed));
   expect([said, carried.wasReset()]).toEqual([['end', 'done'], false]);
-  // Nothing happens to what is over.
+  // A finished connection ignores it.
   carried.receiveReset();
   carried.reset();
   carried.goOn();
@@ -102,7 +102,7 @@ test('the other side may end first', async () => {
   carried.receiveEnd();
   await until(() => local.isEnded);
   expect([local.text, said]).toEqual(['last', []]);
-  // It has ended, and sends all the same.
+  // The sender has ended, and sends all the same.
   expect(carried.receive(bytes(1))).toBe(false);
   side.end();
   await until(() => said.includes('done'));
@@ -175,7 +175,7 @@ test('who does not read keeps its window alone, and gets all when it does', asyn
     given += 32 * KiB;
     await Bun.sleep(0);
   }
-  // A window, and what the kernel holds of it.
+  // A window, and the bytes in the kernel's buffers.
   expect(given).toBeWithin(windowBytes, 4 * windowBytes);
   carried.receiveEnd();
   side.resume();
@@ -194,7 +194,7 @@ test('what waits for a local side counts in the process until it is taken, or gi
     else if (how === 'reset') carried.receiveReset();
     else side.terminate();
     await until(() => !backlog.isHigh && (how !== 'read' || local.got === given));
-    // It is not behind any more, whoever is next.
+    // It is no longer behind, whoever comes next.
     let others = 0;
     backlog.add({ giveUp: () => void others++ }, windowBytes + 1);
     expect([others, carried.wasReset(), said.includes('done')]).toEqual([1, how === 'reset', how !== 'read']);
@@ -282,7 +282,7 @@ test('a sender that is gone leaves a local side that does not read for a while',
   jest.advanceTimersByTime(9_999);
   expect(said).toEqual([]);
   jest.advanceTimersByTime(1);
-  // Nobody is told, who is gone.
+  // Nobody who is gone is told anything.
   expect(said).toEqual(['done']);
   jest.useRealTimers();
   side.resume();

@@ -2,64 +2,64 @@ import { closeFile } from '../files.ts';
 import type { Backlog } from './backlog.ts';
 import { dataBytesMax } from './tls-frame.ts';
 
-/** Bytes of one connection that may be on their way in one direction: more than a local network holds. */
+/** Bytes of one connection that may be under way in one direction: more than a local network holds. */
 const windowBytes = 256 << 10;
-/** So many taken bytes are worth a frame that says so. */
+/** Taken bytes that justify a credit frame. */
 const creditStepBytes = windowBytes / 4;
-/** What the other side may be ahead where too much waits here. */
+/** How far the other side may be ahead while too much waits here. */
 const narrowWindowBytes = windowBytes / 4;
-/** How long a local side may take to read what a sender has left that is gone. */
+/** How long a local side may take to read what a sender left before it went away. */
 const leftMs = 10_000;
-/** Small pieces that wait are put together in as many bytes: each by itself costs more than it holds. */
+/** Small waiting pieces are joined up to this size: a piece by itself costs more than it holds. */
 const pieceBytes = 16 << 10;
 
-/** What a carried connection says to the other side. */
+/** Messages of a carried connection to the other side. */
 type CarriedSink = {
   data(bytes: Uint8Array): void;
   end(): void;
   reset(): void;
   credit(bytes: number): void;
-  /** The carrier has enough to send. Then this waits with more, until `goOn`. */
+  /** The carrier has enough to send: the connection holds the rest until `goOn`. */
   isCrowded(): boolean;
   waits(): void;
-  /** Both directions are over, or it was reset. */
+  /** Both directions are over, or the connection was reset. */
   done(): void;
 };
 
 type Local = Bun.Socket<undefined>;
 
 /**
- * One connection that a TLS connection carries: a local socket here, its counterpart on the other side. Each side ends
- * when its sender ended; an end of the carrier is a reset, so that nothing looks as if it had come to its end in order.
+ * One connection within a TLS connection: a local socket here, its counterpart on the other side. Each side ends when
+ * its sender has ended. If the carrier ends, that is a reset, so that it can't be mistaken for an orderly end.
  */
 export class Carried {
   readonly #sink: CarriedSink;
   readonly #backlog: Backlog;
   #socket: Local | undefined;
-  /** Bytes that the other side still takes. */
+  /** Bytes that the other side still accepts. */
   #credit = windowBytes;
-  /** Read here while the other side takes no more, or the carrier. */
+  /** Bytes read here while the other side, or the carrier, takes no more. */
   #held: Buffer[] = [];
   #heldEnd = false;
-  /** Came from there and the local socket did not take it yet. */
+  /** Bytes from the other side that the local socket has not taken yet. */
   #unsent: Buffer[] = [];
   #unsentBytes = 0;
-  /** Bytes that the last piece of it has room for. */
+  /** Free bytes in the last of these pieces. */
   #room = 0;
   #isEndWanted = false;
   #taken = 0;
   #isSent = false;
   #isReceived = false;
-  /** The local socket has closed; its counterpart has. */
+  /** The local socket has closed; or its counterpart has. */
   #isGoneHere = false;
   #isGoneThere = false;
   #isOver = false;
   #wasReset = false;
-  /** Who has the other end of the local socket is of this process, and closes it by himself. */
+  /** The other end of the local socket belongs to this process, which closes it by itself. */
   readonly #isOwn: boolean;
   #leaving: Timer | undefined;
 
-  /** `fd`: a connected stream socket, this object's from now on. `isOwn`: its other end is given to this process. */
+  /** `fd`: a connected stream socket, which this object owns from now on. `isOwn`: this process has its other end. */
   constructor(fd: number, isOwn: boolean, backlog: Backlog, sink: CarriedSink) {
     this.#isOwn = isOwn;
     this.#backlog = backlog;
@@ -76,14 +76,14 @@ export class Carried {
         error: (socket: Local) => void socket.terminate(),
       },
     };
-    // The runtime takes a connected descriptor where the types know only an address.
+    // The runtime accepts a connected descriptor where the types know only an address.
     Bun.connect(options as unknown as Bun.UnixSocketOptions<undefined>).catch(() => {
       closeFile(fd);
       this.#fail();
     });
   }
 
-  /** Bytes from the other side, which hold until this is back. False: more than it may send. */
+  /** Takes bytes from the other side, which are valid until this returns. False: more than it may send. */
   receive(bytes: Buffer): boolean {
     if (this.#isOver || this.#isGoneHere) return true;
     if (this.#unsentBytes + bytes.length > windowBytes || this.#isEndWanted) return false;
@@ -94,7 +94,7 @@ export class Carried {
     return true;
   }
 
-  /** Puts bytes behind what waits. Whoever calls uses them again. */
+  /** Appends bytes to those that wait. Copies them, as the caller reuses its buffer. */
   #keep(bytes: Buffer): void {
     const last = this.#unsent.at(-1);
     if (last && bytes.length <= this.#room) {
@@ -112,7 +112,7 @@ export class Carried {
     this.#backlog.add(this, bytes.length);
   }
 
-  /** Gives up what the local side has not taken. */
+  /** Drops what the local side has not taken. */
   #dropUnsent(): void {
     this.#backlog.remove(this, this.#unsentBytes, true);
     this.#unsent = [];
@@ -120,16 +120,16 @@ export class Carried {
     this.#room = 0;
   }
 
-  /** The other side sends nothing more. */
+  /** The other side will send nothing more. */
   receiveEnd(): void {
     this.#isEndWanted = true;
     this.#flush();
   }
 
-  /** The other side broke off, or is gone after it had sent all that it would, or the carrier ended. */
+  /** The other side broke off, or left after it had sent everything, or the carrier ended. */
   receiveReset(): void {
     if (this.#isOver) return;
-    // What it had sent before its end is still on its way into the local socket.
+    // What it sent before its end is still on its way into the local socket.
     if (this.#isEndWanted) return this.#leave();
     this.#wasReset = true;
     this.#finish();
@@ -137,8 +137,8 @@ export class Carried {
   }
 
   /**
-   * Nobody is there any more who would read what the local side says. A service of a sandbox may never close, and its
-   * place is one of those that all sandboxes of a node share.
+   * Nobody is left to read what the local side sends. A service of a sandbox might never close, and it would hold a
+   * place that all sandboxes of a node share.
    */
   #leave(): void {
     this.#isGoneThere = true;
@@ -148,25 +148,25 @@ export class Carried {
     this.#socket?.end();
   }
 
-  /** The other side has broken off: the local socket, which knows no reset, has ended for that. */
+  /** The other side broke off, which the local socket, having no reset, shows as an end. */
   wasReset(): boolean {
     return this.#wasReset;
   }
 
-  /** The local side breaks off, which its socket could not say. */
+  /** Breaks off for the local side, whose socket can't express that. */
   reset(): void {
     if (this.#isOver) return;
     this.#fail();
     this.#socket?.terminate();
   }
 
-  /** Too much waits in this process. To the local side it is as if the other one had broken off. */
+  /** Gives up because too much waits in this process. The local side sees the other one break off. */
   giveUp(): void {
     this.#wasReset = true;
     this.reset();
   }
 
-  /** The other side takes so many bytes more. */
+  /** The other side accepts that many bytes more. */
   receiveCredit(bytes: number): void {
     this.#credit += bytes;
     this.goOn();
@@ -187,7 +187,7 @@ export class Carried {
     else this.#socket?.resume();
   }
 
-  /** Reads nothing until it is told to go on. */
+  /** Stops reading until `goOn`. */
   pause(): void {
     this.#socket?.pause();
   }
@@ -201,7 +201,7 @@ export class Carried {
   #read(bytes: Buffer): void {
     if (this.#isOver || this.#isGoneThere) return;
     const rest = this.#held.length === 0 ? this.#send(bytes) : bytes;
-    // The runtime uses its buffer again.
+    // The runtime reuses its buffer.
     if (rest.length > 0) this.#held.push(Buffer.from(rest));
     if (this.#credit === 0 || this.#held.length > 0) this.#socket?.pause();
   }
@@ -253,7 +253,7 @@ export class Carried {
     this.#giveCredit();
     if (!this.#isEndWanted || this.#unsent.length > 0 || this.#isReceived) return;
     this.#isReceived = true;
-    // Not closed before the local side has read all: the runtime gives up a socket whose other side is closed.
+    // Not closed before the local side has read everything: the runtime gives up a socket whose other side is closed.
     socket.shutdown();
     this.#settle();
     if (this.#isGoneThere && !this.#isOver) this.#leave();
@@ -267,7 +267,7 @@ export class Carried {
     this.#sink.credit(given);
   }
 
-  /** The local side is gone. What it had sent before that is brought to its end first. */
+  /** The local side is gone. What it sent before is still delivered. */
   #closed(error: Error | undefined): void {
     if (this.#isOver) return;
     this.#isGoneHere = true;
@@ -283,7 +283,7 @@ export class Carried {
     if (!this.#isGoneThere) this.#sink.reset();
   }
 
-  /** Nothing more goes in either direction. */
+  /** Ends both directions. */
   #finish(): void {
     this.#isOver = true;
     clearTimeout(this.#leaving);

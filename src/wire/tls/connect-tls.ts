@@ -8,8 +8,8 @@ import { TlsChannel } from './tls-channel.ts';
 const connectTimeoutMs = 5_000;
 
 /**
- * Connects to a node. It has to show a certificate of the cluster's authority, for its own name, that control knows.
- * Undefined: nothing answers there, or somebody else.
+ * Connects to a node. It must show a certificate of the cluster's authority, for its own name, that control knows.
+ * Undefined: nothing answers there, or another machine does.
  */
 export async function openTls(
   place: NodePlace,

@@ -1,14 +1,14 @@
 import { Backlog } from './backlog.ts';
 
-/** The far end of a carried connection: what a local socket, which stands for it, can't tell and can't be told. */
+/** The far end of a carried connection. The local socket stands for it, but can't report or send a reset. */
 type FarEnd = {
-  /** It broke off, or the network did: the end of the local socket is none in order. */
+  /** It broke off, or the network did: then the local socket's end is not an orderly one. */
   wasReset(): boolean;
-  /** Breaks off, so that it sees a reset. */
+  /** Breaks off, so that the far end sees a reset. */
   reset(): void;
 };
 
-/** The far ends of connections that other machines carry, by the descriptors of the sockets that stand for them. */
+/** The far ends of connections that other machines carry, by the descriptors of their local sockets. */
 export class FarEnds {
   /** What waits on all of these connections. */
   readonly backlog: Backlog;
@@ -18,12 +18,12 @@ export class FarEnds {
     this.backlog = backlog;
   }
 
-  /** A later connection of the same descriptor takes the place of an earlier one, which is closed then. */
+  /** A later connection with the same descriptor replaces an earlier one, which must be closed by then. */
   add(descriptor: number, end: FarEnd): void {
     this.#byDescriptor.set(descriptor, end);
   }
 
-  /** The far end of a socket that was just got; undefined for one that is connected directly. To be asked once. */
+  /** The far end of a socket that was just received; undefined for one that is connected directly. Ask only once. */
   take(descriptor: number): FarEnd | undefined {
     const end = this.#byDescriptor.get(descriptor);
     this.#byDescriptor.delete(descriptor);

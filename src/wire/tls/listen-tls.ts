@@ -6,20 +6,20 @@ import { WaitingBytes } from '../stream-channel.ts';
 import { Backlog } from './backlog.ts';
 import { TlsChannel } from './tls-channel.ts';
 
-/** How a node proves who it is, and whom it believes. */
+/** How a node proves who it is, and whom it trusts. */
 export type NodeIdentity = CertificatePair & { /** PEM of the cluster's authority. */ authority: string };
 
-/** Connections that are open at a time: a few of each process of each replica. */
+/** Connections open at a time: a few for each process of each replica. */
 const tlsConnectionsMax = 256;
-/** Longest time for a stranger to prove who he is, milliseconds. */
+/** Longest time for a stranger to prove its identity, milliseconds. */
 const handshakeTimeoutMs = 10_000;
 
 type Peer = { channel?: TlsChannel; timer: Timer };
 
 /**
- * Serves methods to processes of control over TLS 1.3, each by its certificate: one that the cluster's authority has
- * not signed for a client with a name of control's is cut off before a byte of it is read. `backlog`: what all of them
- * together send to sandboxes that do not take it.
+ * Serves methods to processes of control over TLS 1.3, each identified by its certificate. A peer whose certificate is
+ * not signed by the cluster's authority, for a client with a name of control's, is cut off before a byte of it is read.
+ * `backlog`: what all of them together send to sandboxes that do not take it.
  */
 export function listenTls(
   { hostname, port, identity }: { hostname: string; port: number; identity: NodeIdentity },
@@ -41,7 +41,7 @@ export function listenTls(
   return {
     port: bound,
     exchange(next) {
-      // Open connections stay: they were let in by certificates that still hold.
+      // Open connections stay: the certificates that let them in are still valid.
       listener.stop(false);
       try {
         listener = listen(bound, next);
@@ -58,7 +58,7 @@ export function listenTls(
   };
 }
 
-/** Lets in who proves to be control, and serves each by its channel. `peers`: all that are open. */
+/** Admits peers that prove to be control, and serves each on its own channel. `peers`: all that are open. */
 function handlersFor(served: Served, peers: Set<Bun.Socket<Peer>>, backlog: Backlog): Bun.SocketHandler<Peer> {
   const { log } = served;
   const budgets = { api: new CallBudget(), edge: new CallBudget() };
@@ -74,7 +74,7 @@ function handlersFor(served: Served, peers: Set<Bun.Socket<Peer>>, backlog: Back
     },
     handshake(socket) {
       clearTimeout(socket.data.timer);
-      // What the callback itself is told counts a wrong certificate as a success in some versions of the runtime.
+      // In some versions of the runtime, the callback's own argument reports a wrong certificate as a success.
       const { authorized } = socket as unknown as { authorized: boolean };
       const role = authorized ? controlRoleOf(socket.getPeerCertificate()?.subjectaltname) : undefined;
       if (!role) {

@@ -7,7 +7,7 @@ import { frameKinds, tlsFrame, TlsFrameReader } from './tls-frame.ts';
 
 const windowBytes = 256 << 10;
 
-/** A socket that takes as many bytes as it is told, and the frames that it took. */
+/** A socket that takes `takes` bytes, and the frames that it took. */
 function socketOf(takes: number) {
   const it = { takes, taken: 0, isTerminated: false, bytesOf: new Map<number, number>(), resets: [] as number[] };
   const reader = new TlsFrameReader();
@@ -43,12 +43,12 @@ test('connections that send more than a line takes wait for it, and each comes t
     };
     locals.push((await opened(own, { open: send, drain: send })) as unknown as Bun.Socket<undefined>);
   }
-  // All have been read from as far as they are, when the last one has had its turns.
+  // When the last one has had its turns, all have been read as far as they go.
   for (let turn = 0; turn < 20; turn++) await Bun.sleep(1);
   expect(it.isTerminated).toBe(false);
   it.takes = 64 << 20;
   channel.drained();
-  // What waited, and as much again from those that went on then.
+  // The bytes that waited, and as many again from connections that went on afterwards.
   expect(it.taken).toBeLessThan(20 << 20);
   while (it.bytesOf.size < streams || [...it.bytesOf.values()].some(bytes => bytes < windowBytes)) {
     it.takes = 64 << 20;
@@ -102,7 +102,7 @@ test('small pieces that wait arrive as they were', async () => {
   channel.close();
 });
 
-/** A connection that a channel carries, whose local side reads `reads` and never ends by itself. */
+/** A carried connection whose local side reads `reads` and never ends by itself. */
 async function neverEnding({ reads }: { reads: boolean }) {
   const { it, socket } = socketOf(1 << 30);
   const channel = new TlsChannel(socket);
@@ -112,7 +112,7 @@ async function neverEnding({ reads }: { reads: boolean }) {
   const side = (await opened(own, {
     open: from => void (reads || from.pause()),
     data: (_, bytes) => void (local.got += bytes.length),
-    // By itself, the runtime closes at an end.
+    // By default, the runtime closes at an end.
     end() {},
     close: () => void (local.isClosed = true),
   })) as unknown as Bun.Socket;

@@ -6,21 +6,24 @@ import { type ByteSocket, StreamChannel, type WaitingBytes } from '../stream-cha
 import { creditFrame, creditOf, frameKinds, tlsFrame, type TlsFrame, TlsFrameReader } from './tls-frame.ts';
 
 /**
- * Connections that one TLS connection carries at most, each with a descriptor on the side that sends it, and two on the
- * one that gets a local socket in its place.
+ * The most connections that one TLS connection carries. Each takes a descriptor on the side that sends it, and two on
+ * the receiving side, which gets a local socket in its place.
  */
 const carriedMax = 10_000;
 
-/** How often each side says that it is there, and after how many such times without a byte it counts as gone. */
+/**
+ * How often each side says that it is there, and the number of such intervals without a byte after which it counts as
+ * gone.
+ */
 const pingMs = 2_000;
 const silentPingsMax = 4;
 
 type TlsChannelOptions = {
-  /** Where the far ends of connections are recorded that the other side sends. */
+  /** Records the far ends of connections that the other side sends. */
   farEnds?: FarEnds | undefined;
-  /** The one that this channel shares with others. */
+  /** The backlog that this channel shares with others. */
   backlog?: Backlog;
-  /** The longest message that is received, in bytes. */
+  /** The longest message to receive, in bytes. */
   messageBytesMax?: number;
   /** See `StreamChannel`. */
   waiting?: WaitingBytes;
@@ -28,7 +31,7 @@ type TlsChannelOptions = {
 
 /**
  * A channel over a TLS connection. A connected socket that is sent with a message stays here, and its bytes are
- * carried: the receiver gets a socket of its own machine in its place.
+ * carried: the receiver gets a local socket in its place.
  */
 export class TlsChannel extends StreamChannel {
   readonly #reader: TlsFrameReader;
@@ -36,7 +39,7 @@ export class TlsChannel extends StreamChannel {
   readonly #pinging: Timer;
   readonly #farEnds: FarEnds | undefined;
   readonly #backlog: Backlog;
-  /** Those that send nothing until there is room for it, in the order in which they began to wait. */
+  /** Those that send nothing until there is room, in the order in which they began to wait. */
   readonly #waiting = new Set<Carried>();
   #silentPings = 0;
   #lastStream = 0;
@@ -89,16 +92,16 @@ export class TlsChannel extends StreamChannel {
   }
 
   #ping(): void {
-    // A network that is cut closes nothing by itself.
+    // A cut network closes nothing by itself.
     if (++this.#silentPings > silentPingsMax) this.close();
     else this.write(tlsFrame(frameKinds.ping, 0));
   }
 
-  /** False: the other side breaks the rules. */
+  /** Handles a frame. False: the other side breaks the rules. */
   #take({ kind, stream, body }: TlsFrame): boolean {
     if (kind === frameKinds.message) return this.#takeMessage(body.toString('utf8'), stream);
     if (kind === frameKinds.ping) return true;
-    // What is over here may still be spoken of there.
+    // The other side may still send frames of a connection that is over here.
     const carried = this.#carried.get(stream);
     if (!carried) return true;
     if (kind === frameKinds.data) return carried.receive(body);
@@ -111,7 +114,7 @@ export class TlsChannel extends StreamChannel {
   #takeMessage(text: string, stream: number): boolean {
     let file: number | undefined;
     if (stream !== 0) {
-      // A side that both sends and gets connections would use a number twice: only answers carry them.
+      // Two sides that both send connections would use the same numbers: only answers carry connections.
       if (stream !== ++this.#lastReceived || this.#lastStream > 0 || this.#carried.size > carriedMax) return false;
       const [own, given] = streamPair();
       const carried = this.#carry(stream, own, true);

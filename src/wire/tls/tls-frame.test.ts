@@ -10,7 +10,7 @@ const sent = [
   tlsFrame(frameKinds.end, 7),
 ];
 
-/** What a reader makes of bytes that come in pieces of a length, in a buffer that is used again for each. */
+/** What a reader makes of bytes that come in pieces of a given length, in one buffer that is used for all. */
 function read(bytes: Buffer, pieceLength: number): Buffer[] | null {
   const reader = new TlsFrameReader();
   const found: Buffer[] = [];

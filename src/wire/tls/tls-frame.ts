@@ -2,25 +2,25 @@ import { frameBytesMax } from '../frame.ts';
 import { Gathered } from '../gathered.ts';
 
 /**
- * What crosses a TLS connection between control and a node, in frames of nine bytes and a body: messages of calls, and
- * the connections that the unix sockets would pass as open files. Such a connection has a number; its bytes go in
+ * The content of a TLS connection between control and a node, in frames of nine bytes and a body: messages of calls,
+ * and the connections that unix sockets would pass as open files. Such a connection has a number; its bytes go in
  * `data` frames as far as the other side gave `credit`. A `ping` says that a side is there.
  */
 export const frameKinds = { message: 0, data: 1, end: 2, reset: 3, credit: 4, ping: 5 } as const;
 
-/** One of them. */
+/** The kind of a frame. */
 type FrameKind = (typeof frameKinds)[keyof typeof frameKinds];
 
 /** One frame. `stream`: the number of the connection that it is about, or that comes with the message; 0: none. */
 export type TlsFrame = { kind: FrameKind; stream: number; body: Buffer };
 
 const headBytes = 9;
-/** The longest piece of a connection's bytes: calls must not wait long behind it. */
+/** The longest piece of a connection's bytes: calls should not wait long behind it. */
 export const dataBytesMax = 64 << 10;
 /** Body of a `credit` frame: how many bytes more may come, unsigned. */
 const creditBytes = 4;
 
-/** A frame as it is written: kind, number, length of the body, body. */
+/** The encoded frame: kind, number, length of the body, body. */
 export function tlsFrame(kind: FrameKind, stream: number, body: Uint8Array | string = ''): Buffer {
   const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
   const frame = Buffer.allocUnsafe(headBytes + length);
@@ -32,7 +32,7 @@ export function tlsFrame(kind: FrameKind, stream: number, body: Uint8Array | str
   return frame;
 }
 
-/** A frame that lets the other side send so many bytes more. */
+/** A frame that lets the other side send `bytes` bytes more. */
 export function creditFrame(stream: number, bytes: number): Buffer {
   const body = Buffer.allocUnsafe(creditBytes);
   body.writeUInt32LE(bytes);
@@ -42,7 +42,7 @@ export function creditFrame(stream: number, bytes: number): Buffer {
 /** The bytes that a `credit` frame gives. */
 export const creditOf = (body: Buffer): number => body.readUInt32LE(0);
 
-/** Whether a body of that length is allowed in a frame of that kind. */
+/** Says whether a frame of that kind may have a body of that length. */
 function isAllowed(kind: number, stream: number, length: number, messageBytesMax: number): boolean {
   if (kind === frameKinds.message) return length <= messageBytesMax;
   if (kind === frameKinds.ping) return stream === 0 && length === 0;
@@ -52,10 +52,13 @@ function isAllowed(kind: number, stream: number, length: number, messageBytesMax
   return (kind === frameKinds.end || kind === frameKinds.reset) && length === 0;
 }
 
-/** Finds the frames in bytes that come in pieces. Memory is carried through it: what can be is read where it is. */
+/**
+ * Splits a stream of bytes into frames. Memory of sandboxes passes through here, so frames are read in place where
+ * possible.
+ */
 export class TlsFrameReader {
   readonly #messageBytesMax: number;
-  /** A frame that is not whole yet. */
+  /** An incomplete frame. */
   readonly #begun = new Gathered();
   #wanted = headBytes;
 
@@ -64,8 +67,8 @@ export class TlsFrameReader {
   }
 
   /**
-   * Calls `take` for each frame that is complete now; its body holds until `take` is back. False: the bytes are none,
-   * and no later ones can be.
+   * Calls `take` for each complete frame; its body is valid until `take` returns. False: the bytes are not a frame, and
+   * no later ones can be.
    */
   push(bytes: Uint8Array, take: (frame: TlsFrame) => void): boolean {
     let rest = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -77,14 +80,14 @@ export class TlsFrameReader {
       const begun = this.#begun.take();
       const read = this.#read(begun, take);
       if (read === null) return false;
-      // Its head is whole, and says how long it is.
+      // Its head is complete, and says how long it is.
       if (read < begun.length) this.#wait(begun);
     }
     const read = this.#read(rest, take);
     return read !== null && this.#wait(rest.subarray(read));
   }
 
-  /** Takes the frames that are whole, and answers how many bytes these are; null: it is none. */
+  /** Takes the complete frames, and answers their size in bytes; null: the bytes are not a frame. */
   #read(bytes: Buffer, take: (frame: TlsFrame) => void): number | null {
     for (let at = 0; ;) {
       this.#wanted = headBytes;
