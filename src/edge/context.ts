@@ -13,7 +13,7 @@ import type { UpstreamPool } from './upstream/pool.ts';
 
 /** A client's connection as the sweep sees it. */
 export type OpenClient = {
-  /** When it is to be ended, on the edge's clock. */
+  /** When it must end, on the edge's clock. */
   readonly deadlineMs: number;
   expired(): void;
   terminate(): void;
@@ -21,23 +21,23 @@ export type OpenClient = {
   retire(): void;
 };
 
-/** What connections of clients work with. */
+/** What all client connections work with. */
 export type ConnectionContext = {
   readonly limits: EdgeLimits;
   readonly log: Log;
-  /** Believe `X-Forwarded-*` of clients, which are load balancers then. */
+  /** Trust the clients' `X-Forwarded-*`: the clients are load balancers. */
   readonly trustForwardedHeaders: boolean;
-  /** Milliseconds, moved on by the sweep: precise enough for timeouts, and no system call per event. */
+  /** Milliseconds, advanced by the sweep: precise enough for timeouts, and costs no system call per event. */
   readonly clock: { nowMs: number };
-  /** The head being parsed and sent on. Nothing may keep it: the next connection's event overwrites it. */
+  /** The head being parsed and forwarded. Nobody may keep it: the next connection's event overwrites it. */
   readonly requestHead: RequestHead;
   readonly responseHead: ResponseHead;
-  /** Where a message to send is put together. The same holds. */
+  /** Where a message to send is assembled. The next event overwrites it as well. */
   readonly scratch: Buffer;
   readonly turns: Http2Turns;
-  /** Every client, each stream of HTTP/2 being one too. */
+  /** Every client; each HTTP/2 stream counts as one. */
   readonly clients: Set<OpenClient>;
-  /** No request is accepted on a connection after its current one. */
+  /** Connections accept no request after their current one. */
   stopping: boolean;
 };
 
@@ -50,14 +50,14 @@ type Common = {
   readonly upstreamHandlers: ReturnType<typeof upstreamHandlers>;
 };
 
-/** The way of requests to the API. */
+/** What requests to the API need. */
 export type ApiWay = Common & { readonly apiSocketPath: string; readonly apiPool: UpstreamPool };
 
-/** The way of requests into sandboxes. */
+/** What requests into sandboxes need. */
 export type SandboxWay = Common & {
   readonly directory: SandboxDirectory;
   readonly dial: Dial;
-  /** The far ends of connections that other machines carry. */
+  /** The far ends of connections carried by other machines. */
   readonly farEnds?: FarEnds | undefined;
   readonly traffic: Map<string, SandboxTraffic>;
   readonly teams: Teams;
@@ -65,7 +65,7 @@ export type SandboxWay = Common & {
   readonly turns: Http2Turns;
 };
 
-/** The traffic of a sandbox's running incarnation. What is left of an earlier one is cut. */
+/** The traffic of a sandbox's running incarnation. Cuts what is left of an earlier one. */
 export function trafficOf(
   { traffic, limits, teams, protocols }: Pick<SandboxWay, 'traffic' | 'limits' | 'teams' | 'protocols'>,
   { sandboxId, executionId, teamId }: Route,

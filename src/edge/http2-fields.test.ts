@@ -53,7 +53,7 @@ test('what names the request again behind its body is no field of it', () => {
   expect(trailersOf({ ':path': '/other', 'x-a': '1' })).toBeUndefined();
 });
 
-/** The headers of HTTP/2 for a response of HTTP/1.1. */
+/** The HTTP/2 headers for an HTTP/1.1 response. */
 function answered(...lines: string[]) {
   const head = new ResponseHead(32);
   const bytes = Buffer.from([...lines, '', ''].join('\r\n'), 'latin1');

@@ -14,7 +14,7 @@ test('who has much to do is done with a part of it in each turn of the loop, and
   };
   turns.begin(work('a', 5));
   turns.begin(work('b', 2));
-  // The first is under way: nobody else begins before it has had its turn.
+  // The first is in progress: nobody else begins before its turn is over.
   expect(done.splice(0)).toEqual(['a']);
   await nextTurn();
   expect(done.splice(0)).toEqual(['a', 'b', 'a']);

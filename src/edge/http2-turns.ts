@@ -1,14 +1,14 @@
-/** How long the HTTP/2 of all connections may take in one turn of the event loop, ms. */
+/** How long HTTP/2 on all connections together may take in one turn of the event loop, ms. */
 const turnMs = 5;
-/** Handed over at a time: what that takes is not broken off. */
+/** Bytes handed over at a time: the work for one piece can't be interrupted. */
 const pieceBytes = 16_384;
 
-/** Does a part of some work, and answers whether there is more that can be done now. */
+/** Does a part of some work; answers whether more can be done now. */
 type Part = () => boolean;
 
 /**
- * Shares the event loop between all that speak HTTP/2. Its smallest frames take the runtime up to a hundred times as
- * long as what else comes in as many bytes, and a connection brings megabytes of them in one turn of the loop.
+ * Shares the event loop between all connections that speak HTTP/2. HTTP/2's smallest frames take the runtime up to a
+ * hundred times as long as other input of the same size, and one connection can bring megabytes of them in one turn.
  */
 export class Http2Turns {
   readonly #waiting = new Set<Part>();
@@ -21,7 +21,7 @@ export class Http2Turns {
     this.#nowMs = nowMs;
   }
 
-  /** Does the first part now, where nobody waits and this turn has time left, and everything else in turn. */
+  /** Does the first part now if nobody waits and this turn has time left; everything else waits for its turn. */
   begin(part: Part): void {
     if (this.#waiting.size > 0 || this.#leftMs <= 0) this.#waiting.add(part);
     else this.#carryOut(part);
@@ -30,7 +30,7 @@ export class Http2Turns {
 
   #carryOut(part: Part): void {
     const beganMs = this.#nowMs();
-    // A set is gone through in the order of what was added: whoever has had a part is the last to have the next.
+    // A set iterates in insertion order: whoever has just had a part comes last.
     if (part()) this.#waiting.add(part);
     this.#leftMs -= this.#nowMs() - beganMs;
   }
@@ -51,15 +51,15 @@ export class Http2Turns {
   }
 }
 
-/** Where bytes of a connection come from, and where they go. */
+/** Where the bytes of a connection come from, and where they go. */
 type Ends = {
-  /** Gives some to the runtime, null at their end. False: it wants no more until it says so. */
+  /** Gives bytes to the runtime; null: they have ended. False: the runtime wants no more until it says so. */
   give(bytes: Buffer | null): boolean;
   pause(): void;
   resume(): void;
 };
 
-/** The bytes of one connection on their way to the runtime's HTTP/2. While some wait no more are read. */
+/** The bytes of one connection on their way to the runtime's HTTP/2. While some are waiting, no more are read. */
 export class Http2Input {
   readonly #turns: Http2Turns;
   readonly #ends: Ends;
@@ -97,7 +97,7 @@ export class Http2Input {
     else if (wasFull) this.#turns.begin(this.#part);
   }
 
-  /** Nobody wants what waits. */
+  /** Nobody wants the waiting bytes any more. */
   drop(): void {
     this.#isOver = true;
     this.#waiting = [];

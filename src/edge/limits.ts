@@ -1,27 +1,27 @@
 /** Every bound of the edge. Times in milliseconds, sizes in bytes. */
 export type EdgeLimits = {
-  /** Client connections open at once. One more takes the place of the connection that is idle longest. */
+  /** Client connections open at once. A further one takes the place of the connection that has been idle longest. */
   clientConnectionsMax: number;
-  /** The same from one IPv4 address, or one /64 of IPv6; this machine's own have no such limit. */
+  /** Connections from one IPv4 address or one /64 of IPv6; this machine itself has no such limit. */
   connectionsPerAddressMax: number;
-  /** Places among them all for connections from this machine. */
+  /** Places of all these that are reserved for connections from this machine. */
   localConnectionsReserved: number;
   /** Requests to the API in flight; more are answered 503. */
   apiRequestsMax: number;
-  /** The same from one address or /64. */
+  /** Requests to the API in flight from one address or /64. */
   apiRequestsPerAddressMax: number;
-  /** Places among them all for requests from this machine. */
+  /** Places of all these that are reserved for requests from this machine. */
   localApiRequestsReserved: number;
-  /** Requests and upgraded connections in flight into all sandboxes; more are answered 503. */
+  /** Requests and upgraded connections in flight into all sandboxes; further ones are answered 503. */
   sandboxRequestsMax: number;
-  /** The same into the sandboxes of one team; more are answered 429. */
+  /** The same for the sandboxes of one team; further ones are answered 429. */
   requestsPerTeamMax: number;
-  /** Requests and upgraded connections in flight into one sandbox; more are answered 429. */
+  /** The same for one sandbox; further ones are answered 429. */
   connectionsPerSandboxMax: number;
   requestHeadBytesMax: number;
   /**
-   * Of a request to the API or an agent: with what the edge adds, it stays below the 16 KiB beyond which the runtime
-   * refuses.
+   * Head of a request to the API or an agent: with what the edge adds, it stays below the 16 KiB beyond which the
+   * runtime refuses it.
    */
   ownRequestHeadBytesMax: number;
   responseHeadBytesMax: number;
@@ -29,9 +29,9 @@ export type EdgeLimits = {
   headerLinesMax: number;
   /** Interim (1xx) responses before one final response. */
   interimResponsesMax: number;
-  /** What a client may send ahead of the response to its last request before its socket is no longer read. */
+  /** What a client may send before the response to its last request; beyond that, its socket is not read. */
   pipelineBytesMax: number;
-  /** How much of a refused request's body is skipped to keep the connection; past it the connection is closed. */
+  /** How much of a refused request's body is skipped to keep the connection; beyond that, the connection is closed. */
   discardBytesMax: number;
   /** From a request's first byte to the end of its head. */
   headTimeoutMs: number;
@@ -39,52 +39,53 @@ export type EdgeLimits = {
   firstByteTimeoutMs: number;
   /** Between two requests of a connection. Longer than the clients keep idle connections. */
   keepAliveTimeoutMs: number;
-  /** The same where the last place is taken. From half of them on, it goes down to this. */
+  /** The same when the last place is taken. Once half the places are taken, the timeout shrinks towards this value. */
   crowdedKeepAliveMs: number;
-  /** Without a byte in either direction during a request or on an upgraded connection. */
+  /** Without a byte in either direction, during a request or on an upgraded connection. */
   streamIdleTimeoutMs: number;
-  /** Without a byte of the body of a request to the API, which holds a place there as long. */
+  /** Without a byte of the body of a request to the API, which holds a place there all that time. */
   apiBodyIdleTimeoutMs: number;
   /**
-   * Without a byte of any body on a client's HTTP/2 connection while one of its streams holds a response that is over.
-   * The stream is reset then.
+   * Without a body byte on a client's HTTP/2 connection while one of its streams holds a finished response. Then the
+   * stream is reset.
    */
   unreadTimeoutMs: number;
   /** For a closing connection to take its last bytes. */
   lingerTimeoutMs: number;
   /**
-   * How long a client that closed its sending side may see no response byte before the sandbox is told:
-   * some clients only half-close, most are gone.
+   * How long a client that closed its sending side may receive no response byte before the sandbox is told: some
+   * clients only half-close, but most are gone.
    */
   halfCloseGraceMs: number;
-  /** Attempts to reach a port on which nothing listens yet, and the waits between them. */
+  /** Waits between the attempts to reach a port on which nothing listens yet. */
   dialBackoffMs: readonly number[];
   dialTimeoutMs: number;
   /** For the TLS handshake with a sandbox's service. */
   handshakeTimeoutMs: number;
-  /** For a paused sandbox to run again, a pause under way included. */
+  /** For a paused sandbox to run again, including a pause in progress. */
   wakeTimeoutMs: number;
   /** Idle connections kept to one port of one sandbox, and to the API: what a burst may leave for the next one. */
   idleUpstreamsPerPortMax: number;
   /** Idle connections kept to all sandboxes, and to those of one team. */
   idleSandboxUpstreamsMax: number;
   idleUpstreamsPerTeamMax: number;
-  /** How many of them are kept for longer than `idleUpstreamTimeoutMs` where the server is our own. */
+  /** How many idle connections to one of our own servers are kept for longer than `idleUpstreamTimeoutMs`. */
   idleOwnUpstreamsKept: number;
   /**
-   * Idle connections to sandboxes' ports are closed after this. Below the 5 s after which Node servers close theirs.
+   * Idle connections to sandboxes' ports are closed after this. Less than the 5 s after which Node servers close
+   * theirs.
    */
   idleUpstreamTimeoutMs: number;
   /**
-   * A request that must not be sent twice takes an idle connection only if it was used this recently:
-   * a server may be closing an older one at this moment.
+   * A request that must not be sent twice takes an idle connection only if it was used this recently: the server may
+   * just be closing an older one.
    */
   freshUpstreamMs: number;
-  /** The same for connections to the agent and the API, whose servers don't close idle ones. */
+  /** The same for connections to the agent and the API, whose servers don't close idle connections. */
   idleOwnUpstreamTimeoutMs: number;
 };
 
-/** The limits of an edge that has descriptors enough. */
+/** The limits of an edge that has enough descriptors. */
 export const defaultLimits: EdgeLimits = {
   clientConnectionsMax: 16_384,
   connectionsPerAddressMax: 4096,
@@ -125,25 +126,23 @@ export const defaultLimits: EdgeLimits = {
   idleOwnUpstreamTimeoutMs: 120_000,
 };
 
-/**
- * What part of its descriptors the edge uses for what. The rest is for what is being accepted or dialled at the moment.
- */
+/** How the edge divides its descriptors. The rest is for connections that are being accepted or dialled. */
 const descriptorParts = { clients: 1 / 2, sandboxRequests: 1 / 4, apiRequests: 1 / 8, idleUpstreams: 1 / 16 };
-/** Parts of a limit, where descriptors are too few for the default ones. */
+/** Parts of a limit, used when there are too few descriptors for the default limits. */
 const addressPart = 1 / 4;
 const teamPart = 1 / 2;
 const localPart = 1 / 8;
 
 /**
- * Descriptors that a connection into a sandbox takes: of one that another machine carries, this process has both ends
- * of the local socket that stands for it.
+ * Descriptors per connection into a sandbox. For a connection that another machine carries, this process holds both
+ * ends of the local socket that stands for it.
  */
 const connectionDescriptors = { direct: 1, carried: 2 } as const;
 
 /**
- * The default limits, made smaller where `descriptors` (how many files the edge may hold open) are too few for them: so
- * that no client and no sandbox can take the last one, and always some are left for the API and for operators. `way`:
- * how connections come into sandboxes.
+ * The default limits, reduced if `descriptors` (how many files the edge may hold open) are too few for them. So no
+ * client and no sandbox can take the last descriptor, and some are always left for the API and for operators. `way`:
+ * how connections reach sandboxes.
  */
 export function limitsWithin(descriptors: number, way: keyof typeof connectionDescriptors = 'direct'): EdgeLimits {
   const part = (whole: number, share: number, most: number) => Math.max(1, Math.min(most, Math.floor(whole * share)));

@@ -7,14 +7,14 @@ import { Http2Connection } from './http2/connection.ts';
 import { Greeting, isPreface } from './http2/greeting.ts';
 import type { SocketUser } from './http2/stream-socket.ts';
 
-/** A certificate with its key, which may be exchanged for another at any time. */
+/** A certificate with its key, which may be replaced at any time. */
 export type CurrentCertificate = { readonly current: CertificatePair };
-/** Where to listen. Port 0: any free one. */
+/** Where to listen. Port 0: any free port. */
 type Address = { readonly hostname: string; readonly port: number };
-/** A port that is open. `stop` closes it, and with `true` also its connections. */
+/** An open port. `stop` closes it; `stop(true)` also closes its connections. */
 export type Listener = { readonly port: number; stop(closeConnections: boolean): void };
 
-/** What new connections are taken with. */
+/** What handles new connections. */
 export type Taking = {
   readonly context: ConnectionContext;
   /** Every connection of clients. */
@@ -22,15 +22,15 @@ export type Taking = {
   readonly serve: Serve;
 };
 
-/** Finds clients that vanished without a word. */
+/** Finds clients that vanished without closing. */
 const keepAliveProbeMs = 60_000;
-/** The protocols that are offered within TLS, each behind its length (RFC 7301). */
+/** The protocols offered in TLS, each preceded by its length (RFC 7301). */
 const http11 = '\x08http/1.1';
 const http2AndHttp11 = `\x02h2${http11}`;
 
 /**
- * Takes connections in the clear. With `http2` one whose first bytes say so speaks HTTP/2, without being asked before
- * (RFC 9113 3.3).
+ * Accepts cleartext connections. With `http2`, a connection whose first bytes are HTTP/2's speaks it, without
+ * negotiation (RFC 9113 3.3).
  */
 export function listenPlain(taking: Taking, { hostname, port }: Address, http2: boolean): Listener {
   const socket = handlers(taking, false);
@@ -59,8 +59,8 @@ function greet({ context, serve }: Taking): (socket: Bun.Socket<SocketUser>, byt
 }
 
 /**
- * Takes connections over TLS, each with the certificate that is current when it arrives. TLS is put on connections that
- * were taken in the clear, so that a new certificate needs no new listener.
+ * Accepts TLS connections, each with the certificate that is current when it arrives. Connections are accepted in the
+ * clear and then upgraded to TLS, so that a new certificate needs no new listener.
  */
 export function listenTls(
   taking: Taking,
@@ -85,20 +85,20 @@ export function listenTls(
         };
         raw.upgradeTLS<SocketUser>(options);
       },
-      // One handler for data is needed, and without `data` the encrypted bytes are not copied for nobody.
+      // The socket needs one data handler; without `data`, encrypted bytes are not copied for nothing.
       drain() {},
       error: failed(taking.context.log),
     },
   });
 }
 
-/** The runtime can also be the server's side of TLS, which its types leave out. */
+/** The runtime can also be the server side of TLS; its types leave that out. */
 type ServerUpgrade = Bun.TLSUpgradeOptions<SocketUser> & { readonly isServer: true; readonly allowHalfOpen: true };
 
 function handlers({ context, table, serve }: Taking, secure: boolean): Bun.SocketHandler<SocketUser> {
   return {
     open(socket) {
-      // The types leave out that it has none where the client has reset the connection since.
+      // There is no address if the client has already reset the connection; the types leave that out.
       const address = socket.remoteAddress as string | undefined;
       const seat = address === undefined ? null : table.admit(address, context.clock.nowMs);
       if (seat === null) return void socket.terminate();
@@ -110,7 +110,7 @@ function handlers({ context, table, serve }: Taking, secure: boolean): Bun.Socke
     },
     handshake(socket) {
       if (socket.alpnProtocol !== 'h2' || !(socket.data instanceof ClientConnection)) return;
-      // Nothing has come yet: the connection can still become another one.
+      // Nothing has come yet: the connection can still become an HTTP/2 one.
       context.clients.delete(socket.data);
       const { seat } = socket.data;
       if (seat !== null) socket.data = new Http2Connection(context, socket, secure, seat, serve);
@@ -123,7 +123,7 @@ function handlers({ context, table, serve }: Taking, secure: boolean): Bun.Socke
   };
 }
 
-/** Trouble of a connection comes with its close event; what comes here was thrown by a handler. */
+/** Connection errors arrive with the close event; errors that arrive here were thrown by a handler. */
 function failed(log: Log): (socket: { terminate(): void }, error: Error) => void {
   return (socket, error) => {
     log.error('client handler failed', { error: error.stack });

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { SendBuffer } from './send-buffer.ts';
 
-/** A buffer above a socket that takes `room` bytes before it is full; negative: it is closed. */
+/** A buffer on a socket that takes `room` bytes before it is full; negative: the socket is closed. */
 function opened(room: number) {
   const socket = {
     room,

@@ -1,11 +1,11 @@
-/** What the edge uses of a client's socket; a stream of an HTTP/2 connection is one too. */
+/** The part of a client's socket that the edge uses; an HTTP/2 stream has it too. */
 export type ByteSocket = {
   readonly remoteAddress: string;
   /** Bytes that the kernel (or what stands for it) has taken. */
   readonly bytesWritten: number;
   /**
-   * What the connection that carries it has sent of bodies, its own and others'. Of a stream alone, which holds what it
-   * has taken for as long as its client does not take that.
+   * Body bytes that the carrying connection has sent, of all its streams. Only for a stream, which holds the bytes it
+   * has taken until its client takes them.
    */
   readonly bytesCarried?: number;
   /** How many bytes were taken; fewer than given when there is no room, negative when the socket is closed. */
@@ -20,8 +20,8 @@ export type ByteSocket = {
 };
 
 /**
- * The sending half of a socket. What the kernel does not take at once is kept in order and sent on `flush`.
- * It holds no more than its source had read when `write` answered false: the source must pause then.
+ * The sending half of a socket. Keeps what the kernel does not take at once, in order, and sends it on `flush`. It
+ * never holds more than its source had read when `write` answered false: then the source must pause.
  */
 export class SendBuffer {
   readonly #socket: Pick<ByteSocket, 'write' | 'shutdown'>;
@@ -38,9 +38,9 @@ export class SendBuffer {
   }
 
   /**
-   * Sends `bytes[start, end)`. False: not all of it is with the kernel yet, pause the source until `flush` answers
+   * Sends `bytes[start, end)`. False: the kernel hasn't taken all of it yet; pause the source until `flush` answers
    * true. `borrowed` bytes are copied if they have to wait; others must not change afterwards. A closed socket swallows
-   * everything: its close event says so.
+   * everything: its close event reports that.
    */
   write(bytes: Uint8Array, start: number, end: number, borrowed: boolean): boolean {
     if (this.#queue.length > 0) {
@@ -53,7 +53,7 @@ export class SendBuffer {
     return false;
   }
 
-  /** Sends what waits. True when nothing does any more. To be called on the socket's drain event. */
+  /** Sends what is waiting. True once nothing is waiting. Call it on the socket's drain event. */
   flush(): boolean {
     while (this.#queue.length > 0) {
       const bytes = this.#queue[0] as Uint8Array;
@@ -70,7 +70,7 @@ export class SendBuffer {
     return true;
   }
 
-  /** Closes the sending side (FIN) once everything is sent. Nothing may be written afterwards. */
+  /** Closes the sending side (FIN) once everything is sent. Nothing may be written after this call. */
   finish(): void {
     if (this.#finishing) return;
     this.#finishing = true;

@@ -24,21 +24,16 @@ export type EdgeOptions = {
   readonly apiSocketPath: string;
   readonly directory: SandboxDirectory;
   readonly dial: Dial;
-  /** Where sandboxes are on other machines. */
+  /** Needed where sandboxes are on other machines. */
   readonly farEnds?: FarEnds;
   readonly log: Log;
-  /**
-   * Believe the `X-Forwarded-*` of clients: only where nobody but a load balancer can reach the port. Default false.
-   */
+  /** Trust the clients' `X-Forwarded-*`: only where nobody but a load balancer can reach the port. Default false. */
   readonly trustForwardedHeaders?: boolean;
   /** A second port that speaks TLS. */
   readonly tls?: TlsOptions;
-  /**
-   * How many files the edge may hold open: the default limits are made smaller where they would need more. Default: no
-   * bound.
-   */
+  /** How many files the edge may hold open; the default limits shrink to fit. Default: no bound. */
   readonly descriptorsMax?: number;
-  /** Bounds that differ from those. */
+  /** Bounds that differ from the default limits. */
   readonly limits?: Partial<EdgeLimits>;
 };
 
@@ -47,7 +42,7 @@ type TlsOptions = {
   readonly hostname: string;
   /** 0: any free port. */
   readonly port: number;
-  /** Held by somebody who has the right to read it, and exchanges it: new connections get the one that is current. */
+  /** Its holder may read the files and replaces it: new connections get the current one. */
   readonly certificate: CurrentCertificate;
   /** Offer HTTP/2 besides HTTP/1.1. Default true. */
   readonly http2?: boolean;
@@ -59,9 +54,9 @@ export type Edge = {
   /** Null without TLS. */
   readonly tlsPort: number | null;
   /**
-   * Cuts every connection into one execution of a sandbox, with a reset, so that no stream looks as if it had ended. To
-   * be called as soon as it is to be killed or paused: before its processes end, and after `find` stopped answering it
-   * as running.
+   * Cuts every connection into one execution of a sandbox, with a reset, so that no stream looks as if it had ended.
+   * Call it as soon as the execution is to be killed or paused: before its processes end, and after `find` stopped
+   * answering it as running.
    */
   closed(target: { readonly sandboxId: string; readonly executionId: string }): void;
   /** What is open at the moment. */
@@ -76,7 +71,7 @@ const sweepIntervalMs = 250;
 export function startEdge(options: EdgeOptions): Edge {
   const { taking, ways } = partsOf(options);
   const { context, table } = taking;
-  // Whatever fails below must leave no port open.
+  // A failure below must leave no port open.
   using started = new DisposableStack();
   const listening = (listener: Listener) => started.adopt(listener, opened => opened.stop(true));
   const { tls } = options;

@@ -22,12 +22,12 @@ const reasons: Readonly<Record<number, string>> = {
   505: 'HTTP Version Not Supported',
 };
 
-/** A page of the edge has a style of its own, and nothing else. */
+/** The edge's pages use their own inline style and load nothing else. */
 const pagePolicy: Field = { name: 'Content-Security-Policy', value: "default-src 'none'; style-src 'unsafe-inline'" };
 
 /**
- * The bytes of an answer to the request with `head` (null: it could not be read): a page for people, JSON for clients,
- * no body for a HEAD request.
+ * The bytes of an answer to the request with `head` (null: the head could not be read): a page for people, JSON for
+ * clients, and no body for a HEAD request.
  */
 export function answerBytes(answer: Answer, head: RequestHead | null, close: boolean): Buffer {
   const { body, status } = answer;

@@ -6,7 +6,7 @@ export type Answer = {
   /** The JSON body for clients; `message` is also what the page for people shows. Null: no body. */
   readonly body: AnswerBody | null;
   readonly headers: Readonly<Record<string, string>>;
-  /** What a page says to people beyond what clients may compare. */
+  /** What the page tells people in addition; clients must not depend on it. */
   readonly about?: 'paused' | 'full';
 };
 
@@ -33,59 +33,56 @@ export function sandboxAnswer(
   return { status, body: { sandboxId, message, ...more, code: status }, headers: readableBy(port) };
 }
 
-/**
- * Texts and codes of the two answers with 502 are compared literally by clients: only these mean that a sandbox is
- * gone.
- */
+/** Clients compare the text and code of the two 502 answers literally: only these mean that a sandbox is gone. */
 export function sandboxNotFound(to: SandboxPort): Answer {
   return sandboxAnswer(502, 'The sandbox was not found', to);
 }
 
-/** Clients can't tell it from one that is gone; people can. */
+/** Clients can't tell a paused sandbox from one that is gone; people can. */
 export function sandboxPaused(to: SandboxPort): Answer {
   return { ...sandboxNotFound(to), about: 'paused' };
 }
 
-/** The sandbox runs, and nothing listens on the port. Clients compare it, see above. */
+/** The sandbox runs, but nothing listens on the port. Clients compare this answer too, see above. */
 export function portNotOpen(to: SandboxPort): Answer {
   return sandboxAnswer(502, 'The sandbox is running but port is not open', to, { port: to.port });
 }
 
-/** The sandbox has as many requests under way as one may. */
+/** The sandbox has as many requests in flight as one sandbox may have. */
 export function tooManyConnections(to: SandboxPort, connectionLimit: number): Answer {
   return sandboxAnswer(429, `The sandbox has its limit of ${connectionLimit} connections open`, to, {
     connectionLimit,
   });
 }
 
-/** The team's sandboxes have as many requests under way as one team's may. */
+/** The team's sandboxes have as many requests in flight as one team may have. */
 export function tooManyOfTeam(to: SandboxPort, connectionLimit: number): Answer {
   return sandboxAnswer(429, `The sandboxes of this team have their limit of ${connectionLimit} connections open`, to, {
     connectionLimit,
   });
 }
 
-/** For who comes when everything is taken: it passes by itself. */
+/** For a request that arrives when every place is taken. This passes by itself. */
 export function crowded(to: SandboxPort): Answer {
   const answer = sandboxAnswer(503, 'There are too many requests under way; try again in a moment', to);
   return { ...answer, headers: { ...answer.headers, ...retrySoon } };
 }
 
-/** The API has as many requests under way as it may, or as one address may have: it passes by itself. */
+/** The API has as many requests in flight as it may have, or as one address may have. This passes by itself. */
 export function apiCrowded(): Answer {
   return { ...plainAnswer(503, 'The API has too many requests under way; try again in a moment'), headers: retrySoon };
 }
 
 const retrySoon = { 'Retry-After': '1' };
 
-/** It is paused, and can't be woken before there is room. How much there is of a machine is no business of visitors. */
+/** The sandbox is paused and can't wake until there is room. How large the machine is, is no business of visitors. */
 export function noRoomToWake(to: SandboxPort, retryAfterSeconds = 1): Answer {
   const text = 'The sandbox is paused, and there is no room to resume it now; try again later';
   const answer = sandboxAnswer(503, text, to);
   return { ...answer, headers: { ...answer.headers, 'Retry-After': `${retryAfterSeconds}` }, about: 'full' };
 }
 
-/** A part of the platform does not answer at the moment; it is started again within seconds. */
+/** A part of the platform does not answer right now; it is restarted within seconds. */
 export function unreachable(to: SandboxPort): Answer {
   const answer = sandboxAnswer(503, 'The sandbox could not be reached; try again in a moment', to);
   return { ...answer, headers: { ...answer.headers, 'Retry-After': '1' } };

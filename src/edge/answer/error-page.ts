@@ -1,6 +1,6 @@
 import type { Answer, AnswerBody } from './answer.ts';
 
-/** A page that says in a person's words what the answer says, self-contained, for light and dark screens. */
+/** A self-contained page that puts the answer into plain words, for light and dark screens. */
 export function errorPage(answer: Answer, body: AnswerBody): string {
   const { title, text, hint } = wordsFor(answer, body);
   const facts: Fact[] = [
@@ -53,14 +53,14 @@ dt { font-weight: 600; } dd { margin: 0; overflow-wrap: anywhere; font-family: u
 
 type Fact = [name: string, value: string | number];
 
-/** Members of the body that the page says elsewhere. */
+/** Members of the body that the page shows elsewhere. */
 const saidElsewhere = new Set(['message', 'code']);
 
 function factOf([name, value]: Fact): string {
   return `<dt>${escaped(label(name))}</dt><dd>${escaped(String(value))}</dd>`;
 }
 
-type Words = { readonly title: string; readonly hint: string; /** Instead of the message. */ readonly text?: string };
+type Words = { readonly title: string; readonly hint: string; /** Replaces the message. */ readonly text?: string };
 
 function wordsFor({ status, about }: Answer, body: AnswerBody): Words {
   if (about === 'paused') {

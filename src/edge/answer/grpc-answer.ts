@@ -13,7 +13,7 @@ const code = {
   unknown: 2,
 } as const;
 
-/** What each status means to a client of gRPC. Only `unavailable` may be tried again without a thought. */
+/** What each status means to a gRPC client. Only `unavailable` may always be retried. */
 const codes: Readonly<Record<number, number>> = {
   400: code.invalidArgument,
   401: code.unauthenticated,
@@ -30,8 +30,8 @@ const codes: Readonly<Record<number, number>> = {
 };
 
 /**
- * The bytes of an answer to a call of gRPC: such a client looks for the outcome in `grpc-status`, of a response that
- * has no body (`Trailers-Only`).
+ * The bytes of an answer to a gRPC call. A gRPC client looks for the outcome in `grpc-status`, in a response without a
+ * body (`Trailers-Only`).
  */
 export function grpcAnswerBytes({ status, body }: Answer): Buffer {
   return headBytes('HTTP/1.1 200 OK', [
@@ -42,7 +42,7 @@ export function grpcAnswerBytes({ status, body }: Answer): Buffer {
   ]);
 }
 
-/** Text as `grpc-message` has it: UTF-8, of which what is not printable ASCII is percent-encoded. */
+/** Text in the form of `grpc-message`: UTF-8 in which everything but printable ASCII is percent-encoded. */
 function percentEncoded(text: string): string {
   return [...Buffer.from(text)]
     .map(byte =>

@@ -2,7 +2,7 @@ import type { Fields } from '../../http1/fields.ts';
 
 const scripted = new Set(['cors', 'no-cors', 'same-origin', 'websocket']);
 
-/** True where a person looks at the answer: a browser that navigates. Scripts and clients get JSON. */
+/** True when a person will see the answer, in a browser that navigates. Scripts and clients get JSON. */
 export function wantsPage(fields: Fields): boolean {
   if (!/\b(?:Mozilla|Opera)\//.test(fields.text('user-agent') ?? '')) return false;
   const accept = (fields.list('accept') ?? '').toLowerCase();

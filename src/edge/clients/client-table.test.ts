@@ -9,7 +9,7 @@ const limits = {
   localConnectionsReserved: 2,
 };
 
-/** Connects from an address; answers the place and whether it was given up. */
+/** Connects from an address; answers the place and whether it was taken away. */
 function connect(table: ClientTable, address: string, nowMs = 0): { seat: Seat; evicted: boolean } | null {
   const seat = table.admit(address, nowMs);
   if (seat === null) return null;

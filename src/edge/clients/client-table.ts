@@ -5,7 +5,7 @@ import { Share } from '../../base/concurrency/share.ts';
 
 /** A connection that can be closed between two requests. */
 export type Evictable = {
-  /** Its place is needed: closes it at once. */
+  /** Its place is needed: closes the connection at once. */
   evict(): void;
   /** It was idle for too long. */
   expired(): void;
@@ -20,9 +20,9 @@ type Neighbours = Origin & { readonly group: Group; readonly idle: IdleList<Seat
 /** The place of one connection. It is idle until the first request. */
 export class Seat {
   readonly origin: Origin;
-  /** Since when it is idle, on the edge's clock. Counts only while it is. */
+  /** Since when it has been idle, on the edge's clock. Valid only while it is idle. */
   idleSinceMs: number;
-  /** Whose place it is; set by whoever was admitted. */
+  /** The connection that holds the place; set by the code that was admitted. */
   owner: Evictable | null = null;
   readonly #neighbours: Neighbours;
   readonly #inNetwork = new IdleLink<Seat>(this);
@@ -67,9 +67,9 @@ export class Seat {
 const crowdedFrom = 0.5;
 
 /**
- * Who is connected, so that nobody can lock others out. A newcomer who finds the table full, or his address's share of
- * it, takes the place of the connection that is idle longest; he is refused only where every one has a request under
- * way. Some places are kept for this machine itself, from which operators come.
+ * The connected clients, bounded so that nobody can lock others out. When the table or an address's share of it is
+ * full, a newcomer takes the place of the connection that has been idle longest; it is refused only if every connection
+ * has a request in flight. Some places are reserved for this machine itself, where operators connect from.
  */
 export class ClientTable {
   readonly #limits: EdgeLimits;
@@ -78,7 +78,7 @@ export class ClientTable {
   readonly #locals: Group;
   readonly #strangers: Group;
   readonly #networks = new Map<string, Neighbours>();
-  /** Newcomers that found no place, and connections that gave theirs to one. */
+  /** Newcomers that found no place, plus connections that lost theirs to a newcomer. */
   refused = 0;
   evicted = 0;
 
@@ -121,7 +121,7 @@ export class ClientTable {
     return new Seat(neighbours, nowMs, this.#forgetIfEmpty);
   }
 
-  /** Closes what was idle for longer than the crowd allows. */
+  /** Closes connections that have been idle for longer than the current load allows. */
   closeIdle(nowMs: number): void {
     const { keepAliveTimeoutMs, crowdedKeepAliveMs } = this.#limits;
     const fill = this.size / this.#limits.clientConnectionsMax;
@@ -130,7 +130,7 @@ export class ClientTable {
     const allowedMs = keepAliveTimeoutMs + (crowdedKeepAliveMs - keepAliveTimeoutMs) * crowd;
     for (const { idle } of [this.#locals, this.#strangers]) {
       for (let seat = idle.oldest; seat !== null && nowMs - seat.idleSinceMs > allowedMs; seat = idle.oldest) {
-        // It closes in order; until it has, it is nobody's to evict.
+        // It closes in order; until then it must not be evicted.
         seat.busy();
         seat.owner?.expired();
       }
@@ -163,7 +163,7 @@ export class ClientTable {
     return neighbours;
   }
 
-  /** Requests that are still under way keep their share by themselves; what is forgotten here has no connection. */
+  /** Requests still in flight hold their share themselves; an origin forgotten here has no connection. */
   readonly #forgetIfEmpty = (network: string): void => {
     const known = this.#networks.get(network);
     if (network !== '' && known !== undefined && known.connections.taken === 0) this.#networks.delete(network);

@@ -1,4 +1,4 @@
-/** A place in a list, which its owner keeps: taking it out of the list costs no search. */
+/** A link of a list, kept by its owner, so that removing it needs no search. */
 export class IdleLink<T> {
   readonly owner: T | null;
   previous: IdleLink<T>;
@@ -10,7 +10,7 @@ export class IdleLink<T> {
     this.next = this;
   }
 
-  /** Takes it out of its list, if it is in one. */
+  /** Removes it from its list, if it is in one. */
   unlink(): void {
     this.previous.next = this.next;
     this.next.previous = this.previous;
@@ -19,17 +19,17 @@ export class IdleLink<T> {
   }
 }
 
-/** What is idle, in the order in which it became so. */
+/** Idle items, in the order in which they became idle. */
 export class IdleList<T> {
-  /** Before the first and after the last. */
+  /** Stands before the first and after the last item. */
   readonly #ends = new IdleLink<T>(null);
 
-  /** What is idle for longest. */
+  /** The item that has been idle longest. */
   get oldest(): T | null {
     return this.#ends.next.owner;
   }
 
-  /** Puts it last, wherever it was. */
+  /** Moves it to the end, wherever it was. */
   append(link: IdleLink<T>): void {
     link.unlink();
     link.previous = this.#ends.previous;

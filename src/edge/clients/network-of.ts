@@ -1,8 +1,8 @@
 const groupsOfNetwork = 4;
 
 /**
- * What stands for the person behind an address: an IPv4 address, or the /64 of an IPv6 one, since whoever has one
- * address of it has them all. `address` as the kernel writes it; an IPv4 one may be mapped.
+ * What identifies the person behind an address: an IPv4 address, or the /64 of an IPv6 address, since whoever has one
+ * address of a /64 has them all. `address` is in the kernel's notation; an IPv4 address may be mapped.
  */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address;
@@ -21,8 +21,8 @@ export function networkOf(address: string): string {
 }
 
 /**
- * True for the addresses that programs of this machine have on the loopback. Its others are for relays: what comes from
- * a sandbox to the platform's port comes from one of the sandbox's own.
+ * True for the loopback addresses that programs on this machine use. The other loopback addresses belong to relays:
+ * traffic from a sandbox to the platform's port arrives from one of the sandbox's own.
  */
 export function isLoopback(address: string): boolean {
   return address === '::1' || networkOf(address).startsWith('127.0.0.');

@@ -9,11 +9,11 @@ import { Http2Turns } from '../http2-turns.ts';
 import { limitsWithin } from '../limits.ts';
 import { ClientConnection } from './client-connection.ts';
 
-// What a connection makes of its place among all. Its requests, and how it ends, are in `../exchange/exchange.test.ts`.
+// How a connection uses its place in the client table. Its requests and its end are in `../exchange/exchange.test.ts`.
 
 const limits = { ...limitsWithin(1000), clientConnectionsMax: 1, localConnectionsReserved: 0 };
 
-/** The one connection that an edge has a place for. Its client takes what it has room for. */
+/** The only connection that this edge has a place for. Its client takes as much as it has room for. */
 function scene() {
   let room = Number.POSITIVE_INFINITY;
   const context: ConnectionContext = {

@@ -15,21 +15,21 @@ import { type ByteSocket, SendBuffer } from '../send-buffer.ts';
 import { HalfCloseWatch } from './half-close-watch.ts';
 import { UnreadWatch } from './unread-watch.ts';
 
-/** What a connection is doing. It carries any number of requests, one after the other. */
+/** What a connection is doing. It carries any number of requests, one after another. */
 type Phase =
   /** Between requests, or reading a head. */
   | { readonly kind: 'head' }
-  /** A head was read, and its upstream is being found. */
+  /** A head was read; its upstream is being found. */
   | { readonly kind: 'routing'; readonly abort: AbortController }
-  /** A request flows, or what came of it. */
+  /** A request is in progress, or the upgraded connection that it became. */
   | { readonly kind: 'use'; readonly user: ClientUser }
   /** The edge has answered and skips the rest of the request's body. */
   | { readonly kind: 'skip'; skipped: number; readonly thenClose: boolean }
-  /** The last bytes are sent; the client's are dropped until it closes. */
+  /** The last bytes were sent; what the client sends is dropped until it closes. */
   | { readonly kind: 'closing' }
   | { readonly kind: 'closed' };
 
-/** Sends a request to where it belongs, or refuses it. `head` is overwritten by the next one. */
+/** Sends a request to its destination, or refuses it. The next request overwrites `head`. */
 export type Serve = (client: Client, head: RequestHead) => void;
 
 const betweenRequests: Phase = { kind: 'head' };
@@ -42,7 +42,7 @@ export class ClientConnection implements Client, OpenClient, Evictable {
   readonly secure: boolean;
   readonly address: string;
   readonly origin: Origin;
-  /** Null for a stream of HTTP/2: its connection has one. */
+  /** Null for an HTTP/2 stream: its connection holds the seat. */
   readonly seat: Seat | null;
   readonly forwardedLines: Buffer;
   readonly body = new BodyReader();
@@ -55,16 +55,16 @@ export class ClientConnection implements Client, OpenClient, Evictable {
   lastDestination: Destination | null = null;
   readonly #serve: Serve;
   #phase: Phase = betweenRequests;
-  /** How far the input was searched for the end of a head that arrives in pieces; 0: not yet. */
+  /** How much of the input was searched for the end of a head that arrives in pieces; 0: none yet. */
   #searched = 0;
   readonly #joined = new JoinedBytes();
   #advancing = false;
   #isFresh = true;
   #paused = false;
   readonly #halfClosed = new HalfCloseWatch();
-  /** Null where what was sent is with the kernel, which waits for nobody. */
+  /** Null where sent bytes are handed to the kernel, which waits for nobody. */
   readonly #unread: UnreadWatch | null;
-  /** What a request has taken whose response is held until its client has taken that. */
+  /** The share of a finished request, held until the client has taken the response. */
   #place: Share | null = null;
 
   constructor(
@@ -81,7 +81,7 @@ export class ClientConnection implements Client, OpenClient, Evictable {
     this.socket = socket;
     this.sendBuffer = new SendBuffer(socket);
     this.secure = secure;
-    // An IPv4 client of a socket that serves both families.
+    // An IPv4 client on a socket that serves both families.
     this.address = socket.remoteAddress.replace(/^::ffff:(?=\d+\.)/, '');
     this.forwardedLines = Buffer.from(
       `X-Forwarded-For: ${this.address}\r\nX-Forwarded-Proto: ${secure ? 'https' : 'http'}\r\nX-Forwarded-Host: `,
@@ -119,9 +119,9 @@ export class ClientConnection implements Client, OpenClient, Evictable {
     this.#advance();
   }
 
-  /** Uses as much of the input as the phase allows. Called whenever something changed that it may have waited for. */
+  /** Uses as much of the input as the phase allows. Called after every change that it may have been waiting for. */
   #advance(): void {
-    // A request that is answered at once calls back from within: the loop below goes on with the next one.
+    // A request that is answered at once calls back into this function: the loop below goes on with the next one.
     if (this.#advancing) return;
     this.#advancing = true;
     while (this.input !== null && this.#step(this.input));
@@ -129,7 +129,7 @@ export class ClientConnection implements Client, OpenClient, Evictable {
     this.#afterInput();
   }
 
-  /** Uses some of the input. False: the rest has to wait. */
+  /** Uses some of the input. False: the rest must wait. */
   #step(input: Buffer): boolean {
     const phase = this.#phase;
     switch (phase.kind) {
@@ -183,7 +183,7 @@ export class ClientConnection implements Client, OpenClient, Evictable {
 
   refuse(answer: Answer, head: RequestHead): void {
     const { framing } = head;
-    // The client may wait for a 100 before it sends the body, or not send it at all: what comes next is unknown.
+    // The client may wait for a 100 before it sends the body, or never send it: what comes next is unknown.
     const uncertain = !this.body.done && head.fields.has('expect');
     const large = framing.kind === 'length' && framing.length > this.context.limits.discardBytesMax;
     const thenClose = uncertain || large || this.context.stopping || closesAfter(head);
@@ -243,7 +243,7 @@ export class ClientConnection implements Client, OpenClient, Evictable {
     const { clock, limits } = this.context;
     this.#phase = betweenRequests;
     this.deadlineMs = this.#unread?.begin(clock.nowMs) ?? clock.nowMs + limits.keepAliveTimeoutMs;
-    // What the client does not read of its last response still holds the place.
+    // A client that hasn't read its last response yet keeps the place.
     if (this.sendBuffer.idle) this.seat?.idle(clock.nowMs);
     this.resume();
     this.#advance();
@@ -265,7 +265,10 @@ export class ClientConnection implements Client, OpenClient, Evictable {
     if (this.#phase.kind !== 'closed') this.socket.terminate();
   }
 
-  /** Sends what waits and a FIN, then drops what the client still sends, so that no RST overtakes the last answer. */
+  /**
+   * Sends what is waiting and a FIN, then drops whatever the client still sends, so that no RST overtakes the last
+   * answer.
+   */
   close(): void {
     if (this.#phase.kind === 'closed') return;
     const { clock, limits } = this.context;
@@ -283,7 +286,6 @@ export class ClientConnection implements Client, OpenClient, Evictable {
     if (this.#phase.kind === 'head' && this.input === null) this.close();
   }
 
-  /** The kernel takes bytes again. */
   drained(): void {
     if (this.sendBuffer.idle || !this.sendBuffer.flush()) return;
     const phase = this.#phase;
@@ -340,7 +342,7 @@ export class ClientConnection implements Client, OpenClient, Evictable {
   }
 
   evict(): void {
-    // Its descriptor is wanted at once; TLS would wait for the client's word of farewell.
+    // The descriptor is needed at once; TLS would wait for the client's close message.
     if (this.#phase.kind === 'closed') return;
     if (this.secure) this.socket.terminate();
     else this.socket.close();

@@ -1,12 +1,10 @@
 import type { ByteSocket } from '../send-buffer.ts';
 
-/**
- * Watches a client that has closed its sending side: whether it still reads shows in the bytes that its kernel takes.
- */
+/** Watches a client that has closed its sending side. The bytes that its kernel takes show whether it still reads. */
 export class HalfCloseWatch {
   #timer: Timer | null = null;
 
-  /** Calls `gone` when the socket has taken nothing for `graceMs`; from anew where it watches already. */
+  /** Calls `gone` once the socket has taken nothing for `graceMs`. Starts over if it is already watching. */
   begin(socket: Pick<ByteSocket, 'bytesWritten'>, graceMs: number, gone: () => void): void {
     let taken = socket.bytesWritten;
     this.end();

@@ -10,7 +10,7 @@ test('a response may wait for as long as its connection carries something, up to
   socket.bytesCarried = 6;
   expect(watch.look(100)).toBe(200);
   socket.bytesCarried = 7;
-  // To close it does not begin anew.
+  // Closing it does not restart the time.
   expect(watch.begin(950)).toBe(1000);
   socket.bytesCarried = 8;
   expect(watch.look(1000)).toBeUndefined();

@@ -14,7 +14,7 @@ const route = (sandboxId: string, executionId: string): Route => ({
   ingress: { trafficAccessToken: null, accessToken: null, maskRequestHost: null, httpsPorts: [], autoResume: false },
 });
 
-/** An api with a journal of changes that can be exchanged, as a new process has a new one. */
+/** An api whose journal of changes can be replaced: a new process has a new journal. */
 function fakeApi() {
   const it = { journal: createJournal<RouteChange>(100), all: [] as Route[], asked: [] as string[], isAway: false };
   const api: DirectoryProtocol = {

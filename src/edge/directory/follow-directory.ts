@@ -3,18 +3,19 @@ import type { Log } from '../../base/telemetry/log.ts';
 import type { ClosedExecution, DirectoryProtocol, Route, RoutesPage, RoutesCursor } from '../../protocol/directory.ts';
 import type { SandboxDirectory } from './directory.ts';
 
-/** How long the api is asked to wait for a change before it answers that there was none. */
+/** How long the api waits for a change before it answers that there was none. */
 const waitMs = 25_000;
-/** An api that does not answer is asked again after this. */
+/** Wait before asking again an api that does not answer. */
 const retryMs = 200;
 
 /** The sandboxes as the api reports them, kept at hand. */
 type FollowedDirectory = { directory: SandboxDirectory; stop(): void };
 
 /**
- * Keeps the sandboxes that run at hand, so that requests to them ask nobody. Only those: of any other the api is asked,
- * because it may have come to run a moment ago. While the api is away what ran goes on; new look-ups fail. `closed` is
- * called for every execution whose connections must be cut, before the api is told that they are.
+ * Keeps a local copy of the running sandboxes, so that requests to them need no call. The api is asked about any other
+ * sandbox, because it may have started a moment ago. While the api is away, running sandboxes stay reachable and new
+ * look-ups fail. `closed` is called for every execution whose connections must be cut, before the api is told that they
+ * are.
  */
 export function followDirectory(
   api: DirectoryProtocol,
@@ -41,7 +42,7 @@ export function followDirectory(
         const page: RoutesPage = await api.changes(cursor, waitMs, stopping.signal);
         if (isAway) log.info('the api is back');
         isAway = false;
-        // Requests that were answered a route just before have joined its traffic by then, and are cut with it.
+        // Requests that got the route just before have joined its traffic by then, and are cut with it.
         await new Promise<void>(resolve => void setImmediate(resolve));
         take(page);
         cursor = page.next;
@@ -65,7 +66,7 @@ export function followDirectory(
     }
   }
 
-  /** Begins anew: what does not run any more has been closed while nobody reported it. */
+  /** Starts over: closes whatever stopped running while nobody reported it. */
   function begin(all: readonly Route[]): void {
     const now = new Set(all.map(({ executionId }) => executionId));
     for (const route of [...running.values()]) if (!now.has(route.executionId)) end(route);

@@ -7,7 +7,7 @@ const asIs: ForwardPlan = { host: null, upgrade: false };
 
 function parsed(text: string): RequestHead {
   const head = new RequestHead(32);
-  // Other bytes of the connection stand before it.
+  // Other bytes of the connection precede it.
   const bytes = Buffer.from(`before${text}`, 'latin1');
   expect(head.parse(bytes, 6, bytes.length)).toBe(bytes.length);
   return head;
@@ -43,7 +43,7 @@ test('what speaks of this connection, steers the edge or claims where it came fr
     ...['X-Forwarded-Server: a', 'X-Real-IP: 1.1.1.1', 'Forwarded: for=1.1.1.1'],
   ];
   for (const line of dropped) {
-    // First, in the middle and last: what stands around it stays whole.
+    // First, in the middle and last: the lines around it stay whole.
     for (const at of [1, 3, 4]) {
       const lines = kept.toSpliced(at, 0, line);
       expect([line, forwarded(lines)]).toEqual([line, [...kept, ...added('x')]]);

@@ -6,11 +6,11 @@ import { nominatedFields } from './nominated-fields.ts';
 
 /** How a request is changed on its way. */
 export type ForwardPlan = {
-  /** The Host that the upstream sees instead of the client's, null: the client's own. */
+  /** The Host that the upstream sees; null: the client's own. */
   readonly host: string | null;
-  /** The request asks for another protocol and may get it. */
+  /** The request asks for another protocol, and may get it. */
   readonly upgrade: boolean;
-  /** What names begin with, in lower case, of whose lines the first alone passes; absent: there are none. */
+  /** A prefix of header names, in lower case: only the first line of each such name passes. Absent: no such rule. */
   readonly firstOf?: string;
 };
 
@@ -20,8 +20,8 @@ const closeLine = Buffer.from('Connection: close\r\n');
 const root = Buffer.from('/');
 
 /**
- * What never passes: fields that speak of this connection only (RFC 9110 7.6.1), what steers or unlocks the edge, and
- * what only the edge or the platform may say.
+ * Fields that never pass: those of this connection only (RFC 9110 7.6.1), those that steer or unlock the edge, and
+ * those that only the edge or the platform may set.
  */
 const dropped = dropTable([
   'connection',
@@ -46,7 +46,7 @@ const dropped = dropTable([
 ]);
 dropped[internalHeader] = 1;
 
-/** Writes the head as the upstream gets it to the start of `out`, which must have room. Answers its length. */
+/** Writes the head that the upstream gets to the start of `out`, which must have room. Answers its length. */
 export function composeRequest(out: Buffer, head: RequestHead, client: Client, plan: ForwardPlan): number {
   const { bytes, fields } = head;
   const hostIndex = fields.indexOf('host');
@@ -54,7 +54,7 @@ export function composeRequest(out: Buffer, head: RequestHead, client: Client, p
   const nominated = nominatedFields(fields);
   const repeated = plan.firstOf === undefined ? null : repeatedFields(fields, plan.firstOf);
   let length = copyRequestLine(out, head);
-  // Runs of lines that pass are copied at once.
+  // Copies each run of passing lines at once.
   let runStart = fields.count > 0 ? fields.lineStart(0) : 0;
   for (let i = 0; i < fields.count; i++) {
     const id = fields.ids[i] as number;
@@ -75,7 +75,10 @@ export function composeRequest(out: Buffer, head: RequestHead, client: Client, p
   return length + crlf.copy(out, length);
 }
 
-/** The lines of fields that were there before, of those whose name begins like this; null where there are none. */
+/**
+ * The lines of fields that repeat an earlier one, among those whose name begins with the prefix; null if there are
+ * none.
+ */
 function repeatedFields(fields: Fields, start: string): Set<number> | null {
   const seen = new Set<string>();
   const repeated = new Set<number>();

@@ -4,15 +4,15 @@ import type { ResponseHead } from '../../http1/response-head.ts';
 
 const closeEnd = Buffer.from('Connection: close\r\n\r\n');
 const end = Buffer.from('\r\n');
-/** A page of an origin of its own, without scripts, whatever it says that it is (CSP 3, `sandbox`). */
+/** Makes the answer a page of its own opaque origin, without scripts, whatever its content type (CSP 3, `sandbox`). */
 const inertFields = Buffer.from('Content-Security-Policy: sandbox\r\nX-Content-Type-Options: nosniff\r\n');
 /** Position of the minor version in `HTTP/1.1`. */
 const minorVersionAt = 7;
 const digitOne = 0x31;
 
 /**
- * What an answer says for its whole origin: cookies, stored data, how and where else the origin is reached and reports
- * to.
+ * Fields that an answer sets for its whole origin: cookies, stored data, how and where else to reach the origin, where
+ * to report.
  */
 const ofOrigin = [
   'set-cookie',
@@ -28,24 +28,24 @@ const ofOrigin = [
 ] as const satisfies KnownHeader[];
 const ofOriginIds: ReadonlySet<number> = new Set(ofOrigin.map(name => headerId[name]));
 
-/** How a response's head is changed on its way. */
+/** How the head of a response is changed on its way. */
 type ResponsePlan = {
-  /** The connection ends behind it. */
+  /** The connection closes after it. */
   readonly close: boolean;
-  /** The origin that it comes to is not its sender's: it speaks for itself alone. */
+  /** The answer arrives at an origin that is not the sender's, so it may speak only for itself. */
   readonly isForeign: boolean;
-  /** A browser may show it as a page of that origin, where it must do nothing. */
+  /** A browser may show it as a page of that origin, where it must be inert. */
   readonly isInert: boolean;
 };
 
-/** Whether a head says something for its whole origin. */
+/** Whether a head sets something for its whole origin. */
 export function speaksForOrigin({ fields }: ResponseHead): boolean {
   return ofOrigin.some(name => fields.has(name));
 }
 
 /**
- * Writes the head of an interim response, or of a switch of protocols, to the start of `out`, which must have room,
- * without what speaks for the whole origin. Answers its length.
+ * Writes the head of an interim response or of a protocol switch to the start of `out`, which must have room, without
+ * the fields that speak for the whole origin. Answers its length.
  */
 export function composeForeignHead(out: Buffer, { bytes, start, fieldsStart, fields }: ResponseHead): number {
   let length = bytes.copy(out, 0, start, fieldsStart);
@@ -55,7 +55,7 @@ export function composeForeignHead(out: Buffer, { bytes, start, fieldsStart, fie
   return length + end.copy(out, length);
 }
 
-/** True where the head can't pass as it is. */
+/** True if the head can't pass unchanged. */
 export function needsRewrite(head: ResponseHead, { close, isForeign, isInert }: ResponsePlan): boolean {
   const { fields } = head;
   return (
@@ -71,10 +71,9 @@ export function needsRewrite(head: ResponseHead, { close, isForeign, isInert }: 
 }
 
 /**
- * Writes the head as the client gets it to the start of `out`, which must have room, and answers its length: without
- * the fields that speak of the connection to the upstream, as HTTP/1.1, with `Connection: close` where `close` is
- * set, without what speaks for the whole origin where `isForeign` is, and with what makes a page inert where `isInert`
- * is.
+ * Writes the head that the client gets to the start of `out`, which must have room, and answers its length. It is
+ * HTTP/1.1, without the fields about the connection to the upstream. `close` adds `Connection: close`, `isForeign`
+ * drops the fields that speak for the whole origin, and `isInert` adds the fields that make a page inert.
  */
 export function composeResponse(out: Buffer, head: ResponseHead, { close, isForeign, isInert }: ResponsePlan): number {
   const { bytes, fields } = head;

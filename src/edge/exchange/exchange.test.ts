@@ -15,17 +15,17 @@ import { Teams } from '../upstream/team-traffic.ts';
 import { Upstream } from '../upstream/upstream.ts';
 import { Exchange } from './exchange.ts';
 
-// An exchange and the connection of its client, each state with each thing that may happen in it, over sockets in
-// memory. What happens on real ones is in `test/edge`.
+// An exchange and its client's connection: each state combined with each event that may happen in it, over sockets in
+// memory. `test/edge` tests the same on real sockets.
 
-/** Takes as many bytes as it has room for, and remembers what was done with it. */
+/** Takes as many bytes as it has room for, and records what was done with it. */
 class MemorySocket implements ByteSocket {
   readonly remoteAddress = '192.0.2.9';
   bytesWritten = 0;
   sent = '';
   room = Number.POSITIVE_INFINITY;
   paused = false;
-  /** The last thing that was done to end it, or empty. */
+  /** The last call that ended it, or empty. */
   end: '' | 'shutdown' | 'close' | 'terminate' = '';
 
   write(bytes: Uint8Array, start = 0, length = bytes.length - start): number {
@@ -52,7 +52,7 @@ const route = {
   },
 } satisfies Route;
 
-/** A client whose requests go to one sandbox over one connection that is open. */
+/** A client whose requests go to one sandbox over one open connection. */
 function scene({ served = 0, upgrade = false } = {}) {
   const [near, far] = [new MemorySocket(), new MemorySocket()];
   const context: ConnectionContext = {
@@ -100,7 +100,7 @@ function scene({ served = 0, upgrade = false } = {}) {
       upstream.ended = true;
       upstream.user?.upstreamEnded();
     },
-    /** The sandbox is no more. */
+    /** The sandbox no longer runs. */
     sandboxEnds: () => void (running = false),
     given: () => given,
     retried: () => retried,
@@ -113,7 +113,7 @@ const get = 'GET /a HTTP/1.1\r\nHost: x\r\n\r\n';
 const post = 'POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n';
 const statusOf = ({ near }: Scene) => /^HTTP\/1\.1 (\d+)/.exec(near.sent)?.[1] ?? '';
 
-/** How an exchange gets into each of its states. */
+/** How to get an exchange into each of its states. */
 const states: Record<string, (options?: { served?: number }) => Scene> = {
   awaiting(options) {
     const at = scene(options);
@@ -152,7 +152,7 @@ const states: Record<string, (options?: { served?: number }) => Scene> = {
   },
 };
 
-/** What happens, and what it makes of each state: the client's status, and how either connection ends. */
+/** What an event does to each state: the client's status, and how each connection ends. */
 type Outcome = { status: string; near: MemorySocket['end']; far: MemorySocket['end'] };
 const untouched = (status: string): Outcome => ({ status, near: '', far: '' });
 const cutOff = (status: string): Outcome => ({ status, near: 'terminate', far: 'terminate' });
@@ -161,7 +161,7 @@ const events: Record<string, { run(at: Scene): unknown; makes: Record<string, Ou
   'the server ends': {
     run: at => at.serverEnds(),
     makes: {
-      // Who has seen nothing of an answer is told; who has seen some must not take it for the whole.
+      // A client that has seen nothing of an answer is told; one that has seen a part must not take it for the whole.
       awaiting: { status: '503', near: '', far: 'terminate' },
       'awaiting, after an interim response': cutOff('103'),
       responding: cutOff('200'),
@@ -208,7 +208,7 @@ const events: Record<string, { run(at: Scene): unknown; makes: Record<string, Ou
     makes: {
       awaiting: { status: '503', near: '', far: 'terminate' },
       'awaiting, after an interim response': cutOff('103'),
-      // The body is whole by its second byte, and what follows belongs to nobody.
+      // The body is whole at its second byte; what follows belongs to nobody.
       responding: { status: '200', near: '', far: 'close' },
       'responding until its end': untouched('200'),
       answered: untouched('200'),
@@ -262,7 +262,7 @@ test('a connection serves the next request only when both directions are over, a
   const kept = scene();
   kept.send(get);
   kept.answer('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nKeep-Alive: timeout=5\r\n\r\nok');
-  // It counts from a little earlier than we do.
+  // The server starts counting a little earlier than we do.
   expect([at.upstream.keepMs, kept.upstream.keepMs]).toEqual([Number.POSITIVE_INFINITY, 4000]);
 });
 
@@ -325,7 +325,7 @@ describe('a connection of a client', () => {
     switching.client.halfClosed();
     switching.answer(`HTTP/1.1 101 Switching Protocols\r\n${upgrade}`);
     expect(switching.far.end).toBe('shutdown');
-    // The server hears of a request whose body will never be whole.
+    // The server learns that a request's body will never be whole.
     const broken = scene();
     broken.send(`${post}a`);
     broken.client.halfClosed();
@@ -386,7 +386,7 @@ test('whatever happens, in whatever order, a request gives its place back once',
       steps[below(steps.length)]?.();
       seen++;
       expect(at.place.taken).toBeWithin(0, 2);
-      // A connection that is given up has nobody who hears of it any more.
+      // Nobody listens any more to a connection that was given up.
       if (at.far.end === 'terminate') expect(at.upstream.user).toBeNull();
     }
     if (!at.upstream.closed) at.upstream.wasClosed(undefined);

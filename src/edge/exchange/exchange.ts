@@ -14,25 +14,25 @@ import type { Upstream, UpstreamUser } from '../upstream/upstream.ts';
 
 /** How far a request and its response have come. */
 type State =
-  /** The request is on its way, and its final response has not begun. */
+  /** The request is in flight, and its final response has not begun. */
   | Awaiting
-  /** The head of the final response was passed on, and its body follows. */
+  /** The head of the final response was passed on; its body follows. */
   | { readonly kind: 'responding' }
-  /** The response is whole. The rest of the request, or what waits to be sent of it, still goes to the upstream. */
+  /** The response is whole. The rest of the request, or its unsent bytes, still goes to the upstream. */
   | { readonly kind: 'answered' }
-  /** The connections are somebody else's, or gone. */
+  /** The connections have another user, or are gone. */
   | { readonly kind: 'over' };
 
 type Awaiting = {
   readonly kind: 'awaiting';
-  /** Where the head of the request is: to send it again, or to see what kind of error it wants. */
+  /** The bytes that hold the request's head: to send it again, or to see which kind of error the client wants. */
   readonly bytes: Buffer;
   readonly start: number;
   readonly end: number;
   readonly heads: ResponseHeads;
 };
 
-/** RFC 2518, 10.1. Whoever speaks HTTP/1.1 passes over it (RFC 9110, 15.2). */
+/** RFC 2518, 10.1. HTTP/1.1 clients skip it (RFC 9110, 15.2). */
 const processing = Buffer.from('HTTP/1.1 102 Processing\r\n\r\n');
 
 const responding: State = { kind: 'responding' };
@@ -40,8 +40,8 @@ const answered: State = { kind: 'answered' };
 const over: State = { kind: 'over' };
 
 /**
- * One request and its response on their way through. Bytes are passed on as they come; a side that can't take more
- * makes the other one wait.
+ * One request and its response in transit. Bytes are passed on as they come; a side that can't take more makes the
+ * other one wait.
  */
 export class Exchange implements UpstreamUser, ClientUser, HeadUser {
   readonly #client: Client;
@@ -88,7 +88,7 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
     upstream.user = this;
   }
 
-  /** Sends the head and what is there of the body. */
+  /** Sends the head and what has arrived of the body. */
   begin(head: RequestHead): void {
     const client = this.#client;
     const { sendBuffer } = this.#upstream;
@@ -104,7 +104,7 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
       if (position < 0) return this.#breakRequest();
       client.use(position);
       if (position - at <= scratch.length - length) {
-        // Head and body in one segment: small requests are the most frequent.
+        // Head and body go in one segment: small requests are the most frequent.
         length += input.copy(scratch, length, at, position);
         flowing = sendBuffer.write(scratch, 0, length, true);
       } else {
@@ -135,7 +135,7 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
     }
     if (this.#state.kind !== 'answered' || !body.done) return false;
     this.#complete();
-    // What is left is the next request's.
+    // The rest belongs to the next request.
     return true;
   }
 
@@ -150,7 +150,7 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
     else heads.read(bytes, this.#client.context);
   }
 
-  /** The service has understood nothing of the request, for it speaks HTTP/2 alone. */
+  /** The service speaks only HTTP/2, so it has understood nothing of the request. */
   #askInHttp2(): void {
     const { traffic, port, plan } = this.#target;
     if (traffic === null || plan.upgrade) return this.invalidHead('it speaks HTTP/2');
@@ -163,7 +163,7 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
   }
 
   interimHead(head: ResponseHead, input: Buffer): void {
-    // A client that didn't ask could take a 100 for the answer; HTTP/1.0 knows no interim responses.
+    // A client that didn't ask for it could take a 100 for the answer; HTTP/1.0 has no interim responses.
     if (this.#minorVersion === 0 || (head.status === 100 && !this.#expects)) return;
     if (!this.#isStripped(head)) return this.#toClient(input, head.start, head.end, false);
     const { scratch } = this.#client.context;
@@ -177,7 +177,7 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
   finalHead(head: ResponseHead, input: Buffer): void {
     if (head.status === 101) return this.#switchProtocols(head, input);
     const { protocol, served } = this.#upstream;
-    // A service that speaks both is asked in HTTP/2 for calls of gRPC alone.
+    // A service that speaks both gets only gRPC calls in HTTP/2.
     if (served === 0 && !this.#client.isGrpc) this.#target.traffic?.heard(this.#target.port, protocol);
     const framing = head.framing(this.#toHead);
     if (framing === undefined) return this.invalidHead('where its body ends is ambiguous');
@@ -199,7 +199,7 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
     else this.#afterBody(position < input.length);
   }
 
-  /** Passes on `bytes` from `start`; what is the body's begins at `bodyStart`. */
+  /** Passes on `bytes` from `start`; the body begins at `bodyStart`. */
   #passBody(bytes: Buffer, start: number, bodyStart: number): void {
     const position = this.#responseBody.take(bytes, bodyStart, bytes.length);
     if (position < 0) return this.#truncated();
@@ -208,7 +208,7 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
   }
 
   #afterBody(excess: boolean): void {
-    // Bytes after a response belong to no request: they are dropped with their connection.
+    // Bytes after a response belong to no request: drop them together with their connection.
     if (excess) this.#reusable = false;
     if (this.#responseBody.done) this.#endResponse();
   }
@@ -224,18 +224,18 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
     if (start < end && !this.#client.sendBuffer.write(bytes, start, end, borrowed)) this.#upstream.pause();
   }
 
-  /** Whether the server keeps the connection; records for how long, where it says so. */
+  /** Whether the server keeps the connection; records for how long, if it says so. */
   #keepsAlive(head: ResponseHead): boolean {
     const { fields } = head;
     const seconds = /timeout=(\d{1,6})/i.exec(fields.text('keep-alive') ?? '')?.[1];
-    // One second less than promised: the server counts from a little earlier than we do.
+    // One second less than promised: the server starts counting a little earlier than we do.
     if (seconds !== undefined) this.#upstream.keepMs = Math.max(0, Number(seconds) - 1) * 1000;
     return head.minorVersion === 1 && this.#minorVersion === 1 && !listHas(fields.list('connection'), 'close');
   }
 
   #switchProtocols(head: ResponseHead, input: Buffer): void {
     if (!this.#target.plan.upgrade || !this.#client.body.done) return this.invalidHead('it switched protocols unasked');
-    // The splice has the place from now on.
+    // From now on the splice holds the place.
     this.#state = over;
     const splice = new Splice(this.#client, this.#upstream, this.#target.place);
     this.#upstream.user = splice;
@@ -254,11 +254,11 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
   #complete(): void {
     this.#leave(true);
     const upstream = this.#upstream;
-    // What a server takes trailers for differs; were it another request, its answer would come to whoever is next.
+    // Servers treat trailers differently: if one took them for another request, the next client would get its answer.
     const hadTrailers = this.#client.body.hadTrailers || this.#responseBody.hadTrailers;
     const mayHaveTrailers = !hadTrailers || upstream.isHttp2;
     if (this.#reusable && mayHaveTrailers && !upstream.ended && !upstream.closed) {
-      // It may have been made to wait for this client's last bytes.
+      // It may have been paused for this client's last bytes.
       upstream.resume();
       upstream.home.give(upstream, this.#client.context.clock.nowMs);
     } else {
@@ -299,7 +299,7 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
     else if (this.#state.kind !== 'over') this.#truncated();
   }
 
-  /** The upstream is gone before the response's end. */
+  /** The upstream closed before the end of the response. */
   #truncated(): void {
     const before = this.#fail();
     if (before === undefined) return;
@@ -308,7 +308,7 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
     else this.#client.refuse(failureOf(this.#target, 'closed the connection without an answer', head), head);
   }
 
-  /** The upstream does not speak HTTP, or means to confuse somebody. */
+  /** The upstream does not speak HTTP, or tries to confuse somebody. */
   invalidHead(reason: string): void {
     const { log } = this.#client.context;
     log.debug('invalid response', { sandboxId: this.#target.traffic?.sandboxId, port: this.#target.port, reason });
@@ -324,14 +324,14 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
   }
 
   /**
-   * Gives the upstream up. Answers how far the request was where the client has seen nothing of a response; it is cut
-   * otherwise.
+   * Gives up the upstream. If the client has seen nothing of a response, answers how far the request was; otherwise
+   * cuts the client.
    */
   #fail(): Awaiting | undefined {
     const before = this.#state;
     this.#leave();
     this.#upstream.terminate();
-    // It may be another service than the one that was known there.
+    // The port may now have another service than the known one.
     if (before.kind === 'awaiting' && this.#upstream.served === 0)
       this.#target.traffic?.heard(this.#target.port, undefined);
     if (before.kind === 'awaiting' && before.heads.interims === 0) return before;
@@ -348,7 +348,7 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
     const { traffic, port } = this.#target;
     const before = this.#fail();
     if (before === undefined) return;
-    // What has ended answers nothing any more, and who has seen nothing of an answer can be told so.
+    // A sandbox that has ended answers nothing any more; a client that has seen nothing of an answer can be told.
     if (traffic === null || this.#client.context.stopping) this.#client.terminate();
     else this.#client.refuse(sandboxNotFound({ sandboxId: traffic.sandboxId, port }), this.#headOf(before));
   }
@@ -359,8 +359,8 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
 
   clientEnded(): void {
     if (!this.#client.body.done) return this.#client.terminate();
-    // The kernel of a client that is gone resets the connection at the first byte: without one, what the API makes
-    // within the time of grace would be nobody's, as nobody has heard of it.
+    // The kernel of a departed client resets the connection at the first byte. Without that byte, something that the
+    // API creates during the grace period would have no owner, because nobody has heard of it.
     const isFirst = this.#state.kind === 'awaiting' && this.#minorVersion > 0;
     if (this.#target.traffic === null && isFirst) this.#toClient(processing, 0, processing.length, false);
     this.#client.watchHalfClosed();

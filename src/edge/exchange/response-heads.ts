@@ -4,13 +4,13 @@ import { JoinedBytes } from '../../http1/joined-bytes.ts';
 import type { ResponseHead } from '../../http1/response-head.ts';
 import type { ConnectionContext } from '../context.ts';
 
-/** Takes the heads of a response. `head` lies in `input`, and both are overwritten when the call is over. */
+/** Takes the heads of a response. `head` lies in `input`; both are overwritten after the call. */
 export type HeadUser = {
   /** A response before the final one, e.g. 103. */
   interimHead(head: ResponseHead, input: Buffer): void;
-  /** The final response, or a switch of protocols: what follows in `input` is no head any more. */
+  /** The final response, or a protocol switch: what follows in `input` is no longer a head. */
   finalHead(head: ResponseHead, input: Buffer): void;
-  /** No head that may be passed on, and why. */
+  /** What came is no head that may be passed on; `reason` says why. */
   invalidHead(reason: string): void;
 };
 
@@ -26,7 +26,7 @@ export class ResponseHeads {
     this.#user = user;
   }
 
-  /** Some of a head has come, and not all. */
+  /** Part of a head has come, but not all of it. */
   get begun(): boolean {
     return this.#partial !== null;
   }
@@ -36,7 +36,7 @@ export class ResponseHeads {
     return this.#interims;
   }
 
-  /** Bytes came. Calls the user for each head that is whole; none after the final one. */
+  /** Bytes came. Calls the user for each whole head; for none after the final one. */
   read(bytes: Buffer, { responseHead: head, limits }: Pick<ConnectionContext, 'responseHead' | 'limits'>): void {
     const before = this.#partial;
     const input = before === null ? bytes : (this.#joined ??= new JoinedBytes()).join(before, bytes);

@@ -4,7 +4,7 @@ import type { Client } from '../connection/client.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { Splice } from './splice.ts';
 
-/** One end of what is spliced: what was done with it, and what it was sent. */
+/** One end of a splice: what was done with it, and what was sent to it. */
 class FakeEnd {
   readonly done: string[] = [];
   sent = '';

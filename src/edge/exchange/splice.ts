@@ -3,7 +3,9 @@ import type { Share } from '../../base/concurrency/share.ts';
 import { closeWhenSent } from '../upstream/close-when-sent.ts';
 import type { Upstream, UpstreamUser } from '../upstream/upstream.ts';
 
-/** An upgraded connection: bytes pass both ways, a closed direction stays a closed direction, a reset a reset. */
+/**
+ * An upgraded connection: bytes pass both ways, a closed direction stays a closed direction, and a reset stays a reset.
+ */
 export class Splice implements UpstreamUser, ClientUser {
   readonly #client: Client;
   readonly #upstream: Upstream;
@@ -11,7 +13,7 @@ export class Splice implements UpstreamUser, ClientUser {
   #upstreamEnded = false;
   #over = false;
 
-  /** `place`: what it has taken of what all share, given back at its end. */
+  /** `place`: its share of what all requests share, returned when it ends. */
   constructor(client: Client, upstream: Upstream, place: Share) {
     this.#client = client;
     this.#upstream = upstream;
@@ -45,7 +47,7 @@ export class Splice implements UpstreamUser, ClientUser {
   }
 
   clientGone(): void {
-    // Half-closed connections of other protocols may stay so for as long as they like.
+    // Half-closed connections of other protocols may stay half-closed as long as they like.
   }
 
   upstreamEnded(): void {

@@ -6,26 +6,26 @@ import type { SandboxDirectory } from '../directory/directory.ts';
 import type { SandboxTraffic } from '../upstream/sandbox-traffic.ts';
 import type { ForwardPlan } from './compose-request.ts';
 
-/** Where a request goes, besides the connection that takes it there. */
+/** Where a request goes, apart from the connection that carries it. */
 export type ExchangeTarget = {
   /** Null: the API. */
   readonly traffic: SandboxTraffic | null;
-  /** Says whether the sandbox still runs. Null: the API. */
+  /** Tells whether the sandbox still runs. Null: the API. */
   readonly directory: SandboxDirectory | null;
-  /** What the request has taken of what all share; given back at its end. */
+  /** The request's share of what all requests share; returned when the request ends. */
   readonly place: Share;
   readonly port: number;
   readonly plan: ForwardPlan;
   /**
-   * The sandbox was named by headers, so the answer comes to an origin that is not its own, where the dashboard is:
-   * what speaks for the whole origin must not pass.
+   * Headers named the sandbox, so the answer arrives at an origin that is not its own, where the dashboard is: fields
+   * that speak for the whole origin must not pass.
    */
   readonly isForeign: boolean;
   /** A browser may show the answer as a page of the dashboard's origin. */
   readonly isInert: boolean;
 };
 
-/** How often the request was tried: a kept connection that turns out to be closed is replaced once. */
+/** How to try a request again: a kept connection that turns out to be closed is replaced once. */
 export type ServeAgain = {
   /** Take a new connection. */
   readonly fresh: boolean;
@@ -34,7 +34,7 @@ export type ServeAgain = {
 };
 
 /**
- * What the client of a request gets whose server failed. `what`: how. Not 502: clients read that as the end of the
+ * The answer to a client whose request's server failed; `what` says how. Not 502: clients read that as the end of the
  * sandbox.
  */
 export function failureOf({ traffic, port }: ExchangeTarget, what: string, head: RequestHead): Answer {
@@ -42,7 +42,7 @@ export function failureOf({ traffic, port }: ExchangeTarget, what: string, head:
   return sandboxAnswer(503, `The service on port ${port} ${what}`, { sandboxId: traffic.sandboxId, port }, { port });
 }
 
-/** Clients take 503 for a promise that nothing was changed, and the API may have done it before it went. */
+/** Clients read 503 as a promise that nothing was changed, but the API may have acted before it went away. */
 function failureOfApi(what: string, head: RequestHead): Answer {
   if (readingMethods.some(method => head.methodIs(method))) return plainAnswer(503, `The API ${what}`);
   const message = `The API ${what}: what was asked may have been done`;
@@ -52,8 +52,8 @@ function failureOfApi(what: string, head: RequestHead): Answer {
 const readingMethods = ['GET', 'HEAD', 'OPTIONS', 'TRACE'];
 
 /**
- * Whether the target still runs, as far as the edge knows: a body that ends with its connection also ends with its
- * server.
+ * Whether the target still runs, as far as the edge knows. A body that ends with its connection also ends when its
+ * server does.
  */
 export function goesOn({ traffic, directory }: ExchangeTarget): boolean {
   if (traffic === null || directory === null) return true;

@@ -3,14 +3,14 @@ const lengthBytes = 3;
 const typeAt = 3;
 const typeOfData = 0;
 
-/** Counts the bytes of bodies among those of HTTP/2's frames (RFC 9113 4.1), however these are cut. */
+/** Counts the bytes of bodies within HTTP/2 frames (RFC 9113 4.1), however the frames are cut into pieces. */
 export class BodyBytes {
-  /** How many there were. */
+  /** How many body bytes there were. */
   total = 0;
   readonly #head = Buffer.alloc(headBytes);
-  /** How much of a frame's head has come; 0 while its payload does. */
+  /** How much of a frame's head has come; 0 while its payload comes. */
   #headLength = 0;
-  /** How much of the payload is to come. */
+  /** How much of the payload is still to come. */
   #left = 0;
 
   /** Takes the next bytes. */

@@ -12,7 +12,7 @@ import { type EdgeLimits, limitsWithin } from '../limits.ts';
 import { listenPlain } from '../listeners.ts';
 import { Http2Connection } from './connection.ts';
 
-// What a connection makes of its streams and of its place. One stream is in `stream-socket.test.ts`.
+// How a connection treats its streams and its place. A single stream is in `stream-socket.test.ts`.
 
 const undo: (() => void)[] = [];
 afterEach(() => {
@@ -22,7 +22,7 @@ const until = async (holds: () => boolean) => {
   while (!holds()) await new Promise(resolve => setImmediate(resolve));
 };
 
-/** An edge whose requests are answered by the test, or at once with `answer`. */
+/** An edge whose requests the test answers, or which answers at once with `answer`. */
 function edge({ answer, ...own }: Partial<EdgeLimits> & { answer?: string } = {}) {
   const limits = { ...limitsWithin(1000), ...own };
   const context: ConnectionContext = {
@@ -47,7 +47,7 @@ function edge({ answer, ...own }: Partial<EdgeLimits> & { answer?: string } = {}
   return { ...{ context, limits, table, asked, connection, port: listener.port } };
 }
 
-/** A client of its own kind, and what became of it. */
+/** A client of its own kind, and what happened to it. */
 function client(port: number) {
   const session = connect(`http://127.0.0.1:${port}`);
   const state = { isClosed: false, isLeaving: false };
@@ -172,7 +172,7 @@ test('a stream that is reset gives its request up, and no other', async () => {
   await until(() => other.got.isOver);
 });
 
-/** A client that speaks HTTP/2 by itself, with windows as large as they can be, and reads when it is told. */
+/** A client with an HTTP/2 implementation of its own, the largest possible windows, and reads on command. */
 async function plainClient(port: number) {
   const frame = (type: number, flags: number, stream: number, body: Buffer) => {
     const head = Buffer.alloc(9);
@@ -200,7 +200,7 @@ async function plainClient(port: number) {
   const more = Buffer.of(0x7f, 0xfe, 0xff, 0xff);
   sends(Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(4, 0, 0, window), frame(8, 0, 0, more));
   const asksFor = (stream: number, flags: number, fields: Buffer) => sends(frame(1, flags, stream, fields));
-  // GET, http, / and an authority, by the numbers of HPACK.
+  // GET, http, / and an authority, as HPACK indices.
   const asks = (stream: number) => asksFor(stream, 5, Buffer.of(0x82, 0x86, 0x84, 0x41, 1, 0x78));
   const resets = (stream: number) => sends(frame(3, 0, stream, Buffer.of(0, 0, 0, 8)));
   return { it, socket, asks, asksFor, resets, sends };
@@ -209,7 +209,7 @@ async function plainClient(port: number) {
 test('what can be no request is answered, and the connection goes on', async () => {
   const { port, asked } = edge({ answer: 'ok' });
   const { it, asks, asksFor } = await plainClient(port);
-  // To go on in a protocol that is none.
+  // Then sends what is no protocol.
   const text = (...parts: string[]) =>
     Buffer.concat(parts.map(part => Buffer.from([part.length, ...Buffer.from(part)])));
   const connect = [
@@ -219,7 +219,7 @@ test('what can be no request is answered, and the connection goes on', async () 
     text(':protocol', 'none'),
   ];
   asksFor(1, 4, Buffer.concat(connect));
-  // The status 400 by its number.
+  // The status 400, as its HPACK index.
   await until(() => it.first.includes(0x8c));
   expect(asked).toEqual([]);
   asks(3);
@@ -274,7 +274,7 @@ test('answers that are over and wait for their client have a time, which begins 
   socket.pause();
   let stream = -1;
   const at = () => connection() as Http2Connection;
-  // Until some of them are over and not with the kernel.
+  // Until some of them are over but not yet with the kernel.
   do {
     asks((stream += 2));
     const before = asked.length;
@@ -284,7 +284,7 @@ test('answers that are over and wait for their client have a time, which begins 
   context.clock.nowMs += 500;
   asks((stream += 2));
   await until(() => asked.length === (stream + 1) / 2);
-  // One that is not over has another time.
+  // One that is not over has a different deadline.
   expect(at().deadlineMs).toBeOneOf([1_000_000 + limits.unreadTimeoutMs, 1_000_000 + limits.streamIdleTimeoutMs]);
   context.clock.nowMs += 1000;
   socket.resume();

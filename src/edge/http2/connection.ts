@@ -17,22 +17,24 @@ import { requestBytes } from './request-bytes.ts';
 import { type SocketUser, StreamSocket } from './stream-socket.ts';
 
 const streamsMax = 256;
-/** What a client may send ahead on one stream: the bound of what the edge holds for it. */
+/** What a client may send ahead on one stream: bounds what the edge holds for it. */
 const windowBytes = 1_048_576;
-/** What the runtime may hold for one connection; above what the streams' windows and send buffers come to. */
+/** What the runtime may hold for one connection; more than all stream windows and send buffers together. */
 const sessionMemoryMaxMB = 64;
-/** What may wait for the kernel before streams have to wait. */
+/** What may wait for the kernel before streams must wait. */
 const queuedBytesMax = 65_536;
-/** The same with what streams held when their windows opened, and answers to pings: more than a client may have. */
+/**
+ * The same plus what streams held when their windows opened and answers to pings: more than a client may have waiting.
+ */
 const heldBytesMax = sessionMemoryMaxMB * 1_048_576;
 /**
- * Streams that a client may reset within the interval before it is thrown out: opening and resetting costs us more than
- * it.
+ * Streams that a client may reset per interval before it is disconnected: opening and resetting a stream costs the edge
+ * more than the client.
  */
 const resetsMax = 500;
 const resetsIntervalMs = 10_000;
 
-/** A client's HTTP/2 connection: each of its streams is served like an HTTP/1.1 connection of its own. */
+/** A client's HTTP/2 connection. Each stream is served like an HTTP/1.1 connection of its own. */
 export class Http2Connection implements SocketUser, OpenClient, Evictable {
   deadlineMs: number;
   readonly #context: ConnectionContext;
@@ -45,11 +47,11 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
   readonly #input: Http2Input;
   readonly #session: ServerHttp2Session;
   readonly carried = new BodyBytes();
-  /** What is with the kernel. */
+  /** Bytes handed to the kernel. */
   #sentBytes = 0;
-  /** Streams that are closed, whose last bytes are not: from which count on they are. */
+  /** Closed streams whose last bytes are still on their way: the count of sent bytes from which on they are gone. */
   readonly #leaving: { readonly from: number; leave(): void }[] = [];
-  /** When the client last took something, or the first of those began to wait. */
+  /** When the client last took something, or when the first of those streams began to wait. */
   #takenMs = 0;
   readonly #streams = new Set<StreamSocket>();
   #resets = 0;
@@ -57,7 +59,7 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
   #written: (() => void) | null = null;
   #closed = false;
 
-  /** Takes over the place that the connection has had since it was accepted. */
+  /** Takes over the place that the connection has held since it was accepted. */
   constructor(context: ConnectionContext, socket: Bun.Socket<SocketUser>, secure: boolean, seat: Seat, serve: Serve) {
     this.#secure = secure;
     this.#serve = serve;
@@ -84,7 +86,7 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
       maxHeaderListPairs: context.limits.headerLinesMax,
       maxSessionMemory: sessionMemoryMaxMB,
     });
-    // The same as the streams' own window: the runtime mistakes this for a change of theirs.
+    // The same as the streams' window: the runtime mistakes a different value for a change of theirs.
     this.#session.setLocalWindowSize(windowBytes);
     this.#session.on('stream', (stream, headers) => this.#begin(stream, headers));
     this.#session.on('error', () => this.terminate());
@@ -96,7 +98,7 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
     return this.#socket.remoteAddress;
   }
 
-  /** Its client takes no more at the moment. */
+  /** The client takes no more at the moment. */
   get isFull(): boolean {
     return this.#duplex.writableLength >= queuedBytesMax;
   }
@@ -120,27 +122,27 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
       const leave = () => this.#ended(socket, stream.aborted);
       const waiting = this.#duplex.writableLength;
       if (waiting === 0 || !socket.isAnswered) return leave();
-      // It says nothing of the client that more has come to wait.
+      // That more is waiting now says nothing about the client.
       if (this.#leaving.push({ from: this.#sentBytes + waiting, leave }) === 1) this.#expectSome();
       else this.#setDeadline();
     });
     socket.serve(client, request.head);
   }
 
-  /** Whole responses wait for the kernel: a client that takes nothing of them from now on, in time, is gone. */
+  /** Whole responses wait for the kernel: a client that takes none of them in time is gone. */
   #expectSome(): void {
     this.#takenMs = this.#context.clock.nowMs;
     this.#setDeadline();
   }
 
-  /** A client that has other streams may be asleep: they have the time that a stream of HTTP/1.1 has. */
+  /** A client with other streams may be asleep: it gets the time that an HTTP/1.1 stream gets. */
   #setDeadline(): void {
     const { unreadTimeoutMs, streamIdleTimeoutMs } = this.#context.limits;
     const waitMs = this.#leaving.length < this.#streams.size ? streamIdleTimeoutMs : unreadTimeoutMs;
     this.deadlineMs = this.#leaving.length > 0 ? this.#takenMs + waitMs : Number.POSITIVE_INFINITY;
   }
 
-  /** Streams leave when their last byte is with the kernel: what waits for it still counts as theirs. */
+  /** Streams leave once their last byte is with the kernel: until then, what waits counts as theirs. */
   #letLeave(): void {
     if (this.#leaving.length === 0) return;
     for (let first = this.#leaving[0]; first !== undefined && first.from <= this.#sentBytes; first = this.#leaving[0]) {
@@ -183,14 +185,14 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
     this.#letLeave();
     for (const stream of [...this.#streams]) {
       if (this.isFull) return;
-      // Whoever has had a turn is the last to have the next one.
+      // A stream that has had its turn goes to the end of the queue.
       if (this.#streams.delete(stream)) this.#streams.add(stream);
       stream.drained();
     }
   }
 
   halfClosed(): void {
-    // Half a connection is of no use to HTTP/2: without its windows nothing can be sent for long.
+    // Half a connection is of no use to HTTP/2: without window updates from the client nothing can be sent for long.
     this.#socket.close();
   }
 
@@ -245,10 +247,10 @@ export class Http2Connection implements SocketUser, OpenClient, Evictable {
   }
 }
 
-/** What the edge adds to a response that it has let pass. */
+/** What the edge adds to a response that passes. */
 const added = { lines: 4, bytes: 1024 } as const;
 
-/** Bounds of responses as the edge writes them: what it lets pass, and what it adds. */
+/** Bounds of responses as the edge writes them: what it lets pass plus what it adds. */
 function ofOwnResponses({ responseHeadBytesMax, headerLinesMax, interimResponsesMax }: EdgeLimits): ResponseLimits {
   return {
     headBytesMax: responseHeadBytesMax + added.bytes,

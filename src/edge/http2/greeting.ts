@@ -1,9 +1,9 @@
 import type { SocketUser } from './stream-socket.ts';
 
-/** What a client sends first that knows that HTTP/2 is spoken (RFC 9113 3.4). */
+/** What a client sends first if it already knows that the server speaks HTTP/2 (RFC 9113 3.4). */
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 
-/** Whether the first bytes of a connection are the preface of HTTP/2, are not, or may become it. */
+/** Whether the first bytes of a connection are the HTTP/2 preface, are not, or may still become it. */
 export function isPreface(bytes: Buffer): boolean | undefined {
   const length = Math.min(bytes.length, preface.length);
   if (preface.compare(bytes, 0, length, 0, length) !== 0) return false;
@@ -11,8 +11,8 @@ export function isPreface(bytes: Buffer): boolean | undefined {
 }
 
 /**
- * Holds the first bytes of a connection in the clear while they may still become the preface of HTTP/2, at most as many
- * as that has; everything else is its user's.
+ * Holds the first bytes of a cleartext connection while they may still become the HTTP/2 preface, at most as many bytes
+ * as the preface has; everything else goes to its user.
  */
 export class Greeting implements SocketUser {
   readonly #user: SocketUser;
@@ -37,7 +37,7 @@ export class Greeting implements SocketUser {
   }
 
   halfClosed(): void {
-    // Nothing more comes: it is what it is.
+    // Nothing more comes: what has come decides.
     this.#decided(this.#bytes, false);
     this.#user.halfClosed();
   }

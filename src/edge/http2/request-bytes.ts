@@ -3,19 +3,19 @@ import type { IncomingHttpHeaders } from 'node:http2';
 import { type Field, headBytes } from '../../http1/head-bytes.ts';
 import { fieldsOf } from '../http2-fields.ts';
 
-/** A request as HTTP/1.1: its head, and how its body is to follow. */
+/** A request as HTTP/1.1: its head, and how its body must follow. */
 export type RequestBytes = {
   readonly head: Buffer;
   /**
-   * `length`: as it comes, that many bytes; `chunked`: in chunks; `none`; `tunnel`: as it comes, of a WebSocket, both
-   * ways.
+   * `length`: as it comes, that many bytes; `chunked`: in chunks; `none`: no body; `tunnel`: a WebSocket, as it comes
+   * in both directions.
    */
   readonly body:
     | { readonly kind: 'none' | 'chunked' | 'tunnel' }
     | { readonly kind: 'length'; readonly length: number };
-  /** A call of gRPC: its server wants HTTP/2, and its client hears of failures behind the body. */
+  /** A gRPC call: its server wants HTTP/2, and its client learns of failures behind the body. */
   readonly isGrpc: boolean;
-  /** The client takes fields behind the body of the response (RFC 9110 10.1.4). */
+  /** The client accepts trailers in the response (RFC 9110 10.1.4). */
   readonly takesTrailers: boolean;
 };
 
@@ -25,7 +25,7 @@ const authority = /^[\x21-\x7e]+$/;
 const grpc = /^application\/grpc(?:[+;]|$)/;
 const webSocketKeyBytes = 16;
 
-/** Writes a request of HTTP/2 as one of HTTP/1.1; undefined if it can't be one. */
+/** Writes an HTTP/2 request as HTTP/1.1; undefined if that is impossible. */
 export function requestBytes(headers: IncomingHttpHeaders, endsAtOnce: boolean): RequestBytes | undefined {
   const { ':method': verb, ':path': path, ':authority': host = headers.host, ':protocol': protocol } = headers;
   if (typeof verb !== 'string' || typeof path !== 'string' || typeof host !== 'string') return undefined;
@@ -45,7 +45,7 @@ export function requestBytes(headers: IncomingHttpHeaders, endsAtOnce: boolean):
   return { head: headBytes(`${verb} ${path} HTTP/1.1`, all), body, isGrpc, takesTrailers };
 }
 
-/** A WebSocket as HTTP/1.1 begins one: what that has beyond HTTP/2 is made up (RFC 8441 5). */
+/** A WebSocket's opening request in HTTP/1.1. The parts that HTTP/2 lacks are made up (RFC 8441 5). */
 function webSocket(path: string, fields: Field[]): RequestBytes | undefined {
   const made = ['sec-websocket-key', 'sec-websocket-accept', 'content-length'];
   if (fields.some(field => made.includes(field.name))) return undefined;
@@ -58,7 +58,7 @@ function webSocket(path: string, fields: Field[]): RequestBytes | undefined {
   return { head, body: { kind: 'tunnel' }, isGrpc: false, takesTrailers: false };
 }
 
-/** A content length, -1 where there is none, undefined for what is no length. */
+/** A content length, -1 if there is none, undefined if it is not a valid length. */
 function lengthOf(text: string | string[] | undefined): number | undefined {
   if (text === undefined) return -1;
   return typeof text === 'string' && /^[0-9]{1,15}$/.test(text) ? Number(text) : undefined;

@@ -4,8 +4,8 @@ import { emptyHeaders, mayBeBehindBody } from '../http2-fields.ts';
 import type { ResponseHead } from '../../http1/response-head.ts';
 
 /**
- * Fields of one HTTP/1.1 connection, which have no place in HTTP/2 (RFC 9113 8.2.2), nor has the answer to a
- * WebSocket's key (RFC 8441 5).
+ * Fields without a place in HTTP/2: those of one HTTP/1.1 connection (RFC 9113 8.2.2), and the answer to a WebSocket's
+ * key (RFC 8441 5).
  */
 const ofConnection = new Set([
   'connection',
@@ -16,7 +16,9 @@ const ofConnection = new Set([
   'sec-websocket-accept',
 ]);
 
-/** The headers of a response as HTTP/2 has them, where there is no switch of protocols: the stream is the other one. */
+/**
+ * The headers of a response for HTTP/2. It has no protocol switch: there the stream itself becomes the other protocol.
+ */
 export function http2Headers({ fields, status }: ResponseHead): OutgoingHttpHeaders {
   const headers = emptyHeaders();
   headers[':status'] = status === 101 ? 200 : status;
@@ -24,7 +26,7 @@ export function http2Headers({ fields, status }: ResponseHead): OutgoingHttpHead
   return headers;
 }
 
-/** The fields behind a body as HTTP/2 has them. */
+/** The trailers as HTTP/2 has them. */
 export function http2Trailers(fields: readonly Field[]): OutgoingHttpHeaders {
   const headers = emptyHeaders();
   for (const { name, value } of fields)

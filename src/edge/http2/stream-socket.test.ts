@@ -5,7 +5,7 @@ import { BodyBytes } from './body-bytes.ts';
 import type { RequestBytes } from './request-bytes.ts';
 import { StreamSocket } from './stream-socket.ts';
 
-/** A stream whose client is the test: what was sent to it, and what was done with it. */
+/** A stream whose client is the test: what was sent to it, and what was done to it. */
 class FakeStream extends EventEmitter {
   readonly done: string[] = [];
   headers: unknown;

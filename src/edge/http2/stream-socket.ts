@@ -9,7 +9,7 @@ import type { BodyBytes } from './body-bytes.ts';
 import type { RequestBytes } from './request-bytes.ts';
 import { http2Headers, http2Trailers } from './response-headers.ts';
 
-/** Who serves the bytes of a socket. */
+/** Receives the bytes of a socket. */
 export type SocketUser = {
   received(bytes: Buffer): void;
   drained(): void;
@@ -17,12 +17,12 @@ export type SocketUser = {
   wasClosed(error: Error | undefined): void;
 };
 
-/** The connection of a stream. */
+/** The connection that carries a stream. */
 type Carrier = {
   readonly remoteAddress: string;
-  /** What it has sent of bodies. */
+  /** The body bytes that it has sent. */
   readonly carried: BodyBytes;
-  /** Its client takes no more at the moment: whoever writes waits until it calls `drained`. */
+  /** The client takes no more at the moment: writers must wait for `drained`. */
   readonly isFull: boolean;
 };
 
@@ -30,8 +30,8 @@ const pieceBytes = 65_536;
 const crlf = Buffer.from('\r\n');
 
 /**
- * A stream of an HTTP/2 connection as a client's socket that carries one request in HTTP/1.1: so HTTP/2 obeys every
- * rule that HTTP/1.1 does, because there is one set of them. A reset is a reset of the stream.
+ * A stream of an HTTP/2 connection, in the form of a client socket that carries one HTTP/1.1 request. HTTP/2 so obeys
+ * every rule that HTTP/1.1 does, because there is only one set of rules. A reset is a reset of the stream.
  */
 export class StreamSocket implements ByteSocket {
   bytesWritten = 0;
@@ -42,7 +42,7 @@ export class StreamSocket implements ByteSocket {
   readonly #takesTrailers: boolean;
   #user: SocketUser | null = null;
   #taken = 0;
-  /** What has come behind the request's body; undefined: what may not. */
+  /** The request's trailers so far; undefined: a field came that may not be there. */
   #trailers: readonly Field[] | undefined = [];
   #responseTrailers: readonly Field[] = [];
   #closed = false;
@@ -62,7 +62,7 @@ export class StreamSocket implements ByteSocket {
       {
         interim: head => this.#attempt(() => stream.additionalHeaders(http2Headers(head))),
         head: (head, hasBody) => this.#attempt(() => this.#respond(head, hasBody)),
-        // The bytes are the edge's own and change after the call.
+        // The bytes belong to the edge and change after the call.
         data: bytes => void stream.write(Buffer.from(bytes)),
         trailers: fields => void (this.#responseTrailers = fields),
         end: () => this.#endResponse(),
@@ -99,8 +99,8 @@ export class StreamSocket implements ByteSocket {
   write(bytes: Uint8Array, start = 0, length = bytes.length - start): number {
     if (this.#closed) return -1;
     let taken = 0;
-    // In pieces, so that no stream holds more than its buffer and one of them. The runtime would take any number for a
-    // connection that nobody reads.
+    // In pieces, so that no stream holds more than its buffer plus one piece: the runtime would accept any number of
+    // bytes for a connection that nobody reads.
     while (taken < length && !this.#stream.writableNeedDrain && !this.#carrier.isFull) {
       const size = Math.min(pieceBytes, length - taken);
       const fault = this.#response.read(Buffer.from(bytes.buffer, bytes.byteOffset + start + taken, size));
@@ -123,7 +123,7 @@ export class StreamSocket implements ByteSocket {
   }
 
   shutdown(): void {
-    // What was promised and did not come is no response.
+    // A response without all the bytes it promised is none.
     if (!this.#response.close()) this.terminate();
   }
 
@@ -133,12 +133,12 @@ export class StreamSocket implements ByteSocket {
 
   terminate(): void {
     if (this.#closed) return;
-    // With an error: closing with any code ends the body in order first.
+    // With an error: closing with a code, whichever it is, would first end the body in order.
     this.#stream.destroy(new Error('reset'));
     this.#end(undefined);
   }
 
-  /** All of the response has been handed on. */
+  /** The whole response was handed on. */
   get isAnswered(): boolean {
     return this.#response.over;
   }
@@ -148,7 +148,7 @@ export class StreamSocket implements ByteSocket {
     this.#user?.drained();
   }
 
-  /** The stream is closed, and what it had to send is with the kernel. */
+  /** The stream is closed, and its bytes are with the kernel. */
   wasClosed(): void {
     this.#end(this.#response.over ? undefined : new Error('the stream was reset'));
   }
@@ -192,17 +192,17 @@ export class StreamSocket implements ByteSocket {
   #endResponse(): void {
     const stream = this.#stream;
     if (!stream.writableEnded) stream.end();
-    // The rest of the request is of no use to anybody: the client may stop sending it (RFC 9113 8.1).
+    // Nobody needs the rest of the request: the client may stop sending it (RFC 9113 8.1).
     if (!stream.readableEnded && this.#body.kind !== 'none')
       stream.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR));
   }
 
-  /** Does what throws for headers that HTTP/2 can't carry; such a response is none. */
+  /** Runs `send`, which throws for headers that HTTP/2 can't carry; such a response counts as none. */
   #attempt(send: () => void): void {
     try {
       if (!this.#closed) send();
     } catch {
-      this.terminate(); // the client sees a reset stream, as HTTP/1.1's sees a closed connection
+      this.terminate(); // the client sees a reset stream, as an HTTP/1.1 client sees a closed connection
     }
   }
 

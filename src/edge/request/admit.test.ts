@@ -32,7 +32,7 @@ test('traffic that is not public needs the token of the traffic', () => {
     to8080({ access: 't' }),
   ]).toEqual([...['admitted', traffic('wrong'), traffic('wrong'), traffic('missing')]]);
   expect(outcome(refusalOfTraffic, route(null, 'a'), app, nothing)).toBe('admitted');
-  // It checks its own token.
+  // The agent checks its own token.
   expect(outcome(refusalOfTraffic, closed, agent, nothing)).toBe('admitted');
 });
 

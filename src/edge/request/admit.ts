@@ -4,7 +4,7 @@ import { type Answer, type SandboxPort, sandboxAnswer } from '../answer/answer.t
 import type { Route } from '../../protocol/directory.ts';
 import type { Fields } from '../../http1/fields.ts';
 
-/** What a request carries that may open a sandbox. */
+/** Parts of a request that may open a sandbox. */
 export type Credentials = { readonly traffic: string | undefined; readonly access: string | undefined };
 
 /** The credentials among the header fields of a request. */
@@ -29,8 +29,8 @@ export function refusalOfTraffic(route: Route, to: SandboxPort, credentials: Cre
 }
 
 /**
- * Why this request may not have a connection to a port itself; undefined if it may. As for commands, that takes the
- * agent's token.
+ * Why this request may not have a raw connection to a port; undefined if it may. Like commands, that takes the agent's
+ * token.
  */
 export function refusalOfTunnel(route: Route, to: SandboxPort, credentials: Credentials): Answer | undefined {
   const { accessToken } = route.ingress;

@@ -52,7 +52,7 @@ type SceneOptions = {
   wake?: (signal: AbortSignal) => Promise<Route>;
 };
 
-/** The way into a sandbox whose ports all lead to a service of the test, which says nothing. */
+/** The way into a sandbox whose ports all lead to a silent service of the test. */
 function scene({ limits: own = {}, dial, wake = async () => route() }: SceneOptions = {}) {
   const service = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
   undo.push(() => service.stop(true));
@@ -78,7 +78,7 @@ function scene({ limits: own = {}, dial, wake = async () => route() }: SceneOpti
   return { way, counts, asks, traffic, inFlight: () => teams.inFlight };
 }
 
-/** What an answer says, or that it is a connection. */
+/** The text of an answer, or that it is a connection. */
 const textOf = (got: Connected | Answer) => ('upstream' in got ? 'connected' : `${got.status} ${got.body?.message}`);
 const notFound = '502 The sandbox was not found';
 
@@ -203,7 +203,7 @@ test('an idle connection is taken by who may, and is one less', async () => {
   keep();
   expect([((await asks(route())) as Connected).upstream, counts.dials, inFlight()]).toEqual([first.upstream, 1, 2]);
   keep();
-  // Not by one that was answered on such a connection that it is closed.
+  // Not with a connection on which an answer said that it closes.
   const fresh = (await asks(route(), { fresh: true })) as Connected;
   expect([fresh.upstream === first.upstream, counts.dials]).toEqual([false, 2]);
 });

@@ -29,29 +29,28 @@ import { Wait } from './wait.ts';
 /** A connection for a request, counted in `traffic` until the request is over. */
 export type Connected = { readonly route: Route; readonly traffic: SandboxTraffic; readonly upstream: Upstream };
 
-/** What decides about the connection of a request. */
+/** The facts that decide how a request gets its connection. */
 type Asked = {
   readonly credentials: Credentials;
   readonly repeatable: boolean;
   readonly fresh: boolean;
   /**
-   * It asks whether the sandbox runs, and wants nothing of one that does not: SDKs do so by themselves when a pause has
-   * cut a stream of theirs, and the dashboard while it shows one.
+   * The request asks whether the sandbox runs and wants nothing from one that does not: SDKs do so by themselves after
+   * a pause has cut a stream, and the dashboard does so while it shows a sandbox.
    */
   readonly isProbe: boolean;
-  /** It wants the connection itself, and no request on it. */
+  /** The request wants the connection itself, without a request on it. */
   readonly isTunnel: boolean;
-  /** What it needs its service to speak; undefined: what that speaks. */
+  /** The protocol that the service must speak; undefined: whichever it speaks. */
   readonly protocol: Protocol | undefined;
-  /** It comes with a body. */
+  /** The request has a body. */
   readonly hasBody: boolean;
   readonly signal: AbortSignal;
 };
 
 /**
- * A connection for a request, resumed for where that is allowed, waited for where the sandbox is being moved; or why it
- * has none. The order of the checks is part of
- * the contract.
+ * A connection for a request, or the reason why there is none. Resumes the sandbox where that is allowed, and waits
+ * while it is being moved. The order of the checks is part of the contract.
  */
 export async function connect(
   way: SandboxWay,
@@ -89,7 +88,7 @@ export async function connect(
     return { route, traffic, upstream };
   } catch (error) {
     traffic.requests.give();
-    // The dial's own answers; those of a wake mean something else.
+    // Only errors of the dial itself; those of a wake mean something else.
     if (traffic.signal.aborted || (error instanceof AtollError && error.code === 'not_found'))
       return sandboxNotFound(to);
     if (error instanceof AtollError && error.code === 'unavailable' && !isPartLost(error)) return portNotOpen(to);
@@ -148,13 +147,13 @@ export function takeIdle(
   return traffic.poolOf(port, isHttp2).take(clock.nowMs, withinMs);
 }
 
-/** Its client went away while the connection was made. */
+/** The client went away while the connection was being made. */
 export function giveUp(connected: Connected): void {
   connected.traffic.requests.give();
   connected.upstream.terminate();
 }
 
-/** What the client is told where no connection could be made. */
+/** What the client is told if no connection could be made. */
 export function answerToTrouble(log: Log, to: SandboxPort, error: unknown): Answer {
   if (saysFull(error)) {
     log.warn('no room to wake a sandbox', { sandboxId: to.sandboxId, port: to.port, error: error.message });

@@ -1,11 +1,11 @@
 const internal = new Set(['init', 'freeze', 'unfreeze', 'collapse', 'fsfreeze', 'fsthaw', 'upgrade']);
-/** How often a path is decoded at most: a double encoding must not reach a server that decodes twice. */
+/** How often a path is decoded at most: a doubly encoded path must not reach a server that decodes twice. */
 const decodingsMax = 3;
 
 /**
- * True where any reading of a request target is one of the agent's routes that only the platform may call.
- * Cleaned like a careful server would (percent-decoding, empty and dot segments, backslashes) and compared without
- * regard to case: better one path too many refused than one too few.
+ * True if any reading of a request target is one of the agent's routes that only the platform may call. The target is
+ * cleaned as a careful server would do it (percent-decoding, empty and dot segments, backslashes) and compared without
+ * regard to case: better to refuse one path too many than one too few.
  */
 export function isInternalRoute(target: string): boolean {
   let path = target.replace(/[?#].*$/s, '');
@@ -18,8 +18,8 @@ export function isInternalRoute(target: string): boolean {
 }
 
 /**
- * The path's segments after the root, lower-case, without `.`, `..`, empty segments and what follows a `;`, `?`, `#` or
- * NUL.
+ * The path's segments below the root, in lower case, without `.`, `..`, empty segments and anything after a `;`, `?`,
+ * `#` or NUL.
  */
 function cleaned(path: string): string {
   const segments: string[] = [];

@@ -3,11 +3,11 @@ import type { RequestHead } from '../../http1/request-head.ts';
 import type { EdgeLimits } from '../limits.ts';
 
 /**
- * What the API and the agents may be asked with. On others their runtime closes the connection, or answers past them.
+ * Methods that the API and the agents accept. For others, their runtime closes the connection or answers without them.
  */
 const methods = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'];
 
-/** Why a request goes to none of our own servers; undefined: it may. */
+/** Why a request may go to none of our own servers; undefined: it may. */
 export function refusalOfOwn(head: RequestHead, { ownRequestHeadBytesMax }: EdgeLimits): Answer | undefined {
   if (!methods.some(method => head.methodIs(method))) return plainAnswer(501, 'This method is not served here');
   if (head.end - head.start > ownRequestHeadBytesMax) {

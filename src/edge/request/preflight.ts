@@ -6,8 +6,9 @@ import type { RequestHead } from '../../http1/request-head.ts';
 const sharedLabel = 'sandbox';
 
 /**
- * True for a browser's preflight of a request to a sandbox on a host that names none: browsers can't put the routing
- * headers on it, so no sandbox can be asked. It goes to the shared host, or announces a routing header.
+ * True for a browser's preflight of a request to a sandbox, on a host that names no sandbox. Browsers can't add the
+ * routing headers to a preflight, so no sandbox can be asked. It goes to the shared host, or announces a routing
+ * header.
  */
 export function isPreflightForSandbox(head: RequestHead, host: string | undefined): boolean {
   const { fields } = head;

@@ -36,7 +36,7 @@ function dialLoopback(port: number): number {
   return fd;
 }
 
-/** A service that says something to each who connects, or breaks off, and how many are connected. */
+/** A service that greets each client or breaks off, and its count of connections. */
 function service(greeting = '', { breaks = false } = {}) {
   const state = { taken: 0, open: 0, got: '' };
   const listener = Bun.listen({
@@ -59,7 +59,7 @@ function service(greeting = '', { breaks = false } = {}) {
 const settings = '\0\0\0\x04\0\0\0\0\0';
 
 const pair = issueCertificate(makeAuthority('test', 1), ['a.test'], 1);
-/** A service that speaks TLS, and what it was offered. */
+/** A service that speaks TLS, and the protocols it was offered. */
 async function secured(protocols: string[], isHttp2 = false) {
   const agreed: (string | false | null)[] = [];
   const options = { key: pair.key, cert: pair.certificate, ALPNProtocols: protocols };
@@ -76,7 +76,7 @@ async function secured(protocols: string[], isHttp2 = false) {
 
 type SceneOptions = { limits?: Partial<EdgeLimits>; dial?: (attempt: number) => Promise<number>; farEnd?: FarEnd };
 
-/** The way to a service, on whose port all ports of a sandbox are. */
+/** The way to a service that answers on all ports of a sandbox. */
 function scene(port: number, { limits: own = {}, dial, farEnd }: SceneOptions = {}) {
   const limits = { ...limitsWithin(1000), dialBackoffMs: [1, 1, 1], ...own };
   const counts = { dials: 0 };
@@ -222,7 +222,7 @@ test('TLS is spoken in the protocol that is asked for, whatever the certificate'
   const both = await secured(['h2', 'http/1.1']);
   expect((await scene(both.port).reaches('http/1.1', { tls: true })).protocol).toBe('http/1.1');
   expect((await scene(both.port).reaches('h2', { tls: true })).protocol).toBe('h2');
-  // Unknown: in HTTP/1.1 first, without waiting for a greeting.
+  // Unknown protocol: HTTP/1.1 is tried first, without waiting for a greeting.
   expect((await scene(both.port).reaches(undefined, { tls: true, hasBody: true })).protocol).toBe('http/1.1');
   await until(() => both.agreed.length === 3);
   expect(both.agreed).toEqual(['http/1.1', 'h2', 'http/1.1']);
@@ -242,7 +242,7 @@ test('a service that does not speak TLS, or not what is asked for within it, is 
     await expect(reaches(protocol, { tls: true })).rejects.toMatchObject({
       ...{ code: 'invalid', message: 'The service does not speak TLS' },
     });
-  // The first trouble is told, also where a second try was made.
+  // Reports the first error, even after a second try.
   expect([counts.dials, traffic.protocolOf(80)]).toEqual([3, undefined]);
   await until(() => plain.state.open === 0);
   const old = await secured(['http/1.1']);

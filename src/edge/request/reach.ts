@@ -7,23 +7,23 @@ import { Http2Link } from '../upstream/http2/link.ts';
 import { Upstream, type UpstreamHome } from '../upstream/upstream.ts';
 import { Wait } from './wait.ts';
 
-/** What is connected: a descriptor that is connected already, or a unix socket. */
+/** Where to connect: a descriptor that is already connected, or a unix socket. */
 type Endpoint = { readonly fd: number } | { readonly unix: string };
 
 type Reach = Pick<SandboxWay, 'dial' | 'farEnds' | 'limits' | 'turns' | 'upstreamHandlers'>;
 
-/** What a service is asked in. */
+/** How to ask a service. */
 type Asking = {
   readonly tls: boolean;
-  /** Undefined: HTTP/1.1, and HTTP/2 where the service shows that it speaks nothing else. */
+  /** Undefined: HTTP/1.1, or HTTP/2 if the service shows that it speaks nothing else. */
   readonly protocol: Protocol | undefined;
-  /** The request can't be sent twice: what the service says first is waited for, for a moment. */
+  /** The request can't be sent twice, so the edge waits a moment for what the service says first. */
   readonly hasBody: boolean;
 };
 
 /**
- * A new connection to `port` of a sandbox. A port on which nothing listens is tried again for about a second: clients
- * start a server and use it at once. Errors: those of `dial`; `canceled` when `signal` aborts or the sandbox is cut.
+ * A new connection to `port` of a sandbox. If nothing listens on the port, it retries for about a second: clients start
+ * a server and use it at once. Errors: those of `dial`; `canceled` when `signal` aborts or the sandbox is cut.
  */
 export async function reachSandbox(
   way: Reach,
@@ -54,7 +54,7 @@ export async function reachSandbox(
   } catch (error) {
     const isRefused = error instanceof AtollError && error.code === 'invalid';
     if (protocol !== undefined || !isRefused || !(tls || upstream.greetedInHttp2)) throw error;
-    // It may have refused HTTP/1.1 alone. Where it has not, the first trouble is the one to tell.
+    // The service may have refused only HTTP/1.1. If not, the first error is the one to report.
     const secondTry = await inHttp2().catch(() => Promise.reject(error));
     traffic.heard(port, 'h2');
     return secondTry;
@@ -64,19 +64,19 @@ export async function reachSandbox(
   return await inHttp2();
 }
 
-/** How long a service that may speak HTTP/2 alone has to say so, ms, where a request can't be sent twice. */
+/** How long a service that may speak only HTTP/2 has to say so, ms, before a request that can't be sent twice. */
 const greetingMs = 25;
 
 /**
- * Waits until the service has spoken, or the time is over, and answers whether it speaks HTTP/2; the connection is
- * given up then. Errors: `invalid` where it says something else; `canceled`.
+ * Waits until the service has spoken or the time is over; answers whether it speaks HTTP/2, and if so gives up the
+ * connection. Errors: `invalid` if it says something else; `canceled`.
  */
 async function hasGreeted(upstream: Upstream, wait: Wait): Promise<boolean> {
   const { promise: spoken, resolve } = Promise.withResolvers<void>();
   upstream.onEarly = resolve;
   try {
     if (upstream.early?.length === 0) await Promise.race([spoken, wait.sleep(greetingMs)]);
-    // An event loop that was held up has read nothing meanwhile: it has one more turn.
+    // An event loop that was held up has read nothing meanwhile: it gets one more turn.
     if (upstream.early?.length === 0 && !upstream.closed) await Promise.race([spoken, wait.sleep(0)]);
   } catch (error) {
     upstream.terminate();
@@ -105,7 +105,7 @@ function link(
   return upstream;
 }
 
-/** Home of a connection that lies under one in a pool. */
+/** The home of a connection that carries a pooled one. */
 const linked: UpstreamHome = { add() {}, give() {}, forget() {} };
 
 /** The same without TLS, to a server that may speak first. */
@@ -169,7 +169,7 @@ async function open(
   try {
     await wait.for(opening, limits.handshakeTimeoutMs, () => {});
   } catch (error) {
-    // It may be open for long, and wait for a handshake that never ends: no pool knows of it yet.
+    // It may stay open for long, waiting for a handshake that never ends, and no pool knows of it yet.
     upstream.abandon();
     throw error;
   }
@@ -179,7 +179,7 @@ async function open(
 }
 
 const spokeFirst = 'The service does not speak HTTP: it closed the connection or spoke first';
-/** The one protocol that is offered, behind its length (RFC 7301). */
+/** The one protocol that is offered, preceded by its length (RFC 7301). */
 const offers = { 'http/1.1': Buffer.from('\x08http/1.1', 'latin1'), h2: Buffer.from('\x02h2', 'latin1') };
 const notHttp2 = 'The service does not speak HTTP/2 within TLS, as calls of gRPC do';
 
@@ -194,7 +194,7 @@ function openTls(
   const failed = (cause?: unknown) => reject(new AtollError('invalid', 'The service does not speak TLS', { cause }));
   const socket: Bun.SocketHandler<Upstream> = {
     ...upstreamHandlers,
-    // Its own verdict also counts the certificate. A cipher is agreed on only where both sides speak TLS.
+    // The runtime's own verdict also judges the certificate. A cipher is agreed on only if both sides speak TLS.
     handshake(secured) {
       if (!secured.getCipher().name) failed();
       else if (protocol === 'h2' && secured.alpnProtocol !== 'h2') reject(new AtollError('invalid', notHttp2));
@@ -217,8 +217,8 @@ function common(upstream: Upstream): { data: Upstream; allowHalfOpen: true } {
 type Options = { data: Upstream; allowHalfOpen: true; socket: Bun.SocketHandler<Upstream>; tls?: Bun.TLSOptions };
 
 async function connect(endpoint: Endpoint, options: Options): Promise<void> {
-  // The runtime takes a connected descriptor where the types know only an address.
+  // The runtime accepts a connected descriptor; its types know only an address.
   const socket = await Bun.connect({ ...endpoint, ...options } as Bun.UnixSocketOptions<Upstream>);
-  // Small messages must not wait for the acknowledgement of earlier ones.
+  // Small messages must not wait for acknowledgements of earlier ones.
   if ('fd' in endpoint) socket.setNoDelay(true);
 }

@@ -46,7 +46,7 @@ const route = (state: Route['state'] = 'running', more: Partial<Ingress> = {}): 
 
 type SceneOptions = { found?: Route | Promise<Route | undefined>; to?: Partial<NamedPort>; dial?: SandboxWay['dial'] };
 
-/** A client whose requests go to a port of a sandbox, behind which is a service of the test. */
+/** A client whose requests go to a port of a sandbox, served by the test. */
 function scene({ found = route(), to = {}, dial }: SceneOptions = {}) {
   const service = { taken: 0, open: 0, got: '' };
   const listener = Bun.listen({

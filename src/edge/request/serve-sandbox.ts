@@ -15,10 +15,10 @@ import { isInternalRoute } from './internal-routes.ts';
 import { serveTunnel, tunnelAsked } from './serve-tunnel.ts';
 import { upgradeFor } from './upgrade.ts';
 
-/** The agent answers it, and a sandbox that does not run does not: asking for it wakes none. */
+/** The agent's health route. A sandbox that does not run does not answer it, and asking for it wakes none. */
 const healthPath = '/health';
 
-/** A port of a sandbox, and what names it: the host, headers, or the signature of a file's URL. */
+/** A port of a sandbox, and what named it: the host, headers, or the signature of a file's URL. */
 export type NamedPort = Omit<Extract<Destination, { kind: 'sandbox' }>, 'by'> & {
   readonly by: 'host' | 'headers' | 'signature';
 };
@@ -42,7 +42,7 @@ export function serveSandbox(
     if (tunnel !== undefined) return void serveTunnel(way, client, head.keep(), tunnel);
   }
   const found = way.directory.find(to.sandboxId);
-  // The usual case, without a promise: the sandbox runs and a connection to the port is open.
+  // The usual case, without a promise: the sandbox runs, and a connection to the port is open.
   if (found !== undefined && !(found instanceof Promise) && found.state === 'running' && !attempt.fresh) {
     const admitted = admit(way, found, to, { credentials: credentialsOf(head.fields), isTunnel: false });
     if ('status' in admitted) return client.refuse(admitted, head);
@@ -59,8 +59,8 @@ export function serveSandbox(
 }
 
 /**
- * What the service has to speak. The agent is always asked in HTTP/1.1, and so is who is to switch to another protocol;
- * calls of gRPC go to services of a sandbox's own in HTTP/2.
+ * The protocol that the service must speak. The agent is always asked in HTTP/1.1, and so is any service asked to
+ * switch protocols; gRPC calls go to a sandbox's own services in HTTP/2.
  */
 function protocolFor(client: Client, head: RequestHead, { port }: NamedPort): Protocol | undefined {
   if (port === agentPort || upgradeFor(head, port)) return 'http/1.1';
@@ -114,7 +114,7 @@ function begin(
   const plan = {
     host: masked ? maskRequestHost.replaceAll('${PORT}', String(to.port)) : null,
     upgrade: upgradeFor(head, to.port),
-    // The agent's runtime would show it the values of all lines as one.
+    // The agent's runtime would join the values of all lines into one.
     ...(to.port === agentPort && head.methodIs('POST') && { firstOf: fileMetadataHeader }),
   };
   new Exchange(
@@ -126,7 +126,8 @@ function begin(
       port: to.port,
       plan,
       isForeign: to.by !== 'host',
-      // Headers no page can make a browser send where it shows the answer; any page can lead to a URL.
+      // No page can make a browser send the routing headers with a request whose answer it displays; but any page can
+      // link to a URL.
       isInert: to.by === 'signature',
     },
     connected.upstream,

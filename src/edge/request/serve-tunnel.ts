@@ -14,12 +14,12 @@ import { upgradeFor } from './upgrade.ts';
 const portPattern = /^[1-9][0-9]{0,4}$/;
 const keyPattern = /^[A-Za-z0-9+/]{22}==$/;
 
-/** A connection to a port that is asked for. */
+/** A request for a connection to a port. */
 type TunnelAsked = SandboxPort & { key: string; halfCloses: boolean };
 
 /**
- * What a request for the agent's port asks for, where it is a connection to another one; why it can't be had; or
- * neither.
+ * For a request to the agent's port that asks for a connection to another port: what it asks for, or why it can't have
+ * that; undefined for any other request.
  */
 export function tunnelAsked(head: RequestHead, path: string, to: SandboxPort): TunnelAsked | Answer | undefined {
   if (!path.startsWith(tunnelPath)) return undefined;
@@ -27,7 +27,7 @@ export function tunnelAsked(head: RequestHead, path: string, to: SandboxPort): T
   const text = path.slice(tunnelPath.length);
   const port = portPattern.test(text) ? Number(text) : 0;
   if (port < 1 || port > 65_535) return sandboxAnswer(400, `${tunnelPath}PORT: a port is a number from 1 to 65535`, to);
-  // Its routes for the platform alone are refused by their paths, and a connection has none.
+  // The agent's routes for the platform alone are refused by their paths, and a raw connection has no path.
   if (port === agentPort)
     return sandboxAnswer(400, `${tunnelPath}PORT: the agent's port is asked by HTTP, and has no connections`, to);
   const { fields } = head;

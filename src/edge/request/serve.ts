@@ -15,7 +15,7 @@ import { serveSandbox } from './serve-sandbox.ts';
 import { sandboxOfSignedFile } from './signed-file.ts';
 
 /**
- * What a Host may hold: names, addresses, ports; nothing that another parser could take for a path or a second host.
+ * Characters of a Host: names, addresses, ports; nothing that another parser could take for a path or a second host.
  */
 const hostPattern = /^[A-Za-z0-9._~%!$&'()*+;=:[\]-]*$/;
 
@@ -24,9 +24,9 @@ const connectPath = /^\/(?:v2\/)?sandboxes\/([a-z0-9]+)\/connect$/;
 type Ways = ApiWay & SandboxWay;
 type SandboxDestination = Extract<Destination, { kind: 'sandbox' }>;
 
-/** What sends requests to where they belong, or refuses them. */
+/** The function that sends requests to their destination, or refuses them. */
 export function serveBy(ways: Ways): Serve {
-  // Over a new connection: the kept one was closed by its server when the request arrived.
+  // Over a new connection: the server was closing the kept one when the request arrived.
   const serveAgain: Serve = (client, head) => route(ways, client, head, { fresh: true, again: serveAgain });
   return (client, head) => route(ways, client, head, { fresh: false, again: serveAgain });
 }
@@ -67,7 +67,7 @@ function serveApiOrFile(ways: Ways, client: Client, head: RequestHead, attempt: 
   serveSandbox(ways, client, head, signed, attempt);
 }
 
-/** Null for a host that is none. */
+/** Null if the host is invalid. */
 function destinationFor(client: Client, head: RequestHead, host: string | undefined): Destination | null {
   if (
     host !== undefined &&

@@ -4,8 +4,8 @@ import type { RequestHead } from '../../http1/request-head.ts';
 const sessionCookie = /(?:^|[;,\s])__Host-atoll=/;
 
 /**
- * True for a request that carries a session of the dashboard. Into a sandbox it must not go: a page script of the
- * dashboard's own origin that names a sandbox in a routing header would hand the session to whatever runs in there.
+ * True for a request that carries a dashboard session. It must not enter a sandbox: a script on the dashboard's own
+ * origin that names a sandbox in a routing header would hand the session to whatever runs there.
  */
 export function carriesSession({ fields }: RequestHead): boolean {
   return fields.has('cookie') && sessionCookie.test(fields.list('cookie') ?? '');

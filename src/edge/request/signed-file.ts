@@ -10,22 +10,22 @@ import type { NamedPort } from './serve-sandbox.ts';
 import { upgradeFor } from './upgrade.ts';
 
 const filesPath = '/files?';
-/** As many sandboxes are asked whether a signature is theirs; each takes about a microsecond. */
+/** How many sandboxes are asked whether a signature is theirs; each takes about a microsecond. */
 const sandboxesMax = 1000;
 
 /**
- * The sandbox that a signed URL of a file is for, where nothing but the signature says so: without a name of its own
- * for each sandbox, clients make the URL of the shared address. For programs of this machine alone, which is where
- * there are no names; strangers can't make the edge look for what they guess. The dashboard has the same origin, so
- * what a browser shows of it runs no script, and no WebSocket is for a file: any page can open one, and what took the
- * agent's place would answer it. Undefined: none.
+ * The sandbox of a signed file URL, where nothing but the signature names it: without a host name per sandbox, clients
+ * build the URL on the shared address. Only for programs on this machine, since that is where host names are missing;
+ * strangers can't make the edge test their guesses. The dashboard has the same origin, so what a browser shows of the
+ * file runs no script. No WebSocket is for a file: any page can open one, and whatever took the agent's place would
+ * answer it. Undefined: none.
  */
 export function sandboxOfSignedFile(
   { directory }: Pick<SandboxWay, 'directory'>,
   client: Client,
   head: RequestHead,
 ): NamedPort | undefined {
-  // Behind a load balancer on this machine everybody would be of it.
+  // Behind a load balancer on this machine, everybody would count as local.
   if (!isLoopback(client.address) || client.context.trustForwardedHeaders) return undefined;
   const path = pathOf(head);
   if (!path.startsWith(filesPath) || upgradeFor(head, agentPort)) return undefined;

@@ -3,8 +3,8 @@ import { listHas } from '../../http1/list.ts';
 import type { RequestHead } from '../../http1/request-head.ts';
 
 /**
- * Whether a request's wish for another protocol is passed on. To our own servers only WebSocket is: behind another
- * protocol (HTTP/2 over cleartext) they would get requests that the edge never saw. A request with a body can't switch.
+ * Whether a request may switch protocols. Our own servers accept only WebSocket: behind another protocol (HTTP/2 over
+ * cleartext) they would get requests that the edge never saw. A request with a body can't switch.
  */
 export function upgradeFor(head: RequestHead, port: number): boolean {
   const { fields } = head;

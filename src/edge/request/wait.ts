@@ -1,8 +1,8 @@
 import { AtollError } from '../../base/error.ts';
 
 /**
- * Waits on behalf of one request: every wait ends when any of `signals` aborts. Listeners are removed on disposal,
- * because some of those signals live long.
+ * Waits on behalf of one request: every wait ends when any of `signals` aborts. Disposal removes the listeners, because
+ * some of those signals live long.
  */
 export class Wait implements Disposable {
   readonly #controller = new AbortController();
@@ -22,13 +22,13 @@ export class Wait implements Disposable {
   }
 
   /**
-   * What `promise` answers. Errors: its own, `canceled` when a signal aborts, `deadline_exceeded` after `timeoutMs`;
-   * in the last two cases what it answers too late goes to `undo`.
+   * The result of `promise`. Errors: its own, `canceled` when a signal aborts, `deadline_exceeded` after `timeoutMs`;
+   * in the last two cases, a late result goes to `undo`.
    */
   async for<T>(promise: Promise<T>, timeoutMs: number, undo: (late: T) => void): Promise<T> {
     const { promise: end, resolve, reject } = Promise.withResolvers<T>();
     let isGivenUp = false;
-    // From this very moment: what comes before whoever waits hears of it is too late as well.
+    // Too late starts now: a result that arrives before the waiter hears of the error is late as well.
     const giveUp = (error: AtollError) => {
       isGivenUp = true;
       reject(error);

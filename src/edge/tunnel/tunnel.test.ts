@@ -34,10 +34,10 @@ function memorySocket(room = Number.POSITIVE_INFINITY) {
   return { done, socket, make: (bytes: number) => void (room = bytes) };
 }
 
-/** What is done before anybody listens. */
+/** What happens before anybody listens. */
 type Before = (upstream: Upstream, near: ReturnType<typeof memorySocket>) => void;
 
-/** A tunnel whose client sends what it is given, and whose server has room for so many bytes. */
+/** A tunnel whose client sends what it is given, and whose server has room for `room` bytes. */
 function scene(room?: number, halfCloses = true, before: Before = () => {}) {
   const [near, far] = [memorySocket(), memorySocket(room)];
   const upstream = new Upstream({ add() {}, give() {}, forget() {} });
@@ -52,7 +52,7 @@ function scene(room?: number, halfCloses = true, before: Before = () => {}) {
     ...{ inputAt: 0, isPaused: false, deadlineMs: 0 },
     used: 0,
     use: (position: number) => void (client.used = position),
-    /** Its place was left to the client, who may not have read all. */
+    /** Its place was left to the client, who may not have read everything. */
     keptPlace: false,
     giveBack(taken: Share) {
       client.keptPlace = true;
@@ -72,7 +72,7 @@ function scene(room?: number, halfCloses = true, before: Before = () => {}) {
   return {
     ...{ near, far, client, upstream, tunnel, place, clock },
     send(...frames: Buffer[]) {
-      // It begins somewhere in the runtime's buffer, and with what is used already.
+      // It begins in the middle of the runtime's buffer, behind bytes that are already used.
       client.input = Buffer.concat([Buffer.from('###used'), ...frames]).subarray(3);
       client.inputAt = 4;
       expect(tunnel.clientInput()).toBe(false);
@@ -133,7 +133,7 @@ const noMoreFollows = shortFrame(opcode.text);
 test('what the server says is a message, however long it is and if it came before anybody listened', () => {
   const early = ['first', 'x'.repeat(999 - frameHeadBytesMax)];
   const at = scene(undefined, true, upstream => (upstream.early = early.map(text => Buffer.from(text))));
-  // At once, where they fit.
+  // At once, if they fit.
   expect(at.near.done.writes).toBe(2);
   const later = ['y'.repeat(1000 - frameHeadBytesMax), 'z'.repeat(1001 - frameHeadBytesMax), 'z'.repeat(70_000)];
   for (const text of later) at.tunnel.upstreamData(Buffer.from(text));

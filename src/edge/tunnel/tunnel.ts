@@ -13,9 +13,9 @@ import {
 } from '../../base/websocket-frames.ts';
 
 /**
- * A TCP connection into a sandbox as a WebSocket: what binary messages hold are its bytes, however they are cut. Where
- * the client has asked for it, an empty text message says in either direction that no more bytes follow, which TCP says
- * by a FIN. A side that can't take more makes the other one wait.
+ * A TCP connection into a sandbox, as a WebSocket: the contents of binary messages are its bytes, however they are cut.
+ * If the client has asked for it, an empty text message in either direction says that no more bytes follow, as a FIN
+ * does in TCP. A side that can't take more makes the other one wait.
  */
 export class Tunnel implements UpstreamUser, ClientUser {
   readonly #client: Client;
@@ -23,13 +23,13 @@ export class Tunnel implements UpstreamUser, ClientUser {
   readonly #place: Share;
   readonly #halfCloses: boolean;
   readonly #frames: FrameReader;
-  /** The input that is being read; what frames of it hold is put together in `[start, end)`, in front of the rest. */
+  /** The input being read; the contents of its frames are collected in `[start, end)`, in front of the rest. */
   #reading: { readonly input: Buffer; start: number; end: number } | null = null;
   #clientFinished = false;
   #upstreamFinished = false;
   #over = false;
 
-  /** `place`: what it has taken of what all share, given back at its end. */
+  /** `place`: its share of what all requests share, returned when it ends. */
   constructor(client: Client, upstream: Upstream, place: Share, halfCloses: boolean) {
     this.#client = client;
     this.#upstream = upstream;
@@ -42,7 +42,7 @@ export class Tunnel implements UpstreamUser, ClientUser {
     });
   }
 
-  /** Listens to the server, and to what it has said before. */
+  /** Listens to the server, and reads what it has already said. */
   begin(): void {
     const early = this.#upstream.early ?? [];
     this.#upstream.user = this;
@@ -57,7 +57,7 @@ export class Tunnel implements UpstreamUser, ClientUser {
     if (input === null || this.#over) return false;
     this.#touch();
     this.#client.use(input.length);
-    // What is used may be overwritten once this returns, and not before.
+    // Used bytes may be overwritten once this returns, and not before.
     this.#reading = { input, start: inputAt, end: inputAt };
     const isWebSocket = this.#frames.take(input, inputAt);
     this.#sendGathered();
@@ -66,7 +66,7 @@ export class Tunnel implements UpstreamUser, ClientUser {
     return false;
   }
 
-  /** Thousands of small messages would each be a call, or wait by themselves for a server that does not read. */
+  /** Thousands of small messages would each be a call, or each wait for a server that does not read. */
   #gather(bytes: Buffer, isText: boolean): void {
     if (this.#over || this.#reading === null) return;
     if (isText || this.#clientFinished) return this.#end(closeCode.unsupported);
@@ -96,7 +96,7 @@ export class Tunnel implements UpstreamUser, ClientUser {
   #control(code: number, payload: Buffer): void {
     if (this.#over) return;
     if (code === opcode.close) return this.#end(closeCode.normal);
-    // Who does not read what was sent before gets no answers either: they must not pile up.
+    // A client that does not read what was sent gets no answers either: they must not pile up.
     if (code === opcode.ping && this.#client.sendBuffer.idle) this.#send(shortFrame(opcode.pong, payload));
   }
 
@@ -124,7 +124,7 @@ export class Tunnel implements UpstreamUser, ClientUser {
     this.#upstream.resume();
   }
 
-  /** A WebSocket closes by its frames: whoever closes the connection without them is gone. */
+  /** A WebSocket closes with its frames: a client that closes the connection without them is gone. */
   clientEnded(): void {
     this.#client.terminate();
   }
@@ -142,7 +142,7 @@ export class Tunnel implements UpstreamUser, ClientUser {
 
   upstreamClosed(error: Error | undefined): void {
     if (this.#over) return;
-    // Where both sides have sent their last byte, the runtime reports the close alone.
+    // Once both sides have sent their last byte, the runtime reports only the close.
     if (error === undefined && (this.#upstreamFinished || this.#clientFinished)) return this.#end(closeCode.normal);
     this.#leave();
     this.#client.terminate();
@@ -160,7 +160,7 @@ export class Tunnel implements UpstreamUser, ClientUser {
     this.#client.terminate();
   }
 
-  /** Says why, and closes both sides; what the upstream has not taken yet goes to it. */
+  /** Says why, and closes both sides; bytes that the upstream has not taken yet are still sent to it. */
   #end(code: number): void {
     if (this.#over) return;
     this.#sendGathered();

@@ -1,13 +1,13 @@
 import type { Upstream } from './upstream.ts';
 
-/** Closes a connection once its server has taken what waits for it, for which it has `withinMs`. */
+/** Closes a connection once its server has taken the waiting bytes, or after `withinMs`. */
 export function closeWhenSent(upstream: Upstream, withinMs: number): void {
   if (upstream.closed || upstream.sendBuffer.idle) return upstream.close();
   const timer = setTimeout(() => upstream.terminate(), withinMs);
   upstream.user = {
     upstreamData() {},
     upstreamDrained: () => upstream.close(),
-    // It may take what waits all the same.
+    // It may still take the waiting bytes.
     upstreamEnded() {},
     upstreamClosed: () => clearTimeout(timer),
     cut: () => upstream.terminate(),

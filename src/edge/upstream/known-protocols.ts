@@ -1,12 +1,12 @@
-/** What a service speaks. */
+/** The protocol of a service. */
 export type Protocol = 'http/1.1' | 'h2';
 
-/** Ports of all sandboxes that are remembered: of those beyond them the one that was heard first is asked anew. */
+/** How many ports of all sandboxes are remembered. Beyond them, the port that was heard first is asked anew. */
 const portsMax = 16_384;
 
 /**
- * What the services answered in that were asked, also while no connection to them is open: finding out costs a request
- * a moment. It is forgotten with its execution's place among those that are remembered.
+ * The protocols in which services answered, remembered also while no connection to them is open: finding out costs a
+ * request a moment. They are forgotten when the execution loses its place among the remembered ones.
  */
 export class KnownProtocols {
   readonly #spoken = new Map<string, Protocol>();
@@ -21,7 +21,7 @@ export class KnownProtocols {
     return this.#spoken.get(keyOf(executionId, port));
   }
 
-  /** A service has shown what it speaks; undefined: not what was thought. */
+  /** A service has shown what it speaks; undefined: not the remembered protocol. */
   heard(executionId: string, port: number, protocol: Protocol | undefined): void {
     const key = keyOf(executionId, port);
     if (this.#spoken.get(key) === protocol) return;

@@ -6,7 +6,9 @@ import type { Upstream } from './upstream.ts';
 
 const bounds = { idleMax: 3, idleTimeoutMs: 1000, keptMax: 1, surplusTimeoutMs: 100 };
 
-/** A pool, and connections that it knows. `kept`: what idle ones take of what all pools keep together. */
+/**
+ * A pool, and connections that it knows. `kept`: how much the idle ones use of the share that all pools have together.
+ */
 function poolOf({ max = 9, ...more }: Partial<typeof bounds> & { max?: number } = {}) {
   const kept = new Share('everybody', max, null);
   const pool = new UpstreamPool({ ...bounds, ...more, idleShare: kept });
@@ -27,7 +29,7 @@ function poolOf({ max = 9, ...more }: Partial<typeof bounds> & { max?: number } 
     pool.add(upstream);
     return upstream;
   };
-  /** One that is idle since then. */
+  /** A connection that has been idle since `nowMs`. */
   const idle = (name: string, nowMs = 0): Upstream => {
     const upstream = open(name);
     pool.give(upstream, nowMs);

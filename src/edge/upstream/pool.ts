@@ -5,15 +5,15 @@ import type { Upstream, UpstreamHome } from './upstream.ts';
 /** How many connections a pool keeps, and for how long. */
 type PoolBounds = {
   readonly idleMax: number;
-  /** What idle connections take of what all pools keep together. */
+  /** The share of idle connections that all pools have together. */
   readonly idleShare: Share;
   readonly idleTimeoutMs: number;
-  /** Idle connections beyond these many end after `surplusTimeoutMs`. */
+  /** Idle connections beyond this number end after `surplusTimeoutMs`. */
   readonly keptMax: number;
   readonly surplusTimeoutMs: number;
 };
 
-/** How connections to our own servers (the API, the agents) are kept, and how those to anything in a sandbox. */
+/** How to keep connections to our own servers (the API, the agents), and to services in a sandbox. */
 export function poolBounds(limits: EdgeLimits, own: boolean, idleShare: Share): PoolBounds {
   return {
     idleMax: limits.idleUpstreamsPerPortMax,
@@ -28,7 +28,7 @@ export function poolBounds(limits: EdgeLimits, own: boolean, idleShare: Share): 
 export class UpstreamPool implements UpstreamHome {
   readonly #bounds: PoolBounds;
   readonly #all = new Set<Upstream>();
-  /** Last used last: the warmest is taken first, the coldest end by time. */
+  /** Last used comes last: the warmest is taken first, the coldest times out first. */
   readonly #idle: Upstream[] = [];
 
   constructor(bounds: PoolBounds) {
@@ -44,7 +44,7 @@ export class UpstreamPool implements UpstreamHome {
     this.#all.add(upstream);
   }
 
-  /** An idle connection that was used within `withinMs` and takes another request. */
+  /** An idle connection that was used within `withinMs` and accepts another request. */
   take(nowMs: number, withinMs: number): Upstream | undefined {
     for (let upstream = this.#idle.at(-1); upstream !== undefined; upstream = this.#idle.at(-1)) {
       if (nowMs - upstream.idleSinceMs > Math.min(withinMs, upstream.keepMs)) return undefined;
@@ -56,7 +56,7 @@ export class UpstreamPool implements UpstreamHome {
     return undefined;
   }
 
-  /** Keeps a connection for the next request, or closes it where enough are kept. */
+  /** Keeps a connection for the next request, or closes it if enough are kept. */
   give(upstream: Upstream, nowMs: number): void {
     upstream.user = null;
     upstream.served++;
@@ -75,7 +75,7 @@ export class UpstreamPool implements UpstreamHome {
     this.#bounds.idleShare.give();
   }
 
-  /** Closes connections that were idle for too long; the ones used last are kept longest. */
+  /** Closes connections that have been idle for too long; keeps the most recently used ones longest. */
   closeIdle(nowMs: number): void {
     const { idleTimeoutMs, keptMax, surplusTimeoutMs } = this.#bounds;
     const surplus = this.#idle.length - keptMax;
@@ -85,7 +85,7 @@ export class UpstreamPool implements UpstreamHome {
     }
   }
 
-  /** Resets every connection and what uses them. */
+  /** Resets every connection and its user. */
   cut(): void {
     for (const upstream of [...this.#all]) {
       upstream.user?.cut();

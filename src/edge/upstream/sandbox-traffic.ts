@@ -9,13 +9,13 @@ import { poolBounds, UpstreamPool } from './pool.ts';
 export class SandboxTraffic {
   readonly sandboxId: string;
   readonly executionId: string;
-  /** Requests and upgraded connections in flight, those whose connection is still being made included. */
+  /** Requests and upgraded connections in flight, including those whose connection is still being made. */
   readonly requests: Share;
   readonly #idle: Share;
   /** Aborts when the sandbox is cut, for requests that still wait for their connection. */
   readonly #cut = new AbortController();
   readonly #pools = new Map<number, UpstreamPool>();
-  /** Those of connections that speak HTTP/2. */
+  /** The pools of connections that speak HTTP/2. */
   readonly #http2Pools = new Map<number, UpstreamPool>();
   readonly #protocols: KnownProtocols;
   readonly #limits: EdgeLimits;
@@ -59,17 +59,17 @@ export class SandboxTraffic {
     return pool;
   }
 
-  /** What the service on a port speaks; undefined: nobody has asked it yet. */
+  /** The protocol of the service on a port; undefined: nobody has asked it yet. */
   protocolOf(port: number): Protocol | undefined {
     return this.#protocols.of(this.executionId, port);
   }
 
-  /** A service has shown what it speaks; undefined: not what was thought. */
+  /** A service has shown what it speaks; undefined: not the remembered protocol. */
   heard(port: number, protocol: Protocol | undefined): void {
     this.#protocols.heard(this.executionId, port, protocol);
   }
 
-  /** Closes connections that were idle for too long and forgets pools that are empty. */
+  /** Closes connections that have been idle for too long and forgets empty pools. */
   sweep(nowMs: number): void {
     for (const pools of [this.#pools, this.#http2Pools])
       for (const [port, pool] of pools) {
@@ -79,7 +79,7 @@ export class SandboxTraffic {
       }
   }
 
-  /** Resets every connection to the sandbox and every client that is in the middle of an answer of it. */
+  /** Resets every connection to the sandbox, and every client in the middle of one of its answers. */
   cut(): void {
     this.#cut.abort();
     for (const pool of this.#allPools()) pool.cut();

@@ -1,11 +1,11 @@
 import type { EdgeLimits } from '../limits.ts';
 import { Share } from '../../base/concurrency/share.ts';
 
-/** What one team may have of the edge's connections into sandboxes. */
+/** One team's share of the edge's connections into sandboxes. */
 export class TeamTraffic {
   /** Connections that are kept and idle. */
   readonly idle: Share;
-  /** Requests and upgraded connections in flight into its sandboxes, and those that wait for one to wake. */
+  /** Requests and upgraded connections in flight into its sandboxes, including those that wait for one to wake. */
   readonly requests: Share;
   readonly #perSandboxMax: number;
 
@@ -15,15 +15,15 @@ export class TeamTraffic {
     this.#perSandboxMax = limits.connectionsPerSandboxMax;
   }
 
-  /** What requests into one more of its sandboxes take from. */
+  /** The share for requests into one more of its sandboxes. */
   requestsOfSandbox(): Share {
     return new Share('sandbox', this.#perSandboxMax, this.requests);
   }
 }
 
 /**
- * What flows into sandboxes, by team, so that hanging requests into one's leave room for another's. An installation's
- * teams are few: none is forgotten.
+ * Traffic into sandboxes by team, so that hanging requests of one team leave room for another's. An installation has
+ * few teams, so none is forgotten.
  */
 export class Teams {
   readonly #limits: EdgeLimits;

@@ -156,7 +156,7 @@ test('a connection whose bytes are sent is closed at once, and one that is gone 
   expect([gone.done, gone.upstream.user]).toEqual([[], null]);
 });
 
-/** A connection that is to close, with bytes for which its server has no room. */
+/** A connection that is closing, with bytes that its server has no room for. */
 function closing() {
   const at = connected();
   at.upstream.pause();

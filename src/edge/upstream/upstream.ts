@@ -5,16 +5,16 @@ import { type ByteSocket, SendBuffer } from '../send-buffer.ts';
 import { beginsHttp2 } from './http2/first-frame.ts';
 import type { Protocol } from './known-protocols.ts';
 
-/** Who uses an upstream connection at the moment, and hears what happens on it. */
+/** The current user of an upstream connection, which hears what happens on it. */
 export type UpstreamUser = {
   upstreamData(bytes: Buffer): void;
-  /** What waited to be sent to the upstream is sent. */
+  /** Everything that waited to be sent to the upstream was sent. */
   upstreamDrained(): void;
   /** The upstream closed its sending side. */
   upstreamEnded(): void;
-  /** The connection is gone; `error` where it did not end in order. */
+  /** The connection is gone; `error` if it did not end in order. */
   upstreamClosed(error: Error | undefined): void;
-  /** The sandbox was killed or paused: no answer that has begun may look as if it had ended in order. */
+  /** The sandbox was killed or paused: an answer that has begun must not look as if it had ended in order. */
   cut(): void;
 };
 
@@ -33,30 +33,30 @@ export class Upstream {
   readonly home: UpstreamHome;
   user: UpstreamUser | null = null;
   closed = false;
-  /** The upstream closed its sending side, so that it can't serve another request. */
+  /** The upstream closed its sending side, so it can't serve another request. */
   ended = false;
   /** Requests that it served before the current one. */
   served = 0;
-  /** Since when it is idle, on the edge's clock. */
+  /** Since when it has been idle, on the edge's clock. */
   idleSinceMs = 0;
-  /** For how long the server said that it keeps an idle connection. */
+  /** How long the server says that it keeps an idle connection. */
   keepMs = Number.POSITIVE_INFINITY;
-  /** What a server said before anybody listened, where it may speak first; null: it may not. */
+  /** What a server said before anybody listened, if it may speak first; null: it may not. */
   early: Buffer[] | null = null;
-  /** Called with the first of it. */
+  /** Called with the first of these bytes. */
   onEarly: (() => void) | null = null;
-  /** It spoke first, as a server of HTTP/2 does. */
+  /** The server spoke first, as an HTTP/2 server does. */
   greetedInHttp2 = false;
   #paused = false;
   #abandoned = false;
   #socket: ByteSocket | null = null;
   #sendBuffer: SendBuffer | null = null;
 
-  /** Its server speaks HTTP/2, whose frames say where a message ends. */
+  /** The server speaks HTTP/2, whose frames tell where a message ends. */
   readonly isHttp2: boolean;
   readonly #farEnd: FarEnd | undefined;
 
-  /** `farEnd`: of a connection that another machine carries. */
+  /** `farEnd`: given for a connection that another machine carries. */
   constructor(
     home: UpstreamHome,
     { farEnd, isHttp2 = false }: { farEnd?: FarEnd | undefined; isHttp2?: boolean } = {},
@@ -66,7 +66,7 @@ export class Upstream {
     this.#farEnd = farEnd;
   }
 
-  /** Its server broke off, or the network to it did, which a socket that stands for it can't say. */
+  /** The server or the network to it broke off, which the local socket that stands for it can't tell. */
   get wasReset(): boolean {
     return this.#farEnd?.wasReset() ?? false;
   }
@@ -91,7 +91,7 @@ export class Upstream {
     if (this.#abandoned) this.terminate();
   }
 
-  /** Stops reading, so that the server waits as the client does. */
+  /** Stops reading, so that the server waits as long as the client does. */
   pause(): void {
     if (this.#paused) return;
     this.#paused = true;
@@ -125,7 +125,7 @@ export class Upstream {
     this.socket.terminate();
   }
 
-  /** Resets a connection that nobody is going to use: at once, or when it opens. */
+  /** Resets a connection that nobody will use: at once, or when it opens. */
   abandon(): void {
     this.#abandoned = true;
     if (this.#socket !== null) this.terminate();
@@ -140,7 +140,7 @@ export function upstreamHandlers(log: Log) {
     },
     data(socket, bytes) {
       const upstream = socket.data;
-      // A server that speaks without being asked answers a request that was never sent: don't trust it with the next.
+      // A server that speaks unasked answers a request that was never sent: don't trust it with the next one.
       if (upstream.user !== null) return upstream.user.upstreamData(bytes);
       upstream.greetedInHttp2 ||= beginsHttp2(bytes);
       if (upstream.early === null) return upstream.terminate();
@@ -162,7 +162,7 @@ export function upstreamHandlers(log: Log) {
     close(socket, error) {
       socket.data.wasClosed(error);
     },
-    // Trouble of the connection comes with its close event; what comes here was thrown by a handler.
+    // Connection errors arrive with the close event; errors that arrive here were thrown by a handler.
     error(socket, error) {
       log.error('upstream handler failed', { error: error.stack });
       socket.terminate();

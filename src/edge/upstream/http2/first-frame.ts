@@ -2,9 +2,8 @@ const settings = 0x04;
 const goAway = 0x07;
 
 /**
- * Whether the first bytes of a server are those of HTTP/2: the frame SETTINGS, which comes first (RFC 9113 3.4), or
- * GOAWAY from one that has understood nothing. Responses of HTTP/1.1 begin with a letter, and no such frame is 64 KiB
- * long.
+ * Whether the first bytes of a server are HTTP/2: the SETTINGS frame, which comes first (RFC 9113 3.4), or GOAWAY from
+ * a server that has understood nothing. HTTP/1.1 responses begin with a letter, and no such frame is 64 KiB long.
  */
 export function beginsHttp2(bytes: Uint8Array): boolean {
   const type = bytes[3];

@@ -7,7 +7,7 @@ import { limitsWithin } from '../../limits.ts';
 import { Upstream, upstreamHandlers } from '../upstream.ts';
 import { Http2Link } from './link.ts';
 
-// Calls of a service, and how they end. What a service says before it is asked is in `link.test.ts`.
+// Calls of a service, and how they end. What a service says before a call is in `link.test.ts`.
 
 const undo: (() => void)[] = [];
 afterEach(() => {
@@ -20,7 +20,7 @@ const until = async (holds: () => boolean) => {
 
 type Answers = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
 
-/** A service that answers each call so, and a link to it whose user is the test. */
+/** A service that gives these answers to each call, and a link to it whose user is the test. */
 async function linked(answers: Answers) {
   const server = createServer();
   const calls: ServerHttp2Stream[] = [];

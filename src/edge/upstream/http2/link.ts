@@ -19,32 +19,32 @@ import { Upstream, type UpstreamHome, type UpstreamUser } from '../upstream.ts';
 import { headersOf, trailersFor } from './request.ts';
 import { chunkBytes, responseHeadBytes } from './response.ts';
 
-/** What a service may send ahead of its client, the default of HTTP/2: the bound of what the edge holds for it. */
+/** What a service may send ahead of its client, the default of HTTP/2: bounds what the edge holds for it. */
 const windowBytes = 65_535;
-/** What the runtime may hold for one connection: the window, and what is being sent, some times over. */
+/** What the runtime may hold for one connection: several times the window plus what is being sent. */
 const sessionMemoryMaxMB = 4;
 const pieceBytes = 65_536;
-/** Beside what came from the client, the edge adds some. */
+/** Fields that the edge adds to those of the client. */
 const fieldsAdded = 16;
 
 /** What links work with. */
 type LinkContext = { readonly limits: EdgeLimits; readonly turns: Http2Turns };
 
-/** A request that is on its way: its stream, and how far both sides are. */
+/** A request in flight: its stream, and how far both sides are. */
 type Call = {
   readonly stream: ClientHttp2Stream;
-  /** What the service has sent behind its body; undefined: what may not be there. */
+  /** The trailers so far; undefined: a field came that may not be there. */
   trailers: readonly Field[] | undefined;
   hasBody: boolean;
   answered: boolean;
-  /** Interim responses to it so far. */
+  /** Interim responses so far. */
   interims: number;
 };
 
 /**
- * A connection to a service that speaks HTTP/2, used as one that speaks HTTP/1.1: requests are read from what the edge
- * writes, and responses written as it reads them. So a call of gRPC obeys every rule that other requests do. One
- * request at a time: limits, timeouts, waiting for each other and the end of a connection are as they are everywhere.
+ * A connection to an HTTP/2 service, used like one that speaks HTTP/1.1: it parses the requests that the edge writes,
+ * and writes responses for the edge to read. So a gRPC call obeys every rule that other requests do. It carries one
+ * request at a time: limits, timeouts, backpressure and the end of a connection work as everywhere else.
  */
 export class Http2Link implements ByteSocket, UpstreamUser {
   readonly remoteAddress = '';
@@ -63,7 +63,7 @@ export class Http2Link implements ByteSocket, UpstreamUser {
   #call: Call | null = null;
   #written: (() => void) | null = null;
   #closed = false;
-  /** What is written goes nowhere any more. */
+  /** Nothing that is written goes anywhere any more. */
   #failed = false;
 
   /** Takes over a connection on which nothing was sent yet. */
@@ -108,13 +108,13 @@ export class Http2Link implements ByteSocket, UpstreamUser {
       at = this.#begin(whole, start, end);
       if (at < 0) return -1;
     }
-    // In pieces, so that no stream holds more than its buffer and one of them. The runtime would take any number for a
-    // service that does not read.
+    // In pieces, so that no stream holds more than its buffer plus one piece: the runtime would accept any number of
+    // bytes for a service that does not read.
     while (at < end && !this.#body.done && this.#call?.stream.writableNeedDrain === false && !this.#isFull) {
       at = this.#body.take(whole, at, Math.min(end, at + pieceBytes));
       if (this.#body.done) this.#endRequest(this.#call);
     }
-    // Nobody takes what is left of a request that was answered.
+    // Nobody takes the rest of a request that was answered.
     if (this.#call === null) at = end;
     this.bytesWritten += at - start;
     return at - start;
@@ -128,7 +128,7 @@ export class Http2Link implements ByteSocket, UpstreamUser {
     this.#call?.stream.resume();
   }
 
-  /** The client is most likely gone: the service is told so. */
+  /** The client is most likely gone: the service is told. */
   shutdown(): void {
     this.#call?.stream.close(constants.NGHTTP2_CANCEL);
   }
@@ -146,7 +146,7 @@ export class Http2Link implements ByteSocket, UpstreamUser {
     this.#raw.terminate();
   }
 
-  /** A request begins: its head is whole, for exchanges write it at once. */
+  /** A request begins. Its head is whole, because exchanges write it at once. */
   #begin(bytes: Buffer, start: number, end: number): number {
     const position = this.#head.parse(bytes, start, end);
     if (position <= 0) return this.#fail(new Error('invariant broken: a head that is not whole was sent to a service'));
@@ -176,7 +176,7 @@ export class Http2Link implements ByteSocket, UpstreamUser {
     return position;
   }
 
-  /** No request can be sent. Its exchange goes on behind this `write`, and hears of it in a later turn. */
+  /** No request can be sent. Its exchange returns from this `write` and hears of the failure in a later turn. */
   #fail(error: Error): -1 {
     this.#failed = true;
     setImmediate(() => {
@@ -186,14 +186,14 @@ export class Http2Link implements ByteSocket, UpstreamUser {
     return -1;
   }
 
-  /** The service takes no further request: the one on its way goes on. */
+  /** The service accepts no further request; the current one goes on. */
   #retire(): void {
     this.upstream.ended = true;
     if (this.#call === null) this.close();
   }
 
   #sendBody(bytes: Uint8Array, start: number, end: number): void {
-    // What is given here may be used again.
+    // The caller may reuse the bytes given here.
     if (start < end) this.#call?.stream.write(Buffer.from(bytes.subarray(start, end)));
   }
 
@@ -207,7 +207,7 @@ export class Http2Link implements ByteSocket, UpstreamUser {
     if (call.answered) this.#call = null;
   }
 
-  /** They are not passed on. */
+  /** Interim responses are not passed on. */
   #countInterim(call: Call): void {
     if (++call.interims > this.#interimsMax) this.#end(new Error('there were too many interim responses'));
   }
@@ -238,7 +238,7 @@ export class Http2Link implements ByteSocket, UpstreamUser {
   #emit(call: Call, bytes: Buffer): void {
     if (this.#call !== call || this.#closed) return;
     const over = call.answered && this.#body.done;
-    // From within, the exchange may give the connection to the next request.
+    // From within this call, the exchange may give the connection to the next request.
     if (over) this.#call = null;
     this.upstream.user?.upstreamData(bytes);
   }
@@ -251,7 +251,7 @@ export class Http2Link implements ByteSocket, UpstreamUser {
 
   #streamClosed(call: Call): void {
     if (this.#call !== call) return;
-    // A response that is whole, and a service that wants no more of the request, is one that ends the connection.
+    // If the response is whole and the service wants no more of the request, the connection has to end.
     this.#end(call.answered ? undefined : new Error('the service reset the stream'));
   }
 
@@ -270,7 +270,7 @@ export class Http2Link implements ByteSocket, UpstreamUser {
     return this.#duplex.writableLength >= pieceBytes;
   }
 
-  /** What it has sent before is still to be read. */
+  /** Bytes that it sent before are still to be read. */
   upstreamEnded(): void {
     this.upstream.ended = true;
     this.#input.end();
@@ -285,7 +285,7 @@ export class Http2Link implements ByteSocket, UpstreamUser {
     this.#end(new Error('the sandbox ended'));
   }
 
-  /** The connection is of no more use; `error` where it did not end in order. */
+  /** The connection can't be used any more; `error` if it did not end in order. */
   #end(error: Error | null | undefined): void {
     if (this.#closed) return;
     this.#leave(error ?? null);
@@ -324,14 +324,14 @@ function sessionOptions({ responseHeadBytesMax, headerLinesMax }: EdgeLimits) {
     settings: { enablePush: false, initialWindowSize: windowBytes, maxHeaderListSize: responseHeadBytesMax },
     maxHeaderListPairs: headerLinesMax,
     maxSessionMemory: sessionMemoryMaxMB,
-    // A field that comes twice passes as it came, as in HTTP/1.1: the runtime would throw. Its types know this for
-    // servers alone.
+    // A field that comes twice passes unchanged, as in HTTP/1.1: the runtime would throw. Its types know this option
+    // only for servers.
     strictSingleValueFields: false,
   };
 }
 
 /**
- * Nobody would hear what is thrown here. A request whose end can't be sent is reset: ended in order, it would look
+ * Nobody would hear an error thrown here. A request whose end can't be sent is reset: ended in order, it would look
  * whole.
  */
 function sendTrailers(stream: ClientHttp2Stream, trailers: readonly Field[]): void {

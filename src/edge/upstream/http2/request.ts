@@ -3,10 +3,10 @@ import type { Field } from '../../../http1/head-bytes.ts';
 import type { RequestHead } from '../../../http1/request-head.ts';
 import { emptyHeaders, ofConnection } from '../../http2-fields.ts';
 
-/** Methods whose requests the runtime resets where they announce a length and have no body, be it 0. */
+/** Methods whose requests the runtime resets if they announce a length, even 0, and have no body. */
 const withoutLength: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE']);
 
-/** A request as the edge has written it in HTTP/1.1, as HTTP/2 has it. Fields that come again are lists. */
+/** Turns a request that the edge has written in HTTP/1.1 into HTTP/2 headers. Repeated fields become lists. */
 export function headersOf(head: RequestHead, scheme: 'http' | 'https'): OutgoingHttpHeaders {
   const headers = Object.assign(emptyHeaders(), {
     ':method': head.method,
@@ -20,7 +20,7 @@ export function headersOf(head: RequestHead, scheme: 'http' | 'https'): Outgoing
   return headers;
 }
 
-/** Fields behind a body as HTTP/2 has them. */
+/** Trailers as HTTP/2 has them. */
 export const trailersFor = (fields: readonly Field[]): OutgoingHttpHeaders => addFields(emptyHeaders(), fields);
 
 function addFields(headers: OutgoingHttpHeaders, fields: readonly Field[]): OutgoingHttpHeaders {

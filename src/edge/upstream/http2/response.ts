@@ -2,15 +2,15 @@ import type { IncomingHttpHeaders, IncomingHttpStatusHeader } from 'node:http2';
 import { headBytes } from '../../../http1/head-bytes.ts';
 import { fieldsOf } from '../../http2-fields.ts';
 
-/** Lengths are the frames' to say: a body comes in chunks, behind which there may be fields. */
+/** The frames tell the length: the body comes in chunks, and trailers may follow. */
 const ofFraming: ReadonlySet<string> = new Set(['content-length', 'trailer']);
 /** Responses that have no body, whatever their head says (RFC 9110 15.3.5, 15.4.5). */
 const withoutBody: ReadonlySet<number> = new Set([204, 304]);
 const crlf = Buffer.from('\r\n');
 
 /**
- * The head of a response as HTTP/1.1, whose body follows in chunks unless it `endsAtOnce`; `toHead`: it answers HEAD,
- * and its length is that of another response. Undefined for what can't be one: a service is a stranger.
+ * The head of a response as HTTP/1.1, whose body follows in chunks unless it `endsAtOnce`. `toHead`: it answers HEAD,
+ * and its length is that of another response. Undefined if it can't be a valid response: a service is a stranger.
  */
 export function responseHeadBytes(
   headers: IncomingHttpHeaders & IncomingHttpStatusHeader,
@@ -25,7 +25,7 @@ export function responseHeadBytes(
   return headBytes(`HTTP/1.1 ${status} -`, [...fields, framing]);
 }
 
-/** A piece of a body as a chunk. */
+/** A piece of a body, as a chunk. */
 export function chunkBytes(bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, crlf]);
 }
