@@ -1,6 +1,6 @@
 import { ChunkScanner, type DataListener } from './chunk-scanner.ts';
 
-/** How the end of a body is found: there is none, by its length, by its last chunk, with the end of the connection. */
+/** How to find the end of a body: there is none, by its length, by its last chunk, or by the end of the connection. */
 export type BodyKind = 'none' | 'length' | 'chunked' | 'close';
 
 /** Tells which of the bytes on a connection belong to the current message's body. Reused for the next message. */
@@ -10,13 +10,13 @@ export class BodyReader {
   readonly #chunks: ChunkScanner;
   readonly #onData: DataListener | undefined;
 
-  /** `onData` hears where in the taken bytes the body's content is, `onTrailers` where the fields behind it are. */
+  /** `onData` hears where in the taken bytes the body's content is, `onTrailers` where the trailers are. */
   constructor(onData?: DataListener, onTrailers?: DataListener) {
     this.#onData = onData;
     this.#chunks = new ChunkScanner(onData, onTrailers);
   }
 
-  /** Begins a body; `length` counts where `kind` is `length`. */
+  /** Begins a body; `length` only matters if `kind` is `length`. */
   reset(kind: BodyKind, length: number): void {
     this.#kind = kind;
     this.#left = length;
@@ -32,7 +32,7 @@ export class BodyReader {
     return this.#kind;
   }
 
-  /** True when the whole body was taken. Never for one that ends with its connection. */
+  /** True once the whole body was taken. Never for a body that ends with its connection. */
   get done(): boolean {
     switch (this.#kind) {
       case 'none':
@@ -46,7 +46,10 @@ export class BodyReader {
     }
   }
 
-  /** Takes what of `bytes[start, end)` is the body's. Answers the position after it, -1 if the body is malformed. */
+  /**
+   * Takes the part of `bytes[start, end)` that belongs to the body. Answers the position after it, -1 if the body is
+   * malformed.
+   */
   take(bytes: Uint8Array, start: number, end: number): number {
     switch (this.#kind) {
       case 'none':

@@ -3,16 +3,16 @@ import { hexValue, isFieldValue, octet, tokenLower } from './octets.ts';
 /** Octets of one chunk-size line with its extensions. */
 const sizeLineBytesMax = 4096;
 /**
- * Fields that frame or route a message have no place behind it (RFC 9110 6.5.1). Some parsers obey a length
- * there, some refuse it, some pass it over: what follows would be a request to one and not to another.
+ * Fields that frame or route a message must not be trailers (RFC 9110 6.5.1). Some parsers obey a length there, some
+ * refuse it, some ignore it: what follows would be a request to one parser and not to another.
  */
 const neverTrailers = new Set(['content-length', 'transfer-encoding', 'host', 'te', 'connection', 'upgrade', 'expect']);
 const trailerNameCharactersKept = 20;
 /** Octets of all trailer fields of one body. */
 const trailerBytesMax = 16_384;
 
-// Where in a chunked body the next octet stands. Plain numbers of their own: they are compared for each octet, and
-// members of an object would be looked up.
+// Where the next octet of a chunked body stands. Plain numeric constants: they are compared for each octet, and the
+// members of an object would have to be looked up.
 const atSizeFirst = 0;
 const atSize = 1;
 const atExtensionFirst = 2;
@@ -28,13 +28,13 @@ const atTrailerLf = 11;
 const atFinalLf = 12;
 const atEnd = 13;
 
-/** Hears where in the scanned bytes data is. */
+/** Hears where data is in the scanned bytes. */
 export type DataListener = (bytes: Uint8Array, start: number, end: number) => void;
 
 /**
- * Finds the end of a chunked body (RFC 9112 7.1) in bytes that arrive in pieces of any size. Data is skipped, not
- * looked at. Strict: CRLF only, hexadecimal sizes below 2^53, token names and no control characters in extensions and
- * trailers.
+ * Finds the end of a chunked body (RFC 9112 7.1) in bytes that arrive in pieces of any size. It skips data without
+ * looking at it. Strict: CRLF only, hexadecimal sizes below 2^53, token names, and no control characters in extensions
+ * and trailers.
  */
 export class ChunkScanner {
   #at: number = atSizeFirst;
@@ -46,7 +46,7 @@ export class ChunkScanner {
   readonly #onData: DataListener | undefined;
   readonly #onTrailers: DataListener | undefined;
 
-  /** `onTrailers` hears where the fields behind the last chunk are, up to and with the empty line after them. */
+  /** `onTrailers` hears where the trailers are, up to and including the empty line after them. */
   constructor(onData?: DataListener, onTrailers?: DataListener) {
     this.#onData = onData;
     this.#onTrailers = onTrailers;
@@ -64,8 +64,8 @@ export class ChunkScanner {
   }
 
   /**
-   * Looks at `bytes[start, end)`. Answers the position after the body's last byte in it (`end` if it goes on), -1 if it
-   * is malformed.
+   * Scans `bytes[start, end)`. Answers the position after the body's last byte (`end` if the body goes on), -1 if it is
+   * malformed.
    */
   scan(bytes: Uint8Array, start: number, end: number): number {
     let position = start;
@@ -86,7 +86,7 @@ export class ChunkScanner {
     return position;
   }
 
-  /** Takes one octet that is not data. False where it may not stand. */
+  /** Takes one octet that is not data. False if it must not stand here. */
   #step(byte: number): boolean {
     switch (this.#at) {
       case atSizeFirst:
@@ -96,7 +96,7 @@ export class ChunkScanner {
         if (byte === octet.semicolon) return this.#become(atExtensionFirst);
         return this.#takeDigit(byte);
       case atExtensionFirst:
-        // An extension has a name (RFC 9112 7.1.1): some parsers refuse one without, others would read on.
+        // An extension must have a name (RFC 9112 7.1.1): some parsers refuse one without, others would read on.
         if (++this.#lineBytes > sizeLineBytesMax) return false;
         if (byte === octet.space || byte === octet.tab) return true;
         return tokenLower[byte] !== 0 && this.#become(atExtension);
@@ -139,7 +139,7 @@ export class ChunkScanner {
 
   #stepTrailerName(byte: number): boolean {
     const lower = tokenLower[byte] as number;
-    // One character more than any of the names above: it is none of them then.
+    // Keeps one character more than the longest of the names above: a longer name then equals none of them.
     if (this.#trailerName.length < trailerNameCharactersKept) this.#trailerName += String.fromCharCode(lower);
     return lower !== 0 && this.#become(atTrailerName);
   }

@@ -2,10 +2,10 @@ import type { Field } from './head-bytes.ts';
 import { hashStep, headerId, identifyHeader, type KnownHeader, knownHeaderCount } from './known-headers.ts';
 import { isFieldValue, octet, tokenLower } from './octets.ts';
 
-/** Bounds of one field in `Fields.bounds`. */
+/** Entries per field in `Fields.bounds`. */
 const stride = 4;
 
-/** What a reader answers instead of the position after what it has read: more bytes are needed. */
+/** What a reader answers in place of a position: more bytes are needed. */
 export const incomplete = 0;
 /** What was read can't be part of a message. */
 export const malformed = -1;
@@ -34,10 +34,9 @@ export class Fields {
   }
 
   /**
-   * Reads field lines of `bytes[position, end)` up to and with the empty line after them.
-   * Answers the position after that line, or `incomplete`, `malformed`, `tooManyFields`.
-   * Strict where leniency lets two parsers disagree (RFC 9112 5): no line folding, no bare LF, no space before the
-   * colon, no control characters.
+   * Reads the field lines of `bytes[position, end)`, including the empty line after them. Answers the position after
+   * that line, or `incomplete`, `malformed`, `tooManyFields`. Strict where leniency would let two parsers disagree (RFC
+   * 9112 5): no line folding, no bare LF, no space before the colon, no control characters.
    */
   parse(bytes: Buffer, position: number, end: number): number {
     this.#bytes = bytes;
@@ -119,7 +118,7 @@ export class Fields {
     return values.join(', ');
   }
 
-  /** All fields in their order, as they were written. */
+  /** All fields in their order, as written. */
   all(): Field[] {
     return Array.from({ length: this.count }, (_, index) => ({
       name: this.#bytes.toString('latin1', this.lineStart(index), this.bounds[index * stride + 1] as number),

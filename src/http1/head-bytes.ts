@@ -5,8 +5,8 @@ import { isFieldValue, tokenLower } from './octets.ts';
 export type Field = { readonly name: string; readonly value: string };
 
 /**
- * The bytes of a head: the start line, each field, and the empty line (RFC 9112 2.1). What would begin another line, a
- * name that is no token and a character beyond Latin-1 are broken invariants: who passes on strangers' text has checked
+ * The bytes of a head: the start line, each field, and the empty line (RFC 9112 2.1). A line break in a value, a name
+ * that is no token and a character beyond Latin-1 are broken invariants: whoever passes on strangers' text has checked
  * it.
  */
 export function headBytes(startLine: string, fields: Iterable<Field>): Buffer {

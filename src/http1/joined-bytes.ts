@@ -1,13 +1,13 @@
 const roomBytesMin = 1024;
 
 /**
- * Joins bytes that arrive in pieces. The room for them doubles, so that each is copied a few times and not once for
- * each piece: whoever sends a head byte by byte must not cost the square of its length.
+ * Joins bytes that arrive in pieces. Its memory doubles as it grows, so that each byte is copied a few times and not
+ * once per piece: a head sent byte by byte must not cost the square of its length.
  */
 export class JoinedBytes {
   #room: Buffer | null = null;
 
-  /** `before` with `more` behind it. `before` stays as it is; it is best what the last call answered. */
+  /** `before` followed by `more`. `before` stays unchanged; this is cheapest if it is the result of the last call. */
   join(before: Buffer, more: Buffer): Buffer {
     const length = before.length + more.length;
     const room = this.#room;
@@ -20,7 +20,7 @@ export class JoinedBytes {
       more.copy(room, before.length);
       return room.subarray(0, length);
     }
-    // Memory of its own: views of a shared slab could be taken for it.
+    // Memory of its own: a view of a shared slab could be mistaken for it.
     const larger = Buffer.allocUnsafeSlow(Math.max(roomBytesMin, 2 * length));
     before.copy(larger, 0);
     more.copy(larger, before.length);
@@ -28,7 +28,7 @@ export class JoinedBytes {
     return larger.subarray(0, length);
   }
 
-  /** Lets the room go. What was answered stays. */
+  /** Releases the memory. Results of earlier calls stay valid. */
   forget(): void {
     this.#room = null;
   }

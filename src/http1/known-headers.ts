@@ -1,6 +1,6 @@
 /**
- * The headers that any of our readers looks at. Their order here is their id, so that a parsed head can keep
- * "where is header x" in an array instead of a map.
+ * The headers that our readers look at. A header's position here is its id, so that a parsed head can keep "where is
+ * header x" in an array instead of a map.
  */
 const names = [
   'host',
@@ -54,7 +54,7 @@ const names = [
 /** The name of a header that has an id of its own. */
 export type KnownHeader = (typeof names)[number];
 
-/** How many ids there are; they are the numbers below it. */
+/** How many ids there are; the ids are the numbers below. */
 export const knownHeaderCount = names.length;
 
 /** The id of each known header. */
@@ -65,7 +65,7 @@ export const headerId = Object.fromEntries(names.map((name, id) => [name, id])) 
 /** The id of a header that is not known. */
 export const unknownHeader = 255;
 
-/** The id of every header of the platform's own family (`x-atoll-…`), which clients may not send. */
+/** The id of all headers of the platform's own family (`x-atoll-…`), which clients must not send. */
 export const internalHeader = 254;
 
 const internalPrefix = Buffer.from('x-atoll-');
@@ -90,7 +90,7 @@ export function identifyHeader(bytes: Uint8Array, start: number, end: number, ha
 
 function equalsIgnoringCase(bytes: Uint8Array, start: number, lower: Uint8Array): boolean {
   for (let i = 0; i < lower.length; i++) {
-    // Known names hold only letters, digits and '-', and 0x20 is set in each of them already.
+    // Known names hold only letters, digits and '-', and each of these already has the bit 0x20 set.
     if (((bytes[start + i] as number) | 0x20) !== lower[i]) return false;
   }
   return true;

@@ -1,5 +1,5 @@
 /**
- * The members of a comma-separated list (RFC 9110 5.6.1) in lower case, without empty ones. None where the field is
+ * The members of a comma-separated list (RFC 9110 5.6.1) in lower case, without empty ones. No members if the field is
  * absent.
  */
 export function listOf(value: string | undefined): string[] {
@@ -11,10 +11,10 @@ export function listOf(value: string | undefined): string[] {
     .filter(member => member !== '');
 }
 
-/** Whether a comma-separated list holds `token`, which is in lower case, in any case. */
+/** Whether a comma-separated list holds `token` in any case; `token` itself is in lower case. */
 export function listHas(value: string | undefined, token: string): boolean {
   if (value === undefined) return false;
-  // One token is the usual list.
+  // Most lists have one token.
   if (!value.includes(',')) return value.length === token.length && value.toLowerCase() === token;
   return listOf(value).includes(token);
 }

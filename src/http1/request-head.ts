@@ -2,7 +2,7 @@ import { assert } from '../base/error.ts';
 import { Fields, incomplete, malformed, tooManyFields } from './fields.ts';
 import { isTarget, octet, tokenLower } from './octets.ts';
 
-/** Why a request head is refused, and with which status. */
+/** Why a request head is refused, and the status of the answer. */
 type HeadFault = { readonly status: 400 | 405 | 431 | 501 | 505; readonly reason: string };
 
 /** What follows a head: nothing, a known number of bytes, or chunks. */
@@ -17,8 +17,8 @@ const slash = 0x2f;
 const asterisk = 0x2a;
 
 /**
- * A parsed request head: positions in `bytes`, which stay valid as long as the bytes do. Reused for the next head.
- * The grammar is RFC 9112's, without what only old software needs.
+ * A parsed request head: positions in `bytes`, valid as long as the bytes are. Reused for the next head. The grammar is
+ * that of RFC 9112, without the parts that only old software needs.
  */
 export class RequestHead {
   readonly fields: Fields;
@@ -62,7 +62,7 @@ export class RequestHead {
     return fault === undefined ? position : this.#fail(fault);
   }
 
-  /** A copy that may be held while something is awaited. */
+  /** A copy that may be kept across an await. */
   keep(): KeptRequestHead {
     return keepRequestHead(this.bytes, this.start, this.end, this.fields.count);
   }
@@ -81,7 +81,7 @@ export class RequestHead {
     return true;
   }
 
-  /** True for a target with a scheme and an authority, as proxies get it. */
+  /** True for a target with a scheme and an authority, as proxies receive it. */
   get targetIsAbsolute(): boolean {
     return this.bytes[this.targetStart] !== slash && this.bytes[this.targetStart] !== asterisk;
   }
@@ -134,7 +134,7 @@ export class RequestHead {
     );
   }
 
-  /** One meaning or none: what two parsers could read differently is refused (RFC 9112 6.3, request smuggling). */
+  /** One meaning or none: refuses what two parsers could read differently (RFC 9112 6.3, request smuggling). */
   #checkFraming(): HeadFault | undefined {
     const { fields } = this;
     const lengths = fields.times('content-length');
@@ -165,12 +165,12 @@ export class RequestHead {
 declare const isKept: unique symbol;
 
 /**
- * A head that nobody parses anew: it may be held while something is awaited. A reader's own is overwritten by the next
- * head that comes on any connection, and is for the current turn of the event loop alone.
+ * A head that is not overwritten: it may be kept across an await. A reader's own head is valid only in the current turn
+ * of the event loop; the next head on any connection overwrites it.
  */
 export type KeptRequestHead = RequestHead & { readonly [isKept]: true };
 
-/** A head of its own from `bytes[start, end)`, which hold a valid one and are copied. */
+/** A separate head, from a copy of `bytes[start, end)`, which must hold a valid head. */
 export function keepRequestHead(bytes: Buffer, start: number, end: number, fieldsMax: number): KeptRequestHead {
   const head = new RequestHead(fieldsMax);
   const copy = Buffer.from(bytes.subarray(start, end));

@@ -46,8 +46,8 @@ export class ResponseHead {
   }
 
   /**
-   * How the body of this final response to a request ends; undefined where that is ambiguous (RFC 9112 6.3).
-   * A sandbox that could make the edge and the client disagree could answer other sandboxes' requests.
+   * How the body of this final response ends; undefined if that is ambiguous (RFC 9112 6.3). A sandbox that could make
+   * the edge and the client disagree about it could answer other sandboxes' requests.
    */
   framing(toHead: boolean): ResponseFraming | undefined {
     const { fields, status } = this;

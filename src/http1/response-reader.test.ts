@@ -3,7 +3,7 @@ import { ResponseReader } from './response-reader.ts';
 
 const limits = { headBytesMax: 1000, fieldsMax: 10, interimsMax: 2 };
 
-/** Reads what comes in pieces of `size` bytes, each of which is spoiled after the call. */
+/** Reads a response in pieces of `size` bytes; each piece is overwritten after the call. */
 function read(text: string, size: number, toHead = false) {
   const seen = { status: 0, interims: 0, body: '', ends: 0, fault: undefined as string | undefined };
   const reader = new ResponseReader(

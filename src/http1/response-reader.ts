@@ -12,15 +12,15 @@ type ResponseListener = {
   interim?(head: ResponseHead): void;
   /** The head of the final response came. */
   head(head: ResponseHead, hasBody: boolean): void;
-  /** A piece of the body came, without the framing of its transfer. */
+  /** A piece of the body came, without its transfer coding. */
   data(bytes: Uint8Array): void;
-  /** The fields behind its body, where there are some and somebody listens. */
+  /** The trailers, if there are any and somebody listens. */
   trailers?(fields: readonly Field[]): void;
-  /** The response is over. Never called for one that is malformed. */
+  /** The response is over. Not called for a malformed response. */
   end?(): void;
 };
 
-/** How much of a response is taken before it counts as malformed. */
+/** Limits beyond which a response counts as malformed. */
 export type ResponseLimits = {
   /** Octets of one head. */
   readonly headBytesMax: number;
@@ -30,16 +30,19 @@ export type ResponseLimits = {
   readonly interimsMax: number;
 };
 
-/** A HEAD, whose response has no body; a wish for another protocol, which a 101 grants; or anything else. */
+/**
+ * What the request was: a HEAD, whose response has no body; a request to switch protocols, which a 101 grants; or any
+ * other.
+ */
 type Asked = 'head' | 'upgrade' | 'content';
 
 type State =
-  /** A head is being read; `partial` came of it. */
+  /** A head is being read; `partial` is what has come of it. */
   | { readonly kind: 'head'; readonly partial: Buffer | null; readonly interims: number }
   | { readonly kind: 'body' }
   | { readonly kind: 'over' };
 
-/** Reads one response as its bytes come. However small the pieces are, no byte is looked at more than a few times. */
+/** Reads one response as its bytes come. However small the pieces are, it looks at no byte more than a few times. */
 export class ResponseReader {
   readonly #listener: ResponseListener;
   readonly #limits: ResponseLimits;
@@ -50,7 +53,7 @@ export class ResponseReader {
   readonly #joined = new JoinedBytes();
   #state: State = { kind: 'head', partial: null, interims: 0 };
 
-  /** `asked`: what the request was; by default any that has a body in its response. */
+  /** `asked`: what the request was; by default one whose response has a body. */
   constructor(listener: ResponseListener, limits: ResponseLimits, asked: Asked = 'content') {
     this.#listener = listener;
     this.#limits = limits;
@@ -65,14 +68,14 @@ export class ResponseReader {
     );
   }
 
-  /** Whether the whole response was read, or what came is none. */
+  /** Whether the whole response was read, or turned out to be malformed. */
   get over(): boolean {
     return this.#state.kind === 'over';
   }
 
   /**
-   * Takes the next bytes. What follows the response is passed over. Answers why it is none; nothing may be read after
-   * that.
+   * Takes the next bytes. Skips bytes after the response. Answers why the response is malformed; nothing may be read
+   * after that.
    */
   read(bytes: Buffer): string | undefined {
     const state = this.#state;
@@ -84,7 +87,7 @@ export class ResponseReader {
   }
 
   /**
-   * The connection has ended in order. True: the response is whole, because it ended before or ends with its
+   * The connection has ended in order. True: the response is whole, because it ended before or because it ends with its
    * connection.
    */
   close(): boolean {
@@ -93,8 +96,8 @@ export class ResponseReader {
   }
 
   /**
-   * `searched`: so many bytes of the input hold no whole head, and are this reader's; what is given to it may be used
-   * again.
+   * `searched`: this many bytes of the input hold no whole head and belong to this reader; the caller may reuse the
+   * input's other bytes.
    */
   #readHeads(input: Buffer, searched: number, interimsBefore: number): string | undefined {
     const { headBytesMax, interimsMax } = this.#limits;
@@ -127,7 +130,7 @@ export class ResponseReader {
     return this.#readBody(input, bodyStart);
   }
 
-  /** What follows is of the other protocol, until the connection ends. */
+  /** What follows belongs to the other protocol, until the connection ends. */
   #switch(input: Buffer, start: number): string | undefined {
     this.#state = { kind: 'body' };
     this.#body.reset('close', 0);

@@ -4,7 +4,7 @@ import { Fields } from './fields.ts';
 const lastChunk = Buffer.from('0\r\n');
 const endOfSection = Buffer.from('\r\n');
 
-/** Collects the fields behind a body in chunks, as `BodyReader` tells where they are. */
+/** Collects the trailers of a chunked body, which `BodyReader` locates. */
 export class Trailers {
   readonly #fieldsMax: number;
   #pieces: Buffer[] = [];
@@ -13,12 +13,12 @@ export class Trailers {
     this.#fieldsMax = fieldsMax;
   }
 
-  /** Some more of them. The bytes may change after the call; how many there can be, the scanner bounds. */
+  /** Takes more of them. The bytes may change after the call; the scanner bounds their number. */
   take(bytes: Uint8Array, start: number, end: number): void {
     this.#pieces.push(Buffer.from(bytes.subarray(start, end)));
   }
 
-  /** The fields, once the body is whole, and forgets them. Undefined where there are more than the most. */
+  /** Answers the fields once the body is whole, and forgets them. Undefined if there are more fields than allowed. */
   read(): Field[] | undefined {
     const bytes = Buffer.concat(this.#pieces);
     this.#pieces = [];
@@ -27,10 +27,10 @@ export class Trailers {
   }
 }
 
-/** The end of a body in chunks: the last chunk, the fields behind it, and the empty line. */
+/** The end of a chunked body: the last chunk, the trailers, and the empty line. */
 export function bodyEndBytes(trailers: readonly Field[]): Buffer {
   if (trailers.length === 0) return Buffer.concat([lastChunk, endOfSection]);
-  // As of a head, without the line that begins it.
+  // Like a head, without the start line.
   const head = headBytes('', trailers);
   return Buffer.concat([lastChunk, head.subarray(endOfSection.length)]);
 }
