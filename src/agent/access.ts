@@ -2,7 +2,7 @@ import { AtollError } from '../base/error.ts';
 import { controlTokenHeader } from '../protocol/agent.ts';
 import { tokensEqual } from './token.ts';
 
-/** Throws `unauthenticated` unless the request carries the sandbox's token, where it has one. */
+/** Throws `unauthenticated` unless the request carries the sandbox's token, if the sandbox has one. */
 export function requireAccess(request: Request, accessToken: string | null): void {
   if (accessToken === null) return;
   const given = request.headers.get('x-access-token');

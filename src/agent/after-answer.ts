@@ -1,8 +1,8 @@
-/** Work that waits until the answer which it belongs to is on its way, and which no later request comes before. */
+/** Work that waits until the answer it belongs to is on its way, and that runs before any later request. */
 export type AfterAnswer = {
-  /** Runs `work` when the present answer has been handed over. It must not throw. */
+  /** Runs `work` once the current answer has been handed over. It must not throw. */
   later(work: () => void): void;
-  /** Runs what waits now. For the beginning of each request. */
+  /** Runs the waiting work now. Called at the beginning of each request. */
   settle(): void;
 };
 

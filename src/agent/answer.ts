@@ -5,9 +5,7 @@ export function json(value: unknown, status = 200, headers: Record<string, strin
   return new Response(JSON.stringify(value), { status, headers: { 'content-type': 'application/json', ...headers } });
 }
 
-/**
- * The answer to a failed request that is no call of the Connect protocol: body `{code, message}`, and the HTTP status.
- */
+/** The answer to a failed request outside the Connect protocol: body `{code, message}`, and the HTTP status. */
 export function errorAnswer(error: unknown): Response {
   const status = error instanceof AtollError ? error.status : 500;
   return json({ code: status, message: messageOf(error) }, status);

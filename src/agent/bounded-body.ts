@@ -1,6 +1,6 @@
 import { AtollError } from '../base/error.ts';
 
-/** The whole body of a request, of at most `bytesMax` bytes, else `too_large`. */
+/** The whole body of a request. Errors: `too_large` beyond `bytesMax` bytes. */
 export async function readBounded(request: Request, bytesMax: number): Promise<Uint8Array> {
   const tooLarge = () => new AtollError('too_large', `the body is longer than ${bytesMax} bytes`);
   const announced = request.headers.get('content-length');

@@ -4,7 +4,7 @@ import { collectGarbageAfterWork } from './collect-garbage.ts';
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
-/** An agent whose collections take no time, and which says how often it gave memory back. */
+/** An agent whose collections take no time, and which counts how often it gave memory back. */
 function agent() {
   const state = { collected: 0, givenBack: 0, usedMs: 0 };
   const worked = collectGarbageAfterWork({

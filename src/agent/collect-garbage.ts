@@ -1,11 +1,11 @@
-/** Long enough for a burst of requests to be over, short enough that what it left does not stay for long. */
+/** Long enough for a burst of requests to end, short enough that its garbage does not stay for long. */
 const delayMs = 5_000;
-/** The first collection lets go of what the second one frees: streams and connections close in between. */
+/** The first collection releases objects that the second one frees: streams and connections close in between. */
 const secondDelayMs = 500;
-/** Processor time between the two that only work takes: an idle agent uses none. */
+/** Processor time between the two collections that only real work takes: an idle agent uses none. */
 const workMs = 10;
 
-/** What the runtime does of it; `usedMs`: processor time of this process so far. */
+/** The parts of the runtime used here; `usedMs`: processor time of this process so far. */
 type Runtime = { collect(): void; giveBack(): void; usedMs(): number };
 
 const bun: Runtime = {
@@ -18,9 +18,9 @@ const bun: Runtime = {
 };
 
 /**
- * Collects garbage some time after there was work, and never without: an idle agent must not cost anything. Answers a
- * function to call at each piece of work. During work the runtime also collects by itself. Where a long answer goes on
- * meanwhile, it collects again after that.
+ * Collects garbage some time after work was done, and never without work: an idle agent must not cost anything. Answers
+ * a function to call at each piece of work. During work the runtime also collects by itself. If a long answer is still
+ * going on, it collects again after that.
  */
 export function collectGarbageAfterWork(runtime: Runtime = bun): () => void {
   let timer: Timer | undefined;

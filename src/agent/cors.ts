@@ -15,7 +15,7 @@ export function allowOrigins(request: Request, response: Response): Response {
   return response;
 }
 
-/** The answer to a browser's question whether it may send a request. */
+/** The answer to a browser that asks whether it may send a request. */
 export function preflight(request: Request): Response {
   const headers: Record<string, string> = {
     'access-control-allow-origin': '*',
@@ -23,7 +23,7 @@ export function preflight(request: Request): Response {
     'access-control-max-age': preflightSeconds,
     vary: 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers',
   };
-  // With a wildcard browsers would leave out Authorization: what was asked for is repeated.
+  // With a wildcard, browsers would leave out Authorization, so the answer repeats what was asked for.
   const asked = request.headers.get('access-control-request-headers');
   if (asked !== null) headers['access-control-allow-headers'] = asked;
   return new Response(null, { status: 204, headers });

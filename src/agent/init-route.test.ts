@@ -6,7 +6,7 @@ import { createAfterAnswer } from './after-answer.ts';
 import { init } from './init-route.ts';
 import { openSettings } from './settings.ts';
 
-/** An agent whose files wait for ever: they would be the host's. `give` is an init with this body. */
+/** An agent whose files wait for ever, because they would be the host's. `give` sends an init with this body. */
 function agentOf() {
   let saved: unknown;
   const tokens: string[] = [];
@@ -99,7 +99,7 @@ test('files are written at once, and the host name is process 1’s to tell wher
       await init(agent, new Request('http://a/', { method: 'POST', body: JSON.stringify(body) }));
     const written = ['/run/e2b/.E2B_SANDBOX_ID', '/etc/hostname'].map(path => readFileSync(path, 'utf8'));
     console.log(JSON.stringify([named, ...written]));`;
-  // In a mount namespace of its own: it writes there what is the host's here.
+  // In a mount namespace of its own, because it writes files that would be the host's here.
   const mounts = 'mount -t tmpfs none /run; mount -t tmpfs none /etc; mkdir -p /run/e2b; exec "$@"';
   const argv = ['unshare', '--mount', 'sh', '-ec', mounts, 'sh', process.execPath, '-e', program];
   const { stdout, stderr } = Bun.spawnSync(argv);

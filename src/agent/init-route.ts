@@ -7,11 +7,11 @@ import { parseJson } from './connect/envelope.ts';
 import { asMessage, booleanField, stringField, stringMapField, type Message } from './connect/message.ts';
 import { configureRootfs } from './sandbox/configure-rootfs.ts';
 
-/** Environment and certificates of a sandbox. */
+/** Limit of the environment and certificates of a sandbox. */
 const initBodyBytesMax = 4 << 20;
 const controlTokenPattern = /^[0-9a-f]{64}$/;
 
-/** `POST /init`: takes the platform's settings and puts them into force, before anything else is answered. */
+/** `POST /init`: takes the platform's settings and applies them before anything else is answered. */
 export async function init(
   agent: Pick<Agent, 'store' | 'settings' | 'log' | 'afterAnswer' | 'spawner'>,
   request: Request,
@@ -21,7 +21,7 @@ export async function init(
   if (isTaken) {
     const configure = () => {
       configureRootfs(settings, agent.settings().envVars, agent.log);
-      // The platform has set the kernel's own, but where it can't from outside.
+      // The platform has set the kernel's host name, except where it can't from outside.
       const { hostname } = settings;
       if (hostname && hostname !== kernelsHostname()) agent.spawner.nameHost(hostname);
     };

@@ -20,17 +20,17 @@ import { openSettings } from './settings.ts';
 
 /** Settings of an agent process, from its command line. */
 type AgentOptions = {
-  /** 0: a free one, which the log names. */
+  /** 0: a free port, which the log names. */
   port: number;
   initPath: string;
   /** The memfd that init made. */
   stateFd: number;
-  /** Is told once it serves. */
+  /** Called once it serves. */
   serves(): void;
   log: Log;
 };
 
-/** Puts the agent together and serves. */
+/** Assembles the agent and serves. */
 export async function runAgent({ port, initPath, stateFd, serves, log }: AgentOptions): Promise<void> {
   hideMemory();
   const state = openStateFile(stateFd);
@@ -68,9 +68,9 @@ export async function runAgent({ port, initPath, stateFd, serves, log }: AgentOp
 }
 
 /**
- * Keeps the sandbox's tokens from its other processes, root's among them: after a change of its group they can neither
- * trace this process nor read its memory and descriptors in /proc (proc(5), "dumpable"; prctl(2), PR_SET_DUMPABLE).
- * Where init has started it, it came with another group than its real one, to be hidden from the beginning.
+ * Hides the sandbox's tokens from its other processes, even root's: after a change of its group, they can neither trace
+ * this process nor read its memory and descriptors in /proc (proc(5), "dumpable"; prctl(2), PR_SET_DUMPABLE). An agent
+ * that init starts comes with a group other than its real one, so that it is hidden from the beginning.
  */
 function hideMemory(): void {
   if (process.getuid?.() !== 0 || !process.setegid || !process.setgid) return;

@@ -11,48 +11,48 @@ const socketLevel = 1; // SOL_SOCKET
 const passDescriptors = 1; // SCM_RIGHTS
 const controlHeadBytes = 16; // of struct cmsghdr
 const monotonicClock = 1; // CLOCK_MONOTONIC
-/** For what is read: XATTR_LIST_MAX and XATTR_SIZE_MAX of Linux, and what a pipe holds. */
+/** Buffer for reads: XATTR_LIST_MAX and XATTR_SIZE_MAX of Linux, and the capacity of a pipe. */
 const scratchBytes = 64 << 10;
 
 /**
- * The calls of the C library that Bun has no function for. The library is opened at the first use: a sandbox that was
- * never asked for anything pays nothing. None of the calls waits.
+ * The C library calls that Bun has no function for. The library is opened at the first use: a sandbox that is never
+ * asked for anything pays nothing. None of the calls waits.
  */
 export type Native = {
-  /** A pipe as [read end, write end], both closed on exec. Throws when no descriptor is left. */
+  /** A pipe as [read end, write end], both closed on exec. Throws if no descriptor is left. */
   pipe(): [number, number];
   /**
-   * Sends bytes, and at most three descriptors with the first of them, over a unix stream socket (sendmsg(2), unix(7)).
-   * Answers how many bytes it took: 0 where none fits now, or the other end is closed.
+   * Sends bytes, and up to three descriptors with the first of them, over a unix stream socket (sendmsg(2), unix(7)).
+   * Answers how many bytes it took: 0 if none fits now or the other end is closed.
    */
   send(socket: number, bytes: Uint8Array, descriptors: number[]): number;
   /** Tells the terminal behind `master` its size; its foreground processes get SIGWINCH. */
   setTerminalSize(master: number, columns: number, rows: number): boolean;
-  /** Unlocks the terminal behind `master` and answers its path; undefined where there is none. */
+  /** Unlocks the terminal behind `master` and answers its path; undefined if there is none. */
   terminalOf(master: number): string | undefined;
-  /** From here on nothing that is read from or written to the open file waits, by any of its descriptors. */
+  /** From here on, no read or write on the open file waits, through any of its descriptors. */
   neverWait(fd: number): void;
-  /** Takes back what `neverWait` has set. */
+  /** Undoes `neverWait`. */
   mayWait(fd: number): void;
   /**
-   * What can be read of an open file that never waits, 64 KiB at most; empty at its end. Undefined: nothing now, or it
-   * can't be read.
+   * The bytes readable now from an open file that never waits, up to 64 KiB; empty at its end. Undefined: none now, or
+   * it can't be read.
    */
   readNow(fd: number): Uint8Array | undefined;
   /**
-   * Extended attributes of an open file, or of a path whose final link is not followed. Empty where there are none or
-   * can be none.
+   * Extended attributes of an open file, or of a path without following a final link. Empty if there are none or can be
+   * none.
    */
   attributes(file: string | Uint8Array | number): Map<string, string>;
-  /** False: the file system keeps no such attribute, or has no room for it. */
+  /** False: the file system does not keep this attribute, or has no room for it. */
   setAttribute(fd: number, name: string, value: string): boolean;
   removeAttribute(fd: number, name: string): void;
-  /** A new inotify instance (inotify(7)), or -1 where the sandbox has too many. */
+  /** A new inotify instance (inotify(7)), or -1 if the sandbox has too many. */
   inotify(): number;
-  /** Watches what is at `path` for the events in `mask`. Answers the watch descriptor, or -1. */
+  /** Watches `path` for the events in `mask`. Answers the watch descriptor, or -1. */
   addWatch(inotify: number, path: Uint8Array, mask: number): number;
   removeWatch(inotify: number, watch: number): void;
-  /** Milliseconds by a clock that nobody can set, and that goes on from one process to the next (CLOCK_MONOTONIC). */
+  /** Milliseconds of a clock that nobody can set and that continues from one process to the next (CLOCK_MONOTONIC). */
   clockMs(): number;
 };
 
@@ -129,7 +129,7 @@ export function openNative(): Native {
   };
 }
 
-/** Answers a function that describes a message for sendmsg(2): one at a time, in memory that is used again. */
+/** Answers a function that describes a message for sendmsg(2): one at a time, in reused memory. */
 function createMessage(): (bytes: Uint8Array, descriptors: number[]) => BigUint64Array {
   // struct iovec; struct cmsghdr with its descriptors; struct msghdr, on 64-bit machines.
   const [vector, control, head] = [new BigUint64Array(2), new BigUint64Array(4), new BigUint64Array(7)];

@@ -2,7 +2,7 @@ import { json } from './answer.ts';
 import type { Route } from './route.ts';
 import { createMetrics } from './sandbox/metrics.ts';
 
-/** The routes about the sandbox as a whole. */
+/** Routes about the sandbox as a whole. */
 export function sandboxRoutes(): [methodAndPath: string, route: Route][] {
   const metrics = createMetrics();
   return [

@@ -74,7 +74,7 @@ test('the platform alone gives settings and reads the log', async () => {
     expect(await answer.json()).toMatchObject({ message: `there is no ${method} ${path.split('?')[0]}` });
   }
   expect(agent.store.current).toBeUndefined();
-  // It is waited with the files: the test's are the host's.
+  // This waits together with the files: the test's files are the host's.
   agent.afterAnswer.later = () => {};
   expect(await statusOf(ask('POST', '/init', platform, '{"accessToken":"new","filesLater":true}'))).toBe(204);
   expect(agent.store.current?.accessToken).toBe('new');
@@ -95,7 +95,7 @@ test('calls and routes need the token of the sandbox, but for open routes', asyn
   expect(await statusOf(ask('GET', '/closed'))).toBe(401);
   expect(await (await ask('GET', '/closed', token)).text()).toBe('closed');
   expect(await (await ask('GET', '/open?a=1')).text()).toBe('?a=1');
-  // Whoever has no token does not learn what there is.
+  // Whoever has no token does not learn which routes exist.
   expect(await statusOf(ask('GET', '/nothing'))).toBe(401);
   expect(await statusOf(ask('GET', '/nothing', token))).toBe(404);
   expect(await statusOf(ask('DELETE', '/closed', token))).toBe(404);

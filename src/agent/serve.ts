@@ -16,7 +16,7 @@ type Serving = { agent: Agent; routes: Routes; methods: Methods };
 
 /**
  * Serves the in-sandbox interface on every address of the sandbox. Callers inside and outside are treated alike.
- * Connections have no timeout: streams are silent for as long as their processes are.
+ * Connections have no timeout: streams are silent as long as their processes are.
  */
 export function serve(serving: Serving, port: number): Server<undefined> {
   const worked = collectGarbageAfterWork();
@@ -37,7 +37,7 @@ export function serve(serving: Serving, port: number): Server<undefined> {
   try {
     return Bun.serve({ hostname: '::', ...options });
   } catch {
-    // A sandbox without IPv6.
+    // The sandbox has no IPv6.
     return Bun.serve({ hostname: '0.0.0.0', ...options });
   }
 }
@@ -49,7 +49,7 @@ async function answer({ agent, routes, methods }: Serving, request: Request): Pr
     return new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } });
   if (request.method === 'OPTIONS') return preflight(request);
   if (path === '/init') {
-    // For everybody else there is no such route.
+    // For everybody else, this route does not exist.
     if (request.method !== 'POST' || !isPlatform(request, agent.state.controlToken)) throw noRoute(request, path);
     return init(agent, request);
   }

@@ -5,7 +5,7 @@ import { allowOrigins, preflight } from './cors.ts';
 import type { StateFile } from './durable/state-file.ts';
 import { openSettings } from './settings.ts';
 
-/** Agents of one sandbox, one after the other: what one has saved, the next one reads. */
+/** Successive agents of one sandbox: each reads what the one before has saved. */
 function sandbox() {
   let saved: unknown;
   const state = { readSettings: () => saved, saveSettings: (next: unknown) => void (saved = structuredClone(next)) };

@@ -5,23 +5,23 @@ import { trustVariablesFor } from './sandbox/trust-store.ts';
 /** The sandbox's settings from the platform. */
 export type Settings = {
   envVars: Record<string, string>;
-  /** Null: every caller is let in. */
+  /** Null: every caller is admitted. */
   accessToken: string | null;
   defaultUser: string;
   defaultWorkdir: string;
   hostname: string;
   /** The newest timestamp of an init, epoch milliseconds; 0: none yet. */
   timestampMs: number;
-  /** Limits of the sandbox where no cgroup tells them; 0: unknown. */
+  /** Limits of the sandbox, for when no cgroup tells them; 0: unknown. */
   memoryBytes: number;
   cpuCount: number;
-  /** Puts the output of processes into the log. */
+  /** Processes' output goes into the log. */
   logOutput: boolean;
 };
 
-/** Settings as long as the sandbox lives: they survive an agent that was killed. */
+/** Settings that live as long as the sandbox: they survive a killed agent. */
 export type SettingsStore = {
-  /** Undefined until the platform has called `/init`: till then nobody is let in. */
+  /** Undefined until the platform has called `/init`: until then nobody is admitted. */
   readonly current: Settings | undefined;
   /** Takes an init and saves the result. False: it is older than the newest one and changes nothing. */
   take(init: AgentInit): boolean;
@@ -39,12 +39,9 @@ const initial: Settings = {
   logOutput: true,
 };
 
-/**
- * The settings of the sandbox, beginning with those in the state file: an agent that is started again goes on with
- * them.
- */
+/** The settings of the sandbox, starting from those in the state file: a restarted agent continues with them. */
 export function openSettings(state: StateFile): SettingsStore {
-  // Only `take` below ever saved anything there.
+  // Only `take` below saves anything there.
   let current = state.readSettings() as Settings | undefined;
   return {
     get current() {
@@ -67,7 +64,7 @@ export function openSettings(state: StateFile): SettingsStore {
       };
       state.saveSettings(next);
       current = next;
-      // Last: with the one before the platform can do all of this again.
+      // Last: with the previous token, the platform can repeat all of this.
       if (init.controlToken !== undefined) state.replaceControlToken(init.controlToken);
       return true;
     },

@@ -2,9 +2,9 @@ import { AtollError } from '../../base/error.ts';
 import type { Message } from './message.ts';
 import type { Outbox } from './outbox.ts';
 
-/** Seconds between keepalive events where the client names none. */
+/** Seconds between keepalive events if the client doesn't say. */
 const keepaliveSecondsDefault = 90;
-/** A timer counts at most this many milliseconds (2³¹−1, 24.8 days); longer waits are as good as none. */
+/** A timer counts at most this many milliseconds (2³¹−1, 24.8 days); a longer timeout is as good as none. */
 const timerMsMax = 0x7fff_ffff;
 
 /** A call without its message. */
@@ -14,14 +14,14 @@ export type Call = {
   /** Deadline of the call, milliseconds from its start; undefined: none. */
   timeoutMs: number | undefined;
   keepaliveMs: number;
-  /** A client of old that can't read an entry's newer members. */
+  /** An old client that can't read an entry's newer members. */
   wantsShortEntries: boolean;
 };
 
 /** Answers one message with one message. */
 export type UnaryMethod = { kind: 'unary'; messageBytesMax: number; answer(message: Message, call: Call): unknown };
 
-/** Answers one message with many. An error thrown before `outbox` was handed over ends the stream with that error. */
+/** Answers one message with many. An error thrown before `outbox` was handed over becomes the end of the stream. */
 export type ServerStreamMethod = {
   kind: 'server-stream';
   open(message: Message, call: Call, outbox: Outbox): Promise<void> | void;
@@ -34,13 +34,13 @@ export type ClientStreamMethod = {
   answer(messages: AsyncIterable<unknown>, call: Call): Promise<unknown>;
 };
 
-/** A method by how many messages it takes and answers. */
+/** A method, by how many messages it takes and answers. */
 export type Method = UnaryMethod | ServerStreamMethod | ClientStreamMethod;
 
 /** Methods by path, e.g. `/process.Process/Start`. */
 export type Methods = ReadonlyMap<string, Method>;
 
-/** Reads the headers of a call. Errors: `invalid` for a timeout that is not a number of milliseconds. */
+/** Reads the headers of a call. Errors: `invalid` if the timeout is not a number of milliseconds. */
 export function readCall(headers: Headers): Call {
   return {
     username: basicUsername(headers.get('authorization')),

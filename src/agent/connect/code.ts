@@ -20,10 +20,10 @@ const connectCodes: Record<ErrorCode, ConnectCode> = {
   no_space: 'resource_exhausted',
 };
 
-/** An error as it travels: in the body of a unary answer, or in the end of a stream. */
+/** An error on the wire: in the body of a unary answer, or at the end of a stream. */
 export type WireError = { code: ConnectCode; message: string };
 
-/** The answer to the caller for anything that was thrown. */
+/** The answer to the caller for anything thrown. */
 export function wireErrorOf(error: unknown): WireError {
   return { code: error instanceof AtollError ? connectCodes[error.code] : 'internal', message: messageOf(error) };
 }

@@ -10,7 +10,7 @@ const streamOf = (...chunks: Uint8Array[]) =>
     },
   });
 
-/** What is read of a body, and why it ends where that is a failure. */
+/** The messages of a body, and the error if it ends with one. */
 async function read(chunks: Uint8Array[], messageBytesMax = endless) {
   const messages: unknown[] = [];
   try {

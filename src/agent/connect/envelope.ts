@@ -14,14 +14,14 @@ export function encodeMessage(message: unknown): Uint8Array<ArrayBuffer> {
   return enclose(messageFlag, JSON.stringify(message));
 }
 
-/** The end of a stream. Without it a client takes the stream for broken. */
+/** The end of a stream. Without it, a client considers the stream broken. */
 export function encodeEnd(error?: WireError): Uint8Array<ArrayBuffer> {
   return enclose(endFlag, JSON.stringify(error === undefined ? {} : { error }));
 }
 
 /**
- * A message whose JSON is `before`, the base64 of `bytes`, `after`, without building it as a string:
- * this is what all output of processes goes through. `before` and `after` are ASCII.
+ * A message whose JSON is `before`, the base64 of `bytes`, then `after`, without building it as a string: all output of
+ * processes goes through this. `before` and `after` are ASCII.
  */
 export function encodeBytesMessage(before: string, bytes: Uint8Array, after: string): Uint8Array<ArrayBuffer> {
   const base64 = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
@@ -52,7 +52,7 @@ function writeHead(envelope: Uint8Array, flag: number, length: number): void {
 
 /**
  * The messages of a request body, as JSON values, as they arrive. Ends with the body or with the client's end envelope.
- * No message may be longer than `messageBytesMax`; compressed ones are refused, because we never offered to take them.
+ * Refuses messages longer than `messageBytesMax`, and compressed ones, because we never offered to accept them.
  */
 export async function* readMessages(
   body: AsyncIterable<Uint8Array> | Iterable<Uint8Array> | null,

@@ -2,8 +2,8 @@ import { encodeMessage } from './envelope.ts';
 import type { Outbox } from './outbox.ts';
 
 /**
- * Sends an empty event after each `intervalMs` of silence, so that nothing between us and the client takes the stream
- * for dead.
+ * Sends an empty event after each `intervalMs` of silence, so that nothing between us and the client considers the
+ * stream dead.
  */
 export function keepAlive(outbox: Outbox, intervalMs: number, keepalive: unknown = { event: { keepalive: {} } }): void {
   const envelope = encodeMessage(keepalive);
@@ -13,7 +13,7 @@ export function keepAlive(outbox: Outbox, intervalMs: number, keepalive: unknown
     if (silentMs >= intervalMs && outbox.bytes === 0) outbox.add(envelope);
     arm(Math.max(intervalMs - silentMs, 0) || intervalMs);
   };
-  // One timer a stream, however many events: it is only set again when it fires.
+  // One timer per stream, however many events there are: it is set again only when it fires.
   let timer: Timer | undefined;
   const arm = (ms: number) => (timer = setTimeout(onTimer, ms));
   arm(intervalMs);

@@ -9,27 +9,27 @@ export function asMessage(value: unknown, what = 'the message'): Message {
   return value as Message;
 }
 
-/** A member by its lowerCamelCase name or, as protobuf asks of readers, by the name in the schema (snake_case). */
+/** A member by its lowerCamelCase name or, as protobuf requires of readers, by its name in the schema (snake_case). */
 function member(message: Message, name: string): unknown {
   const value = message[name] ?? message[name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)];
   return value === null ? undefined : value;
 }
 
-/** The text of a field; undefined where it is absent. Errors: `invalid`, naming the field, for another type. */
+/** The text of a field; undefined if absent. Errors: `invalid`, naming the field, for another type. */
 export function stringField(message: Message, name: string): string | undefined {
   const value = member(message, name);
   if (value !== undefined && typeof value !== 'string') throw wrong(name, 'a string', value);
   return value;
 }
 
-/** The boolean of a field; undefined where it is absent. Errors: `invalid`, naming the field, for another type. */
+/** The boolean of a field; undefined if absent. Errors: `invalid`, naming the field, for another type. */
 export function booleanField(message: Message, name: string): boolean | undefined {
   const value = member(message, name);
   if (value !== undefined && typeof value !== 'boolean') throw wrong(name, 'a boolean', value);
   return value;
 }
 
-/** A whole number from 0 to 2³²−1; protobuf's JSON lets it be written as a string too. */
+/** A whole number from 0 to 2³²−1; protobuf's JSON also allows it as a string. */
 export function uint32Field(message: Message, name: string): number | undefined {
   const value = member(message, name);
   if (value === undefined) return undefined;
@@ -39,20 +39,20 @@ export function uint32Field(message: Message, name: string): number | undefined 
   return number;
 }
 
-/** The message in a field; undefined where it is absent. Errors: `invalid`, naming the field, for another type. */
+/** The message in a field; undefined if absent. Errors: `invalid`, naming the field, for another type. */
 export function messageField(message: Message, name: string): Message | undefined {
   const value = member(message, name);
   return value === undefined ? undefined : asMessage(value, name);
 }
 
-/** The list of texts in a field; empty where it is absent. Errors: `invalid`, naming the field, for another type. */
+/** The list of texts in a field; empty if absent. Errors: `invalid`, naming the field, for another type. */
 export function stringsField(message: Message, name: string): string[] {
   const value = member(message, name) ?? [];
   if (!Array.isArray(value)) throw wrong(name, 'a list of strings', value);
   return value.map(item => (typeof item === 'string' ? item : fail(wrong(name, 'a list of strings', item))));
 }
 
-/** The map of texts in a field; empty where it is absent. Errors: `invalid`, naming the key, for another type. */
+/** The map of texts in a field; empty if absent. Errors: `invalid`, naming the key, for another type. */
 export function stringMapField(message: Message, name: string): Record<string, string> {
   const map: Record<string, string> = {};
   for (const [key, value] of Object.entries(asMessage(member(message, name) ?? {}, name))) {
@@ -62,13 +62,13 @@ export function stringMapField(message: Message, name: string): Record<string, s
   return map;
 }
 
-/** Bytes from base64, of the standard or the URL alphabet, padded or not. */
+/** Bytes from base64 in the standard or the URL alphabet, padded or not. */
 export function bytesField(message: Message, name: string): Uint8Array | undefined {
   const text = stringField(message, name);
   return text === undefined ? undefined : Buffer.from(text, 'base64');
 }
 
-/** The value of an enum member: by name, or by number as protobuf allows. Undefined when absent. */
+/** The value of an enum member: by name, or by number as protobuf allows. Undefined if absent. */
 export function enumField(message: Message, name: string): string | number | undefined {
   const value = member(message, name);
   if (value !== undefined && typeof value !== 'string' && typeof value !== 'number')

@@ -4,7 +4,7 @@ import { encodeEnd, encodeMessage } from './envelope.ts';
 import { keepAlive } from './keepalive.ts';
 import { Outbox } from './outbox.ts';
 
-/** An outbox, what was told of it, and what its client takes. */
+/** An outbox, what it reported, and what its client takes. */
 function open() {
   const outbox = new Outbox();
   const told: string[] = [];
@@ -23,7 +23,7 @@ test('what waits goes at once, in order, and counts until then', async () => {
   const { outbox, told, take } = open();
   outbox.addMessage('one');
   outbox.addMessage('two');
-  // Nothing takes it before the client does.
+  // Nothing is taken before the client takes it.
   await new Promise(resolve => setImmediate(resolve));
   expect([outbox.bytes, told]).toEqual([20, []]);
   expect(await take()).toBe(text(encodeMessage('one'), encodeMessage('two')));
@@ -66,7 +66,7 @@ test('a client that goes takes with it what waits, and is told of once', async (
   expect([outbox.bytes, told]).toEqual([0, ['progress 0', 'closed']]);
 });
 
-/** Lets time pass that is the test's. */
+/** Lets time pass on the test's own clock. */
 function clock() {
   let nowMs = 0;
   spyOn(performance, 'now').mockImplementation(() => nowMs);
@@ -121,7 +121,7 @@ test('a stream says that it is alive after each silence, and only then', async (
   expect(outbox.bytes).toBe(0);
   pass(1);
   expect(await take()).toBe(alive);
-  // A client that takes nothing is told once.
+  // A client that takes nothing is reported once.
   pass(1000);
   expect(await take()).toBe(alive);
 });

@@ -2,17 +2,17 @@ import { encodeEnd, encodeMessage } from './envelope.ts';
 import type { WireError } from './code.ts';
 
 /**
- * Messages for one client of a stream. The outbox takes everything and drops nothing: whoever fills it looks at `bytes`
- * and decides what to do when too much waits.
+ * Messages for one client of a stream. The outbox accepts everything and drops nothing: whoever fills it watches
+ * `bytes` and decides what to do when too much is waiting.
  */
 export class Outbox {
   /** Bytes that wait. */
   bytes = 0;
-  /** When something was last added, `performance.now()`. */
+  /** When something was last added, by `performance.now()`. */
   lastAddedAt = performance.now();
-  /** Called each time after something was sent, and once when the client went away. */
+  /** Called each time something was sent, and once when the client goes away. */
   onProgress: () => void = () => {};
-  /** Called once when the stream is over: by its end, or because the client went away. */
+  /** Called once when the stream is over: because it ended, or because the client went away. */
   onClose: () => void = () => {};
 
   #waiting: Uint8Array<ArrayBuffer>[] = [];
@@ -23,7 +23,7 @@ export class Outbox {
     return this.#state === 'open';
   }
 
-  /** Adds a message. Without effect once the stream is ending. */
+  /** Adds a message. No effect once the stream is ending. */
   add(envelope: Uint8Array<ArrayBuffer>): void {
     if (this.#state !== 'open') return;
     this.#waiting.push(envelope);
@@ -59,7 +59,7 @@ export class Outbox {
   stream(): ReadableStream<Uint8Array<ArrayBuffer>> {
     return new ReadableStream<Uint8Array<ArrayBuffer>>(
       { pull: controller => this.#send(controller), cancel: () => this.abandon() },
-      // The stream's own buffer would be memory that `bytes` doesn't count.
+      // The stream's own buffer would use memory that `bytes` doesn't count.
       { highWaterMark: 0 },
     );
   }

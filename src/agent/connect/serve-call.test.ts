@@ -23,7 +23,7 @@ const echo: Method = {
   answer: (message, { username }) => ({ ...message, username }),
 };
 
-/** The envelopes of an answer: flags, and what each holds. */
+/** The envelopes of an answer: their flags and contents. */
 async function envelopesOf(response: Response): Promise<[flag: number, value: unknown][]> {
   const bytes = Buffer.from(await response.arrayBuffer());
   const found: [number, unknown][] = [];

@@ -15,7 +15,7 @@ import { Outbox } from './outbox.ts';
 import { readBounded } from '../bounded-body.ts';
 
 const streamType = 'application/connect+json';
-/** The one message that opens a stream: a command line and its environment. */
+/** Limit of the message that opens a stream: a command line and its environment. */
 const openingBytesMax = 4 << 20;
 
 /** Answers a call of the Connect protocol with its JSON codec (connectrpc.com/docs/protocol). Never throws. */
@@ -55,15 +55,15 @@ async function answerServerStream(method: ServerStreamMethod, request: Request, 
   const { value: opening } = await readMessages(await openingOf(request), openingBytesMax).next();
   if (opening === undefined) throw new AtollError('invalid', 'the request holds no message');
   const outbox = new Outbox();
-  // This alone shows that a client left before the answer began.
+  // Only this shows that a client left before the answer began.
   request.signal.addEventListener('abort', () => outbox.abandon());
   await method.open(asMessage(opening), call, outbox);
   return new Response(outbox.stream(), { headers: { 'content-type': streamType } });
 }
 
 /**
- * The body of a request that opens a stream. One of a length that was announced is read at once: a stream has a buffer
- * of 256 KiB, which the runtime collects garbage for.
+ * The body of a request that opens a stream. A body with an announced length is read at once: a stream has a buffer of
+ * 256 KiB, for which the runtime collects garbage.
  */
 async function openingOf(request: Request): Promise<AsyncIterable<Uint8Array> | Iterable<Uint8Array> | null> {
   const announced = request.headers.get('content-length');
@@ -71,7 +71,7 @@ async function openingOf(request: Request): Promise<AsyncIterable<Uint8Array> | 
   return [new Uint8Array(await request.arrayBuffer())];
 }
 
-/** The answer, or `deadline_exceeded` if it takes longer. The work goes on: a unary call can't be half done. */
+/** The answer, or `deadline_exceeded` if it takes longer. The work goes on, because a unary call can't be half done. */
 async function beforeDeadline<T>(answer: T | Promise<T>, timeoutMs: number | undefined): Promise<T> {
   if (timeoutMs === undefined || !(answer instanceof Promise)) return answer;
   const late = Promise.withResolvers<never>();

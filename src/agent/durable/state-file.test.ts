@@ -13,7 +13,7 @@ import {
 } from './layout.ts';
 import { openStateFile } from './state-file.ts';
 
-/** A state file as init leaves it, and every agent that opens it. */
+/** A state file as init leaves it, and all agents that open it. */
 function stateFile(init: { token?: string; ends?: [pid: number, status: number][] } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-state-'));
   const path = join(folder, 'state');
@@ -33,7 +33,7 @@ function stateFile(init: { token?: string; ends?: [pid: number, status: number][
   };
 }
 
-/** Saves settings in a process that can write no further than so far into the file. */
+/** Saves settings in a process that can't write beyond a certain offset of the file. */
 async function saveWithin(path: string, settings: unknown, bytes: number): Promise<string> {
   const program = `
     import { openSync } from 'node:fs';
@@ -50,7 +50,7 @@ test('settings are those that were saved last, also for the next agent', () => {
   using file = stateFile();
   const agent = file.agent();
   expect(agent.readSettings()).toBeUndefined();
-  // Shorter and longer than the ones before, in both halves.
+  // Shorter and longer than the previous ones, in both halves.
   for (const settings of [{ a: 'é' }, { a: 'x'.repeat(100_000) }, { a: '' }, null, { a: 1, b: [2] }]) {
     agent.saveSettings(settings);
     expect(agent.readSettings()).toEqual(settings);
@@ -64,7 +64,7 @@ test('settings that could be written in part alone leave the earlier ones', asyn
   const more = { n: 'more', rest: 'x'.repeat(9000) };
   for (const [n, half] of settingsOffsets.entries()) {
     agent.saveSettings({ n });
-    // The head can be written, and nothing of the other half, or its beginning.
+    // The head can be written, but nothing of the other half, or only its beginning.
     expect(await saveWithin(file.path, more, 1 << 19)).toContain('EFBIG');
     expect(await saveWithin(file.path, more, half + 4096)).toContain('took 4096 of 9022 bytes');
     expect(file.agent().readSettings()).toEqual({ n });
@@ -77,7 +77,7 @@ test('settings take half of the room, and what is longer changes nothing', () =>
   using file = stateFile();
   const agent = file.agent();
   const longest = 'x'.repeat(settingsBytesMax - 2);
-  // One after the other has each half.
+  // Each half is used in turn.
   for (const n of [1, 2]) {
     const slot = agent.addProcess({ n });
     agent.saveSettings(longest);

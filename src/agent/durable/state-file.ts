@@ -12,20 +12,21 @@ import {
   tokenOffset,
 } from './layout.ts';
 
-/** The end of a process that was no child of the agent: the raw status of wait(2). */
+/** The end of a process that was not the agent's child: the raw status of wait(2). */
 export type OrphanEnd = { pid: number; status: number };
 
 /**
- * The agent's memory beyond its own life: see `layout.ts`. Every call makes a few system calls on memory; none waits.
+ * The agent's memory beyond its own life, see `layout.ts`. Every call makes a few system calls on memory; none of them
+ * waits.
  */
 export type StateFile = {
-  /** The platform's proof of itself at `/init`. */
+  /** Proves to `/init` that a request comes from the platform. */
   readonly controlToken: string;
-  /** Also for agents that are started later. */
+  /** Also applies to agents that are started later. */
   replaceControlToken(token: string): void;
   /** The settings that were saved last; undefined before the first. */
   readSettings(): unknown;
-  /** Replaces the saved settings. An agent killed half-way leaves the earlier ones. */
+  /** Replaces the saved settings. If the agent is killed half-way, the earlier ones remain. */
   saveSettings(settings: unknown): void;
   /** Saves a process record and answers its slot, or -1 when it is too large or the table is full. */
   addProcess(record: unknown): number;
@@ -117,7 +118,7 @@ function readBytes(fd: number, offset: number, length: number): Uint8Array<Array
   return bytes;
 }
 
-/** Writes all of it or throws: where no memory is left for the file, the kernel may take a part. */
+/** Writes everything or throws: if no memory is left for the file, the kernel may take only a part. */
 function writeBytes(fd: number, bytes: Uint8Array, offset: number): void {
   const written = writeSync(fd, bytes, 0, bytes.length, offset);
   if (written < bytes.length) throw new Error(`the state file took ${written} of ${bytes.length} bytes`);

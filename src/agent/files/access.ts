@@ -4,8 +4,8 @@ import { requireAccess } from '../access.ts';
 import { tokensEqual } from '../token.ts';
 
 /**
- * Lets a request for a file in by the sandbox's token or by a signature in the URL. Throws `unauthenticated`.
- * A signature is looked at before its expiry, so that the two answers tell a stranger nothing.
+ * Admits a request for a file by the sandbox's token or by a signature in the URL. Throws `unauthenticated`. The
+ * signature is checked before its expiry, so that the two answers tell a stranger nothing.
  */
 export function requireFileAccess(
   request: Request,

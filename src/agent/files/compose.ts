@@ -19,8 +19,8 @@ const bodyBytesMax = 4 << 20;
 const pieceBytes = 1 << 20;
 
 /**
- * `POST /files/compose`: makes one file of several, in order, and removes them. It replaces the destination in one
- * step: readers see the old or the new content whole.
+ * `POST /files/compose`: joins several files, in order, into one and removes them. It replaces the destination in one
+ * step: readers see either the old or the new content, whole.
  */
 export async function compose(agent: Pick<Agent, 'settings' | 'journal'>, request: Request): Promise<Response> {
   const { defaultUser, defaultWorkdir } = agent.settings();
@@ -55,7 +55,7 @@ async function checkSources(sources: string[], destination: string): Promise<voi
 }
 
 async function concatenate(sources: string[], destination: string, user: User): Promise<void> {
-  // Without the name: there may be no room for more bytes beside it.
+  // Without the file's name: the name may leave no room for more bytes.
   const temporary = join(dirname(destination), `.compose-${randomName(12)}`);
   try {
     await makeParents(destination, user);
@@ -68,7 +68,7 @@ async function concatenate(sources: string[], destination: string, user: User): 
     }
     await rename(temporary, destination);
   } catch (error) {
-    await rm(temporary, { force: true }).catch(() => {}); // what failed before says more
+    await rm(temporary, { force: true }).catch(() => {}); // the earlier failure says more
     throw fileError(error, destination, { ENOTDIR: 'invalid', EISDIR: 'invalid' });
   }
 }

@@ -2,7 +2,7 @@ import { extname } from 'node:path';
 
 const unknown = 'application/octet-stream';
 
-// First bytes that tell a format, for files whose names don't (WHATWG MIME Sniffing, the common ones).
+// First bytes that identify a format, for files whose names don't (the common ones of WHATWG MIME Sniffing).
 const beginnings: [bytes: string, type: string][] = [
   ['%PDF-', 'application/pdf'],
   ['\x89PNG\r\n\x1a\n', 'image/png'],
@@ -32,6 +32,6 @@ export function sniffType(bytes: Uint8Array): string {
   const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, sniffedBytes)).toString('latin1');
   const known = beginnings.find(([beginning]) => start.startsWith(beginning));
   if (known) return known[1];
-  // Control characters that no text has.
+  // Control characters that no text contains.
   return /[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]/.test(start) ? unknown : 'text/plain; charset=utf-8';
 }

@@ -13,11 +13,11 @@ import { refuseOwn } from './own-file.ts';
 import { readFileRequest, unsuitable } from './request.ts';
 import { isWorthCompressing } from './worth-compressing.ts';
 
-/** `GET /files`: a file's bytes, whole or in part, as they are or compressed. */
+/** `GET /files`: a file's bytes, whole or in part, plain or compressed. */
 export async function download(agent: Pick<Agent, 'settings'>, request: Request, url: URL): Promise<Response> {
   const asked = readFileRequest(agent, request, url, 'read');
   const path = asked.resolve(asked.path);
-  // Waiting for the other end of a pipe would be waiting for ever.
+  // Waiting for the other end of a pipe could take for ever.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY).catch(error =>
     Promise.reject(fileError(error, path, { ELOOP: 'invalid', ENXIO: 'invalid' })),
   );
@@ -38,13 +38,13 @@ async function answer(request: Request, path: string, file: FileHandle): Promise
     'last-modified': new Date(facts.mtimeMs).toUTCString(),
     vary: 'Accept-Encoding',
   };
-  // Files of proc and sys say that they are empty, and are not.
+  // Files of proc and sys claim to be empty, but are not.
   const isUnsized = facts.size === 0;
   const whole = isUnsized ? await readWhole(file, 0, Number.POSITIVE_INFINITY) : undefined;
   const size = isUnsized ? (whole?.length ?? Number.POSITIVE_INFINITY) : facts.size;
   const served: Served = { request, headers, file, size, whole };
   const isConditional = conditions.some(name => request.headers.has(name));
-  // HEAD asks for the size, which is that of the file: compressed, only all of its bytes would tell.
+  // HEAD asks for the size, which is the file's: finding the compressed size would take compressing all of it.
   const mayCompress = request.method !== 'HEAD' && !isConditional && size > 0;
   if (mayCompress && (await shouldCompress(request, file, size))) {
     headers['content-type'] = typeByName(path) ?? 'application/octet-stream';
@@ -54,7 +54,7 @@ async function answer(request: Request, path: string, file: FileHandle): Promise
   return respondRange(served, facts.mtimeMs);
 }
 
-/** Most clients ask for gzip without knowing what the file is: where they take both, the file decides. */
+/** Most clients accept gzip without knowing what the file is: if they also accept plain bytes, the file decides. */
 async function shouldCompress(request: Request, file: FileHandle, size: number): Promise<boolean> {
   const coding = negotiateCoding(request.headers.get('accept-encoding'));
   if (coding.name !== 'gzip') return false;
@@ -63,7 +63,7 @@ async function shouldCompress(request: Request, file: FileHandle, size: number):
 
 const conditions = ['range', 'if-range', 'if-modified-since', 'if-unmodified-since', 'if-none-match', 'if-match'];
 
-/** A file that is being answered. `size` is infinite where only reading tells it. */
+/** The file to answer with. `size` is infinite if only reading tells it. */
 type Served = {
   request: Request;
   headers: Record<string, string>;
@@ -122,7 +122,7 @@ async function firstBytes(file: FileHandle): Promise<Uint8Array> {
   return buffer.subarray(0, bytesRead);
 }
 
-// RFC 6266: a token as it is, else quoted, and beyond ASCII percent-encoded.
+// RFC 6266: a token as it is, other text quoted, and percent-encoded beyond ASCII.
 function dispositionName(name: string): string {
   if (/^[\w!#$&+.^`|~-]+$/.test(name)) return name;
   if (/^[\x20-\x7e]*$/.test(name)) return `"${name.replace(/["\\]/g, '\\$&')}"`;

@@ -43,7 +43,7 @@ test('up to a MiB is whole, and more is not', async () => {
   expect((await readWhole(file, MiB, Number.POSITIVE_INFINITY))?.length).toBe(MiB);
   expect(await readWhole(file, 0, MiB + 1)).toBeUndefined();
   expect(await readWhole(file, MiB - 1, Number.POSITIVE_INFINITY)).toBeUndefined();
-  // Where little is left of the file, less than was asked for is still too much to ask.
+  // Near the file's end, even a limit below the requested size is too large.
   expect(await readWhole(file, 2 * MiB - 1, 4 * MiB)).toBeUndefined();
 });
 
@@ -116,7 +116,7 @@ test('a file whose client leaves is closed, unless somebody has begun to read', 
   client.abort();
   await closed(unread);
   expect(isOpen(read)).toBe(true);
-  // The client has left before.
+  // The client has already left.
   const late = await opened('c');
   closeUnread(late, client);
   await closed(late);

@@ -4,10 +4,13 @@ import type { Range } from './range.ts';
 
 /** A file up to this size is answered from memory, in one piece and with its length. */
 const wholeBytesMax = 1 << 20;
-/** Bytes of one read from a larger file. With the socket's own buffer this is all the memory that a download takes. */
+/**
+ * Bytes per read from a larger file. Together with the socket's own buffer, this is all the memory that a download
+ * takes.
+ */
 const pieceBytes = 1 << 20;
 
-/** The bytes of a file from `start` to `end`, or as far as it goes; undefined: more than `wholeBytesMax`. */
+/** The bytes of a file from `start` to `end`, or to its actual end; undefined if they are more than `wholeBytesMax`. */
 export async function readWhole(
   file: FileHandle,
   start: number,
@@ -22,8 +25,8 @@ export async function readWhole(
 }
 
 /**
- * Closes a file whose client leaves before its answer begins: the runtime neither pulls nor cancels such a body. What
- * this answers is called by whoever begins to read, and closes the file from then on.
+ * Closes a file whose client leaves before its answer begins: the runtime neither pulls nor cancels such a body.
+ * Whoever begins to read calls the answered function, and from then on closes the file.
  */
 export function closeUnread(file: FileHandle, { signal }: Pick<Request, 'signal'>): () => void {
   const close = () => void file.close();
@@ -34,7 +37,7 @@ export function closeUnread(file: FileHandle, { signal }: Pick<Request, 'signal'
 
 /**
  * The bytes of a file from `start` to `end` (infinity: its end) as a body, read only as fast as the client takes it;
- * closes the file in the end. If the file became shorter, the answer breaks off: its length was promised.
+ * closes the file at the end. If the file became shorter, the answer breaks off, because its length was promised.
  */
 export function streamFile(
   file: FileHandle,
@@ -42,7 +45,7 @@ export function streamFile(
   onBegin: () => void,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   let isWanted = true;
-  // With a direct stream of Bun's one buffer does for the whole file: it is free again once it was flushed.
+  // With Bun's direct stream, one buffer is enough for the whole file: it is free again after each flush.
   const source: Bun.DirectUnderlyingSource<Uint8Array<ArrayBuffer>> = {
     type: 'direct',
     async pull(controller) {
@@ -69,7 +72,7 @@ export function streamFile(
   return new ReadableStream(source);
 }
 
-/** The same in pieces, for whoever makes something else of them. Ends early where the file became shorter. */
+/** The same in pieces, for callers that transform them. Ends early if the file became shorter. */
 export async function* readPieces(
   file: FileHandle,
   { start, end }: Range,

@@ -1,21 +1,21 @@
 import type { Transform } from 'node:stream';
 import { AtollError, messageOf } from '../../base/error.ts';
 
-/** Fast rather than small: the network between a sandbox and its client is seldom slower than this compresses. */
+/** Fast rather than small: the network between a sandbox and its client is seldom slower than this compression. */
 export const gzipLevel = 1;
 const pieceBytes = 256 << 10;
 
-/** `body` compressed, as fast as it is taken. */
+/** Compresses `body`, as fast as the result is taken. */
 export function gzip(body: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array<ArrayBuffer>> {
   return through(body, async () => (await import('node:zlib')).createGzip({ level: gzipLevel, chunkSize: pieceBytes }));
 }
 
-/** `body` decompressed, as fast as it is taken. Anything but whole gzip makes reading fail with `invalid`. */
+/** Decompresses `body`, as fast as the result is taken. Unless it is whole gzip, reading fails with `invalid`. */
 export function gunzip(body: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array<ArrayBuffer>> {
   return through(body, async () => (await import('node:zlib')).createGunzip({ chunkSize: pieceBytes }));
 }
 
-// zlib is loaded when it is first used: most sandboxes never do.
+// zlib is loaded at the first use: most sandboxes never need it.
 function through(
   body: AsyncIterable<Uint8Array>,
   create: () => Promise<Transform>,
@@ -59,7 +59,7 @@ async function feed(body: AsyncIterable<Uint8Array>, transform: Transform): Prom
   }
 }
 
-/** Resolves when a stream takes more, or is over. Leaves no listener: a large body waits many times. */
+/** Resolves once a stream takes more, or is over. Leaves no listener behind: a large body waits many times. */
 function roomIn(transform: Transform): Promise<void> {
   return new Promise(resolve => {
     const done = () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { boundaryOf, readParts } from './multipart.ts';
 
-/** What a body of pieces of this many bytes is read as: each part's head and its whole content. */
+/** The parts read from a body that comes in pieces of this many bytes: each part's head and whole content. */
 async function partsOf(text: string, pieceBytes = 7, boundary = 'B') {
   const bytes = Buffer.from(text);
   const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
@@ -95,7 +95,7 @@ test('a body that ends before its last boundary is cut off', async () => {
 });
 
 test('a head has at most 16 KiB', async () => {
-  // With the line break behind the boundary before it.
+  // Includes the line break behind the preceding boundary.
   const padded = (bytes: number) => `X: ${'y'.repeat(bytes - 5)}`;
   expect(await partsOf(form([padded(16 << 10), 'x']))).toHaveLength(1);
   await isInvalid(form([padded((16 << 10) + 1), 'x']), 'is longer than 16384 bytes');

@@ -1,6 +1,6 @@
 import { AtollError } from '../../base/error.ts';
 
-/** The header lines of one part. */
+/** Limit of the header lines of one part. */
 const headBytesMax = 16 << 10;
 
 /** The names in a part's `Content-Disposition` (RFC 7578 4.2). */
@@ -18,15 +18,15 @@ export function boundaryOf(contentType: string): string {
 }
 
 /**
- * Reads a multipart body (RFC 7578) as it arrives, keeping at most one boundary's length of it, so that parts can be of
- * any size. Errors: `invalid` for anything else. Ends only after the last boundary.
+ * Reads a multipart body (RFC 7578) as it arrives, holding back at most the length of one boundary, so that parts can
+ * be of any size. Ends only after the last boundary. Errors: `invalid` if the body is malformed.
  */
 export async function* readParts(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
   boundary: string,
 ): AsyncGenerator<PartEvent> {
   const delimiter = Buffer.from(`\r\n--${boundary}`);
-  // The first boundary begins the body: as if a line had ended before it.
+  // The first boundary begins the body: this acts as if a line had ended before it.
   let rest: Buffer = Buffer.from('\r\n');
   let state: 'preamble' | 'after-boundary' | 'bytes' | 'over' = 'preamble';
 
@@ -48,7 +48,7 @@ export async function* readParts(
         }
       } else {
         const at = rest.indexOf(delimiter);
-        // A possible beginning of a boundary waits for the rest of it.
+        // What may be the beginning of a boundary waits for the rest.
         const safe = at >= 0 ? at : Math.max(rest.length - delimiter.length + 1, 0);
         if (state === 'bytes' && safe > 0) yield { kind: 'bytes', bytes: rest.subarray(0, safe) };
         rest = rest.subarray(at >= 0 ? at + delimiter.length : safe);
@@ -62,12 +62,12 @@ export async function* readParts(
   if (state !== 'over') throw new AtollError('invalid', 'the multipart body ends before its last boundary');
 }
 
-/** The head after a boundary, once it is all there; `last` after the closing boundary. */
+/** The head after a boundary, once all of it is there; `last` after the closing boundary. */
 function readHead(bytes: Buffer): { head: PartHead; length: number } | 'last' | undefined {
   if (bytes.length < 2) return undefined;
   if (bytes[0] === 0x2d && bytes[1] === 0x2d) return 'last';
   const lineStart = bytes.indexOf('\r\n');
-  // A CR whose LF is still to come is padding until then.
+  // Until its LF comes, a CR counts as padding.
   const padding = bytes.toString('latin1', 0, lineStart < 0 ? bytes.length - Number(bytes.at(-1) === 0x0d) : lineStart);
   if (!/^[ \t]*$/.test(padding)) throw new AtollError('invalid', 'the multipart body has a broken boundary');
   const end = bytes.indexOf('\r\n\r\n', Math.max(lineStart, 0));
@@ -83,7 +83,7 @@ function readHead(bytes: Buffer): { head: PartHead; length: number } | 'last' | 
 }
 
 function filenameOf(disposition: string): string | undefined {
-  // RFC 5987: the character set, a language that nobody needs, and the name in percent encoding.
+  // RFC 5987: the character set, a language that nobody needs, and the percent-encoded name.
   const [charset, , encoded] = parameterOf(disposition, 'filename\\*')?.split("'") ?? [];
   if (charset?.toLowerCase() !== 'utf-8' || encoded === undefined) return parameterOf(disposition, 'filename');
   try {

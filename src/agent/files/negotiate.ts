@@ -1,12 +1,11 @@
 import { AtollError } from '../../base/error.ts';
 
-/** `mayBeIdentity`: the client also takes the bytes as they are. */
+/** `mayBeIdentity`: the client also accepts the plain bytes. */
 type Coding = { name: 'gzip' | 'identity'; mayBeIdentity: boolean };
 
 /**
- * The coding of a download by its `Accept-Encoding`: the client's favourite among ours, our earlier one at equal
- * weight. `*` stands for identity, or for gzip where identity is forbidden. Errors: `not_acceptable` where nothing is
- * left.
+ * The coding of a download, from its `Accept-Encoding`: the client's favourite among ours; at equal weight, the one we
+ * list first. `*` stands for identity, or for gzip if identity is forbidden. Errors: `not_acceptable` if none is left.
  */
 export function negotiateCoding(header: string | null): Coding {
   const offers = (header ?? '').split(',').map(readOffer);

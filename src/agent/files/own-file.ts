@@ -3,9 +3,10 @@ import type { FileHandle } from 'node:fs/promises';
 import { unsuitable } from './request.ts';
 
 /**
- * Refuses (`invalid`) open files of the agent's own and of process 1: their /proc directories, those of each of their
- * threads, and their state with the sandbox's tokens. /proc/self, /dev/fd and links lead there; only the open file
- * shows its place. What /proc/net leads to is of the whole sandbox, and every process there may read it.
+ * Refuses (`invalid`) open files that belong to the agent or to process 1: their /proc directories, those of each of
+ * their threads, and their state with the sandbox's tokens. /proc/self, /dev/fd and links lead to these, so only the
+ * open file shows where it really is. What /proc/net leads to belongs to the whole sandbox, and every process there may
+ * read it.
  */
 export function refuseOwn(file: FileHandle, path: string): void {
   const place = readlinkSync(`/proc/self/fd/${file.fd}`);
@@ -15,7 +16,7 @@ export function refuseOwn(file: FileHandle, path: string): void {
     throw unsuitable(path, 'of the agent');
 }
 
-/** The process that a thread is of. A process is its first thread, and only that one is listed in /proc. */
+/** The process of a thread. A process is its first thread, and /proc lists only that one. */
 function processOf(thread: number): number {
   try {
     return Number(/^Tgid:\t(\d+)$/m.exec(readFileSync(`/proc/${thread}/status`, 'utf8'))?.[1]);

@@ -1,9 +1,9 @@
-/** Part of a file: from `start` to before `end`, bytes. */
+/** Part of a file, in bytes: from `start` up to, not including, `end`. */
 export type Range = { start: number; end: number };
 
 /**
- * The one range of a file of `size` bytes that `Range` asks for (RFC 9110, 14). Undefined: the whole file, also for
- * several ranges and for unknown units, which a server may ignore. `unsatisfiable`: the file has none of it.
+ * The range of a file of `size` bytes that the header `Range` asks for (RFC 9110, 14). Undefined: the whole file; also
+ * for several ranges and for unknown units, which a server may ignore. `unsatisfiable`: the file has no byte of it.
  */
 export function readRange(header: string | null, size: number): Range | 'unsatisfiable' | undefined {
   const [unit, text = ''] = (header ?? '').split('=', 2);
@@ -27,7 +27,7 @@ export function readRange(header: string | null, size: number): Range | 'unsatis
 }
 
 /**
- * Says whether the client has the file as of `modifiedMs` (`If-Modified-Since`). HTTP's dates have no fractions of a
+ * Whether the client already has the version of `modifiedMs` (`If-Modified-Since`). HTTP dates have no fractions of a
  * second.
  */
 export function isUnmodified(request: Request, modifiedMs: number): boolean {
@@ -35,15 +35,13 @@ export function isUnmodified(request: Request, modifiedMs: number): boolean {
   return !request.headers.has('if-none-match') && Math.floor(modifiedMs / 1000) * 1000 <= since;
 }
 
-/** Says whether the condition `If-Unmodified-Since` fails. */
+/** Whether the condition `If-Unmodified-Since` fails. */
 export function isModifiedMeanwhile(request: Request, modifiedMs: number): boolean {
   const since = Date.parse(request.headers.get('if-unmodified-since') ?? '');
   return Math.floor(modifiedMs / 1000) * 1000 > since;
 }
 
-/**
- * Says whether `If-Range` allows a range: only for the version that the client has a part of. We give no entity tags.
- */
+/** Whether `If-Range` allows a range: only for the version of which the client has a part. We send no entity tags. */
 export function isRangeCurrent(request: Request, modifiedMs: number): boolean {
   const condition = request.headers.get('if-range');
   return condition === null || Math.floor(modifiedMs / 1000) * 1000 === Date.parse(condition);

@@ -13,7 +13,7 @@ export type FileRequest = {
   resolve(path: string): string;
 };
 
-/** Reads who asks for which file, and lets them in. Errors: `unauthenticated`, also for a user that does not exist. */
+/** Reads who asks for which file, and checks access. Errors: `unauthenticated`, also for a user that does not exist. */
 export function readFileRequest(
   agent: Pick<Agent, 'settings'>,
   request: Request,
@@ -27,5 +27,5 @@ export function readFileRequest(
   return { user, path: query.get('path') ?? '', resolve: path => resolvePath(path, user, defaultWorkdir) };
 }
 
-/** The named file can't be what is asked for. */
+/** The named file is of the wrong kind for the request. */
 export const unsuitable = (path: string, what: string) => new AtollError('invalid', `path '${path}' is ${what}`);

@@ -1,8 +1,8 @@
 import type { Route } from '../route.ts';
 
 /**
- * Whole files over plain HTTP. Uploads and downloads check access themselves: URLs can be signed. Their code is loaded
- * at the first use: many sandboxes never need it.
+ * Whole files over plain HTTP. Uploads and downloads check access themselves, because URLs can be signed. Their code is
+ * loaded at the first use: many sandboxes never need it.
  */
 export function fileRoutes(): [methodAndPath: string, route: Route][] {
   return [

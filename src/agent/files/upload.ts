@@ -7,7 +7,7 @@ import { boundaryOf, readParts } from './multipart.ts';
 import { readFileRequest, type FileRequest } from './request.ts';
 import { openWriter, type FileWriter, type WrittenFile } from './write-file.ts';
 
-/** Files of one request. */
+/** Files per request. */
 const filesMax = 10_000;
 
 type Upload = {
@@ -17,7 +17,7 @@ type Upload = {
   body: ReadableStream<Uint8Array<ArrayBuffer>>;
 };
 
-/** `POST /files`: writes one file from the body, or several from a form. Answers what was written. */
+/** `POST /files`: writes one file from the body, or several from a form. Answers the written files. */
 export async function upload(
   agent: Pick<Agent, 'settings' | 'native' | 'journal'>,
   request: Request,

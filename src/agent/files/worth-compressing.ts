@@ -1,18 +1,21 @@
 import type { FileHandle } from 'node:fs/promises';
 import { gzipLevel } from './gzip.ts';
 
-/** Files up to this size are compressed as asked: it takes less than looking would gain. */
+/** Files up to this size are compressed without a check: checking would cost more than it gains. */
 const smallBytes = 64 << 10;
 /** Bytes of each sample. */
 const sampleBytes = 32 << 10;
-/** Places in the file, as parts of its size, that samples are taken at. */
+/** Where samples are taken, as fractions of the file's size. */
 const samplePlaces = [0, 0.5, 0.9];
-/** Compressed samples must be smaller than this part of what they were: pictures, archives and random bytes are not. */
+/**
+ * Compressed samples must be smaller than this fraction of their size: those of pictures, archives and random bytes are
+ * not.
+ */
 const gainfulPart = 0.9;
 
-/** Says whether gzip makes a file of `size` bytes notably smaller, by samples of it. */
+/** Whether gzip makes a file of `size` bytes notably smaller, judged by samples. */
 export async function isWorthCompressing(file: FileHandle, size: number): Promise<boolean> {
-  // Files whose size only reading tells (proc, sys) have no places to sample.
+  // Files whose size only reading tells (proc, sys) can't be sampled at fractions of it.
   if (size <= smallBytes || size === Number.POSITIVE_INFINITY) return true;
   let plainBytes = 0;
   let compressedBytes = 0;

@@ -9,22 +9,23 @@ import type { User } from '../sandbox/users.ts';
 import { refuseOwn } from './own-file.ts';
 import { unsuitable } from './request.ts';
 
-/** A file that was written, as the answer describes it. */
+/** A written file, as the answer describes it. */
 export type WrittenFile = { path: string; name: string; type: 'file'; metadata?: Metadata };
 
-/** A file that is being written. Exactly one of `finish` and `abandon` is to be called. */
+/** A file being written. Call exactly one of `finish` and `abandon`. */
 export type FileWriter = {
   write(bytes: Uint8Array): Promise<void>;
   finish(): Promise<WrittenFile>;
-  /** Closes the file with what was written so far. */
+  /** Closes the file with what has been written so far. */
   abandon(): Promise<void>;
 };
 
 const bufferBytes = 256 << 10;
 
 /**
- * Opens `path` for writing, empty, owned by `user`; makes the directories above it. An existing file keeps its inode,
- * so that those who have it open see the new content. Errors: `invalid` for directories and special files, `no_space`.
+ * Opens `path` for writing, empty and owned by `user`; creates missing directories above it. An existing file keeps its
+ * inode, so that whoever has it open sees the new content. Errors: `invalid` for directories and special files,
+ * `no_space`.
  */
 export async function openWriter(
   agent: Pick<Agent, 'native' | 'journal'>,
@@ -44,7 +45,7 @@ export async function openWriter(
     refuseOwn(file, path);
     const facts = await file.stat();
     if (!facts.isFile()) throw unsuitable(path, 'not a regular file');
-    // Watchers of the file see each of these calls, so each is made only where it changes something.
+    // Watchers of the file see each of these calls, so each is made only if it changes something.
     if (facts.size > 0) await file.truncate(0);
     if (facts.uid !== user.uid || facts.gid !== user.gid) await file.chown(user.uid, user.gid);
   } catch (error) {
@@ -62,7 +63,7 @@ function writerOf(
 ): FileWriter {
   const sink = Bun.file(file.fd).writer({ highWaterMark: bufferBytes });
   let bytesWritten = 0;
-  // The sink throws as well as it rejects.
+  // The sink both throws and rejects.
   const translated = async (work: () => unknown): Promise<void> => {
     try {
       await work();
@@ -96,7 +97,7 @@ function writerOf(
 // Magic number of statfs(2).
 const procType = 0x9fa0;
 
-/** Files of proc answer EIO where they take no writes; on a disk it means that the disk fails. */
+/** Files of proc answer EIO if they accept no writes; on a disk, EIO means that the disk fails. */
 async function isOfProc(file: FileHandle): Promise<boolean> {
   const { type } = await statfs(`/proc/self/fd/${file.fd}`);
   return type === procType;

@@ -174,7 +174,7 @@ test('a form becomes its files; other fields are passed over', async () => {
     { path: at('sub/c'), name: 'c', type: 'file' },
   ]);
   expect([read('a'), read('sub/c'), readdirSync(folder).sort()]).toEqual(['one', 'two', ['a', 'sub']]);
-  // The path of the query goes before the name of the part.
+  // The path in the query takes precedence over the name of the part.
   expect(await send({ path: at('named') }, form(['file', 'three', 'elsewhere']))).toMatchObject([
     { path: at('named') },
   ]);

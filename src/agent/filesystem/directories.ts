@@ -4,8 +4,8 @@ import type { User } from '../sandbox/users.ts';
 import { errnoOf } from './errno.ts';
 
 /**
- * Makes a directory and what is missing above it, mode 0755 and owned by `user`. True: it made the last one;
- * false: something was there. Throws what mkdir(2) throws, e.g. ENOTDIR where a file is in the way.
+ * Creates a directory and the missing ones above it, mode 0755 and owned by `user`. True: it created the last one;
+ * false: something was already there. Throws what mkdir(2) throws, e.g. ENOTDIR if a file is in the way.
  */
 export async function makeDirectories(path: string, user: User): Promise<boolean> {
   try {
@@ -14,7 +14,7 @@ export async function makeDirectories(path: string, user: User): Promise<boolean
     if (errnoOf(error) !== 'ENOENT' || dirname(path) === path) throw error;
   }
   await makeDirectories(dirname(path), user);
-  // Once: below a link that leads nowhere something is missing again and again.
+  // Only once: below a dangling link, something is missing again and again.
   return makeOne(path, user);
 }
 
@@ -35,7 +35,7 @@ export async function makeParents(path: string, user: User): Promise<void> {
   if (!(await isDirectory(parent))) await makeDirectories(parent, user);
 }
 
-/** Says whether `path` is a directory or a link to one; false for a path that can't be looked at. */
+/** Whether `path` is a directory or a link to one; false for a path that can't be examined. */
 async function isDirectory(path: string): Promise<boolean> {
   return stat(path).then(
     facts => facts.isDirectory(),

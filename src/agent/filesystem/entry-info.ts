@@ -6,7 +6,7 @@ import { readOwnerNames, type OwnerNames } from '../sandbox/users.ts';
 import { errnoOf } from './errno.ts';
 import { readMetadata } from './metadata.ts';
 
-/** The wire's `EntryInfo`; members at their default value are absent, as protobuf's JSON has it. */
+/** The wire's `EntryInfo`; members with their default value are absent, as in protobuf's JSON. */
 export type EntryInfo = {
   name: string;
   /** Type of a link's target; absent for anything but files and directories. */
@@ -25,8 +25,8 @@ export type EntryInfo = {
 };
 
 /**
- * Describes what is at `path`, not following a final link. `owners`: a cache of names for a whole list. `raw` is the
- * path as bytes, for names that are not UTF-8. Throws what lstat(2) throws.
+ * Describes what is at `path`, without following a final link. `owners`: a cache of names for a whole list. `raw` is
+ * the path in bytes, for names that are not UTF-8. Throws what lstat(2) throws.
  */
 export async function readEntry(
   native: Native,
@@ -65,7 +65,7 @@ function typeOf(facts: BigIntStats | undefined): EntryInfo['type'] {
   return facts?.isDirectory() ? 'FILE_TYPE_DIRECTORY' : undefined;
 }
 
-/** The final target of a link, or its text where it leads nowhere; empty where nobody may know it, as in /proc. */
+/** The final target of a link, or the link's text if it is dangling; empty where nobody may read it, as in /proc. */
 async function linkTarget(path: string, raw: string | Buffer): Promise<string> {
   return realpath(raw)
     .catch(async () => resolve(dirname(path), await readlink(raw)))
@@ -95,10 +95,10 @@ function permissionsOf(mode: number): string {
   return (letters || '-') + bits.join('');
 }
 
-/** The years 1 and 9999, seconds: protobuf has no others, and a file system may be told of some. */
+/** The years 1 and 9999 in seconds: protobuf has no others, but a file system may hold any time. */
 const [firstSecond, lastSecond] = [-62_135_596_800n, 253_402_300_799n];
 
-/** RFC 3339 with as many digits as are needed, as protobuf's JSON has it. */
+/** RFC 3339 with as many digits as needed, as in protobuf's JSON. */
 function timestampOf(nanoseconds: bigint): string {
   const seconds = nanoseconds / 1_000_000_000n - (nanoseconds % 1_000_000_000n < 0n ? 1n : 0n);
   const fraction = String(nanoseconds - seconds * 1_000_000_000n)

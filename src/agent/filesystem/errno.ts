@@ -8,7 +8,7 @@ export function errnoOf(error: unknown): string | undefined {
 
 const codes: Record<string, ErrorCode> = {
   ENOENT: 'not_found',
-  // Something on the way is no directory, so there is nothing at the path.
+  // A component of the path is no directory, so there is nothing at the path.
   ENOTDIR: 'not_found',
   ENAMETOOLONG: 'invalid',
   ELOOP: 'precondition',
@@ -49,8 +49,8 @@ const texts: Record<string, (path: string) => string> = {
 };
 
 /**
- * The error of a failed file operation for the caller; anything unforeseen is `internal`. `codesHere` wins over the
- * usual meaning.
+ * The caller's error for a failed file operation; anything unforeseen is `internal`. `codesHere` takes precedence over
+ * the usual meaning.
  */
 export function fileError(error: unknown, path: string, codesHere: Record<string, ErrorCode> = {}): AtollError {
   if (error instanceof AtollError) return error;

@@ -5,15 +5,15 @@ import { readOwnerNames, type OwnerNames } from '../sandbox/users.ts';
 import { readEntry, type EntryInfo } from './entry-info.ts';
 import { errnoOf, fileError } from './errno.ts';
 
-/** Entries of one answer. For more, ask for less depth, directory by directory. */
+/** Entries per answer. To get more, ask for less depth, directory by directory. */
 const entriesMax = 250_000;
-/** Entries that are read at the same time. */
+/** Entries read at the same time. */
 const batch = 64;
 
 /**
  * The entries below `path`, `depth` levels down: depth first, siblings in byte order. A link at `path` itself is
- * followed; links below are listed and not entered. Entries that vanish meanwhile, or that the kernel does not let
- * anybody look at, are left out, and so is what is below a directory that can't be read.
+ * followed; links below it are listed but not entered. Left out are entries that vanish meanwhile or that the kernel
+ * lets nobody examine, and everything below a directory that can't be read.
  */
 export async function listDirectory(native: Native, path: string, depth: number): Promise<EntryInfo[]> {
   const facts = await stat(path).catch(error => Promise.reject(fileError(error, path)));
@@ -36,7 +36,7 @@ async function walk(context: Walk, path: Buffer, depth: number): Promise<void> {
     const children = names.slice(at, at + batch).map(name => {
       const child = Buffer.concat([prefix, name]);
       const entry = readEntry(native, child.toString(), owners, child).catch(ignoreUnreadable);
-      entry.catch(() => {}); // one that fails ends the list before the others are waited for
+      entry.catch(() => {}); // a failure ends the list before the other entries are awaited
       return { child, entry };
     });
     for (const { child, entry } of children) {
@@ -53,8 +53,8 @@ async function walk(context: Walk, path: Buffer, depth: number): Promise<void> {
 const slash = 0x2f;
 
 /**
- * What says something about one entry only: it is gone or was replaced, its process has ended (proc, which also answers
- * EINVAL then), nobody may look at it, or the disk or server behind it fails.
+ * Errors that concern only one entry: it is gone or was replaced, its process has ended (proc, which then also answers
+ * EINVAL), nobody may examine it, or the disk or server behind it fails.
  */
 const ofOneEntry = ['ENOENT', 'ENOTDIR', 'ESRCH', 'EINVAL', 'EACCES', 'EPERM', 'EIO', 'ENOTCONN', 'ESTALE'];
 

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import type { Native } from '../native.ts';
 import { metadataOf, readMetadata, replaceMetadata } from './metadata.ts';
 
-/** A file system that keeps attributes of its one file, or none at all. */
+/** A file system that keeps attributes for its one file, or none at all. */
 function fileWith(attributes: Record<string, string>, keeps = true) {
   const kept = new Map(Object.entries(attributes));
   let tried = 0;

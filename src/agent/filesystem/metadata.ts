@@ -9,10 +9,10 @@ const metadataBytesMax = 4096;
 /** XATTR_NAME_MAX of Linux is 255 bytes; the prefix takes nine. */
 const keyBytesMax = 246;
 
-/** Metadata of a file by name: what clients of E2B attach to files, kept in extended attributes. */
+/** Metadata of a file by name: what E2B clients attach to files, kept in extended attributes. */
 export type Metadata = Record<string, string>;
 
-/** The metadata of a file, or undefined where there is none. */
+/** The metadata of a file; undefined if there is none. */
 export function readMetadata(native: Native, file: string | Uint8Array | number): Metadata | undefined {
   const found: [string, string][] = [];
   for (const [name, value] of native.attributes(file))
@@ -20,7 +20,7 @@ export function readMetadata(native: Native, file: string | Uint8Array | number)
   return found.length > 0 ? Object.fromEntries(found) : undefined;
 }
 
-/** Makes `metadata` all that the open file carries. Where the file system keeps none, nothing happens. */
+/** Makes `metadata` the only metadata of the open file. Does nothing where the file system keeps none. */
 export function replaceMetadata(native: Native, fd: number, metadata: Metadata): void {
   for (const name of native.attributes(fd).keys()) {
     if (name.startsWith(prefix) && !Object.hasOwn(metadata, name.slice(prefix.length)))
@@ -30,8 +30,8 @@ export function replaceMetadata(native: Native, fd: number, metadata: Metadata):
 }
 
 /**
- * The metadata in the headers `X-Metadata-<key>` of an upload. The runtime shows a repeated header as one, joined by
- * `, `; the edge lets only the first of HTTP/1.1 through.
+ * The metadata in the headers `X-Metadata-<key>` of an upload. The runtime joins a repeated header with `, `; over
+ * HTTP/1.1, the edge passes only the first.
  */
 export function metadataOf(headers: Headers): Metadata {
   const metadata: [string, string][] = [];
@@ -48,6 +48,6 @@ export function metadataOf(headers: Headers): Metadata {
   });
   if (bytes > metadataBytesMax)
     throw new AtollError('invalid', `the metadata takes ${bytes} bytes, more than ${metadataBytesMax}`);
-  // Every name is one of its own, `__proto__` too.
+  // Every name is a plain key, even `__proto__`.
   return Object.fromEntries(metadata);
 }

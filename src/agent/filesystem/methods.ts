@@ -1,7 +1,7 @@
 import type { Method } from '../connect/call.ts';
 import type { Filesystem, FilesystemHost } from './operations.ts';
 
-/** A message that names a path or two. */
+/** Limit of a message that names a path or two. */
 const messageBytesMax = 64 << 10;
 
 const unaryNames = [
@@ -16,8 +16,8 @@ const unaryNames = [
 ];
 
 /**
- * The service `filesystem.Filesystem`. It acts as root of the sandbox; the user decides home and ownership. Its code is
- * loaded at the first use: a standby sandbox does without.
+ * The service `filesystem.Filesystem`. It acts as the sandbox's root; the user decides home and ownership. Its code is
+ * loaded at the first use: a standby sandbox does without it.
  */
 export function filesystemMethods(agent: FilesystemHost): [path: string, method: Method][] {
   let loaded: Promise<Filesystem> | undefined;

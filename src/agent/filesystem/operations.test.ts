@@ -32,7 +32,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** What an agent has of its init: the program that removes trees. */
+/** The agent's init, as far as used here: the program that removes trees. */
 function initThat(does: string): string {
   const path = join(folder, '.init');
   writeFileSync(path, `#!/bin/sh\n${does}\n`, { mode: 0o755 });
@@ -77,7 +77,7 @@ test('a file is described with all that its kernel knows, and nothing that is at
     ...{ path: at('empty'), name: 'empty', type: 'FILE_TYPE_FILE', permissions: '----------' },
     ...{ owner: '54321', group: '54322', modifiedTime: '1970-01-01T00:00:05Z' },
   });
-  // An empty path is the default directory; the root has its path for a name.
+  // An empty path is the default directory; the root's name is its path.
   expect(await entryOf('')).toMatchObject({ path: folder, type: 'FILE_TYPE_DIRECTORY', permissions: 'drwx------' });
   expect(await ask('Stat', { path: '/' })).toMatchObject({ entry: { name: '/' } });
 });
@@ -104,7 +104,7 @@ test('permissions are written as Go writes them', async () => {
 });
 
 test('a time that protobuf can’t tell is the nearest that it can', async () => {
-  // Its file system keeps any time, which few on a disk do.
+  // This file system keeps any time, unlike most on a disk.
   await using shared = await mkdtempDisposable('/dev/shm/atoll-agent-operations-');
   const path = join(shared.path, 'file');
   for (const [seconds, told] of [

@@ -17,13 +17,13 @@ import { PollingWatchers } from './watch/polling-watchers.ts';
 import { watchDirectory } from './watch/watch-dir.ts';
 import { readWatchTarget } from './watch/watch-target.ts';
 
-/** The operations of the service by their names, and what they keep between calls: watches. */
+/** The service's operations by name, and the watches that they keep between calls. */
 export type Filesystem = {
   unary: Record<string, (message: Message, call: Call) => Promise<object>>;
   watchDir(message: Message, call: Call, outbox: Outbox): Promise<void>;
 };
 
-/** What the file system's methods use. */
+/** What the methods of the file system use. */
 export type FilesystemHost = Pick<Agent, 'initPath' | 'native' | 'journal' | 'settings'>;
 
 /**
@@ -59,7 +59,7 @@ export function openFilesystem(agent: FilesystemHost): Filesystem {
   };
 }
 
-/** A call, with what its message means: paths resolved, the user looked up. */
+/** A call and what its message means: paths resolved, the user looked up. */
 type Asked = { message: Message; call: Call; user: User; resolve(name: string): string };
 
 function ask(agent: Pick<Agent, 'settings'>, message: Message, call: Call): Asked {
@@ -68,7 +68,7 @@ function ask(agent: Pick<Agent, 'settings'>, message: Message, call: Call): Aske
   return { message, call, user, resolve: name => resolvePath(stringField(message, name) ?? '', user, defaultWorkdir) };
 }
 
-// Protobuf's JSON leaves empty lists out.
+// Protobuf's JSON omits empty lists.
 const nonEmpty = (name: string, list: unknown[]): object => (list.length === 0 ? {} : { [name]: list });
 
 async function statEntry(agent: Pick<Agent, 'native'>, { call, resolve }: Asked): Promise<object> {

@@ -2,20 +2,22 @@ import { rmdir, unlink } from 'node:fs/promises';
 import { AtollError } from '../../base/error.ts';
 import { errnoOf, fileError } from './errno.ts';
 
-/** Removes what is at `path`, a directory with all that is in it; a final link itself. Nothing there is fine. */
+/**
+ * Removes what is at `path`: a directory with everything in it, a final link itself. It is fine if nothing is there.
+ */
 export async function removePath(path: string, initPath: string): Promise<void> {
   try {
     await unlink(path);
   } catch (error) {
     const errno = errnoOf(error);
     if (errno === 'ENOENT' || errno === 'ENOTDIR') return;
-    // unlink(2) of a directory: EISDIR on Linux, EPERM by POSIX.
+    // unlink(2) on a directory: EISDIR on Linux, EPERM in POSIX.
     if (errno !== 'EISDIR' && errno !== 'EPERM') throw fileError(error, path);
     await removeDirectory(path, initPath);
   }
 }
 
-// Not with Bun's own `rm`, which takes half a minute for a tree of 1500 levels, and looks paths up anew at every step.
+// Bun's own `rm` takes half a minute for a tree of 1500 levels, and looks paths up anew at every step.
 async function removeDirectory(path: string, initPath: string): Promise<void> {
   const isEmptied = await rmdir(path).then(
     () => true,

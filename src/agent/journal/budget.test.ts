@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { createOutputBudget } from './budget.ts';
 
-/** A budget, by a clock that the test sets, milliseconds. */
+/** A budget on a clock that the test sets, milliseconds. */
 function budgetOf() {
   let atMs = 5000;
   const budget = createOutputBudget(() => atMs);

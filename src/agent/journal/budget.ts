@@ -1,12 +1,12 @@
-/** Budget for the output of all processes in the log: what there is at once, and how fast it comes back. */
+/** Budget for the output of all processes in the log: the initial amount, and how fast it refills. */
 const linesMax = 500;
 const linesPerSecond = 100;
 const bytesMax = 256 << 10;
 const bytesPerSecond = 64 << 10;
-/** Lines that must fit again after the budget was used up: so gaps are few and large, and each is reported. */
+/** Lines that must fit again after the budget was used up, so that gaps are few and large, and each is reported. */
 const linesToReopen = 50;
 
-/** Bounds what the processes of a sandbox put into its log. */
+/** Bounds the output that a sandbox's processes put into its log. */
 export type OutputBudget = {
   /** Says whether anything fits now. */
   isOpen(): boolean;

@@ -30,7 +30,7 @@ test('who follows gets what was there and what comes, from the entry on that he 
   journal.add('warn', 'process', 'third', { a: 'b' });
   expect(await take(stream, 1)).toMatchObject([{ n: 3, l: 2, message: 'third', fields: { a: 'b' } }]);
   expect(messages(await take(journal.follow('one', 2), 2))).toEqual(['third']);
-  // Another epoch's numbers say nothing.
+  // Numbers of another epoch mean nothing.
   expect(messages(await take(journal.follow('two', 2), 4))).toEqual(['first', 'second', 'third']);
   expect((await stream.getReader().read()).done).toBe(true);
 });
@@ -54,7 +54,7 @@ test('who asks once gets what there is, and the end', async () => {
   expect(linesOf(journal.since('one', 5))).toHaveLength(1 + 795);
   expect(linesOf(journal.since('one', 800))).toEqual(['{"epoch":"one"}']);
   expect(linesOf(journal.since('two', 800))).toHaveLength(1 + 800);
-  // Whoever follows goes on.
+  // The follower goes on.
   journal.add('info', 'process', 'last', {}, { now: true });
   expect(messages(await take(follower, 12)).at(-1)).toBe('last');
 });

@@ -1,14 +1,14 @@
 import type { AgentLogLine } from '../../protocol/agent.ts';
 import { sandboxLogLevels, type SandboxLogLevel } from '../../protocol/logs.ts';
 
-/** Entries that wait for the platform, or were sent lately and may be asked for again. */
+/** Entries that wait for the platform, or that were sent recently and may be requested again. */
 const entriesMax = 1000;
 const bytesMax = 256 << 10;
-/** One entry: its message, and each of its fields. */
+/** Characters per entry: of its message, and of each of its fields. */
 const messageCharactersMax = 2048;
-/** After something was sent, how long more is collected before it is sent too, milliseconds. */
+/** How long entries are collected after something was sent, milliseconds. */
 const collectMs = 20;
-/** Bytes that may wait in the connection before it is left alone. */
+/** Bytes that may wait in the connection; beyond this, nothing is added to it. */
 const streamBytesMax = 64 << 10;
 
 type Kept = { number: number; line: Uint8Array<ArrayBuffer> };
@@ -18,12 +18,12 @@ type Follower = { controller: ReadableStreamDefaultController<Uint8Array<ArrayBu
 type Fields = Record<string, string>;
 
 /**
- * The log of the sandbox until the platform has it. The newest entries stay in memory, so that none is lost while
- * nobody follows; a checkpoint holds them with the rest of the agent. Values of the environment and content of files
- * never get in.
+ * The sandbox's log until the platform has it. The newest entries stay in memory, so that none is lost while nobody
+ * follows; a checkpoint holds them with the rest of the agent. Values of the environment and contents of files never
+ * get in.
  */
 export class Journal {
-  /** Tells this agent from the one before it, whose numbers are its own. */
+  /** Distinguishes this agent from its predecessor, which numbered its entries separately. */
   readonly #epoch: string;
   #kept: Kept[] = [];
   #bytes = 0;
@@ -55,7 +55,7 @@ export class Journal {
     else this.#sendSoon();
   }
 
-  /** The lines after entry `after` of `epoch` that there are now. */
+  /** The present lines after entry `after` of `epoch`. */
   since(epoch: string, after: number): Uint8Array<ArrayBuffer> {
     const sent = this.#sentOf(epoch, after);
     return Buffer.concat([
@@ -64,7 +64,7 @@ export class Journal {
     ]);
   }
 
-  /** The same, and all later ones. A new follower ends the stream of the one before. */
+  /** The same plus all later lines. A new follower ends the previous follower's stream. */
   follow(epoch: string, after: number): ReadableStream<Uint8Array<ArrayBuffer>> {
     this.#end();
     const sent = this.#sentOf(epoch, after);
@@ -85,12 +85,12 @@ export class Journal {
     );
   }
 
-  /** Another epoch's numbers say nothing. */
+  /** Numbers of another epoch mean nothing. */
   #sentOf(epoch: string, after: number): number {
     return epoch === this.#epoch ? Math.min(after, this.#next - 1) : 0;
   }
 
-  /** The numbers have no gap, and what was dropped from the beginning can't be sent any more. */
+  /** The numbers have no gap, and entries dropped from the beginning can't be sent any more. */
   #indexAfter(sent: number): number {
     return Math.max(0, sent + this.#kept.length + 1 - this.#next);
   }

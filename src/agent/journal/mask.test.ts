@@ -35,7 +35,7 @@ test.each([
   expect(mask(text)).toBe(text);
 });
 
-// Patterns that look at a text again and again would make the test take minutes.
+// Patterns that scan a text again and again would make this test take minutes.
 test('is done with long texts of any kind', () => {
   const texts = [
     'token'.repeat(800),

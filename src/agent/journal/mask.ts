@@ -1,7 +1,7 @@
-/** Stands for what is not written down. */
+/** Replaces what is not written down. */
 export const masked = '***';
 
-/** Words in the name of a variable, flag or header whose value is a secret. */
+/** Words in the name of a variable, flag or header that mark its value as secret. */
 const secretWords =
   'passw(?:or)?d|passphrase|secret|token|(?:api|access|private)[-_]?key|credential|authorization|cookie|session[-_]?id';
 const secretName = new RegExp(`${secretWords}|auth|(?:^|_)(?:key|pwd|pass|dsn)$`, 'i');
@@ -23,19 +23,19 @@ const patterns: [pattern: RegExp, replacement: string][] = [
   [/(\s-u\s{0,4}["']?[^\s:"']{1,200}:)[^\s"']{1,1000}/g, `$1${masked}`],
   // `https://name:password@host`
   [/(\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s/:@"']{0,200}:)[^\s/@"']{1,1000}@/gi, `$1${masked}@`],
-  // Secrets with a known form: keys of well-known services, and our own; JSON web tokens.
+  // Secrets of a known form: keys of well-known services and our own; JSON web tokens.
   [/\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,500}|\bgh[opsur]_[A-Za-z0-9]{16,255}|\bgithub_pat_\w{16,255}/g, masked],
   [/\bglpat-[\w-]{16,100}|\bxox[abprs]-[\w-]{10,255}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[\w-]{30,60}/g, masked],
   [/\be2b_[0-9a-f]{16,64}|\beyJ[\w-]{8,4096}\.eyJ[\w-]{8,4096}(?:\.[\w-]{0,4096})?/g, masked],
   [/-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]{0,8192}/g, masked],
 ];
 
-/** Takes secrets out of a text. */
+/** Removes secrets from a text. */
 type Mask = (text: string) => string;
 
 /**
- * A mask for values of variables whose names say that they are secret, in each of `environments`, and for common forms
- * of secrets. It can't know any other secret.
+ * A mask for the values of variables in `environments` whose names mark them as secret, and for common forms of
+ * secrets. It can't know any other secret.
  */
 export function createMask(environments: readonly Record<string, string>[]): Mask {
   const values = new Set<string>();
@@ -43,7 +43,7 @@ export function createMask(environments: readonly Record<string, string>[]): Mas
     for (const [name, text] of Object.entries(environment))
       if (text.length >= valueCharactersMin && secretName.test(name)) values.add(text);
   }
-  // The longest first: one may hold another.
+  // The longest first: one value may contain another.
   const known = [...values].sort((a, b) => b.length - a.length);
   return text => {
     let result = text;

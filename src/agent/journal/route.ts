@@ -2,7 +2,7 @@ import { AtollError } from '../../base/error.ts';
 import type { Journal } from './journal.ts';
 
 /**
- * `GET /logs`, the platform's: see `AgentLogLine`. Ends with the sandbox and when another one follows; with `once`,
+ * `GET /logs`, for the platform: see `AgentLogLine`. Ends with the sandbox or when another follower comes; with `once`,
  * after the last entry.
  */
 export function followLogs({ journal }: { journal: Journal }, url: URL): Response {

@@ -10,14 +10,14 @@ import type { Child } from './spawner.ts';
 
 /**
  * Adopts the processes of an agent that was killed: they can be listed, attached to and signalled, and their real exit
- * status is reported. Their input and output were lost with the agent. Process 1 says which of them run: it has started
- * them, and what the kernel counts of a process, as its start, is another's once it was restored from memory.
+ * status is reported. Their input and output were lost with the agent. Process 1 says which of them run: it started
+ * them. What the kernel reports about a process, such as its start time, changes when it is restored from memory.
  */
 export async function adoptProcesses(agent: ProcessHost & { log: Log }): Promise<void> {
-  // Only `start` ever saved anything there.
+  // Only `start` saves anything there.
   const found = agent.state.readProcesses() as { slot: number; record: ProcessRecord }[];
   found.sort((one, other) => one.record.startedAtMs - other.record.startedAtMs);
-  // A program that has ended while others still write for it has left its PID, which one that came later may have.
+  // A program that has ended while others still write for it no longer owns its PID; a later program may have it.
   const newest = new Map(found.map(({ slot, record }) => [record.pid, slot]));
   const children = await Promise.all(
     found.map(async ({ slot, record: { pid } }) =>

@@ -32,7 +32,7 @@ test('an end is an exit code or a signal, as the kernel writes it', () => {
     { exitCode: 3 },
     { exitCode: 255 },
   ]);
-  // With and without a dump of its memory.
+  // With and without a core dump.
   expect([0x0009, 0x008b].map(endingOfWaitStatus)).toEqual([{ signal: 9 }, { signal: 11 }]);
 });
 

@@ -9,7 +9,7 @@ import {
   type Message,
 } from '../connect/message.ts';
 
-/** A command as a client gave it: what `List` shows. */
+/** A command as a client gave it, and as `List` shows it. */
 export type ProcessConfig = { cmd: string; args: string[]; envs: Record<string, string>; cwd?: string };
 
 /** Size of a terminal in characters. */

@@ -1,20 +1,20 @@
 import { signalText } from '../../base/process/signal-text.ts';
 
-/** The end of a program by the kernel. `signal` is a number. */
+/** A program's end as the kernel reports it. `signal` is a number. */
 export type Ending = { exitCode: number } | { signal: number };
 
-/** The wire's `EndEvent`; members at their default value are absent, as protobuf's JSON has it. */
+/** The wire's `EndEvent`; members with their default value are absent, as in protobuf's JSON. */
 export type EndEvent = { exitCode?: number; exited?: true; status: string; error?: string };
 
-/** The wait status of Linux: the exit code in the second byte, else the signal in the lower seven bits. */
+/** The wait status of Linux: the exit code in the second byte, otherwise the signal in the lower seven bits. */
 export function endingOfWaitStatus(status: number): Ending {
   return (status & 0x7f) === 0 ? { exitCode: (status >> 8) & 0xff } : { signal: status & 0x7f };
 }
 
 /**
- * The end as clients see it. `outOfMemory`: the kernel ended something in the sandbox because its memory was used up.
- * `status` stays the plain text even then, as clients compare it; `error` says why. Terminals are told no
- * reason: the command line compares their `error` too.
+ * The end as clients see it. `outOfMemory`: the kernel killed something in the sandbox because its memory was used up.
+ * `status` stays the plain text even then, because clients compare it; `error` says why. Terminals get no reason: the
+ * command line compares their `error` too.
  */
 export function endEventOf(ending: Ending, outOfMemory: boolean): EndEvent {
   const reason = outOfMemory ? ' (out of memory: the memory limit of the sandbox was reached)' : '';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, jest, mock, spyOn, test } from 'bun:test
 import { Outbox } from '../connect/outbox.ts';
 import { FanOut } from './fan-out.ts';
 
-// How fast a program may write whose output goes to several clients, of which some do not read.
+// How fast a program may write when its output goes to several clients and some of them do not read.
 
 let nowMs = 0;
 beforeEach(() => {
@@ -15,7 +15,7 @@ afterEach(() => {
   mock.restore();
 });
 
-/** Lets time pass, and all that waited for it go on. */
+/** Lets time pass, and everything that waited for it continue. */
 async function pass(ms: number) {
   nowMs += ms;
   jest.advanceTimersByTime(ms);
@@ -42,7 +42,7 @@ function client(fanOut: FanOut) {
   return {
     outbox,
     leave: () => reader.cancel(),
-    /** Takes all that waits, and answers how much that was and the text at its end. */
+    /** Takes everything that waits; answers how much that was, and the text at its end. */
     async take() {
       const { value = new Uint8Array(0) } = await reader.read();
       await settled();
@@ -67,7 +67,7 @@ test('where nobody keeps up the program waits, however long, and nobody is ended
   await pass(60_000);
   expect([waits?.isOver, one.outbox.isOpen, other.outbox.isOpen]).toEqual([false, true, true]);
   expect((await one.take()).bytes).toBe(2 * half.length);
-  // Now somebody keeps up, and the other one's credit begins to be used.
+  // Now one client keeps up, and the other one's credit begins to be used.
   await pass(900);
   expect([waits?.isOver, other.outbox.isOpen]).toEqual([false, true]);
   expect((await other.take()).bytes).toBe(2 * half.length);
@@ -102,7 +102,7 @@ test('who reads at last is not ended, and what others read ends nobody whose cre
   await pass(600);
   await late.take();
   expect([waits?.isOver, slow.outbox.isOpen]).toEqual([false, true]);
-  // At the very moment at which nothing is left of its credit, of which 60 ms have come back.
+  // Exactly when its credit is used up, 60 ms of which have come back.
   nowMs += 460;
   await slow.take();
   expect([waits?.isOver, slow.outbox.isOpen]).toEqual([true, true]);
@@ -111,7 +111,7 @@ test('who reads at last is not ended, and what others read ends nobody whose cre
 test('credit that was used comes back slowly, and no more of it than there was', async () => {
   const fanOut = new FanOut();
   const [quick, slow] = [client(fanOut), client(fanOut)];
-  /** Fills both, and says whether the slow one is still there after it has read nothing for so long. */
+  /** Fills both; answers whether the slow one is still there after reading nothing for this long. */
   const stall = async (ms: number) => {
     fanOut.add(half);
     fanOut.add(half);
@@ -123,7 +123,7 @@ test('credit that was used comes back slowly, and no more of it than there was',
     expect(waits?.isOver).toBeTrue();
     return true;
   };
-  // A long time before brings no more than a second.
+  // However long the time before, it brings no more than a second.
   await pass(3_600_000);
   expect(await stall(900)).toBeTrue();
   // 100 ms are left, and 400 come back.

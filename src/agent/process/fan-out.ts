@@ -2,23 +2,22 @@ import { AtollError } from '../../base/error.ts';
 import { wireErrorOf } from '../connect/code.ts';
 import type { Outbox } from '../connect/outbox.ts';
 
-/** Bytes of output that wait for one subscriber before it counts as full. Subscribers share waiting chunks. */
+/** Bytes of waiting output at which a subscriber counts as full. Subscribers share waiting chunks. */
 const subscriberBytesMax = 512 << 10;
 
-/** Longest wait of a process for one full subscriber while others keep up, milliseconds. */
+/** Longest time that a process waits for one full subscriber while others keep up, milliseconds. */
 const stallCreditMsMax = 1000;
-/** Milliseconds of credit that come back with each second. */
+/** Milliseconds of credit regained per second. */
 const stallCreditMsPerSecond = 100;
 
 type Subscriber = { outbox: Outbox; creditMs: number; creditAt: number };
 
 /**
- * Sends a process's output to all attached clients, in bounded memory:
- * - Nobody attached: the output is dropped, the process never waits.
- * - Everyone attached is full (e.g. the only client stopped reading): the process waits, as it would for a full pipe.
- * - Some are full and some keep up: the process waits for the full ones as long as their credit lasts, which evens out
- *   different connections; then they end with `resource_exhausted`, after everything that waits for them. So a slow
- *   client neither stops nor truncates another, and learns when it is truncated itself.
+ * Sends a process's output to all attached clients, in bounded memory. Nobody attached: the output is dropped, and the
+ * process never waits. All attached clients are full (e.g. the only client stopped reading): the process waits, as it
+ * would for a full pipe. Some are full and some keep up: the process waits for the full ones as long as their credit
+ * lasts, which evens out different connections; then they end with `resource_exhausted`, after everything that waits
+ * for them. So a slow client neither stops nor truncates another, and learns when it is truncated itself.
  */
 export class FanOut {
   #subscribers = new Map<Outbox, Subscriber>();
@@ -32,7 +31,7 @@ export class FanOut {
   attach(outbox: Outbox): void {
     this.#subscribers.set(outbox, { outbox, creditMs: stallCreditMsMax, creditAt: performance.now() });
     outbox.onProgress = () => this.#progressed();
-    // A client may have gone while its stream was being opened.
+    // A client may have left while its stream was being opened.
     if (!outbox.isOpen) this.detach(outbox);
   }
 
@@ -53,7 +52,7 @@ export class FanOut {
     this.#progressed();
   }
 
-  /** Resolves when more may be added. Undefined: at once. */
+  /** Resolves once more may be added. Undefined: it may be added at once. */
   room(): Promise<void> | undefined {
     if (this.#room || this.#full().length > 0)
       return (this.#room ??= this.#waitForRoom().finally(() => (this.#room = undefined)));

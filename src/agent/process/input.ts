@@ -1,20 +1,20 @@
 import { AtollError, messageOf } from '../../base/error.ts';
 
-/** Bytes that may wait for a program that doesn't read its input, over all calls; more calls are refused. */
+/** Bytes that may wait, over all calls, for a program that doesn't read its input; further calls are refused. */
 const waitingBytesMax = 256 << 20;
 
 /**
- * The input of a program: its stdin or its terminal. Writes go in the order of the calls and answer when the kernel has
- * taken them.
+ * The input of a program: its stdin or its terminal. Writes happen in the order of the calls, and answer once the
+ * kernel has taken them.
  */
 export type Input = {
   readonly kind: 'stdin' | 'pty';
   write(bytes: Uint8Array): Promise<void>;
-  /** Ends the input after what was written. Twice is fine. */
+  /** Ends the input after what was written. May be called twice. */
   close(): Promise<void>;
 };
 
-/** Writes to a duplicate of `fd`: the caller still has to close it. */
+/** Writes to a duplicate of `fd`: the caller must still close `fd`. */
 export function openInput(kind: Input['kind'], fd: number): Input {
   const sink = Bun.file(fd).writer({ highWaterMark: 64 << 10 });
   let last: Promise<unknown> = Promise.resolve();
@@ -49,7 +49,7 @@ export function openInput(kind: Input['kind'], fd: number): Input {
     async close() {
       if (closed) return;
       closed = true;
-      // A program that closed its end first makes this fail, and wants nothing more.
+      // This fails if the program closed its end first; it then wants nothing more.
       await inOrder(async () => void (await sink.end())).catch(() => {});
     },
   };

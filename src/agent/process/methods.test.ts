@@ -14,14 +14,14 @@ type Options = {
   pid?: number;
   tag?: string;
   names?: OutputName[];
-  /** What it takes as input; null: it has none. */
+  /** The input it takes; null: none. */
   input?: Input['kind'] | null;
-  /** How often the kernel has killed for want of memory. */
+  /** How often the kernel has killed because memory ran out. */
   kills?: number;
   withLines?: boolean;
 };
 
-/** A program whose outputs and end the test decides. */
+/** A program whose outputs and end the test controls. */
 function programOf({
   pid = 7,
   tag,
@@ -76,7 +76,7 @@ const inputOf = (kind: Input['kind'], did: unknown[]): Input => ({
 });
 const textOf = (bytes: Uint8Array) => Buffer.from(bytes).toString();
 
-/** A client that is attached, and what it has got when its stream is over. */
+/** An attached client, and what it received when its stream is over. */
 function client() {
   const outbox = new Outbox();
   const reader = outbox.stream();
@@ -104,7 +104,7 @@ test('who is attached gets the start, all output and the end, in this order', as
   exit({ exitCode: 3 });
   await settled();
   expect(process.isAlive).toBeFalse();
-  // It is over when its output is, not before.
+  // It is over when its output is over, not before.
   await print('stdout', 'late');
   await closeOutputs();
   const end = { exitCode: 3, exited: true, status: 'exit status 3', error: 'exit status 3' };
@@ -141,7 +141,7 @@ test('a program that nobody is attached to is read all the same, and a terminal 
   await print('pty', 'after');
   await settled();
   exit({ exitCode: 0 });
-  // A terminal whose last program has ended says so by an error.
+  // A terminal reports by an error that its last program has ended.
   await failOutputs();
   const rest = [data('pty', 'after'), { end: { exited: true, status: 'exit status 0' } }, { closed: {} }];
   expect(await whole.events()).toEqual([{ start: { pid: 7, replayed: 6 } }, data('pty', 'before'), ...rest]);
@@ -183,7 +183,7 @@ test('output that a child keeps open is waited for, until a client has wanted th
     { end: { exited: true, status: 'exit status 0' } },
     { closed: {} },
   ]);
-  // Its number may be another's by then.
+  // Its PID may be another program's by then.
   expect(did).toEqual(['close', ['logged end', 'exit status 0']]);
 });
 
@@ -219,7 +219,7 @@ test('a process that is not done in time is killed, and one that is done is left
   expect(done.did).toEqual(['close', ['logged end', 'exit status 0']]);
 });
 
-/** The service with these processes, by the names of its methods. */
+/** The service with these processes, by method name. */
 function service(...programs: ReturnType<typeof programOf>[]) {
   const processes = new ProcessTable();
   for (const { process } of programs) processes.add(process, () => {});

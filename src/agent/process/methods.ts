@@ -9,9 +9,9 @@ import type { Process } from './process.ts';
 import type { ProcessHost } from './process-host.ts';
 import { start } from './start.ts';
 
-/** A message that names a process. */
+/** Limit of a message that names a process. */
 const smallBytesMax = 64 << 10;
-/** Input in one message, as base64 in JSON. */
+/** Limit of the input in one message, as base64 in JSON. */
 const inputBytesMax = 128 << 20;
 
 /** By name, and by number as protobuf allows. */
@@ -61,7 +61,7 @@ function connect(agent: Pick<ProcessHost, 'processes'>, message: Message, call: 
     return;
   }
   const { process } = selected;
-  // Atoll's own: what a terminal has shown comes first.
+  // An extension of Atoll: what a terminal has shown comes first.
   process.attach(outbox, { replays: booleanField(message, 'replay') ?? false });
   outbox.onClose = () => process.detach(outbox);
   deadline(outbox, call.timeoutMs, 'the timeout of the call is over; the process goes on');

@@ -1,20 +1,20 @@
 import type { OutputName } from './program.ts';
 import type { OutputBudget } from '../journal/budget.ts';
 
-/** Bytes of a line that get into the log. */
+/** Bytes of a line that go into the log. */
 const lineBytesMax = 1024;
 const newline = 10;
 
 type LineSink = { line(text: string): void; dropped(bytes: number): void };
 
-/** Makes lines of what a process writes, within the sandbox's budget; the rest is counted. */
+/** Splits a process's output into lines, within the sandbox's budget; the rest is counted. */
 export class OutputLines {
   readonly name: OutputName;
   #budget: OutputBudget;
   #sink: LineSink;
   #begun: Uint8Array[] = [];
   #begunBytes = 0;
-  /** Bytes of the present line that do not fit. */
+  /** Bytes of the current line that do not fit. */
   #cutBytes = 0;
   #droppedBytes = 0;
 
@@ -47,7 +47,7 @@ export class OutputLines {
 
   #begin(part: Uint8Array): void {
     const fitting = part.subarray(0, Math.max(lineBytesMax - this.#begunBytes, 0));
-    // A copy: the buffer that it came in is used again.
+    // A copy: the buffer that it came in is reused.
     if (fitting.length > 0) this.#begun.push(fitting.slice());
     this.#begunBytes += fitting.length;
     this.#cutBytes += part.length - fitting.length;

@@ -5,7 +5,7 @@ import { briefly, pipeReader, type OutputReader } from './pipe-output.ts';
 
 const native = openNative();
 
-/** A pipe that is read, and what was read of it by itself so far. */
+/** A pipe that is being read, and what was read of it without a request so far. */
 function pipe(brief: Promise<void>) {
   const [readEnd, writeEnd] = native.pipe();
   const now: (number | undefined)[] = [];

@@ -4,12 +4,12 @@ import type { Native } from '../native.ts';
 /** Bytes of an output, read only as fast as they are asked for. */
 export type OutputReader = { read(): Promise<{ value?: Uint8Array | undefined; done: boolean }> };
 
-/** Most programs that clients start are over by then, ms: what they have said is read when they have ended. */
+/** Within this time, most programs that clients start are over, ms: what they wrote is read once they have ended. */
 const briefMs = 3;
-/** Pieces that are read by themselves: what a pipe can hold of one that has ended, 1 MiB, and its end. */
+/** Pieces read without a stream: the capacity of a pipe of an ended program, 1 MiB, plus its end. */
 const piecesMax = 17;
 
-/** Resolves when a program has ended, or is none that is over at once. */
+/** Resolves once a program has ended, or has run for too long to be a brief one. */
 export function briefly(ended: Promise<unknown>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, briefMs);
@@ -21,9 +21,9 @@ export function briefly(ended: Promise<unknown>): Promise<void> {
 }
 
 /**
- * Reads a pipe, which is the reader's from now on. A stream of the runtime's waits for what comes, and costs as much as
- * the rest of a program that is over at once: turns of the loop, ten system calls, and 256 KiB and more of garbage. So
- * there is none before `brief`, nor for what is in the pipe by then.
+ * Reads a pipe, which belongs to the reader from now on. A stream of the runtime waits for what comes, and costs as
+ * much as the rest of a brief program: turns of the loop, ten system calls, and at least 256 KiB of garbage. So no
+ * stream is made before `brief`, nor for what is in the pipe by then.
  */
 export function pipeReader(
   fd: number,
@@ -44,12 +44,13 @@ export function pipeReader(
       isOver = true;
       try {
         if (!value) {
-          // The runtime reads 128 KiB at once of one that never waits, in buffers of which few hold 4 MiB.
+          // On a pipe that never waits, the runtime reads 128 KiB at once, into buffers so big that a few of them hold
+          // 4 MiB.
           native.mayWait(fd);
           stream = Bun.file(fd).stream().getReader();
         }
       } finally {
-        // The stream has a duplicate.
+        // The stream has a duplicate of it.
         closeSync(fd);
       }
       return stream?.read() ?? { done: true };

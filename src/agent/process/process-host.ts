@@ -7,7 +7,7 @@ import type { OutOfMemoryWatch } from './process.ts';
 import type { ProcessTable } from './process-table.ts';
 import type { Spawner } from './spawner.ts';
 
-/** What processes are started with. */
+/** What starting processes needs. */
 export type ProcessHost = {
   readonly native: Native;
   readonly spawner: Spawner;
@@ -16,6 +16,6 @@ export type ProcessHost = {
   readonly outOfMemory: OutOfMemoryWatch;
   readonly journal: Journal;
   readonly outputBudget: OutputBudget;
-  /** The settings in force. Only for what is reached after the platform has called `/init`. */
+  /** The settings in force. Only for code that runs after the platform has called `/init`. */
   settings(): Settings;
 };

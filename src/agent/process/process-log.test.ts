@@ -6,7 +6,7 @@ import { logProcess } from './process-log.ts';
 
 type Facts = Parameters<typeof logProcess>[2];
 
-/** A process that is logged, and what the log has. */
+/** A logged process, and the entries of the log. */
 function logged(facts: Partial<Facts> = {}) {
   const entries: { level: string; message: string; fields: Record<string, string>; now: boolean }[] = [];
   const journal = {
@@ -94,6 +94,6 @@ test('signals and the end are logged, the end at once', () => {
     { level: 'info', message: 'ended: exit status 0', fields: { event: 'end', exitCode: '0' }, now: true },
     { level: 'warn', message: 'ended: signal: killed (out of memory)', fields: { exitCode: '-1' }, now: true },
   ]);
-  // It took a while, and not what the clock shows.
+  // It measures elapsed time, not the wall clock.
   expect(Number(entries[2]?.fields['durationMs'])).toBeLessThan(performance.now());
 });

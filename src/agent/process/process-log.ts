@@ -6,12 +6,12 @@ import type { Journal } from '../journal/journal.ts';
 import { createMask } from '../journal/mask.ts';
 import { OutputLines } from './output-lines.ts';
 
-/** Characters of a command line that get into the log. */
+/** Characters of a command line that go into the log. */
 const commandCharactersMax = 1000;
 
 /** Logs the life of one process. */
 export type ProcessLog = {
-  /** For an output that is to be written down; undefined for one that is not. */
+  /** The line splitter of a logged output; undefined if the output is not logged. */
   linesOf(name: OutputName): OutputLines | undefined;
   signalled(number: number): void;
   ended(event: EndEvent): void;
@@ -22,17 +22,17 @@ type ProcessFacts = {
   pid: number;
   config: ProcessConfig;
   tag: string | undefined;
-  /** Empty: not known any more. */
+  /** Empty: no longer known. */
   user: string;
-  /** The sandbox's environment: no secret of it is written down. */
+  /** The sandbox's environment, whose secrets are masked. */
   environment: Record<string, string>;
   /** Its output is logged. */
   withOutput: boolean;
-  /** It ran already: the agent was started again. */
+  /** It already ran when the agent was restarted. */
   adopted?: boolean;
 };
 
-/** Logs the start of a process, and answers how to log the rest. The environment is never logged. */
+/** Logs the start of a process; answers how to log the rest. The environment is never logged. */
 export function logProcess(
   journal: Journal,
   budget: OutputBudget,
@@ -51,7 +51,7 @@ export function logProcess(
   });
   return {
     linesOf(name) {
-      // A terminal's output is half of a screen, and shows what people type.
+      // A terminal's output is only half of a dialogue, and shows what people type.
       if (!withOutput || name === 'pty') return undefined;
       return new OutputLines(name, budget, {
         line: text => journal.add('info', 'process', mask(text), { event: name, ...about }),
@@ -78,7 +78,7 @@ export function logProcess(
   };
 }
 
-/** A shell's script is shown as it is: that is what people ran. */
+/** A shell's script is shown unquoted: that is what people ran. */
 function commandLine({ cmd, args }: ProcessConfig): string {
   const options = args.slice(0, -1);
   const isScript =

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { openNative } from '../native.ts';
 import { leftUntilEnd, recordOf } from './process-record.ts';
 
-// Deadlines that the next agent keeps.
+// Deadlines that survive the agent's restart.
 
 afterEach(() => void setSystemTime());
 
@@ -33,7 +33,7 @@ test('one that is over is over, and one by another clock gets no more than it ha
 
 test('the clock is that of the machine, and goes on from one process to the next', () => {
   const uptimeMs = Number.parseFloat(readFileSync('/proc/uptime', 'latin1')) * 1000;
-  // Without the time in which the machine was suspended.
+  // Excludes the time in which the machine was suspended.
   expect(clock.clockMs()).toBeLessThan(uptimeMs + 1000);
   expect(clock.clockMs()).toBeGreaterThan(performance.now());
 });

@@ -1,7 +1,7 @@
 import type { Native } from '../native.ts';
 import type { ProcessConfig } from './config.ts';
 
-/** Record of a process in case that the agent is killed. Times are by a clock that nobody can set. */
+/** Record of a process in case the agent is killed. Times are on a clock that nobody can set. */
 export type ProcessRecord = {
   pid: number;
   startedAtMs: number;
@@ -13,7 +13,7 @@ export type ProcessRecord = {
 
 type Clock = Pick<Native, 'clockMs'>;
 
-/** The record of a process that has just been started. `timeoutMs`: how long it may run; undefined: for ever. */
+/** The record of a process that was just started. `timeoutMs`: how long it may run; undefined: for ever. */
 export function recordOf(
   { pid, config, tag }: Pick<ProcessRecord, 'pid' | 'config' | 'tag'>,
   timeoutMs: number | undefined,
@@ -24,8 +24,8 @@ export function recordOf(
 }
 
 /**
- * How long it may still run, ms; undefined: for ever. Not longer than at first: where the kernel keeps no time for a
- * sandbox alone, its clock is another host's after a move.
+ * How long it may still run, ms; undefined: for ever. Not longer than at first: where the kernel keeps no separate time
+ * for a sandbox, a move gives it another host's clock.
  */
 export function leftUntilEnd({ startedAtMs, endsAtMs }: ProcessRecord, clock: Clock): number | undefined {
   return endsAtMs === undefined ? undefined : Math.max(0, endsAtMs - Math.max(startedAtMs, clock.clockMs()));

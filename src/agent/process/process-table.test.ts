@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import type { Process } from './process.ts';
 import { ProcessTable } from './process-table.ts';
 
-/** A process that runs until the test ends it. Its output may last for longer than it does itself. */
+/** A process that runs until the test ends it. Its output may outlast it. */
 function running(pid: number, tag?: string) {
   const { promise, resolve } = Promise.withResolvers<{ status: string }>();
   const process = { pid, tag, isAlive: true, ended: promise };

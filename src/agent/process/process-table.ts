@@ -3,9 +3,9 @@ import { messageField, stringField, uint32Field, type Message } from '../connect
 import type { EndEvent } from './end-status.ts';
 import type { Process } from './process.ts';
 
-/** Time for which the end of a process is kept, milliseconds. */
+/** How long the end of a process is kept, milliseconds. */
 const endedKeptMs = 30_000;
-/** Ends that are kept; beyond, the oldest are forgotten early. */
+/** Ends that are kept; beyond this, the oldest are forgotten early. */
 const endedMax = 2000;
 
 type Ended = { pid: number; tag: string | undefined; event: EndEvent; atMs: number };
@@ -15,11 +15,11 @@ type Selected = { process: Process } | { pid: number; event: EndEvent };
 
 /** The processes that were started through the agent. */
 export class ProcessTable {
-  // In the order of their starts. Not by PID: that can be given to a second process while a first one's output lasts.
+  // In start order. Not by PID: a second process can get the PID of a first one whose output lasts.
   #processes = new Set<Process>();
   #ended: Ended[] = [];
 
-  /** Keeps a process until it has ended, and its end for a while. */
+  /** Keeps a process until it has ended, then its end for a while. */
   add(process: Process, onEnd: () => void): void {
     this.#processes.add(process);
     void process.ended.then(event => {
@@ -40,7 +40,10 @@ export class ProcessTable {
     return [...this.#processes].filter(process => process.isAlive);
   }
 
-  /** The process that `{pid}` or `{tag}` of a message names, or its end. One that runs comes before any that ended. */
+  /**
+   * The process that `{pid}` or `{tag}` of a message names, or its end. A running process takes precedence over ended
+   * ones.
+   */
   select(message: Message): Selected {
     const { matches, text } = readSelector(message);
     const matching = [...this.#processes].filter(matches);

@@ -7,32 +7,32 @@ import { FanOut } from './fan-out.ts';
 import type { Output, OutputName, Program } from './program.ts';
 import { Replay } from './replay.ts';
 
-/** Longest piece of output in one event, bytes. */
+/** Longest piece of output per event, bytes. */
 const pieceBytesMax: Record<OutputName, number> = { stdout: 32 << 10, stderr: 32 << 10, pty: 16 << 10 };
 
-/** After a signal that a client sent, output counts as complete when nothing came for this long… */
+/** After a client's signal, output counts as complete once nothing came for this long… */
 const quietMs = 50;
-/** …or when more came than a pipe can have held at the end (the largest that Linux lets an ordinary user have). */
+/** …or once more came than a pipe can have held at the end (the largest that Linux allows an ordinary user). */
 const leftInPipeBytesMax = 1 << 20;
 
 const sigkill = 9;
 
-/** Says whether the kernel killed something in the sandbox for want of memory since the last call. */
+/** Whether the kernel killed something in the sandbox for lack of memory since the last call. */
 export type OutOfMemoryWatch = { sawKill(): boolean };
 
-/** A program with the clients that are attached to it. */
+/** A program with its attached clients. */
 export class Process {
   readonly pid: number;
   readonly config: ProcessConfig;
   readonly tag: string | undefined;
   readonly program: Program;
-  /** Resolves with the last event, after all output was given to those who are attached. */
+  /** Resolves with the last event, after all output was given to the attached clients. */
   readonly ended: Promise<EndEvent>;
-  /** False from the moment when the program has ended, even if its output has not: its PID is free again. */
+  /** False as soon as the program has ended, even if its output has not: its PID is free again. */
   isAlive = true;
 
   #fanOut = new FanOut();
-  /** Output that the terminal has shown; terminals only. */
+  /** The end of what the terminal has shown; terminals only. */
   #replay: Replay | undefined;
   #log: ProcessLog;
   #wasSignalled = false;
@@ -57,7 +57,7 @@ export class Process {
 
   /**
    * Sends `outbox` the start event and everything from now on. `replays`: what a terminal has shown comes first, and
-   * the start event says how many bytes that is.
+   * the start event tells its length in bytes.
    */
   attach(outbox: Outbox, { replays = false }: { replays?: boolean } = {}): void {
     const pieces = (replays && this.#replay?.pieces()) || [];
@@ -71,7 +71,7 @@ export class Process {
     this.#fanOut.detach(outbox);
   }
 
-  /** Signals the program itself, not its children; where only they are left, their output is no longer waited for. */
+  /** Signals the program itself, not its children; if only they are left, their output is no longer waited for. */
   signal(number: number): void {
     if (this.isAlive) {
       this.program.signal(number);
@@ -81,7 +81,7 @@ export class Process {
     this.#signalled.resolve();
   }
 
-  /** Kills the process unless it ends within `timeoutMs`, and calls `then`. Callers may be long gone by then. */
+  /** Kills the process unless it ends within `timeoutMs`, then calls `then`. The caller may be long gone by then. */
   endWithin(timeoutMs: number, then: () => void = () => {}): void {
     const timer = setTimeout(() => {
       this.signal(sigkill);
@@ -99,8 +99,8 @@ export class Process {
     const wasMemory = endedByKernel(ending) && !this.#wasSignalled && outOfMemory.sawKill();
     const isTerminal = this.program.outputs.some(({ name }) => name === 'pty');
     const event = endEventOf(ending, wasMemory && !isTerminal);
-    // The rest of the pipe's content comes before the end. Children that have the pipe too may keep it open for ever:
-    // we wait for them, as a shell's `$(…)` does, unless a client wanted the process gone.
+    // The rest of the pipe's content comes before the end. Children that share the pipe may keep it open for ever: we
+    // wait for them, as a shell's `$(…)` does, unless a client wanted the process gone.
     await Promise.race([Promise.all(outputs), this.#signalled.promise.then(() => this.#quiet())]);
     this.#log.ended(endEventOf(ending, wasMemory));
     this.#fanOut.end(encodeMessage({ event: { end: event } }));
@@ -108,7 +108,7 @@ export class Process {
   }
 
   /**
-   * Reads an output to its end, also when nobody is attached, so that the program never waits for a pipe that nobody
+   * Reads an output to its end, even if nobody is attached, so that the program never waits for a pipe that nobody
    * reads.
    */
   async #pump({ name, reader }: Output): Promise<void> {
@@ -126,7 +126,7 @@ export class Process {
       lines?.take(value);
       for (let at = 0; at < value.length; at += pieceBytesMax[name]) {
         const piece = value.subarray(at, at + pieceBytesMax[name]);
-        // Both at once: who attaches between two pieces gets each of them once.
+        // Both at once: a client that attaches between two pieces gets each of them once.
         this.#replay?.add(piece);
         if (this.#fanOut.isEmpty) continue;
         this.#fanOut.add(encodeBytesMessage(before, piece, dataAfter));
@@ -149,7 +149,7 @@ export class Process {
   }
 }
 
-/** What stands around the bytes of an output in its event. */
+/** What surrounds the bytes of an output in its event. */
 const dataBefore = (name: OutputName) => `{"event":{"data":{"${name}":"`;
 const dataAfter = '"}}}';
 

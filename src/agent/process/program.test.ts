@@ -35,7 +35,7 @@ test('where a terminal can not be made ready, its program is killed and its desc
   };
   await expect(startProgram(launch, spawner, native)).rejects.toThrow('no descriptor is left');
   expect(signals).toEqual([1234, 9]);
-  // Opens files until one has the number that the terminal had.
+  // Opens files until one has the terminal's former number.
   const opened = [];
   do opened.push(openSync('/dev/null', 'r'));
   while (!opened.includes(master) && opened.length < 100);

@@ -23,26 +23,26 @@ export type Program = {
   readonly outputs: Output[];
   /** Undefined: its stdin is /dev/null. */
   readonly input: Input | undefined;
-  /** Without effect once the program has ended: its PID may be another's by then. */
+  /** No effect once the program has ended: its PID may be another's by then. */
   signal(number: number): void;
   /** False: it has no terminal. */
   resize(size: TerminalSize): boolean;
 };
 
-/** A program to start, with everything resolved: no name is looked up any more. */
+/** A program to start, fully resolved: no name is looked up any more. */
 type Launch = {
   argv: string[];
   environment: Record<string, string>;
   user: User;
   cwd: string;
-  /** A pipe for stdin, else /dev/null. Without meaning where there is a terminal. */
+  /** A pipe for stdin, otherwise /dev/null. Ignored if there is a terminal. */
   stdin: boolean;
   terminal: TerminalSize | undefined;
 };
 
 /**
- * Starts a program as `launch.user`, in a process group of its own. Errors: those of `Spawner.start`, and `invalid`
- * where no terminal can be opened.
+ * Starts a program as `launch.user`, in a process group of its own. Errors: those of `Spawner.start`, and `invalid` if
+ * no terminal can be opened.
  */
 export function startProgram(launch: Launch, spawner: Spawner, native: Native): Promise<Program> {
   return launch.terminal
@@ -50,7 +50,7 @@ export function startProgram(launch: Launch, spawner: Spawner, native: Native): 
     : startWithPipes(launch, spawner, native);
 }
 
-// Pipes and no sockets: a script that writes to /dev/stdout can't open a socket.
+// Pipes, not sockets: a script that writes to /dev/stdout can't open a socket.
 async function startWithPipes(launch: Launch, spawner: Spawner, native: Native): Promise<Program> {
   const opened = new Set<number>();
   const pipe = () => {
@@ -96,7 +96,7 @@ async function startInTerminal(launch: Launch, size: TerminalSize, spawner: Spaw
     throw new AtollError('invalid', `no terminal can be opened: ${messageOf(error)}`, { cause: error });
   }
   let open = true;
-  // Once: their numbers may be another's a moment later.
+  // Only once: the numbers may belong to others a moment later.
   const close = () => {
     if (!open) return;
     open = false;
@@ -108,10 +108,10 @@ async function startInTerminal(launch: Launch, size: TerminalSize, spawner: Spaw
     const child = await spawn(launch, sessionOfItsOwn | inTerminal, spawner, [master]);
     void child.ended.then(close);
     return orKill(child, () => {
-      // The stream has a duplicate.
+      // The stream has a duplicate of it.
       const outputs = [{ name: 'pty' as const, reader: Bun.file(master).stream().getReader() }];
       const input = openInput('pty', master);
-      // Bun makes a terminal that it writes to a blocking one. It asks for non-blocking reads, but gVisor's block all
+      // Bun makes a terminal that it writes to a blocking one. It requests non-blocking reads, but gVisor's block all
       // the same.
       native.neverWait(master);
       return {
@@ -128,8 +128,8 @@ async function startInTerminal(launch: Launch, size: TerminalSize, spawner: Spaw
 }
 
 /**
- * Stays open as long as the program runs: gVisor's kernel takes a terminal that the program has not opened yet for one
- * that has ended.
+ * Stays open as long as the program runs: gVisor's kernel mistakes a terminal that the program has not opened yet for
+ * one that has ended.
  */
 function openTerminal(master: number, native: Native): number {
   try {
@@ -140,7 +140,7 @@ function openTerminal(master: number, native: Native): number {
   }
 }
 
-/** Kills a child that nobody could reach, as `finish` has thrown. */
+/** Kills a child that nobody could reach, because `finish` threw. */
 function orKill(child: Pick<Program, 'signal'>, finish: () => Program): Program {
   try {
     return finish();

@@ -1,6 +1,6 @@
-/** Bytes of one block; the oldest block goes as a whole. */
+/** Bytes per block; the oldest block is dropped as a whole. */
 const blockBytes = 16 << 10;
-/** What is kept of a terminal's output for who attaches later, bytes; up to a block more. */
+/** How much of a terminal's output is kept for clients that attach later, bytes; up to a block more. */
 export const replayBytesMax = 256 << 10;
 
 const newline = 10;
@@ -21,7 +21,10 @@ export class Replay {
     }
   }
 
-  /** What is kept, in pieces. Where something went before it, it begins with a line: no control sequence is cut. */
+  /**
+   * The kept output, in pieces. If something before it was dropped, it begins at a line, so that no control sequence is
+   * cut.
+   */
   pieces(): Uint8Array[] {
     const pieces = this.#blocks.map((block, index) =>
       index === this.#blocks.length - 1 ? block.subarray(0, this.#used) : block,

@@ -52,7 +52,7 @@ function opened() {
     parts.push(...bytes);
     wake();
   };
-  /** Whole requests that were taken since the last call: their words, and what follows these. */
+  /** Whole requests taken since the last call: their words, and what follows these. */
   const took = () => {
     const requests: { words: number[]; rest: string }[] = [];
     while (taken.length >= 4 && taken.length >= taken.readUInt32LE(0)) {
@@ -88,7 +88,7 @@ test('a program is asked for with all that it has, and its start and end are hea
   says(reply(replyStarted, 1, 1234));
   const child = await started;
   expect(child.pid).toBe(1234);
-  // Another one's end is not its own.
+  // The end of another program is not its own.
   says(reply(replyEnded, 99, 0), reply(replyEnded, 1234, 3 << 8));
   expect([await child.ended, reads()]).toEqual([{ exitCode: 3 }, 1]);
 });

@@ -3,7 +3,7 @@ import type { Log } from '../../base/telemetry/log.ts';
 import type { Native } from '../native.ts';
 import { endingOfWaitStatus, type Ending } from './end-status.ts';
 
-/** What `native/init.c` gives every agent: a socket for requests, the read end of a pipe for answers. */
+/** What `native/init.c` gives every agent: a socket for requests, and the read end of a pipe for replies. */
 const requestsFd = 4;
 const repliesFd = 5;
 
@@ -19,15 +19,15 @@ const replyRuns = 4;
 const headWords = 8;
 const replyBytes = 12;
 
-/** Until a request that found no room is sent again, ms. */
+/** Wait before a request that found no room is sent again, ms. */
 const retryMs = 2;
 
-/** Bits of a program's flags (`native/spawner.h`): it leads a session, instead of a process group alone. */
+/** Bits of a program's flags (`native/spawner.h`): it leads a session, not only a process group. */
 export const sessionOfItsOwn = 1;
-/** Its one descriptor is the master of its terminal. */
+/** Its only descriptor is the master of its terminal. */
 export const inTerminal = 2;
 
-/** A program to start, with everything resolved. */
+/** A program to start, fully resolved. */
 type ProgramRequest = {
   argv: string[];
   environment: Record<string, string>;
@@ -41,25 +41,28 @@ type ProgramRequest = {
 /** A program that process 1 has started. */
 export type Child = { readonly pid: number; readonly ended: Promise<Ending> };
 
-/** Has process 1 of the sandbox start and signal programs: their parent is never the agent, which is large to copy. */
+/**
+ * Makes process 1 of the sandbox start and signal programs: the agent is too large to copy and so is never their
+ * parent.
+ */
 export type Spawner = {
   /**
-   * Starts a program. `descriptors`: its stdout, stderr and perhaps stdin, or the master of its terminal; they are the
-   * caller's to close when this has resolved or thrown. Errors: `rate_limited` where the sandbox can have no more
-   * processes, `invalid` for too many or too long arguments.
+   * Starts a program. `descriptors`: its stdout, stderr and perhaps stdin, or the master of its terminal; the caller
+   * closes them once this has resolved or thrown. Errors: `rate_limited` if the sandbox can have no more processes,
+   * `invalid` for too many or too long arguments.
    */
   start(program: ProgramRequest, descriptors: number[]): Promise<Child>;
-  /** A program that was started so by an agent before this one; undefined: it has ended. */
+  /** A program that an earlier agent started this way; undefined: it has ended. */
   adopt(pid: number): Promise<Child | undefined>;
-  /** Signals a program that was started so, by this agent or one before; without effect once it has ended. */
+  /** Signals a program that this agent or an earlier one started; no effect once it has ended. */
   signal(pid: number, number: number): void;
-  /** Gives the sandbox the host name that its kernel tells, where process 1 may do that, which it may once. */
+  /** Gives the sandbox the host name that its kernel reports, where process 1 may do that; it may do so once. */
   nameHost(hostname: string): void;
 };
 
 type Waiting = { bytes: Uint8Array; descriptors: number[] };
 
-/** The other side of `native/spawner.c`. Nothing is read from `replies` before the first start, or adoption. */
+/** The counterpart of `native/spawner.c`. Reads nothing from `replies` before the first start or adoption. */
 export function openSpawner(
   native: Pick<Native, 'send'>,
   log: Log,
@@ -97,7 +100,7 @@ export function openSpawner(
     if (listens) return;
     listens = true;
     await readReplies(replies(), take);
-    // Only when process 1 has given this agent up: the next one gets a channel of its own.
+    // Only when process 1 has given up this agent: the next one gets a channel of its own.
     log.error('process 1 has closed its channel');
     process.exit(1);
   };
@@ -131,7 +134,7 @@ export function openSpawner(
   };
 }
 
-/** What sends requests in their order, those that find no room a moment later. */
+/** Sends requests in order; retries those that find no room a moment later. */
 function senderBy(native: Pick<Native, 'send'>): (request: Waiting) => void {
   const queue: Waiting[] = [];
   const flush = () => {
@@ -146,7 +149,7 @@ function senderBy(native: Pick<Native, 'send'>): (request: Waiting) => void {
     }
   };
   return request => {
-    // Behind one that waits, the timer sends it.
+    // If an earlier one is waiting, the timer sends this one.
     if (queue.push(request) === 1) flush();
   };
 }
@@ -166,7 +169,7 @@ async function readReplies(
   }
 }
 
-/** A head of words, the groups, and texts that a zero byte ends: the directory, the arguments, the environment. */
+/** Header words, the groups, and zero-terminated texts: the directory, the arguments, the environment. */
 function encodeStart(id: number, { argv, environment, uid, gid, groups, flags, cwd }: ProgramRequest): Uint8Array {
   const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
   const texts = Buffer.from(`${[cwd, ...argv, ...variables].join('\0')}\0`);

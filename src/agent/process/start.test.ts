@@ -29,7 +29,7 @@ afterAll(async () => {
 const call: Call = { username: 'root', timeoutMs: undefined, keepaliveMs: 60_000, wantsShortEntries: false };
 const defaults = { envVars: { A: 'sandbox', B: 'sandbox' }, defaultUser: 'root', defaultWorkdir: '', logOutput: true };
 
-/** An agent whose process 1 is the test: a program has said `says` and runs until it is told to end. */
+/** An agent whose process 1 is the test: a program has written `says` and runs until it is told to end. */
 function agentOf(settings: Partial<typeof defaults> = {}, says = '') {
   const fd = openSync(join(mkdtempSync(join(dir, 'state-')), 'state'), 'wx+');
   ftruncateSync(fd, 32 << 20);
@@ -61,7 +61,7 @@ function agentOf(settings: Partial<typeof defaults> = {}, says = '') {
   return { ...{ agent, asked, signals, outbox, begin }, end: (ending: Ending) => ended.resolve(ending) };
 }
 
-/** All that a stream says, its end included. */
+/** Everything that a stream says, including its end. */
 async function heard(outbox: Outbox): Promise<string[]> {
   const bytes = Buffer.from(await new Response(outbox.stream()).arrayBuffer());
   const texts: string[] = [];
@@ -85,7 +85,7 @@ test('a program is started as it was asked for, and its caller hears all of it',
   expect(JSON.parse(first ?? '')).toMatchObject({ event: { start: { pid: 4321 } } });
   expect(rest.join()).toContain(Buffer.from('hello').toString('base64'));
   expect(rest.join()).toContain('"exitCode":3');
-  // What has ended is nothing that a next agent looks for.
+  // The next agent does not look for ended programs.
   expect(agent.state.readProcesses()).toEqual([]);
 });
 
@@ -100,7 +100,7 @@ test('a program starts where it is asked to, else where the sandbox says, else a
   expect(await cwdOf('/usr', { defaultWorkdir: '/var' })).toBe('/usr');
   expect(await cwdOf(undefined, { defaultWorkdir: '/var' })).toBe('/var');
   expect(await cwdOf(undefined)).toBe('/root');
-  // Debian gives it a home that does not exist.
+  // Debian gives this user a home that does not exist.
   expect(await cwdOf(undefined, {}, 'nobody')).toBe('/');
   await expect(cwdOf('/no/such', {}, 'nobody')).rejects.toMatchObject({ code: 'invalid' });
   const file = join(dir, 'file');

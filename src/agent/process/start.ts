@@ -56,7 +56,10 @@ export async function start(agent: ProcessHost, message: Message, call: Call, ou
   keepAlive(outbox, call.keepaliveMs);
 }
 
-/** Without what a record has no room for, the process is still found. Its variables go too: they are what is masked. */
+/**
+ * A record without the parts that don't fit still lets the process be found. Its variables are dropped too: they tell
+ * what to mask.
+ */
 function saveRecord(state: StateFile, record: ProcessRecord): number {
   const slot = state.addProcess(record);
   if (slot >= 0) return slot;

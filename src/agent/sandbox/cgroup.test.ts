@@ -37,7 +37,7 @@ test('version 2 says it in files of the group itself', () => {
   expect(readCgroup(root)).toEqual({
     memoryLimitBytes: 536_870_912,
     memoryUsedBytes: 1_048_576,
-    // What is in memory alone can't be given up.
+    // Files that exist only in memory can't be given up.
     memoryCacheBytes: 500,
     cpuUsedMicroseconds: 1234,
     cpuLimit: 1.5,

@@ -2,14 +2,14 @@ import { readSmallFile } from './small-file.ts';
 
 /** The sandbox's own cgroup, version 1 or 2. Undefined members: no file shows them. */
 type CgroupFacts = {
-  /** Undefined also when there is no limit. */
+  /** Also undefined if there is no limit. */
   memoryLimitBytes: number | undefined;
   memoryUsedBytes: number | undefined;
-  /** File cache, which the kernel gives up when memory is needed; part of what is used. */
+  /** File cache, which the kernel gives up when memory is needed; part of the used memory. */
   memoryCacheBytes: number | undefined;
   /** Processor time used so far by everything in the sandbox. */
   cpuUsedMicroseconds: number | undefined;
-  /** Processors that may be used at once, as set by the quota; fractions are possible. */
+  /** Processors that may be used at once, by the quota; fractions are possible. */
   cpuLimit: number | undefined;
 };
 
@@ -17,13 +17,13 @@ const root = '/sys/fs/cgroup';
 /** Version 1 writes "no limit" as a number near 2⁶³, rounded to pages. */
 const unlimitedFrom = 2 ** 60;
 
-/** Limits and use of the sandbox as its control group shows them, version 2 or 1. `at`: where it is mounted. */
+/** Limits and use of the sandbox as its cgroup shows them, version 2 or 1. `at`: where it is mounted. */
 export function readCgroup(at = root): CgroupFacts {
   const read = (name: string) => readSmallFile(`${at}/${name}`);
   return read('cgroup.controllers') === undefined ? readVersion1(read) : readVersion2(read);
 }
 
-/** Processes that the kernel has killed in the sandbox for want of memory; 0 where no file shows it. */
+/** Processes in the sandbox that the kernel has killed for lack of memory; 0 if no file shows it. */
 export function readOutOfMemoryKills(at = root): number {
   const text = readSmallFile(`${at}/memory.events`) ?? readSmallFile(`${at}/memory/memory.oom_control`);
   return keyed(text, 'oom_kill') ?? 0;
@@ -64,7 +64,7 @@ function keyed(text: string | undefined, key: string): number | undefined {
   return value === undefined ? undefined : Number(value);
 }
 
-/** Files that are in memory alone (tmpfs) are used memory: the kernel can't give them up. */
+/** Files that exist only in memory (tmpfs) count as used memory: the kernel can't give them up. */
 function cacheIn(text: string | undefined, files: string, inMemory: string): number | undefined {
   const bytes = keyed(text, files);
   return bytes === undefined ? undefined : bytes - (keyed(text, inMemory) ?? 0);

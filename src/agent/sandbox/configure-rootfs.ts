@@ -11,7 +11,7 @@ const factsDirectory = '/run/e2b';
 
 /**
  * Writes the sandbox's facts, host name and certificates into its root file system, and mixes in new entropy. A failure
- * is only logged: an image may be read-only or broken in any place, and is still a sandbox.
+ * is only logged: an image may be read-only or broken anywhere, and is still a sandbox.
  */
 export function configureRootfs(init: AgentInit, envVars: Record<string, string>, log: Log): void {
   const attempt = (what: string, step: () => void) => {
@@ -31,6 +31,6 @@ export function configureRootfs(init: AgentInit, envVars: Record<string, string>
   const { hostname, caBundle, entropy } = init;
   if (hostname) attempt('the host name', () => nameHost(hostname));
   if (caBundle) attempt('the certificates', () => trustCertificates(caBundle));
-  // Mixed into the kernel's pool: two forks of one checkpoint draw different numbers from here on.
+  // Mixed into the kernel's pool, so that two forks of one checkpoint draw different numbers from here on.
   if (entropy) attempt('entropy', () => writeFileSync('/dev/urandom', Buffer.from(entropy, 'base64')));
 }

@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs';
 import { readCgroup } from './cgroup.ts';
 
-/** A reading of the processor is the mean since an earlier one that is at least this old. */
+/** Processor use is the mean since an earlier reading that is at least this old. */
 const cpuWindowMs = 1000;
 
 /** The body of `GET /metrics`. Memory and disk in bytes, `_mib` in MiB, `ts` in seconds of Unix time. */

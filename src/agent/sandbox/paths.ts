@@ -6,9 +6,9 @@ import type { User } from './users.ts';
 const pathLengthMax = 4096;
 
 /**
- * Resolves a client's path: empty is the default working directory, else the home directory; `~` is the home directory;
- * an absolute path stays exactly as it was given; anything else is below the home directory. Errors: `invalid` beyond
- * the kernel's length of a path.
+ * Resolves a client's path: empty is the default working directory, or else the home directory; `~` is the home
+ * directory; an absolute path stays exactly as given; anything else is below the home directory. Errors: `invalid`
+ * beyond the kernel's length of a path.
  */
 export function resolvePath(path: string, user: User, defaultWorkdir: string): string {
   if (path.length > pathLengthMax)

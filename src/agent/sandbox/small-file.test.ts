@@ -13,7 +13,7 @@ test('a file is rewritten whole, and one that there is room for in part alone is
     expect(readFileSync(path, 'utf8')).toBe('next – ü');
     const module = JSON.stringify(join(import.meta.dir, 'small-file.ts'));
     const program = `(await import(${module})).writeSmallFile(process.argv[1], 'x'.repeat(100_000))`;
-    // Beyond that many blocks a write stops, as on a disk that is full.
+    // A write stops after this many blocks, as on a full disk.
     const limited = ['sh', '-c', 'ulimit -f 16; exec "$@"', 'sh', process.execPath, '-e', program, path];
     expect(Bun.spawnSync(limited, { stderr: 'ignore' }).exitCode).not.toBe(0);
   } finally {

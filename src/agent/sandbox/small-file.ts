@@ -1,38 +1,38 @@
 import { closeSync, constants, fstatSync, ftruncateSync, mkdirSync, openSync, readSync } from 'node:fs';
 import { writeAll } from '../../base/write-all.ts';
 
-/** Files of the sandbox that the agent reads whole (user lists, cgroup counters) are cut here. */
+/** Limit of sandbox files that the agent reads whole (user lists, cgroup counters); longer ones are cut here. */
 const smallFileBytesMax = 4 << 20;
 
 /**
- * The text of a small file, or undefined where there is none. The sandbox can put anything at any path:
- * a pipe there must not make the agent wait, nor an endless file fill its memory.
+ * The text of a small file; undefined if there is none. The sandbox can put anything at any path: a pipe must not make
+ * the agent wait, nor an endless file fill its memory.
  */
 export function readSmallFile(path: string): string | undefined {
   let fd: number;
   try {
     fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   } catch {
-    return undefined; // nothing there, or a socket, which can't be opened
+    return undefined; // nothing is there, or a socket, which can't be opened
   }
   try {
     const facts = fstatSync(fd);
     if (!facts.isFile()) return undefined;
-    // Files of proc and cgroup say that they are empty.
+    // Files of proc and cgroup claim to be empty.
     const bytes = new Uint8Array(Math.min(Math.max(facts.size, 16 << 10), smallFileBytesMax));
     let length = 0;
     for (let size = -1; size !== 0 && length < bytes.length; length += size)
       size = readSync(fd, bytes, length, bytes.length - length, null);
     return new TextDecoder().decode(bytes.subarray(0, length));
   } catch {
-    return undefined; // a counter of a control group that was removed meanwhile (ENODEV)
+    return undefined; // a counter of a cgroup that was removed meanwhile (ENODEV)
   } finally {
     closeSync(fd);
   }
 }
 
 /**
- * Rewrites a small file, and makes the directories above it. An existing file keeps its owner and mode. Throws for
+ * Rewrites a small file, and creates the directories above it. An existing file keeps its owner and mode. Throws for
  * anything but a regular file: a pipe must not make the agent wait.
  */
 export function writeSmallFile(path: string, text: string): void {

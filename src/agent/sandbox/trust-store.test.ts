@@ -16,9 +16,9 @@ test('what a template was built with stays beside what its sandbox is given', ()
   const one = (name: string) => `-----BEGIN CERTIFICATE-----\n${name}\n-----END CERTIFICATE-----\n`;
   expect(withThoseBefore(one('own'), '')).toBe(one('own'));
   expect(withThoseBefore(one('own'), one('build'))).toBe(one('own') + one('build'));
-  // Told again, nothing changes.
+  // Applying it again changes nothing.
   expect(withThoseBefore(`\n${one('own')}\n`, one('own') + one('build'))).toBe(one('own') + one('build'));
-  // Whatever else is in the file is none.
+  // Other content of the file is no certificate.
   expect(withThoseBefore(one('own'), `text -----BEGIN CERTIFICATE----- ${one('build')} -----END`)).toBe(
     one('own') + one('build'),
   );

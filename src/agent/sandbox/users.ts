@@ -1,25 +1,25 @@
 import { AtollError } from '../../base/error.ts';
 import { readSmallFile } from './small-file.ts';
 
-/** Someone as whom processes run. */
+/** A user that processes run as. */
 export type User = {
   name: string;
   uid: number;
   gid: number;
-  /** Supplementary groups; holds `gid` too. */
+  /** Supplementary groups, including `gid`. */
   groups: number[];
   home: string;
 };
 
 type Account = { name: string; uid: number; gid: number; home: string };
 
-/** Names by number, for owners of files. */
+/** Names by number, for the owners of files. */
 export type OwnerNames = { user(uid: number): string; group(gid: number): string };
 
 /**
- * The user called `name` in the sandbox's `/etc/passwd`. Numbers (`1000`, `1000:100`), as images may name their user,
- * need no entry there; nor does root, so that a root file system without users works. Nothing is cached: the sandbox
- * may change its users. Errors: `unauthenticated`, with a text that clients compare.
+ * The user called `name` in the sandbox's `/etc/passwd`. Numbers (`1000`, `1000:100`), which images may use for their
+ * user, need no entry there; nor does root, so that a root file system without users works. Nothing is cached: the
+ * sandbox may change its users. Errors: `unauthenticated`, with a text that clients compare.
  */
 export function findUser(name: string): User {
   const accounts = readAccounts();
@@ -29,7 +29,7 @@ export function findUser(name: string): User {
   throw new AtollError('unauthenticated', `invalid username: '${name}'`);
 }
 
-/** Looks names up as often as asked, from one reading of the lists. */
+/** Looks up any number of names in one reading of the lists. */
 export function readOwnerNames(): OwnerNames {
   const users = new Map(readAccounts().map(({ name, uid }) => [uid, name]));
   const groups = new Map(readGroups().map(({ name, gid }) => [gid, name]));

@@ -12,30 +12,30 @@ export type FilesystemEvent = { name: string; type: EventType; entry?: EntryInfo
 /** The receiver of events. */
 type FeedTarget = {
   give(event: FilesystemEvent): void;
-  /** False: there is no room for more. Nothing is given then until `catchUp` is called. */
+  /** False: there is no room for more. Then nothing is given until `catchUp` is called. */
   hasRoom(): boolean;
   fail(error: AtollError): void;
 };
 
-/** Events of one watch on their way to one reader, who may be slower than they are. */
+/** Events of one watch on their way to one reader, which may be slower than the events. */
 export type EventFeed = {
   /** There is room again. */
   catchUp(): void;
-  /** Resolves when everything that happened before the call was given. */
+  /** Resolves once everything that happened before the call was given. */
   settle(): Promise<void>;
   close(): void;
 };
 
-/** Events that wait for a look at their entries. */
+/** Events that wait until their entries are examined. */
 const waitingMax = 10_000;
 
-// An entry that is gone can't be described.
+// A deleted entry can't be described.
 const withEntry: EventType[] = ['EVENT_TYPE_CREATE', 'EVENT_TYPE_WRITE', 'EVENT_TYPE_CHMOD'];
 
 /** Parts of the agent that a watch needs. */
 export type WatchSources = { readonly native: Native; readonly inotify: Inotify };
 
-/** Watches `watched` and gives what happens there to `target`, in order. Armed when it resolves. */
+/** Watches `watched` and gives its events to `target`, in order. The watch is armed when this resolves. */
 export async function openFeed(sources: WatchSources, watched: WatchTarget, target: FeedTarget): Promise<EventFeed> {
   const waiting: TreeEvent[] = [];
   let giving: Promise<void> | undefined;

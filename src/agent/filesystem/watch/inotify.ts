@@ -25,15 +25,15 @@ const watchedFor =
   In.modify | In.attribute | In.movedFrom | In.movedTo | In.create | In.delete | In.deleteSelf | In.moveSelf;
 
 /**
- * An event at an entry of a directory (`name` is not empty) or at the directory itself. `name` has one character for
- * each byte.
+ * An event at an entry of a directory (`name` is not empty) or at the directory itself. `name` has one character per
+ * byte.
  */
 export type InotifyEvent = { mask: number; cookie: number; name: string };
 
 /** A watcher of a directory. */
 export type DirectoryWatcher = {
   onEvent(event: InotifyEvent): void;
-  /** The kernel watches the directory no more, as it is gone. */
+  /** The kernel no longer watches the directory, because it is gone. */
   onGone(): void;
 };
 
@@ -41,8 +41,8 @@ export type DirectoryWatcher = {
 type LossListener = () => void;
 
 /**
- * The agent's one inotify instance: the kernel counts instances for each user. It is there while something is watched.
- * Bun can't wait for inotify, but for a pipe: `init pump` copies from one to the other.
+ * The agent's one inotify instance, open while something is watched; there is one because the kernel counts instances
+ * per user. Bun can't wait for inotify but can for a pipe: `init pump` copies from one to the other.
  */
 export class Inotify {
   readonly #native: Native;
@@ -55,7 +55,7 @@ export class Inotify {
     this.#initPath = initPath;
   }
 
-  /** Keeps the instance open until the answered function is called; calls `onLoss` when events were lost. */
+  /** Keeps the instance open until the answered function is called; calls `onLoss` if events were lost. */
   hold(onLoss: LossListener): () => void {
     this.#instance ??= openInstance(this.#native, this.#initPath, () => {
       for (const listener of this.#lossListeners) listener();
@@ -69,13 +69,13 @@ export class Inotify {
     };
   }
 
-  /** Watches a directory. Answers the watch, or -1 where there is no directory or no watch is left. Only while held. */
+  /** Watches a directory. Answers the watch, or -1 if there is no directory or no watch is left. Only while held. */
   add(path: Uint8Array, watcher: DirectoryWatcher, followLink: boolean): number {
     if (!this.#instance) return -1;
     const { fd, watches } = this.#instance;
     const watch = this.#native.addWatch(fd, path, watchedFor | In.onlyDirectory | (followLink ? 0 : In.dontFollow));
     if (watch < 0) return -1;
-    // One watch serves all who watch the same directory.
+    // All watchers of one directory share one watch.
     const watchers = watches.get(watch);
     if (watchers) watchers.add(watcher);
     else watches.set(watch, new Set([watcher]));
@@ -91,11 +91,11 @@ export class Inotify {
     this.#native.removeWatch(fd, watch);
   }
 
-  /** Calls `then` once every event that has happened so far was delivered, or was lost. */
+  /** Calls `then` once every event that has happened so far was delivered or lost. */
   afterPending(then: (wasLost: boolean) => void): void {
     if (!this.#instance) return then(true);
     const { fd, barriers } = this.#instance;
-    // Removing a watch puts an event at the end of the queue. Nobody watches `init`, because watches are for
+    // Removing a watch puts an event at the end of the queue. Nobody else watches `init`, because watches are for
     // directories.
     const watch = this.#native.addWatch(fd, Buffer.from(this.#initPath), In.deleteSelf);
     if (watch < 0) return then(true);
@@ -105,8 +105,8 @@ export class Inotify {
 }
 
 /**
- * State of one open instance. The next instance numbers its watches from 1 again, and the last events of an instance
- * may arrive after it was closed: they must find only its own.
+ * State of one open instance. The next instance numbers its watches from 1 again, and an instance's last events may
+ * arrive after it was closed: they must find only its own watches.
  */
 type Instance = {
   readonly fd: number;
@@ -155,7 +155,7 @@ function openInstance(native: Native, initPath: string, onLoss: () => void): Ins
   return instance;
 }
 
-/** Those who wait for lost events need not wait any longer. */
+/** Whoever waits for lost events need not wait any longer. */
 function passBarriers({ barriers }: Instance): void {
   const passed = [...barriers.values()];
   barriers.clear();
@@ -170,13 +170,13 @@ function openPump(native: Native, initPath: string, fd: number): { reader: Reade
     const child = Bun.spawn([initPath, 'pump'], { cwd: '/', env: {}, stdio: ['ignore', writeEnd, 'ignore', fd] });
     return { reader: Bun.file(readEnd).stream().getReader(), stop: () => child.kill(9) };
   } finally {
-    // The child and the reader have duplicates.
+    // The child and the reader have duplicates of it.
     closeSync(readEnd);
     closeSync(writeEnd);
   }
 }
 
-/** Gives `take` all bytes, those that it left over before the new ones. It answers how many it took. */
+/** Gives `take` all bytes, those that it left over before the new ones. `take` answers how many it took. */
 async function deliver(reader: Reader, take: (bytes: Buffer) => number): Promise<void> {
   let rest: Buffer = Buffer.alloc(0);
   for (;;) {

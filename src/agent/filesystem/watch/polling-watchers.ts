@@ -3,12 +3,12 @@ import { randomName } from '../../../base/id.ts';
 import { openFeed, type EventFeed, type FilesystemEvent, type WatchSources } from './event-feed.ts';
 import type { WatchTarget } from './watch-target.ts';
 
-/** Watchers at the same time; whoever forgets to remove them must not fill the memory. */
+/** Watchers at the same time: clients that forget to remove them must not fill the memory. */
 const pollingWatchersMax = 1000;
-/** Events that wait for a poll. Beyond, the next polls report by a look at what changed. */
+/** Events that wait for a poll. Beyond this, the next polls report what a look at the files shows. */
 const waitingEventsMax = 100_000;
 
-/** Longest wait of a poll for earlier events, milliseconds: a program in the sandbox can stop their source. */
+/** Longest time that a poll waits for earlier events, milliseconds: a program in the sandbox can stop their source. */
 const settleMsMax = 2_000;
 
 type Watcher = { feed: EventFeed; events: FilesystemEvent[]; error: AtollError | undefined };
@@ -32,7 +32,7 @@ export class PollingWatchers {
     return id;
   }
 
-  /** Everything that happened between the last call and this one. */
+  /** Everything that happened since the last call. */
   async take(id: string): Promise<FilesystemEvent[]> {
     const watcher = this.#find(id);
     await atMost(watcher.feed.settle(), settleMsMax);

@@ -1,13 +1,13 @@
 import { lstat, readdir } from 'node:fs/promises';
 
-/** An entry of a directory. `name` has one character for each byte. */
+/** An entry of a directory. `name` has one character per byte. */
 type DirectoryEntry = { name: string; isDirectory: boolean };
 
 const replacement = '\ufffd';
 
-/** The entries of a directory, with names byte by byte. Empty where it can't be read: it may just have gone. */
+/** The entries of a directory, with names byte by byte. Empty if it can't be read: it may just have gone. */
 export async function readEntries(path: Buffer): Promise<DirectoryEntry[]> {
-  // With kinds, Bun reads names as UTF-8 only: where one isn't, each entry is looked at instead.
+  // When it also reads the kinds, Bun decodes names as UTF-8: if a name isn't, each entry is examined instead.
   const entries = await readdir(path.toString(), { withFileTypes: true }).catch(() => []);
   if (!path.includes(replacement) && entries.every(entry => !entry.name.includes(replacement))) {
     return entries.map(entry => ({

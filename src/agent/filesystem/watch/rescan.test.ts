@@ -9,7 +9,7 @@ let folder = '';
 beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'rescan-'))));
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** Long before and long after anything that the test does, epoch milliseconds. */
+/** Times long before and long after anything the test does, epoch milliseconds. */
 const [never, always] = [Date.now() + 3_600_000, 0];
 
 /** A tree that watches these directories below the folder. */
@@ -122,7 +122,7 @@ test('what existed before is written by its content’s time, and otherwise chan
   const { look } = watched('known');
   const changed = join(folder, 'changed');
   const changedMs = () => lstatSync(changed).ctimeMs;
-  // Until the file system’s clock has gone on.
+  // Until the file system’s clock has moved on.
   while (changedMs() <= lstatSync(join(folder, 'known')).birthtimeMs) chmodSync(changed, 0o600);
   const sinceMs = changedMs();
   const setTimes = (time: Date, ...names: string[]) =>

@@ -8,20 +8,20 @@ type RescannedTree = {
   root: TreeNode;
   isRecursive: boolean;
   pathOf(node: TreeNode): Buffer;
-  /** Watches a directory that was not known. Undefined: it is gone again. */
+  /** Watches a directory that was not known yet. Undefined: it is already gone. */
   add(parent: TreeNode, name: string): Promise<TreeNode | undefined>;
-  /** False: another directory has the place of the one that is watched. */
+  /** False: another directory has taken the place of the watched one. */
   isInPlace(node: TreeNode): boolean;
   forget(node: TreeNode): void;
-  /** Resolves when the event was taken. */
+  /** Resolves once the event was taken. */
   report(event: TreeEvent): Promise<void>;
 };
 
 /**
- * Reports changes in a tree since `sinceMs` (epoch milliseconds) by looking at it, after the kernel's events were lost:
- * entries that are new, written or otherwise changed, and directories that are gone. Other entries that are gone have
- * no name any more; so a directory whose list of entries changed is reported as written, which the kernel never does:
- * it means "look again".
+ * After the kernel's events were lost, looks at a tree and reports its changes since `sinceMs` (epoch milliseconds):
+ * entries that are new, written or otherwise changed, and directories that are gone. Other deleted entries have no name
+ * any more; so a directory whose list of entries changed is reported as written, which the kernel never does: it means
+ * "look again".
  */
 export async function rescan(tree: RescannedTree, sinceMs: number): Promise<void> {
   await look(tree, tree.root, sinceMs);
@@ -62,7 +62,9 @@ async function lookAtEntry(tree: RescannedTree, node: TreeNode, name: string, si
   }
 }
 
-/** Says whether something else is where `known` was: then the kernel watches what is gone, or is elsewhere by now. */
+/**
+ * Whether something else has taken the place of `known`: then the kernel watches a directory that is gone or has moved.
+ */
 function forgetReplaced(tree: RescannedTree, known: TreeNode | undefined, facts: Stats): boolean {
   if (!known || (facts.isDirectory() && tree.isInPlace(known))) return false;
   tree.forget(known);

@@ -6,5 +6,5 @@ export type EventType =
   | 'EVENT_TYPE_RENAME'
   | 'EVENT_TYPE_CHMOD';
 
-/** `name` is relative to the watched directory, which itself is `.`; one character for each byte. */
+/** `name` is relative to the watched directory, which itself is `.`; one character per byte. */
 export type TreeEvent = { name: string; type: EventType };

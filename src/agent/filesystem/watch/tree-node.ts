@@ -1,8 +1,8 @@
 import type { DirectoryWatcher } from './inotify.ts';
 
 /**
- * A watched directory. It knows its own name only, and its path by its parents: moving one moves all below it.
- * Names have one character for each byte, as file names need not be UTF-8.
+ * A watched directory. It knows only its own name, and its path through its parents: moving one moves everything below
+ * it. Names have one character per byte, as file names need not be UTF-8.
  */
 export type TreeNode = {
   name: string;
@@ -11,18 +11,18 @@ export type TreeNode = {
   /** The kernel's watch, -1 once it is gone. */
   watch: number;
   watcher: DirectoryWatcher | undefined;
-  /** Entries found by looking. The kernel's event for them may still come, and is not reported again. */
+  /** Entries that a look found. The kernel's event for them may still come, and is not reported again. */
   found: Set<string>;
-  /** Entries that came or went, by the kernel's word, while we were looking; undefined while we are not. */
+  /** Entries that came or went according to the kernel while a look is in progress; undefined otherwise. */
   heard: Set<string> | undefined;
 };
 
-/** A directory that is not watched yet. It does not become a child of `parent` by this. */
+/** A directory that is not watched yet. This does not make it a child of `parent`. */
 export function newNode(name: string, parent: TreeNode | undefined): TreeNode {
   return { name, parent, children: new Map(), watch: -1, watcher: undefined, found: new Set(), heard: undefined };
 }
 
-/** Puts `node` at another place. */
+/** Moves `node` to another place. */
 export function moveNode(node: TreeNode, parent: TreeNode, name: string): void {
   detachNode(node);
   node.name = name;
@@ -30,7 +30,7 @@ export function moveNode(node: TreeNode, parent: TreeNode, name: string): void {
   parent.children.set(name, node);
 }
 
-/** Takes `node` out of its parent's children; the node still names its parent. */
+/** Removes `node` from its parent's children; the node still names its parent. */
 export function detachNode(node: TreeNode): void {
   if (node.parent?.children.get(node.name) === node) node.parent.children.delete(node.name);
 }

@@ -7,25 +7,25 @@ import { rescan } from './rescan.ts';
 import type { EventType, TreeEvent } from './tree-event.ts';
 import { detachNode, moveNode, nameIn, newNode, type TreeNode } from './tree-node.ts';
 
-/** Gets the events of one tree, in order. */
+/** Receives the events of one tree, in order. */
 type TreeListener = {
-  /** False: it has no room, and calls `catchUp` when it has. */
+  /** False: it has no room, and calls `catchUp` once it has. */
   report(event: TreeEvent): boolean;
   /** The last call: a new directory can't be watched. */
   fail(error: AtollError): void;
 };
 
-/** Longest time for a moved directory to arrive elsewhere in the tree, milliseconds. */
+/** How long a moved directory may take to arrive elsewhere in the tree, milliseconds. */
 const moveMs = 100;
-/** Clocks of file systems lag by up to a tick: a change reported twice is better than one never reported. */
+/** Clocks of file systems lag by up to a tick: reporting a change twice is better than never. */
 const clockSlackMs = 100;
 
-/** Interval of checkpoints during events, milliseconds: a rescan repeats no older changes. */
+/** Interval between checkpoints during events, milliseconds: a rescan does not repeat older changes. */
 const checkpointEveryMs = 500;
 
 const comingAndGoing = In.create | In.movedTo | In.delete | In.movedFrom;
 
-// In the order in which several meanings of one event are reported.
+// The order in which several meanings of one event are reported.
 const meanings: [mask: number, type: EventType][] = [
   [In.create | In.movedTo, 'EVENT_TYPE_CREATE'],
   [In.movedFrom | In.moveSelf, 'EVENT_TYPE_RENAME'],
@@ -35,9 +35,9 @@ const meanings: [mask: number, type: EventType][] = [
 ];
 
 /**
- * Watches a directory, or a whole tree, and reports events there. It enters new directories and also reports what was
- * put into them before it could watch them. Where events were lost, or the listener fell behind, it looks for changes
- * (see `rescan`).
+ * Watches a directory or a whole tree, and reports its events. It enters new directories and also reports what was put
+ * into them before it could watch them. If events were lost or the listener fell behind, it looks for changes (see
+ * `rescan`).
  */
 export class TreeWatch {
   readonly #inotify: Inotify;
@@ -49,16 +49,16 @@ export class TreeWatch {
   #release: (() => void) | undefined;
   /** `behind`: the listener has no room. */
   #state: 'arming' | 'reporting' | 'behind' | 'closed' = 'arming';
-  /** Resolves when the state changes next. */
+  /** Resolves at the next change of state. */
   #turn = Promise.withResolvers<void>();
-  /** Everything that happened before is known to the listener. Epoch milliseconds. */
+  /** The listener knows everything that happened before this time. Epoch milliseconds. */
   #knownMs = Date.now();
   #checkpointMs = 0;
-  /** How often something was to be looked for. */
+  /** How often events were lost, so that a rescan became necessary. */
   #losses = 0;
   #isLooking = false;
   #mustLook = false;
-  /** Looks at directories that have not ended: their findings are not reported yet. */
+  /** Looks that have not ended: their findings are not reported yet. */
   readonly #looks = new Set<Promise<void>>();
 
   constructor(inotify: Inotify, path: string, isRecursive: boolean, listener: TreeListener) {
@@ -69,8 +69,8 @@ export class TreeWatch {
   }
 
   /**
-   * Starts watching: it reports everything that happens after this resolved. Errors: `rate_limited` where the kernel
-   * has no watch left.
+   * Starts watching: everything that happens after this resolved is reported. Errors: `rate_limited` if the kernel has
+   * no watch left.
    */
   async arm(): Promise<void> {
     try {
@@ -101,8 +101,8 @@ export class TreeWatch {
   }
 
   /**
-   * Resolves when all events before the call were reported, or the kernel lost them and a rescan looked for them; at
-   * once where the listener has no room for more.
+   * Resolves once all events before the call were reported, or the kernel lost them and a rescan looked for them; at
+   * once if the listener has no room.
    */
   async settle(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -158,7 +158,7 @@ export class TreeWatch {
     return rescan(tree, this.#knownMs - clockSlackMs);
   }
 
-  /** Reports what the kernel has told, or drops it where there is no room: the look that follows finds it. */
+  /** Reports what the kernel told, or drops it if there is no room: the look that follows finds it. */
   #report(event: TreeEvent): boolean {
     if (this.#state !== 'reporting') return false;
     const isTaken = this.#listener.report(event);
@@ -166,7 +166,7 @@ export class TreeWatch {
     return isTaken;
   }
 
-  /** Reports what a look has found, as soon as there is room: a second look would find the same and come no further. */
+  /** Reports what a look found, as soon as there is room: a second look would find the same and get no further. */
   async #reportFound(event: TreeEvent): Promise<void> {
     while (!this.#report(event) && (this.#state === 'reporting' || this.#state === 'behind')) await this.#turn.promise;
   }
@@ -181,7 +181,7 @@ export class TreeWatch {
 
   #onEvent(node: TreeNode, event: InotifyEvent): void {
     const { mask, name } = event;
-    // Only the watched directory reports itself: those below are reported by their parents.
+    // Only the watched directory reports itself: the parents report those below.
     if (name === '') return node === this.#root ? this.#reportAll(mask, '.') : undefined;
     if (this.#isUnnamed(node, event)) return;
     if (this.#isRecursive && mask & In.isDirectory) this.#followDirectory(node, event);
@@ -192,13 +192,13 @@ export class TreeWatch {
     this.#checkpoint();
   }
 
-  /** The kernel calls a file without a name (open(2), `O_TMPFILE`) by its inode's number, `#12`, when it is written. */
+  /** The kernel names a file without a name (open(2), `O_TMPFILE`) by its inode's number, `#12`, when it is written. */
   #isUnnamed(node: TreeNode, { mask, name }: InotifyEvent): boolean {
     if (!/^#\d+$/.test(name) || mask & comingAndGoing) return false;
     return !lstatSync(this.#pathOf(node, name), { throwIfNoEntry: false });
   }
 
-  /** Remembers this moment as known as soon as all events before it were reported. */
+  /** Remembers this moment as known once all events before it were reported. */
   #checkpoint(): void {
     const nowMs = Date.now();
     if (this.#checkpointMs + checkpointEveryMs > nowMs) return;
@@ -244,7 +244,7 @@ export class TreeWatch {
     if (node) moveNode(node, parent, name);
   }
 
-  /** Watches everything below `node`, and with `isNew` reports it. */
+  /** Watches everything below `node`; with `isNew` it also reports it. */
   async #enter(node: TreeNode, isNew: boolean): Promise<void> {
     node.heard = new Set();
     const entries = await readEntries(this.#pathOf(node));
@@ -255,7 +255,7 @@ export class TreeWatch {
     if (unheard.length > 0) this.#inotify.afterPending(() => (node.found = new Set()));
     for (const { name } of unheard) {
       const event: TreeEvent = { name: nameIn(node, name), type: 'EVENT_TYPE_CREATE' };
-      // At once where that is possible: what the kernel tells of an entry comes after this.
+      // At once if possible: what the kernel tells about an entry comes after this.
       if (!this.#report(event)) await this.#reportFound(event);
     }
     for (const { name, isDirectory } of entries) {
@@ -266,14 +266,14 @@ export class TreeWatch {
     for (const { name, isDirectory } of unheard) if (!isDirectory) await this.#reportContent(node, name);
   }
 
-  /** A file that was found with content has been written too, perhaps before anybody listened. */
+  /** A file found with content was also written, perhaps before anybody listened. */
   async #reportContent(node: TreeNode, name: string): Promise<void> {
     const facts = await lstat(this.#pathOf(node, name)).catch(() => undefined);
     if (facts?.isFile() && facts.size > 0)
       await this.#reportFound({ name: nameIn(node, name), type: 'EVENT_TYPE_WRITE' });
   }
 
-  /** Undefined: there is no such directory any more. Throws where it can't be watched. */
+  /** Undefined: the directory no longer exists. Throws if it can't be watched. */
   async #add(parent: TreeNode, name: string): Promise<TreeNode | undefined> {
     if (this.#state === 'closed') return undefined;
     const node = newNode(name, parent);
@@ -288,12 +288,12 @@ export class TreeWatch {
 
   #watch(node: TreeNode): boolean {
     node.watcher = { onEvent: event => this.#onEvent(node, event), onGone: () => this.#forget(node) };
-    // The directory that was asked for may be a link; links below it are entries like others.
+    // The requested directory may be a link; links below it are entries like others.
     node.watch = this.#inotify.add(this.#pathOf(node), node.watcher, node === this.#root);
     return node.watch >= 0;
   }
 
-  /** The kernel has one watch for each directory: where it answers another one, another directory is there. */
+  /** The kernel has one watch per directory: if it answers a different watch, a different directory is there. */
   #isInPlace(node: TreeNode): boolean {
     if (!node.watcher) return false;
     const watch = this.#inotify.add(this.#pathOf(node), node.watcher, false);

@@ -6,10 +6,10 @@ import type { Outbox } from '../../connect/outbox.ts';
 import { openFeed, type WatchSources } from './event-feed.ts';
 import type { WatchTarget } from './watch-target.ts';
 
-/** Bytes of events that wait for a client. Beyond, it gets the rest by a rescan once it has caught up. */
+/** Bytes of events that wait for a client. Beyond this, the client gets the rest by a rescan once it has caught up. */
 const waitingBytesMax = 1 << 20;
 
-/** `WatchDir`: everything that happens in a directory, until the client goes or its deadline is over. */
+/** `WatchDir`: everything that happens in a directory, until the client leaves or its deadline is over. */
 export async function watchDirectory(
   sources: WatchSources,
   target: WatchTarget,

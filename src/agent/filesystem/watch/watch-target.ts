@@ -10,8 +10,8 @@ export type WatchTarget = { path: string; isRecursive: boolean; includeEntry: bo
 const networkTypes = [0x6969, 0x517b, 0xff534d42, 0xfe534d42, 0x65735546];
 
 /**
- * Reads a request. Errors: `not_found`; `invalid` for anything but a directory, and for mounts of which the kernel
- * misses remote changes.
+ * Reads a request. Errors: `not_found`; `invalid` if it is not a directory, or is on a mount whose remote changes the
+ * kernel does not see.
  */
 export async function readWatchTarget(message: Message, path: string): Promise<WatchTarget> {
   const facts = await stat(path).catch(error => Promise.reject(fileError(error, path)));

@@ -27,7 +27,7 @@ import { openFilesystem, type Filesystem, type FilesystemHost } from '../operati
 import { Inotify } from './inotify.ts';
 import { TreeWatch } from './tree-watch.ts';
 
-// The kernel's own events, by a pump as the sandbox's init has one. What an agent in a sandbox makes of them for its
+// The kernel's own events, through a pump as the sandbox's init has one. How an agent in a sandbox passes them to its
 // clients is in test/agent/watch.test.ts.
 
 let folder = '';
@@ -45,7 +45,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
 });
 
-/** The pump ends with this process, however that ends: it holds an inotify instance, of which a machine has few. */
+/** The pump ends with this process, however that ends: it holds an inotify instance, and a machine has few. */
 function writeInit(pump: string): void {
   writeFileSync(initPath, `#!/bin/sh\nexec setpriv --pdeathsig KILL ${pump}\n`, { mode: 0o755 });
 }
@@ -60,7 +60,7 @@ function openWatched(native: Partial<Native> = {}): Filesystem {
   return openFilesystem(agent);
 }
 
-/** A watcher of the folder, or of `path`, that is asked for what has happened. */
+/** A watcher of the folder, or of `path`, that can be asked what has happened. */
 async function watch(
   options: { recursive?: boolean; includeEntry?: boolean; path?: string } = {},
   files = openWatched(),
@@ -75,13 +75,13 @@ async function watch(
   return {
     take,
     remove,
-    /** What was told of, e.g. `create a`. */
+    /** The reported events, e.g. `create a`. */
     told: async () => (await take()).map(({ name, type }) => `${type.slice(11).toLowerCase()} ${name}`),
   };
 }
 const at = (name: string) => join(folder, name);
 const outside = (name: string) => join(folder, '..', name);
-/** An empty file, which nobody has written to. */
+/** An empty file that nobody has written to. */
 const make = (path: string | Buffer) => closeSync(openSync(path, 'wx'));
 
 test('everything that happens to the entries of a directory is told, in order', async () => {
@@ -97,7 +97,7 @@ test('everything that happens to the entries of a directory is told, in order', 
     [() => unlinkSync(at('c')), ['remove c']],
     [() => mkdirSync(at('d')), ['create d']],
     [() => symlinkSync('d', at('l')), ['create l']],
-    // Below it nobody looks.
+    // Nobody watches below it.
     [() => writeFileSync(at('d/x'), 'x'), []],
     [() => rmSync(at('d'), { recursive: true }), ['remove d']],
   ] as const) {
@@ -130,7 +130,7 @@ test('a tree is watched with all that is made in it later', async () => {
   expect(await told()).toEqual(['create new/y', 'write new/y']);
   rmSync(at('a'), { recursive: true });
   expect((await told()).sort()).toEqual(['remove a', 'remove a/b', 'remove a/b/x']);
-  // Another of the same name is watched as well.
+  // Another directory of the same name is watched as well.
   mkdirSync(at('a'));
   expect(await told()).toEqual(['create a']);
   make(at('a/z'));
@@ -170,7 +170,7 @@ test('a directory that is moved within the tree is told by its new name; one tha
   renameSync(at('other/c'), outside('gone'));
   expect(await told()).toEqual(['rename other/c']);
   make(outside('gone/y'));
-  // One that comes from elsewhere is told with what is in it.
+  // A directory that comes from elsewhere is reported with its content.
   mkdirSync(outside('came/deep'), { recursive: true });
   writeFileSync(outside('came/deep/z'), 'content');
   await told();
@@ -190,7 +190,7 @@ test('links are entries, and not ways into other directories', async () => {
   const { told } = await watch({ recursive: true });
   make(outside('elsewhere/x'));
   expect(await told()).toEqual([]);
-  // One that is asked for by name is followed.
+  // A link that is asked for by name is followed.
   const followed = await watch({ path: at('link') });
   make(outside('elsewhere/y'));
   expect([await followed.told(), await told()]).toEqual([['create y'], []]);
@@ -250,13 +250,13 @@ const instances = () =>
     try {
       return readlinkSync(`/proc/self/fd/${fd}`) === 'anon_inode:inotify';
     } catch {
-      return false; // the list's own, which is closed by now
+      return false; // the descriptor of the listing itself, which is closed by now
     }
   }).length;
 
 test('where the kernel has lost events, what has changed is looked for', async () => {
   mkdirSync(at('a'));
-  // The pump ends when something has happened, as if somebody had killed it, and till then it holds its pipe.
+  // This pump ends when something has happened, as if somebody had killed it; until then it holds its pipe.
   writeInit('/bin/dd bs=4096 count=1 <&3 4>&1 >/dev/null 2>&1');
   const { told } = await watch({ recursive: true });
   const seen = new Set<string>();
@@ -321,7 +321,7 @@ test('what a reader has no room for is looked for when he has', async () => {
   await tree.arm();
   make(at('a/late'));
   await refused.promise;
-  // Nobody waits for who has no room.
+  // Nobody waits for a reader without room.
   await tree.settle();
   make(at('later'));
   hasRoom = true;
@@ -369,7 +369,7 @@ test('a client that reads late gets what has changed meanwhile once it does', as
   cleanUps.push(() => reader.cancel());
   const call = { username: '', timeoutMs: undefined, keepaliveMs: 90_000 } as unknown as Call;
   await openWatched().watchDir({ path: folder } as never, call, outbox);
-  // More than waits for a client.
+  // More than may wait for a client.
   outbox.add(new Uint8Array(1 << 20));
   writeFileSync(at('late'), 'content');
   let text = '';
