@@ -3,15 +3,16 @@
 //
 //   helper confine PID UID CPU_SECONDS [-g GROUPS] [-s NAME PATH]... [-x PATH] [-n] -- RUNTIME ARGUMENT...
 //
-// PID       a process in whose mount namespace the paths are
-// UID       user and group, which nobody else has
-// -g        control groups to be in: their directories, with spaces between them
+// PID       a process whose mount namespace the paths are in
+// UID       the user and group to run as, which nobody else has
+// -g        control groups to be in: their directories, separated by spaces
 // -s        shows what is at PATH as /NAME, read-only, whatever its owners and modes
-// -x        gives the program, as its descriptor 3, an overlay's notes on the directories below PATH
+// -x        gives the program, as descriptor 3, the overlay's notes on the directories below PATH
 // -n        leaves it the host's network
 // RUNTIME   a folder that is shown as /.builder; the program is `builder` in it
 //
-// The program keeps the descriptors 0 to 4 and gets no environment. This process waits for it and answers its status.
+// The program keeps the descriptors 0 to 4 and gets no environment. This process waits for it and exits with its
+// status.
 #define _GNU_SOURCE
 #include "helper.h"
 #include "groups.h"
@@ -38,10 +39,10 @@
 
 enum {
   showsMax = 8,
-  innerId = 65536, // of the program where a user namespace maps what the files below it belong to
+  innerId = 65536, // the program's ID where a user namespace maps the owners of the files that it is shown
   openFilesMax = 1024,
   markFd = 3,
-  depthMax = 2048,  // a path of the kernel's longest has no more directories
+  depthMax = 2048,  // the longest path that the kernel takes has no more directories
   valueBytesMax = 4096,
 };
 
@@ -50,7 +51,7 @@ static int complainOf(const char *what) {
   return 120;
 }
 
-// ---- an overlay's notes on directories: only the host's administrator can read them
+// ---- an overlay's notes on directories, which only the host's administrator can read
 
 struct marks {
   FILE *out;
@@ -64,7 +65,7 @@ static void tellMark(struct marks *m, int directory, const char *name) {
   fprintf(m->out, "%s%c%s%c%.*s%c", m->path, 0, name, 0, (int)n, value, 0);
 }
 
-// Takes the descriptor. Nothing changes the tree meanwhile; no link is followed.
+// Closes `fd`. Nothing changes the tree in the meantime; no link is followed.
 static void tellMarks(struct marks *m, int fd, size_t length, int depth) {
   tellMark(m, fd, "trusted.overlay.opaque");
   tellMark(m, fd, "trusted.overlay.redirect");
@@ -121,7 +122,7 @@ static int enterRoot(struct plan *p) {
   for (int i = 0; i < p->shows; i++)
     if (place(p->show[i].tree, root, p->show[i].name) < 0) return complainOf(p->show[i].name);
   if (mkdirat(root, "proc", 0555) < 0 || fchdir(root) < 0) return complainOf("proc");
-  // Its own processes alone, and nothing of the kernel's.
+  // It shows only the program's own processes, and nothing of the kernel.
   if (mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, "subset=pid,hidepid=invisible") < 0) return complainOf("proc");
   struct mount_attr readOnly = {.attr_set = MOUNT_ATTR_RDONLY};
   if (syscall(SYS_mount_setattr, root, "", AT_EMPTY_PATH, &readOnly, sizeof readOnly) < 0) return complainOf("root");
@@ -131,8 +132,8 @@ static int enterRoot(struct plan *p) {
 
 // ---- rights
 
-// To read the files of its job the program has one capability, which counts only in its own user namespace: it works on
-// that namespace's mounts alone. A job without files has none.
+// The program has one capability, with which it reads the files of its job. It holds in the program's own user
+// namespace alone, and so for that namespace's mounts alone. A job without files gets no capability.
 static int leaveRights(struct plan *p) {
   uint32_t kept = p->shows ? 1u << CAP_DAC_READ_SEARCH : 0;
   uid_t id = p->uid;
@@ -158,8 +159,8 @@ static int limit(int resource, rlim_t value) {
 
 // ---- system calls
 
-// Calls that have nothing to do with reading and writing files. clone asks for namespaces by flags; clone3 hides them
-// in memory.
+// Calls that reading and writing files does not need. clone takes flags that ask for namespaces; clone3 hides them in
+// memory.
 static const int refused[] = {
     SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_setns, SYS_unshare, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev,
     SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_keyctl, SYS_add_key, SYS_request_key,
@@ -221,7 +222,7 @@ static int runConfined(struct plan *p) {
   int namespaces = CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | (p->network ? 0 : CLONE_NEWNET);
   if (unshare(namespaces) < 0) return complainOf("namespaces");
   if ((status = enterRoot(p)) || (status = leaveRights(p))) return status;
-  // With the user it was forgotten.
+  // The change of user has cleared the signal that ends the program with its parent.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0) return complainOf("parent");
   if ((status = limit(RLIMIT_NOFILE, openFilesMax)) || (status = limit(RLIMIT_CORE, 0)) || (status = limit(RLIMIT_MSGQUEUE, 0)) || (status = limit(RLIMIT_CPU, p->cpuSeconds))) return status;
   if ((status = filterCalls(p->network))) return status;
@@ -237,7 +238,7 @@ static int writeFile(const char *path, const char *text) {
   return result;
 }
 
-// The owners of files that it is shown are those below 65536; its own is beside them.
+// The files that it is shown belong to IDs below 65536; the program's own ID comes after those.
 static int mapIds(pid_t pid, uid_t uid) {
   char map[64], path[64];
   snprintf(map, sizeof map, "0 0 %d\n%d %u 1\n", innerId, innerId, uid);
@@ -260,7 +261,7 @@ int confine(char **argument) {
   char path[64];
   const char *marked = NULL;
   struct groups groups = {.directory = -1};
-  // The numbers that are the program's are taken, whether it was given something or not.
+  // Descriptors 0 to 4 are the program's: they are filled even if it was given nothing for them.
   int taken = open("/dev/null", O_RDWR);
   while (taken >= 0 && taken < 4) taken = dup(taken);
   if (taken > 4) close(taken);
@@ -290,13 +291,13 @@ int confine(char **argument) {
   if (pid < 0) return complainOf("fork");
   if (pid == 0) {
     if (enterGroups(&groups) < 0) _exit(complainOf("control groups"));
-    // Of a parent that was killed it hears by the end of the pipe.
+    // The end of this pipe tells the child that its parent was killed.
     close(up[0]), close(down[1]), close(marks[1]);
     if (marked && dup2(marks[0], markFd) < 0) _exit(complainOf("marks"));
     _exit(runConfined(&p));
   }
   close(up[1]), close(down[0]), close(marks[0]);
-  // The program's descriptors are closed here, or its output would have no end.
+  // This process closes its copies of the program's descriptors: otherwise the program's output would never end.
   int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = 0; fd <= 4; fd++)
     if (fd != 2 && nothing >= 0) dup2(nothing, fd);

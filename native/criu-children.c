@@ -1,11 +1,11 @@
-// Preloaded into CRIU beside namespace-owner.c. A CRIU that restores ends with the helper, by a signal that the kernel
-// sends it then. What it forks does not get that signal: a child that it tries the kernel with sleeps without end, and
-// holds the mounts of the helper's namespace. Here each child ends with its CRIU. What CRIU makes of a sandbox is made by
-// no such call, and by no process that has such a signal.
+// Preloaded into CRIU beside namespace-owner.c. The kernel ends a restoring CRIU with the helper, by a signal. CRIU's
+// own children do not get that signal: a child with which it tries out the kernel would sleep for ever and hold the
+// mounts of the helper's namespace. This library ends each such child with its CRIU. CRIU makes the processes of a
+// sandbox by other calls, and in processes that have no such signal.
 //
-// A CRIU that dumps goes on without the helper: as nobody answers at the end of the dump, it takes back what it has done.
-// To be killed in the middle would cost the sandbox the process on which it is at work: its memory is on its way through
-// a pipe that nobody reads any more (SIGPIPE), and its next instruction is a breakpoint of CRIU's (SIGTRAP).
+// A dumping CRIU outlives the helper: when nobody answers at the end of the dump, it undoes what it has done. Killing
+// it in the middle would cost the sandbox the process that it is working on: that process is writing its memory to a
+// pipe that nobody reads any more (SIGPIPE), and its next instruction is a breakpoint of CRIU's (SIGTRAP).
 #define _GNU_SOURCE
 #include "criu-children.h"
 #include <dlfcn.h>
@@ -26,7 +26,7 @@ static int goesOn(void) {
 
 __attribute__((constructor)) static void leaveHelper(void) {
   if (!goesOn()) return;
-  signal(SIGPIPE, SIG_IGN); // nobody hears what it complains of
+  signal(SIGPIPE, SIG_IGN); // nobody reads its complaints
   if (prctl(PR_SET_PDEATHSIG, 0) < 0) abort();
 }
 

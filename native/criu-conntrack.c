@@ -1,7 +1,7 @@
-// Preloaded into CRIU beside namespace-owner.c. Before it dumps a network namespace, CRIU lists its tracked connections
-// twice. The kernel keeps those of all namespaces in one table, which is large on a large host, and goes through all of
-// it: 10 ms each time, for a namespace that is dumped empty and gets a new link. So CRIU asks for those that are not
-// confirmed yet, which no table has, and hears of none.
+// Preloaded into CRIU beside namespace-owner.c. Before CRIU dumps a network namespace, it lists the tracked
+// connections twice. The kernel keeps those of all namespaces in one table, which is large on a large host, and walks
+// all of it: 10 ms each time, although the namespace is dumped empty and gets a new link. This library makes CRIU ask
+// for unconfirmed connections instead: they are in no table, and the answer is empty.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <linux/netfilter/nfnetlink.h>
@@ -21,7 +21,7 @@ ssize_t sendmsg(int socket, const struct msghdr *message, int flags) {
   if (!to || message->msg_namelen != sizeof *to || to->nl_family != AF_NETLINK || message->msg_iovlen != 1 || !getenv("ATOLL_CRIU_SOCKET"))
     return next(socket, message, flags);
   struct nlmsghdr *request = message->msg_iov->iov_base;
-  // A number of its own among those of routes and of sockets, which have no such kind of message.
+  // Messages about routes and sockets have no type with this number.
   if (message->msg_iov->iov_len >= sizeof *request && listsConnections(request)) request->nlmsg_type = NFNL_SUBSYS_CTNETLINK << 8 | IPCTNL_MSG_CT_GET_UNCONFIRMED;
   return next(socket, message, flags);
 }

@@ -1,8 +1,8 @@
-// Preloaded into CRIU beside namespace-owner.c: what CRIU would start a program for, done in the process that it has forked
-// for that. Starting the program takes several times as long as what it does.
+// Preloaded into CRIU beside namespace-owner.c. CRIU forks a process for each program that it starts; this library
+// does the program's work in that process. Starting the program would take several times as long as its work.
 //
-// CRIU's action script tells the platform which stage it has reached: the name of the script is never run. And file systems
-// in memory that hold next to nothing, as most do, need no tar (criu-tar.c).
+// The action script is how CRIU tells the platform which stage it has reached: no script of that name is ever run.
+// Most file systems in memory hold next to nothing and need no tar (criu-tar.c).
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -33,7 +33,8 @@ static int writeSetting(const char *file, const char *value) {
   return errno = error, result;
 }
 
-// The network namespace is new: what the runtime sets for new sandboxes (src/node/drivers/crun/config.ts) is set again.
+// The network namespace is new: it needs the settings that the runtime makes in new sandboxes
+// (src/node/drivers/crun/config.ts).
 static int setUpNetwork(const char *pid) {
   char path[64], range[64];
   uint32_t base = 0;
@@ -52,7 +53,7 @@ static int setUpNetwork(const char *pid) {
 }
 
 // Tells the platform which stage CRIU has reached and waits for its decision. A lost platform means no: the dump is
-// undone, and its sandbox runs on. The last stage of a restore is told where the platform wants to hear of it.
+// undone, and its sandbox runs on. The platform hears of a restore's last stage only if it asked to.
 static int reportStage(const char *stage) {
   const char *path = getenv("ATOLL_CRIU_SOCKET"), *pid = getenv("CRTOOLS_INIT_PID");
   int isLast = !strcmp(stage, "pre-resume") && getenv("ATOLL_CRIU_PRE_RESUME");

@@ -1,6 +1,6 @@
-// Packs and unpacks file systems in memory for CRIU, in the format that tar and gzip give them (pax(1) "ustar", RFC 1952),
-// where they hold a few directories, symbolic links and empty files: /dev, an empty /dev/shm, and the directory of the
-// control groups. Everything else is tar's. Both read what the other has written.
+// Packs and unpacks file systems in memory for CRIU, in the format that tar and gzip write (pax(1) "ustar", RFC 1952),
+// if they hold only a few directories, symbolic links and empty files: /dev, an empty /dev/shm, and the directory of
+// the control groups. tar does all others. Each can read what the other has written.
 #define _GNU_SOURCE
 #include "criu-tar.h"
 #include "gzip.h"
@@ -119,7 +119,7 @@ static int pack(const char *directory) {
 
 // ---- unpacking
 
-// Reads an archive that is not compressed; -1 where it is, or is larger than one of those above.
+// Reads an archive that is not compressed; -1 if it is compressed, or larger than any that this file writes.
 static int readArchive(void) {
   ssize_t size = pread(0, packed, sizeof packed, 0);
   if (size < gzipHeaderBytes + gzipTrailerBytes || size == sizeof packed || memcmp(packed, "\x1f\x8b\x08\0", 4)) return -1;
@@ -155,7 +155,8 @@ static int leadsUp(const char *path) {
   return 0;
 }
 
-// Whether all entries are such as above, in an order in which they can be made. Nothing else is unpacked here.
+// Whether all entries are of the kinds that this file packs, in an order in which they can be made. It unpacks nothing
+// else.
 static int isSimple(void) {
   size_t at = 0;
   for (const struct entry *e; (e = entryAt(at)); at += blockBytes) {
@@ -209,7 +210,7 @@ static int unpack(const char *directory) {
   if (readArchive() < 0 || !isSimple()) return -1;
   int root = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (root < 0) return -1;
-  // What is made in a directory changes its time.
+  // Making something in a directory changes the directory's time.
   for (int onlyTime = 0; onlyTime < 2; onlyTime++)
     for (size_t at = 0; entryAt(at); at += blockBytes)
       if ((!onlyTime || entryAt(at)->type == '5') && unpackEntry(root, entryAt(at), onlyTime) < 0) {

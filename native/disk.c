@@ -22,7 +22,7 @@ static int copySparse(int from, int to, off_t size) {
   return errno == ENXIO ? 0 : -1; // ENXIO: no data behind `start`
 }
 
-// disk-create from to: a copy of an image that does not exist yet. It shares blocks where the file system can.
+// disk-create from to: copies an image to a path where there is none yet. It shares blocks where the file system can.
 int opDiskCreate(struct request *r, struct failure *f) {
   int from = open(r->argument[0], O_RDONLY | O_CLOEXEC);
   if (from < 0) return fail(f, r->argument[0]);
@@ -36,7 +36,7 @@ int opDiskCreate(struct request *r, struct failure *f) {
 }
 
 // The image that each loop device served when it was last seen. A host with hundreds of sandboxes has hundreds of
-// devices: the first search looks at all of them; from then on the helper knows what it attaches itself.
+// devices: the first search looks at all of them; after that, the helper knows which ones it has attached.
 static struct served { dev_t device; ino_t inode; } *served;
 static int servedCount;
 
@@ -44,14 +44,14 @@ static void noteLoop(int number, dev_t device, ino_t inode) {
   if (number >= servedCount) {
     int count = number + 64;
     struct served *larger = realloc(served, count * sizeof *served);
-    if (!larger) return; // it is not found again, and the image gets another device
+    if (!larger) return; // this device is not found again, and the image gets another one
     memset(larger + servedCount, 0, (count - servedCount) * sizeof *served);
     served = larger, servedCount = count;
   }
   served[number] = (struct served){device, inode};
 }
 
-// The device, opened, and what it serves; -1 where it serves nothing.
+// Opens the device and reads what it serves; -1 if it serves nothing.
 static int openLoop(int number, struct loop_info64 *info, char *device, size_t size) {
   snprintf(device, size, "/dev/loop%d", number);
   int fd = open(device, O_RDONLY | O_CLOEXEC);
@@ -73,8 +73,8 @@ static void noteAllLoops(void) {
   if (all) closedir(all);
 }
 
-// The loop device that already serves the image, opened; -1 when there is none.
-// After a restart of the platform a running sandbox still holds its device.
+// Opens the loop device that already serves the image; -1 if there is none. A sandbox that runs on through a restart
+// of the platform still holds its device.
 static int findLoop(const char *image, char *device, size_t size) {
   static int looked;
   struct stat wanted;
@@ -117,8 +117,8 @@ static int attachLoop(const char *image, int access, char *device, size_t size, 
   return fd;
 }
 
-// disk-mount image directory ["durable"]: mounts the image read-write on a directory, which is made where it is
-// missing. Only a durable one passes flushes on to the host's disk: other disks are synced explicitly at a pause.
+// disk-mount image directory ["durable"]: mounts the image read-write on a directory, which is made if it is missing.
+// Only a durable disk passes flushes on to the host's disk: other disks are synced explicitly at a pause.
 int opDiskMount(struct request *r, struct failure *f) {
   int durable = r->arguments > 2 && !strcmp(r->argument[2], "durable");
   char device[64];
@@ -128,12 +128,12 @@ int opDiskMount(struct request *r, struct failure *f) {
   if (mkdir(r->argument[1], 0755) < 0 && errno != EEXIST) return fail(f, r->argument[1]), close(fd), -1;
   int result = mount(device, r->argument[1], "ext4", MS_NODEV | MS_NOSUID, durable ? "noinit_itable,discard" : "noinit_itable,nobarrier,discard");
   if (result < 0) fail(f, "mount ext4");
-  close(fd); // the mount holds the device; without one it is released here
+  close(fd); // the mount holds the device; if mounting failed, this releases it
   snprintf(r->result, sizeof r->result, "%s", device);
   return result;
 }
 
-// disk-used image: answers "yes" where a loop device serves the image, "no" otherwise.
+// disk-used image: answers "yes" if a loop device serves the image, "no" otherwise.
 int opDiskUsed(struct request *r, struct failure *f) {
   (void)f;
   char device[64];
@@ -157,10 +157,11 @@ int opLayerMount(struct request *r, struct failure *f) {
   return result;
 }
 
-// show directory at: makes a host directory visible elsewhere in the helper's namespace, read-only. Sandboxes' runtimes
-// act as a mapped user there, who can't pass the directories above it. It is an overlay of one layer (the other is
-// empty: the kernel wants two), because a bind mount would tell sandboxes by their mountinfo where the directory is on
-// the host. The kernel shows options as they are written: numbers of descriptors say nothing.
+// show directory at: makes a host directory visible elsewhere in the helper's namespace, read-only. The runtimes of
+// sandboxes act as a mapped user there, who can't pass the directories above it. It is an overlay of one layer (and an
+// empty one, because the kernel wants two): a bind mount's line in the sandboxes' mountinfo would tell them where the
+// directory is on the host. The kernel shows an overlay's options as they were written, and numbers of descriptors
+// reveal nothing.
 int opShow(struct request *r, struct failure *f) {
   char options[96];
   int shown = open(r->argument[0], O_PATH | O_DIRECTORY | O_CLOEXEC), empty = open(scratchDirectory, O_PATH | O_DIRECTORY | O_CLOEXEC), result = -1;
@@ -172,8 +173,8 @@ int opShow(struct request *r, struct failure *f) {
   return result;
 }
 
-// unmount directory: at once where nothing uses it, else as soon as nothing does. Removes the directory where it is
-// empty then.
+// unmount directory: at once if nothing uses it, else as soon as nothing does. Removes the directory if it is empty
+// then.
 int opUnmount(struct request *r, struct failure *f) {
   const char *directory = r->argument[0];
   int result = umount2(directory, UMOUNT_NOFOLLOW);

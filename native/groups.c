@@ -1,7 +1,7 @@
-// Whoever moves another process between control groups has the kernel hold up every fork and every end of a process,
-// on the whole machine, until those under way are done (cgroup_threadgroup_rwsem): a sandbox full of forks, which gets
-// little processor time, keeps everybody waiting for half a minute and longer. One that is born in its group (version
-// 2), or has a single thread and moves itself (version 1), holds up nobody.
+// Moving another process between control groups makes the kernel hold up every fork and every end of a process on the
+// whole machine until those under way are done (cgroup_threadgroup_rwsem): a sandbox full of forks, which gets little
+// processor time, then keeps everybody waiting for half a minute and longer. A process that is born in its group
+// (version 2), or that moves itself while it has a single thread (version 1), holds up nobody.
 #define _GNU_SOURCE
 #include "groups.h"
 #include <errno.h>
@@ -61,7 +61,7 @@ pid_t forkInto(struct groups *groups) {
   bearIn(groups, &arguments);
   pid_t pid = groups->directory < 0 ? -1 : syscall(SYS_clone3, &arguments, sizeof arguments);
   int isThere = pid >= 0, error = 0;
-  // A container may keep that call from it.
+  // The helper may run in a container that forbids this call.
   if (!isThere) pid = fork(), error = errno;
   if (isThere || pid != 0) closeGroups(groups);
   return errno = error, pid;

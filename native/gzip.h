@@ -1,7 +1,7 @@
-// What is in gzip's format and not compressed.
+// gzip's format without compression.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
 
-// CRC-32 of gzip, going on from one.
+// Continues gzip's CRC-32 from `crc`.
 uint32_t crc32Of(uint32_t crc, const uint8_t *bytes, size_t size);

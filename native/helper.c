@@ -7,10 +7,11 @@
 // Answer:   id TAB "ok" TAB result ... LF              or  id TAB "err" TAB errno TAB text LF
 // Event:    "!" TAB "ready" TAB pid LF                 once: the process that shows the namespace to others
 //           "!" TAB "exit" TAB tag LF                  a watched process ended
-//           "!" TAB "closed" TAB tag LF                nobody holds the output of a program any more that `start` ran, or more came
+//           "!" TAB "closed" TAB tag LF                all have closed the output of a program of `start`, or more came
 //
-// Requests are carried out one after the other; only `spawn` and `start` answer later, so that programs overlap.
-// Arguments and answers of each operation are typed in src/node/native/operations.ts; a test holds the two lists together.
+// Requests are carried out one after the other; only `spawn` and `start` answer later, so that programs run side by
+// side. The arguments and answers of each operation are typed in src/node/native/operations.ts; a test keeps the two
+// lists equal.
 #define _GNU_SOURCE
 #include "helper.h"
 #include "groups.h"
@@ -31,18 +32,18 @@
 
 enum {
   requestBytesMax = 1 << 16,
-  childrenMax = 224, // the platform knows it, and asks for no more: src/node/native/program-places.ts
+  childrenMax = 224, // the platform asks for no more, by the same number: src/node/native/program-places.ts
   watchesMax = 8192,
-  outputBytesMax = 4096, // of a program's output, the last part is kept
+  outputBytesMax = 4096, // of a program's output, the helper keeps the last part
 };
 
 enum { tagBytes = 40 };
 
 struct child {
   int isUsed;
-  pid_t pid; // 0: it has ended, and others may hold its output yet
+  pid_t pid; // 0: it has ended, but others may still hold its output
   char id[24];
-  char tag[tagBytes]; // of `start`; empty: nobody asks when its output is closed
+  char tag[tagBytes]; // of `start`; empty: nobody needs to know when its output is closed
   int output; // read end of stdout and stderr; -1 when closed
   int64_t deadlineMs;
   int length; // of text
@@ -111,8 +112,8 @@ static struct child *freeChild(void) {
 }
 
 // seal name path: from now on, `spawn name` runs a copy of the program that nothing can change. A container runtime
-// must run from such a copy, so that no container can overwrite it; crun makes one at each start if it does not find
-// that it has one.
+// must run from such a copy, so that no container can overwrite it. crun makes one at each start unless it finds that
+// it already runs from one.
 static int opSeal(struct request *r, struct failure *f) {
   if (sealedCount == sizeof sealed / sizeof *sealed) return errno = ENOSPC, fail(f, "too many sealed programs");
   int from = open(r->argument[1], O_RDONLY | O_CLOEXEC);
@@ -130,7 +131,7 @@ static int opSeal(struct request *r, struct failure *f) {
   return 0;
 }
 
-// Leading arguments of the form NAME=value are for the environment, as env(1) has it.
+// Leading arguments of the form NAME=value go into the environment, as with env(1).
 static void execute(char **argument) {
   for (char *equals; argument[1] && (equals = strchr(argument[0], '=')) && !memchr(argument[0], '/', equals - argument[0]); argument++) putenv(argument[0]);
   for (int i = 0; i < sealedCount; i++)
@@ -153,7 +154,7 @@ static int run(struct request *r, char **argument, const char *tag, struct failu
   pid_t helper = getpid(), pid = forkInto(&groups);
   if (pid == 0) {
     setpgid(0, 0);
-    // Also where the helper is killed: nobody would end a CRIU then that waits for a process without end.
+    // This also holds when the helper is killed: otherwise nobody would end a CRIU that waits for a process for ever.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != helper) _exit(127);
     sigset_t none;
@@ -177,12 +178,12 @@ static int run(struct request *r, char **argument, const char *tag, struct failu
 }
 
 // spawn timeoutMs stdin groups [NAME=value...] program argument...: runs a program in the helper's mount namespace, in
-// control groups (their directories, with spaces between them).
-// Answers its wait status and the end of what it printed. The program's descendants may outlive it.
+// control groups (their directories, separated by spaces). Answers its wait status and the end of what it printed. The
+// program's descendants may outlive it.
 static int opSpawn(struct request *r, struct failure *f) { return run(r, r->argument, "", f); }
 
-// start tag timeoutMs stdin groups [NAME=value...] program argument...: as `spawn`, and reports once when its descendants have
-// closed its output as well.
+// start tag timeoutMs stdin groups [NAME=value...] program argument...: like `spawn`, and reports once when the
+// program's descendants have closed its output as well.
 static int opStart(struct request *r, struct failure *f) { return run(r, r->argument + 1, r->argument[0], f); }
 
 // The program has ended, and nobody holds its output.
@@ -205,7 +206,8 @@ static void drain(struct child *c) {
   if (c->output >= 0 && n == 0) close(c->output), c->output = -1;
 }
 
-// Descendants of a program that has ended may be a sandbox's: whatever comes of them, it is looked at once.
+// A program that has ended may leave descendants that are a sandbox's: it reads their output only once, however much
+// comes.
 static void takeOutput(struct child *c) {
   char part[outputBytesMax];
   if (c->pid) return drain(c);
@@ -242,7 +244,7 @@ static int killOverdue(void) {
 
 // ---- processes of sandboxes
 
-// watch tag pid: reports once when the process ends. A process of a PID namespace's init ends after all others in it.
+// watch tag pid: reports once when the process ends. The init of a PID namespace ends after all other processes in it.
 static int opWatch(struct request *r, struct failure *f) {
   int fd = syscall(SYS_pidfd_open, (pid_t)atoi(r->argument[1]), 0);
   if (fd < 0) return fail(f, "pidfd_open");
@@ -255,7 +257,7 @@ static int opWatch(struct request *r, struct failure *f) {
   return 0;
 }
 
-// kill tag: SIGKILL to a watched process. Its end is reported as for any other reason.
+// kill tag: sends SIGKILL to a watched process. Its end is reported like any other.
 static int opKill(struct request *r, struct failure *f) {
   for (int i = 0; i < watchesUsed; i++)
     if (watches[i].pidfd >= 0 && !strcmp(watches[i].tag, r->argument[0])) {
@@ -307,7 +309,7 @@ static void readRequests(void) {
 }
 
 static void reportExits(const struct pollfd *watched, int watching) {
-  reapChildren(); // an end that is reported has left no zombie
+  reapChildren(); // a process is reaped before its end is reported
   for (int i = 0; i < watching; i++) {
     if (watches[i].pidfd < 0 || !watched[i].revents) continue;
     close(watches[i].pidfd);
@@ -331,8 +333,8 @@ static int connectTo(const char *path) {
   return fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0 ? fd : -1;
 }
 
-// A process that stays in the namespace: others reach its mounts through /proc/PID/root. Not through the helper's own,
-// which is a sandbox's while the helper is in there.
+// A process that stays in the namespace: others reach its mounts through /proc/PID/root. The helper's own can't serve
+// for that: while the helper is inside a sandbox, it shows the sandbox's root.
 static pid_t startAnchor(void) {
   pid_t parent = getpid(), pid = fork();
   if (pid != 0) return pid;
@@ -350,11 +352,11 @@ int main(int count, char **arguments) {
   snprintf(scratchDirectory, sizeof scratchDirectory, "%.*s/scratch", (int)(strrchr(arguments[1], '/') - arguments[1]), arguments[1]);
   channel = connectTo(arguments[1]);
   if (channel < 0) return perror(arguments[1]), 1;
-  // Programs started here are ended with the platform; sandboxes are not: they were handed to their own init.
+  // Programs started here end with the platform. Sandboxes do not: they were handed to their own init.
   for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) signal(ignored[i], SIG_IGN);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0) return perror("mount namespace"), 1;
-  // A file system of its own, in this namespace alone: nothing of it is left wherever the helper ends.
+  // A file system of its own, in this namespace alone: however the helper ends, nothing of it is left.
   if ((mkdir(scratchDirectory, 0700) < 0 && errno != EEXIST) || mount("none", scratchDirectory, "tmpfs", 0, "size=64k") < 0) return perror(scratchDirectory), 1;
   hideUnifiedCgroup();
   pid_t anchor = startAnchor();

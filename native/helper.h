@@ -29,7 +29,7 @@ struct failure {
 
 // A directory of the helper's own, to mount on for a moment.
 extern char scratchDirectory[];
-// For tests: do as on kernels before 6.12, which mount images by loop devices and overlays by paths.
+// For tests: makes the helper act as on kernels before 6.12, which mount images by loop devices and overlays by paths.
 extern int olderKernel;
 
 // Records errno and what was tried; answers -1.
@@ -58,10 +58,9 @@ int opView(struct request *, struct failure *); // view.c
 int opOverlayMount(struct request *, struct failure *); // snapshot-overlay.c
 int opMappedMount(struct request *, struct failure *);
 
-// A detached copy of the mount at `path` in which the owners on disk appear shifted into the user namespace; -1 and
-// errno.
+// A detached copy of the mount at `path` whose owners appear shifted into the user namespace; -1 with errno.
 int openIdmapped(const char *path, int userns, uint64_t attributes); // root.c
-// A detached overlay mount: layers lowest first, `disk` holds upper/ and work/, owners shifted by `userns` to `base`.
+// A detached overlay mount: layers lowest first; `disk` holds upper/ and work/; `userns` shifts owners to `base`.
 int makeOverlay(char **layer, int layers, const char *disk, int userns, uint32_t base, struct failure *); // root.c
 
 // The programs of snapshot-program.c. Answers the exit status, or -1 where the arguments are not theirs.

@@ -34,7 +34,7 @@
 
 int serveRelay(const char *address, int port, const char *own); // relay.c
 
-// ---- A memfd that init and the agent share, at this fd in the agent. src/agent/durable/layout.ts names the same
+// ---- A memfd that init and the agent share, at this fd in the agent. src/agent/durable/layout.ts has the same
 // numbers.
 enum {
   stateFd = 3,
@@ -114,7 +114,7 @@ struct serving {
   char **agentArguments;
   struct orphanEnds *ends;
   struct channel channel; // with this agent
-  int sign; // who started the sandbox sees when it is closed: by the agent, once it serves; -1: it has gone
+  int sign; // whoever started the sandbox sees this close: the agent closes it once it serves; -1: closed
   int64_t startedMs;
   int64_t restartAtMs; // 0: the agent runs
   int pauseMs;
@@ -162,7 +162,7 @@ static void holdPort(int port) {
     say("init: cannot hold port %d: %s\n", port, strerror(errno));
 }
 
-// Any of them may have the number that another is to get.
+// A descriptor may already have the number that another is to get.
 static void giveDescriptors(const int ends[2], int sign) {
   int requests = fcntl(ends[0], F_DUPFD, agentSignFd + 1), replies = fcntl(ends[1], F_DUPFD, agentSignFd + 1);
   dup2(sign < 0 ? STDIN_FILENO : sign, agentSignFd);
@@ -188,16 +188,17 @@ static void startAgent(struct serving *serving) {
     giveUpNaming();
     setsid();
     giveDescriptors(ends, serving->sign);
-    // A program that is not of its real group is not dumpable from its first instruction on (execve(2), prctl(2)): no
-    // other process of the sandbox, root's neither, reads the tokens while it starts. It takes its group back by itself.
+    // A program whose effective group is not its real one is not dumpable from its first instruction on (execve(2),
+    // prctl(2)): no other process of the sandbox, not even root's, reads the tokens while it starts. The agent takes
+    // its group back by itself.
     if (setresgid(-1, foreignGroup, -1)) errno = 0;
-    // JavaScriptCore sizes its heap by the memory that it believes to have, and the host's is not ours. In its small
-    // mode it keeps 0.8 MiB less while the agent is idle, for a tenth more of processor time when it is busy. What runs
-    // a few hundred times at most is not worth compiling: most agents never do more, and a start would pay 1.5 ms and
-    // 0.4 MiB for it. Bun's timer would collect garbage every second where nothing happens: half a core with hundreds
-    // of idle sandboxes (src/agent/collect-garbage.ts). Memory that a start has freed is needed again in the next
-    // milliseconds: given back 2 s later instead of 0.1, and no blocks of the heap prepared in a thread, it takes a
-    // quarter of the processor time less, and 0.6 MiB.
+    // JavaScriptCore sizes its heap by the memory that it believes to have: the host's, not the sandbox's. In its
+    // small mode an idle agent keeps 0.8 MiB less, and a busy one takes a tenth more processor time. Functions that
+    // run a few hundred times at most are not worth compiling: most agents never run one more often, and compiling
+    // would cost a start 1.5 ms and 0.4 MiB. Bun's timer would collect garbage every second while nothing happens:
+    // half a core with hundreds of idle sandboxes (src/agent/collect-garbage.ts). The agent needs memory that its
+    // start has freed again in the next milliseconds: giving it back after 2 s instead of 0.1, and preparing no blocks
+    // of the heap in a thread, saves a quarter of the processor time, and 0.6 MiB.
     char *environment[] = { "BUN_JSC_forceRAMSize=134217728", "BUN_JSC_thresholdForJITAfterWarmUp=4000",
                             "BUN_JSC_thresholdForJITSoon=2000", "BUN_JSC_useWarmUpMarkedBlocks=0", "BUN_GC_TIMER_DISABLE=1",
                             "MIMALLOC_PURGE_DELAY=2000", "MIMALLOC_PURGE_HOLES_MIN_INTERVAL=2000", "HOME=/", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL };
@@ -217,7 +218,7 @@ static void startAgent(struct serving *serving) {
   closeSign(serving);
 }
 
-// It holds nothing that must last: one that ended is started again.
+// The relay holds nothing that must last: when it ends, it is started again.
 static void startRelay(struct serving *serving) {
   if (!serving->relayArguments || (serving->relay = fork()) != 0) return;
   allSignalsDefault();
@@ -231,7 +232,7 @@ static void startRelay(struct serving *serving) {
   _exit(serveRelay(serving->relayArguments[0], atoi(serving->relayArguments[1]), serving->relayArguments[2]));
 }
 
-// A steady agent is back at once; one that keeps ending is started ever slower, up to once a second.
+// A steady agent is started again at once; one that keeps ending is started ever more slowly, up to once a second.
 static void agentEnded(struct serving *serving, int status) {
   say("init: the agent ended (%s %d), starting it again\n", WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
   serving->agent = 0;
@@ -250,7 +251,7 @@ static void lookAtAgent(struct serving *serving) {
   else agentEnded(serving, status);
 }
 
-// While the agent has no room for the next end, those that ended stay children.
+// While there is no room to report the next end to the agent, processes that ended stay zombies.
 static void reap(struct serving *serving) {
   int status;
   pid_t pid;
@@ -269,7 +270,7 @@ static void reap(struct serving *serving) {
   }
 }
 
-// The polite end: everything is asked to end, then made to. Ends init, and with process 1 the sandbox.
+// The polite end: asks every process to end, then kills the rest. Ends init, and with process 1 the sandbox.
 static _Noreturn void endSandbox(struct serving *serving, int isProcessOne) {
   if (!isProcessOne) {
     if (serving->agent) kill(serving->agent, SIGTERM);
@@ -287,8 +288,9 @@ static _Noreturn void endSandbox(struct serving *serving, int isProcessOne) {
   }
 }
 
-// As process 1, what the runtime left as output is a pipe that nobody reads any more, and a way out of the sandbox. Only
-// the first agent has it until it serves, when nothing of the sandbox's owner runs yet. Answers its descriptor, -1: none.
+// The output that the runtime gave to process 1 is a pipe that nobody reads any more, and a way out of the sandbox.
+// Only the first agent has it, until it serves; up to then nothing of the sandbox's owner runs. Answers its
+// descriptor; -1: none.
 static int closeOutside(int isProcessOne) {
   syscall(SYS_close_range, 3, ~0U, 0);
   int sign = isProcessOne ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, agentSignFd) : -1;
@@ -301,14 +303,15 @@ static int closeOutside(int isProcessOne) {
   return sign;
 }
 
-// CRIU lets processes make system calls of its own: it sets their registers, and a breakpoint behind the call. One that
-// is killed before it has set them back leaves a process in front of that breakpoint, which nobody takes any more, and
-// with process 1 the whole sandbox would end. What it did is in memory and not in registers: it goes on with its loop.
+// CRIU lets processes make system calls of its own: it sets their registers, and a breakpoint behind the call. If CRIU
+// is killed before it has restored the registers, the process stays in front of that breakpoint, which no tracer
+// handles any more; process 1 would end there, and with it the whole sandbox. All that process 1 has to know is in
+// memory, not in registers: it goes on with its loop.
 static sigjmp_buf loop;
 
 static void toLoop(int number, siginfo_t *info, void *context) {
   (void)number, (void)context;
-  if (info->si_code > 0) siglongjmp(loop, 1); // the kernel's; others' are no breakpoint
+  if (info->si_code > 0) siglongjmp(loop, 1); // the kernel's; a SIGTRAP that a process sent is no breakpoint
 }
 
 static void surviveBreakpoints(void) {
@@ -352,14 +355,14 @@ static int serve(int port, int isNamedLater, char **relayArguments, char **agent
   serving.ends = createState(token, length);
   if (!serving.ends) { say("init: no memory for the state: %s\n", strerror(errno)); return 1; }
   explicit_bzero(token, sizeof token);
-  // The token is in its memory and in its descriptor.
+  // The token is in this process's memory and behind one of its descriptors.
   prctl(PR_SET_DUMPABLE, 0);
   if (chdir("/")) return 1;
   umask(022);
-  // What is ignored stays so in programs.
+  // Programs would inherit signals that are ignored.
   allSignalsDefault();
   if (!isProcessOne) prctl(PR_SET_CHILD_SUBREAPER, 1);
-  // Only a privileged parent can have lowered the score; what it allows at most is asked for.
+  // Only a privileged parent can have lowered the score; this asks for the lowest that is allowed.
   writeFile("/proc/self/oom_score_adj", "-1000");
   holdPort(port);
 
@@ -373,7 +376,7 @@ static int serve(int port, int isNamedLater, char **relayArguments, char **agent
   serving.channel = (struct channel){ -1, -1 };
   startAgent(&serving);
   startRelay(&serving);
-  // A SIGCHLD that was taken may have been in the registers that are lost.
+  // The lost registers may have held a SIGCHLD that was already taken.
   if (sigsetjmp(loop, 1)) finishStart(&serving.channel), reap(&serving);
   surviveBreakpoints();
   for (;;) {

@@ -22,7 +22,7 @@ struct batch {
   struct nlmsghdr *last;
 };
 
-// A batch has a fixed form: what does not fit is a mistake of ours.
+// A batch has a fixed form: one that does not fit is a mistake in this file.
 static void assertRoom(const struct batch *b, size_t size) {
   if (b->length + NLMSG_ALIGN(size) > sizeof b->data) abort();
 }
@@ -54,7 +54,7 @@ static void closeNest(struct batch *b, struct rtattr *nest) {
 // The kernel's highest error number (include/linux/err.h).
 enum { errnoMax = 4095 };
 
-// Reads until that many requests were acknowledged. Answers the first error that the kernel reports.
+// Reads until `left` requests were acknowledged. Answers the first error that the kernel reports.
 static int readAcknowledgements(int fd, int left) {
   while (left > 0) {
     char answer[8192] __attribute__((aligned(NLMSG_ALIGNTO)));
@@ -84,7 +84,7 @@ static void addUp(struct batch *b, int index, unsigned flags) {
   begin(b, RTM_NEWLINK, 0, &(struct ifinfomsg){.ifi_index = index, .ifi_flags = IFF_UP | flags, .ifi_change = IFF_UP | flags}, sizeof(struct ifinfomsg));
 }
 
-// Packets that come in by the link are passed on, whatever the host does for other interfaces.
+// Forwards packets that come in by the link, whatever the host does for other interfaces.
 static void addForwarding(struct batch *b, int index) {
   const uint32_t on = 1;
   begin(b, RTM_NEWLINK, 0, &(struct ifinfomsg){.ifi_index = index}, sizeof(struct ifinfomsg));
@@ -93,8 +93,9 @@ static void addForwarding(struct batch *b, int index) {
   closeNest(b, settings), closeNest(b, inet), closeNest(b, families);
 }
 
-// Fixed neighbours on both ends, which are IFF_NOARP: none is asked for, and the host neither answers questions for its
-// addresses nor believes anybody who says where one is. Before the neighbours: a change of the flag forgets them.
+// Fixed neighbours on both ends, which are IFF_NOARP: neither end asks for a neighbour, and the host neither answers
+// questions for its addresses nor believes anybody who claims one. The flag comes before the neighbours, because
+// changing it clears them.
 static void addNeighbour(struct batch *b, int index, in_addr_t address, const uint8_t *mac) {
   struct ndmsg n = {.ndm_family = AF_INET, .ndm_ifindex = index, .ndm_state = NUD_PERMANENT};
   begin(b, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, &n, sizeof n);
@@ -114,7 +115,7 @@ struct ipv6 {
   struct in6_addr outer, inner, gateway;
 };
 
-// One setting of a link in the current network namespace. False where this kernel does not have it.
+// Changes one setting of a link in the current network namespace. False if this kernel does not have it.
 static bool setIpv6(const char *name, const char *setting, const char *value) {
   char path[96];
   snprintf(path, sizeof path, "/proc/sys/net/ipv6/conf/%s/%s", name, setting);
@@ -126,7 +127,7 @@ static bool setIpv6(const char *name, const char *setting, const char *value) {
   return done;
 }
 
-// Before the link is up: it gets no address by itself, and believes no router.
+// Runs before the link is up: the link then takes no address by itself, and believes no router.
 static void enableIpv6(const char *name) {
   setIpv6(name, "addr_gen_mode", "1"), setIpv6(name, "accept_ra", "0"), setIpv6(name, "accept_redirects", "0");
   setIpv6(name, "disable_ipv6", "0");
@@ -138,7 +139,7 @@ static void addNeighbourV6(struct batch *b, int index, const struct in6_addr *ad
   put(b, NDA_DST, address, sizeof *address), put(b, NDA_LLADDR, mac, 6);
 }
 
-// NULL: to everywhere.
+// `destination` NULL: a default route.
 static void addRouteV6(struct batch *b, int index, const struct in6_addr *destination, const struct in6_addr *gateway) {
   struct rtmsg m = {.rtm_family = AF_INET6, .rtm_dst_len = destination ? 128 : 0, .rtm_table = RT_TABLE_MAIN, .rtm_protocol = RTPROT_STATIC,
                     .rtm_scope = RT_SCOPE_UNIVERSE, .rtm_type = RTN_UNICAST, .rtm_flags = RTNH_F_ONLINK};
@@ -148,7 +149,7 @@ static void addRouteV6(struct batch *b, int index, const struct in6_addr *destin
 }
 
 static void disableIpv6(const char *name) {
-  setIpv6(name, "disable_ipv6", "1"); // or there is none in this kernel
+  setIpv6(name, "disable_ipv6", "1"); // a failure means that this kernel has no IPv6
 }
 
 static int makePair(const char *name, const uint8_t *outerMac, const char *innerName, const uint8_t *innerMac, int netns, uint32_t mtu) {
@@ -166,7 +167,7 @@ static int makePair(const char *name, const uint8_t *outerMac, const char *inner
 
 static int configureOuter(const char *name, in_addr_t slot, in_addr_t inner, const uint8_t *innerMac, const struct ipv6 *v6) {
   int index = if_nametoindex(name);
-  if (v6) enableIpv6(name), setIpv6(name, "force_forwarding", "1"); // kernels without it forward for all, or not at all
+  if (v6) enableIpv6(name), setIpv6(name, "force_forwarding", "1"); // kernels without it forward for all links or none
   else disableIpv6(name);
   struct batch b = {0};
   addUp(&b, index, IFF_NOARP), addForwarding(&b, index), addNeighbour(&b, index, inner, innerMac), addRoute(&b, index, &slot, inner);
@@ -185,7 +186,7 @@ static int configureInner(in_addr_t inner, in_addr_t gateway, const uint8_t *out
   put(&b, IFA_LOCAL, &inner, 4), put(&b, IFA_ADDRESS, &inner, 4);
   addUp(&b, index, IFF_NOARP), addNeighbour(&b, index, gateway, outerMac), addRoute(&b, index, NULL, gateway);
   if (!v6) return submit(&b);
-  // Nobody else can have it: it is not looked for.
+  // No other machine can have this address, so the kernel need not look for a duplicate.
   struct ifaddrmsg a6 = {.ifa_family = AF_INET6, .ifa_prefixlen = 128, .ifa_flags = IFA_F_NODAD, .ifa_index = index};
   begin(&b, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, &a6, sizeof a6);
   put(&b, IFA_LOCAL, &v6->inner, sizeof v6->inner);
@@ -199,9 +200,9 @@ static int parseIpv6(char **argument, struct ipv6 *v6) {
   return parsed ? 0 : (errno = EINVAL, -1);
 }
 
-// link-up pid name slotAddress innerAddress gateway outerMac innerMac mtu [slotAddress innerAddress gateway]: connects a
-// sandbox with the host. Inside, every sandbox has the same address; outside, `slotAddress` stands for it. The last three
-// are those of IPv6; without them the link has none.
+// link-up pid name slotAddress innerAddress gateway outerMac innerMac mtu [slotAddress innerAddress gateway]: connects
+// a sandbox with the host. Inside, every sandbox has the same address; outside, `slotAddress` stands for it. The last
+// three are the IPv6 ones; without them the link has no IPv6.
 int opLinkUp(struct request *r, struct failure *f) {
   char path[64], *name = r->argument[1];
   uint8_t outerMac[6], innerMac[6];
@@ -236,8 +237,9 @@ static int configureEnd(const char *name, in_addr_t own, in_addr_t other, const 
   return submit(&b);
 }
 
-// access-up outerPid innerPid outerAddress innerAddress outerMac innerMac mtu: a pair between two processes' networks
-// that leads nowhere else: the way to a sandbox whose network stack is not the kernel's.
+// access-up outerPid innerPid outerAddress innerAddress outerMac innerMac mtu: makes a pair between the networks of
+// two processes, which leads nowhere else: the way to a sandbox that has a network stack of its own instead of the
+// kernel's.
 int opAccessUp(struct request *r, struct failure *f) {
   char path[64];
   uint8_t outerMac[6], innerMac[6];

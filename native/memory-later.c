@@ -12,9 +12,9 @@
 
 static dev_t number;
 
-// A userfaultfd that also stands for faults in system calls is given to the host's root alone, or by this device. Whoever
-// asks for one is in the sandbox's control group and user namespace by then, where the device can't be opened: it is
-// handed down.
+// Only the host's root, or a process that opens this device, gets a userfaultfd that also serves faults in system
+// calls. The process that asks for one is already in the sandbox's control group and user namespace, where the device
+// can't be opened: so it inherits the open device.
 __attribute__((constructor)) static void takeDevice(void) {
   struct stat facts;
   if (!getenv("ATOLL_MEMORY_LATER") || fstat(faultsDevice, &facts) < 0 || !S_ISCHR(facts.st_mode)) return;
@@ -27,7 +27,7 @@ static int isDevice(int fd) {
   return number && fd == faultsDevice && fstat(fd, &facts) == 0 && S_ISCHR(facts.st_mode) && facts.st_rdev == number;
 }
 
-// CRIU closes what it does not know in each process that it begins to restore.
+// CRIU closes every descriptor that it does not know in each process that it begins to restore.
 int close(int fd) {
   return isDevice(fd) ? 0 : (int)syscall(SYS_close, fd);
 }

@@ -32,8 +32,8 @@ static long kernel(long number, long a, long b, long c, long d, long e, long f) 
   return next(number, a, b, c, d, e, f);
 }
 
-// The effective user changes, with all capabilities kept. A change of users takes a process's own /proc files from it,
-// and a copy of the process would inherit that.
+// Changes the effective user and keeps all capabilities. Changing it takes a process's own /proc files from the
+// process, and a copy of the process would inherit that.
 static int act(long user) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   struct __user_cap_data_struct data[2];
@@ -47,12 +47,12 @@ static const int first = -20;
 
 static void goAt(int niceness) {
   int error = errno;
-  if (setpriority(PRIO_PROCESS, 0, niceness) < 0) errno = error; // it goes on as it is
+  if (setpriority(PRIO_PROCESS, 0, niceness) < 0) errno = error; // it keeps its priority then
 }
 
-// These programs start a sandbox's init, and through it the agent. Both go before everything else in the sandbox:
-// init.c sets the niceness of each command. It means nothing beyond the sandbox's control group, in which a CRIU that
-// restores is not: only what it makes there goes first.
+// crun and CRIU start a sandbox's init, and through it the agent. Both go before everything else in the sandbox:
+// init.c sets the niceness of each command. The niceness counts only within the sandbox's control group; a restoring
+// CRIU is outside of it, so only what it makes there goes first.
 __attribute__((constructor)) static void goFirst(void) {
   if (!getenv("ATOLL_GROUPS")) goAt(first);
 }
@@ -62,11 +62,11 @@ static long owner(void) {
   return text ? atol(text) : 0;
 }
 
-// With each change of users the kernel forgets what a process is to get when its parent ends: the helper, without which
-// nobody would end it.
+// With each change of users the kernel clears the signal that a process gets when its parent ends. The parent is the
+// helper: without the signal nobody would end this process after it.
 static struct { int signal; pid_t parent; } death;
 
-// A failure here must not pass for a namespace of the owner's.
+// A namespace made as the wrong user must not pass for the owner's, so a failure here aborts.
 static void begin(void) {
   death.parent = getppid();
   if (kernel(SYS_prctl, PR_GET_PDEATHSIG, (long)&death.signal, 0, 0, 0, 0) < 0 || (owner() && act(owner()) < 0)) abort();
@@ -85,16 +85,16 @@ static int makesOne(long number, long a) {
   return number == SYS_clone3 && (((struct clone_args *)a)->flags & CLONE_NEWUSER);
 }
 
-// Uptime and the ages of processes count from the sandbox's start: what crun forks once it has made the other namespaces
-// is born in a time namespace whose boot clock begins now (time_namespaces(7)). It belongs to the sandbox's user
-// namespace, as CRIU expects, which brings its own along in a restore. Where the kernel refuses, the sandbox has the
-// host's clock.
+// Uptime and the ages of processes count from the sandbox's start: the process that crun forks after making the other
+// namespaces is born in a time namespace whose boot clock begins now (time_namespaces(7)). That namespace belongs to
+// the sandbox's user namespace, as CRIU expects; in a restore, CRIU brings its own. If the kernel refuses, the sandbox
+// has the host's clock.
 static void startClock(void) {
   struct timespec now;
   char text[64];
   int dumpable = (int)kernel(SYS_prctl, PR_GET_DUMPABLE, 0, 0, 0, 0, 0), error = errno;
   if (kernel(SYS_clock_gettime, CLOCK_BOOTTIME, (long)&now, 0, 0, 0, 0) == 0 && kernel(SYS_unshare, CLONE_NEWTIME, 0, 0, 0, 0, 0) == 0) {
-    kernel(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0, 0); // its own /proc files, see above
+    kernel(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0, 0); // opens the process's own /proc files, see above
     int fd = (int)kernel(SYS_openat, AT_FDCWD, (long)"/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC, 0, 0, 0);
     int length = snprintf(text, sizeof text, "boottime %ld 0\n", -(long)now.tv_sec);
     if (fd >= 0 && write(fd, text, length) == length) error = 0;
@@ -108,8 +108,8 @@ static int completesSandbox(long number, long flags) {
   return number == SYS_unshare && (flags & CLONE_NEWPID) && getenv("ATOLL_FRESH_CLOCK");
 }
 
-// Before it dumps a network namespace, CRIU mounts a sysfs for it. In a namespace that is dumped empty, it looks at nothing
-// there; the mount and its end would each wait for the kernel. So it gets descriptors of another file.
+// Before CRIU dumps a network namespace, it mounts a sysfs for it. It looks at nothing there if the namespace is
+// dumped empty, but mounting and unmounting would each wait for the kernel. So it gets descriptors of another file.
 static int standsForSysfs = -1;
 
 static int openStandIn(void) {
@@ -129,8 +129,8 @@ static long standIn(long number) {
   return openStandIn();
 }
 
-// The first process of a sandbox that CRIU restores is born in the sandbox's control groups, and their namespace begins
-// there. CRIU itself is in none of them: it is not frozen with the sandbox.
+// The first process of a sandbox that CRIU restores is born in the sandbox's control groups, where their namespace
+// begins. CRIU itself is in none of them: it does not freeze with the sandbox.
 static int belongs(struct groups *groups) {
   return enterGroups(groups) < 0 || kernel(SYS_unshare, CLONE_NEWCGROUP, 0, 0, 0, 0, 0) < 0 ? -1 : 0;
 }
@@ -146,7 +146,7 @@ static long cloneRestored(const struct clone_args *given, size_t size) {
   begin();
   long result = kernel(SYS_clone3, (long)&arguments, sizeof arguments, 0, 0, 0, 0);
   if (groups.directory >= 0 && result >= 0) closeGroups(&groups);
-  // A container may keep that from CRIU.
+  // CRIU may run in a container that forbids this call.
   else if (groups.directory >= 0) result = kernel(SYS_clone3, (long)given, size, 0, 0, 0, 0);
   if (result != 0) return goAt(niceness), closeGroups(&groups), end(result);
   if (belongs(&groups) < 0) abort();
@@ -168,13 +168,13 @@ long syscall(long number, ...) {
   int counts = makesOne(number, argument[0]);
   if (counts) begin();
   long result = kernel(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
-  // A process in the new namespace can't go back: no user is known there yet.
+  // A process in the new namespace can't change back: no user is mapped there yet.
   if (counts && result != 0) return end(result);
   if (result == 0 && completesSandbox(number, argument[0])) startClock();
   if (number == SYS_userfaultfd && result < 0 && errno == EPERM) return openFaults(argument[0]);
   if (number != SYS_prlimit64 || result == 0 || errno != EPERM || !owner()) return result;
-  // Whoever has CAP_SYS_RESOURCE in the namespace sees its limits. Its owner has; root of a host in a container may
-  // not.
+  // Reading the limits of a process in the namespace takes CAP_SYS_RESOURCE there. Its owner has that capability; root
+  // of a host in a container may not.
   begin();
   return end(kernel(number, argument[0], argument[1], argument[2], argument[3], 0, 0));
 }
@@ -183,7 +183,7 @@ int unshare(int flags) {
   return (int)syscall(SYS_unshare, (long)flags, 0L, 0L, 0L, 0L, 0L);
 }
 
-// Where there is no clone3.
+// Used where there is no clone3.
 struct restored {
   int (*run)(void *);
   void *argument;
@@ -217,9 +217,9 @@ int clone(int (*run)(void *), void *stack, int flags, void *argument, ...) {
 }
 
 // Before a dump, CRIU enters the user namespace of a sandbox and opens its other namespaces from there. The kernel
-// refuses that for a sandbox that CRIU has restored: a process that is not dumpable, as init, opens its /proc files
-// only to those who may trace where its memory was made, and CRIU made it on the host. So this library opens the others
-// together with the user namespace, while the process still may.
+// refuses that for a sandbox that CRIU has restored: a process that is not dumpable, like init, opens its /proc files
+// only to processes that may trace in the namespace where its memory was made, and CRIU made it on the host. So this
+// library opens the others together with the user namespace, while CRIU still may.
 static const char *const others[] = {"ns/net", "ns/uts", "ns/ipc", "ns/pid", "ns/mnt", "ns/cgroup", "ns/time"};
 enum { othersCount = sizeof others / sizeof *others };
 static struct { int from, fd[othersCount]; } opened = {.from = -1};

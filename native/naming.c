@@ -1,5 +1,5 @@
-// The right to give the sandbox its host name, on hosts that can't do it from outside (gVisor): process 1 alone has it,
-// until the sandbox has its name. No program of the sandbox ever does.
+// The right to give the sandbox its host name, on hosts that can't do it from outside (gVisor): only process 1 has it,
+// until the sandbox has its name. Programs of the sandbox never have it.
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <sys/prctl.h>
@@ -12,7 +12,7 @@ enum { version3 = 0x20080522, sysAdmin = 21 };
 struct capabilityHead { uint32_t version; int pid; };
 struct capabilitySets { uint32_t effective, permitted, inheritable; };
 
-// Elsewhere than in such a sandbox the name would be the host's own.
+// In any other sandbox the name would be the host's own.
 static int mayName;
 
 void allowNaming(void) { mayName = 1; }
@@ -22,7 +22,7 @@ void giveUpNaming(void) {
   mayName = 0;
   struct capabilityHead head = { version3, 0 };
   struct capabilitySets sets[2]; // the first has the lower 32
-  // Where it never had the right, nothing of this changes anything.
+  // Changes nothing if the process never had the right.
   prctl(PR_CAPBSET_DROP, sysAdmin);
   if (syscall(SYS_capget, &head, sets)) return;
   uint32_t others = ~(UINT32_C(1) << sysAdmin);

@@ -16,7 +16,7 @@
 
 extern char **environ;
 
-// Below the agent in what matters when the sandbox is short of processor time or memory.
+// Programs come after the agent when the sandbox is short of processor time or memory.
 enum { programNice = 5, programOomScoreAdj = 500 };
 
 static _Noreturn void cannotRun(const char *program, int error) {
@@ -24,7 +24,7 @@ static _Noreturn void cannotRun(const char *program, int error) {
   _exit(error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG ? 127 : 126);
 }
 
-// A text without "#!" is a script of the shell's, as execvp(3) and every shell have it.
+// The shell runs an executable text without "#!" as its script, as execvp(3) and every shell do.
 static void runFile(const char *path, char **argv, char **environment) {
   execve(path, argv, environment);
   if (errno != ENOEXEC) return;
@@ -44,7 +44,8 @@ static const char *pathIn(char **environment) {
   return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 }
 
-// Searches PATH of the new process, not of the agent. A program that is found but can't be run wins over "not found".
+// Searches the PATH of the new process, not of the agent. A program that is found but can't be run wins over "not
+// found".
 static _Noreturn void runProgram(char **argv, char **environment) {
   const char *name = argv[0];
   if (!*name) cannotRun("''", ENOENT);
@@ -77,11 +78,11 @@ static int writeScore(void) {
   return length;
 }
 
-// Processes of the sandbox's limit that its users can't take: the agent can start a command in a sandbox whose users
+// The sandbox's users can't take all processes that its limit allows: the agent can start a command even when they
 // have forked all they can. Such a command gets a few more processes and a better priority.
 enum { processesKept = 256, processesOfCommand = 32, rescueNice = -5 };
 
-// A number from the sandbox's control group, of either version; 0: it is missing, or there is no limit.
+// Reads a number from the sandbox's control group, of either version; 0: there is no such file, or no limit.
 static rlim_t groupNumber(const char *name) {
   static const char *const folders[] = { "/sys/fs/cgroup/pids", "/sys/fs/cgroup" };
   for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
@@ -115,7 +116,7 @@ static void controlTerminal(int master, uid_t uid) {
   snprintf(path, sizeof path, "/dev/pts/%u", number);
   int slave = open(path, O_RDWR | O_NOCTTY);
   if (slave < 0 || ioctl(slave, TIOCSCTTY, 0)) { say("no terminal: %s: %s\n", path, strerror(errno)); _exit(126); }
-  // As login(1) leaves it: the user's own, so that programs can open it again by its name.
+  // The terminal belongs to the user, as login(1) leaves it, so that programs can open it again by its name.
   struct stat facts;
   if (fstat(slave, &facts) || fchown(slave, uid, facts.st_gid) || fchmod(slave, 0620)) errno = 0;
   for (int fd = 0; fd < 3; fd++) dup2(slave, fd);
@@ -132,16 +133,17 @@ static void takePipes(const struct program *program) {
   }
 }
 
-// Not by the C library's functions, which speak with other threads of the process.
+// Makes the system calls directly: the C library's functions would involve other threads of the process.
 static void becomeUser(const struct program *program) {
   if (syscall(SYS_setgroups, program->groupCount, program->groups)) { say("cannot set the groups: %s\n", strerror(errno)); _exit(126); }
   if (syscall(SYS_setgid, program->gid) || syscall(SYS_setuid, program->uid)) { say("cannot become the user: %s\n", strerror(errno)); _exit(126); }
 }
 
 static _Noreturn void becomeProgram(const struct program *program) {
-  // Process 1 goes on where it was left at a breakpoint (init.c, surviveBreakpoints). Its copy would serve beside it.
+  // After a breakpoint, process 1 goes on where it was (init.c, surviveBreakpoints). Its copy would then serve beside
+  // it.
   signal(SIGTRAP, SIG_DFL);
-  // Before its own stderr is there, nobody hears a complaint.
+  // Nobody hears a complaint before the program's own stderr is in place.
   umask(022);
   writeScore();
   setpriority(PRIO_PROCESS, 0, limitProcesses());

@@ -1,8 +1,8 @@
 // init relay ADDRESS PORT: connections from outside to services that listen on the sandbox's loopback only.
 //
-// Where the sandbox's network stack is not the kernel's, nobody outside can make a socket in it. So who connects to
-// ADDRESS:PORT writes the number of the port that is meant (2 bytes, the high one first), reads one byte (0: connected,
-// 1: nothing listens there), and then speaks with the service.
+// If the sandbox's network stack is not the kernel's, nobody outside can make a socket in it. So a client connects to
+// ADDRESS:PORT, writes the number of the port that it wants (2 bytes, the high one first), reads one byte (0:
+// connected, 1: nothing listens there), and then speaks with the service.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,22 +17,22 @@
 #include <unistd.h>
 
 enum {
-  pairsMax = 512,        // connections at a time; more wait to be accepted
+  pairsMax = 512,        // connections at a time; others wait to be accepted
   bufferBytes = 64 << 10 // of each direction
 };
 
-// One direction: what was read of `from` and not yet written to the other end.
+// One direction: bytes read of `from` that are not yet written to the other end.
 struct direction {
   char *data;
   size_t start, length;
-  int ended; // `from` has nothing more to say
-  int told;  // and the other end knows
+  int ended; // `from` sends nothing more
+  int told;  // the other end was told so
 };
 
 struct pair {
   enum { unused, asking, connecting, relaying } state;
   int client, service;
-  int attempt; // which of the targets is tried
+  int attempt; // the target that is being tried
   uint16_t port;
   unsigned char asked[2];
   int askedBytes;
@@ -97,7 +97,7 @@ static void ask(struct pair *p) {
   if (!connectNext(p)) answer(p, 1);
 }
 
-// Answers -1 where an end was reset.
+// Answers -1 if an end was reset.
 static int readInto(struct direction *d, int from) {
   if (d->length) return 0;
   ssize_t n = read(from, d->data, bufferBytes);
@@ -120,7 +120,7 @@ static void relay(struct pair *p, short client, short service) {
   if (client & (POLLIN | POLLHUP | POLLERR) && !p->in.ended && readInto(&p->in, p->client) < 0) return closePair(p, 1);
   if (service & (POLLIN | POLLHUP | POLLERR) && !p->out.ended && readInto(&p->out, p->service) < 0) return closePair(p, 1);
   if (writeOut(&p->in, p->service) < 0 || writeOut(&p->out, p->client) < 0) return closePair(p, 1);
-  // Nobody is left to read what one end still says.
+  // The other end is gone: nobody will read what this one still sends.
   if ((p->in.ended && service & POLLERR) || (p->out.ended && client & POLLERR)) return closePair(p, 1);
   if (p->in.told && p->out.told) closePair(p, 0);
 }
@@ -167,7 +167,7 @@ int serveRelay(const char *address, int port, const char *own) {
       if (p->state == connecting) ends[1] = (struct pollfd){.fd = p->service, .events = POLLOUT};
       if (p->state != relaying) continue;
       short client = eventsOf(&p->in, &p->out), service = eventsOf(&p->out, &p->in);
-      // An end that nothing is wanted of reports its hang-up all the same, for ever.
+      // Ends of which no event is wanted are left out: they would report their hang-up over and over.
       if (client) ends[0] = (struct pollfd){.fd = p->client, .events = client};
       if (service) ends[1] = (struct pollfd){.fd = p->service, .events = service};
     }

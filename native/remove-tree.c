@@ -14,7 +14,7 @@
 struct level { char *name; dev_t device; ino_t inode; };
 struct levels { struct level *level; size_t count, room; };
 
-// Times that a directory may be filled again before that is an error.
+// How often a directory may be filled again before that is an error.
 enum { refillsMax = 1000 };
 
 static _Noreturn void removeFailed(const char *what) {
@@ -22,8 +22,8 @@ static _Noreturn void removeFailed(const char *what) {
   _exit(1);
 }
 
-// Removes all entries that are no directories; answers the name of the first that is one, or NULL. Takes over `fd`'s
-// duplicate.
+// Removes all entries that are not directories; answers the name of the first directory, or NULL. `fd` is a duplicate,
+// which it closes.
 static char *removeFiles(int fd) {
   DIR *directory = fdopendir(fd);
   if (!directory) removeFailed("open");
@@ -89,7 +89,7 @@ int removeTree(int parent, const char *name) {
       if (isTop) return free(levels.level), 0;
     } else {
       if (errno != ENOTEMPTY || ++refills > refillsMax) removeFailed(left.name);
-      // Somebody put something into it: once more.
+      // Somebody put something into it: removes that as well.
       if (isTop) levels.count++;
       else free(left.name);
     }

@@ -2,9 +2,9 @@
 #define _GNU_SOURCE
 #include "helper.h"
 
-// Cuts a request, whose parts each end with NUL, in place, into `field`, which has room for requestPartsMax + 1;
-// `line[length]` must be NUL. Answers the name of the operation, NULL with errno where it is none (EINVAL) or has more
-// parts than there is room for (E2BIG): it is not carried out in part.
+// Cuts a request in place, whose parts each end with NUL, into `field`, which has room for requestPartsMax + 1;
+// `line[length]` must be NUL. Answers the name of the operation; NULL with errno if the request names none (EINVAL) or
+// has more parts than there is room for (E2BIG): it is never carried out in part.
 const char *parseRequest(char *line, size_t length, char **field, struct request *r) {
   int fields = 0;
   r->id = line;
@@ -33,7 +33,7 @@ size_t takeLines(char *buffer, size_t used, void (*take)(char *line, size_t leng
   return used;
 }
 
-// Six octets in hexadecimal with colons between; -1 with EINVAL for anything else.
+// Reads six octets in hexadecimal, separated by colons; -1 with EINVAL for anything else.
 int parseMac(const char *text, uint8_t *mac) {
   int length = 0;
   int octets = sscanf(text, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", mac, mac + 1, mac + 2, mac + 3, mac + 4, mac + 5, &length);

@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-// Directories of a standby sandbox that stay in its new root. src/protocol/template/platform-directories.ts names the same.
+// Directories of a standby sandbox that stay in its new root. src/protocol/template/platform-directories.ts has the
+// same.
 static const char *const kept[] = {".agent", "dev", "proc", "sys"};
 enum { keptCount = sizeof kept / sizeof *kept };
 
@@ -67,7 +68,8 @@ static int openParts(struct parts *p, char **layer, int layers, const char *disk
   return p->upper < 0 || p->work < 0 ? fail(f, "upper and work") : 0;
 }
 
-// Since Linux 6.13 overlay takes detached mounts, as descriptors. Before, it fails as `lacksDescriptors` says.
+// Since Linux 6.13 overlay takes detached mounts, as descriptors. Older kernels fail with the errors of
+// `lacksDescriptors`.
 static int overlayOfDescriptors(struct parts *p, struct failure *f) {
   int mountFd = -1, fs = syscall(SYS_fsopen, "overlay", FSOPEN_CLOEXEC);
   if (fs < 0) return fail(f, "fsopen");
@@ -75,9 +77,9 @@ static int overlayOfDescriptors(struct parts *p, struct failure *f) {
   for (int i = p->layers - 1; i >= 0 && !bad; i--) bad = syscall(SYS_fsconfig, fs, FSCONFIG_SET_FD, "lowerdir+", NULL, p->low[i]);
   bad = bad || syscall(SYS_fsconfig, fs, FSCONFIG_SET_FD, "upperdir", NULL, p->upper);
   bad = bad || syscall(SYS_fsconfig, fs, FSCONFIG_SET_FD, "workdir", NULL, p->work);
-  // A renamed directory of a layer stays one directory, instead of failing with EXDEV.
+  // Keeps a layer's directory in one piece when it is renamed; otherwise the rename fails with EXDEV.
   bad = bad || syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, "redirect_dir", "on", 0);
-  // One device and stable inode numbers for all files, whichever layer they are in: file watches are found again by
+  // Gives all files one device and stable inode numbers, whichever layer they are in: file watches are found again by
   // them.
   bad = bad || syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, "xino", "on", 0);
   bad = bad || syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0);
@@ -121,8 +123,8 @@ done:
   return overlay;
 }
 
-// EOPNOTSUPP on 6.1, whose overlay takes text alone; EBADF on 6.12, where a descriptor of a place (O_PATH), as those of
-// detached mounts are, is none that can be given; EINVAL where the parameter takes no descriptor.
+// EOPNOTSUPP on 6.1, whose overlay takes only text; EBADF on 6.12, which takes no descriptor of a place (O_PATH), and
+// those of detached mounts are such; EINVAL if the parameter takes no descriptor.
 static int lacksDescriptors(int error) { return error == EINVAL || error == EOPNOTSUPP || error == EBADF; }
 
 // A detached overlay mount: layers lowest first, `disk` holds upper/ and work/.
@@ -142,8 +144,8 @@ int makeOverlay(char **layer, int layers, const char *disk, int userns, uint32_t
   return overlay;
 }
 
-// Opens a directory beneath `root` without following any link, making it if it is missing.
-// The root's content is whatever a stranger's template holds.
+// Opens a directory beneath `root` without following any link, and makes it if it is missing: the root holds whatever
+// a stranger's template brought.
 static int openBeneath(int root, const char *path, uint32_t base) {
   struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS};
   char part[512];
@@ -169,7 +171,7 @@ static int openBeneath(int root, const char *path, uint32_t base) {
   return syscall(SYS_openat2, root, path, &how, sizeof how);
 }
 
-// Answers the directory in whose place the root has a link or a file; NULL where it has none.
+// Answers the directory of the platform that is a link or a file in the root; NULL if there is none.
 static const char *takenPlace(int root, uint32_t base) {
   for (int i = 0; i < keptCount; i++) {
     int target = openBeneath(root, kept[i], base);
@@ -205,8 +207,8 @@ static int switchRoot(int overlay, uint32_t base, struct failure *f) {
 }
 
 // adopt-root pid base disk layers layer...: gives a standby sandbox its root file system. Answers the directory of the
-// platform in whose place the layers have a link or a file, or nothing: such a root is nobody's.
-// Without a root or on failure the sandbox is unusable and must be killed.
+// platform that is a link or a file in the layers, or nothing: such a root is refused. Without a root, or after a
+// failure, the sandbox is unusable and must be killed.
 int opAdoptRoot(struct request *r, struct failure *f) {
   uint32_t base = strtoul(r->argument[1], NULL, 10);
   int layers = atoi(r->argument[3]), result = -1, overlay = -1;
@@ -230,7 +232,7 @@ int opAdoptRoot(struct request *r, struct failure *f) {
   return result;
 }
 
-// size-shared-memory pid bytes: how much a standby sandbox, which has no root yet, may keep in /dev/shm.
+// size-shared-memory pid bytes: limits what a standby sandbox, which has no root yet, may keep in /dev/shm.
 int opSizeSharedMemory(struct request *r, struct failure *f) {
   char options[48];
   int own = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC), mounts = openNamespace(r->argument[0], "mnt"), result = -1;
@@ -246,7 +248,7 @@ int opSizeSharedMemory(struct request *r, struct failure *f) {
   return result;
 }
 
-// name-host pid name: what the kernel tells a sandbox's programs as the name of their machine.
+// name-host pid name: sets the name of the machine that the kernel tells a sandbox's programs.
 int opNameHost(struct request *r, struct failure *f) {
   int own = open("/proc/self/ns/uts", O_RDONLY | O_CLOEXEC), names = openNamespace(r->argument[0], "uts"), result = -1;
   if (own < 0 || names < 0) fail(f, "namespaces");

@@ -1,11 +1,12 @@
-// Checksums of a snapshot's images of memory while CRIU writes them: nearly all of a checkpoint, which would else be read
-// and written out when everything stands still and waits for it. CRIU only ever appends to them.
+// Makes the checksums of a snapshot's memory images while CRIU writes them. They are nearly all of a checkpoint, which
+// would otherwise be read and written out while everything stands still and waits for it. CRIU only ever appends to
+// them.
 #define _GNU_SOURCE
 #include "snapshot-hash.h"
 #include <sys/inotify.h>
 #include <sys/stat.h>
 
-// What is handed to the disk at a time.
+// How much is handed to the disk at a time.
 enum { writtenOutBytes = 8 << 20 };
 
 static const char manifest[] = "manifest.json";
@@ -35,13 +36,13 @@ void freeImages(struct images *all) {
   }
 }
 
-// Takes in what there is more of an image, by whole pieces until it is complete.
+// Takes in what an image has gained: whole pieces only, until it is complete.
 int catchUp(const struct images *all, struct followed *image, int fd, int isComplete) {
   struct stat s;
   if (fstat(fd, &s) < 0) return -1;
   if (!S_ISREG(s.st_mode)) return errno = EINVAL, -1;
   off_t end = isComplete ? s.st_size : s.st_size - s.st_size % pieceBytes;
-  // It is a matter of time alone: what is not written out here is by whoever asks for all of it.
+  // Writing out here only saves time: whoever asks for the whole snapshot on the disk writes out the rest.
   if (all->writeOut && end - image->writtenOut >= writtenOutBytes) {
     sync_file_range(fd, image->writtenOut, end - image->writtenOut, SYNC_FILE_RANGE_WRITE);
     image->writtenOut = end;
@@ -51,7 +52,7 @@ int catchUp(const struct images *all, struct followed *image, int fd, int isComp
   return 0;
 }
 
-// Opened for the moment: the kernel tells that a directory is gone when nobody has it open any more.
+// Opens a file for a moment only: the kernel reports that a directory is gone once nobody has it open any more.
 static int openIn(const char *path, const char *name) {
   int directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
   int fd = directory < 0 ? -1 : openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), error = errno;
@@ -62,7 +63,7 @@ static int openIn(const char *path, const char *name) {
 static int takeIn(struct images *all, const char *path, const char *name) {
   struct followed *image = followedImage(all, name);
   int fd = image ? openIn(path, name) : -1;
-  if (image && fd < 0 && errno == ENOENT) return 0; // an attempt that is being removed
+  if (image && fd < 0 && errno == ENOENT) return 0; // the attempt is being removed
   int bad = fd < 0 || catchUp(all, image, fd, 0) < 0;
   if (bad) complain(name, strerror(errno));
   if (fd >= 0) close(fd);
@@ -79,7 +80,7 @@ static enum seen hasManifest(const char *path) {
 
 static enum seen lookAt(struct images *all, const char *path, const struct inotify_event *event, int *bad) {
   if (event->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT)) return isGone;
-  // More happened than the kernel tells of.
+  // The kernel has dropped events, so this looks at the directory itself.
   if (event->mask & IN_Q_OVERFLOW) return hasManifest(path);
   if (!event->len) return nothingYet;
   if (!strcmp(event->name, manifest)) return isThere;
@@ -87,8 +88,8 @@ static enum seen lookAt(struct images *all, const char *path, const struct inoti
   return nothingYet;
 }
 
-// follow DIRECTORY [write-out]: as `checksum`, begun before there is anything in it; ends when its manifest has its name
-// and everything was taken in, or the directory is gone.
+// follow DIRECTORY [write-out]: like `checksum`, but begins while the directory is still empty; ends when its manifest
+// has its name and everything was taken in, or when the directory is gone.
 int followDirectory(const char *path, int writeOut) {
   static char events[64 << 10] __attribute__((aligned(8)));
   static const uint32_t wanted = IN_MODIFY | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;

@@ -1,9 +1,9 @@
-// The checksums of a snapshot's files, see snapshot-seal.c, and those of memory by the piece.
+// The checksums of a snapshot's files, see snapshot-seal.c, and those of its memory, piece by piece.
 //
-// The file `memory-sums` holds for each image of memory a line `image NAME SIZE`, and then what the checksum has come to
-// behind each MiB of it. So one MiB can be checked without those before it: the checksum goes on from there. Checksums
-// begin with the size of the file; those of images do not, as they are made while the image is written. Earlier releases
-// said `file` of images whose checksum began with their size, and had them in `checksums` too.
+// For each image of memory the file `memory-sums` holds a line `image NAME SIZE`, and then the state of the checksum
+// behind each MiB of the image. So one MiB can be checked without those before it: the checksum continues from the
+// state. A file's checksum begins with its size; an image's does not, because it is made while the image is written.
+// Earlier releases wrote `file` for images whose checksum began with their size, and had them in `checksums` too.
 #define _GNU_SOURCE
 #include "snapshot-hash.h"
 #include <sys/stat.h>

@@ -1,11 +1,12 @@
 // Memory that comes while its sandbox already runs. CRIU puts the processes together without it and hands over a
-// userfaultfd for each (userfaultfd(2)): by it the kernel says which page a process waits for, and takes pages. What
-// somebody waits for comes first. Everything else comes after a rest, in the order of its addresses, a chunk for every few
-// pages that are waited for: however many these are, it comes to an end. Each piece of an image is compared with its
-// checksum before somebody has it.
+// userfaultfd for each (userfaultfd(2)): through it the kernel says which page a process waits for, and takes pages.
+// Pages that somebody waits for come first. All others come after a rest, in the order of their addresses, one chunk
+// for every few pages that are waited for: so however many those are, the rest of the memory comes too. Each piece of
+// an image is compared with its checksum before a process gets it.
 //
-// Descriptors are held by two processes. Were there one, and were it killed, the kernel would let the processes go on
-// with zeros where nothing has come. As it is, whoever touches such a page waits, and the second ends the sandbox.
+// Two processes hold the descriptors. If there were only one and it were killed, the kernel would let the processes go
+// on with zeros where nothing has come. With two, a process that touches such a page waits, and the second one ends
+// the sandbox.
 #define _GNU_SOURCE
 #include "snapshot-hash.h"
 #include <linux/userfaultfd.h>
@@ -23,15 +24,15 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-// The name and the last word are CRIU's. Source: criu/uffd.c.
+// CRIU chose the name and the last word. Source: criu/uffd.c.
 #define SOCKET_NAME "lazy-pages.socket"
 enum { finishedWord = 0x52535446 };
 enum { pageBytes = 4096, aroundFault = 64 << 10, chunkBytes = 256 << 10 };
-// More threads than a sandbox has wait for no page.
+// A sandbox has fewer threads that wait for a page.
 enum { waitersMax = 1 << 13 };
 enum { forgottenLookMs = 1000 };
-// A sandbox that has just come back is asked something, and others of a fork are still being put together: until then they
-// have the processors.
+// A sandbox that has just come back is asked something, and others of a fork are still being put together: during the
+// rest, those have the processors.
 enum { restMs = 1000 };
 enum { deadlineS = 600, processorS = 120, noMemoryTimes = 200, pauseNs = 5 * 1000 * 1000 };
 // A sandbox can cut its memory into as many pieces as it has pages, and each fork brings a copy of the list.
@@ -51,14 +52,14 @@ struct image {
   struct image *next;
 };
 
-// In the order of their addresses, and none overlaps another; `left` alone is as it was said.
+// In the order of their addresses, without overlaps; only `left` holds ranges as they were reported.
 struct list {
   struct piece *piece;
   int count, room;
 };
 
-// The memory of one process. `faults` is -1 until CRIU has handed it over, and again when all is there. The kernel watches
-// `areas`. For the rest see "moves".
+// The memory of one process. `faults` is -1 until CRIU has handed it over, and again when all memory is there. The
+// kernel watches `areas`. For the other lists see "Moves".
 struct space {
   int pid, faults;
   const struct image *image;
@@ -126,7 +127,7 @@ static void addPiece(struct list *l, struct piece p) {
   insertPiece(l, pieceBehind(l, p.from), p);
 }
 
-// Adds what is in a range to another list, `by` further on, and takes it away here.
+// Moves what is in a range to another list, at addresses that are higher by `by`.
 static void takeRange(struct list *l, uint64_t from, uint64_t to, uint64_t by, struct list *taken) {
   for (int at = pieceBehind(l, from); at < l->count && l->piece[at].from < to; at++) {
     struct piece p = l->piece[at];
@@ -151,7 +152,7 @@ static void freeList(struct list *l) {
 
 // ---- pages
 
-// The process has ended, or has all of its memory: from now on the kernel gives it pages by itself.
+// The process has ended, or has all of its memory: from now on the kernel itself gives it pages.
 static void letGo(struct space *s) {
   if (s->faults >= 0) close(s->faults);
   s->faults = -1;
@@ -169,7 +170,8 @@ static void wake(struct space *s, uint64_t from, uint64_t length) {
   if (ioctl(s->faults, UFFDIO_WAKE, &range) < 0) errno = 0;
 }
 
-// Nothing was kept of the page: it is new. Of memory that has grown where it is the kernel says only so.
+// The page is new, so the snapshot has nothing of it. This is all that the kernel says of memory that has grown in
+// place.
 static void giveZeros(struct space *s, uint64_t address) {
   struct uffdio_zeropage zero = {.range = {address, pageBytes}};
   for (int times = 0; ioctl(s->faults, UFFDIO_ZEROPAGE, &zero) < 0;) {
@@ -184,8 +186,8 @@ static void giveZeros(struct space *s, uint64_t address) {
   else insertPiece(areas, at, (struct piece){address, address + pageBytes, 0});
 }
 
-// Puts pages where they belong. Answers how many bytes are done with, which is less than asked for where the range is
-// more than one mapping by now; 0: not now.
+// Puts pages where they belong. Answers how many bytes are done: fewer than asked for if the range is more than one
+// mapping by now; 0: none for now.
 static uint64_t givePages(struct space *s, uint64_t to, const uint8_t *bytes, uint64_t length) {
   for (int times = 0, missing = 0;;) {
     struct uffdio_copy copy = {.dst = to, .src = (uint64_t)(uintptr_t)bytes, .len = length};
@@ -194,15 +196,15 @@ static uint64_t givePages(struct space *s, uint64_t to, const uint8_t *bytes, ui
     if (errno == EAGAIN) return 0;
     if (errno == ESRCH) return letGo(s), 0;
     if (errno == ENOENT && length == pageBytes) {
-      // Nobody wants it any more, or it was moved this very moment: then the kernel has yet to say where, and says EAGAIN
-      // until that was heard.
+      // The process has dropped the page, or has moved it this very moment: then the kernel has yet to report the new
+      // place, and answers EAGAIN until that report was read.
       if (missing++) return length;
     } else if (errno == ENOENT) length = length / 2 / pageBytes * pageBytes;
     else waitForRoom(&times, "UFFDIO_COPY");
   }
 }
 
-// Whether all has been said of what was done. The kernel says EAGAIN before it looks at the range, which is none.
+// Whether the kernel has reported all changes. It answers EAGAIN before it looks at the range, which is empty.
 static int isQuiet(const struct space *s) {
   struct uffdio_copy none = {0};
   return ioctl(s->faults, UFFDIO_COPY, &none) < 0 && errno == EINVAL;
@@ -213,7 +215,7 @@ static void settle(struct space *s) {
   freeList(&s->left), freeList(&s->moved), freeList(&s->owed), freeList(&s->past);
 }
 
-// The piece of an image that was read last, found to be what it was.
+// The piece of an image that was read last, already verified.
 static struct {
   const struct image *image;
   uint64_t number;
@@ -243,13 +245,13 @@ static void bringNext(struct space *s) {
 
 static uint64_t pieceNumber(struct piece p, uint64_t address) { return (p.offset + (address - p.from)) / pieceBytes; }
 
-// What is around a page that somebody waits for.
+// Brings the pages around one that somebody waits for.
 static void bringAround(struct space *s, uint64_t address) {
   if (!hasSome(&s->missing, address, address + 1)) return giveZeros(s, address);
   struct piece p = s->missing.piece[pieceBehind(&s->missing, address)];
   uint64_t from = address / aroundFault * aroundFault, to = from + aroundFault;
   if (from < p.from) from = p.from;
-  // Where a piece of the image ends before the page, that page alone.
+  // If the pages before this one are in another piece of the image, leaves them out.
   if (pieceNumber(p, from) != pieceNumber(p, address)) from = address;
   bring(s, p, from, (to < p.to ? to : p.to) - from);
 }
@@ -271,15 +273,16 @@ static int readMessage(struct space *s, struct uffd_msg *message) {
   return length == sizeof *message;
 }
 
-// Moves. The kernel says what has been done to memory after it was done, and each thread for itself: another may have moved
-// memory to where one had unmapped or moved some, and may say so first. (Before a move it unmaps what was at the new place,
-// and after it what is at the old one, and waits each time until that was heard: however long the thread then waits for a
-// processor.) `left` is where memory was moved from, until the kernel says that it is unmapped: that is nothing new, and
-// not of what came there since. `moved` is where memory was moved to since all was quiet. Where the kernel watched
-// something there before, of which nobody had said that it has gone, that is `owed`, with what was missing of it in
-// `past`: the next that is said of it is not of what is there now.
+// Moves. The kernel reports a change of memory after it was made, and each thread's changes on their own: one thread
+// may have moved memory to where another had unmapped or moved some, and the kernel may report the former first.
+// (Before a move it unmaps what was at the new place, and after it what is at the old one, and waits each time until
+// that report was read, however long the thread then waits for a processor.) `left` is where memory was moved from,
+// until the kernel reports it unmapped: that report is no news, and is not about memory that came there since. `moved`
+// is where memory was moved to since all was quiet. If the kernel watched something there before, whose end it had not
+// reported, that range is `owed`, and what was missing of it is in `past`: the next report about it is not about what
+// is there now.
 
-// Nothing is watched there any more but what was moved there.
+// Forgets a range, except for what was moved there.
 static void forgetBetween(struct space *s, uint64_t from, uint64_t to) {
   for (int i = pieceBehind(&s->moved, from); from < to; i++) {
     uint64_t end = i < s->moved.count && s->moved.piece[i].from < to ? s->moved.piece[i].from : to;
@@ -288,7 +291,7 @@ static void forgetBetween(struct space *s, uint64_t from, uint64_t to) {
   }
 }
 
-// Something else is there now.
+// Other memory is in this range now.
 static void takeOwed(struct space *s, uint64_t from, uint64_t to) {
   struct list owed = {0};
   takeRange(&s->areas, from, to, 0, &owed);
@@ -331,7 +334,7 @@ static void forget(struct space *s, uint64_t from, uint64_t to) {
   } else dropRange(&s->missing, from, to), dropRange(&s->areas, from, to), dropRange(&s->moved, from, to);
 }
 
-// Whether it is what is said after a move.
+// Whether an unmapping is the one that follows a move.
 static int wasLeft(struct space *s, uint64_t from, uint64_t to) {
   for (int i = 0; i < s->left.count; i++) {
     if (s->left.piece[i].from != from || s->left.piece[i].to != to) continue;
@@ -346,14 +349,14 @@ static void takeUnmap(struct space *s, uint64_t from, uint64_t to) {
   else forget(s, from, to);
 }
 
-// A process that forks has a second memory from now on, in which the same is missing. It is the last that gets what nobody
-// waits for: most such processes have ended by then, or begun another program.
+// A process that forks has a second memory from now on, in which the same pages are missing. Pages that nobody waits
+// for come to it last: most such processes have ended by then, or begun another program.
 static void followChild(struct plan *plan, const struct space *parent, int fd) {
   struct space *s = calloc(1, sizeof *s), **last = &plan->spaces;
   if (!s) giveUp("memory");
   *s = (struct space){.image = parent->image};
   copyList(&s->missing, &parent->missing), copyList(&s->areas, &parent->areas), copyList(&s->moved, &parent->moved);
-  // It was born after what its parent has yet to say.
+  // The child was born after the changes that its parent has yet to report.
   for (int i = 0; i < parent->left.count; i++) forgetBetween(s, parent->left.piece[i].from, parent->left.piece[i].to);
   freeList(&s->moved);
   while (*last) last = &(*last)->next;
@@ -370,8 +373,9 @@ static void takeChange(struct plan *plan, struct space *s, const struct uffd_msg
   else giveUp("an unknown event");
 }
 
-// The kernel tells of pages that are waited for before it tells of changes, and takes no page while a change was not heard
-// of. So who waits is woken when all was read: where the page could not be given, the kernel tells of it again.
+// The kernel reports pages that are waited for before it reports changes, and takes no page while a report of a change
+// is unread. So waiting threads are woken once all was read: if a page could not be given, the kernel reports it
+// again.
 static void takeMessages(struct plan *plan, struct space *s) {
   static uint64_t waited[waitersMax];
   int waiters = 0;
@@ -397,8 +401,8 @@ static int receiveDescriptor(int from) {
   return fd;
 }
 
-// CRIU says which process it is, by its number in the sandbox (negative: one that has ended), and hands over its
-// descriptor. Answers whether that was the last one. It has initialised them, with all events.
+// CRIU names a process by its number in the sandbox (negative: it has ended), and hands over its descriptor. Answers
+// whether that was the last process. CRIU has initialised the descriptors, with all events.
 static int takeProcess(struct plan *plan, int from) {
   int pid;
   if (recv(from, &pid, sizeof pid, MSG_WAITALL) != sizeof pid) giveUp("CRIU has ended");
@@ -408,7 +412,7 @@ static int takeProcess(struct plan *plan, int from) {
   if (fd < 0) giveUp("CRIU has ended");
   for (struct space *s = plan->spaces; s; s = s->next)
     if (s->pid == pid && s->faults < 0) return follow(s, fd), 0;
-  struct space *s = calloc(1, sizeof *s); // nothing of it comes later
+  struct space *s = calloc(1, sizeof *s); // none of its memory comes later
   if (!s) giveUp("memory");
   *s = (struct space){.pid = pid, .next = plan->spaces};
   plan->spaces = s;
@@ -416,7 +420,7 @@ static int takeProcess(struct plan *plan, int from) {
   return 0;
 }
 
-// Processes of which nothing comes later, and those that have all.
+// Lets go of processes none of whose memory is missing.
 static void letEmptyGo(struct plan *plan) {
   for (struct space *s = plan->spaces; s; s = s->next)
     if (s->missing.count == 0) letGo(s);
@@ -424,14 +428,14 @@ static void letEmptyGo(struct plan *plan) {
 
 static struct space *nextToBring(struct plan *plan) {
   for (struct space *s = plan->spaces; s; s = s->next) {
-    // What is owed may be missing where it was moved to.
+    // Pages of an `owed` range may be missing where that range was moved to.
     if ((s->missing.count > 0 || s->past.count > 0) && s->faults >= 0) return s;
     letGo(s);
   }
   return NULL;
 }
 
-// Where the platform was killed before it started CRIU, nobody comes; the next one forgets the plan.
+// If the platform was killed before it started CRIU, nobody connects; the next platform removes the plan.
 static void waitForCriu(int listener, int file) {
   struct pollfd waits = {.fd = listener, .events = POLLIN};
   struct stat facts;
@@ -439,8 +443,9 @@ static void waitForCriu(int listener, int file) {
     if (fstat(file, &facts) == 0 && facts.st_nlink == 0) _exit(0);
 }
 
-// The time in which nothing comes that nobody waits for, from the end of CRIU's work on. It ends early where somebody opens
-// the plan, to wait for all of the memory, or removes it, as the sandbox has ended. None where the machine has too many watches.
+// The rest: for this long after CRIU's work, only pages come that somebody waits for. It ends early if somebody opens
+// the plan, to wait for all of the memory, or removes it, because the sandbox has ended. There is none if the machine
+// has too many watches.
 static struct {
   int watch;
   int64_t untilMs;
@@ -495,11 +500,12 @@ static void serve(struct plan *plan, const char *file, int listener) {
 
 // ---- the two processes
 
-// All of the sandbox's processes. Its group may be gone, and another of the same name there: this is still the old one.
+// Kills all processes of the sandbox. Its group may be gone, and another of the same name there: `group` is the old
+// one.
 static void endSandbox(int group) {
   static char text[processesBytesMax];
   for (int look = 0; look < endingLooksMax; look++) {
-    int fd = openat(group, "cgroup.procs", O_RDONLY | O_CLOEXEC); // a second look by the same one may see what was
+    int fd = openat(group, "cgroup.procs", O_RDONLY | O_CLOEXEC); // reading this one again may show old content
     ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
     if (fd >= 0) close(fd);
     if (length <= 0) return;
@@ -516,14 +522,14 @@ static void spareMe(void) {
   if (fd >= 0) close(fd);
 }
 
-// What it was started with is not waited for. What it complains of is for the platform to find.
+// Stops using the descriptors that it was started with. Its complaints go to a file, for the platform to find.
 static void detach(const char *complaints) {
   int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   int file = open(complaints, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
   for (int fd = 0; fd < 3; fd++) dup2(fd == 2 && file >= 0 ? file : nothing, fd);
   close(nothing), close(file);
   struct rlimit descriptors;
-  // Each process that forks meanwhile brings one.
+  // Each process that forks meanwhile brings a descriptor.
   if (getrlimit(RLIMIT_NOFILE, &descriptors) == 0) descriptors.rlim_cur = descriptors.rlim_max, setrlimit(RLIMIT_NOFILE, &descriptors);
 }
 
@@ -576,7 +582,7 @@ static int listenIn(int directory) {
   return fd;
 }
 
-// `file` is the plan. It is locked for as long as one of the two lives, and removed when all memory is there or the
+// `file` is the plan. It is locked while one of the two processes lives, and removed when all memory is there or the
 // sandbox has ended.
 static _Noreturn void keep(const char *file, int ready) {
   struct plan plan = {.group = -1, .directory = -1};
@@ -592,10 +598,10 @@ static _Noreturn void keep(const char *file, int ready) {
   pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
   if (pid < 0) giveUp("clone");
   if (pid == 0) {
-    // A sandbox can have it go through its lists again and again, and make them long.
+    // A sandbox can make this process go through its lists again and again, and can make them long.
     struct rlimit processor = {processorS, processorS}, data = {dataBytesMax, dataBytesMax};
     if (setrlimit(RLIMIT_CPU, &processor) < 0 || setrlimit(RLIMIT_DATA, &data) < 0) giveUp("limits");
-    alarm(deadlineS); // also for one to whom no CRIU comes
+    alarm(deadlineS); // so that it ends even if no CRIU comes
     waitForCriu(listener, lock);
     serve(&plan, file, listener);
     _exit(0);
@@ -612,7 +618,7 @@ static _Noreturn void keep(const char *file, int ready) {
 
 // ---- what the platform starts
 
-// Begins it, and answers when CRIU can come. It goes on without the platform.
+// Starts the two processes, and answers when CRIU can connect. They go on without the platform.
 int bringLater(const char *file) {
   int ready[2];
   char sign;
@@ -627,7 +633,7 @@ int bringLater(const char *file) {
   close(ready[1]);
   while ((length = read(ready[0], &sign, 1)) < 0 && errno == EINTR) {
   }
-  return length == 1 ? 0 : 1; // it has said why
+  return length == 1 ? 0 : 1; // it has printed why
 }
 
 static int readNow(const struct image *image, uint64_t from, uint64_t to) {
@@ -636,14 +642,14 @@ static int readNow(const struct image *image, uint64_t from, uint64_t to) {
   return 0;
 }
 
-// 0 when what CRIU puts back at once is what it was.
+// 0 if the memory that CRIU puts back at once is unchanged.
 int verifyNow(const char *file) {
   static struct plan plan = {.group = -1, .directory = -1};
   readPlan(file, &plan, readNow);
   return 0;
 }
 
-// Waits until all memory has come: then `file` is gone. Where it is not, whoever was to bring it was killed.
+// Waits until all memory has come: then `file` is gone. If it is not, the processes that bring the memory were killed.
 int waitForLater(const char *file) {
   struct stat facts;
   int fd = open(file, O_RDONLY | O_CLOEXEC);
@@ -654,11 +660,11 @@ int waitForLater(const char *file) {
   return facts.st_nlink == 0 ? 0 : (dprintf(2, "whoever was to bring it has ended\n"), 1);
 }
 
-// Ends the one that waits in `directory` for a CRIU, where none came or it has failed, and waits for that.
+// Ends the process that waits in `directory` for a CRIU, when none came or it has failed, and waits for its end.
 int endLater(const char *file, const char *directory) {
   struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = SOCKET_NAME};
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  // A connection that says nothing. Nobody listens where CRIU has come: its end was the end of the other, too.
+  // Connects and says nothing. Nobody listens if CRIU has come: then its end has ended the other, too.
   if (fd >= 0 && chdir(directory) == 0 && connect(fd, (struct sockaddr *)&address, sizeof address) < 0) errno = 0;
   if (fd >= 0) close(fd);
   return waitForLater(file);

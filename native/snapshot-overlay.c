@@ -22,14 +22,15 @@ static int writeMap(pid_t pid, const char *file, uint32_t base) {
   return errno = error, result;
 }
 
-// A user namespace with the sandbox's mapping. It lives as long as it is open: what is mapped by it stays mapped.
+// Makes a user namespace with the sandbox's mapping. It lives while it is open: mounts that it has mapped stay mapped.
 static int makeUserNamespace(uint32_t base) {
   int ready[2], fd = -1, error = 0;
   char path[64], byte = 0;
   if (pipe2(ready, O_CLOEXEC) < 0) return -1;
   pid_t helper = getpid(), pid = fork();
   if (pid == 0) {
-    // A helper that is killed meanwhile ends it too: with its copy of the channel, the platform would not hear of that.
+    // Ends this process too if the helper is killed: it holds a copy of the channel, so the platform would not notice
+    // the end of the helper.
     if (unshare(CLONE_NEWUSER) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != helper || write(ready[1], &byte, 1) < 0) _exit(1);
     for (;;) pause();
   }

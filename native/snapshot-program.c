@@ -1,7 +1,7 @@
 // Small programs around CRIU: the helper's binary started with other arguments.
 //
-//   helper with-faults program argument...              starts a program that restores memory that comes later, see below
-//   helper without-network-settings program argument...  starts a program that finds none in /proc/sys, see below
+//   helper with-faults program argument...              starts a program that restores memory later, see below
+//   helper without-network-settings program argument...  starts a program that finds no network settings, see below
 //   helper cut PID                                      ends every TCP connection in a sandbox's network, telling the peers
 //   helper undo-dump PID PROCESSFILE                     see snapshot-undo.c
 //   helper protect PID [FLAGS POINT]...                 adds flags to mounts of a sandbox, e.g. ro,nosuid
@@ -10,10 +10,10 @@
 //   helper seal|checksum|flush|verify DIRECTORY         see snapshot-seal.c
 //   helper follow DIRECTORY [write-out]                 see snapshot-follow.c
 //   helper bring-later|verify-now|wait-later FILE       see snapshot-later.c
-//   helper end-later FILE DIRECTORY                     see there
+//   helper end-later FILE DIRECTORY                     see snapshot-later.c
 //   helper remove-beneath ROOT PATH                     see volume.c
 //
-// The tar that CRIU starts finds it as `gzip`, which then compresses nothing.
+// The tar that CRIU starts finds this program as `gzip`, which then compresses nothing.
 #define _GNU_SOURCE
 #include "helper.h"
 #include "gzip.h"
@@ -45,8 +45,9 @@ static int complain(const char *what) {
 
 // ---- with-faults
 
-// For a restore whose memory comes later. A sandbox's group may open no device. And no page may be there because one beside it
-// was put back: that is what huge pages would do. CRIU gives each process its own setting back in the end.
+// For a restore whose memory comes later. The control group of a sandbox may open no device, so the program inherits
+// this one open. And putting back one page must not bring the pages beside it, as huge pages would: so they are off.
+// In the end CRIU gives each process back its own setting.
 static int openFaultsDevice(void) {
   if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) < 0) return -1;
   int fd = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
@@ -62,8 +63,8 @@ static int withFaults(char **argument) {
 
 // ---- without-network-settings
 
-// runsc takes a network namespace for the host's own where /proc/sys/net/core/rmem_default is, as it did before Linux
-// 6.17.
+// runsc takes a network namespace for the host's own if it has /proc/sys/net/core/rmem_default; before Linux 6.17 only
+// the host's own has it.
 static int withoutNetworkSettings(char **argument) {
   if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) return complain("mount namespace");
   if (mount("none", "/proc/sys/net", "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k") < 0) return complain("/proc/sys/net");
@@ -82,8 +83,8 @@ static int writeAll(const void *from, size_t size) {
   return 0;
 }
 
-// Writes gzip's format (RFC 1952) with what is read as it is (RFC 1951, 3.2.4), as memory that soon comes back is not
-// worth the time to compress it. Any gzip opens it, an earlier release too.
+// Writes gzip's format (RFC 1952) with stored blocks (RFC 1951, 3.2.4): compressing is not worth its time for memory
+// that soon comes back. Any gzip opens it, and so do earlier releases.
 static int gzipAsItIs(void) {
   static const uint8_t header[10] = {0x1f, 0x8b, 8, [9] = 0xff}, last[5] = {1, 0, 0, 0xff, 0xff};
   static uint8_t block[5 + 0xffff];
@@ -100,7 +101,7 @@ static int gzipAsItIs(void) {
   return writeAll(last, sizeof last) || writeAll(trailer, sizeof trailer);
 }
 
-// What earlier releases kept is compressed, or not in this format at all: the host's own opens both.
+// What earlier releases kept is compressed, or not in this format at all: the host's own gzip opens both.
 static int gzip(const char *option) {
   if (!option || strcmp(option, "-d")) return gzipAsItIs();
   execl("/usr/bin/gzip", "gzip", "-dcf", NULL);
@@ -140,7 +141,7 @@ static int destroyConnections(int fd, int family) {
         .header = {.nlmsg_len = sizeof destroy, .nlmsg_type = SOCK_DESTROY, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK},
         .body = found[i],
     };
-    // A kernel without SOCK_DESTROY leaves the peers to find out by themselves.
+    // If the kernel has no SOCK_DESTROY, the peers find out by themselves.
     if (send(fd, &destroy, sizeof destroy, 0) < 0 || recv(fd, answer, sizeof answer, 0) < 0) return -1;
   }
   return 0;
@@ -162,8 +163,8 @@ static int cut(const char *pid) {
 
 enum { remembersMax = 8 };
 
-// CRIU takes 20 ms to find out what the kernel can do, and remembers it only where /run is in memory. Elsewhere it gets
-// a file in memory for that, in this mount namespace alone. `argument` is a CRIU that tries everything out.
+// CRIU takes 20 ms to find out what the kernel can do, and remembers it only if /run is in memory. If it is not, CRIU
+// gets a file in memory for that, in this mount namespace alone. `argument` is a CRIU that tries everything out.
 static int learnKernel(const char *directory, char **argument) {
   const char *remembered = "/run/criu.kdat";
   char made[4096];
@@ -181,8 +182,9 @@ static int learnKernel(const char *directory, char **argument) {
   }
   int status = -1;
   if (pid > 0) waitpid(pid, &status, 0);
-  if (status) return 1; // it has said why
-  // A CRIU of another namespace takes what is empty for old, and removes it. Without it, each run takes longer.
+  if (status) return 1; // it has printed why
+  // A CRIU in another namespace takes an empty file for outdated, and removes it. Without the file, each run takes
+  // longer.
   int result = -1;
   for (int times = 0; result < 0 && times < remembersMax; times++) {
     int point = open(remembered, O_WRONLY | O_CREAT | O_CLOEXEC, 0600); // to mount on

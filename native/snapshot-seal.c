@@ -1,9 +1,10 @@
 // Checksums of a snapshot's files: a directory is sealed when it is written and verified before it is used.
 //
 // The file `checksums` holds a line for each file: XXH64 of its content, its size, its name. Blocks that hold only
-// zeros count by their place alone, so a sparse disk is read no further than it holds data, and a copy with other holes
-// is equal. Images of memory have theirs in `memory-sums` alone (snapshot-hash.c), which has a line here: a release before
-// would compare a line of theirs with a checksum that begins with the size, and call each image damaged.
+// zeros count by their position alone, so sealing a sparse disk reads only its data, and a copy with other holes is
+// equal. Images of memory have their checksums only in `memory-sums` (snapshot-hash.c), which has a line here: an
+// earlier release would compare the line of an image with a checksum that begins with the size, and call each image
+// damaged.
 #define _GNU_SOURCE
 #include "snapshot-hash.h"
 #include <dirent.h>
@@ -19,14 +20,14 @@ static int complain(const char *what, const char *problem) {
   return 1;
 }
 
-// What a directory holds beside the files that are sealed.
+// What else a directory holds beside the files that are sealed.
 static int isOther(const char *name) {
   return !strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, checksums) || !strcmp(name, unfinished);
 }
 
 int isMemory(const char *name) { return !strncmp(name, "pages-", 6); }
 
-// Makes the checksum of a file. That of an image of memory also goes into `states`, by the piece.
+// Makes the checksum of a file. For an image of memory, its states also go into `states`.
 static int sumUp(int fd, const char *name, off_t size, uint64_t *hash, struct images *images, FILE *states) {
   struct running sum = {.hash = beginOf(size)};
   struct followed *image = states ? followedImage(images, name) : NULL;
@@ -55,7 +56,7 @@ static FILE *createSums(int directory) {
   return fd < 0 ? NULL : fdopen(fd, "w");
 }
 
-// They have their name when they are whole: half of them would make damaged what is not.
+// The checksums get their name only when they are complete: half of them would make intact files look damaged.
 static int seal(const char *path, int durable, struct images *images) {
   DIR *all = opendir(path);
   if (!all) return complain(path, strerror(errno));
@@ -79,7 +80,7 @@ static int seal(const char *path, int durable, struct images *images) {
   return bad;
 }
 
-// seal DIRECTORY: writes `checksums` over all files beside it; with `durable`, everything is on the disk when it has ended.
+// seal DIRECTORY: writes `checksums` over all files beside it; with `durable`, everything is on the disk when it ends.
 int sealDirectory(const char *path, int durable) {
   struct images none = {0};
   int bad = seal(path, durable, &none);
@@ -89,8 +90,8 @@ int sealDirectory(const char *path, int durable) {
 
 int sealFollowed(const char *path, struct images *images) { return seal(path, 0, images); }
 
-// Writes out the files of a directory whose inode says that they are of this lane. Not by their place among the others:
-// the checksums may be written at the time, and get their name.
+// Writes out the files of a directory that are in this lane by their inode. Their place in the directory would not do:
+// it changes when the checksums are written meanwhile and get their name.
 static int flushLane(const char *path, int lane) {
   DIR *all = opendir(path);
   if (!all) return complain(path, strerror(errno));
@@ -105,8 +106,8 @@ static int flushLane(const char *path, int lane) {
   return bad;
 }
 
-// A checkpoint is of some forty files, and each fsync(2) lets the disk empty its cache. The kernel does that once for all
-// who ask for it at the same time, so several processes ask.
+// A checkpoint has some forty files, and each fsync(2) makes the disk empty its cache. The kernel does that once for
+// all processes that ask at the same time, so several ask.
 static int flushFiles(const char *path) {
   int bad = 0, status;
   for (int lane = 0; lane < flushLanes; lane++) {
@@ -118,8 +119,8 @@ static int flushFiles(const char *path) {
   return bad;
 }
 
-// flush DIRECTORY [FILE...]: everything in it, or those files of it, is on the disk when it has ended. Where no memory
-// was kept it has no sums either.
+// flush DIRECTORY [FILE...]: when it ends, everything in the directory, or those files of it, is on the disk. A
+// snapshot that was kept without memory has no `memory-sums` either.
 int flushDirectory(const char *path, char **name) {
   int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory < 0) return complain(path, strerror(errno));
@@ -145,7 +146,7 @@ static int verifyFile(int directory, const char *name, off_t size, struct runnin
   return bad;
 }
 
-// Those that have no line in `checksums`, or had one that says the same.
+// Verifies the images that have no line in `checksums`, or only one that says the same.
 static int verifyImages(int directory, const struct sums *images) {
   int bad = 0;
   for (; images && !bad; images = images->next)
@@ -153,7 +154,7 @@ static int verifyImages(int directory, const struct sums *images) {
   return bad;
 }
 
-// verify DIRECTORY [memory|rest]: 0 when every file that was sealed, or every one of that part, is there and unchanged.
+// verify DIRECTORY [memory|rest]: 0 if every file that was sealed, or every one of that part, is there and unchanged.
 int verifyDirectory(const char *path, const char *part) {
   int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   int in = directory < 0 ? -1 : openat(directory, checksums, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);

@@ -31,7 +31,7 @@ static void endRepair(int fd) {
   if (setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &off, sizeof off) < 0) perror("TCP_REPAIR");
 }
 
-// Looks at every socket that a process has. One that ends meanwhile has none.
+// Looks at every socket of a process. A process that ends meanwhile has none.
 static void endRepairsOf(pid_t pid) {
   char path[64], target[32];
   snprintf(path, sizeof path, "/proc/%d/fd", pid);
@@ -49,7 +49,7 @@ static void endRepairsOf(pid_t pid) {
   if (pidfd >= 0) close(pidfd);
 }
 
-// CRIU has put rules in place that let no packet through while a sandbox is dumped. It has no others of its own.
+// CRIU adds rules that let no packet through while a sandbox is dumped. It has no other rules.
 int removePacketRules(void) {
   struct {
     struct nlmsghdr header;
@@ -66,7 +66,7 @@ int removePacketRules(void) {
   return result;
 }
 
-// What undo-dump answers where the first process has ended, or is about to: its network went first.
+// What undo-dump answers if the first process has ended, or is about to: its network is already gone.
 enum { sandboxEnded = 3 };
 
 // `file` holds the sandbox's processes, one a line.

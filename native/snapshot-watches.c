@@ -1,6 +1,6 @@
 // Paths of a sandbox's inotify watches. CRIU needs a path for each; the kernel shows only an inode and a file handle,
-// and handles of an overlay can't be opened. But they hold the handle of the file in its layer, which can be. The paths
-// are written as CRIU's inode map ("irmap-cache" image), which it trusts after checking them.
+// and handles of an overlay can't be opened. But each contains the handle of the file in its layer, which can be
+// opened. The paths are written as CRIU's inode map ("irmap-cache" image), which it trusts after checking them.
 #define _GNU_SOURCE
 #include "helper.h"
 #include <ctype.h>
@@ -48,7 +48,7 @@ static void addWatch(pid_t pid, int fd, const char *line) {
   char hex[2 * handleBytesMax + 1];
   int n = sscanf(line, "inotify wd:%x ino:%lx sdev:%lx mask:%*x ignored_mask:%*x fhandle-bytes:%x fhandle-type:%x f_handle:%128[0-9a-f]",
                  (unsigned *)&w.descriptor, &inode, &device, &w.length, &w.type, hex);
-  if (n < 3 || device != rootDevice || watchCount == watchesMax) return; // CRIU finds those of other file systems by itself
+  if (n < 3 || device != rootDevice || watchCount == watchesMax) return; // CRIU finds those of other file systems itself
   w.inode = inode, w.device = device;
   if (n < 6 || w.length > handleBytesMax || strlen(hex) < 2 * w.length) w.length = 0;
   for (unsigned i = 0; i < w.length; i++) sscanf(hex + 2 * i, "%2hhx", &w.handle[i]);
@@ -76,13 +76,13 @@ static void readProcess(pid_t pid) {
 
 // ---- from a handle to a path
 
-// Says whether `path` (without the leading slash) is the watched inode, as CRIU will check it.
+// Whether `path` (without the leading slash) is the watched inode, as CRIU will check it.
 static int isAt(const struct watch *w, const char *path) {
   struct stat s;
   return fstatat(rootFd, *path ? path : ".", &s, AT_SYMLINK_NOFOLLOW | (*path ? 0 : AT_EMPTY_PATH)) == 0 && s.st_ino == w->inode && kernelDevice(s.st_dev) == w->device;
 }
 
-// The path below `base` of the file that a handle of `base`'s file system names.
+// Finds the path below `base` of the file that a handle of `base`'s file system names.
 static int openHandle(const char *base, const char *below, unsigned type, const uint8_t *id, unsigned length, char *path) {
   struct {
     struct file_handle head;
@@ -142,7 +142,7 @@ static int byInode(const void *a, const void *b) {
   return first < second ? -1 : first > second;
 }
 
-// The first of the sorted watches of an inode, or where it would be: every entry of a tree is looked up.
+// Finds the first of the sorted watches of an inode, or where it would be. The scan looks up every entry of a tree.
 static int firstOf(uint64_t inode) {
   int from = 0, to = watchCount;
   while (from < to) {
@@ -157,12 +157,12 @@ static void markFound(uint64_t inode) {
   for (int i = firstOf(inode); i < watchCount && watches[i].inode == inode; i++) watches[i].found = 1;
 }
 
-// ---- the slow way, for what was renamed since its layer was made
+// ---- the slow way, for files that were renamed since their layer was made
 
 static int entriesSeen;
 static char scanned[PATH_MAX]; // one for all levels: a tree may be deeper than a stack with a path for each
 
-// `length`: bytes of `scanned` that are the directory's path; 0: the root.
+// `length` is how many bytes of `scanned` are the directory's path; 0: the root.
 static void scan(int parent, const char *name, size_t length) {
   int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   DIR *all = fd < 0 ? NULL : fdopendir(fd);
@@ -182,7 +182,7 @@ static void scan(int parent, const char *name, size_t length) {
   if (all) closedir(all);
 }
 
-// A watch of a file without a name could never be set again. Its owner gets the event of its end, as when the file is
+// A watch of a file without a name could not be set again. Its owner gets the event of its end, as when the file is
 // really gone.
 static int endWatch(const struct watch *w) {
   int process = syscall(SYS_pidfd_open, w->pid, 0), fd = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, w->fd, 0);

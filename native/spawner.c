@@ -1,6 +1,6 @@
-// The channel by which the agent has programs started and signalled by process 1, whose children they are: so a start
-// costs no copy of a large process, a program lives on when the agent ends, and no signal hits another program that has
-// got the number of one that ended.
+// The channel by which the agent has process 1 start and signal programs. They are children of process 1, so a start
+// copies no large process, a program outlives the agent, and no signal hits another program that got the number of one
+// that ended.
 //
 // Requests come over a stream socket, answers and ends go over a pipe, in records that are written whole or not at all.
 // src/agent/process/spawner.ts is the other side.
@@ -41,18 +41,19 @@ enum { replyStarted = 1 /* id, PID */, replyFailed = 2 /* id, errno */, replyEnd
 
 struct reply { uint32_t kind, about; int32_t value; };
 
-// None of it must be lost with the registers, and an agent that is started again has it anew (openChannel).
+// None of this may be lost with the registers, and an agent that is started again gets it fresh (openChannel).
 static uint8_t buffer[requestBytesMax] __attribute__((aligned(pageBytes)));
 static size_t received;
 static int receivedFds[programFdsMax];
 static int receivedFdCount;
 static struct reply waiting; // kind 0: none
-static uint32_t underWay;    // the start that is being made and still in the buffer, 0: none; agents count from 1
+static uint32_t underWay;    // the start under way, whose request is still in the buffer, 0: none; agents count from 1
 static pid_t underWayPid;    // its program, 0: there is none yet
 static char *strings[stringsMax + 2] __attribute__((aligned(pageBytes)));
-static uint8_t started[pidsMax / 8]; // programs that run; a page is only there once it is written
+static uint8_t started[pidsMax / 8]; // programs that run; a page takes memory only once it is written
 
-// What is written before this is in memory before what is written after it, if the registers are lost in between.
+// What is written before this call is in memory before what is written after it, should the registers be lost in
+// between.
 static void inOrder(void) { atomic_signal_fence(memory_order_seq_cst); }
 
 static void closeFds(void) {
@@ -88,7 +89,7 @@ int mustWait(const struct channel *channel) {
 void sendWaiting(struct channel *channel) {
   if (waiting.kind == 0) return;
   ssize_t size = channel->replies < 0 ? 0 : write(channel->replies, &waiting, sizeof waiting);
-  // An agent that is gone needs no answer; one that does not read gets it later.
+  // An agent that is gone needs no answer; one that does not read gets its answer later.
   if (size >= 0 || (errno != EAGAIN && errno != EINTR)) waiting.kind = 0;
 }
 
@@ -114,15 +115,15 @@ void finishStart(struct channel *channel) {
   uint32_t id = underWay;
   pid_t pid = underWayPid;
   closeFds();
-  // A start comes with descriptors, and nothing that follows them is read with it.
+  // A start comes with descriptors, and a read takes in nothing behind them.
   received = 0;
   inOrder();
   underWay = underWayPid = 0;
-  // It may have been answered already: the agent passes over a second answer.
+  // This start may have been answered already: the agent ignores a second answer.
   if (channel->replies >= 0 && waiting.kind == 0) answer(channel, pid > 0 ? replyStarted : replyFailed, id, pid > 0 ? pid : EINTR);
 }
 
-// Finds the texts behind the groups. Answers how many there are, -1 where the last has no end or there are too many.
+// Finds the texts behind the groups. Answers how many there are; -1 if the last has no end or there are too many.
 static int readStrings(const uint8_t *bytes, size_t length, char **into) {
   int count = 0;
   while (length > 0) {
@@ -135,7 +136,7 @@ static int readStrings(const uint8_t *bytes, size_t length, char **into) {
   return count;
 }
 
-// Reads a start that is whole. Answers 0, or an errno.
+// Reads a complete start. Answers 0, or an errno.
 static int readStart(const struct requestHead *head, struct program *program) {
   size_t groupBytes = head->groups <= groupsMax ? head->groups * sizeof(gid_t) : SIZE_MAX, texts = head->bytes - sizeof *head;
   if (groupBytes > texts) return EINVAL;
@@ -158,7 +159,7 @@ static int readStart(const struct requestHead *head, struct program *program) {
 
 static void start(struct channel *channel, const struct requestHead *head) {
   struct program program;
-  // Whoever has no name by then gets none.
+  // A sandbox that has no name by now gets none.
   giveUpNaming();
   underWayPid = 0;
   inOrder();
@@ -174,23 +175,23 @@ static void start(struct channel *channel, const struct requestHead *head) {
   answer(channel, error ? replyFailed : replyStarted, head->id, error ? error : pid);
 }
 
-// Handles the request that begins the buffer. Answers its length, 0 where more must come, -1 for nonsense.
+// Handles the request at the start of the buffer. Answers its length, 0 if more must come, -1 for nonsense.
 static ssize_t handle(struct channel *channel) {
   const struct requestHead *head = (const struct requestHead *)buffer;
   if (received < sizeof *head) return 0;
   if (head->bytes < sizeof *head || head->bytes > requestBytesMax) return -1;
   if (received < head->bytes) return 0;
   if (head->kind == requestStart) start(channel, head);
-  // A program that has ended is a child until it was reaped: its number is nobody else's before.
+  // A program that has ended stays a child until it is reaped: until then no other process gets its number.
   else if (head->kind == requestSignal && isStarted(head->id)) kill(head->id, head->flags);
   else if (head->kind == requestName) nameSandbox((const char *)(head + 1), head->bytes - sizeof *head);
-  // The end of one that runs follows, also where another agent has asked for its start.
+  // The end of a program that runs is reported later, even if another agent has asked for its start.
   else if (head->kind == requestLook) answer(channel, replyRuns, head->id, isStarted(head->id));
   return head->bytes;
 }
 
-// The descriptors of a request come with its first byte, and the kernel joins nothing to bytes that bring some. So that it
-// joins none to what is left of a request whose own descriptors are here, no more than that is read.
+// The descriptors of a request come with its first byte, and the kernel joins nothing to bytes that carry descriptors.
+// It must not join any to the rest of a request whose own descriptors are here, so this reads no more than that rest.
 static ssize_t receive(int socket) {
   union { struct cmsghdr head; char bytes[CMSG_SPACE(sizeof(int) * programFdsMax)]; } control;
   const struct requestHead *head = (const struct requestHead *)buffer;
@@ -207,7 +208,7 @@ static ssize_t receive(int socket) {
   return size;
 }
 
-// Gives memory back that one long request took.
+// Gives back the memory that a long request took.
 static void shrink(void) {
   madvise(buffer + keptBytes, sizeof buffer - keptBytes, MADV_DONTNEED);
   madvise(strings, sizeof strings & ~(size_t)(pageBytes - 1), MADV_DONTNEED);

@@ -14,7 +14,8 @@ enum { programSession = 1 /* a session of its own, else only a process group */,
 
 enum { programFdsMax = 3 };
 
-// A program to start, with everything resolved: no name is looked up any more but the program's in its own PATH.
+// A program to start, with everything resolved: the only name that is still looked up is the program's, in its own
+// PATH.
 struct program {
   uid_t uid;
   gid_t gid;
@@ -29,17 +30,17 @@ struct program {
   int fdCount;
 };
 
-// Starts it as a child. What goes wrong after that is written to its own stderr, and its exit status is 126 or 127, as a
-// shell has it. Answers -1 with errno where there can be no child.
+// Starts it as a child. Errors after that are written to its own stderr, and its exit status is then 126 or 127, as in
+// a shell. Answers -1 with errno if there can be no child.
 pid_t startProgram(const struct program *program);
 
 // ---- naming.c
 
-// Called by process 1 of a sandbox that is named later: without it the others have no effect.
+// Called by process 1 of a sandbox that is named later: otherwise the other two have no effect.
 void allowNaming(void);
-// Gives the sandbox its host name, where process 1 may, and gives that right up.
+// Gives the sandbox its host name if process 1 may, and gives that right up.
 void nameSandbox(const char *name, size_t length);
-// To be called by children of process 1 before they do anything.
+// Called by children of process 1 before they do anything.
 void giveUpNaming(void);
 
 // ---- spawner.c
@@ -50,19 +51,19 @@ struct channel {
   int replies;  // the write end of a pipe
 };
 
-// What the agent gets of a channel, at these descriptors; and what it closes when it serves.
+// The descriptors at which the agent gets its ends of a channel, and the one that it closes when it serves.
 enum { agentRequestsFd = 4, agentRepliesFd = 5, agentSignFd = 6 };
 
 // Makes a channel. `agentEnds`: requests and replies, for the agent. Answers 0, or -1 with errno.
 int openChannel(struct channel *channel, int agentEnds[2]);
 void closeChannel(struct channel *channel);
-// True while an answer waits for the agent to read: then nothing is to be received and no child to be reaped.
+// True while an answer waits for the agent to read: until then, receive nothing and reap no child.
 int mustWait(const struct channel *channel);
-// Sends what waits, if there is room now.
+// Sends the answer that waits, if there is room now.
 void sendWaiting(struct channel *channel);
-// Receives what has come, and starts or signals programs. False: the agent has closed its end.
+// Receives requests, and starts or signals programs. False: the agent has closed its end.
 int receiveRequests(struct channel *channel);
-// Tells the agent the end of a program that it, or one before it, has started; others' are not its business.
+// Reports to the agent the end of a program that it, or an agent before it, has started; it reports no others.
 void reportEnd(struct channel *channel, pid_t pid, int status);
 // Answers a start that was under way when the registers were lost (init.c, surviveBreakpoints).
 void finishStart(struct channel *channel);

@@ -1,4 +1,4 @@
-// A read-only view of layers put together, for reading what a sandbox made from them would see.
+// A read-only view of layers put together, which shows what a sandbox made from them would see.
 #define _GNU_SOURCE
 #include "helper.h"
 #include <linux/mount.h>

@@ -1,4 +1,4 @@
-// Removes what clients name in a volume that sandboxes may change at the same time.
+// Removes what clients name in a volume that sandboxes may be changing.
 #define _GNU_SOURCE
 #include "helper.h"
 #include "remove-tree.h"
@@ -13,7 +13,7 @@ static int complain(const char *what) {
 }
 
 // remove-beneath ROOT PATH: removes the entry, with all below it. PATH is clean and relative; no link on the way leads
-// out of ROOT, and one at the end is removed itself. The first word of what is printed on failure is the errno.
+// out of ROOT, and a link at the end is removed itself. On failure, the first word printed is the errno.
 int removeBeneath(const char *root, const char *path) {
   char parent[4096];
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -22,7 +22,7 @@ int removeBeneath(const char *root, const char *path) {
   if (top < 0) return complain(root);
   struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
   int directory, tries = 0;
-  // EAGAIN: somebody renames something meanwhile, and the kernel can't say whether a `..` on the way leads out.
+  // EAGAIN: somebody renames something meanwhile, and the kernel can't tell whether a `..` on the way leads out.
   do directory = syscall(SYS_openat2, top, parent, &how, sizeof how);
   while (directory < 0 && errno == EAGAIN && ++tries < triesMax);
   if (directory < 0) return complain(parent);

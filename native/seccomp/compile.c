@@ -2,13 +2,14 @@
 //
 //   compile ARCHITECTURE PROFILE OUTPUT       writes the filter, an array of struct sock_filter, to OUTPUT
 //
-// PROFILE is a file with a line for each of:
-//   default ERRNO                                        other calls fail with it; the first line
-//   allow NAME [INDEX OPERATOR VALUE VALUE]...           a system call, where all of the comparisons hold; operators: eq, ne, masked
+// PROFILE is a file whose lines each have one of these forms:
+//   default ERRNO                                        the error of all other calls; the first line
+//   allow NAME [INDEX OPERATOR VALUE VALUE]...           a system call if all comparisons hold; operators: eq, ne,
+// masked
 //   refuse ERRNO NAME [INDEX OPERATOR VALUE VALUE]...
 //   number NAME                                          prints `NAME NUMBER`; -1: the architecture has no such call
-// A call that the architecture has not is left out; one that libseccomp does not know is named on standard error and
-// left out.
+// A call that the architecture does not have is left out. So is one that libseccomp does not know; standard error
+// names it.
 #include <errno.h>
 #include <fcntl.h>
 #include <seccomp.h>
@@ -57,7 +58,8 @@ static void addRule(scmp_filter_ctx filter, uint32_t action, char **word, int wo
 }
 
 static scmp_filter_ctx begin(uint32_t errnoOfDefault) {
-  // The filter is for kernels that Atoll runs on, whatever this one can do: a machine that builds may be emulated.
+  // The filter is for all kernels that Atoll runs on, whatever this one can do: the machine that builds it may be
+  // emulated.
   if (seccomp_api_set(apiLevel)) errno = EINVAL, stop("seccomp_api_set");
   scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(errnoOfDefault));
   if (!filter) errno = ENOMEM, stop("seccomp_init");
@@ -66,7 +68,7 @@ static scmp_filter_ctx begin(uint32_t errnoOfDefault) {
     error = seccomp_arch_add(filter, architecture);
     if (!error) error = seccomp_arch_remove(filter, SCMP_ARCH_NATIVE);
   }
-  // A call through another architecture's entry would be judged by the wrong numbers.
+  // Numbers of a call that comes through another architecture's entry mean other calls.
   if (!error) error = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
   // A binary tree: a call is found among hundreds in a few steps.
   if (!error) error = seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
