@@ -4,11 +4,13 @@ import type { NetworkNamespace } from '../native/netns.ts';
 import { dial } from '../network/dial.ts';
 import { requestOnce } from './stream.ts';
 
-/** An agent of a sandbox that is merely busy answers within, and one that is being started again. Milliseconds. */
+/**
+ * How long a running agent may take to answer, even if its sandbox is busy or it is being started again. Milliseconds.
+ */
 const patienceMs = 5_000;
 const againAfterMs = 100;
 
-/** Resolves when the agent of a running sandbox answers. Errors: `unavailable` where it does not. */
+/** Resolves when the agent of a running sandbox answers. Errors: `unavailable` if it does not. */
 export async function agentAnswers(namespace: NetworkNamespace): Promise<void> {
   const deadline = performance.now() + patienceMs;
   for (;;) {

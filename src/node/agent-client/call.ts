@@ -6,11 +6,11 @@ import { dial } from '../network/dial.ts';
 import type { AgentOutcome } from './response.ts';
 import { requestOnce } from './stream.ts';
 
-/** For the connection, and then for the answer. Milliseconds. */
+/** Time for the connection, and then the same for the answer. Milliseconds. */
 const timeoutMs = 10_000;
 const refusalCharactersMax = 300;
 
-/** Settings older than those of an agent that has none: it changes nothing, and has read by then what real ones say. */
+/** Settings older than any that an agent has: it ignores them, but has by then run the code that reads real ones. */
 const pastSettings: AgentInit = {
   accessToken: '',
   timestamp: new Date(-1).toISOString(),
@@ -23,17 +23,17 @@ const pastSettings: AgentInit = {
 };
 
 /**
- * Has the agent of a standby sandbox pass over settings, on the connected socket `fd`, which is closed in the end.
- * What it runs for the first time takes it a millisecond longer, which nobody waits for yet. Errors: `internal`
- * where it does not answer.
+ * Sends the agent of a standby sandbox settings that it ignores, on the connected socket `fd`, which is closed in the
+ * end. Code that it runs for the first time takes a millisecond longer, and nobody waits for that yet. Errors:
+ * `internal` if it does not answer.
  */
 export async function warmAgent(fd: number, controlToken: string): Promise<void> {
   await sendInit(fd, controlToken, Buffer.from(JSON.stringify(pastSettings)));
 }
 
 /**
- * Gives the agent its settings. They are in force when this resolves, to the control token that the agent goes by then:
- * an agent of old keeps its first one. Errors: `internal` where it refuses or does not answer.
+ * Gives the agent its settings. They are in force when this resolves. Answers the control token that the agent now
+ * uses: an agent that has served before keeps its first one. Errors: `internal` if it refuses or does not answer.
  */
 export async function initAgent(namespace: NetworkNamespace, controlToken: string, init: AgentInit): Promise<string> {
   const fd = await dial(namespace, agentPort, AbortSignal.timeout(timeoutMs));
@@ -56,7 +56,7 @@ async function sendInit(fd: number, controlToken: string, body: Uint8Array): Pro
     ...(trace === undefined ? [] : [{ name: 'traceparent', value: trace }]),
     { name: controlTokenHeader, value: controlToken },
   ];
-  // Nothing that it says with a 200 is of use.
+  // The body of a 200 holds nothing that is needed.
   const onData = () => 'enough' as const;
   const request = { method: 'POST', path: '/init', fields, body } as const;
   return requestOnce(fd, request, { onData, timeoutMs }).catch((error: unknown) => {

@@ -17,7 +17,7 @@ test('an agent that is kept has no bytes of its own, and stays when another one 
   const folder = mkdtempSync(join(tmpdir(), 'atoll-agent-copy-'));
   try {
     const [built, agents] = [join(folder, 'agent'), join(folder, 'agents')];
-    // As set-up does it: the former one is removed, and another one gets its name.
+    // Like set-up, which removes the old one and gives its name to a new one.
     const build = (version: string) => {
       rmSync(built, { recursive: true, force: true });
       mkdirSync(join(built, 'lib'), { recursive: true });

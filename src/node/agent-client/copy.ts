@@ -3,14 +3,14 @@ import { cpSync, existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSyn
 import { basename, join } from 'node:path';
 import { systemCodeOf } from '../../base/error.ts';
 
-/** A copy has this name until it is whole. */
+/** The name of a copy that is not complete yet. */
 const copying = 'copying';
-/** Earlier copies that are kept although nothing here runs from them. */
+/** How many earlier copies are kept although nothing here runs from them. */
 const othersKept = 2;
 
 /**
- * Keeps a copy of the built agent under the node's data and answers its directory.
- * Sandboxes run from the copy: building the agent anew must not pull it from under them.
+ * Keeps a copy of the built agent under the node's data and answers its directory. Sandboxes run from the copy:
+ * building the agent anew must not pull it from under them.
  */
 export async function keepAgent(built: string, agents: string): Promise<string> {
   const kept = join(agents, fingerprintOf(built));
@@ -19,7 +19,7 @@ export async function keepAgent(built: string, agents: string): Promise<string> 
   rmSync(temporary, { recursive: true, force: true });
   mkdirSync(agents, { recursive: true });
   keepFiles(built, temporary);
-  // By its name it is trusted from now on, also after a loss of power.
+  // From now on its name means that it is complete, even after a loss of power.
   await syncTree(temporary);
   renameSync(temporary, kept);
   await syncPath(agents);
@@ -27,8 +27,8 @@ export async function keepAgent(built: string, agents: string): Promise<string> 
 }
 
 /**
- * Keeps a built file, or all of a folder, under another name. A second name for each file costs nothing; on another
- * disk there is none, and it is copied. Set-up replaces files, it changes none.
+ * Keeps a built file, or a whole folder, under another name. Hard links cost nothing; on another disk, where there are
+ * none, the files are copied. Set-up replaces files, so the copies do not change.
  */
 export function keepFiles(path: string, at: string): void {
   if (statSync(path).isDirectory()) {
@@ -44,12 +44,12 @@ export function keepFiles(path: string, at: string): void {
   }
 }
 
-/** Where a recorded copy is now: the data directory may have been at another place when that was written. */
+/** Where a recorded copy is now: the data directory may have been elsewhere when the record was written. */
 export const agentAt = (agents: string, recorded: string): string => join(agents, basename(recorded));
 
 /**
- * Removes the copies that are not `inUse`, but for the latest few: while machines are brought up to date one after the
- * other, memory that began with one of them may still come.
+ * Removes the copies that are not `inUse`, except for the latest few: while the machines of a cluster are updated one
+ * after another, memory that began with one of them may still arrive.
  */
 export function forgetOtherAgents(agents: string, inUse: string[]): void {
   const others = readdirSync(agents)
@@ -63,8 +63,8 @@ export function forgetOtherAgents(agents: string, inUse: string[]): void {
 const isWhole = (path: string) => basename(path) !== copying;
 
 /**
- * Tells one build of a program, or of a program's directory, from another. Directories count by their names alone:
- * where files are linked to another place, theirs are new.
+ * Tells one build of a program, or of a program's directory, from another. A directory counts by its name alone: when
+ * files are linked to another place, the directories there are new.
  */
 export function fingerprintOf(path: string): string {
   const names = statSync(path).isDirectory() ? readdirSync(path, { recursive: true, encoding: 'utf8' }) : [''];

@@ -12,7 +12,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
 });
 
-/** Follows what calls itself an agent: `serve` gets each connection and the request on it. */
+/** Follows a server that stands in for an agent: `serve` gets each connection and the request on it. */
 function follow(
   serve: (socket: Socket, request: string) => void,
   options: { createdMs?: number; known?: AgentPlace; times?: FollowTimes } = {},
@@ -139,7 +139,7 @@ test('who reports without end is read only so fast, and stopping does not wait f
       const text = chunk(line(++number, 'x'.repeat(1000)));
       const written = socket.write(text);
       sent += Math.max(written, 0);
-      // What was written in part can't be gone on with here: the connection is left as full as it is.
+      // A message that was written only in part can't be continued here: the connection stays as full as it is.
       if (written < text.length) return;
     }
   };
@@ -151,7 +151,7 @@ test('who reports without end is read only so fast, and stopping does not wait f
     { createdMs: 0 },
   );
   await until(() => gaps.length > 0 || added.length > 100);
-  // A window: one that followed without a bound would read on in it.
+  // A window: a follower without a bound would read on during it.
   await Bun.sleep(300);
   expect(added.length).toBeLessThanOrEqual(1000);
   const readBytes = added.reduce((sum, { entry }) => sum + entry.message.length, 0);
@@ -171,7 +171,7 @@ test('who reports in the smallest pieces is read so much more slowly', async () 
     { createdMs: 0 },
   );
   await until(() => added.length > 0);
-  // A window: without a bound of pieces all would be there in it.
+  // A window: without a bound on pieces, all would arrive during it.
   await Bun.sleep(300);
   expect(added.length).toBeLessThan(200);
   await follower.stop();
@@ -199,7 +199,7 @@ test('a quiet agent is asked from time to time, when its log is read, and heard 
   const often = follow(serve, { createdMs: 0, times: { quietMs: 30, askEveryMs: 20 } });
   await until(() => requests.filter(path => path === '/logs?epoch=a&after=1&once=1').length >= 2);
   waiting = [1, 2];
-  // Whoever has something to report is listened to again.
+  // An agent that has something to report is listened to again.
   await until(() => requests.includes('/logs?epoch=a&after=2'));
   expect(often.added.map(({ place }) => place.number)).toEqual([1, 2]);
   await often.follower.stop();

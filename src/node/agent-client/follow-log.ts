@@ -8,17 +8,19 @@ import { LogIntake, type LogSink } from './log-intake.ts';
 import { pause } from './pause.ts';
 import { type AgentConnection, type AgentRequest, type AgentStream, openStream } from './stream.ts';
 
-/** A sandbox that lives for a moment only is never asked. */
+/** So that a sandbox which lives only for a moment is never asked. */
 const firstDelayMs = 20;
-/** Between two attempts: an agent that was killed is there again soon, one that nobody can revive is not worth much. */
+/**
+ * Pause between two attempts: a killed agent is soon back, and one that can't be revived is not worth many attempts.
+ */
 const retryMs = { min: 200, max: 30_000 } as const;
-/** An open connection wakes the agent every second. Where it has nothing to report for this long, it is let be, */
+/** An open connection wakes the agent every second. After this long without a report, the agent is left alone; */
 const quietMs = 5_000;
-/** and asked again when somebody comes to the sandbox, when somebody reads its log, and this often. */
+/** it is asked again when somebody uses the sandbox, when somebody reads its log, and this often. */
 const askEveryMs = 10 * 60_000;
 /** How long an agent that is asked may take: it may be frozen. */
 const answerMsMax = 200;
-/** And how long until it has reported what there is, whatever it sends: a change of its sandbox may wait for it. */
+/** And how long until it has reported what it has, however much it sends: a change of its sandbox may wait for it. */
 const reportMsMax = 2_000;
 
 /** The agent whose log is followed. */
@@ -26,14 +28,14 @@ type FollowedAgent = {
   sandboxId: string;
   namespace: NetworkNamespace;
   controlToken: string;
-  /** When its sandbox was created, for one that is new; see `LogIntake`. */
+  /** When its sandbox was created, if it is new; see `LogIntake`. */
   createdMs: number | undefined;
 };
 
-/** When a quiet agent is let be and asked again, in milliseconds. */
+/** After how long a quiet agent is left alone, and how often it is asked again, in milliseconds. */
 export type FollowTimes = { quietMs: number; askEveryMs: number };
 
-/** Hands what an agent logs to a sink, for as long as its sandbox lasts or until it is stopped. */
+/** Hands what an agent logs to a sink, while its sandbox lasts and until it is stopped. */
 export class LogFollower {
   readonly #followed: FollowedAgent;
   readonly #sink: LogSink;
@@ -44,9 +46,9 @@ export class LogFollower {
   readonly #ended: Promise<void>;
   /** A connection that stays open for what will be logged. */
   #connection: AgentStream | undefined;
-  /** Ends the rest of an agent that was quiet. */
+  /** Ends the pause after which a quiet agent is asked again. */
   #resting: AbortController | undefined;
-  /** Nobody has come to the sandbox so far: its agent has nothing to report that it has not said. */
+  /** False while nobody has used the sandbox: its agent then has nothing new to report. */
   #wasVisited = false;
 
   constructor(followed: FollowedAgent, sink: LogSink, log: Log, times: FollowTimes = { quietMs, askEveryMs }) {
@@ -58,32 +60,32 @@ export class LogFollower {
     this.#ended = this.#follow();
   }
 
-  /** Somebody has come to the sandbox: its agent will have something to report. */
+  /** Called when somebody uses the sandbox: its agent will have something to report. */
   wake(): void {
     this.#wasVisited = true;
     this.#resting?.abort();
   }
 
-  /** Resolves when the sink has what the agent has to report now, or it did not answer soon. */
+  /** Resolves when the sink has what the agent has to report now, or when the agent did not answer soon. */
   async catchUp(): Promise<void> {
     if (this.#resting && !this.#stopping.signal.aborted) await this.#try({ once: true });
   }
 
   /**
-   * The same, with what the agent was told of last: its client may have heard before that was on its way to us. For
-   * the end, and when the sandbox changes.
+   * The same, including what the agent was told last: its client may have heard of that before it was on its way here.
+   * For the end, and for changes of the sandbox.
    */
   async complete(): Promise<void> {
     if (this.#stopping.signal.aborted) return;
-    // What the sink has had of one that was there before is not known at once.
+    // What the sink already has of an agent that was there before is not known at once.
     const isPlaced = this.#followed.createdMs !== undefined || this.#intake.place !== undefined;
     if (this.#resting || (this.#wasVisited && isPlaced)) await this.#try({ once: true });
   }
 
-  /** Takes what has come, and stops. From then on nothing holds the sandbox's network. */
+  /** Takes what has come, and stops. After that, nothing holds the sandbox's network. */
   async stop(): Promise<void> {
-    // What the agent said before whoever stops it was told is in the connection already. It is read between two turns
-    // of the loop: the first may come before anything is.
+    // What the agent said before the stop was asked for is already in the connection. It is read between two turns of
+    // the event loop: the first turn may come before any of it was read.
     for (let turn = 0; this.#connection && turn < 2; turn++) await new Promise(resolve => setImmediate(resolve));
     this.#stopping.abort();
     await this.#ended;
@@ -103,7 +105,7 @@ export class LogFollower {
     }
   }
 
-  /** Waits until there is something to report again, or may be. */
+  /** Waits until there is, or may be, something to report again. */
   async #rest(): Promise<void> {
     const { signal } = this.#stopping;
     const known = this.#intake.place?.number;
@@ -128,8 +130,9 @@ export class LogFollower {
   }
 
   /**
-   * One connection, to its end: the agent's, or ours when it has reported nothing for a while. Answers whether that was
-   * why. `once`: until the agent has reported what there is, or has had its time for that.
+   * Follows one connection to its end: the agent ends it, or this follower does after a while without a report; the
+   * answer says which. With `once`, it also ends when the agent has reported what it has, or has used up its time for
+   * that.
    */
   async #stream({ once }: { once: boolean }): Promise<'quiet' | 'ended'> {
     const { signal } = this.#stopping;
@@ -169,7 +172,7 @@ export class LogFollower {
     }
   }
 
-  /** Reads no more of a connection for a while. */
+  /** Pauses reading from a connection. */
   #hold(connection: AgentConnection, ms: number): void {
     connection.pause();
     const goOn = () => {

@@ -1,11 +1,11 @@
 /** Bytes of one line, without its end. */
 const lineBytesMax = 64 << 10;
 
-/** Makes lines of pieces. Throws where one is longer than any agent of ours sends. */
+/** Splits pieces into lines. Throws if a line is longer than any that our agent sends. */
 export function createLineReader(onLine: (line: string) => void): (piece: Uint8Array) => void {
   let begun = Buffer.alloc(0);
   let begunBytes = 0;
-  // However small the pieces are, no byte is looked at again.
+  // However small the pieces are, each byte is looked at once.
   const add = (piece: Buffer) => {
     const bytes = begunBytes + piece.length;
     if (bytes > lineBytesMax) throw new Error('the agent sent too long a line');

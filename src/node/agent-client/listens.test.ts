@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import type { NetworkNamespace } from '../native/netns.ts';
 import { agentListens } from './listens.ts';
 
-/** A namespace in which each connection goes through these states, one for each look. */
+/** A namespace whose connections go through these states, one for each look. */
 function namespaceOf(connections: ('pending' | 'connected' | 'refused')[][]) {
   const it = { open: 0, closed: 0 };
   const namespace = {
@@ -34,7 +34,7 @@ test('nothing is asked of an agent before it has given its sign', async () => {
   const { it, namespace } = namespaceOf([['connected']]);
   const sign = Promise.withResolvers<void>();
   const listens = agentListens(namespace, running, sign.promise);
-  // A window in which no look may come: without the sign, the first one would after half a second.
+  // A window without a look: without the sign, the first look would come after half a second.
   await Bun.sleep(50);
   expect(it.open).toBe(0);
   sign.resolve();

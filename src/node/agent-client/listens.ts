@@ -5,27 +5,29 @@ import type { NetworkNamespace } from '../native/netns.ts';
 /** On an emulated processor, an agent on gVisor needs some seconds, and clients wait for a minute. */
 const startTimeoutMs = 45_000;
 /**
- * How long a connection may be under way. On crun the kernel answers at once; gVisor's network is a program, which has
- * to get its turn first, and answers nothing before it is there.
+ * How long a connection attempt may take. On crun the kernel answers at once; gVisor's network is a program, which
+ * must first get its turn, and answers nothing before it runs.
  */
 const answerTimeoutMs = 100;
 /**
- * Between two looks at an agent that has given its sign; where it ended and is started again, they come less and less
- * often.
+ * Pause between two looks at an agent that has given its sign; if it ended and is started again, the looks become
+ * rarer.
  */
 const pollMs = { first: 2, growth: 1.5, max: 20 } as const;
-/** Between two looks at an agent that has not: each takes processor time from it, and a sign can be lost. */
+/**
+ * Pause between two looks at an agent that has not: each look takes processor time from it, and a sign can get lost.
+ */
 const unannouncedMs = 500;
 
-/** As `connectToAgent`, for whoever has nothing to say to it yet. */
+/** Like `connectToAgent`, for callers that have nothing to say to the agent yet. */
 export async function agentListens(...[namespace, ...rest]: Parameters<typeof connectToAgent>): Promise<void> {
   namespace.closeSocket(await connectToAgent(namespace, ...rest));
 }
 
 /**
- * Waits until the agent in a standby sandbox accepts connections, and answers one, which is the caller's. `ended`
- * settles when the sandbox dies first; `announced` when a look is worth while, which it is at once for an agent that
- * served before. Errors: `internal` where it dies, or its agent does not listen in time.
+ * Waits until the agent in a standby sandbox accepts connections, and answers a connection, which the caller owns.
+ * `ended` settles if the sandbox dies first; `announced` settles when a look is worthwhile: at once for an agent that
+ * has served before. Errors: `internal` if the sandbox dies, or its agent does not listen in time.
  */
 export async function connectToAgent(
   namespace: NetworkNamespace,

@@ -4,7 +4,7 @@ import type { AgentPlace } from './log-line.ts';
 
 afterEach(() => mock.restore());
 
-/** An intake at a moment that the test sets, and what comes out of it. */
+/** An intake whose clock the test sets, and its output. */
 function intakeAt(startMs: number, { createdMs, place }: { createdMs?: number; place?: AgentPlace } = {}) {
   let nowMs = startMs;
   spyOn(performance, 'now').mockImplementation(() => nowMs);
@@ -32,13 +32,13 @@ test('so many bytes are read in a second, and the answer says how long the rest 
   pass(400);
   expect([intake.count(62_143), intake.hasRoom]).toEqual([0, true]);
   expect([intake.count(1), intake.hasRoom]).toEqual([600, false]);
-  // What was under way already comes, and counts.
+  // What was already under way still comes, and counts.
   pass(599.5);
   expect(intake.count(1 << 20)).toBe(1);
   pass(0.5);
   intake.beginSecond();
   expect(intake.hasRoom).toBeTrue();
-  // Nothing is saved up, and nothing owed.
+  // An idle second saves nothing up and owes nothing.
   pass(10_000);
   expect([intake.count(262_143), intake.count(1)]).toEqual([0, 1000]);
 });
@@ -63,7 +63,7 @@ test('a second has so many entries, and those beyond are one gap', () => {
   for (let n = 1; n <= 1500; n++) intake.take(line(n));
   expect(out).toEqual([...Array.from({ length: 1000 }, (_, index) => index + 1), many]);
   expect(fields).toEqual([{ event: 'dropped' }]);
-  // They are taken all the same: nobody asks for them again.
+  // The intake still takes them: nobody asks for them again.
   expect(intake.place).toEqual({ epoch: 'a', number: 1500 });
   pass(999);
   intake.beginSecond();
@@ -88,7 +88,7 @@ test('gaps of the agent count as entries, and are reported while there is room',
 
 test('an entry is taken once, and a gap is one behind an entry that is known', () => {
   const { intake, out } = intakeAt(5_000);
-  // What an agent had before it was followed for the first time is no gap.
+  // Entries from before the agent was first followed are no gap.
   for (const n of [4, 4, 3, 5]) intake.take(line(n));
   expect(out).toEqual([4, 5]);
   intake.take(JSON.stringify({ epoch: 'a' }));

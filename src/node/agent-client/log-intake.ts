@@ -1,24 +1,22 @@
 import type { SandboxLogEntry } from '../../protocol/logs.ts';
 import { type AgentPlace, readAgentLine } from './log-line.ts';
 
-/**
- * What is read of one sandbox in a second: beyond, it waits in its connection, and the agent drops what is too much.
- */
+/** Bytes read from one sandbox in a second: more waits in its connection, and the agent drops what is too much. */
 const bytesPerSecond = 256 << 10;
 const entriesPerSecond = 1000;
-/** The same of lines, and of pieces that their bytes come in: an agent sends each line in one. */
+/** The same in lines, and in pieces of bytes: an agent sends each line in one piece. */
 const partsPerSecond = 4000;
 
 /** Where the log of one sandbox's agent goes. */
 export type LogSink = {
-  /** The last entry that the sink has had, of this follower or one before it. */
+  /** The last entry that the sink has taken, from this follower or an earlier one. */
   place(): Promise<AgentPlace | undefined>;
   add(entry: SandboxLogEntry, place: AgentPlace): void;
   /** Entries are missing from here on; `text` says how many, or why. */
   gap(text: string, fields: Record<string, string>): void;
 };
 
-/** Takes the lines of an agent's log in their order, each once, and no more of them in a second than is fair. */
+/** Takes the lines of an agent's log in order, each once, and no more in a second than is fair. */
 export class LogIntake {
   /** The last entry that was taken. */
   place: AgentPlace | undefined;
@@ -29,7 +27,9 @@ export class LogIntake {
   #entriesLeft = entriesPerSecond;
   #partsLeft = partsPerSecond;
 
-  /** `createdMs`: what is older is another sandbox's, of which this one's memory was taken. Undefined: nothing is. */
+  /**
+   * `createdMs`: older entries belong to another sandbox, whose memory this one began with. Undefined: there are none.
+   */
   constructor(sink: LogSink, createdMs: number | undefined) {
     this.#sink = sink;
     this.#createdMs = createdMs;
@@ -40,12 +40,12 @@ export class LogIntake {
     return this.#bytesLeft > 0 && this.#partsLeft > 0;
   }
 
-  /** Counts a piece in which bytes of lines came. */
+  /** Counts one piece that bytes of lines came in. */
   countPiece(): void {
     this.#partsLeft--;
   }
 
-  /** Counts bytes that were read. Answers for how many milliseconds no more may be read; 0: go on. */
+  /** Counts bytes that were read. Answers for how many milliseconds reading must pause; 0: not at all. */
   count(bytes: number): number {
     this.beginSecond();
     this.#bytesLeft -= bytes;
@@ -62,7 +62,7 @@ export class LogIntake {
     this.#partsLeft = partsPerSecond;
   }
 
-  /** Takes a line. Throws for what is none of a log. */
+  /** Takes a line. Throws if it is not a line of a log. */
   take(text: string): void {
     this.#partsLeft--;
     const line = readAgentLine(text, Date.now());

@@ -1,19 +1,19 @@
 import { sandboxLogLevels, type SandboxLogEntry } from '../../protocol/logs.ts';
 import { parseJson } from '../../base/json-text.ts';
 
-/** What an agent says is bounded here again: whoever is root in a sandbox can speak for it. */
+/** The node bounds an agent's messages again: whoever is root in a sandbox can speak for its agent. */
 const messageCharactersMax = 4096;
 const fieldsMax = 12;
-/** What agents write about; the platform's own loggers can't be named. */
+/** The loggers that agents may name; they can't name the platform's own. */
 const loggers = ['agent', 'process', 'filesystem'];
 
-/** A place in an agent's log: which run of the agent, and the number of an entry in it. */
+/** A position in an agent's log: the run of the agent, and the number of an entry in it. */
 export type AgentPlace = { epoch: string; number: number };
 
 /** An entry with its number in the agent's log. */
 type AgentEntry = { number: number; entry: SandboxLogEntry };
 
-/** A line of the agent's stream: the epoch it begins with, an entry, or undefined for what is neither. */
+/** Reads a line of the agent's stream: the epoch it begins with, or an entry; undefined for anything else. */
 export function readAgentLine(text: string, nowMs: number): { epoch: string } | AgentEntry | undefined {
   const line = parse(text);
   if (line === undefined) return undefined;
@@ -22,7 +22,8 @@ export function readAgentLine(text: string, nowMs: number): { epoch: string } | 
   const level = typeof l === 'number' ? sandboxLogLevels[l] : undefined;
   if (typeof n !== 'number' || !Number.isSafeInteger(n) || n < 1 || level === undefined || typeof message !== 'string')
     return undefined;
-  // However old: an agent that goes on from a snapshot tells what it remembers, and its time says that it is another's.
+  // However old: an agent that continues from a snapshot reports what it remembers, and the time shows that another
+  // sandbox logged it.
   const timestampMs = typeof t === 'number' && t <= nowMs && t >= 0 ? Math.floor(t) : nowMs;
   const known = loggers.find(name => name === logger) ?? 'agent';
   return {
@@ -44,7 +45,7 @@ function plainFields(value: unknown): Record<string, string> {
   return Object.fromEntries(members.slice(0, fieldsMax).map(([name, text]) => [name, plain(text)]));
 }
 
-/** Without what would move the cursor, or worse, of the terminal on which it is read. */
+/** Removes what would move the cursor, or do worse, on a terminal that shows the text. */
 export function plain(text: string): string {
   return text
     .slice(0, messageCharactersMax)

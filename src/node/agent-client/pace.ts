@@ -1,6 +1,6 @@
 /**
- * What is read of one program's output in a second; a message takes the thread as long as so many bytes, and so does a
- * piece of the body that it comes in.
+ * Bytes read of one program's output in a second. Each message, and each piece of the body, takes the thread as long
+ * as so many bytes (`bytesOf`).
  */
 const bytesPerSecond = 16 << 20;
 const bytesOf = { message: 2 << 10, piece: 256 } as const;
@@ -8,12 +8,12 @@ const bytesOf = { message: 2 << 10, piece: 256 } as const;
 const secondMs = 1_000;
 
 /**
- * Counts what comes of one program, and says for how many milliseconds no more may be read; 0: go on. Whoever is root
- * in a sandbox can have its agent say as much as he likes, in as small pieces.
+ * Counts the output of one program, and says for how many milliseconds reading must pause; 0: not at all. Whoever is
+ * root in a sandbox can make its agent say any amount, in pieces of any size.
  */
 type Pace = (bytes: number, messages: number, pieces: number) => number;
 
-/** One of a program that begins. */
+/** The pace of a program that begins. */
 export function createPace(nowMs: () => number = () => performance.now()): Pace {
   let began = nowMs();
   let left = bytesPerSecond;

@@ -31,7 +31,7 @@ function drain(socket: Socket): void {
   if (unsent) unsentOf.set(socket, unsent.subarray(Math.max(socket.write(unsent), 0)));
 }
 
-/** Runs a program by what calls itself an agent: `answer` gets the connection once the request is there. */
+/** Runs a program by a server that stands in for an agent: `answer` gets the connection once the request is there. */
 function run(answer: (socket: Socket) => void, options: Partial<AgentProcess> = {}) {
   const output: string[] = [];
   const asked: { request: string; port: number } = { request: '', port: 0 };
@@ -77,7 +77,7 @@ test('a program whose agent says much in small pieces is read more slowly, and t
   const beganMs = performance.now();
   expect(await program.ended).toMatchObject({ exitCode: 3 });
   expect(program.output).toHaveLength(pieces);
-  // In a second it says some eight thousand, and what has come with them.
+  // In a second the reader takes some eight thousand messages.
   expect(performance.now() - beganMs).toBeGreaterThanOrEqual(900);
 });
 
@@ -131,7 +131,7 @@ test('what the agent refuses, leaves open or breaks off is told', async () => {
   };
   const refused = over({ code: 'invalid_argument', message: 'no such user' });
   expect(await failing(head, refused)).toMatchObject({ code: 'invalid', message: 'no such user' });
-  // The agent's refusal counts, whatever it has said before.
+  // The agent's refusal counts, whatever came before it.
   expect(await failing(head, end(0, 'exit status 0'), refused)).toMatchObject({ code: 'invalid' });
   expect(await failing(head, started, over())).toMatchObject({ code: 'internal' });
   expect(await failing(head, started, end(0, 'exit status 0'))).toMatchObject({

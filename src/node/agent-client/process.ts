@@ -15,18 +15,18 @@ export type AgentProcess = {
   env: Record<string, string>;
   /** Empty: the default working directory. */
   cwd: string;
-  /** After this time the process is killed; 0: never. */
+  /** The process is killed after this time; 0: never. */
   timeoutMs: number;
   /** Access token of a secured sandbox. */
   accessToken?: string;
-  /** Called when the process runs. From then on it does not need the connection. */
+  /** Called when the process runs. After that it does not need the connection. */
   onStart?(): void;
   signal?: AbortSignal;
 };
 
 /** How a program ended. */
 export type ProcessEnd = {
-  /** -1 where a signal ended it. */
+  /** -1 if a signal ended it. */
   exitCode: number;
   /** The form is `exit status 1` or `signal: killed`. */
   status: string;
@@ -36,9 +36,8 @@ export type ProcessEnd = {
 export type OnOutput = (stream: 'stdout' | 'stderr', bytes: Uint8Array) => void;
 
 /**
- * Runs a program in a sandbox through its agent and answers how it ended.
- * Errors: `invalid` or `unauthenticated` where the agent refuses it (the message is the agent's), `deadline_exceeded`,
- * `unavailable` when the sandbox ends meanwhile.
+ * Runs a program in a sandbox through its agent and answers how it ended. Errors: `invalid` or `unauthenticated` if
+ * the agent refuses it (the message is the agent's), `deadline_exceeded`, `unavailable` if the sandbox ends meanwhile.
  */
 export async function runInSandbox(
   namespace: NetworkNamespace,
@@ -49,7 +48,7 @@ export async function runInSandbox(
   return runByAgent(await dial(namespace, agentPort, process.signal), process, onOutput);
 }
 
-/** As `runInSandbox`, on a connection to the agent. The descriptor is closed in the end. */
+/** Like `runInSandbox`, on a connection to the agent. The descriptor is closed in the end. */
 export async function runByAgent(fd: number, process: AgentProcess, onOutput: OnOutput): Promise<ProcessEnd> {
   let end: ProcessEnd | undefined;
   let outcome: ProcessEnd | AtollError | undefined;

@@ -5,7 +5,7 @@ import { createResponseReader } from './response.ts';
 const head = 'HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n';
 const chunked = `${head}transfer-encoding: chunked\r\n\r\n`;
 
-/** Reads an answer that comes in parts of `size` bytes, after which its connection ends. */
+/** Reads an answer that arrives in parts of `size` bytes and whose connection then ends. */
 function read(answer: string, size: number) {
   let body = '';
   const reader = createResponseReader(piece => {

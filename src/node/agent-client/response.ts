@@ -6,31 +6,33 @@ const limits = { headBytesMax: 16 << 10, fieldsMax: 64, interimsMax: 8 } as cons
 /** Bytes of the body of a response other than 200. */
 const refusalBytesMax = 500;
 
-/** Takes a piece of the body of a 200, valid only during the call. `enough` ends the request: the rest is of no use. */
+/**
+ * Takes a piece of the body of a 200, valid only during the call. `enough` ends the request: the rest is not needed.
+ */
 export type TakeData = (piece: Uint8Array) => 'more' | 'enough';
 
 /** What came of a request. */
 export type AgentOutcome = {
-  /** Undefined where the connection ended before a head came. */
+  /** Undefined if the connection ended before a head came. */
   readonly status: number | undefined;
-  /** Whether the response came to its end, and not only its connection. */
+  /** Whether the response was complete, and not only its connection ended. */
   readonly isWhole: boolean;
-  /** What a response other than 200 says, as far as it came: bounded, and a stranger's text. */
+  /** The body of a response other than 200, as far as it came: bounded, and a stranger's text. */
   readonly refusal: string | undefined;
 };
 
 /** Reads one response of an agent as its bytes come. */
 type AgentResponseReader = {
   /**
-   * Takes the next bytes. Answers whether the response is over now. Errors: `internal` for what is none, and those of
-   * `onData`.
+   * Takes the next bytes. Answers whether the response is over now. Errors: `internal` for what is not a response, and
+   * those of `onData`.
    */
   take(bytes: Buffer): boolean;
-  /** What has come of the response by now; `isOver`: it is over by itself, and not because its connection has ended. */
+  /** What has come of the response so far; `isOver`: it is complete, and not merely cut off with its connection. */
   outcome(isOver: boolean): AgentOutcome;
 };
 
-/** Makes the reader of one response, which is kept within bounds whatever the sandbox sends. */
+/** Makes the reader of one response. It stays within bounds, whatever the sandbox sends. */
 export function createResponseReader(onData: TakeData): AgentResponseReader {
   let status: number | undefined;
   let isEnough = false;

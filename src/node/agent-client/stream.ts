@@ -2,7 +2,7 @@ import { AtollError, messageOf } from '../../base/error.ts';
 import { type Field, headBytes } from '../../http1/head-bytes.ts';
 import { type AgentOutcome, createResponseReader, type TakeData } from './response.ts';
 
-/** Read of what has come before who reads it may stop. */
+/** Bytes read from what has come before the reader may pause. */
 const pieceBytes = 16 << 10;
 
 /** A request to an agent. `Host` and the length of the body are added. */
@@ -15,7 +15,7 @@ export type AgentRequest = {
 
 /** The connection of a request. */
 export type AgentConnection = {
-  /** Stops reading: what the agent says waits here, in the connection, and then in the agent. */
+  /** Stops reading: what the agent says waits in this connection, and then in the agent. */
   pause(): void;
   resume(): void;
   /** Ends the connection, as if the agent had done so. */
@@ -30,27 +30,27 @@ export type AgentStream = AgentConnection & {
 
 /** How a request is carried out. */
 type StreamOptions = {
-  /** See there. What it throws ends the request, and is its error. */
+  /** See `TakeData`. What it throws ends the request, and is the request's error. */
   readonly onData: TakeData;
-  /** Hears how many bytes are read next: of many that came, some at a time. */
+  /** Called with the number of bytes that are about to be read: bytes that came together are read some at a time. */
   onBytes?(count: number, connection: AgentConnection): void;
-  /** The same when they were read. Where it pauses, what has come behind them is not read either. */
+  /** The same after they were read. If it pauses, the bytes behind them are not read either. */
   afterBytes?(count: number, connection: AgentConnection): void;
   /** Ends the request when it aborts; its reason is the request's error. */
   readonly signal?: AbortSignal;
-  /** For the whole request, in milliseconds. None without. */
+  /** For the whole request, in milliseconds. Without it there is no limit. */
   readonly timeoutMs?: number;
 };
 
 /**
  * Sends a request to an agent on the connected socket `fd`, which is closed in the end, and reads the response
- * strictly: whoever is root in a sandbox can take the agent's place, and nothing about it is trusted but to be the
- * sandbox's answer. Errors of `ended`: `internal` for what is no response, `unavailable` where the connection fails,
- * `deadline_exceeded`, the signal's reason.
+ * strictly: whoever is root in a sandbox can take the agent's place, so the only thing trusted about it is that it is
+ * the sandbox's answer. Errors of `ended`: `internal` for what is not a response, `unavailable` if the connection
+ * fails, `deadline_exceeded`, the signal's reason.
  */
 export async function openStream(fd: number, request: AgentRequest, options: StreamOptions): Promise<AgentStream> {
   const { promise, resolve, reject } = Promise.withResolvers<AgentOutcome>();
-  promise.catch(() => {}); // who waits for it may come later
+  promise.catch(() => {}); // callers may wait for it only later
   const response = createResponseReader(options.onData);
   let unsent = bytesOf(request);
   const send = (socket: Bun.Socket) => {
@@ -95,7 +95,7 @@ export async function openStream(fd: number, request: AgentRequest, options: Str
   return { ended, ...input.connectionOn(socket) };
 }
 
-/** What comes on a connection, read piece by piece. Whoever is root in a sandbox decides how much that is. */
+/** The bytes that come on a connection, read piece by piece. Whoever is root in a sandbox decides how many come. */
 class Input {
   readonly #read: (bytes: Buffer, connection: AgentConnection) => void;
   #waiting: Buffer[] = [];
@@ -118,7 +118,7 @@ class Input {
     if (this.#waiting.length === 0) onRead();
   }
 
-  /** Nobody reads it any more. */
+  /** Drops what was not read. */
   drop(): void {
     this.#isOver = true;
     this.#waiting = [];

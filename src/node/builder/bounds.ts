@@ -1,6 +1,6 @@
 import type { BuilderJob } from '../../protocol/builder.ts';
 
-/** What one job may take. One that takes more is ended, and with it the build that asked. */
+/** What one job may take. A job that takes more is ended, and with it the build that asked. */
 type JobBounds = {
   memoryMiB: number;
   cpuSeconds: number;
@@ -13,9 +13,9 @@ type JobBounds = {
 const layer: JobBounds = { memoryMiB: 2_048, cpuSeconds: 1_200, timeoutMs: 20 * 60_000, saidBytesMax: 64 << 10 };
 /** A short look at layers. */
 const look: JobBounds = { memoryMiB: 512, cpuSeconds: 10, timeoutMs: 30_000, saidBytesMax: 64 << 10 };
-/** A Dockerfile of the longest kind, read. */
+/** Reading a Dockerfile of the longest kind. */
 const dockerfile: JobBounds = { ...look, saidBytesMax: 8 << 20 };
-/** What waits for others; the configuration of an image may be as long as a builder reads it. */
+/** A job that waits for others; the configuration of an image may be as long as a builder reads it. */
 const transfer: JobBounds = { memoryMiB: 512, cpuSeconds: 600, timeoutMs: 60 * 60_000, saidBytesMax: 8 << 20 };
 /** An image in a file of this machine. */
 const file: JobBounds = { ...layer, saidBytesMax: 8 << 20 };

@@ -6,7 +6,7 @@ import { userIdOf } from '../../base/process/part-users.ts';
 import type { BuilderJob } from '../../protocol/builder.ts';
 import { createBuilder, type Builder } from './builder.ts';
 
-/** None that a platform on this machine can have. */
+/** A number that no platform on this machine can have. */
 const installation = 900 + (process.pid % 90);
 const answer = { files: [true], user: { home: '/root', known: true } };
 const job: BuilderJob & { kind: 'look' } = { kind: 'look', files: ['/a'], user: 'root' };
@@ -15,7 +15,7 @@ let dir = '';
 let builder: Builder;
 beforeEach(() => {
   dir = realpathSync(mkdtempSync(join(tmpdir(), 'atoll-builder-')));
-  // In the place of what confines: it notes what it was told to, and runs the program that it was given.
+  // Stands in for the program that confines: it records its arguments, and runs the program that it was given.
   const helperBinary = join(dir, 'helper');
   writeFileSync(helperBinary, `#!/bin/sh\nprintf '%s\\n' "$@" > ${dir}/told\n. ${dir}/program\n`);
   chmodSync(helperBinary, 0o755);
@@ -26,7 +26,7 @@ afterEach(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-/** What the builder does: a script, with these on the standard ones and its files as 3 and 4. */
+/** Sets what the builder does: a script, with the conversation on the standard descriptors and its files as 3 and 4. */
 const does = (script: string) => writeFileSync(join(dir, 'program'), script);
 const says = (value: unknown) => `echo '${JSON.stringify(value)}'\n`;
 const told = () => readFileSync(join(dir, 'told'), 'utf8').trim().split('\n');

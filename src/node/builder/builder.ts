@@ -15,47 +15,50 @@ import { converse, createReaders } from './conversation.ts';
 import { createBuilderGroups, type BuilderGroup } from './group.ts';
 import { openJobFiles } from './job-files.ts';
 
-/** Characters of what a builder says about its failure. */
+/** Characters of a builder's complaint about its failure. */
 const complaintCharactersMax = 2_048;
 /** Share of the machine's memory that all builders together may take. */
 const memoryShare = 0.5;
-/** Exit statuses above stand for the signal that ended a builder behind `confine`. */
+/** Exit statuses above this stand for the signal that ended a builder behind `confine`. */
 const signalStatus = 128;
 
-/** One job for a builder, with all that it may see. */
+/** One job for a builder, with all that the builder may see. */
 type BuilderTask<Job extends BuilderJob = BuilderJob> = {
   job: Job;
-  /** Directories, or files, of the helper's mount namespace that it is shown, by name. */
+  /** Directories, or files, of the helper's mount namespace that the builder is shown, by name. */
   shows?: Record<string, string>;
-  /** The directory among those whose overlay marks it gets. */
+  /** The directory among those whose overlay marks the builder gets. */
   marksOf?: string;
   /** A file that it reads, and one that is made for it to write. */
   input?: string;
   output?: string;
-  /** Answers what it asks. With it, it has the host's network. */
+  /** Answers its questions. With it, the builder has the host's network. */
   reply?(question: BuilderQuestion): Promise<string[]>;
   signal?: AbortSignal;
-  /** For whom it is; see `builderFor`. */
+  /** The team that it works for; see `builderFor`. */
   team?: string;
 };
 
-/** A builder whose jobs are all for one team, if it is known: together they take no more than a team may. */
+/** A builder whose jobs are all for one team, if that is known: together they take no more than a team may. */
 export const builderFor = (builder: Pick<Builder, 'run'>, team: string | undefined): Pick<Builder, 'run'> => ({
   run: task => builder.run({ ...task, ...(team !== undefined && { team }) }),
 });
 
-/** Runs what reads strangers' bytes: each job in a process of its own, without rights, that ends with it. */
+/**
+ * Runs the code that reads strangers' bytes: each job in a process of its own, without rights, which ends with the
+ * job.
+ */
 export type Builder = {
   /**
-   * What the job answers, checked to be of the form that its kind has. Errors: those of the job; `invalid` where it
-   * took more than it may or said what is no answer.
+   * Runs a job and answers its result, checked to have the form of the job's kind. Errors: those of the job; `invalid`
+   * if it took more than it may or gave no valid answer.
    */
   run<Job extends BuilderJob>(task: BuilderTask<Job>): Promise<BuilderAnswers[Job['kind']]>;
   /** Removes its control groups. */
   stop(): Promise<void>;
 };
 
-/** Where the programs are that builders consist of, and whose they are. */
+/** Where a builder's programs are, and the installation that they belong to. */
 type BuilderOptions = {
   helper: Pick<Helper, 'mountsPid'>;
   helperBinary: string;
@@ -64,7 +67,7 @@ type BuilderOptions = {
   installation: number;
 };
 
-/** Makes the builder of an installation. What a crash has left of its control groups is removed. */
+/** Makes the builder of an installation. Removes control groups that a crash has left. */
 export function createBuilder({ helper, helperBinary, builderDir, installation }: BuilderOptions): Builder {
   const groups = createBuilderGroups(`atoll${installation}-builders`, Math.floor((totalmem() / 2 ** 20) * memoryShare));
   const removals = new Set<Promise<void>>();
@@ -92,7 +95,7 @@ export function createBuilder({ helper, helperBinary, builderDir, installation }
         void stdin.write(`${JSON.stringify(said)}\n`);
         await stdin.flush();
       } catch {
-        // It has ended: what it has said until then counts.
+        // It has ended: what it said until then counts.
       }
     };
     void send(job);
@@ -119,7 +122,7 @@ export function createBuilder({ helper, helperBinary, builderDir, installation }
       const group = groups.create(boundsOf(task.job).memoryMiB, task.team);
       try {
         const answer = await runInGroup(task, group);
-        // The reader has seen that it is what this kind of job answers.
+        // The reader has checked that the answer has the form of this kind of job.
         if ('ok' in answer) return answer.ok as BuilderAnswers[(typeof task)['job']['kind']];
         const { code, message } = answer.error;
         throw new AtollError(

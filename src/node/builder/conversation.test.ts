@@ -8,7 +8,7 @@ const resolve = (host: string, isSecure = true) => ({ resolve: { host, isSecure 
 const digest = `sha256:${'ab'.repeat(32)}`;
 const image = { digest, env: {}, layers: [] };
 
-/** Hears out a builder that says these pieces. `replies`: what it was replied. */
+/** Runs a conversation with a builder that says these pieces. `replies`: what it was replied. */
 async function hear(
   pieces: (string | Uint8Array)[],
   options: { reply?(question: BuilderQuestion): Promise<string[]>; saidBytesMax?: number } = {},

@@ -10,7 +10,7 @@ import { builderSays } from '../../protocol/wire/builder-schemas.ts';
 import { readerOf, Wrong, type Read } from '../../protocol/wire/read.ts';
 import { parseJson } from '../../base/json-text.ts';
 
-/** Hosts that one job asks for: of each request, those that it is redirected to included. */
+/** Hosts that one job asks for: one for each request, redirects included. */
 const questionsMax = 200;
 
 /** How a job is talked to. */
@@ -18,12 +18,12 @@ type Talk = {
   kind: BuilderJob['kind'];
   /** Bytes of everything that the builder sends. */
   saidBytesMax: number;
-  /** Answers its questions; absent: it has none to ask. */
+  /** Answers its questions; absent: it may ask none. */
   reply: ((question: BuilderQuestion) => Promise<string[]>) | undefined;
   send(reply: BuilderReply): Promise<void>;
 };
 
-/** Makes what reads a builder's lines, for each kind of job once. */
+/** Makes the readers of a builder's lines, each kind of job's once. */
 export function createReaders(): (kind: keyof BuilderAnswers) => Read {
   const readers = new Map<keyof BuilderAnswers, Read>();
   return kind => {
@@ -34,8 +34,8 @@ export function createReaders(): (kind: keyof BuilderAnswers) => Read {
 }
 
 /**
- * Hears a builder out: questions are replied to one after the other, and its last line is the answer. Undefined where
- * it has ended without one. Errors: `invalid` for what no builder says in this job, `too_large` for too much of it.
+ * Hears a builder out: replies to questions one after the other; the last line is the answer. Undefined if the builder
+ * ended without one. Errors: `invalid` for a line that no builder says in this job, `too_large` for too much output.
  */
 export async function converse(
   output: ReadableStream<Uint8Array>,
@@ -54,7 +54,7 @@ export async function converse(
   return answer;
 }
 
-/** What a line says, of the form that the schema describes and nothing else. */
+/** Reads a line of the form that the schema describes, and nothing else. */
 function readLine(line: string, kind: string, read: Read): BuilderAnswer | BuilderQuestion {
   const said = parseJson(line);
   if (said === undefined) throw new AtollError('invalid', `the reader (${kind}) has said what is not JSON`);

@@ -8,7 +8,7 @@ let root = '';
 beforeEach(() => void (root = mkdtempSync(join(tmpdir(), 'atoll-groups-'))));
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-/** Makes these files of the kernel's in a directory. */
+/** Makes these files in a directory, which the kernel would provide. */
 function kernelFiles(path: string, ...names: string[]): void {
   mkdirSync(path, { recursive: true });
   for (const name of names) writeFileSync(join(path, name), '');
@@ -17,7 +17,7 @@ const waitUntil = async (holds: () => boolean) => {
   while (!holds()) await Bun.sleep(2);
 };
 const read = (...path: string[]) => readFileSync(join(root, ...path), 'utf8');
-/** As the kernel does it: a directory can go, whatever files it has. */
+/** Removes a directory as the kernel does: the files that it provides do not hold it. */
 function emptied(path: string): void {
   for (const name of readdirSync(path)) rmSync(join(path, name), { recursive: true });
 }
@@ -109,7 +109,7 @@ test('builders of one team have a group together, with a part of the memory, whi
   emptied(placeOf(second));
   await second.remove();
   await waitUntil(() => !existsSync(team));
-  // Another one does not meet what is being removed.
+  // A new group does not meet the one that is being removed.
   expect(join(placeOf(groups.create(64, 'a')), '..')).not.toBe(team);
 });
 
@@ -140,7 +140,7 @@ test('one team that takes all memory that it can ends its own builders, be they 
 }, 60_000);
 
 test('in the kernel’s own groups a builder has its bounds', async () => {
-  // Only where this machine has such: what is written is what the kernel then says.
+  // Only if this machine has such groups: the kernel then answers what was written.
   const name = `atoll-test-${process.pid}`;
   const groups = createBuilderGroups(name, 256);
   const group = groups.create(64);

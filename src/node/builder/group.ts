@@ -5,22 +5,22 @@ import { ifThere, killIfThere } from '../../base/if-there.ts';
 import { randomHex } from '../../base/crypto/secret.ts';
 
 const hostRoot = '/sys/fs/cgroup';
-/** The controllers that bound a builder, where version 1 has a hierarchy for each. */
+/** The controllers that bound a builder, for version 1, which has a hierarchy for each. */
 const controllers = ['memory', 'pids', 'cpu'];
 /** Threads of one builder; the runtime has about ten. */
 const threadsMax = 64;
-/** Share of the memory of all builders that those of one team may take together. */
+/** Share of the memory of all builders that the builders of one team may take together. */
 const teamShare = 3 / 4;
 const removalTries = 200;
 const removalPauseMs = 5;
 
 /**
- * The control groups of a node's builders, one for each process: with the limit of memory for each, for those of one
- * team and for all together. Of the processors, all together have the weight of one sandbox, and each team the same
- * part of that.
+ * The control groups of a node's builders, one for each process. Memory has a limit for each builder, for those of one
+ * team and for all together. All builders together have the processor weight of one sandbox, and each team has the
+ * same share of that.
  */
 type BuilderGroups = {
-  /** `team`: for whom it works; without one it is the platform's, beside the groups of teams. */
+  /** `team`: the team that the builder works for; without one it is the platform's own, beside the groups of teams. */
   create(memoryMiB: number, team?: string): BuilderGroup;
   /** Removes what is left. No builder may run any more. */
   remove(): Promise<void>;
@@ -28,7 +28,7 @@ type BuilderGroups = {
 
 /** The control group of one builder. */
 export type BuilderGroup = {
-  /** Its directories: where a process is to be born, so that it is in it. */
+  /** Its directories: a process that is born in them is in the group. */
   directories: string[];
   /** Whether the kernel has ended the process for lack of memory. */
   wasOutOfMemory(): boolean;
@@ -36,7 +36,7 @@ export type BuilderGroup = {
   remove(): Promise<void>;
 };
 
-/** `topName`: a directory of the root of each hierarchy, and nobody else's. What a crash has left there is removed. */
+/** `topName`: a directory in the root of each hierarchy, used by nobody else. Removes what a crash has left there. */
 export function createBuilderGroups(topName: string, memoryMiBMax: number, root = hostRoot): BuilderGroups {
   const isV2 = existsSync(join(root, 'cgroup.controllers'));
   const hierarchies = isV2
@@ -79,7 +79,7 @@ export function createBuilderGroups(topName: string, memoryMiBMax: number, root 
   return {
     create(memoryMiB, team) {
       const held = team === undefined ? undefined : teams.hold(team);
-      // Never the name of one that is being removed.
+      // A new name, never that of a group that is being removed.
       const name = `b${randomHex(8)}`;
       const paths = (held?.paths ?? hierarchies.map(top)).map(parent => join(parent, name));
       for (const path of paths) {
@@ -99,17 +99,17 @@ export function createBuilderGroups(topName: string, memoryMiBMax: number, root 
 
 type TeamGroup = { paths: string[]; remove(): Promise<void> };
 
-/** The groups of teams, each there while a builder works for the team. `make` makes one of a name. */
+/** The groups of teams, each there while a builder works for the team. `make` makes the group of a name. */
 function createTeamGroups(make: (name: string) => TeamGroup): {
   hold(team: string): { paths: string[]; release(): void };
-  /** When those that nobody needs any more are removed. */
+  /** Resolves when the groups that nobody needs any more are removed. */
   settled(): Promise<void>;
 } {
   const known = new Map<string, TeamGroup & { users: number }>();
   const removals = new Set<Promise<void>>();
   return {
     hold(team) {
-      // Never the name of one that is being removed.
+      // A new name, never that of a group that is being removed.
       const group = known.get(team) ?? { ...make(`t${randomHex(8)}`), users: 0 };
       known.set(team, group);
       group.users++;
@@ -128,7 +128,7 @@ function createTeamGroups(make: (name: string) => TeamGroup): {
   };
 }
 
-/** What is below a group, the innermost first. */
+/** The groups below a group, the innermost first. */
 function groupsBelow(path: string): string[] {
   return directoriesIn(path).flatMap(name => [...groupsBelow(join(path, name)), join(path, name)]);
 }
@@ -165,7 +165,7 @@ function readOr(path: string): string {
   return ifThere(() => readFileSync(path, 'utf8'), '');
 }
 
-/** Hosts differ in what their kernels count. */
+/** Writes a setting if the file is there: hosts differ in what their kernels count. */
 function writeWhereThere(path: string, value: string): void {
   if (existsSync(path)) writeFileSync(path, value);
 }

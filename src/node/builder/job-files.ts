@@ -6,8 +6,8 @@ import { AtollError } from '../../base/error.ts';
 type JobFiles = Disposable & { input?: number; output?: number };
 
 /**
- * Opens the file that a job reads, and makes the one that it writes. Errors: `invalid` where the first is not what its
- * path says; those of the system calls.
+ * Opens the file that a job reads, and makes the one that it writes. Errors: `invalid` if the file at the path is not
+ * the one meant; those of the system calls.
  */
 export function openJobFiles({ input, output }: { input?: string; output?: string }): JobFiles {
   const read = input === undefined ? undefined : openInput(input);
@@ -26,13 +26,12 @@ export function openJobFiles({ input, output }: { input?: string; output?: strin
 }
 
 /**
- * The file may be in a directory of another user's: neither it nor its directory may be a link, and nothing waits for
- * it.
+ * The file may be in another user's directory: neither it nor its directory may be a link, and opening must not block.
  */
 function openInput(path: string): number {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   const directory = dirname(path);
-  // Looked at once it is open: what was there before may have been exchanged.
+  // The check comes after opening: a file that was checked before could have been exchanged.
   const meant = join(realpathSync(dirname(directory)), basename(directory), basename(path));
   if (fstatSync(fd).isFile() && readlinkSync(`/proc/self/fd/${fd}`) === meant) return fd;
   closeSync(fd);

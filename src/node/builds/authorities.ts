@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 const certificate = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
-/** The certificates (PEM) of a file, or of all `.crt` and `.pem` files of a folder; undefined where there are none. */
+/** The certificates (PEM) of a file, or of all `.crt` and `.pem` files of a folder; undefined if there are none. */
 export function readAuthorities(path: string): string | undefined {
   if (!existsSync(path)) return undefined;
   const files = statSync(path).isDirectory()

@@ -1,10 +1,10 @@
 import { AtollError } from '../../base/error.ts';
 
-/** How much builds may write, so that one of them, or one team, can't fill the disk. */
+/** How much builds may write, so that no build and no team can fill the disk. */
 export type ByteBounds = {
-  /** Layers that one build makes, what it fetches for them included, bytes. */
+  /** Bytes of the layers that one build makes, including what it fetches for them. */
   perBuild: number;
-  /** The same of all builds of a team within `windowMs`. */
+  /** The same for all builds of a team within `windowMs`. */
   perTeam: number;
   windowMs: number;
 };
@@ -19,7 +19,7 @@ export type BuildBytes = {
   add(bytes: number): void;
 };
 
-/** Counts what builds write. What was found in the cache costs nothing. */
+/** Counts what builds write. What they find in the cache costs nothing. */
 export function createBuildBytes(bounds: ByteBounds, nowMs: () => number): { begin(teamId: string): BuildBytes } {
   const teams = new Map<string, { atMs: number; bytes: number }[]>();
   const usedBy = (teamId: string): number => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { createBuildLog, createLineSplitter } from './build-log.ts';
 
-/** Processor time of this process, milliseconds: other than the time of day, it does not grow while others compute. */
+/** Processor time of this process, milliseconds. Unlike the time of day, it does not grow while others compute. */
 const cpuMs = () => {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
@@ -65,7 +65,7 @@ test.each([
   for (let part = 0; part < 20; part++) splitter.take('stdout', Buffer.from(output));
   splitter.end();
   expect(lines).toEqual(Array.from({ length: 20 }, () => expected).flat());
-  // Quadratic, one such line takes several seconds.
+  // With quadratic work, one such line takes several seconds.
   expect(cpuMs() - startedMs).toBeLessThan(2_000);
 });
 

@@ -1,7 +1,7 @@
 import { progressBounds } from '../../protocol/build.ts';
 import type { BuildLogEntry, BuildLogLevel, BuildProgress, BuildResult } from '../../protocol/build.ts';
 
-/** Lines of one build. Further ones are counted, not kept. */
+/** Lines kept of one build. Further lines are only counted. */
 const entriesMax = 20_000;
 const { messageCharacters: messageCharactersMax, entries: pageMax } = progressBounds;
 /** Characters of all messages of one build together. */
@@ -10,12 +10,12 @@ const logCharactersMax = 16 << 20;
 /** The log of one build: written as it runs, read by number, so that no entry is lost or read twice. */
 export type BuildLog = {
   write(message: string, options?: { level?: BuildLogLevel; step?: string }): void;
-  /** Nothing is written after it. */
+  /** Ends the log: nothing is written after this. */
   end(result: BuildResult): void;
   result(): BuildResult | undefined;
-  /** Answers at once when there is something behind `after`, else when there is or `waitMs` are over. */
+  /** Answers at once if there is something after `after`, else when there is, or when `waitMs` have passed. */
   read(after: number, waitMs: number): Promise<BuildProgress>;
-  /** Lets who waits look again. */
+  /** Makes waiting readers look again. */
   wake(): void;
 };
 
@@ -56,7 +56,10 @@ export function createBuildLog(now: () => number): BuildLog {
   };
 }
 
-/** Cuts a program's output into lines, each stream for itself, and hands them on without colours or returns. */
+/**
+ * Cuts a program's output into lines, separately for each stream, and hands them on without colours or carriage
+ * returns.
+ */
 export function createLineSplitter(onLine: (line: string) => void): {
   take(stream: string, bytes: Uint8Array): void;
   end(): void;
@@ -81,7 +84,7 @@ export function createLineSplitter(onLine: (line: string) => void): {
   };
 }
 
-/** The last state of a progress bar counts: what is behind the last return that something follows. */
+/** Keeps the last state of a progress bar: the text after the last carriage return that has text after it. */
 function lastState(line: string): string {
   let end = line.length;
   while (end > 0 && line[end - 1] === '\r') end--;
@@ -89,10 +92,10 @@ function lastState(line: string): string {
   return line.slice(start, end);
 }
 
-/** Lines of a failed command that its error quotes. */
+/** How many lines of a failed command its error quotes. */
 const quotedLines = 20;
 
-/** Cuts a program's output into lines, logs each, and remembers the `last` for an error. */
+/** Cuts a program's output into lines, logs each, and keeps the `last` ones for an error. */
 export function logLines(log: (line: string) => void): ReturnType<typeof createLineSplitter> & { last: string[] } {
   const last: string[] = [];
   const lines = createLineSplitter(line => {

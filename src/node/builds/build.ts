@@ -24,22 +24,22 @@ export type UploadedFiles = {
   path(teamId: string, hash: string): string | undefined;
 };
 
-/** One build under way, and what its steps are carried out with. A function takes of it what it uses. */
+/** One build under way, and what its steps need. A function takes only the parts that it uses. */
 export type Build = LayerMaker &
   Viewer &
   SandboxWork & {
     request: StartBuild;
-    /** Sandboxes whose start command runs, for templates to begin with. */
+    /** Sandboxes in which the start command runs, for templates to begin with. */
     started: StartedSandboxes;
     builder: Pick<Builder, 'run'>;
     layers: Pick<Layers, 'has' | 'bytes' | 'make' | 'mount'>;
-    /** The node's own, for what breaks the platform. */
+    /** The node's own log, for failures of the platform. */
     nodeLog: Log;
     helper: Helper;
     layout: Pick<Layout, 'installation' | 'data' | 'mounts'>;
     disks: Pick<Disks, 'open' | 'create' | 'close' | 'used'>;
     cache: StepCache;
-    /** What other machines have carried out, where there are some. */
+    /** What other machines have already carried out, if there are other machines. */
     questions: StepQuestions | undefined;
     files: UploadedFiles;
     /** Limits of the next layer. */
@@ -48,14 +48,14 @@ export type Build = LayerMaker &
     /** Aborted when the build is cancelled or its time is over. */
     signal: AbortSignal;
     deadlineMs: number;
-    /** Set when a step was told to run in spite of the cache: what follows runs too. */
+    /** Set once a step has to run in spite of the cache: the steps after it run too. */
     forced: boolean;
-    /** Who uses which directory of `RUN --mount=type=cache`. */
+    /** Locks the directories of `RUN --mount=type=cache` that are in use. */
     cacheLocks: KeyedMutex<string>;
     log(message: string, options?: { level?: BuildLogLevel }): void;
   };
 
-/** What builds use of the node. */
+/** The parts of the node that builds use. */
 export type NodeForBuilds = Pick<
   Build,
   'builder' | 'disks' | 'helper' | 'layers' | 'layout' | 'nodeLog' | 'openSandbox' | 'space' | 'started'
@@ -66,7 +66,7 @@ type SandboxWork = {
   openSandbox(options: BuildSandboxOptions): Promise<BuildSandbox>;
   /** PEM of authorities that build sandboxes trust beside their image's own. */
   authorities: string | undefined;
-  /** What the commands of steps reach: the operator's choice, whatever the templates' sandboxes may. */
+  /** What the commands of steps can reach: the operator decides, whatever the template's sandboxes may reach. */
   network: EgressPolicy;
 };
 
@@ -80,12 +80,12 @@ export type CommandWork = LayerWork &
   SandboxWork &
   Pick<Build, 'request' | 'deadlineMs' | 'cacheLocks' | 'disks' | 'helper' | 'layout' | 'log' | 'nodeLog'>;
 
-/** Bumped when steps come to mean something else: what was cached before is made again. */
+/** Raised when steps change their meaning: everything cached before is made again. */
 const cacheVersion = 2;
 
 /**
- * A step's layer on top of `state`, from the cache or made. Everything that the outcome depends on is in the key: the
- * state, the kind of step and `facts`. What does not `last` is nobody else's.
+ * A step's layer on top of `state`, from the cache or newly made. The key contains everything that the outcome depends
+ * on: the state, the kind of step and `facts`. A layer that does not `last` serves this build alone.
  */
 export async function cachedLayer(
   { cache, forced, bytes, log, layers, questions, signal }: CachedWork,

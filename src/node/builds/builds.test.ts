@@ -28,7 +28,7 @@ const requestOf = (buildId: string, changes: object = {}) =>
     ...changes,
   }) as unknown as StartBuild;
 
-/** A node whose builds fetch their source until `fail` says why they can't, or they are cancelled. */
+/** A node whose builds wait for their source until `fail` gives a reason, or they are cancelled. */
 function node(changes: object = {}) {
   const running = new Map<string, { build: Build; fail(error: Error): void }>();
   const removed: string[] = [];
@@ -144,7 +144,7 @@ test('a build that shares its steps asks, hears answers, and tells what it has m
   const waiting = it.progress('a', 1, 60_000);
   const asked = build.questions?.ask('a-step', build.signal);
   expect(await waiting).toMatchObject({ entries: [], question: 'a-step' });
-  // Who looks again hears of it at once.
+  // A reader that looks again gets it at once.
   expect(await it.progress('a', 1, 60_000)).toMatchObject({ question: 'a-step' });
   await it.answer('a', 'a-step', { layer: 'l' } as never);
   expect(await asked).toMatchObject({ layer: 'l' });

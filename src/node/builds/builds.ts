@@ -12,7 +12,7 @@ import { reasonOf, runBuild, type BuildParts } from './run-build.ts';
 import type { StepCache } from './cache/step-cache.ts';
 import { createStepQuestions, type StepQuestions } from './cache/step-questions.ts';
 
-/** What the builds of a node are made with. */
+/** What a node needs to run builds. */
 type BuildsOptions = {
   node: NodeForBuilds & CollectParts;
   cache: StepCache;
@@ -20,13 +20,13 @@ type BuildsOptions = {
   parts: BuildParts;
   /** PEM. */
   authorities: string | undefined;
-  /** What the commands of steps reach. */
+  /** What the commands of steps can reach. */
   network: EgressPolicy;
-  /** What builds keep in files, at this moment. */
+  /** What builds keep in files at this moment. */
   cachedFiles(): CachedFile[];
-  /** Bound of the disk that all of what is cached takes, bytes. */
+  /** Most bytes of the disk that everything cached may take. */
   cacheBytesMax: number;
-  /** Bound of the disk that layers take which can be had again, with all others. Bytes. */
+  /** Most bytes that all layers may take before those that can be had again from elsewhere are deleted. */
   layerBytesMax: number;
   buildTimeoutMs: number;
   concurrentMax: number;
@@ -47,11 +47,14 @@ type StartedBuild = {
   done: Promise<void>;
 };
 
-/** Builds beyond the most, one each, of teams of which none runs: one team may keep all others for hours. */
+/**
+ * Places beyond the usual limit, one each for teams that have no build running: one team may fill all others for
+ * hours.
+ */
 const spareBuilds = 4;
 
 /**
- * The builds of this node. What `stop` cuts off, and what a crash does, nobody hears of again: the caller takes it for
+ * The builds of this node. Nobody hears any more of builds that `stop` or a crash cuts off: the caller takes them for
  * failed.
  */
 export function createBuilds(options: BuildsOptions): NodeBuildProtocol & { stop(): Promise<void> } {
@@ -121,7 +124,7 @@ export function createBuilds(options: BuildsOptions): NodeBuildProtocol & { stop
   };
 }
 
-/** Starts a build in the background. `written` counts what builds write, by their teams. */
+/** Starts a build in the background. `written` counts what the builds of each team write. */
 function begin(
   request: StartBuild,
   options: BuildsOptions,

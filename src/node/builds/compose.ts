@@ -28,18 +28,18 @@ export type BuildSettings = {
    */
   authorities?: string;
   /**
-   * Disk for what is cached and no template needs: layers of steps, cache mounts, uploaded files; bytes. Default 20
+   * Disk for cached things that no template needs: layers of steps, cache mounts, uploaded files; bytes. Default 20
    * GiB.
    */
   cacheBytesMax?: number;
   /**
-   * Disk for layers, in a cluster with a store: beyond it those leave that the store has, the least recently used
-   * first. Bytes. Default 100 GiB.
+   * Disk for layers, in a cluster with a store: beyond it, layers that the store also has are deleted, the least
+   * recently used first. Bytes. Default 100 GiB.
    */
   layerBytesMax?: number;
-  /** What the commands of steps reach. Default: the internet. */
+  /** What the commands of steps can reach. Default: the internet. */
   network?: EgressPolicy;
-  /** What builds may write. Default: 40 GiB each, 100 GiB of a team within a day. */
+  /** How much builds may write. Default: 40 GiB each, and 100 GiB for a team within a day. */
   byteBounds?: ByteBounds;
   /** Builds at a time. Default 20. */
   concurrentMax?: number;
@@ -55,10 +55,10 @@ const defaults = {
 };
 const defaultByteBounds = { perBuild: 40 * 2 ** 30, perTeam: 100 * 2 ** 30, windowMs: 24 * 60 * 60_000 };
 
-/** The parts of a node that its builds are made with. */
+/** The parts of a node that its builds need. */
 type BuildsParts = BuildSandboxParts & CollectParts & { log: Log; checkpoints: CheckpointSupport };
 
-/** The builds of a node with all that they need. */
+/** Makes the builds of a node, with everything that they need. */
 export function composeBuilds(
   parts: BuildsParts,
   settings: BuildSettings,

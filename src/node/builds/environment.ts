@@ -1,15 +1,15 @@
 import { AtollError } from '../../base/error.ts';
 
-/** Characters of a build's environment, names and values: programs are started with little more (execve(2)). */
+/** Characters of a build's environment, names and values: starting a program allows little more (execve(2)). */
 export const environmentCharactersMax = 128 << 10;
 const variablesMax = 1_000;
 
-/** An entry of a table whose names a stranger chose: `constructor` is none unless somebody put it there. */
+/** Looks up an entry in a table whose names a stranger chose: `constructor` is there only if somebody put it there. */
 export function valueOf<T>(table: Record<string, T>, name: string): T | undefined {
   return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
-/** The same environment. Errors: `invalid` for one that is too large. */
+/** Answers the same environment. Errors: `invalid` if it is too large. */
 export function boundedEnvironment(env: Record<string, string>): Record<string, string> {
   const entries = Object.entries(env);
   if (entries.length > variablesMax)

@@ -1,4 +1,4 @@
-/** What a step of a build is called in its log: where it is, e.g. `builder 2/5`, and what it does. */
+/** How the log names a step of a build: where it is, e.g. `builder 2/5`, and what it does. */
 export type Label = { place?: string; text: string };
 
 /** A line of the log about what a label names. */
@@ -6,9 +6,9 @@ export function lineOf({ place, text }: Label, said = text): string {
   return place === undefined ? said : `[${place}] ${said}`;
 }
 
-/** Characters of an instruction that are shown. */
+/** Characters of an instruction that the log shows. */
 const charactersMax = 200;
-/** What of it is looked at: white space can be most of it. */
+/** Characters of an instruction that are looked at: most of them can be white space. */
 const lookedAtMax = 2_000;
 
 /** The beginning of an instruction on one line, for the log. */

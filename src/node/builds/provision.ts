@@ -11,18 +11,18 @@ import { readScript } from './scripts/read-script.ts';
 import { lookInto } from './steps/look-into.ts';
 
 /**
- * Static programs of this machine that stand in where an image has no shell; Debian's packages busybox-static and
+ * Static programs of this machine that stand in for a missing shell in an image; Debian's packages busybox-static and
  * bash-static.
  */
 const busyboxes = ['/usr/bin/busybox', '/bin/busybox'];
-/** For a busybox to say what it can do, milliseconds. */
+/** How long a busybox may take to list its applets, milliseconds. */
 const listTimeoutMs = 5_000;
 const staticBashes = ['/usr/bin/bash-static', '/bin/bash-static'];
 
-/** Where provision.sh says that it could not install what it wanted to. */
+/** Where provision.sh records what it could not install. */
 const incompleteFile = 'usr/lib/sandbox/incomplete';
 
-/** What of busybox an image without a shell is given beside it. */
+/** The applets of busybox that an image without a shell gets too. */
 const applets = [
   'cat',
   'chgrp',
@@ -74,7 +74,7 @@ const applets = [
 ];
 
 /**
- * Adds to an image what every sandbox has: a shell, bash, sudo and certificates where they can be had, the profile,
+ * Adds what every sandbox has to an image: a shell, bash, sudo and certificates if they can be had, the profile,
  * writable places. Errors: `invalid` for an image in which no command could ever run.
  */
 export async function provision(build: Build, state: BuildState): Promise<BuildState> {
@@ -104,7 +104,7 @@ export async function provision(build: Build, state: BuildState): Promise<BuildS
 }
 
 /**
- * What provisioning made that may have failed for want of a network or of memory: the same team has it again for a day
+ * Provisioning that may have failed for lack of a network or of memory: its outcome serves the same team for a day,
  * with the same memory, so that an installation without mirrors keeps what it builds upon.
  */
 function attempt(
@@ -120,7 +120,7 @@ function attempt(
 
 const dayOf = (timeMs: number) => Math.floor(timeMs / (24 * 60 * 60_000));
 
-/** What provisioning runs, and what that is given to put into the image. */
+/** The script that provisioning runs, and the one that it puts into the image. */
 export function provisioningScripts(): [string, string] {
   return [readScript('provision.sh'), readScript('refusals.sh')];
 }
@@ -164,7 +164,7 @@ async function ensureBash(build: Build, state: BuildState): Promise<BuildState> 
   });
 }
 
-/** Which applets a busybox was built with. */
+/** The applets that a busybox was built with. */
 async function appletsOf(busybox: string): Promise<Set<string>> {
   return new Set((await runCommand([busybox, '--list'], { env: {}, timeoutMs: listTimeoutMs })).split('\n'));
 }
@@ -173,7 +173,7 @@ function programAt(path: string, source: string): NewTarEntry {
   return { path, type: 'file', attributes: { mode: 0o755, uid: 0, gid: 0 }, content: readFileSync(source) };
 }
 
-/** An ELF program without an interpreter needs nothing else of the image. */
+/** Whether a file is an ELF program without an interpreter: it needs nothing else of the image. */
 function isStatic(path: string): boolean {
   return existsSync(path) && !readFileSync(path).subarray(0, 4096).includes('ld-linux');
 }

@@ -26,7 +26,7 @@ const digestOf = (content: string | Buffer) => `sha256:${createHash('sha256').up
 const succeeded: ProcessEnd = { exitCode: 0, status: 'exit status 0' };
 const env = (name: string) => ({ type: 'ENV', args: [name, 'value'], force: false });
 
-/** A node on which builds are run. `ends`: how a program ends in a sandbox, by a word of its command. */
+/** A node on which builds run. `ends` says how a program in a sandbox ends, by a word of its command. */
 async function node(options: { keeps?: boolean } = {}) {
   const said: string[] = [];
   const logged: string[] = [];
@@ -181,7 +181,7 @@ test('a start command proves itself in a sandbox with the files of the build alo
   ]);
   expect(it.ran.map(({ argv }) => argv[3])).toEqual(['serve', 'is-ready']);
   expect(it.ran[0]).toMatchObject({ user: 'root', cwd: '/w', env: { FROM: 'base' } });
-  // Nobody is connected to it any more.
+  // The build has closed its connection to the program.
   expect(it.ran[0]?.signal?.aborted).toBe(true);
   expect(it.said).toContain('[finalize] waiting until ready: is-ready');
   expect(it.said.some(line => line.includes('serving'))).toBe(true);
@@ -231,7 +231,7 @@ test('where memory is kept the server is kept with it, for the files that it has
   const result = await it.start(commands);
   expect(result).toMatchObject({ status: 'ready', started: { snapshotId: 'm' } });
   if (result.status !== 'ready') throw new Error('it is ready');
-  // Beside its own files the memory has the same file that says which build it is of.
+  // The layer that keeps the memory has, beside its own files, the file that says which build it comes from.
   const origin = result.state.layers[1]!;
   expect(result.started?.layers).toEqual([digestOf('of the memory'), origin]);
   expect(it.said).toContain('[finalize] kept with its memory: sandboxes begin with it running');

@@ -6,15 +6,15 @@ import { recordOrigin, tryStartCommand } from './start/finalize.ts';
 import { flattenWhereDeep } from './steps/flatten.ts';
 import { runStep } from './steps/run-step.ts';
 
-/** What comes before the steps: the state that the build's source stands for. */
+/** Finds the state that a build's source stands for, which comes before the steps. */
 export type ResolveSource = (build: Build) => Promise<{ state: BuildState; startCommand?: string }>;
 
 /** How a build begins, and what the steps of the template `devcontainer` lead to. */
 export type BuildParts = { resolveSource: ResolveSource; becomeDevContainer: BecomeDevContainer };
 
 /**
- * Runs a build from its source to its end. `atStep` is told where it is: `base`, the number of a step, `finalize`.
- * Failures of the build are its result; only what breaks the platform is thrown.
+ * Runs a build from its source to its end. `atStep` hears where it is: `base`, the number of a step, `finalize`.
+ * Failures of the build are its result; only failures of the platform are thrown.
  */
 export async function runBuild(
   build: Build,
@@ -67,7 +67,7 @@ export async function runBuild(
   }
 }
 
-/** What whoever builds is told of a failure. The node's log has what is of the platform. */
+/** What the build's owner is told of a failure. Failures of the platform go to the node's log. */
 export function reasonOf(build: Build, error: unknown): string {
   const { signal } = build;
   if (signal.aborted) return messageOf(signal.reason);

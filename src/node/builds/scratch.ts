@@ -2,12 +2,12 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Layout } from '../layout.ts';
 
-/** Where builds keep what lives no longer than they do. */
+/** Where builds keep files that live no longer than the build. */
 export function scratchDirOf({ data }: Pick<Layout, 'data'>): string {
   return join(data, 'build-scratch');
 }
 
-/** Empties it: what is there was left by a crash. */
+/** Empties the directory: a crash may have left something there. */
 export function clearScratch(layout: Pick<Layout, 'data'>): string {
   const dir = scratchDirOf(layout);
   rmSync(dir, { recursive: true, force: true });

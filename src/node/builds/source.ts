@@ -6,7 +6,7 @@ import { pullImage, type PullOptions } from './image/pull.ts';
 import { provision } from './provision.ts';
 import type { ResolveSource } from './run-build.ts';
 
-/** Where the state comes from that a build's first step works on. */
+/** Makes the function that finds the state on which a build's first step works. */
 export function createSource(options: PullOptions): ResolveSource {
   return async build => {
     const { source } = build.request;

@@ -5,7 +5,7 @@ import { AtollError } from '../../../base/error.ts';
 export type AptSources = {
   /** Code name of the release that the template gets, e.g. `bookworm`. */
   release: string;
-  /** The file of sources in the form of sources.list(5), deb822 style. */
+  /** The sources, as a file in the deb822 style of sources.list(5). */
   deb822: string;
   /** Absolute paths of the keyrings that `deb822` names. */
   keyrings: string[];
@@ -81,7 +81,7 @@ function sourcesOf(release: string, stanzas: Stanza[]): AptSources {
   return { release, deb822: `${stanzas.map(stanza => stanza.text).join('\n\n')}\n`, keyrings };
 }
 
-/** The keyring file that the entry at `file:line` names, or undefined where it names none or embeds its key. */
+/** The keyring file that the entry at `file:line` names; undefined if it names none or embeds its key. */
 async function signedBy(sourcesEntry: string): Promise<string | undefined> {
   const [, file, line] = /^(.*):(\d+)$/.exec(sourcesEntry) ?? [];
   if (file === undefined) return undefined;

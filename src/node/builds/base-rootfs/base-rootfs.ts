@@ -17,15 +17,16 @@ type BaseRootfsOptions = {
   imageArchive?: string | undefined;
   /** Environment for npm: it may need the caller's own settings to reach its registry. */
   npmEnvironment: Record<string, string>;
-  /** Folder with Node.js, npm and yarn as npm would fetch them; where there is none, npm does. */
+  /** Folder with Node.js, npm and yarn as npm would fetch them; without it, npm fetches them. */
   nodePackagesDir: string;
   onPhase: (phase: string) => void;
   signal?: AbortSignal | undefined;
 };
 
 /**
- * The digest of the layer that the first template of a machine stands on, which is in  `layers` afterwards: from the
- * cache where one of the same content is there, else made by this machine's own package tools. One caller at a time.
+ * The digest of the layer that the first template of a machine stands on. Afterwards the layer is in `layers`: it
+ * comes from the cache if that has one with the same content, else this machine's own package tools make it. One
+ * caller at a time.
  */
 export async function ensureBaseRootfs(options: BaseRootfsOptions): Promise<string> {
   const { layers, cache, onPhase } = options;
@@ -46,14 +47,14 @@ export async function ensureBaseRootfs(options: BaseRootfsOptions): Promise<stri
   }
 }
 
-/** Changes with everything that decides about the layer's content and that we can know beforehand. */
+/** Changes with everything that decides the layer's content and is known beforehand. */
 async function contentKey({ imageArchive }: BaseRootfsOptions, definition: string): Promise<string> {
   if (imageArchive === undefined) return sha256Hex(`definition\0${definition}\0${process.arch}`);
   const { size, mtimeMs } = await stat(imageArchive).catch(() => ({ size: 0, mtimeMs: 0 }));
   return sha256Hex(`image\0${imageArchive}\0${size}\0${mtimeMs}`);
 }
 
-/** What a crash left half made. The caller is the only one that makes anything. */
+/** Removes what a crash left half made: nobody but the caller makes anything. */
 async function removeAbandoned(dir: string): Promise<void> {
   for (const name of await readdir(dir))
     if (name.startsWith('making-')) await rm(join(dir, name), { recursive: true, force: true });

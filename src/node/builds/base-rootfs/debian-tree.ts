@@ -10,11 +10,11 @@ import { type AptSources, aptSourcesOf } from './apt-sources.ts';
  */
 const ownNamespaces = ['unshare', '--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child'] as const;
 
-/** Longest time for the packages: a slow mirror takes minutes, a hanging one must end. */
+/** Longest time for the packages: a slow mirror takes minutes, and a hanging one must be given up. */
 const packagesTimeoutMs = 30 * 60_000;
 const aptTimeoutMs = 5 * 60_000;
 
-/** Settings of this machine's apt that its mirrors may need: how to reach them, and how old they may be. */
+/** Settings of this machine's apt that its mirrors may need: how to reach them, and how old their lists may be. */
 const inheritedSettings = [
   'Acquire::http::Proxy',
   'Acquire::https::Proxy',
@@ -23,7 +23,7 @@ const inheritedSettings = [
   'Acquire::Check-Date',
 ];
 
-/** Nobody reads these in a sandbox, and they are a tenth of the tree. Copyright files stay, as licences ask. */
+/** Nobody reads these files in a sandbox, and they are a tenth of the tree. Copyright files stay, as licences ask. */
 const leftOutPaths = [
   '/usr/share/man/*',
   '/usr/share/doc/*',
@@ -33,7 +33,7 @@ const leftOutPaths = [
 ];
 const keptPaths = ['/usr/share/doc/*/copyright'];
 
-/** A root filesystem of the distribution to be made. */
+/** The root filesystem of the distribution that is to be made. */
 type DebianTreeOptions = {
   packages: string[];
   /** The new tree; must not exist. Files get the owners that the distribution gives them, root = 0. */
@@ -44,7 +44,7 @@ type DebianTreeOptions = {
   signal?: AbortSignal | undefined;
 };
 
-/** Says in a sentence what to do where the mirrors do not answer; what else fails is told as it is. */
+/** Explains in a sentence what to do if the mirrors do not answer; leaves other errors as they are. */
 export function explained(error: unknown): unknown {
   const [, failure] = /^E: (Failed to fetch .*)$/m.exec(messageOf(error)) ?? [];
   if (failure === undefined) return error;
@@ -69,7 +69,7 @@ export async function makeDebianTree(options: DebianTreeOptions): Promise<void> 
     '--format=directory',
     '--variant=minbase',
     '--aptopt=APT::Install-Recommends "false"',
-    // A tree that a crash leaves half written is made again: nothing needs to reach the disk before the end.
+    // After a crash a half-written tree is made again, so nothing needs to reach the disk before the end.
     '--dpkgopt=force-unsafe-io',
     ...leftOutPaths.map(path => `--dpkgopt=path-exclude=${path}`),
     ...keptPaths.map(path => `--dpkgopt=path-include=${path}`),
@@ -92,7 +92,7 @@ export async function makeDebianTree(options: DebianTreeOptions): Promise<void> 
     throw explained(error);
   });
   await Promise.all(sources.keyrings.map(keyring => copyKeyring(keyring, treeDir)));
-  // The proxy is this machine's business; what dpkg leaves out stays left out in the sandbox too.
+  // The proxy is this machine's own setting. The files that dpkg leaves out stay left out in the sandbox too.
   await rm(join(treeDir, 'etc/apt/apt.conf.d/99mmdebstrap'), { force: true });
 }
 

@@ -3,15 +3,15 @@ import { readFile, readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 
 /**
- * What the lowest layer of a template holds, as the files of the template's folder say: what comes from this machine's
- * own sources.
+ * What the lowest layer of a template is made of, as the files of the template's folder say: the part that comes from
+ * this machine's own sources.
  */
 export type BaseRootfsDefinition = {
   /** Distribution packages, in the order of the file. */
   packages: string[];
   /** Folder with the npm lock file of Node.js, npm and yarn. */
   npmDir: string;
-  /** SHA-256 over all that the layer is made of. */
+  /** SHA-256 over everything that the layer is made of. */
   digest: string;
 };
 
@@ -43,7 +43,7 @@ export async function digestOfFolder(dir: string): Promise<string> {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true });
   const files = entries.filter(entry => entry.isFile()).map(entry => join(entry.parentPath, entry.name));
   for (const file of files.sort()) {
-    // What running the files leaves beside them is no part of them.
+    // Running the files leaves these beside them; they are not part of the definition.
     if (file.includes('__pycache__')) continue;
     const content = await readFile(file);
     hash.update(`${relative(dir, file)}\0${content.length}\0`).update(content);

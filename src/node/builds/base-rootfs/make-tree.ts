@@ -17,16 +17,16 @@ type MakeTreeOptions = {
   workDir: string;
   /** Environment for npm: it may need the caller's own settings to reach its registry. */
   npmEnvironment: Record<string, string>;
-  /** Folder with Node.js, npm and yarn as npm would fetch them; where there is none, npm does. */
+  /** Folder with Node.js, npm and yarn as npm would fetch them; without it, npm fetches them. */
   nodePackagesDir: string;
-  /** Called when something else begins to be done, in a few words. */
+  /** Called at the start of each phase, with a few words about it. */
   onPhase: (phase: string) => void;
   signal?: AbortSignal | undefined;
 };
 
 /**
  * Makes a root filesystem of the distribution's packages and Node.js, as a tree owned by root with IDs counted from 0,
- * and answers its path. A tree that was asked for and failed leaves nothing below `workDir`.
+ * and answers its path. On failure nothing is left below `workDir`.
  */
 export async function makeBaseRootfsTree(options: MakeTreeOptions): Promise<string> {
   const { workDir, onPhase } = options;
@@ -50,7 +50,7 @@ export async function makeBaseRootfsTree(options: MakeTreeOptions): Promise<stri
 
 async function makeFromPackages(options: MakeTreeOptions, treeDir: string, scratchDir: string): Promise<void> {
   const { definition, onPhase } = options;
-  // One failing stops the other: a download that nobody waits for would outlive its folder.
+  // If one fails, the other is stopped: a download that nobody waits for would outlive its folder.
   const failed = new AbortController();
   const signal = options.signal ? AbortSignal.any([options.signal, failed.signal]) : failed.signal;
   const stopBoth = (error: unknown) => {
@@ -73,7 +73,7 @@ async function makeFromPackages(options: MakeTreeOptions, treeDir: string, scrat
     await placeNodeRuntime(node.value, treeDir);
   }
   await tidyTree(treeDir);
-  // Here and not in a build's step: that would copy the files once more.
+  // Done here and not in a step of the build, which would copy the files once more.
   await runCommand(['chmod', '-R', 'a+rwX', join(treeDir, 'usr/local')], {
     env: toolEnvironment,
     timeoutMs: chmodTimeoutMs,
@@ -82,7 +82,8 @@ async function makeFromPackages(options: MakeTreeOptions, treeDir: string, scrat
 }
 
 /**
- * Removes what only the making needed and what it took over from this machine; a sandbox mounts its own /dev and /run.
+ * Removes what was needed only for making the tree, and what came from this machine; a sandbox mounts its own /dev and
+ * /run.
  */
 async function tidyTree(treeDir: string): Promise<void> {
   const emptied = [
@@ -101,7 +102,7 @@ async function tidyTree(treeDir: string): Promise<void> {
   for (const dir of ['var/log/apt', 'var/lib/apt/lists/partial', 'var/cache/apt/archives/partial'])
     await mkdir(join(treeDir, dir), { recursive: true });
   await Promise.all(['tmp', 'var/tmp'].map(dir => chmod(join(treeDir, dir), 0o1777)));
-  // A sandbox gets its own of the first three.
+  // A sandbox gets its own versions of the first three.
   const files = {
     'etc/hostname': 'sandbox\n',
     'etc/hosts': '127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost ip6-loopback\n',

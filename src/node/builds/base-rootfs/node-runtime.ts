@@ -7,7 +7,7 @@ const installTimeoutMs = 15 * 60_000;
 
 /**
  * Fetches Node.js, npm and yarn in the versions that `npmDir`'s lock file pins, through this machine's npm, into
- * `<scratchDir>/npm`; where `brought` is a folder that has them, they are copied from there. Answers the folder that
+ * `<scratchDir>/npm`; if `brought` is a folder that has them, copies them from there. Answers the folder that
  * `placeNodeRuntime` takes them from.
  */
 export async function fetchNodeRuntime(
@@ -25,7 +25,7 @@ export async function fetchNodeRuntime(
     return join(dir, 'node_modules');
   }
   await cp(npmDir, dir, { recursive: true });
-  // Install scripts stay off: the packages are unpacked here, on the host, and need none.
+  // Install scripts stay off: the packages are only unpacked here, on the host, which needs none.
   await runCommand(['npm', 'ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
     cwd: dir,
     env,

@@ -13,14 +13,14 @@ let data = '';
 beforeEach(() => void (data = mkdtempSync(join(tmpdir(), 'atoll-cache-mounts-'))));
 afterEach(() => rmSync(data, { recursive: true, force: true }));
 
-/** Before the host's last start. */
+/** A time before the host's last start. */
 const longAgo = () => new Date(Date.now() - uptime() * 1000 - 60_000);
 
 type Fault = 'open' | 'repair' | 'no file system' | 'nothing in it' | undefined;
 
 /**
- * Builds whose disks are directories: `happened` says what was done with them. `fault`: what is wrong with disks that
- * are there already.
+ * Builds whose disks are directories: `happened` records what was done with them. `fault` is what is wrong with disks
+ * that exist already.
  */
 function node() {
   const happened: string[] = [];
@@ -69,7 +69,7 @@ function node() {
     }) as unknown as Parameters<typeof openCacheMounts>[0];
   const images = () => (existsSync(dir) ? readdirSync(dir) : []);
   const dir = cacheMountsDirOf({ data });
-  /** Opens it, and gives it to the next. */
+  /** Opens the cache and disposes of it, so that the next build gets it. */
   const used = async (id: string, teamId?: string) => {
     await using opened = await open([cache(id)], teamId);
     return opened.binds[0]?.source ?? '';
@@ -110,7 +110,7 @@ test('teams and IDs have directories of their own', async () => {
   expect(new Set(all).size).toBe(3);
   expect(await used('a', 'one')).toBe(all[0]!);
   expect(images()).toHaveLength(3);
-  // Those of a team begin alike, and with what no other team's does.
+  // The caches of a team have the same beginning, and no other team's have it.
   const teams = all.map(source => /cache-([0-9a-f]{16})/.exec(source)?.[1]);
   expect(teams[0]).toBe(teams[1]!);
   expect(teams[0]).not.toBe(teams[2]!);
@@ -181,7 +181,7 @@ test('of a team’s directories the one that was not used for the longest makes 
     utimesSync(join(dir, name), new Date(), new Date(Date.now() - minutes * 60_000));
   names.forEach((name, index) => usedBefore(name, [20, 5, 30][index] ?? 1));
   {
-    // It is in use: the next oldest goes.
+    // It is in use, so the next oldest goes.
     await using _ = await open([cache('id-2')]);
     usedBefore(names[2]!, 30);
     await used('id-16');

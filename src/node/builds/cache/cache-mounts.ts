@@ -10,14 +10,14 @@ import { pathInHelper } from '../../native/helper.ts';
 import { repairDisk } from '../../sandbox/keep/disk.ts';
 import type { Build } from '../build.ts';
 
-/** Disk of one cache directory, MiB; it takes what is in it. */
+/** Size of the disk of one cache directory, MiB; it takes only the room of its content. */
 const cacheMiB = 10_240;
 const perTeamMax = 16;
 const teamCharacters = 16;
-/** What builds see of a disk: the empty one of its two directories. */
+/** The part of a disk that builds see: of its two directories, the one that starts empty. */
 const shown = 'work';
 
-/** Cache directories in use, where each is and where a command sees it. Disposal gives them to the next build. */
+/** Cache directories in use: where each is, and where a command sees it. Disposal frees them for the next build. */
 type CacheMounts = AsyncDisposable & { binds: { source: string; target: string }[] };
 
 /** Where the disks of cache mounts are, one file each. */
@@ -26,8 +26,8 @@ export function cacheMountsDirOf({ data }: Pick<Layout, 'data'>): string {
 }
 
 /**
- * Opens the directories of `RUN --mount=type=cache`: each is a disk of its own, kept for later builds of the same team.
- * One build at a time uses it; the others wait.
+ * Opens the directories of `RUN --mount=type=cache`: each is a disk of its own, kept for later builds of the same
+ * team. One build at a time uses a directory; the others wait.
  */
 export async function openCacheMounts(
   build: DiskWork & Pick<Build, 'request' | 'cacheLocks' | 'layout'>,
@@ -36,7 +36,7 @@ export async function openCacheMounts(
   const { request, cacheLocks } = build;
   await using opened = new AsyncDisposableStack();
   const binds: CacheMounts['binds'] = [];
-  // In one order for all builds: two of them never wait for each other.
+  // All builds open them in the same order, so that two never wait for each other.
   for (const { target, id } of mounts.filter(mount => mount.kind === 'cache').sort((a, b) => (a.id < b.id ? -1 : 1))) {
     const name = nameOf(request.teamId, id);
     opened.use(await cacheLocks.lock(name));
@@ -47,7 +47,7 @@ export async function openCacheMounts(
     makeRoomFor(dir, name, cacheLocks);
     await openDisk(build, image, point);
     opened.defer(() => build.disks.close(point));
-    // Used now, whatever is written there.
+    // Marks it as used now, whatever is written there.
     utimesSync(image, new Date(), new Date());
     binds.push({ source: join(point, shown), target });
   }
@@ -58,8 +58,8 @@ export async function openCacheMounts(
 type DiskWork = Pick<Build, 'disks' | 'helper' | 'nodeLog'>;
 
 /**
- * Opens the disk of a cache directory, or makes it. A cache may be empty at any time: of a disk that a loss of power
- * has left unusable nothing is kept.
+ * Opens the disk of a cache directory, or makes it. A cache may be empty at any time: a disk that a loss of power has
+ * left unusable is replaced by an empty one.
  */
 async function openDisk(build: DiskWork, image: string, point: string): Promise<void> {
   if (existsSync(image)) {
@@ -70,14 +70,14 @@ async function openDisk(build: DiskWork, image: string, point: string): Promise<
   await build.disks.create(image, cacheMiB, point);
 }
 
-/** How the helper says that there is no file system in an image, or none that the kernel takes. */
+/** The helper's error for an image that holds no file system, or none that the kernel accepts. */
 const isNoDisk = /^disk-mount: mount ext4/;
 
-/** Opens a disk and answers true, or false where it can't be used, repaired or not. */
+/** Opens a disk and answers true; false if it can't be used, even after a repair. */
 async function isOpened({ disks, helper, nodeLog }: DiskWork, image: string, point: string): Promise<boolean> {
   try {
-    // One that is mounted somewhere for a moment longer is the kernel's alone to write to. What was used before the
-    // host's last start may have been in use when the power went.
+    // Only the kernel may write to a disk that is still mounted somewhere. A disk that was last used before the host's
+    // last start may have been in use when the power went.
     if (!(await disks.used(image))) {
       const all = statSync(image).mtimeMs < Date.now() - uptime() * 1000;
       await repairDisk({ helper, log: nodeLog }, image, { all });
@@ -94,14 +94,14 @@ async function isOpened({ disks, helper, nodeLog }: DiskWork, image: string, poi
   return false;
 }
 
-/** Begins with what all of a team's have in common. */
+/** A name that begins with what all of a team's names have in common. */
 function nameOf(teamId: string, id: string): string {
   return sha256Hex(teamId).slice(0, teamCharacters) + sha256Hex(JSON.stringify([teamId, id])).slice(0, 32);
 }
 
 /**
- * Of a team's directories the one that was not used for the longest goes where there are too many. Errors: `no_space`
- * where all are in use.
+ * When a team has too many directories, removes the one that was unused for the longest. Errors: `no_space` if all are
+ * in use.
  */
 function makeRoomFor(dir: string, name: string, inUse: KeyedMutex<string>): void {
   const others = readdirSync(dir).filter(

@@ -6,12 +6,12 @@ import { openBeneath, openTop } from '../../volumes/beneath.ts';
 import { cacheMountsDirOf } from './cache-mounts.ts';
 import type { CachedFile } from './collect.ts';
 
-/** An upload that has not become a file for so long never will. */
+/** After this long, an upload that has not become a file will never become one. */
 const unfinishedMs = 24 * 60 * 60_000;
 
-/** What builds keep in files beside their layers: the disks of cache mounts, and what was uploaded for COPY steps. */
+/** What builds keep in files beside their layers: the disks of cache mounts, and archives uploaded for COPY steps. */
 export function cachedFilesOf(layout: Pick<Layout, 'data'>, uploadsDir: string): CachedFile[] {
-  // The directory is the api's, which could put links in it; removing is root's.
+  // The directory belongs to the api, which could put links in it; root does the removing.
   const teams = namesIn(uploadsDir)
     .map(name => join(uploadsDir, name))
     .filter(path => statOf(path)?.isDirectory());
@@ -21,7 +21,7 @@ export function cachedFilesOf(layout: Pick<Layout, 'data'>, uploadsDir: string):
     const found = statOf(path);
     if (!found?.isFile()) return [];
     const isUnfinished = !/^[0-9a-f]+(\.img)?$/.test(path.slice(path.lastIndexOf('/') + 1));
-    // A sparse disk counts by the blocks that it takes.
+    // A sparse disk counts only the blocks that it takes.
     return [
       {
         bytes: found.blocks * 512,
@@ -32,7 +32,7 @@ export function cachedFilesOf(layout: Pick<Layout, 'data'>, uploadsDir: string):
   });
 }
 
-/** None where nothing was ever put there, and in a file. */
+/** None if nothing was put there yet, or if `dir` is a file. */
 function namesIn(dir: string): string[] {
   return ifThere(() => readdirSync(dir), []);
 }
@@ -41,7 +41,7 @@ function statOf(path: string): Stats | undefined {
   return lstatSync(path, { throwIfNoEntry: false });
 }
 
-/** Removes a file, and nothing where its directory has become a link meanwhile. */
+/** Removes a file; does nothing if its directory has meanwhile become a link. */
 function removeFile(path: string): void {
   const directory = dirname(path);
   using top = openTop(dirname(directory));

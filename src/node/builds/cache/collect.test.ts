@@ -11,8 +11,8 @@ type Layer = { bytes?: number; made?: number; used?: number };
 type Step = { key: string; layer: string | null; used?: number };
 
 /**
- * A node with layers, cached steps and files, by when they were made and used last: ms before now. What nobody says is
- * old enough for everything.
+ * A node with layers, cached steps and files. They are given by when they were made and last used, in ms before now;
+ * by default they are old enough for everything.
  */
 function node({
   layers = {},

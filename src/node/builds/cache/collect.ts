@@ -3,9 +3,12 @@ import type { StepCache } from './step-cache.ts';
 
 /** A layer younger than this may belong to something that nobody has recorded yet. */
 const youngMs = 60 * 60_000;
-/** What was used so lately may belong to a build whose outcome is being recorded: the bound waits for it. */
+/**
+ * Something used this recently may belong to a build whose outcome is still being recorded: the bound does not apply
+ * yet.
+ */
 const recentMs = 10 * 60_000;
-/** What nobody has used for so long is forgotten, whatever room there is. */
+/** What nobody has used for this long is deleted, even if there is room. */
 const staleMs = 30 * 24 * 60 * 60_000;
 
 /** A file that only spares later builds work. */
@@ -15,39 +18,37 @@ export type CachedFile = { bytes: number; usedAtMs: number; remove(): void };
 type CollectOptions = {
   /** Layers that templates and snapshots need. */
   keep: string[];
-  /** Those that running builds stand on. */
+  /** Layers that running builds stand on. */
   needed: string[];
   /**
-   * What cached steps may take that nothing else needs, the disks of cache mounts and uploaded files included, bytes.
+   * Bytes that cached steps may take if nothing else needs them, including the disks of cache mounts and uploaded
+   * files.
    */
   bytesMax: number;
-  /**
-   * When the oldest of the running builds began, epoch milliseconds; undefined: none runs. What was used since then
-   * stays.
-   */
+  /** When the oldest running build began, epoch milliseconds; undefined: none runs. What was used since then stays. */
   buildingSinceMs: number | undefined;
   files: CachedFile[];
   /** Layers among `keep` that can be had again from elsewhere. */
   replaceable: string[];
-  /** What all layers of the node may take before such ones go, the least recently used first. Bytes. */
+  /** Bytes that all layers of the node may take before replaceable ones are deleted, the least recently used first. */
   layerBytesMax: number;
 };
 
 /** What was deleted. */
 type Collected = { layersDeleted: number; filesDeleted: number; bytesFreed: number };
 
-/** What needs layers, and what has them. */
+/** Where this finds out which layers are needed, and which are there. */
 export type CollectParts = {
   layers: Pick<Layers, 'has' | 'bytes' | 'list' | 'madeAtMs' | 'usedAtMs' | 'remove'>;
   sandboxes: {
     /** Layers of every sandbox of the node, whatever its state. */
     records(): { image: { layers: string[] } }[];
-    /** Whether nobody can say of some sandbox what it stands on. */
+    /** Whether there is a sandbox of which nobody can say what it stands on. */
     hasUnknown(): boolean;
   };
 };
 
-/** Forgets what is cached beyond the bound, the least recently used first, and deletes layers that nothing needs. */
+/** Deletes cached things beyond the bound, the least recently used first, and layers that nothing needs. */
 export async function collectCached(
   { layers, sandboxes }: CollectParts,
   cache: StepCache,
@@ -72,7 +73,7 @@ export async function collectCached(
       cache.remove(item.key);
       continue;
     }
-    // Layers that something needs anyway, and steps without one, cost nothing to remember.
+    // A layer that something needs anyway, or a step without one, costs nothing to remember.
     if (item.kind === 'step' && (layer === null || keep.has(layer) || cached.has(layer))) continue;
     const size = item.kind === 'file' ? item.bytes : layers.bytes(layer ?? '');
     if (item.usedAtMs < usedLately && (stale || bytes + size > options.bytesMax)) {
@@ -104,7 +105,7 @@ export async function collectCached(
   return freed;
 }
 
-/** The layers that make room when all together take too much, the least recently used first. */
+/** The layers to delete, the least recently used first, when all together take too much. */
 function leastRecentlyUsed(
   layers: CollectParts['layers'],
   { replaceable, layerBytesMax, needed }: Pick<CollectOptions, 'replaceable' | 'layerBytesMax' | 'needed'>,

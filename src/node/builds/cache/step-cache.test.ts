@@ -64,7 +64,7 @@ test('who gets it from elsewhere is not kept waiting, and who is given up waits 
   expect(await get('fast.test', making('l'))).toBe('l');
   givenUp.abort();
   await expect(waiting).rejects.toMatchObject({ code: 'canceled' });
-  // Once it is known, everybody has it.
+  // Once the outcome is known, every build has it.
   slow.reject(new Error('gone'));
   await expect(first).rejects.toThrow('gone');
   expect(await get('slow.test', never)).toBe('l');
@@ -107,7 +107,7 @@ test('what another machine has made is taken where its layer is here, and known 
   expect(await get('a', { layer: 'brought' }, never)).toBe('brought');
   expect(await get('a', undefined, never)).toBe('brought');
   expect(await get('b', { layer: null }, never)).toBe(null);
-  // Told of a layer that is not here, and not told at all: it is made, and others are told.
+  // If the answer is a layer that is not here, or there is no answer, the step is carried out and others are told.
   expect(await get('c', { layer: 'elsewhere' }, making('own'))).toBe('own');
   expect(await get('d', undefined, making(null))).toBe(null);
   expect(asked).toHaveLength(4);

@@ -5,35 +5,35 @@ import { sha256Hex } from '../../../base/crypto/secret.ts';
 import { SingleFlight } from '../../../base/concurrency/single-flight.ts';
 import { unlessAborted } from '../../../base/concurrency/unless-aborted.ts';
 
-/** What a step made: a layer, or null where it changed no file. */
+/** What a step made: a layer, or null if it changed no file. */
 type Outcome = { layer: string | null };
 
 /** The outcome of a step, by the digest of all that it depends on. Times are epoch milliseconds. */
 type CachedStep = Outcome & { key: string; usedAtMs: number };
 
-/** How the outcome of a step is had. */
+/** How to get the outcome of a step. */
 type GetOptions = {
   force: boolean;
   /**
-   * Where `make` gets it from, for what strangers may send as slowly as they like: only who gets it from there, too, is
-   * kept waiting. Default: wherever it is made, that takes the same time.
+   * Where `make` gets the outcome from, if strangers can send that as slowly as they like: only builds with the same
+   * source then wait for it. Default: a source that takes the same time for every build.
    */
   source?: string;
   /** Ends the wait for another build's `make`. */
   signal?: AbortSignal;
   onHit(): void;
   make(): Promise<string | null>;
-  /** Says whether what was made serves others. Default: it does. */
+  /** Says whether the new outcome may serve others. Default: it may. */
   lasts?(layer: string | null): Promise<boolean>;
-  /** Asked where the outcome is not known here. */
+  /** Asked if the outcome is not known here. */
   ask?(key: string): Promise<Outcome | undefined>;
-  /** Called for what was made, when it is safe. */
+  /** Called for a new outcome, once it is safe on disk. */
   onMade?(step: Outcome & { key: string }): void;
 };
 
 /**
- * The outcomes of steps that ran before, by what they depend on. An entry is written after the layer that it names is
- * safe on disk, and appears whole or not at all: a crash leaves a step unknown, never half known.
+ * The outcomes of steps that ran before, by everything that they depend on. An entry is written after its layer is
+ * safe on disk, and appears whole or not at all: after a crash a step is unknown, never half known.
  */
 export type StepCache = {
   /**
@@ -45,7 +45,7 @@ export type StepCache = {
   remove(key: string): void;
 };
 
-/** Opens the cache in `dir`. An outcome whose layer `isThere` denies is not known any more. */
+/** Opens the cache in `dir`. An outcome whose layer `isThere` denies counts as unknown. */
 export function createStepCache(dir: string, isThere: (layer: string) => boolean): StepCache {
   mkdirSync(dir, { recursive: true });
   const making = new SingleFlight<string, Outcome & { lasts: boolean }>();
@@ -79,8 +79,8 @@ export function createStepCache(dir: string, isThere: (layer: string) => boolean
     async get(facts, { force, source = '', signal, onHit, make, lasts, ask, onMade }) {
       const key = sha256Hex(JSON.stringify(facts));
       const flight = `${key} ${source}`;
-      // Somebody else's step under way is awaited; if that fails, is given up or serves nobody else, it is this build's
-      // turn.
+      // Waits for another build's run of the step; if that fails, is given up or serves nobody else, it is this
+      // build's turn.
       for (let other; !force && (other = making.underWay(flight));) {
         const ended = other.catch(() => undefined);
         const outcome = await (signal ? unlessAborted(ended, signal, 'nobody waits for the step any more') : ended);

@@ -1,17 +1,17 @@
 import { progressBounds } from '../../../protocol/build.ts';
 import type { MadeStep, StepOutcome } from '../../../protocol/build.ts';
 
-/** A question that control has not answered by then is none: the step is carried out. Milliseconds. */
+/** If control has not answered a question by then, the step is carried out. Milliseconds. */
 const answerMs = 60_000;
 
 /**
- * What a build of a cluster asks control: whether another machine has carried out a step before. A node can't call
- * control, so questions wait until control looks after the build's progress, which it does all the time.
+ * The questions of a cluster's build to control: whether another machine has already carried out a step. A node can't
+ * call control, so questions wait until control reads the build's progress, which it does all the time.
  */
 export type StepQuestions = {
-  /** Asks for the outcome of a step; undefined where nobody knows it, or nobody answers in time. */
+  /** Asks for the outcome of a step; undefined if nobody knows it, or nobody answers in time. */
   ask(key: string, signal: AbortSignal): Promise<StepOutcome | undefined>;
-  /** The key of the question that waits longest. */
+  /** The key of the question that has waited longest. */
   first(): string | undefined;
   answer(key: string, outcome: StepOutcome | null): void;
   /** Records a step that was carried out here. */

@@ -9,16 +9,16 @@ import type { Space } from '../../space/space.ts';
 import { countWritten } from '../../space/written.ts';
 import { uploadedFilesIn } from './uploaded-files.ts';
 
-/** Archives that come at a time. */
+/** How many archives may arrive at a time. */
 const writesMax = 32;
-/** The longest that one may take. */
+/** The longest time that one archive may take. */
 const writeTimeoutMs = 3_600_000;
 
 type Write = { temporary: string; file: string; room: Room; timer: Timer };
 
 /**
- * The uploaded archives of a machine in a cluster, in `dir`: there it is the node's own, and control brings what builds
- * need. `space`: of the disk that it is on.
+ * The uploaded archives of a machine in a cluster, in `dir`. There the directory is the node's own, and control sends
+ * what builds need. `space` is that of the disk that `dir` is on.
  */
 export function uploadExchange(dir: string, space: Pick<Space, 'reserve'>): UploadExchange {
   const files = uploadedFilesIn(dir);
@@ -80,7 +80,7 @@ function fileOf(dir: string, { teamId, hash }: UploadRef): string {
   return join(dir, teamId, hash);
 }
 
-/** Nobody else comes between what it asks for and what it gets. */
+/** Nobody else gets in between the question for room and the answer. */
 function admit(space: Pick<Space, 'reserve'>, writing: number, sizeBytes: number): Room {
   if (writing >= writesMax)
     throw new AtollError('unavailable', `${writesMax} archives come to this machine, which is the most at a time`, {

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import type { UploadedFiles } from '../build.ts';
 
 /**
- * Archives in a directory that the api fills: `<team>/<hash>`. It is the api's: links in it are not followed, here or
- * where they are opened.
+ * Archives in a directory that the api fills: `<team>/<hash>`. It belongs to the api, so links in it are not followed,
+ * neither here nor where the archives are opened.
  */
 export function uploadedFilesIn(dir: string): UploadedFiles {
   return {
@@ -13,7 +13,7 @@ export function uploadedFilesIn(dir: string): UploadedFiles {
       if (!/^[0-9a-f]{64}$/.test(hash) || !/^[0-9A-Za-z-]+$/.test(teamId)) return undefined;
       const path = join(dir, teamId, hash);
       if (!lstatSync(path, { throwIfNoEntry: false })?.isFile()) return undefined;
-      // Files that are still asked for are kept.
+      // Marks the archive as used, so that it is kept while builds ask for it.
       lutimesSync(path, new Date(), new Date());
       return path;
     },

@@ -16,7 +16,10 @@ import { expandText } from '../../../base/dockerfile/expand.ts';
 type Copy = DockerInstruction & { kind: 'copy' };
 type Write = DockerInstruction & { kind: 'write' };
 
-/** The layers after files of another stage or image were copied into `state`; they keep their owners unless told. */
+/**
+ * Copies files of another stage or image into `state` and answers its layers. Files keep their owners unless told
+ * otherwise.
+ */
 export async function copyBetween(
   build: CachedWork & LayerWork,
   state: BuildState,
@@ -35,7 +38,7 @@ export async function copyBetween(
   });
 }
 
-/** The layers after here-documents became files. */
+/** Writes here-documents as files and answers the layers. */
 export async function writeInline(
   build: CachedWork & LayerWork,
   state: BuildState,

@@ -12,19 +12,21 @@ import { runDockerfile } from './run-dockerfile.ts';
 const prebuild = 'devcontainer build ';
 const start = /^sudo devcontainer up (--workspace-folder .+?) && sudo \/prepare-exec\.sh /s;
 
-/** Programs and settings of a dev container; templates/devcontainer has them. */
+/** Where the state keeps the programs and settings of a dev container; they come from templates/devcontainer. */
 const runFolder = '/opt/devcontainer/run';
 const programs = { 'usr/bin/devcontainer': 'devcontainer', 'prepare-exec.sh': 'prepare-exec' };
 
 /** Makes the dev container that a step has planned: the state in which it is the sandbox's own system. */
 export type BecomeDevContainer = (build: Build, state: BuildState) => Promise<BuildState>;
 
-/** Whether a step is what the SDKs' `betaDevContainerPrebuild` sends. */
+/** Whether a step is one that the SDKs' `betaDevContainerPrebuild` sends. */
 export function plansDevContainer({ type, args }: BuildStep): boolean {
   return type.toUpperCase() === 'RUN' && args[0]?.startsWith(prebuild) === true;
 }
 
-/** The step that a build lacks whose start command is that of `betaSetDevContainerStart`; undefined for any other. */
+/**
+ * The step missing from a build whose start command is that of `betaSetDevContainerStart`; undefined for other builds.
+ */
 export function missingDevContainerStep(steps: BuildStep[], startCommand: string | undefined): BuildStep | undefined {
   const folder = startCommand === undefined ? undefined : start.exec(startCommand)?.[1];
   return folder === undefined || steps.some(plansDevContainer)
@@ -34,7 +36,7 @@ export function missingDevContainerStep(steps: BuildStep[], startCommand: string
 
 /**
  * Carries out plans that `devcontainer build` of templates/devcontainer leaves: the image of devcontainer.json becomes
- * the system, with the project's folder in it; nothing else of the state goes along. Where there is no plan, the state
+ * the system, with the project's folder in it; nothing else of the state is taken over. Without a plan, the state
  * stays as it is.
  */
 export function createDevContainers(options: PullOptions): BecomeDevContainer {
@@ -55,7 +57,7 @@ export function createDevContainers(options: PullOptions): BecomeDevContainer {
       label: { place: 'dev container', text: 'adding devcontainer and /prepare-exec.sh' },
       files: [settingsOf(image.state), ...links()],
     });
-    // Who starts it does so by sudo, as in the template.
+    // The start command uses sudo, as in the template.
     return { ...made, user: 'user', workdir: '' };
   };
 }
@@ -65,7 +67,7 @@ async function planOf(build: Build, state: BuildState) {
   return await build.builder.run({ job: { kind: 'dev-container' }, shows: { view: view.path }, signal: build.signal });
 }
 
-/** What the image sets for its programs: sandboxes have a build's variables only where something says so. */
+/** Variables that the image sets for its programs: sandboxes get a build's variables only if a file says so. */
 function settingsOf({ env, user }: BuildState): NewTarEntry {
   const { PATH, ...others } = env;
   const lines = [

@@ -6,7 +6,7 @@ import { stateOf, type StageState } from './stage.ts';
 
 type Run = DockerInstruction & { kind: 'run' };
 
-/** Runs a RUN of a Dockerfile: by the stage's shell, or as the array of words that it is. */
+/** Runs a RUN of a Dockerfile: in the stage's shell, or directly if it is an array of words. */
 export function runDockerCommand(
   build: CachedWork & CommandWork,
   stage: StageState,
@@ -15,8 +15,8 @@ export function runDockerCommand(
 ): Promise<BuildState> {
   const state = stateOf(stage);
   const argv = argvOf(stage, run);
-  // Its outcome may hold what a command has drawn or fetched, such as keys, or found in a cache directory: it is each
-  // team's own.
+  // The outcome may hold what a command has generated or fetched, such as keys, or found in a cache directory: so each
+  // team has its own.
   const facts = [argv, stage.args, run.mounts, build.request.teamId, ...(run.network ? [run.network] : [])];
   return cachedLayer(build, state, { kind: 'docker-run', facts, label }, () =>
     runForLayer(
@@ -37,7 +37,7 @@ export function runDockerCommand(
 function argvOf({ shell }: StageState, { command, heredocs }: Run): [string, ...string[]] {
   if (typeof command !== 'string') return [command[0] ?? '', ...command.slice(1)];
   const script = heredocs.length > 0 && command.startsWith('#!');
-  // A script that names its interpreter becomes a file of its own.
+  // A script that names its interpreter is written to a file.
   if (script)
     return [
       '/bin/sh',

@@ -13,11 +13,11 @@ import { runInstruction, type Stages } from './run-instruction.ts';
 import { findStage, neededStages, newStage, stateOf, type StageState } from './stage.ts';
 import { startCommandOf } from './start-command.ts';
 
-/** A Dockerfile that was read, and templates that stand in for images of these names. */
+/** A parsed Dockerfile, and the templates that stand in for images of these names. */
 type DockerSource = { stages: DockerStage[]; templates: Record<string, BuildState> };
 
 /**
- * Carries out the stages of a Dockerfile that its last one needs. Sandboxes run as `user` in its home unless the file
+ * Carries out the stages of a Dockerfile that the last one needs. Sandboxes run as `user` in its home unless the file
  * says otherwise; its ENTRYPOINT and CMD are the start command.
  */
 export async function runDockerfile(
@@ -46,7 +46,7 @@ export async function runDockerfile(
     if (!stage) continue;
     const from = nameOf(stage);
     const before = done.get(findStage(stages, index, from));
-    // What sandboxes are made from gets what they need at once: later changes do not undo the cache.
+    // Provisions the base image before the steps, so that changes to the steps do not undo the cache of that.
     const image = before ? undefined : await imageState(from);
     const begin =
       before ??
@@ -65,7 +65,7 @@ export async function runDockerfile(
     };
     for (const [number, instruction] of stage.instructions.entries()) {
       build.signal.throwIfAborted();
-      // Some instructions wait for nothing: others have their turn between any two.
+      // Some instructions never wait, so this lets other work run between any two.
       await Bun.sleep(0);
       const label = {
         place:

@@ -14,7 +14,7 @@ import { stateOf, type StageState } from './stage.ts';
 /** What a stage can see of the others. */
 export type Stages = {
   globalArgs: Record<string, string>;
-  /** The state that a COPY takes from: of an earlier stage, or of an image. */
+  /** The state that a COPY takes files from: that of an earlier stage, or of an image. */
   stateOf(name: string): Promise<BuildState>;
 };
 
@@ -26,7 +26,7 @@ export async function runInstruction(
   stages: Stages,
   label: Label,
 ): Promise<StageState> {
-  // What ENV sets goes before an ARG of the same name.
+  // A value of ENV takes precedence over an ARG of the same name.
   const lookUp = (name: string) => valueOf(stage.env, name) ?? valueOf(stage.args, name);
   const expand = (word: string) => expandWord(word, lookUp);
   switch (instruction.kind) {
@@ -37,7 +37,7 @@ export async function runInstruction(
     }
     case 'env': {
       build.log(lineOf(label));
-      // All values of one instruction see what was there before it.
+      // All values of one instruction see the environment from before it.
       return {
         ...stage,
         env: boundedEnvironment({
@@ -86,7 +86,7 @@ export async function runInstruction(
 
 type CopyInstruction = Extract<DockerInstruction, { kind: 'copy' }>;
 
-/** A COPY with its variables replaced. Fails with `invalid` where it copies from nowhere, or from above. */
+/** Replaces the variables of a COPY. Errors: `invalid` if it copies from nowhere, or from above its root. */
 function expandCopy(instruction: CopyInstruction, expand: (word: string) => string): CopyInstruction {
   if (instruction.from === '') {
     throw new AtollError(
@@ -101,7 +101,7 @@ function expandCopy(instruction: CopyInstruction, expand: (word: string) => stri
     destination: expand(instruction.destination),
     chown: expand(instruction.chown),
   };
-  // Here and not where it is parsed: a variable can stand for the dots.
+  // Checked here and not while parsing: a variable can stand for the dots.
   const upwards = copy.sources.find(source => source.split('/').includes('..'));
   if (upwards !== undefined)
     throw new AtollError(

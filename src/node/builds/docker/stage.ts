@@ -1,15 +1,15 @@
 import type { BuildState, DockerStage } from '../../../protocol/build.ts';
 
-/** A stage of a Dockerfile as far as it was carried out. */
+/** A stage of a Dockerfile, as far as it has been carried out. */
 export type StageState = BuildState & {
   shell: string[];
-  /** Values of `ARG`s: seen by what follows in the stage, and by its commands. */
+  /** Values of `ARG`s: visible to the rest of the stage, and to its commands. */
   args: Record<string, string>;
   entrypoint: string | string[];
   cmd: string | string[];
-  /** Whether `cmd` is the stage's own: an ENTRYPOINT drops that of what it continues. */
+  /** Whether `cmd` is the stage's own: an ENTRYPOINT drops the one of the stage or image before. */
   saysCmd: boolean;
-  /** Whether the stage, or one that it continues, says who runs and where. */
+  /** Whether the stage, or one that it continues, sets the user and the directory. */
   saysUser: boolean;
   saysWorkdir: boolean;
 };
@@ -20,12 +20,12 @@ export function newStage(state: BuildState): StageState {
   return { ...state, ...start, saysUser: false, saysWorkdir: false };
 }
 
-/** What a caching key, and a sandbox, need to know of a stage. */
+/** The part of a stage that a cache key, or a sandbox, needs. */
 export function stateOf({ layers, env, user, workdir }: StageState): BuildState {
   return { layers, env, user, workdir };
 }
 
-/** The place of the stage with this name or number before `before`, or -1. */
+/** The index of the stage with this name or number before `before`, or -1. */
 export function findStage(stages: DockerStage[], before: number, nameOrNumber: string): number {
   const byName = stages.findLastIndex((stage, index) => index < before && stage.name === nameOrNumber.toLowerCase());
   if (byName >= 0) return byName;

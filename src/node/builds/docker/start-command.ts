@@ -1,12 +1,12 @@
 import type { StageState } from './stage.ts';
 
-/** The command that ENTRYPOINT and CMD make together, for a shell; undefined where there is neither. */
+/** The shell command that ENTRYPOINT and CMD make together; undefined if there is neither. */
 export function startCommandOf({
   entrypoint,
   cmd,
   shell,
 }: Pick<StageState, 'entrypoint' | 'cmd' | 'shell'>): string | undefined {
-  // As a command line, an ENTRYPOINT does not take CMD as its arguments.
+  // An ENTRYPOINT that is a command line does not take CMD as its arguments.
   const parts =
     typeof entrypoint === 'string' && entrypoint !== ''
       ? [...shell, entrypoint]

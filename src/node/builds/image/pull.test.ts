@@ -24,7 +24,7 @@ afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 const digestOf = (text: string | Buffer) => `sha256:${createHash('sha256').update(text).digest('hex')}`;
 const own: RegistryCredential = { type: 'registry', username: 'u', password: 'p' };
-/** None that a platform on this machine can have. */
+/** A number that no platform on this machine can have. */
 const installation = 900 + (process.pid % 90);
 
 type Ran = {
@@ -35,8 +35,8 @@ type Ran = {
 };
 
 /**
- * A node whose builder has an image of these blobs: what each blob says is the layer, with a mark before. `damaged`:
- * what comes in place of a blob.
+ * A node whose builder has an image with these blobs: the layer of a blob is its text with a mark before it. `damaged`
+ * is what arrives instead of a blob.
  */
 function node(blobs: string[], settings: object = {}) {
   const ran: Ran[] = [];
@@ -130,7 +130,7 @@ test('an image is the state that its layers and its environment are, as root', a
   expect(it.said.slice(1).sort()).toEqual([1, 2, 3].map(index => `[base] layer ${index}/3, 1.5 MB`));
   expect(readdirSync(join(dir, 'scratch'))).toEqual([]);
   expect(it.required).toContainEqual(['a layer of the image', 1_500_000]);
-  // What was transferred and what was made of it.
+  // The bytes transferred and the bytes of the layers made from them.
   const made = ['a', 'b'].reduce((sum, blob) => sum + blob.length + `layer of ${blob}`.length, 'empty'.length);
   expect(it.bytes.left()).toBe(1000 - made);
 });
@@ -241,7 +241,7 @@ test('a layer that is not what its digest says, or can’t be had, ends the pull
   const failing = node(['c', 'd', 'e', 'f', 'g', 'h', 'i']);
   failing.damaged.set('c', new Error('the registry is away'));
   await expect(failing.pull('debian')).rejects.toThrow('the registry is away');
-  // The others under way are told, and no more are begun by the one that failed.
+  // The failing job aborts the others under way, and begins no more.
   const signals = failing.ran.filter(({ job }) => job.kind === 'registry-blob').map(({ signal }) => signal?.aborted);
   expect(signals).not.toContain(false);
 });

@@ -15,24 +15,24 @@ import { reachableAddresses } from './reachable.ts';
 import { parseImageReference, type ImageReference } from './reference.ts';
 import { originOf, readImageSettings, type ImageSettings } from './settings.ts';
 
-/** Layers fetched and made at a time. */
+/** How many layers are fetched and made at a time. */
 const layersAtOnce = 3;
-/** Bytes of one layer as it is transferred. */
+/** Bytes of one layer, as transferred. */
 const blobBytesMax = 10 * 2 ** 30;
 
-/** What images are fetched with. */
+/** What fetching images needs. */
 export type PullOptions = {
   /** The operator's file; see settings.ts. */
   settingsFile: string;
-  /** For layers on their way. */
+  /** For layers that are being fetched. */
   scratchDir: string;
-  /** Authorities that registries are trusted by beside the usual ones, PEM. */
+  /** Authorities that registries are trusted by, in addition to the usual ones, PEM. */
   authorities?: string;
 };
 
-/** An image that was found: what it is, and how one of its blobs gets into a file that is made for it. */
 const blobBytesMaxOf = (bytes: BuildBytes) => Math.min(blobBytesMax, bytes.left());
 
+/** An image that was found: what it is, and how to fetch one of its blobs into a file that is made for it. */
 type Source = {
   image: ImageDescription;
   /** The registry and repository that it comes from, or the file. */
@@ -41,8 +41,8 @@ type Source = {
 };
 
 /**
- * The state that an image is: its layers and its environment, as root. Layers that were fetched before are not fetched
- * again.
+ * The state that an image stands for: its layers and its environment, as root. Layers that were fetched before are not
+ * fetched again.
  */
 export async function pullImage(
   build: Build,
@@ -67,7 +67,7 @@ export async function pullImage(
   };
 }
 
-/** The credential of a build, where its registry is the one that the build has named: to no other is it sent. */
+/** The credential of a build, if this is the registry that the build has named: no other registry gets it. */
 function sentTo(
   { log }: Pick<Build, 'log'>,
   { registry }: ImageReference,
@@ -117,7 +117,7 @@ async function findInRegistry(
   );
   const reply = async ({ resolve }: BuilderQuestion) => {
     const addresses = await reachableAddresses(resolve, allowedHosts);
-    // All others are public, and open to builders.
+    // All other addresses are public, and builders may reach them anyway.
     if (allowedHosts.has(resolve.host)) await nft(builderHostsAdded(layout.installation, addresses, portOf(resolve)));
     return addresses;
   };
@@ -157,7 +157,7 @@ function accessOf(
 ): RegistryAccess {
   const { http = false, username, password = '' } = settings.registries[registry] ?? {};
   return {
-    // Docker's own registry is served under another name than its images have.
+    // Docker's own registry has another host name than the one in the names of its images.
     host: registry === 'docker.io' ? 'registry-1.docker.io' : registry,
     repository,
     name: text,
@@ -168,8 +168,9 @@ function accessOf(
 }
 
 /**
- * The layers of an image. `team`: whose credentials it takes; null: everybody may have it. Whoever knows a digest names
- * it in an image of his own, and shall not have by that what another team's credentials were needed for.
+ * The layers of an image. `team` is the team whose credentials fetch it; null: everybody may have it. Anybody who
+ * knows a digest can name it in an image of their own; that must not give them a layer that took another team's
+ * credentials.
  */
 async function fetchLayers(
   build: Build,
@@ -185,10 +186,11 @@ async function fetchLayers(
   const work = async () => {
     for (let next; (next = pending.shift());) {
       const [index, layer] = next;
-      // Both digests: what reads an archive is not believed what it has read.
+      // Both digests count: the program that reads an archive is not trusted to say truly what it has read.
       made[index] = await build.cache.get(['import for', team, layer.digest, layer.diffId], {
         force: false,
-        // Whoever knows a digest names it in an image of his own registry, which may send it as slowly as it likes.
+        // Anybody who knows a digest can name it in an image of their own registry, which may send it as slowly as it
+        // likes.
         source: source.place,
         signal,
         onHit: () => build.log(`CACHED [base] layer ${index + 1}/${layers.length}`),

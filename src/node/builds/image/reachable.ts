@@ -5,13 +5,12 @@ import { hostNameOf } from '../../../base/pinned-fetch.ts';
 import type { BuilderQuestion } from '../../../protocol/builder.ts';
 import { forbiddenRange } from '../../../protocol/network/network.ts';
 
-/** Addresses of a name that are tried. */
+/** How many addresses of a name are tried. */
 const addressesMax = 4;
 
 /**
- * The addresses by which a host that a stranger chose may be reached from the platform's own network: none of the
- * machine or of private networks, unless the operator allows the host (with its port). Errors: `forbidden`,
- * `unavailable`.
+ * The addresses at which the platform's own network may reach a host that a stranger chose: none of the machine or of
+ * private networks, unless the operator allows the host (with its port). Errors: `forbidden`, `unavailable`.
  */
 export async function reachableAddresses(
   { host, isSecure }: BuilderQuestion['resolve'],

@@ -2,13 +2,13 @@ import { AtollError } from '../../../base/error.ts';
 
 /** An image by name, as `docker pull` takes it. */
 export type ImageReference = {
-  /** Host with port; `docker.io` where the name has none. */
+  /** Host with port; `docker.io` if the name has none. */
   registry: string;
   /** Path below the registry, e.g. `library/debian`. */
   repository: string;
-  /** A tag, or a digest (`sha256:…`), which goes before. */
+  /** A tag, or a digest (`sha256:…`), which takes precedence. */
   version: string;
-  /** With every default filled in. */
+  /** The full name, with every default filled in. */
   text: string;
 };
 
@@ -29,7 +29,7 @@ export function parseImageReference(text: string): ImageReference {
   if (more.length > 0 || (digest !== undefined && !/^sha256:[0-9a-f]{64}$/.test(digest))) return refuse();
   const slash = named.indexOf('/');
   const first = named.slice(0, Math.max(slash, 0));
-  // Only a first part that looks like a host is one.
+  // The first part is a registry only if it looks like a host.
   const hasRegistry = slash >= 0 && (/[.:]/.test(first) || first === 'localhost');
   const registry = hasRegistry ? (first === 'index.docker.io' ? 'docker.io' : first) : 'docker.io';
   const [, path = '', tag] =

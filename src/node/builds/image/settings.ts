@@ -6,7 +6,7 @@ import { parseImageReference, type ImageReference } from './reference.ts';
 type RegistrySettings = {
   /** Without TLS. */
   http?: boolean;
-  /** It has an address that builds otherwise never reach: of the machine itself, or of the network that it is in. */
+  /** Its address is one that builds otherwise can't reach: of the machine itself, or of its network. */
   private?: boolean;
   username?: string;
   password?: string;
@@ -25,7 +25,10 @@ export type ImageSettings = {
   registries: Record<string, RegistrySettings>;
 };
 
-/** Reads the file anew, so that a change counts for the next build. Without one, images come from where they say. */
+/**
+ * Reads the file each time, so that a change applies to the next build. Without a file, images come from where they
+ * say.
+ */
 export function readImageSettings(path: string): ImageSettings {
   const empty: ImageSettings = { images: {}, mirrors: {}, registries: {} };
   const text = readIfThere(path);
@@ -44,7 +47,7 @@ export function readImageSettings(path: string): ImageSettings {
 /** Where an image comes from in the end. */
 type ImageOrigin = { kind: 'registry'; reference: ImageReference } | { kind: 'file'; path: string };
 
-/** Where the image of this name comes from, by the operator's settings. Errors: `invalid` for what is no reference. */
+/** Where the image of this name comes from, by the operator's settings. Errors: `invalid` for a malformed name. */
 export function originOf(settings: ImageSettings, text: string): ImageOrigin {
   const asked = parseImageReference(text);
   const entries = Object.entries(settings.images);

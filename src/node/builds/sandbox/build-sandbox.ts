@@ -8,21 +8,23 @@ import { keepSnapshot, type SnapshotParts } from '../../sandbox/snapshot/keep-sn
 import { configureAgent } from '../../sandbox/start/agent-settings.ts';
 import { begin, type BeginParts } from '../../sandbox/start/begin.ts';
 
-/** A sandbox in which steps of a build run: the same isolation and network as any, and nobody else's. */
+/**
+ * A sandbox in which steps of a build run: with the same isolation and network as any other, used by this build alone.
+ */
 export type BuildSandbox = AsyncDisposable & {
   run(process: AgentProcess, onOutput: OnOutput): Promise<ProcessEnd>;
   /** Shows a directory of the helper's mount namespace inside, writable. */
   bind(source: string, target: string): Promise<void>;
-  /** False where a directory can't be shown to what runs already. */
+  /** False if a directory can't be shown to processes that already run. */
   canBind: boolean;
   /**
-   * Ends all processes. What was written stays, in an overlay's upper directory at the answered path of the helper's
-   * mount namespace, until disposal.
+   * Ends all processes. What they wrote stays until disposal, in the upper directory of an overlay, at the answered
+   * path of the helper's mount namespace.
    */
   finish(): Promise<{ upper: string }>;
-  /** Keeps what it is at this moment, processes and memory included; it runs on. Errors: those of a snapshot. */
+  /** Keeps its present state, processes and memory included; it runs on. Errors: those of a snapshot. */
   keep(snapshotId: string): Promise<Omit<Snapshot, 'driver'>>;
-  /** True when the kernel has ended processes for lack of memory. */
+  /** True if the kernel has ended processes for lack of memory. */
   outOfMemory(): boolean;
 };
 
@@ -40,18 +42,16 @@ export type BuildSandboxOptions = {
   network: EgressPolicy;
 };
 
-/** What build sandboxes are started with. */
+/** What build sandboxes need to start. */
 export type BuildSandboxParts = BeginParts &
   SnapshotParts & {
     drivers: Drivers;
-    /** The present copy of the agent. */
+    /** The current copy of the agent. */
     agentDir: string;
     logOutput: boolean;
   };
 
-/**
- * Starts a sandbox on the given layers. It has no record: whatever a crash leaves of it is removed by the next start.
- */
+/** Starts a sandbox on the given layers. It has no record: the next start removes whatever a crash leaves of it. */
 export async function openBuildSandbox(parts: BuildSandboxParts, options: BuildSandboxOptions): Promise<BuildSandbox> {
   const { layout, helper, egress, processControl } = parts;
   const { layers, resources, network } = options;
@@ -61,7 +61,7 @@ export async function openBuildSandbox(parts: BuildSandboxParts, options: BuildS
   const { processes, controlToken, bootId } = await begin(parts, order, undefined);
   const { slot, pid, namespace, ended } = processes;
   try {
-    // Names are allowed by looking at what goes by, and that may need an authority of the installation's own.
+    // Rules by name inspect the traffic, and that may need the installation's own authority.
     const authorities = [options.authorities, egress.trusted(network)].filter(Boolean).join('\n');
     await configureAgent(namespace, controlToken, {
       envVars: options.env,

@@ -8,13 +8,13 @@ import { openCacheMounts } from '../cache/cache-mounts.ts';
 import { makeLayer } from '../../layers/make.ts';
 import { platformFiles } from '../../layers/platform-files.ts';
 
-/** Where programs are found in every image, whatever its own PATH is. */
+/** Where every image has its programs, whatever its own PATH says. */
 export const standardPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** A command of a step. */
 type BuildCommand = {
   argv: [string, ...string[]];
-  /** As a failure names it. */
+  /** As a failure shows it. */
   shown: string;
   user: string;
   env: Record<string, string>;
@@ -23,7 +23,7 @@ type BuildCommand = {
 };
 
 /**
- * Runs a command on top of `state` in a sandbox of its own and answers the layer of what it changed. `network`: that of
+ * Runs a command on top of `state` in a sandbox of its own and answers the layer of its changes. `network`: that of
  * builds, unless given.
  */
 export async function runForLayer(
@@ -44,7 +44,7 @@ export async function runForLayer(
     network,
   });
   if (sandbox.canBind) for (const { source, target } of caches.binds) await sandbox.bind(source, target);
-  // A cache may be empty at any time: where it can't be shown, it is.
+  // A cache may be empty at any time: if it can't be shown, the command gets an empty directory.
   const temporary = mounts.filter(mount => mount.kind === 'tmpfs' || !sandbox.canBind).map(mount => mount.target);
   if (temporary.length > 0)
     await runLogged(build, sandbox, { ...command, argv: ['mkdir', '-p', '--', ...temporary], user: 'root', cwd: '/' });
@@ -56,7 +56,7 @@ export async function runForLayer(
   return await makeLayer(build, { job: { kind: 'pack', excluded, marked: true, limits }, upper, signal });
 }
 
-/** The commands that give the directory of a mount the owner and mode that it is to have. */
+/** The commands that give a mount's directory the owner and mode that it should have. */
 function ownersOf({ target, owner, mode }: DockerMount): [string, ...string[]][] {
   return [
     ...(owner ? [['chown', `${owner.uid}:${owner.gid}`, target] as [string, ...string[]]] : []),
@@ -93,13 +93,13 @@ async function runLogged(build: CommandWork, sandbox: BuildSandbox, command: Bui
   throw failed(sandbox.outOfMemory() ? `${end.status} (out of memory: it may use ${memoryMiB} MiB)` : end.status);
 }
 
-/** Why a command did not even end, as the log names it. */
+/** Why a command did not run to its end, for the log. */
 function reasonOf({ code, message }: AtollError): string {
   if (code === 'deadline_exceeded') return 'the time for the build is over';
   return `command failed: ${code === 'invalid' ? 'invalid_argument' : code}: ${message}`;
 }
 
-/** A PATH of the build's own may forget the system's directories. */
+/** A build may set a PATH without the system's directories: this adds them. */
 function withStandardPath(env: Record<string, string>): Record<string, string> {
   return env['PATH'] === undefined ? env : { ...env, PATH: `${env['PATH']}:${standardPath}` };
 }

@@ -17,9 +17,9 @@ import type { BuildSandbox } from '../sandbox/build-sandbox.ts';
 type Commands = { startCommand: string | undefined; readyCommand: string | undefined };
 
 /**
- * Proves that sandboxes made from the template will start: runs the start command in one and waits until the ready
- * command says so. Answers that sandbox with its memory, where this node can keep it; `state` has nothing of it, so
- * that a sandbox that can't begin with the memory starts the command afresh.
+ * Proves that sandboxes of the template will start: runs the start command in one and waits until the ready command
+ * succeeds. Answers that sandbox with its memory, if this node can keep it; `state` contains nothing of it, so a
+ * sandbox that can't begin with the memory runs the start command afresh.
  */
 export async function tryStartCommand(
   build: Build,
@@ -29,10 +29,10 @@ export async function tryStartCommand(
   const { startCommand, readyCommand } = commands;
   if (startCommand === undefined && readyCommand === undefined) return undefined;
   const label = { place: 'finalize', text: `starting: ${startCommand ?? '(no start command)'}` };
-  // Sandboxes of the template begin with what is kept where they are of the default driver.
+  // Sandboxes of the default driver begin with the memory that is kept.
   if (startCommand !== undefined && build.started.areKept(build.request.driver))
     return startAndKeep(build, state, { startCommand, readyCommand }, label);
-  // On the same files it has proved itself before.
+  // The command has proved itself before on the same files.
   await cachedLayer(build, state, { kind: 'start', facts: [startCommand, readyCommand], label }, async () => {
     await runStartCommand(build, state, commands, async () => {});
     return null;
@@ -66,7 +66,7 @@ async function startAndKeep(
   return started;
 }
 
-/** `whenReady` gets the sandbox with all of it running and nobody connected to it. */
+/** `whenReady` gets the sandbox once all of it runs and nobody is connected to it. */
 async function runStartCommand(
   build: Build,
   state: BuildState,
@@ -74,7 +74,7 @@ async function runStartCommand(
   whenReady: (sandbox: BuildSandbox) => Promise<void>,
 ): Promise<void> {
   const { request, signal } = build;
-  // Nothing of the build's but the files: what runs then may be what sandboxes begin with.
+  // Nothing of the build's but the files: sandboxes may begin with what runs then.
   await using sandbox = await build.openSandbox({
     ...state,
     env: {},
@@ -109,7 +109,7 @@ async function runStartCommand(
   lines.end();
 }
 
-/** Adds the file that says which build a sandbox comes from. `beside`: what else the files are kept with. */
+/** Adds the file that says which build a sandbox comes from. `beside` names what else is kept with the files. */
 export function recordOrigin(build: Build, state: BuildState, beside = ''): Promise<BuildState> {
   const content = Buffer.from(originText(build.request));
   return addFiles(build, state, {

@@ -13,14 +13,14 @@ import { memoryAbilityOf, type CheckpointSupport } from '../../sandbox/keep/chec
 import { listSnapshots, snapshotOf } from '../../sandbox/snapshot/snapshot-store.ts';
 import type { BuildSandbox } from '../sandbox/build-sandbox.ts';
 
-/** Bumped when what is kept comes to mean something else. */
+/** Raised when the meaning of what is kept changes. */
 const version = 1;
-/** In the snapshot's directory, beside what has checksums: written when all of it is there. */
+/** In the snapshot's directory, without a checksum: written once everything else is there. */
 const recordFile = 'started.json';
 
-/** Everything that what runs after the start depends on. */
+/** Everything that the processes after the start depend on. */
 type StartFacts = {
-  /** Whoever builds a template may know what its server has drawn: memory is kept for his team alone. */
+  /** Whoever builds a template may know the random numbers of its server: memory is kept for that team alone. */
   teamId: string;
   state: BuildState;
   startCommand: string;
@@ -33,11 +33,11 @@ type StartedRecord = { key: string; layers: string[] };
 /** Sandboxes in which the start command of a template runs, kept with their memory for new ones to begin with. */
 export type StartedSandboxes = {
   /**
-   * Whether those of a driver are kept: of the default one alone, where this node can keep memory. Undefined: the
-   * default.
+   * Whether sandboxes of a driver are kept: only those of the default driver, if this node can keep memory. Undefined:
+   * the default.
    */
   areKept(driver: DriverName | undefined): boolean;
-  /** What a build with the same facts has kept, where all of it is still there. */
+  /** What a build with the same facts has kept, if all of it is still there. */
   find(facts: StartFacts): StartedImage | undefined;
   /**
    * Keeps a sandbox whose server is ready. Errors: `precondition` (it can't be kept, with the reason), `no_space`,
@@ -46,7 +46,7 @@ export type StartedSandboxes = {
   keep(sandbox: Pick<BuildSandbox, 'keep'>, facts: StartFacts): Promise<StartedImage>;
 };
 
-/** `agentDir`: the present copy of the agent. A new one is a reason to start anew: it is part of what is kept. */
+/** `agentDir` is the current copy of the agent. It is part of what is kept, so a new one means a new start. */
 export function createStartedSandboxes({
   layers,
   layout,
@@ -86,7 +86,7 @@ export function createStartedSandboxes({
   };
 }
 
-/** Undefined for a snapshot of a sandbox, and for one that a crash cut off before its record was whole. */
+/** Undefined for a snapshot of a sandbox, and if a crash came before the record was complete. */
 function readRecord(path: string): StartedRecord | undefined {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as StartedRecord;

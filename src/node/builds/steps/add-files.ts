@@ -10,7 +10,7 @@ import { makeLayer } from '../../layers/make.ts';
 import { scratchDirOf } from '../scratch.ts';
 import { openView } from '../../layers/view.ts';
 
-/** Puts files into the root of a state as a layer of their own. Links of the image to directories are followed. */
+/** Puts files into the root of a state, as a layer of their own. Follows links of the image to directories. */
 export async function addFiles(
   build: CachedWork & LayerWork,
   state: BuildState,

@@ -4,7 +4,7 @@ import type { Build, LayerWork } from '../build.ts';
 import { makeLayer } from '../../layers/make.ts';
 import { openView } from '../../layers/view.ts';
 
-/** The layer with the uploaded files of a COPY step: `[source, destination, owner?, mode?]`. */
+/** Makes the layer with the uploaded files of a COPY step: `[source, destination, owner?, mode?]`. */
 export async function copyLayer(
   build: LayerWork & Pick<Build, 'files' | 'request'>,
   state: BuildState,

@@ -4,8 +4,8 @@ import { boundedEnvironment, environmentCharactersMax, valueOf } from '../enviro
 const pairsMax = 1_000;
 
 /**
- * Sets pairs of names and values on top of `env`. `$NAME` and `${NAME}` in values stand for what `env` or `known` has,
- * values set before included; everything else, quotes and backslashes too, is taken as it is.
+ * Sets pairs of names and values on top of `env`. `$NAME` and `${NAME}` in values stand for the value in `env` or
+ * `known`, including values set earlier; everything else, even quotes and backslashes, is taken literally.
  */
 export function applyEnv(
   env: Record<string, string>,

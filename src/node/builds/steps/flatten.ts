@@ -3,7 +3,7 @@ import { flatten } from '../../layers/flatten.ts';
 import { stackedLayersMax } from '../../layers/limits.ts';
 import { cachedLayer, type CachedWork, type LayerWork } from '../build.ts';
 
-/** The same state with all its layers put together into one where there are too many. */
+/** The same state, with all its layers merged into one if there are too many. */
 export async function flattenWhereDeep(build: CachedWork & LayerWork, state: BuildState): Promise<BuildState> {
   if (state.layers.length < stackedLayersMax) return state;
   const label = { text: `putting ${state.layers.length} layers together` };

@@ -3,7 +3,7 @@ import type { Looked } from '../../../protocol/builder.ts';
 import type { Build } from '../build.ts';
 import { openView, type Viewer } from '../../layers/view.ts';
 
-/** What a state's layers hold: whether there are such files, and who a user is. */
+/** Looks into a state's layers: whether they have certain files, and who a user is. */
 export async function lookInto(
   build: Viewer & Pick<Build, 'builder' | 'signal'>,
   state: BuildState,

@@ -21,7 +21,7 @@ export async function runStep(build: Build, state: BuildState, step: BuildStep, 
       const [command, user = ''] = step.args;
       if (command === undefined || command === '' || step.args.length > 2)
         throw new AtollError('invalid', 'RUN needs a command');
-      // Its outcome may hold what a command has drawn or fetched, such as keys: it is each team's own.
+      // The outcome may hold what a command has generated or fetched, such as keys: so each team has its own.
       return cachedLayer(build, state, { kind: 'run', facts: [teamId, step.args], label }, () =>
         runForLayer(build, state, {
           argv: loginShell(command, state.env),
@@ -33,7 +33,7 @@ export async function runStep(build: Build, state: BuildState, step: BuildStep, 
       );
     }
     case 'COPY':
-      // The hash is what the team says of its files: another team's of the same name may be others.
+      // The hash is the team's own claim about its files: another team's files with the same hash may differ.
       return cachedLayer(build, state, { kind: 'copy', facts: [teamId, step.args, step.filesHash], label }, () =>
         copyLayer(build, state, step),
       );
@@ -73,7 +73,7 @@ function textOf(type: string, { args }: BuildStep): string {
   return shortened(`${type} ${args.filter(arg => arg !== '').join(' ')}`);
 }
 
-/** What a login shell of the current user knows before the build sets anything. */
+/** The variables that a login shell of the current user has before the build sets any. */
 async function shellVariables(build: Build, state: BuildState): Promise<Record<string, string>> {
   const { home } = (await lookInto(build, state, { user: state.user })).user;
   return { PATH: standardPath, HOME: home, USER: state.user, LOGNAME: state.user };

@@ -10,11 +10,11 @@ export function userOf(step: BuildStep): { name: string; admin: boolean } {
   const [name, admin = ''] = step.args;
   if (name === undefined || !/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}(:[A-Za-z0-9_.-]*)?$/.test(name))
     throw new AtollError('invalid', `${name ?? 'nothing'} can't be the name of a user`);
-  // What Dockerfiles write behind a colon is the group; commands here run with the user's own groups.
+  // Dockerfiles write the group after a colon; commands here run with the user's own groups.
   return { name: name.split(':')[0] ?? name, admin: admin === 'true' };
 }
 
-/** The layer in which the user exists, an administrator without password where asked for. */
+/** Makes the layer in which the user exists; if asked, as an administrator without a password. */
 export async function userLayer(
   build: CommandWork,
   state: BuildState,

@@ -5,7 +5,7 @@ import type { LayerWork } from '../build.ts';
 import { makeLayer } from '../../layers/make.ts';
 import { openView } from '../../layers/view.ts';
 
-/** The directory that a WORKDIR step means. */
+/** The directory that a WORKDIR step names. */
 export function workdirOf(state: BuildState, step: BuildStep): string {
   const [path] = step.args;
   if (path === undefined || path === '' || step.args.length !== 1)
@@ -14,7 +14,8 @@ export function workdirOf(state: BuildState, step: BuildStep): string {
 }
 
 /**
- * The layer in which the directory exists: what is there is left as it is, what is made belongs to the current user.
+ * Makes the layer in which the directory exists: existing directories stay as they are; new ones belong to the current
+ * user.
  */
 export async function workdirLayer(build: LayerWork, state: BuildState, path: string): Promise<string | null> {
   const { limits, signal } = build;
