@@ -3,17 +3,17 @@ import { pidsMax } from './cgroup/cgroup.ts';
 import { terminalsMax } from './drivers/crun/config.ts';
 import { slotsMax } from './layout.ts';
 
-/** What the host's own programs keep. */
+/** What the host's own programs need. */
 const ofTheHost = { processes: 32_768, terminals: 1024 } as const;
 /** The kernel's own limits: PID_MAX_LIMIT (linux/threads.h) and NR_UNIX98_PTY_MAX (linux/tty.h). */
 const kernelMax = { pids: 4_194_304, terminals: 1 << 20 } as const;
 
-/** One limit of the kernel's for all of the host: what sandboxes are allowed each must fit into it together. */
+/** One limit that the kernel sets for the whole host: what all sandboxes are allowed together must fit into it. */
 type HostLimit = { setting: string; least: number; why: string };
 
 /**
  * Limits that the whole host shares. Processes, terminals and open files of sandboxes are charged to their memory, so
- * that raising these lets no one take more than that.
+ * raising these limits lets nobody take more than that.
  */
 const hostLimits: HostLimit[] = [
   {
@@ -30,7 +30,7 @@ const hostLimits: HostLimit[] = [
   { setting: 'fs/file-max', least: Number.MAX_SAFE_INTEGER, why: 'open files' },
 ];
 
-/** Those of the limits that are lower than sandboxes need, with what they are. */
+/** The limits that are lower than sandboxes need, with their present values. */
 export function lowHostLimits(): (HostLimit & { present: number })[] {
   return hostLimits.flatMap(limit => {
     const path = pathOf(limit);
@@ -39,13 +39,13 @@ export function lowHostLimits(): (HostLimit & { present: number })[] {
   });
 }
 
-/** Raises what is too low; never lowers anything. Answers what could not be raised. */
+/** Raises limits that are too low; never lowers any. Answers those that could not be raised. */
 export function raiseHostLimits(): (HostLimit & { present: number })[] {
   for (const limit of lowHostLimits()) {
     try {
       writeFileSync(pathOf(limit), String(limit.least));
     } catch {
-      // A host within a container may not: the doctor says so.
+      // A host within a container may not raise it: the doctor reports that.
     }
   }
   return lowHostLimits();

@@ -17,7 +17,7 @@ test('a number whose directory is not seen here is taken last, and not where pro
   expect(chooseNumber(taken, '/d', { ...host, isSeen: () => true })).toBeUndefined();
 });
 
-/** What a program answers that runs with a /run of its own, and without control groups. */
+/** The answer of a program that runs with a /run of its own, and without control groups. */
 async function withOwnRun(program: string): Promise<unknown> {
   const inside = `
     import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';

@@ -11,21 +11,21 @@ const LOCK_EX_NB = LOCK_EX | 4;
 const MNT_DETACH = 2;
 const registry = '/run/atoll';
 
-/** This data directory's place among the installations on this machine. */
+/** The place of this data directory among the installations on this machine. */
 export type Installation = {
   number: number;
-  /** Gone after a reboot, as everything that it describes. */
+  /** Gone after a reboot, like everything that it describes. */
   runDir: string;
   /** Frees the directory for another process; sandboxes and the number stay. */
   unlock(): void;
-  /** Gives the number back. For when nothing is left. */
+  /** Gives the number back, when nothing is left. */
   release(): void;
 };
 
 /**
- * Locks the data directory and finds its number, which decides about user IDs, addresses and names on the host.
- * A number stays with the data directory until the host is rebooted or the installation releases it. `inMemory`: the
- * run directory is a file system of its own.
+ * Locks the data directory and finds its number, which determines user IDs, addresses and names on the host. The data
+ * directory keeps its number until the host reboots or the installation releases it. `inMemory`: the run directory is
+ * a file system of its own.
  */
 export function claimInstallation(dataDir: string, { inMemory } = { inMemory: true }): Installation {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -59,7 +59,9 @@ export function isInUse(dataDir: string): boolean {
   }
 }
 
-/** For a few file operations: a number that is given back must not be taken before it is all gone. */
+/**
+ * Locks out other processes during a few file operations: a number must not be taken before everything of it is gone.
+ */
 function whileOthersWait<T>(work: () => T): T {
   const registryLock = openSync(join(registry, 'lock'), 'w', 0o600);
   try {
@@ -82,13 +84,13 @@ function findNumber(dataDir: string, inMemory: boolean): number {
         'unavailable',
         `this machine has ${installationsMax} installations already: ${owners.join(', ')}; end one with 'atoll down'`,
       );
-    // Searchable, not listable: the runtime passes through it as a mapped user.
+    // Searchable, but not listable: the runtime passes through it as a mapped user.
     const runDir = join(registry, String(number));
     mkdirSync(runDir, { recursive: true, mode: 0o711 });
-    // What an installation that is no more has left there would hide what is written below.
+    // Files that an earlier installation has left there would hide the ones written below.
     if (owners[number] !== dataDir) unmount(runDir);
-    // Below the mount and on it: who lives in another mount namespace does not see the mount, and must not take the
-    // number.
+    // Written below the mount and on it: a process in another mount namespace does not see the mount, and must not
+    // take the number.
     writeFileSync(join(runDir, 'owner'), dataDir);
     if (inMemory) keepInMemory(runDir);
     writeFileSync(join(runDir, 'owner'), dataDir);
@@ -97,8 +99,9 @@ function findNumber(dataDir: string, inMemory: boolean): number {
 }
 
 /**
- * The number of `dataDir`: the one that it has, or a free one. One whose directory is not seen here is taken last, and
- * not while sandboxes of it run: it may be in another container that shares /run/atoll. Undefined where all are taken.
+ * The number of `dataDir`: the one that it has, or a free one. A number whose directory is not visible here is taken
+ * last, and only if none of its sandboxes runs: it may belong to another container that shares /run/atoll. Undefined
+ * if all are taken.
  */
 export function chooseNumber(
   owners: readonly (string | undefined)[],
@@ -112,9 +115,9 @@ export function chooseNumber(
 }
 
 /**
- * What is in the directory goes with the host's memory. Where /run is a part of the host's disk, as in some containers
+ * Makes the directory's content vanish with the host's memory. If /run is on the host's disk, as in some containers
  * and virtual machines, it would outlive a reboot, and each start of a sandbox would pay for a dozen files on a disk.
- * Where /run is in memory already, its mount flags would be forced on what sandboxes are shown of it, and no checkpoint
+ * If /run is already in memory, its mount flags would be forced on what sandboxes are shown of it, and no checkpoint
  * could be restored.
  */
 function keepInMemory(directory: string): void {
@@ -124,7 +127,10 @@ function keepInMemory(directory: string): void {
   }
 }
 
-/** At once for whoever looks now; for what still uses it, when nothing does. The kernel refuses what is no mount. */
+/**
+ * Unmounts at once for new users, and for current users as soon as they are done. The kernel refuses if it is no
+ * mount.
+ */
 function unmount(directory: string): void {
   libc.umount2(cString(directory), MNT_DETACH);
 }

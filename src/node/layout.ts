@@ -9,11 +9,11 @@ const firstHostId = 0x7000_0000;
 
 /** The address that every sandbox has inside: checkpoints and forks need no translation. */
 export const innerAddress = '169.254.0.21';
-/** What sandboxes have as their gateway: the outer end of the link. */
+/** The gateway that sandboxes use: the outer end of the link. */
 export const gatewayAddress = '169.254.0.22';
 /**
- * The IPv6 address that every sandbox has inside, where the host has a way out by IPv6. It is of a block of our own
- * (RFC 4193): programs prefer IPv4 to it (RFC 6724) where a name has addresses of both families.
+ * The IPv6 address that every sandbox has inside, if the host has a way out by IPv6. It is in a block of our own (RFC
+ * 4193): if a name has addresses of both families, programs prefer IPv4 to it (RFC 6724).
  */
 export const innerAddressV6 = 'fda7:110:5b3c::21';
 /** The gateway by IPv6, on the link alone. */
@@ -25,15 +25,15 @@ export const outerMac = '02:a0:11:00:00:22';
 
 /**
  * The two ends of the link by which the platform reaches a sandbox whose network stack is not the kernel's. It leads
- * nowhere else; all such sandboxes have the same.
+ * nowhere else; all such sandboxes have the same addresses.
  */
 export const accessAddress = { outside: '169.254.0.26', inside: '169.254.0.25' } as const;
 /** Link-layer addresses of the two ends of that link. */
 export const accessMac = { outside: '02:a0:11:00:00:26', inside: '02:a0:11:00:00:25' } as const;
-/** Where, on the inner end, connections to the sandbox's loopback are led on (native/relay.c). */
+/** The port, at the inner end, where the relay passes connections on to the sandbox's loopback (native/relay.c). */
 export const relayPort = 49982;
 
-/** Everything of the host that one slot of one installation uses is named by these two numbers alone. */
+/** These two numbers name everything of the host that one slot of one installation uses. */
 export type Slot = {
   number: number;
   /** Name for the runtime and, below the installation's, for the cgroup. */
@@ -41,11 +41,11 @@ export type Slot = {
   /** First host user ID of the slot's range. */
   baseId: number;
   interfaceName: string;
-  /** Stands for the sandbox outside of it. Of 198.18.0.0/15, which no network routes (RFC 2544). */
+  /** Stands for the sandbox outside of it. In 198.18.0.0/15, which no network routes (RFC 2544). */
   address: string;
-  /** Stands for the sandbox outside of it, by IPv6. */
+  /** Stands for the sandbox outside of it, for IPv6. */
   addressV6: string;
-  /** Source, on the host, of the connections that the egress proxy makes for the sandbox. */
+  /** The host's source address for connections that the egress proxy makes for the sandbox. */
   proxyAddress: string;
 };
 
@@ -78,17 +78,20 @@ export function slotNetworkV6(installation: number): string {
   return `fda7:110:5b3c:${(installation + 1).toString(16)}::/64`;
 }
 
-/** The upper half of it: the addresses that the egress proxy connects from. */
+/** The upper half of the slot network: the addresses that the egress proxy connects from. */
 export function proxyNetwork(installation: number): string {
   return `198.18.${((installation * 2 + 1) * slotsMax) >> 8}.0/22`;
 }
 
-/** Where the egress proxy takes what the packet rules turn to it. */
+/** Where the egress proxy takes connections that the packet rules redirect to it. */
 export function proxyListenAddress(installation: number): string {
   return `198.19.0.${installation + 1}`;
 }
 
-/** What names of the platform's domain lead to inside of sandboxes. Nothing has it; the egress proxy answers for it. */
+/**
+ * Where names of the platform's domain lead inside sandboxes. Nothing has this address; the egress proxy answers for
+ * it.
+ */
 export function platformInsideAddress(installation: number): string {
   return `198.19.1.${installation + 1}`;
 }
@@ -105,13 +108,13 @@ export type Layout = {
   run: string;
   /** The root of a sandbox before it has one. */
   skeleton: string;
-  /** What a sandbox has as /sys: empty directories to mount on. */
+  /** The /sys of a sandbox: empty directories to mount on. */
   sysTree: string;
   /** Copies of the agent, one for each build of it that sandboxes were started from. */
   agents: string;
-  /** Where the helper shows the present agent to the runtime. */
+  /** Where the helper shows the current agent to the runtime. */
   agentMount: string;
-  /** The authority that the egress proxy opens connections with. */
+  /** The authority by which the egress proxy opens encrypted connections. */
   egressAuthority: string;
   layers: string;
   disks: string;
@@ -119,14 +122,14 @@ export type Layout = {
   volumes: string;
   bundles: string;
   sandboxes: string;
-  /** What sandboxes did, a directory each. */
+  /** Logs of what sandboxes did, one directory each. */
   logs: string;
-  /** Memory that snapshots keep, a directory each. */
+  /** Memory that snapshots keep, one directory each. */
   snapshots: string;
-  /** What each sandbox has used, a file or two for each; kept for a while when it is gone. */
+  /** What each sandbox has used, in one or two files, which stay for a while after it is gone. */
   metrics: string;
   runtimeState: string;
-  /** A directory for each slot: files that its programs read in place of the kernel's. */
+  /** A directory for each slot, with files that its programs read in place of the kernel's. */
   ownFiles: string;
   /** Mount points, used in the helper's mount namespace only. */
   mounts: string;

@@ -75,7 +75,7 @@ test('a group of version 2 is empty when nothing of it is populated, and is kill
     'g/s2/cgroup.events': 'populated 0\nfrozen 0\n',
   });
   const cgroups = detectCgroups(root);
-  // No process is listed: those that are ending are not.
+  // No process is listed, because those that are ending are not.
   expect([cgroups.isEmpty('/g/s1'), cgroups.isEmpty('/g/s2'), cgroups.isEmpty('/g/gone')]).toEqual([false, true, true]);
   cgroups.kill('/g/s1');
   expect(readFileSync(join(root, 'g/s1/cgroup.kill'), 'utf8')).toBe('1');
@@ -157,7 +157,7 @@ test('at no moment may a sandbox of version 1 have less with swap than without',
     String(512 << 20),
     false,
   ]);
-  // It can't be written: what comes before it is, and nothing else.
+  // The limit can't be written: what comes before it is written, and nothing else.
   mkdirSync(join(root, withSwap));
   for (const [before, after] of [
     ['1', '1'],
@@ -171,7 +171,7 @@ test('at no moment may a sandbox of version 1 have less with swap than without',
 
 test('a group that can’t be read is not taken for an empty one', () => {
   write({ 'cgroup.controllers': 'cpu memory\n' });
-  // Reading a folder fails as reading a file does where descriptors have run out: there is something.
+  // Reading a folder fails, as reading a file does without free descriptors: the group counts as not empty.
   mkdirSync(join(root, 'g/s1/cgroup.procs'), { recursive: true });
   mkdirSync(join(root, 'g/s1/cgroup.events'), { recursive: true });
   mkdirSync(join(root, 'g/s1/memory.events'), { recursive: true });
@@ -188,7 +188,7 @@ test('the group above all sandboxes of version 2 has less weight than the platfo
   const cgroups = detectCgroups(root);
   for (const path of ['/g', '/g', '/above/g']) cgroups.makeParent(path);
   expect([text('g/cpu.weight'), text('above/g/cpu.weight')]).toEqual(['200', '200']);
-  // The kernel takes one after the other; of a file the last stays.
+  // The kernel takes the controllers one after the other; the file keeps the last.
   expect([text('cgroup.subtree_control'), text('g/cgroup.subtree_control')]).toEqual(['+io', '+io']);
 });
 
@@ -215,7 +215,7 @@ test('the weight of a group follows what it computes, and what dies has all the 
   ]);
   for (const cgroups of [first, second]) {
     cgroups.hasten('/g/gone');
-    // A group without a controller is no failure, and gets no file for it; one that can't be written is.
+    // A group without a controller is no failure, and gets no file for it; one that can't be written is a failure.
     for (const path of ['g/bare', 'cpu/g/bare']) mkdirSync(join(root, path), { recursive: true });
     cgroups.hasten('/g/bare');
     expect([...readdirSync(join(root, 'g/bare')), ...readdirSync(join(root, 'cpu/g/bare'))]).toEqual([]);
@@ -292,7 +292,7 @@ test('killing a group of version 1 ends each process of it and below it, and tha
     ['SIGKILL', 'SIGKILL'],
     'THAWED',
   ]);
-  // They are gone, and still listed.
+  // They are gone, but still listed.
   cgroups.kill('/g/s1');
 });
 

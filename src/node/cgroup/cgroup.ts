@@ -10,24 +10,24 @@ import { createPins, type Pins } from './pins.ts';
 import { readings, type Readings } from './readings.ts';
 
 const hostRoot = '/sys/fs/cgroup';
-/** Scheduling period, microseconds: quota and period in the proportion of the sandbox's cores. */
+/** Scheduling period, microseconds: quota and period are in the proportion of the sandbox's cores. */
 const cpuPeriodUs = 100_000;
 /**
- * Of all sandboxes together: a tenth of the platform's (`src/supervisor/control-groups.ts`), and twice that of each of
- * the kernel's threads, which copy and send for one of them what the others would wait for. A process of the host that
- * is in no group has as much as such a thread, or all of a session together where the kernel groups them (autogroup,
- * sched(7)); under version 2 the groups beside theirs have that.
+ * Weight of all sandboxes together: a tenth of the platform's (`src/supervisor/control-groups.ts`), and twice that of
+ * each kernel thread: such a thread copies and sends for one of them while the others would wait. A process of the
+ * host that is in no group weighs as much as such a thread, or shares that with its whole session if the kernel groups
+ * sessions (autogroup, sched(7)); under version 2 the groups beside theirs weigh as much.
  */
 const parentWeight = { v1: 2048, v2: 200 } as const;
 /** Weight of one sandbox among the others. */
 const usualWeight = { v1: 1024, v2: 100 } as const;
 const hastenedWeight = { v1: 16_384, v2: 1600 } as const;
-/** One that computes without end, where the kernel can't have it wait for all others (before Linux 5.15). */
+/** Weight of one that computes without end, if the kernel can't make it wait for all others (before Linux 5.15). */
 const heavyWeight = { v1: 64, v2: 6 } as const;
 
-/** How long processes that were killed may hold their group: the kernel writes out and frees what they had. */
+/** How long killed processes may hold their group: the kernel writes out and frees what they had. */
 const endingTimeoutMs = 10_000;
-/** Between two tries to remove a group, longer each time. */
+/** Pause between two attempts to remove a group, longer each time. */
 const endingPollMs = { first: 1, max: 50 } as const;
 
 /** The two interfaces of the kernel to control groups. Source: cgroups(7). */
@@ -39,9 +39,9 @@ const pidsPerMiB = 2;
 const pidsMin = 512;
 
 /**
- * Processes and threads that a sandbox of a size may have. One that only forks takes about 0.2 MiB for each: more of
- * them than its memory holds would not be refused but killed one by one, with all others, the agent among them, waiting
- * in the kernel.
+ * Processes and threads that a sandbox of a size may have. One that only forks takes about 0.2 MiB for each: if its
+ * memory can't hold them all, the kernel would not refuse them but kill them one by one, while all others, the agent
+ * among them, wait in the kernel.
  */
 export function pidsMaxOf({ memoryMiB }: Pick<SandboxResources, 'memoryMiB'>): number {
   return Math.min(pidsMax, Math.max(pidsMin, memoryMiB * pidsPerMiB));
@@ -54,22 +54,22 @@ export type Cgroups = Readings & {
   make(path: string, resources: SandboxResources): string[];
   setLimits(path: string, resources: SandboxResources): void;
   /**
-   * Makes the group above those of all sandboxes, with less weight than the platform has by itself: however much they
-   * want to compute, it answers, and it ends them.
+   * Makes the group above those of all sandboxes, with less weight than the platform itself: however much the
+   * sandboxes compute, the platform answers, and can end them.
    */
   makeParent(path: string): void;
   /**
-   * Has the kernel refuse all below that group the devices that no sandbox needs, whatever its /dev has. Version 1 does
-   * that for each group. Throws `unavailable` where the kernel can't.
+   * Makes the kernel refuse devices that no sandbox needs to everything below that group, whatever its /dev has.
+   * Version 1 does so for each group. Throws `unavailable` if the kernel can't.
    */
   filterDevices(path: string): void;
-  /** Has a group come after others, as one that computes a lot, or beside them again. Fails where it is gone. */
+  /** Makes a group that computes a lot come after others, or puts it back beside them. Fails if the group is gone. */
   weigh(path: string, isHeavy: boolean): void;
-  /** Gives a group that is about to be killed all the processor time that it can get: what dies has work to do. */
+  /** Gives a group that is about to be killed all the processor time that it can get: dying takes work. */
   hasten(path: string): void;
   /**
-   * Which of the machine's processors run each group: as many as it may use, so that its programs count those.
-   * `setLimits` chooses them.
+   * Chooses which of the machine's processors run each group: as many as it may use, because its programs count them.
+   * `setLimits` makes the choice.
    */
   pins: Pins;
   /** How many processes the kernel has killed there for lack of memory. */
@@ -77,34 +77,36 @@ export type Cgroups = Readings & {
   /** Processes in the group and below it. */
   processes(path: string): number[];
   /**
-   * No process is left in the group or below it, none that is still ending either; true also where the group is gone.
+   * Whether no process is left in the group or below it, not even one that is ending; true also if the group is gone.
    */
   isEmpty(path: string): boolean;
-  /** Sends SIGKILL to every process there, frozen ones too. More may come meanwhile under version 1: see `isEmpty`. */
+  /**
+   * Sends SIGKILL to every process there, even frozen ones. Under version 1 more may appear meanwhile: see `isEmpty`.
+   */
   kill(path: string): void;
-  /** Tells the kernel to stop every process of the group where it is. They are stopped when `isFrozen` says so. */
+  /** Tells the kernel to stop every process of the group where it is. `isFrozen` says when they have stopped. */
   freeze(path: string): void;
   isFrozen(path: string): boolean;
-  /** Lets them go on. A group that is gone or was never frozen is fine. */
+  /** Lets the processes run on. A group that is gone or was never frozen is fine. */
   thaw(path: string): void;
   /**
-   * Removes the group and what is below it. Its processes must be gone or ending: the kernel takes its time, and nobody
-   * else waits for it. Fails with `unavailable` where they do not end.
+   * Removes the group and those below it. Its processes must be gone or ending: the kernel takes its time, and nobody
+   * else waits for it. Fails with `unavailable` if they do not end.
    */
   remove(path: string): Promise<void>;
   /** Names of the groups directly below `path`. */
   list(path: string): string[];
   /**
-   * Has at most so many bytes a second written to a block device (`7:112`) by all below the group; undefined: as many
-   * as it takes. Version 1 knows no more of what is written out later than the device: there the limit is everybody's.
-   * Fails where the kernel keeps no such limits.
+   * Limits how many bytes a second everything below the group may write to a block device (`7:112`); undefined: no
+   * limit. Version 1 knows only the device of data that is written out later: there the limit counts for everybody.
+   * Fails if the kernel has no such limits.
    */
   limitWrites(path: string, device: string, bytesPerSecond: number | undefined): void;
-  /** The block devices with such a limit; none where the kernel keeps none. */
+  /** The block devices with such a limit; none if the kernel has no such limits. */
   limitedDevices(path: string): string[];
 };
 
-/** cgroup v2 where it has the controllers, else v1 (alone, or beside a v2 hierarchy without controllers). */
+/** Uses cgroup v2 if it has the controllers, else v1 (alone, or beside a v2 hierarchy without controllers). */
 export function detectCgroups(root = hostRoot): Cgroups {
   const groups = existsSync(join(root, 'cgroup.controllers')) ? v2(root) : v1(root);
   return {
@@ -134,7 +136,7 @@ function v2(root: string): Omit<Cgroups, 'make'> {
     makeParent(path) {
       mkdirSync(join(root, path), { recursive: true });
       writeFileSync(join(root, 'cgroup.subtree_control'), '+cpu +memory +pids');
-      // systemd takes from the root, and with it from this group, what no group below hands down itself.
+      // systemd takes a controller from the root, and so from this group, if no group below hands it down itself.
       for (const above of [root, join(root, path)])
         for (const controller of ['cpuset', 'io']) handDown(join(above, 'cgroup.subtree_control'), controller);
       writeFileSync(file(path, 'cpu.weight'), String(parentWeight.v2));
@@ -152,7 +154,7 @@ function v2(root: string): Omit<Cgroups, 'make'> {
     ...read,
     outOfMemoryKills: path => counter(file(path, 'memory.events'), 'oom_kill'),
     processes: path => processesBelow(join(root, path)),
-    // Processes that are ending are no longer listed, and hold their group all the same.
+    // Processes that are ending are not listed any more, but they still hold their group.
     isEmpty: path => counter(file(path, 'cgroup.events'), 'populated') === 0,
     kill: path => writeIfThere(file(path, 'cgroup.kill'), '1'),
     freeze: path => writeFileSync(file(path, 'cgroup.freeze'), '1'),
@@ -184,7 +186,7 @@ function v1(root: string): Omit<Cgroups, 'make'> {
       const bytes = String(memoryMiB * 1024 * 1024);
       const memory = file('memory', path, 'memory.limit_in_bytes');
       const withSwap = file('memory', path, 'memory.memsw.limit_in_bytes');
-      // The limit with swap must never be below the one without: which comes first depends on the direction.
+      // The limit with swap must not be below the one without: the order of the two depends on the direction.
       if (!existsSync(withSwap)) writeFileSync(memory, bytes);
       else if (Number(readFileSync(memory, 'utf8')) > Number(bytes))
         for (const path of [memory, withSwap]) writeFileSync(path, bytes);
@@ -213,11 +215,11 @@ function v1(root: string): Omit<Cgroups, 'make'> {
     isEmpty: path => processesBelow(join(root, 'memory', path)).length === 0,
     kill(path) {
       for (const pid of processesBelow(join(root, 'memory', path))) killIfThere(pid);
-      // A frozen process dies when it is thawed; with the signal waiting for it, that is all it does.
+      // A frozen process dies when it is thawed: SIGKILL is already pending, so it does nothing else.
       writeIfThere(file('freezer', path, 'freezer.state'), 'THAWED');
     },
     freeze: path => writeFileSync(file('freezer', path, 'freezer.state'), 'FROZEN'),
-    // Reading it is also what makes the kernel look whether all have stopped.
+    // Reading the file also makes the kernel look whether all have stopped.
     isFrozen: path => readFileSync(file('freezer', path, 'freezer.state'), 'utf8') === 'FROZEN\n',
     thaw: path => writeIfThere(file('freezer', path, 'freezer.state'), 'THAWED'),
     async remove(path) {
@@ -234,15 +236,15 @@ function v1(root: string): Omit<Cgroups, 'make'> {
 
 const writeLimitsV1 = 'blkio/blkio.throttle.write_bps_device';
 
-/** The devices of a file with a line for each, whose line says what is looked for. */
+/** The devices in a file with one line for each, whose lines match. */
 function devicesIn(path: string, which: RegExp): string[] {
   const lines = ifThere(() => readFileSync(path, 'latin1'), '').split('\n');
   return lines.filter(line => which.test(line)).map(line => line.slice(0, line.indexOf(' ')));
 }
 
 /**
- * Has a group run when no other one beside it wants to, and stop at once when one does; what is left for it where they
- * leave nothing is the 300th part of theirs. Back from that its weight is the usual one. False: the kernel can't.
+ * Makes a group run only when no group beside it wants to, and stop at once when one does; if they leave nothing, it
+ * gets a 300th of their share. Back among them it has the usual weight. False: the kernel can't do that.
  */
 function letWait(path: string, isLast: boolean): boolean {
   if (!existsSync(path)) return false;
@@ -259,17 +261,17 @@ function writeIfThere(path: string, value: string): void {
   }
 }
 
-/** Where the group above does not have the controller, the groups below do without. */
+/** If the group above does not have the controller, the groups below do without it. */
 function handDown(file: string, controller: string): void {
   try {
     writeFileSync(file, `+${controller}`);
   } catch {
-    // A host in a container may keep it for itself.
+    // A host in a container may not pass the controller on.
   }
 }
 
-// A group that is gone has no count, no processes and no groups below it. One that can't be read is another thing: who
-// took it for empty would call sandboxes ended whose processes run.
+// A group that is gone has no count, no processes and no groups below it. A group that can't be read is different:
+// taking it for empty would report sandboxes as ended whose processes still run.
 
 function counter(path: string, name: string): number {
   const text = ifThere(() => readFileSync(path, 'utf8'), '');
@@ -282,11 +284,11 @@ function processesBelow(path: string): number[] {
   return [...own, ...directories(path).flatMap(name => processesBelow(join(path, name)))];
 }
 
-/** Links of a directory without others in it: its name and its own `.`. The kernel's file systems count them so. */
+/** Links of a directory without subdirectories: its name and its own `.`. The kernel's file systems count like this. */
 const linksOfEmpty = 2;
 
 function directories(path: string): string[] {
-  // A group lists fifty files of its own, and few have a group below them.
+  // A group lists fifty files of its own, and few groups have one below them.
   if (statSync(path, { throwIfNoEntry: false })?.nlink === linksOfEmpty) return [];
   const entries = ifThere(() => readdirSync(path, { withFileTypes: true }), []);
   return entries.filter(entry => entry.isDirectory()).map(entry => entry.name);
@@ -299,7 +301,7 @@ async function removeTree(path: string): Promise<void> {
       return await rmdir(path);
     } catch (error) {
       if (systemCodeOf(error) === 'ENOENT') return;
-      // Busy: by groups below it, which most have not, or by processes that are ending.
+      // Busy because of groups below it, which most do not have, or because of processes that are ending.
       if (systemCodeOf(error) !== 'EBUSY' && systemCodeOf(error) !== 'ENOTEMPTY') throw error;
       const below = directories(path);
       for (const name of below) await removeTree(join(path, name));

@@ -23,7 +23,7 @@ testUnless(hierarchy === undefined ? 'there are no control groups of version 2' 
       const makeLoop = `mknod ${node} b 7 99 && rm ${node}`;
       const openKernelLog = 'exec 3< /dev/kmsg';
       expect([useAll, makeLoop, openKernelLog].map(run)).toEqual([0, 0, 0]);
-      // A second time stands for a platform that is started again.
+      // Applying it again stands for a platform that is started again.
       for (let time = 0; time < 3; time++) filterDevices(group);
       expect(run(useAll)).toBe(0);
       expect([makeLoop, openKernelLog].map(script => run(script) === 0)).toEqual([false, false]);

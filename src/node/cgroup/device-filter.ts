@@ -9,23 +9,23 @@ const { syscall } = dlopen('libc.so.6', {
   syscall: { args: ['i64', 'int', 'ptr', 'u32'], returns: 'i64' },
 }).symbols;
 
-/** bpf(2), and what linux/bpf.h numbers. */
+/** The number of bpf(2), and those of linux/bpf.h. */
 const sysBpf = process.arch === 'arm64' ? 280 : 321;
 const command = { load: 5, attach: 8 } as const;
 const cgroupDeviceProgram = 15;
 const cgroupDeviceHook = 6;
 const characterDevice = 2;
 
-/** A program of the kernel's own machine, 8 bytes for each instruction. */
+/** A program for the kernel's own virtual machine, 8 bytes per instruction. */
 type Instruction = { code: number; to?: number; from?: number; offset?: number; value?: number };
 
 /** Instructions by what they do; linux/bpf_common.h. */
 const opcode = { load32: 0x61, and: 0x57, jumpUnless: 0x55, move: 0xb7, exit: 0x95 } as const;
 
 /**
- * Has the kernel refuse all below a group of version 2 whatever device is not among `allowedDevices`, to open it or to
- * make it. A filter that the group has is replaced: who made it may have been an older release. Throws `unavailable`
- * where the kernel takes none.
+ * Makes the kernel refuse every device that is not among `allowedDevices` to everything below a group of version 2,
+ * both opening and making it. Replaces a filter that the group has, because an older release may have made it. Throws
+ * `unavailable` if the kernel accepts none.
  */
 export function filterDevices(directory: string): void {
   const program = loadProgram(deviceProgram());
@@ -36,7 +36,7 @@ export function filterDevices(directory: string): void {
   }
 }
 
-/** struct bpf_cgroup_dev_ctx: what is done and the kind of device in one word, then its numbers. */
+/** struct bpf_cgroup_dev_ctx: the access and the kind of device in one word, then its numbers. */
 function deviceProgram(): Instruction[] {
   const [answer, context, kind, major, minor] = [0, 1, 2, 3, 4];
   const answering = (value: number): Instruction[] => [{ code: opcode.move, to: answer, value }, { code: opcode.exit }];
@@ -66,7 +66,7 @@ function loadProgram(program: Instruction[]): number {
     instructions.setInt32(index * 8 + 4, value, true);
   }
   const code = new Uint8Array(instructions.buffer);
-  // The kernel reads it, and asks for none of the functions that are for programs under its own licence alone.
+  // The kernel reads the licence. The program calls no function that only programs under the kernel's own licence may.
   const licence = Buffer.from('none\0');
   const attributes = new DataView(new ArrayBuffer(48));
   attributes.setUint32(0, cgroupDeviceProgram, true);
@@ -89,7 +89,7 @@ function attach(program: number, directory: string): void {
   }
 }
 
-/** `held`: what the attributes point to, which has to stay until the kernel has read it. */
+/** `held` is what the attributes point to: it must stay until the kernel has read it. */
 function bpf(which: number, attributes: DataView<ArrayBuffer>, held: Uint8Array[]): number {
   const bytes = new Uint8Array(attributes.buffer);
   const result = Number(syscall(sysBpf, which, bytes, bytes.length));

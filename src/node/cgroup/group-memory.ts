@@ -2,12 +2,12 @@ import { keyed } from './keyed.ts';
 
 /** What a group's memory is made of, in bytes. */
 export type GroupMemory = {
-  /** All of it, with the files that the kernel keeps in memory for the group. */
+  /** All of it, including files that the kernel keeps in memory for the group. */
   usedBytes: number;
   anonBytes: number;
-  /** With what is shared. */
+  /** Includes what is shared. */
   fileBytes: number;
-  /** tmpfs and shared memory: files that are nowhere else. */
+  /** tmpfs and shared memory: files that exist only in memory. */
   sharedBytes: number;
   mappedBytes: number;
   dirtyBytes: number;
@@ -15,14 +15,14 @@ export type GroupMemory = {
   unevictableBytes: number;
   anon: Ages;
   file: Ages;
-  /** The kernel's own objects; version 1 does not tell them apart, and they are 0. */
+  /** The kernel's own objects; 0 under version 1, which does not tell them apart. */
   slabBytes: { reclaimable: number; unreclaimable: number };
 };
 
-/** What was used lately, and what was not. */
+/** Bytes used lately, and bytes that were not. */
 type Ages = { active: number; inactive: number };
 
-/** Names of version 2, and those of version 1 for a group with all below it. Source: cgroup-v2.rst, memory.rst. */
+/** Names of version 2, and those of version 1 for a group including all below it. Source: cgroup-v2.rst, memory.rst. */
 const names = {
   v2: {
     prefix: '',
@@ -35,7 +35,7 @@ const names = {
   v1: { prefix: 'total_', anon: 'rss', file: 'cache', mapped: 'mapped_file', dirty: 'dirty', writeback: 'writeback' },
 } as const;
 
-/** Reads `memory.stat` of either version, and the file that says how much the group uses in all. */
+/** Reads `memory.stat` of either version, and the file with the group's total use. */
 export function groupMemory(stat: string, used: string): GroupMemory {
   const own = stat.includes('\ntotal_cache ') ? names.v1 : names.v2;
   const value = (name: string) => keyed(stat, `${own.prefix}${name}`);

@@ -1,6 +1,6 @@
 /**
- * The value of a line `name value`; 0 where there is none. Without a regular expression: this is read hundreds of times
- * a second.
+ * The value of a line `name value`; 0 if there is none. Uses no regular expression, because this runs hundreds of
+ * times a second.
  */
 export function keyed(text: string, name: string): number {
   const start = text.startsWith(`${name} `) ? 0 : text.indexOf(`\n${name} `) + 1;

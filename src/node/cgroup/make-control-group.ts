@@ -5,8 +5,8 @@ import { allowedDevices } from './allowed-devices.ts';
 const unifiedControllers = ['cpu', 'memory', 'pids'];
 
 /**
- * Makes the control group of a sandbox and answers its directories. What devices it may use is said here on version 1;
- * on version 2 the group above all sandboxes has a filter (device-filter.ts).
+ * Makes the control group of a sandbox and answers its directories. On version 1 this also sets which devices it may
+ * use; on version 2 the group above all sandboxes has a filter for that (device-filter.ts).
  */
 export function makeControlGroup(version: 'v1' | 'v2', path: string, root: string): string[] {
   return version === 'v2' ? [makeUnified(root, path)] : makeSplit(root, path);
@@ -15,7 +15,7 @@ export function makeControlGroup(version: 'v1' | 'v2', path: string, root: strin
 function makeUnified(root: string, path: string): string {
   const directory = join(root, path);
   mkdirSync(directory, { recursive: true });
-  // A controller is there for a group where every group above hands it down.
+  // A group has a controller only if every group above hands it down.
   let at = root;
   for (const part of path.split('/').filter(Boolean)) {
     writeFileSync(join(at, 'cgroup.subtree_control'), unifiedControllers.map(name => `+${name}`).join(' '));
@@ -24,7 +24,7 @@ function makeUnified(root: string, path: string): string {
   return directory;
 }
 
-/** Each controller of version 1 is a hierarchy of its own. */
+/** Makes a group in each hierarchy of version 1, which has one for each controller. */
 function makeSplit(root: string, path: string): string[] {
   const hierarchies = readdirSync(root).filter(
     name => name !== 'unified' && existsSync(join(root, name, 'cgroup.procs')),
@@ -39,7 +39,7 @@ function makeSplit(root: string, path: string): string[] {
   });
 }
 
-/** A new cpuset has no processors until it is given some of the group above it. */
+/** A new cpuset has no processors until it is given some of the ones of the group above. */
 function inherit(hierarchy: string, path: string, file: string): void {
   let at = hierarchy;
   for (const part of path.split('/').filter(Boolean)) {

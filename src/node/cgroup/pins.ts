@@ -1,32 +1,32 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { ifThere } from '../../base/if-there.ts';
 
-/** Share of its time from which a processor counts as full, and up to which as one with room. */
+/** Shares of its time above which a processor counts as full, and up to which it has room. */
 const fullShare = 0.9;
 const roomShare = 0.5;
-/** Processors that a sandbox must keep busy before it is moved: less would not be felt. */
+/** Processors that a sandbox must keep busy before it is moved: a smaller load would not be felt. */
 const movedLeast = 0.25;
 
 /**
- * Which processors run the groups of sandboxes. A limit of time (`cpu.max`) is not seen by programs: they count the
+ * Which processors run the groups of sandboxes. Programs do not see a limit of time (`cpu.max`): they count the
  * processors that they may run on (sched_getaffinity(2)), and size their pools by that. So a group that may use fewer
- * than the machine has gets so many of them, those with the fewest other groups. Where control groups have no cpuset,
+ * processors than the machine has gets that many, those with the fewest other groups. Without cpuset control groups,
  * nothing is pinned.
  */
 export type Pins = {
-  /** Gives a group so many processors; all, where that is as many as there are. */
+  /** Gives a group this many processors; all, if there are no more. */
   choose(path: string, count: number): void;
   /** Counts a group that an earlier process of the platform has pinned. */
   adopt(path: string): void;
   forget(path: string): void;
   /**
-   * Moves one group away from full processors to those with room. `busy`: processors that each group kept busy lately;
-   * `shares`: how busy each processor of the machine was.
+   * Moves one group away from full processors to those with room. `busy`: how many processors each group kept busy
+   * lately; `shares`: how busy each processor of the machine was.
    */
   spread(busy: ReadonlyMap<string, number>, shares: ReadonlyMap<number, number>): void;
 };
 
-/** `fileOf`: where the processors of a group are set (`cpuset.cpus`). */
+/** `fileOf`: the file that sets the processors of a group (`cpuset.cpus`). */
 export function createPins(
   fileOf: (path: string) => string,
   processors: readonly number[] = allowedProcessors(),
@@ -34,7 +34,7 @@ export function createPins(
   const pinned = new Map<string, readonly number[]>();
   const write = (path: string, chosen: readonly number[]) => {
     try {
-      // Not made where it is missing.
+      // The file is not created if it is missing.
       writeFileSync(fileOf(path), chosen.join(','), { flag: 'r+' });
       return true;
     } catch {
@@ -68,7 +68,7 @@ export function createPins(
       const shareOf = (processor: number) => shares.get(processor) ?? 0;
       for (const [path, present] of pinned) {
         if ((busy.get(path) ?? 0) < movedLeast || !present.some(processor => shareOf(processor) > fullShare)) continue;
-        // Those that it has count with what others do there, which is not known: they are kept unless full.
+        // It is not known how busy others keep the processors that the group has: they are kept unless full.
         const better = leastOf(present.length, shareOf);
         if (better.some(processor => shareOf(processor) > roomShare && !present.includes(processor))) continue;
         if (better.every(processor => present.includes(processor))) continue;
@@ -78,7 +78,7 @@ export function createPins(
   };
 }
 
-/** Those that this process may run on. Source: proc_pid_status(5), a list of ranges. */
+/** The processors that this process may run on. Source: proc_pid_status(5), a list of ranges. */
 export function allowedProcessors(status = readFileSync('/proc/self/status', 'latin1')): number[] {
   return listOf(/^Cpus_allowed_list:\s*(.*)$/m.exec(status)?.[1] ?? '0');
 }

@@ -4,33 +4,35 @@ import { groupMemory, type GroupMemory } from './group-memory.ts';
 import { KeptFiles } from './kept-files.ts';
 import { keyed } from './keyed.ts';
 
-/** USER_HZ, in which version 1 counts processor time (time(7)). */
+/** USER_HZ, the unit in which version 1 counts processor time (time(7)). */
 const ticksPerSecond = 100;
 
-/** What the kernel tells of a group, by either version. */
+/** What the kernel reports about a group, under either version. */
 export type Readings = {
-  /** Bytes that the group's processes use, with the files that the kernel keeps for them. Fails where it is gone. */
+  /**
+   * Bytes that the group's processes use, including files that the kernel caches for them. Fails if the group is gone.
+   */
   memoryUsed(path: string): number;
-  /** Processor time so far, microseconds: asked of every group each second. Fails where the group is gone. */
+  /** Processor time so far, microseconds; read for every group each second. Fails if the group is gone. */
   cpuUs(path: string): number;
   /**
-   * Of `memoryUsed`, the part of those files, without what is in memory alone (tmpfs, and all of a gVisor sandbox): the
-   * kernel can't give that up. Fails where the group is gone.
+   * The part of `memoryUsed` that is cached files, without files that exist only in memory (tmpfs, and everything in a
+   * gVisor sandbox): those the kernel can't give up. Fails if the group is gone.
    */
   cacheBytes(path: string): number;
-  /** What the group's memory is made of. Fails where the group is gone. */
+  /** What the group's memory is made of. Fails if the group is gone. */
   memory(path: string): GroupMemory;
-  /** Processor time that the group has used in programs and in the kernel. Fails where the group is gone. */
+  /** Processor time that the group has used in programs and in the kernel. Fails if the group is gone. */
   cpuTimes(path: string): { userSeconds: number; systemSeconds: number };
-  /** Processes and threads of the group; 0 where it is gone. */
+  /** Processes and threads of the group; 0 if it is gone. */
   tasks(path: string): number;
-  /** Closes what is kept open of a group that is about to be removed. */
+  /** Closes files that are kept open of a group that is about to be removed. */
   forget(path: string): void;
 };
 
 const textOf = (path: string) => readFileSync(path, 'latin1');
 
-/** The readings of each version; `file`: where a file of a group is. */
+/** The readings of each version; `file` finds a file of a group. */
 export const readings = {
   v2: (file: (path: string, name: string) => string, kept = new KeptFiles()): Readings => ({
     cpuUs: path => keyed(kept.read(file(path, 'cpu.stat')), 'usage_usec'),

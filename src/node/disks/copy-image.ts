@@ -5,12 +5,12 @@ import { withoutPlaces } from '../../base/process/without-places.ts';
 import type { Helper } from '../native/helper.ts';
 import type { ProgramKind } from '../native/program-places.ts';
 
-/** Time for a disk of the largest size, to a slow disk. */
+/** Enough time to copy a disk of the largest size to a slow disk. */
 const copyTimeoutMs = 10 * 60_000;
 
 /**
- * Copies the image of a disk with its holes; it shares blocks where the file system can. `what` is for the error.
- * Errors: `no_space`, `internal`.
+ * Copies the image of a disk with its holes; shares blocks where the file system can. `what` is for the error. Errors:
+ * `no_space`, `internal`.
  */
 export async function copyImage(
   helper: Pick<Helper, 'spawn'>,

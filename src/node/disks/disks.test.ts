@@ -35,7 +35,7 @@ let dir: string;
 beforeEach(() => (dir = mkdtempSync(join(tmpdir(), 'atoll-disks-'))));
 afterEach(() => rmSync(dir, { recursive: true }));
 
-/** A helper that runs programs by itself, and tells what else was asked of it; `fails` says which of that fails. */
+/** A helper that runs programs itself and records its other calls; `fails` says which of those fail. */
 function helperOf(fails: (what: string) => Error | undefined = () => undefined) {
   const asked: string[] = [];
   const programs: string[] = [];
@@ -78,7 +78,7 @@ test('a new disk is a copy of an empty one of its size, which is made once and h
   expect(asked.filter(what => what.startsWith('disk-create'))).toEqual(
     [1, 2, 3].map(number => `disk-create ${empty} s${number}.img`),
   );
-  // They stand at the place of their mount already.
+  // They already have the names of their mount points.
   expect(asked).toContain('disk-mount s1.img /mnt/s1 gone');
   await createDisks({ helper, dir, files: {} }).create(at('s1.img'), 16, '/mnt/s1');
   await disks.create(at('s1.img'), 17, '/mnt/s1');

@@ -10,18 +10,19 @@ import type { Helper } from '../native/helper.ts';
 import { formatImage } from './format-image.ts';
 
 /**
- * Disks of sandboxes: sparse ext4 images, so that the limit is real (`ENOSPC`, and `df` tells it) on any host.
- * A formatted empty image of each size is made once; a new disk is a copy of its few blocks with data.
+ * Disks of sandboxes: sparse ext4 images, so that the limit is real (`ENOSPC`, and `df` shows it) on any host. An
+ * empty formatted image of each size is made once; a new disk is a copy of its few blocks with data.
  */
 export type Disks = {
   /** Makes the disk and answers where it is mounted in the helper's namespace. */
   create(image: string, sizeMiB: number, mountPoint: string): Promise<void>;
   /**
-   * Mounts a disk that exists, by a name after its mount point, which then goes: the kernel tells everybody on the host
-   * by which name a disk was opened, and its own is in the folder of a sandbox, whose ID may be a credential.
+   * Mounts an existing disk by a name like its mount point's, which is then removed: the kernel shows everybody on the
+   * host the name by which a disk was opened, and its own name is in the folder of a sandbox, whose ID may be a
+   * credential.
    */
   open(image: string, mountPoint: string): Promise<void>;
-  /** Gives a disk another name; the kernel goes on telling the one that it was opened by. */
+  /** Renames a disk; the kernel goes on showing the name that it was opened by. */
   give(image: string, to: string): void;
   /** Whether a disk is mounted anywhere. */
   used(image: string): Promise<boolean>;
@@ -32,7 +33,7 @@ export type Disks = {
 /** Contents of files by their path in a sandbox's root. */
 type DiskFiles = Record<string, string>;
 
-/** Empty disks, and those of slots, which adoption looks at. A crash leaves others that are there for a moment. */
+/** Empty disks, and those of slots, which adoption looks at. All others are temporary and left by a crash. */
 const lasting = /^(empty-.*|s\d+)\.img$/;
 
 /** `files`: what every new disk already holds in the sandbox's root, by path, e.g. its resolver configuration. */
@@ -70,10 +71,10 @@ export function createDisks(options: { helper: Helper; dir: string; files: DiskF
   };
 }
 
-/** How the helper says that there is no loop device to be had. */
+/** The helper's error when no loop device is available. */
 const lacksDevice = /^disk-mount: (loop device|\/dev\/loop-control): /;
 
-/** Throws `unavailable` where the kernel has no device for another disk: it is this machine that is full then. */
+/** Throws `unavailable` if the kernel has no device for another disk: then this machine is full. */
 async function mount(helper: Helper, image: string, mountPoint: string): Promise<void> {
   try {
     await helper.call('disk-mount', { image, at: mountPoint });
@@ -104,7 +105,7 @@ async function makeEmpty(
     }
     const image = join(temporary, 'image');
     await formatImage(helper, image, { sizeMiB, tree });
-    // By its name it is trusted from now on, also after a loss of power.
+    // From now on its name means that it is complete, even after a loss of power.
     await syncPath(image);
     renameSync(image, path);
     await syncPath(dir);

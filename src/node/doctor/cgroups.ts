@@ -5,7 +5,7 @@ import { limited, missing, ok, type Probe, type ProbeResult } from './probe.ts';
 
 const root = '/sys/fs/cgroup';
 
-/** A limit that every group may have, for trying out: the file and a value, by controller. */
+/** A limit for trying out that every group may have: the file and a value, by controller. */
 const limitsV2 = { memory: ['memory.max', '64M'], cpu: ['cpu.max', '50000 100000'], pids: ['pids.max', '10'] } as const;
 const limitsV1 = {
   memory: ['memory.limit_in_bytes', '67108864'],
@@ -47,7 +47,7 @@ function tryLimitsV2(): void {
   const lacking = Object.keys(limitsV2).filter(name => !offered.includes(name));
   if (lacking.length > 0) throw new Error(`cgroup v2 without ${lacking.join(', ')}`);
   const enabled = readFileSync(join(root, 'cgroup.subtree_control'), 'utf8').trim().split(' ');
-  // Controllers that nobody uses yet are switched on when sandboxes start; only what is on can be tried.
+  // Controllers that nobody uses yet are switched on when sandboxes start; only those that are on can be tried.
   inThrowawayGroup(root, group => {
     for (const [name, [file, value]] of Object.entries(limitsV2))
       if (enabled.includes(name)) writeFileSync(join(group, file), value);

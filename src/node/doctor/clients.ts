@@ -1,7 +1,7 @@
 import { tryCommand } from '../../base/process/command.ts';
 import { limited, ok, type Probe } from './probe.ts';
 
-/** The releases of Node.js from which on CommonJS loads ES modules, which the SDK relies on, by major version. */
+/** The minor releases of Node.js from which on CommonJS loads ES modules, which the SDK needs, by major version. */
 const minorMinOf: Record<number, number> = { 20: 19, 22: 12 };
 const remedy =
   'Only programs that use E2B’s JavaScript SDK on this machine need a newer one (20.19, 22.12 or later): from ' +

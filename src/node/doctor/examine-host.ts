@@ -13,10 +13,11 @@ import { type BuiltPrograms, sandboxProbe } from './sandbox.ts';
 import { shareProbes } from './shares.ts';
 
 /**
- * Finds out what this host can do for sandboxes by trying it, one thing after the other, and leaves nothing behind.
+ * Finds out what this host can do for sandboxes by trying it, one thing after another, and leaves nothing behind.
  * `dataDir` need not exist yet; `port` is the one that the platform would listen on, and `servesPort` says that it
- * does; `criuDir` and `runscDir` are where set-up puts CRIU and gVisor; `onlyNeeded` leaves out what sandboxes can do
- * without. The parts come in the order in which a start needs them, a whole sandbox behind all that it needs.
+ * already does; `criuDir` and `runscDir` are where set-up puts CRIU and gVisor; `onlyNeeded` leaves out what sandboxes
+ * can do without. The parts come in the order in which a start needs them; a whole sandbox comes after everything that
+ * it needs.
  */
 export async function examineHost(
   options: {

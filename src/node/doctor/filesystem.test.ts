@@ -12,7 +12,7 @@ afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 const run = (program: string, ...args: string[]) => tryCommand([program, ...args]);
 
-/** A file system of its own at `dir`, of these options of mount(8), for as long as `work` takes. */
+/** Mounts a file system with these options of mount(8) at `dir` while `work` runs. */
 async function mounted(options: string[], work: () => Promise<void>): Promise<void> {
   await run('mount', ...options, dir);
   try {
@@ -96,7 +96,7 @@ test('quotas are those of the mount that holds the directory', async () => {
         detail: 'usrquota; each sandbox has an ext4 image all the same',
       });
       expect(await finding('quota', join(dir, 'below'))).toMatchObject({ detail: expect.stringContaining('usrquota') });
-      // Its name begins as that of the mount point does, and it is not in it.
+      // Its path begins with that of the mount point, but it is not inside.
       mkdirSync(beside);
       try {
         expect(await finding('quota', beside)).toMatchObject({ status: 'ok', detail: none });

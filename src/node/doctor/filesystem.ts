@@ -9,15 +9,16 @@ import { limited, missing, ok, placeUnusable, type Probe } from './probe.ts';
 import { Descriptors, makeFilesystem, openIdmapped } from './syscalls.ts';
 import { openUserNamespace } from './user-namespace.ts';
 
-/** The base template, a few sandboxes and their files. */
+/** Room for the base template, a few sandboxes and their files. */
 const freeBytesWanted = 10 * 2 ** 30;
 const GiB = 2 ** 30;
 const MiB = 2 ** 20;
-/** What a first start takes beside the reserve, into which nothing may go. */
+/** What a first start takes in addition to the reserve, which must stay free. */
 const firstStartMiB = 1024;
 
 /**
- * What root filesystems of sandboxes need, tried on the file system that holds `dir`. `reserveMiB` of it are kept back.
+ * What root filesystems of sandboxes need, tried on the file system that holds `dir`. `reserveMiB` of it must stay
+ * free.
  */
 export function filesystemProbes(dir: string, reserveMiB: number): Probe[] {
   return [
@@ -66,7 +67,7 @@ export function filesystemProbes(dir: string, reserveMiB: number): Probe[] {
             await tryCommand(['cp', '--reflink=always', join(scratch, 'from'), join(scratch, 'to')]);
             return ok('disks of sandboxes are cloned without copying');
           } catch {
-            // The filesystem has none: there is no other way to ask it.
+            // The filesystem has no reflinks: trying is the only way to find out.
             return limited('disks of sandboxes are copied, sparsely', 'Put the data directory on xfs or btrfs.');
           }
         }),
@@ -85,7 +86,7 @@ async function lookAtOverlay(scratch: string) {
     makeFilesystem(open, 'overlay', { descriptors: layers }, true);
     return ok('layers given as descriptors');
   } catch {
-    // EINVAL there; whatever else is wrong with overlays, the sandbox that is tried below reports.
+    // These kernels answer EINVAL; the sandbox that is tried below reports all other problems with overlays.
     return ok('layers given by path, as before Linux 6.13: the sandbox below tries it');
   }
 }
@@ -100,7 +101,7 @@ async function lookAtErofs(scratch: string) {
     makeFilesystem(open, 'erofs', { strings: { source: image } }, true);
     return ok('images mounted from files, without loop devices');
   } catch {
-    // Kernels before 6.12 take block devices only. What fails below is reported.
+    // Kernels before 6.12 take block devices only. Failures below are reported.
     const point = join(scratch, 'point');
     mkdirSync(point);
     await tryCommand(['unshare', '--mount', 'mount', '-t', 'erofs', '-o', 'ro,loop', image, point]);
@@ -162,7 +163,7 @@ export async function inScratch<T>(dir: string, look: (scratch: string) => Promi
   try {
     return await look(scratch);
   } catch (cause) {
-    // A program that found no room says so in words alone.
+    // A program that found no room says so only in words.
     if (failedWriteCode(scratch) !== 'no_space') throw cause;
     throw new AtollError('no_space', `the disk of ${existing(dir)} is full: this could not be tried`, { cause });
   } finally {
@@ -170,7 +171,7 @@ export async function inScratch<T>(dir: string, look: (scratch: string) => Promi
   }
 }
 
-/** `dir`, or the nearest folder above it that is there already: it will be on the same file system. */
+/** `dir`, or the nearest folder above it that exists: it will be on the same file system. */
 function existing(dir: string): string {
   const place = placeAt(dir);
   if (!place) return existing(join(dir, '..'));
@@ -187,7 +188,7 @@ function placeAt(path: string) {
   }
 }
 
-/** Options of the mount that holds `dir`, of the file system's own part too. */
+/** Options of the mount that holds `dir`, including those of the file system itself. */
 function mountOptions(dir: string): string {
   const wanted = existing(dir);
   const holds = (point: string) => wanted === point || wanted.startsWith(point === '/' ? '/' : `${point}/`);

@@ -30,7 +30,7 @@ export const otherIsolationProbes = (runscDir: string): Probe[] => [
   { name: 'KVM', needed: false, look: lookAtKvm },
 ];
 
-/** Who may have commands of his run in builds, and on what: told, not tried. */
+/** Says who may run commands in builds, and on what. Nothing is tried. */
 export const buildsProbe = ({ builds, driver }: { builds: BuildsAllowed; driver: DriverName }): Probe => ({
   name: 'builds',
   needed: false,
@@ -47,7 +47,7 @@ export const buildsProbe = ({ builds, driver }: { builds: BuildsAllowed; driver:
   },
 });
 
-/** Starts a program in it, and names what its sandboxes can't do. */
+/** Starts a program in gVisor, and says what its sandboxes can't do. */
 async function lookAtGvisor(runscDir: string): Promise<ProbeResult> {
   const runsc = findRunsc(runscDir);
   if (!runsc.found)

@@ -5,8 +5,8 @@ import { limited, missing, ok, type Probe } from './probe.ts';
 import { openUserNamespace } from './user-namespace.ts';
 
 /**
- * The oldest kernel, major and minor, that Atoll was run on (docs/hosts.md). Overlay and EROFS take idmapped mounts
- * since 5.19, and no distribution keeps up a kernel between the two.
+ * The oldest kernel, major and minor, that Atoll has run on (docs/hosts.md). Overlay and EROFS take idmapped mounts
+ * since 5.19, and no distribution maintains a kernel between the two.
  */
 export const kernelMin = [6, 1] as const;
 const openFilesWanted = 65_536;

@@ -12,7 +12,7 @@ async function finding(name: string, port = 0, servesPort = false) {
   return findingOf(probe);
 }
 
-/** Something that listens at every address, until it is disposed of. */
+/** A server that listens at every address until it is disposed of. */
 async function listening(port = 0): Promise<{ port: number } & AsyncDisposable> {
   const server = createServer().listen(port);
   await once(server, 'listening');
@@ -43,7 +43,7 @@ test('the port of the platform is its own, free, or somebody else’s', async ()
   });
   await taken[Symbol.asyncDispose]();
   expect(await finding('port', port)).toMatchObject({ status: 'ok', detail: `${port} is free` });
-  // It was given back.
+  // The probe gave the port back.
   expect(await finding('port', port)).toMatchObject({ status: 'ok' });
 });
 

@@ -8,7 +8,7 @@ import { proxyCount } from '../network/egress/proxies/proxies.ts';
 import { tryInNetworkNamespace } from '../../base/process/command.ts';
 import { limited, ok, type Probe, type ProbeResult } from './probe.ts';
 
-/** Rules of the kinds that network policies need beyond the ones in force today. */
+/** Rules of the kinds that network policies need, in addition to those in force today. */
 const policyRules = `
 table inet atoll-doctor {
   set networks { typeof iifname . ip daddr; flags interval; }
@@ -20,9 +20,8 @@ table inet atoll-doctor {
 `;
 
 /**
- * What the network of sandboxes needs, tried in a network namespace that is gone afterwards; and whether `port` is free
- * or, with
- * `servesPort`, the platform's own.
+ * What the network of sandboxes needs, tried in a network namespace that is gone afterwards; and whether `port` is
+ * free or, with `servesPort`, the platform's own.
  */
 export function networkProbes({ port, servesPort }: { port: number; servesPort: boolean }): Probe[] {
   return [
@@ -95,7 +94,7 @@ export function networkProbes({ port, servesPort }: { port: number; servesPort: 
   ];
 }
 
-/** Sandboxes at their limit that the table should hold, with a quarter left for the host. */
+/** How many sandboxes at their limit the table should hold, with a quarter left for the host. */
 const sandboxesWanted = 64;
 
 async function lookAtTracking(): Promise<ProbeResult> {
@@ -122,10 +121,10 @@ async function lookAtTracking(): Promise<ProbeResult> {
       );
 }
 
-/** An address of the loopback that nobody listens at: what is taken there is taken at every address. */
+/** A loopback address that nobody listens at: a port taken there is taken at every address. */
 const unusedAddress = '127.198.19.1';
 
-/** Proxies listen at addresses of their own, which a program that listens at all of them takes from them. */
+/** Proxies listen at addresses of their own; a program that listens at all addresses takes the port from them. */
 async function lookAtProxyPorts(): Promise<ProbeResult> {
   const taken: string[] = [];
   for (let index = 0; index < proxyCount(); index++) {
@@ -141,13 +140,13 @@ async function lookAtProxyPorts(): Promise<ProbeResult> {
       );
 }
 
-/** As the proxy listens: by the same calls. */
+/** Uses the same calls by which the proxy listens. */
 function isFree(port: number): boolean {
   try {
     Bun.listen({ hostname: unusedAddress, port, socket: { data() {} } }).stop();
     return true;
   } catch {
-    return false; // what keeps us from a port is the finding
+    return false; // whatever makes the port unusable is the finding
   }
 }
 
@@ -156,7 +155,7 @@ async function isFreeForDatagrams(port: number): Promise<boolean> {
     (await Bun.udpSocket({ hostname: unusedAddress, port })).close();
     return true;
   } catch {
-    return false; // what keeps us from a port is the finding
+    return false; // whatever makes the port unusable is the finding
   }
 }
 

@@ -20,7 +20,7 @@ const remedy =
   'This is what a start of the platform needs: mend what else `atoll doctor` finds, or report it with this line and ' +
   'the kernel’s log (`dmesg`).';
 
-/** What to do where the failure says itself what is wrong, which no other probe finds. */
+/** Remedies for failures that say themselves what is wrong, and that no other probe finds. */
 const causes: readonly (readonly [says: RegExp, remedy: string])[] = [
   [
     /loop device/,
@@ -36,15 +36,15 @@ const causes: readonly (readonly [says: RegExp, remedy: string])[] = [
   ],
 ];
 
-/** The remedy for why no sandbox could be made. */
+/** The remedy for the reason why no sandbox could be made. */
 export const remedyOf = (failure: string): string => causes.find(([says]) => says.test(failure))?.[1] ?? remedy;
 
 /** Where set-up has put what every sandbox needs. */
 export type BuiltPrograms = { helperBinary: string; agentDir: string; builderDir: string };
 
 /**
- * What decides: a sandbox as a start of the platform makes it, from two layers, and a program in it. It belongs to an
- * installation of its own that is gone afterwards. Before set-up nothing can be tried, and that is what it then says.
+ * The deciding probe: makes a sandbox from two layers as the platform does, and runs a program in it. It belongs to an
+ * installation of its own that is gone afterwards. Before set-up nothing can be tried, and the result says so.
  */
 export function sandboxProbe(dataDir: string, built: BuiltPrograms): Probe {
   return {
@@ -79,7 +79,7 @@ async function lookAtSandbox(
   };
   const installation = claimInstallation(dataDir);
   const node = await startNode(options, installation).catch((error: unknown) => {
-    // A start that fails leaves its installation to the next one, and here there is none.
+    // A failed start leaves its installation to the next start, and here there is none.
     installation.release();
     throw error;
   });
@@ -91,7 +91,7 @@ async function lookAtSandbox(
     failure = error;
   }
   const took = Math.round(performance.now() - startedAt);
-  // What it held of the host goes whatever happened, and what does not go is a finding too.
+  // Everything that it held of the host is removed in any case; if something stays, that is a finding too.
   await node.down().catch((error: unknown) => (failure ??= error));
   return failure === undefined
     ? ok(`one was made, ran a program as root and as a user, and is gone again (${took} ms)`)
@@ -99,14 +99,14 @@ async function lookAtSandbox(
 }
 
 function failed(error: unknown): ProbeResult {
-  // What could not be tried has a remedy of its own.
+  // Failures of this kind mean that nothing could be tried; they have their own remedy.
   const isUntried = error instanceof AtollError && [notInstalled, placeUnusable].includes(error.detail ?? '');
   if (isUntried || (error instanceof AtollError && error.code === 'no_space')) throw error;
   const [line = ''] = messageOf(error).split('\n');
   return missing(line, remedyOf(line));
 }
 
-/** Two layers with a shell: what a template has, and a file of a user's in the upper one. */
+/** Two layers with a shell: what a template has, and above it a file of a user. */
 async function layersIn(scratch: string, node: Node): Promise<string[]> {
   const shell = Bun.which('busybox');
   if (shell === null) throw new AtollError('unavailable', 'busybox is not installed', { detail: notInstalled });
@@ -132,7 +132,7 @@ async function runOne(node: Node, layers: string[]): Promise<void> {
     accessToken: null,
   };
   await node.protocol.create(request);
-  // Layers lie over each other, owners are shifted, and what is written stays.
+  // Checks that layers lie over each other, owners are shifted, and written files stay.
   await command(
     node,
     request,

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { shareProbes } from './shares.ts';
 
-/** What the probe of that name says of a host that is like this. */
+/** The result of the named probe for a host with these properties. */
 function look(name: string, host: Partial<NonNullable<Parameters<typeof shareProbes>[1]>>, requireSecure = false) {
   const able = { lowLimits: () => [], corePattern: () => 'core' };
   return shareProbes(requireSecure, { ...able, ...host })

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { lowHostLimits } from '../host-limits.ts';
 import { limited, ok, type Probe } from './probe.ts';
 
-/** What the host says of itself. */
+/** The host's own settings. */
 const thisHost = {
   lowLimits: lowHostLimits,
   corePattern: () => readFileSync('/proc/sys/kernel/core_pattern', 'utf8').trim(),

@@ -9,7 +9,7 @@ const libc = dlopen('libc.so.6', {
   __errno_location: { args: [], returns: 'ptr' },
 }).symbols;
 
-/** Numbers of the mount calls; they are the same on every machine type since Linux 5.2. */
+/** Numbers of the mount calls; since Linux 5.2 they are the same on every machine type. */
 const number = { open_tree: 428, fsopen: 430, fsconfig: 431, fsmount: 432, mount_setattr: 442 } as const;
 
 const AT_FDCWD = -100;
@@ -22,7 +22,8 @@ const FSCONFIG_SET_FD = 5;
 const FSCONFIG_CMD_CREATE = 6;
 
 /**
- * Descriptors of one probe, closed together at its end. No mount here is ever attached: closing is all the cleaning.
+ * Descriptors of one probe, closed together at its end. No mount here is ever attached, so closing is all the
+ * cleaning.
  */
 export class Descriptors implements Disposable {
   readonly #open: number[] = [];
@@ -46,7 +47,7 @@ export function openIdmapped(open: Descriptors, path: string, userns: number): n
   return tree;
 }
 
-/** What a file system is to be made of: text options, and directories given as descriptors. */
+/** What a file system is made of: text options, and directories given as descriptors. */
 type FilesystemOptions = { strings?: Record<string, string>; descriptors?: [string, number][] };
 
 /** Makes a detached mount of a file system. fsopen(2), fsconfig(2), fsmount(2). */
@@ -62,7 +63,7 @@ export function makeFilesystem(open: Descriptors, type: string, options: Filesys
 }
 
 function call(name: keyof typeof number, ...args: (number | string | BigUint64Array)[]): number {
-  // Held until the call is over: the kernel reads what the numbers point to.
+  // Kept until the call is over: the kernel reads the memory that the numbers point to.
   const held = args.map(arg => (typeof arg === 'string' ? Buffer.from(`${arg}\0`) : arg));
   const [a = 0, b = 0, c = 0, d = 0, e = 0] = held.map(arg => (typeof arg === 'number' ? arg : Number(ptr(arg))));
   const result = Number(libc.syscall(number[name], a, b, c, d, e, 0));

@@ -3,7 +3,7 @@ import { startProgram } from '../../base/process/child-process.ts';
 import { AtollError } from '../../base/error.ts';
 import { idsPerSandbox, slotOf } from '../layout.ts';
 
-/** Until the process has made its namespace, and for all that is tried out in it. */
+/** Longest time for making the namespace and for everything that is tried in it. */
 const waitMsMax = 2_000;
 const lifeMsMax = 60_000;
 

@@ -8,7 +8,7 @@ import { gvisorFactory } from './gvisor/driver.ts';
 /** Every driver there is: a new one is a folder, its name in the protocol, and a line here. */
 const factories: readonly [DriverFactory, ...DriverFactory[]] = [crunFactory, gvisorFactory];
 
-/** How people write a driver's name, and whose kernel serves its sandboxes. For the doctor. */
+/** How people write a driver's name, and which kernel serves its sandboxes. For the doctor. */
 export function describeDriver(name: DriverName): Pick<DriverFactory, 'title' | 'kernel'> {
   const found = factories.find(factory => factory.name === name);
   assert(found, `there is no driver ${name}`);
@@ -19,26 +19,25 @@ export function describeDriver(name: DriverName): Pick<DriverFactory, 'title' | 
 export type Drivers = {
   /** Isolates sandboxes whose template asks for no driver. */
   default: Driver;
-  /** Whose sandboxes CRIU checkpoints; undefined: there is none. */
+  /** The driver whose sandboxes CRIU checkpoints; undefined: there is none. */
   withCheckpoints: Driver | undefined;
-  /** Those that can start sandboxes here. */
+  /** The drivers that can start sandboxes here. */
   names: DriverName[];
   /**
-   * The driver of that name, or the default one, for a start. Errors: `precondition` where it can't start sandboxes
-   * here.
+   * The driver of that name, or the default one, for a start. Errors: `precondition` if it can't start sandboxes here.
    */
   toStart(name: DriverName | undefined): Driver;
-  /** The driver of a sandbox that it has started before, whether or not it can start others now. */
+  /** The driver that has started a sandbox, whether or not it can still start others. */
   of(name: DriverName): Driver;
-  /** Every driver that still keeps something of the slot, of a sandbox that nothing is recorded of. */
+  /** Every driver that still keeps something of the slot, for a sandbox without any record. */
   keepersOf(slotNumber: number): Driver[];
   /** Slots of which a driver still keeps something. */
   leftovers(): Set<number>;
-  /** Removes what the drivers themselves keep on the host. For when no slot is in use. */
+  /** Removes what the drivers themselves keep on the host, when no slot is in use. */
   retire(): Promise<void>;
 };
 
-/** Makes the drivers of a node. `defaultName`: the operator's choice, else the first. */
+/** Makes the drivers of a node. `defaultName` is the operator's choice; without it, the first driver is the default. */
 export function createDrivers(host: DriverHost, defaultName: DriverName | undefined): Drivers {
   const drivers = new Map(
     factories.map(({ name, title, create, whyUnavailable }) => [
@@ -68,7 +67,7 @@ export function createDrivers(host: DriverHost, defaultName: DriverName | undefi
     keepersOf: slotNumber => all.filter(driver => driver.leftovers().has(slotNumber)),
     leftovers: () => new Set(all.flatMap(driver => [...driver.leftovers()])),
     async retire() {
-      // The last first: the group of the first is around all others.
+      // The last comes first: the first driver's group contains all others.
       for (const driver of all.toReversed()) await driver.retire();
     },
   };

@@ -4,7 +4,7 @@ import type { Slot } from '../layout.ts';
 import type { Driver } from './driver.ts';
 
 const processesGoneTimeoutMs = 10_000;
-/** How long processes may take until they are frozen: only one that waits for the kernel itself takes any time. */
+/** How long freezing processes may take: only a process that waits inside the kernel takes any time. */
 const freezeTimeoutMs = 5_000;
 
 type GroupOperations = Pick<
@@ -23,14 +23,14 @@ type GroupOperations = Pick<
   | 'outOfMemoryKills'
 >;
 
-/** What a driver does by the control group that all processes of a sandbox are in. */
+/** What a driver does through the control group that all processes of a sandbox are in. */
 export function groupOperations(cgroups: Cgroups, cgroupOf: (slot: Slot) => string): GroupOperations {
   return {
     hasten(slot) {
       try {
         cgroups.hasten(cgroupOf(slot));
       } catch {
-        // Its processes end with the time that they have, which takes longer.
+        // Its processes then end with the processor time that they have, which takes longer.
       }
     },
 
@@ -72,7 +72,7 @@ async function untilFrozen(cgroups: Cgroups, path: string): Promise<void> {
   }
 }
 
-/** Kills what is left in a group, until it stays empty. */
+/** Kills the remaining processes of a group, until it stays empty. */
 export async function endProcesses(cgroups: Cgroups, path: string): Promise<void> {
   const deadline = performance.now() + processesGoneTimeoutMs;
   while (!cgroups.isEmpty(path)) {

@@ -13,7 +13,7 @@ import { createLayers, type Layers } from './store.ts';
 
 const digestOf = (bytes: string) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
 
-/** A disk of so many bytes, which are free but for what was promised. */
+/** A disk with this many free bytes, minus those that were promised. */
 function diskOf(freeBytes: number) {
   const reservations = new Reservations();
   const reserve = (what: string, bytes: number) => {
@@ -64,7 +64,7 @@ test('the bytes of a layer in the cache are looked at once, and again when its f
       return openLayerCache(cacheDir, layers).takeLayer(digest);
     };
     expect(await taken('first')).toBe(true);
-    // Nobody would write into it and set its time back: it stands for a file that is not read again.
+    // In practice nobody writes into it and resets its time: this stands for a file that is not read again.
     writeFileSync(image, 'other');
     utimesSync(image, writtenAt, writtenAt);
     expect(await taken('second')).toBe(true);
@@ -73,7 +73,7 @@ test('the bytes of a layer in the cache are looked at once, and again when its f
       writeFileSync(image, bytes);
       expect(await taken('third')).toBe(false);
     }
-    // One that has the layer already says nothing of the file in the cache.
+    // A node that already has the layer ignores the file in the cache.
     expect(await taken('first')).toBe(true);
     expect(await taken('third')).toBe(false);
   } finally {

@@ -10,16 +10,16 @@ import { layerLimits } from './limits.ts';
 import type { LayerCache } from './shared-cache.ts';
 import { digestOf, type Layers } from './store.ts';
 
-/** Layers that come at a time. */
+/** How many layers may arrive at a time. */
 const writesMax = 16;
-/** The longest that one may take. */
+/** The longest time that one layer may take. */
 const writeTimeoutMs = 3_600_000;
 
 type Ending = 'keep' | 'drop';
 
 /**
- * The layers of this node for other nodes, and theirs for this one. `space`: of the disk that holds them; `cache`: the
- * machine's, from which a layer comes without a way over the network.
+ * Gives this node's layers to other nodes, and takes theirs. `space` is that of the disk that holds them; `cache` is
+ * the machine's, which provides a layer without the network.
  */
 export function layerExchange(
   layers: Layers,
@@ -43,7 +43,7 @@ export function layerExchange(
     async missing(digests) {
       const absent: string[] = [];
       for (const digest of digests)
-        // Who asks is about to use those that are here.
+        // The asking node is about to use the layers that are here.
         if (layers.has(digest) || (await cache.takeLayer(digest))) layers.touch(digest);
         else absent.push(digest);
       return absent;
@@ -72,7 +72,7 @@ export function layerExchange(
       try {
         return { writeId, descriptor: await opened.promise };
       } catch (error) {
-        // Nobody hears its ID, and so nobody ends it.
+        // Nobody learns the write's ID, so nobody would end it.
         writes.delete(writeId);
         clearTimeout(timer);
         throw error;
@@ -85,7 +85,7 @@ export function layerExchange(
 
 const notHere = (digest: string) => new AtollError('not_found', `layer ${digest} is not on this node`);
 
-/** Nobody else comes between what it asks for and what it gets. */
+/** Nobody else gets in between the question for room and the answer. */
 function admit(space: Pick<Space, 'reserve'>, writes: number, sizeBytes: number): Room {
   if (writes >= writesMax)
     throw new AtollError('unavailable', `${writesMax} layers come to this node, which is the most at a time`);
@@ -94,7 +94,7 @@ function admit(space: Pick<Space, 'reserve'>, writes: number, sizeBytes: number)
   return space.reserve('a layer that comes to this machine', sizeBytes);
 }
 
-/** A layer is what its name says, whoever sent it. */
+/** Checks that a layer is what its name says, whoever sent it. */
 async function checked(image: string, digest: string): Promise<string> {
   await syncPath(image);
   if ((await digestOf(image)) !== digest) throw new AtollError('invalid', `what came is not layer ${digest}`);

@@ -3,8 +3,8 @@ import { makeLayer, type LayerMaker } from './make.ts';
 import { openView, type Viewer } from './view.ts';
 
 /**
- * Makes one layer of what a stack shows, lowest first, and answers its digest; null where it shows nothing. Errors:
- * those of a layer.
+ * Makes one layer of what a stack shows, lowest first, and answers its digest; null if it shows nothing. Errors: those
+ * of a layer.
  */
 export async function flatten(
   parts: LayerMaker & Viewer,

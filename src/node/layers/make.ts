@@ -4,7 +4,7 @@ import type { LayerJob } from '../../protocol/builder.ts';
 import type { Builder } from '../builder/builder.ts';
 import type { Layers } from './store.ts';
 
-/** Files up to this size are hashed here: starting a process takes longer. */
+/** Files up to this size are hashed in this process: starting another one takes longer. */
 const hashedHereBytesMax = 2 << 20;
 
 /** One layer to be made. */
@@ -19,15 +19,15 @@ type MakeLayerOptions = {
   signal?: AbortSignal;
 };
 
-/** What layers are made with. */
+/** What making layers needs. */
 export type LayerMaker = {
   builder: Pick<Builder, 'run'>;
   layers: Pick<Layers, 'make'>;
-  /** The room on the node's disk: asked before, and aborted when it runs out meanwhile. Errors: `no_space`. */
+  /** The room on the node's disk: checked before, and aborts the work if it runs out meanwhile. Errors: `no_space`. */
   space: { require(what: string, bytes?: number): void; signal(): AbortSignal };
 };
 
-/** Makes a layer by a builder and answers its digest, or null where it would hold nothing. Errors: those of the job. */
+/** Makes a layer by a builder and answers its digest, or null if it would be empty. Errors: those of the job. */
 export function makeLayer(
   { builder, layers, space }: LayerMaker,
   { job, view, from, upper, archive, signal }: MakeLayerOptions,
@@ -47,7 +47,7 @@ export function makeLayer(
       output: image,
       signal: whileRoom,
     });
-    // Whoever reads what strangers wrote does not say what a layer is called: that is what others find it by.
+    // The process that reads strangers' files may not name the layer: others find the layer by its name.
     return made === null ? null : await digestOfFile(builder, image, signal);
   });
 }

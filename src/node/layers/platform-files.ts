@@ -1,4 +1,4 @@
 import { platformDirectories } from '../../protocol/template/platform-directories.ts';
 
-/** What every sandbox is given by the platform and no layer keeps, relative to its root. */
+/** What the platform gives to every sandbox and no layer keeps, relative to the sandbox's root. */
 export const platformFiles = ['etc/hostname', 'etc/hosts', 'etc/resolv.conf', 'run/e2b', ...platformDirectories];

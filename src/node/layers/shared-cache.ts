@@ -6,7 +6,7 @@ import { AtollError, systemCodeOf } from '../../base/error.ts';
 import { libc } from '../native/libc.ts';
 import { type Layers, linkOrCopy } from './store.ts';
 
-/** What is older is made anew: its packages have had security updates since. */
+/** Older entries are made anew: their packages have had security updates since. */
 const ageMsMax = 30 * 24 * 3_600_000;
 const lockPollMs = 200;
 const LOCK_EX_NB = 2 | 4;
@@ -18,26 +18,27 @@ export type LayerCache = {
   /** The folder, for work on the same file system. */
   dir: string;
   /**
-   * Puts the entry's layers into the installation's and answers it; undefined where there is none that is whole and
-   * fresh.
+   * Puts the entry's layers into the installation's and answers the entry; undefined if there is no complete and
+   * recent one.
    */
   take(name: string): Promise<Entry | undefined>;
   keep(name: string, entry: Entry): Promise<void>;
-  /** Puts one layer into the installation's; false where no whole one is here. */
+  /** Puts one layer into the installation's; false if there is no complete one here. */
   takeLayer(digest: string): Promise<boolean>;
   /**
-   * Until it is disposed, no other installation holds this name's lock; the kernel frees it however the process ends.
+   * Until it is disposed of, no other installation holds this name's lock; the kernel frees it however the process
+   * ends.
    */
   lock(name: string, onWait: () => void, signal: AbortSignal | undefined): Promise<Disposable>;
 };
 
-/** Opens the cache in `dir`, which is made where it is missing. What it gives out goes into `layers`. */
+/** Opens the cache in `dir`, which is made if it is missing. Layers that it provides go into `layers`. */
 export function openLayerCache(dir: string, layers: Layers): LayerCache {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const manifest = (name: string) => join(dir, `${named(name)}.json`);
   const imageOf = (digest: string) => join(dir, `${digest.replace(':', '-')}.erofs`);
   const taking = new SingleFlight<string, boolean>();
-  // A copy that was cut short has other bytes than its name says; it is replaced.
+  // A copy that was cut short does not match the digest in its name; it is replaced.
   const takeLayer = (digest: string) =>
     taking.run(digest, () =>
       takeLookedAt(layers, digest, imageOf(digest)).then(
@@ -56,11 +57,11 @@ export function openLayerCache(dir: string, layers: Layers): LayerCache {
     takeLayer,
     async keep(name, entry) {
       for (const digest of entry.layers) {
-        // Refuses what is no digest before anything is done with a path that is made of it.
+        // Refuses what is not a digest before it becomes part of a path.
         const own = layers.imagePath(digest);
         await rm(imageOf(digest), { force: true });
         await linkOrCopy(own, imageOf(digest));
-        // The time of the link counts: it is not to be taken for abandoned before the entry names it.
+        // The time of the link counts: the image must not look abandoned before the entry names it.
         await utimes(imageOf(digest), new Date(), new Date());
       }
       await writeFile(`${manifest(name)}.new`, JSON.stringify(entry), { mode: 0o600 });
@@ -72,8 +73,8 @@ export function openLayerCache(dir: string, layers: Layers): LayerCache {
 }
 
 /**
- * Takes an image whose bytes are looked at once for all installations: what the lowest layer of a usual template has
- * takes a second of each first start. Which file it was is noted beside it.
+ * Takes an image whose bytes are checked once for all installations: checking the lowest layer of a usual template
+ * costs each first start a second. A note beside the image says which file was checked.
  */
 async function takeLookedAt(layers: Layers, digest: string, image: string): Promise<void> {
   if (layers.has(digest)) return;
@@ -82,11 +83,11 @@ async function takeLookedAt(layers: Layers, digest: string, image: string): Prom
   const facts = `${ino} ${size} ${mtimeMs}`;
   const isKnown = (await readFile(note, 'utf8').catch(() => '')) === facts;
   await layers.take(digest, image, isKnown);
-  // For want of it the next one looks at the bytes again.
+  // Without the note, the next installation checks the bytes again.
   if (!isKnown) await writeFile(note, facts, { mode: 0o600 }).catch(() => {});
 }
 
-/** A name becomes a part of a path of root's, and what asks by it may have been taken over. */
+/** The name becomes part of root's path, and the process that asks may have been taken over. */
 function named(name: string): string {
   if (/^\w[\w.-]*$/.test(name)) return name;
   throw new AtollError('invalid', `${name} is not the name of an entry`);
@@ -104,7 +105,7 @@ async function readEntry(path: string): Promise<Entry | undefined> {
   }
 }
 
-/** Entries that are too old, and images that no entry has named for a while. */
+/** Removes entries that are too old, and images that no entry has named for a while. */
 async function removeUnused(dir: string, imageOf: (digest: string) => string): Promise<void> {
   const graceMs = 3_600_000;
   const used = new Set<string>();

@@ -22,7 +22,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const digest = (text: string | Buffer) => `sha256:${createHash('sha256').update(text).digest('hex')}`;
 const hex = (of: string) => of.slice('sha256:'.length);
 
-/** A store whose helper runs programs and mounts nothing. `happened`: what is asked of it; `fails`: what fails. */
+/** A store whose helper runs programs and mounts nothing. `happened` records the calls; `fails` sets which fail. */
 function store() {
   const happened: string[] = [];
   const fails = new Set<string>();
@@ -39,7 +39,7 @@ function store() {
   };
   const dir = join(folder, 'layers');
   const layers = createLayers({ helper: helper as unknown as Helper, dir, mounts: join(folder, 'mounts') });
-  /** Has a layer of these bytes made. */
+  /** Makes a layer of these bytes. */
   const made = (text: string) =>
     layers.make(image => {
       writeFileSync(image, text);
@@ -89,7 +89,7 @@ test('a directory is packed under the digest of its image, and one that can’t 
   const layer = await layers.pack(tree);
   expect(await digestOf(layers.imagePath(layer))).toBe(layer);
   expect(digest(readFileSync(layers.imagePath(layer)))).toBe(layer);
-  // Where EROFS says which it is (Documentation/filesystems/erofs.rst of Linux).
+  // Where EROFS has its magic number (Documentation/filesystems/erofs.rst of Linux).
   expect(readFileSync(layers.imagePath(layer)).readUInt32LE(1024)).toBe(0xe0f5_e1e2);
   await expect(layers.pack(join(folder, 'missing'))).rejects.toThrow(
     expect.objectContaining({ code: 'internal', message: expect.stringContaining('mkfs.erofs failed: ') }) as Error,
@@ -107,7 +107,7 @@ test('an image from elsewhere is taken as it is, where it is what its digest say
   expect(layers.list()).toEqual([]);
   await layers.take(digest('from elsewhere'), image);
   expect(statSync(layers.imagePath(digest('from elsewhere'))).ino).toBe(statSync(image).ino);
-  // It is there: nobody looks at what is brought a second time.
+  // The layer is already there: the file that is brought is not read.
   await layers.take(digest('from elsewhere'), join(folder, 'missing'));
   await layers.take(digest('known by others'), image, true);
   expect(layers.has(digest('known by others'))).toBe(true);

@@ -8,7 +8,7 @@ import { ifThere } from '../../base/if-there.ts';
 import type { Helper } from '../native/helper.ts';
 
 const packTimeoutMs = 10 * 60_000;
-/** Every image gets the same one. What tells equal ones apart is when each was made, which mkfs.erofs writes down. */
+/** All images have the same UUID. Equal ones differ by when they were made, which mkfs.erofs writes down. */
 const imageUuid = '00000000-0000-0000-0000-000000000000';
 
 /** Read-only layers of root file systems, each one EROFS image named by the digest of its bytes. */
@@ -16,26 +16,26 @@ export type Layers = {
   /** Packs a directory (owners as inside, 0-based) into a layer and answers its digest, `sha256:<hex>`. */
   pack(directory: string): Promise<string>;
   /**
-   * Keeps the layer that `write` makes: it writes and syncs an image at the path that it gets and answers its digest,
-   * or null for a layer that would hold nothing.
+   * Keeps the layer that `write` makes: `write` writes and syncs an image at the path that it gets and answers its
+   * digest, or null for a layer that would be empty.
    */
   make(write: (image: string) => Promise<string | null>): Promise<string | null>;
   /**
-   * Takes over an image that was made elsewhere: linked where the file system can, else copied. Fails with `invalid` if
-   * its bytes are others; `isKnown`: they have been looked at already.
+   * Takes over an image that was made elsewhere: linked if the file system can, else copied. Fails with `invalid` if
+   * its bytes do not match the digest; `isKnown`: they were already checked.
    */
   take(digest: string, image: string, isKnown?: boolean): Promise<void>;
   /** Unmounts and deletes a layer that nothing uses. */
   remove(digest: string): Promise<void>;
-  /** Has `letGo` called before a layer is deleted, for those who hold some that nobody has asked for yet. */
+  /** Calls `letGo` before a layer is deleted, for holders of layers that nobody has asked for yet. */
   beforeRemoval(letGo: (digest: string) => Promise<void>): void;
   /** Where the layer's image is. */
   imagePath(digest: string): string;
   has(digest: string): boolean;
   bytes(digest: string): number;
-  /** When the layer was used last since this process began, else when it came to this node. Epoch milliseconds. */
+  /** When the layer was last used since this process began, else when it came to this node. Epoch milliseconds. */
   usedAtMs(digest: string): number;
-  /** Counts a layer as used: somebody is about to begin with it. */
+  /** Marks a layer as used: somebody is about to begin with it. */
   touch(digest: string): void;
   /** When the layer came to this node, epoch milliseconds. */
   madeAtMs(digest: string): number;
@@ -64,7 +64,7 @@ export function createLayers(options: { helper: Helper; dir: string; mounts: str
     return point;
   };
 
-  /** An image gets its name when `write`, which answers its digest, is over with it. */
+  /** An image gets its name once `write`, which answers its digest, is done. */
   const make: Layers['make'] = async write => {
     const temporary = await mkdtemp(join(dir, 'making-'));
     try {
@@ -148,7 +148,7 @@ function hexOf(digest: string): string {
   return hex;
 }
 
-/** One file under two names; a synced copy where the names are on different file systems. */
+/** Gives a file a second name; makes a synced copy if the names are on different file systems. */
 export async function linkOrCopy(from: string, to: string): Promise<void> {
   try {
     await link(from, to);
@@ -166,7 +166,9 @@ export async function digestOf(path: string): Promise<string> {
   return `sha256:${hash.digest('hex')}`;
 }
 
-/** Nobody finds it from the first step on. The host's disk takes its time for a large one, for which nobody waits. */
+/**
+ * Renames the image first, so that nobody finds it. The host's disk takes its time to free a large one; nobody waits.
+ */
 async function removeImage(dir: string, image: string): Promise<void> {
   const doomed = await mkdtemp(join(dir, 'making-'));
   ifThere(() => renameSync(image, join(doomed, 'image')), undefined);

@@ -6,7 +6,7 @@ import type { Layers } from './store.ts';
 /** What a sandbox made from some layers would see, read-only, at a path of the helper's mount namespace. */
 type View = AsyncDisposable & { path: string };
 
-/** What layers are looked at with. */
+/** What showing layers needs. */
 export type Viewer = {
   layers: Pick<Layers, 'mount'>;
   helper: Pick<Helper, 'call'>;
@@ -14,10 +14,10 @@ export type Viewer = {
   layout: { mounts: string };
 };
 
-/** Shows layers, lowest first, until it is disposed. Errors: `not_found` for one that is not on the node. */
+/** Shows layers, lowest first, until it is disposed of. Errors: `not_found` for one that is not on the node. */
 export async function openView({ layers, helper, layout }: Viewer, digests: string[]): Promise<View> {
   const points = await Promise.all(digests.map(digest => layers.mount(digest)));
-  // An overlay needs two layers where it has no place to write to.
+  // An overlay without a place to write to needs two layers.
   const [only] = points;
   if (points.length === 1 && only !== undefined) return { path: only, [Symbol.asyncDispose]: async () => {} };
   mkdirSync(layout.mounts, { recursive: true });

@@ -3,8 +3,8 @@ import type { LogStore } from './log-store.ts';
 import { withoutSecrets } from './policy-secrets.ts';
 
 /**
- * Puts what a sandbox's agent logs into the store. `secrets` are what no entry may show; asked for each time, as
- * policies change.
+ * Puts what a sandbox's agent logs into the store. `secrets` answers what no entry may show; it is called each time,
+ * because policies change.
  */
 export function agentSink(store: LogStore, sandboxId: string, secrets: () => readonly string[]): LogSink {
   return {

@@ -5,28 +5,28 @@ import { sandboxLogLevels } from '../../protocol/logs.ts';
 import type { AgentPlace } from '../agent-client/log-line.ts';
 import { openSegments, type Segments, type StoredEntry } from './segments.ts';
 
-/** Entries of one sandbox that wait: beyond, they are dropped and counted. */
+/** How many entries of one sandbox may wait: more are dropped and counted. */
 const waitingMax = 2000;
-/** Sandboxes whose files are known without looking. */
+/** How many sandboxes' files are remembered. */
 const openMax = 2000;
-/** Files are worth pruning after so many bytes were written. */
+/** Files are pruned after this many bytes were written. */
 const pruneAfterBytes = 64 << 20;
 
 type Waiting = { entries: StoredEntry[]; dropped: number; segments: Segments | undefined };
 
-/** Entries that wait to be written together, by sandbox, and the files that they go to. */
+/** Entries of each sandbox that wait to be written together, and the files that they go to. */
 type EntryQueue = {
   put(sandboxId: string, entry: StoredEntry): void;
-  /** Lets the next `write` open a sandbox's files, whatever waits. */
+  /** Makes the next `write` open a sandbox's files, even if nothing waits. */
   open(sandboxId: string): void;
   hasWaiting(): boolean;
-  /** Writes what waits. What can't be written is logged and dropped. One call at a time. */
+  /** Writes the entries that wait. Those that can't be written are dropped, and the log says so. One call at a time. */
   write(): Promise<void>;
   /** The last entry of the sandbox's agent in its files, once they are open. */
   place(sandboxId: string): AgentPlace | undefined;
-  /** The time of the last entry in the sandbox's files, where they are open. */
+  /** The time of the last entry in the sandbox's files, if they are open. */
   lastMs(sandboxId: string): number | undefined;
-  /** Whether so much was written since this was last true that files should be pruned. */
+  /** Whether so many bytes were written since this was last true that files should be pruned. */
   takesPruning(): boolean;
   /** The files of these sandboxes are gone. */
   forget(sandboxIds: Iterable<string>): void;
@@ -40,7 +40,7 @@ export function createEntryQueue(directory: string, log: Log): EntryQueue {
 
   const of = (sandboxId: string): Waiting => {
     const waiting = known.get(sandboxId) ?? { entries: [], dropped: 0, segments: undefined };
-    known.delete(sandboxId); // the last used is the last in the map
+    known.delete(sandboxId); // the one used last is the last in the map
     known.set(sandboxId, waiting);
     return waiting;
   };

@@ -17,7 +17,7 @@ function newDirectory(): string {
 }
 const open = (directory: string) => openLogStore({ directory, bytesMax: 1 << 30, log: silentLog });
 const all = { sandboxId: 's', backward: false, limit: 1000 } as const;
-/** Adds an entry of an agent, by default one that fills a file by itself. */
+/** Adds an entry of an agent; by default one that fills a file on its own. */
 function say(store: LogStore, sandboxId: string, message: string, timestampMs = Date.now(), length = 1 << 20): void {
   const entry = {
     timestampMs,

@@ -16,12 +16,12 @@ import { readSegment, segmentsIn, type StoredEntry } from './segments.ts';
 
 /** How long entries wait in memory to be written together. */
 const writeDelayMs = 500;
-/** Files are looked through for what is too old or too much this often, and after many bytes. */
+/** How often files are searched for what is too old or too much; many bytes written also trigger it. */
 const pruneIntervalMs = 10 * 60_000;
 
 /** The logs of a node's sandboxes, in files that outlive the sandboxes by `sandboxLogDays`. */
 export type LogStore = {
-  /** Writes something that the platform did with a sandbox, or saw of it. */
+  /** Writes an entry about something that the platform did with a sandbox, or saw of it. */
   write(
     sandboxId: string,
     level: SandboxLogLevel,
@@ -34,11 +34,11 @@ export type LogStore = {
   /** The last entry of the sandbox's agent that is kept. */
   place(sandboxId: string): Promise<AgentPlace | undefined>;
   read(request: ReadSandboxLogs): Promise<SandboxLogEntry[]>;
-  /** Writes what waits, and stops. */
+  /** Writes the entries that wait, and stops. */
   close(): Promise<void>;
 };
 
-/** Opens the store in `directory`. `bytesMax` bounds all its files together: the oldest go first. */
+/** Opens the store in `directory`. `bytesMax` bounds all its files together: the oldest are deleted first. */
 export function openLogStore({
   directory,
   bytesMax,
@@ -58,7 +58,7 @@ export function openLogStore({
     try {
       queue.forget(await pruneSegments(directory, { oldestMs, bytesMax }));
     } catch (error) {
-      // What is written next must not wait for it.
+      // A failure here must not hold up the next write.
       log.warn('old logs could not be removed', { error: messageOf(error) });
     }
   };
@@ -68,7 +68,7 @@ export function openLogStore({
     await queue.write();
     if (queue.takesPruning()) await prune();
   };
-  /** One after the other: entries keep their order. */
+  /** Writes one batch after the other, so that entries keep their order. */
   const write = (): Promise<void> => (writing = writing.then(writeAll));
   const put = (sandboxId: string, entry: StoredEntry) => {
     queue.put(sandboxId, entry);
@@ -95,7 +95,7 @@ export function openLogStore({
     },
     async read(request) {
       if (queue.hasWaiting()) await write();
-      // Who follows a log asks several times a second, and mostly there is nothing new.
+      // A reader that follows a log asks several times a second, and mostly there is nothing new.
       if ((request.fromMs ?? 0) > (queue.lastMs(request.sandboxId) ?? Number.POSITIVE_INFINITY)) return [];
       return readEntries(join(directory, request.sandboxId), request);
     },
@@ -118,7 +118,7 @@ async function readEntries(directory: string, request: ReadSandboxLogs): Promise
     sandboxLogLevels.indexOf(entry.level) >= least &&
     (logger === undefined || entry.logger === logger) &&
     (text === '' || entry.message.toLowerCase().includes(text));
-  // A file reaches to where the next one begins.
+  // A file covers the time up to the beginning of the next.
   const spans = names.map((name, index) => ({
     name,
     firstMs: Number.parseInt(name),

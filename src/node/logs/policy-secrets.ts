@@ -3,27 +3,27 @@ import type { SandboxNetwork } from '../../protocol/node.ts';
 /** Shorter words would blank out half of every line. */
 const charactersMin = 6;
 /**
- * Each is looked for in all that is logged. A policy with more has its whole values taken out, and the longest of their
- * words.
+ * How many secrets are searched for in everything logged. If a policy has more, these are its whole values and the
+ * longest of their words.
  */
 const secretsMax = 256;
 
 /**
- * What the policy adds to requests or proves itself with: a server may tell it back to the sandbox, and the log must
- * not.
+ * The values that the policy adds to requests or proves itself with: a server may repeat them to the sandbox, and the
+ * log must not.
  */
 function secretsOf({ headerRules = {}, egressProxy }: SandboxNetwork): string[] {
   const values = Object.values(headerRules).flatMap(headers => Object.values(headers));
   if (egressProxy?.password !== undefined) values.push(egressProxy.password);
-  // The scheme of an authorization is none, what follows it is.
+  // The scheme of an authorization is not secret; what follows it is.
   const words = values.flatMap(value => value.split(/[\s=;,]+/)).sort(longestFirst);
   const all = [...new Set([...values, ...words])].filter(word => word.length >= charactersMin);
   return all.slice(0, secretsMax).sort(longestFirst);
 }
 
 /**
- * What no entry of a sandbox's log may show: the secrets of its policy, and of those that it has had since, as far as
- * this was called under them. Programs have what a server told them once, and print it when they like.
+ * The secrets that no entry of a sandbox's log may show: those of its policy, and of every policy since then under
+ * which this was called. Programs still know what a server once told them, and may print it at any time.
  */
 export function keepSecrets(network: () => SandboxNetwork): () => readonly string[] {
   let policy = network();

@@ -3,15 +3,15 @@ import { join } from 'node:path';
 import { segmentsIn } from './segments.ts';
 
 type Bounds = {
-  /** Files in which nothing was written since then go. */
+  /** Files without a write since then are removed. */
   oldestMs: number;
-  /** What may stay of all the others. */
+  /** How much of all the others may stay. */
   bytesMax: number;
 };
 
 /**
- * Removes what is too old, and the oldest files of all while there is too much. Answers the sandboxes of which nothing
- * is left.
+ * Removes what is too old, and then the oldest files of all while there is too much. Answers the sandboxes of which
+ * nothing is left.
  */
 export async function pruneSegments(directory: string, { oldestMs, bytesMax }: Bounds): Promise<string[]> {
   const files: { path: string; bytes: number; writtenMs: number }[] = [];
@@ -35,7 +35,7 @@ export async function pruneSegments(directory: string, { oldestMs, bytesMax }: B
   return emptied.flat();
 }
 
-/** Only what is empty can be removed like this. */
+/** This removes only an empty directory. */
 const isRemoved = (directory: string): Promise<boolean> =>
   rmdir(directory).then(
     () => true,

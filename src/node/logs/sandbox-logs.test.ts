@@ -7,7 +7,7 @@ import { openSandboxLogs } from './sandbox-logs.ts';
 
 afterEach(() => mock.restore());
 
-/** The logs of a node at a moment that the test sets. */
+/** The logs of a node whose clock the test sets. */
 function openLogs() {
   const directory = mkdtempSync(join(tmpdir(), 'atoll-sandbox-logs-'));
   let nowMs = 1_000;
@@ -52,7 +52,7 @@ test('of many refusals fifty are written at once, then five a second, which say 
   node.pass(1_000);
   node.deny(9);
   expect((await messages()).slice(51)).toEqual(Array.from({ length: 5 }, () => denied));
-  // Others are counted for themselves, and no more than fifty are saved up.
+  // Other sandboxes have their own count, and save up fifty at most.
   node.deny(60, 'other');
   expect(await node.read('other')).toHaveLength(50);
   node.pass(3_600_000);

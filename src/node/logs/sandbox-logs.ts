@@ -8,45 +8,45 @@ import { agentSink } from './agent-sink.ts';
 import { openLogStore, type LogStore } from './log-store.ts';
 import { keepSecrets } from './policy-secrets.ts';
 
-/** Denied connections of one sandbox that are written down: at once, and then in each second. */
+/** How many denied connections of one sandbox are logged: at once, and then in each second. */
 const denialsMax = 50;
 const denialsPerSecond = 5;
-/** Sandboxes whose denials are counted; what is refused to others begins with all that may be written. */
+/** How many sandboxes have a count of denials; others begin with the full allowance. */
 const deniedSandboxesMax = 10_000;
 
-/** A running sandbox whose agent is listened to. */
+/** A running sandbox whose agent is followed. */
 type LoggedSandbox = {
   sandboxId: string;
   namespace: NetworkNamespace;
   /** Proves the platform to its agent. */
   controlToken: string;
-  /** Its policy now: what that proves itself with must not be in a log. */
+  /** Its current policy: the secrets in it must not be in a log. */
   network(): SandboxNetwork;
 };
 
 /** What happened in and with the sandboxes of a node. */
 export type SandboxLogs = Pick<LogStore, 'write'> & {
-  /** As the store's, and what the agent has reported up to now is in it. */
+  /** Like the store's, and includes what the agent has reported up to now. */
   read: LogStore['read'];
   /** Takes over what the sandbox's agent reports from now on. `createdMs`: see `FollowedAgent`. */
   follow(sandbox: LoggedSandbox, createdMs?: number): void;
-  /** Somebody has come to the sandbox: its agent is listened to again. */
+  /** Called when somebody uses the sandbox: its agent is listened to again. */
   wake(sandboxId: string): void;
   /**
-   * Resolves when what its agent has to report now is kept, or it did not answer soon. Before its processes are ended,
-   * and before its policy is replaced: whatever comes later shows no secret of the former one.
+   * Resolves when what its agent has to report now is kept, or it did not answer soon. Called before its processes are
+   * ended, and before its policy is replaced: entries that come later show no secret of the former policy.
    */
   catchUp(sandboxId: string): Promise<void>;
-  /** Takes what the agent has reported, and leaves the sandbox alone. Before its processes end or freeze for good. */
+  /** Takes what the agent has reported, and stops following it. Called before its processes end or freeze for good. */
   leave(sandboxId: string): Promise<void>;
-  /** Records a connection that was refused. Of many, a sample. */
+  /** Records a connection that was refused; of many, only a sample. */
   denied(sandboxId: string, denial: { host: string; port: number; rule: string }): void;
-  /** Records what went over the network of a sandbox that ends, if anything did. */
+  /** Records the traffic of a sandbox that ends, if there was any. */
   traffic(sandboxId: string, counters: TrafficCounters): void;
   close(): Promise<void>;
 };
 
-/** Opens the logs in `directory`. `bytesMax` bounds all of them together: the oldest entries go first. */
+/** Opens the logs in `directory`. `bytesMax` bounds all of them together: the oldest entries are deleted first. */
 export function openSandboxLogs(options: { directory: string; bytesMax: number; log: Log }): SandboxLogs {
   const store = openLogStore(options);
   const followed = new Map<string, { follower: LogFollower; secrets: () => readonly string[] }>();
@@ -67,7 +67,7 @@ export function openSandboxLogs(options: { directory: string; bytesMax: number; 
     wake: sandboxId => followed.get(sandboxId)?.follower.wake(),
     async catchUp(sandboxId) {
       const one = followed.get(sandboxId);
-      // What is on its way may show what only the policy up to now knows of.
+      // Entries on their way may show secrets that only the policy so far contains.
       one?.secrets();
       await one?.follower.complete();
     },

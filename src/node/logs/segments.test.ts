@@ -20,7 +20,7 @@ afterEach(() => rmSync(join(directory, '..'), { recursive: true }));
 const entry = (t: number, more: Partial<StoredEntry> = {}): StoredEntry => ({ t, l: 1, g: 'test', m: 'said', ...more });
 const timesIn = async (name: string) =>
   (await readSegment(join(directory, name))).map(({ timestampMs }) => timestampMs);
-/** An entry that fills a file by itself. */
+/** An entry that fills a file on its own. */
 const large = (t: number) => entry(t, { m: 'x'.repeat(1 << 20) });
 
 test('entries have a time of their own each, also where a clock goes back or a second run goes on', async () => {

@@ -7,10 +7,10 @@ import { parseJson } from '../../base/json-text.ts';
 /** Bytes of one file, and files of one sandbox: the oldest goes when there are more. */
 const segmentBytesMax = 1 << 20;
 const segmentsMax = 8;
-/** What of the end of a file is read to find its last line. */
+/** How much of a file's end is read to find its last line. */
 const tailBytes = 32 << 10;
 
-/** An entry as a line of a file, in short. Those of an agent have their place in its stream. */
+/** An entry as a line of a file, in short form. Entries of an agent include their place in its stream. */
 export type StoredEntry = {
   t: number;
   l: number;
@@ -25,17 +25,17 @@ export type StoredEntry = {
 export type Segments = {
   lastMs: number;
   place: AgentPlace | undefined;
-  /** Adds entries, which get a time of their own each. */
+  /** Adds entries and gives each its own time. */
   append(entries: StoredEntry[]): Promise<number>;
 };
 
-/** Opens the files of one sandbox. `directory` is made where it is missing. */
+/** Opens the files of one sandbox. `directory` is made if it is missing. */
 export async function openSegments(directory: string): Promise<Segments> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const names = await segmentsIn(directory);
   const newest = names.at(-1);
   const end = newest === undefined ? undefined : await endOf(join(directory, newest));
-  // A line that a crash cut off must not swallow the next one: what comes goes into a file of its own.
+  // A line that a crash cut off must not swallow the next one: new entries go into another file.
   let current = newest !== undefined && end?.isWhole ? newest : undefined;
   let bytes = end?.bytes ?? 0;
   const segments: Segments = {
@@ -51,7 +51,7 @@ export async function openSegments(directory: string): Promise<Segments> {
         current = `${segments.lastMs - entries.length + 1}.jsonl`;
         bytes = 0;
         names.push(current);
-        // One that is not there any more was pruned.
+        // If it is not there any more, it was pruned.
         while (names.length > segmentsMax) await unlink(join(directory, names.shift() ?? '')).catch(() => {});
       }
       const text = Buffer.from(lines.join(''));
@@ -70,7 +70,7 @@ export async function segmentsIn(directory: string): Promise<string[]> {
   return names.filter(name => /^\d+\.jsonl$/.test(name)).sort((a, b) => Number.parseInt(a) - Number.parseInt(b));
 }
 
-/** The entries of a file, the oldest first. What a crash cut off is left out. */
+/** The entries of a file, the oldest first, without what a crash cut off. */
 export async function readSegment(path: string): Promise<SandboxLogEntry[]> {
   const text = await readFile(path, 'utf8').catch(() => '');
   return text.split('\n').flatMap(line => {
@@ -110,7 +110,7 @@ async function endOf(path: string): Promise<End> {
   };
 }
 
-/** Only `append` wrote it, so that whatever parses is whole; a loss of power may have cut the last one off. */
+/** Only `append` wrote the file, so a line that parses is complete; a loss of power may have cut off the last one. */
 function parse(line: string): StoredEntry | undefined {
   return parseJson(line) as StoredEntry | undefined;
 }

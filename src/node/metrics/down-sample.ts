@@ -1,11 +1,11 @@
 import type { SampleRange, SandboxSample } from '../../protocol/node-usage.ts';
 
-/** The samples of a range, oldest first; more than `pointsMax` are put together into spans of equal length. */
+/** The samples of a range, oldest first; if there are more than `pointsMax`, spans of equal length are merged. */
 export function downSample(
   samples: readonly SandboxSample[],
   { startSeconds, endSeconds, pointsMax }: SampleRange,
 ): SandboxSample[] {
-  // In order but for changes of the clock.
+  // In order, unless the clock was changed.
   const asked = samples
     .filter(({ atSeconds }) => atSeconds >= startSeconds && atSeconds <= endSeconds)
     .sort((a, b) => a.atSeconds - b.atSeconds);
@@ -26,8 +26,8 @@ export function downSample(
 }
 
 /**
- * Of several samples: when the first was taken, the mean of the CPU, memory where most was used, the highest use of the
- * disk.
+ * Merges several samples: the time of the first, the mean of the CPU, the sample with the most memory, the highest use
+ * of the disk.
  */
 function together(span: readonly SandboxSample[]): SandboxSample {
   const first = span[0] as SandboxSample;

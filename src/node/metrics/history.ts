@@ -8,7 +8,8 @@ import { sampleIntervalMs, samplesPath, startSampler, type SamplerParts } from '
 
 const pruneIntervalMs = 10 * 60_000;
 /**
- * Sandboxes that are gone and whose samples are kept: a storm of short ones must not fill the disk with small files.
+ * For how many sandboxes samples are kept after their end: a storm of short ones must not fill the disk with small
+ * files.
  */
 const goneMax = 10_000;
 
@@ -19,17 +20,17 @@ export type History = {
   stop(): void;
 };
 
-/** What samples are taken and kept with. */
+/** What taking and keeping samples needs. */
 export type HistoryParts = SamplerParts & {
   sandboxes: {
-    /** Undefined where the node knows nothing of the sandbox (any more). */
+    /** Undefined if the node does not, or no longer, know the sandbox. */
     get(sandboxId: string): unknown;
   };
 };
 
 /**
- * Begins to sample. Of each sandbox at least the last `hours` in which it ran are kept; when it is gone, for so many
- * hours more, of at most 10,000 sandboxes.
+ * Begins to sample. Keeps at least the last `hours` in which each sandbox ran; when it is gone, keeps them for as many
+ * hours more, for at most 10,000 sandboxes.
  */
 export function startHistory(parts: HistoryParts, hours: number): History {
   const { layout, sandboxes, log } = parts;
@@ -67,8 +68,8 @@ export function startHistory(parts: HistoryParts, hours: number): History {
 const isName = (sandboxId: string) => /^[a-z0-9]+$/.test(sandboxId);
 
 /**
- * Removes from `dir` the samples of sandboxes that are gone and had their last one before `beforeMs`, and of more than
- * are kept.
+ * Removes from `dir` the samples of sandboxes that are gone and had their last sample before `beforeMs`, and samples
+ * of sandboxes beyond the number that is kept.
  */
 export function pruneGone(dir: string, isKnown: (sandboxId: string) => boolean, beforeMs: number): void {
   const gone = [...new Set(readdirSync(dir).map(sandboxOfFile))]

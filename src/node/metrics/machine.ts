@@ -10,10 +10,10 @@ type MachineUsage = Omit<NodeUsage, 'pool' | 'traffic' | 'space'>;
 const cpuWindowMs = 5_000;
 const bytesPerKiB = 1024;
 
-/** What the machine is and what it uses now, all its processes included. */
+/** The machine's properties and its current use, all its processes included. */
 export type Machine = { facts: MachineFacts; usage(): MachineUsage; stop(): void };
 
-/** `dataDir`: its file system is listed even where it is no disk of the machine. */
+/** `dataDir`: its file system is listed even if it is no disk of the machine. */
 export function observeMachine(dataDir: string): Machine {
   let earlier = readCpu();
   let latest = earlier;
@@ -21,7 +21,7 @@ export function observeMachine(dataDir: string): Machine {
   return {
     facts: machineFacts(readFileSync('/proc/cpuinfo', 'latin1'), machine()),
     usage() {
-      // Before the first span is over, what there is of it.
+      // Until the first span is over, uses the part of it that has passed.
       const [from, to] = latest === earlier ? [earlier, readCpu()] : [earlier, latest];
       const memory = keyedKiB(readFileSync('/proc/meminfo', 'latin1'));
       return {
@@ -40,7 +40,7 @@ export function observeMachine(dataDir: string): Machine {
   };
 }
 
-/** Facts about the first processor. Arm names its parts by numbers of their own (proc(5), arch/arm64). */
+/** Facts about the first processor. Arm identifies its parts by numbers of its own (proc(5), arch/arm64). */
 export function machineFacts(cpuinfo: string, architecture: string): MachineFacts {
   const value = (...names: string[]) =>
     names
@@ -56,7 +56,7 @@ export function machineFacts(cpuinfo: string, architecture: string): MachineFact
 
 type CpuTimes = { busy: number; all: number };
 
-/** Clock ticks of all processors since boot. Source: proc(5), /proc/stat; time of guests is part of the user's. */
+/** Clock ticks of all processors since boot. Source: proc(5), /proc/stat; the user's time includes that of guests. */
 function readCpu(): CpuTimes {
   const [user = 0, nice = 0, system = 0, idle = 0, waiting = 0, irq = 0, softirq = 0, steal = 0] = (
     readFileSync('/proc/stat', 'latin1').split('\n', 1)[0] ?? ''
@@ -81,8 +81,8 @@ function keyedKiB(text: string): (name: string) => number {
 type Mount = { mountPoint: string; device: string; filesystemType: string; number: string };
 
 /**
- * The file systems on disks of the machine, each once, and that of `dataDir`. Loop devices are disks of sandboxes and
- * snaps.
+ * The file systems on disks of the machine, each once, and that of `dataDir`. Loop devices are left out: they are
+ * disks of sandboxes and snaps.
  */
 export function diskUsage(mountinfo: string, dataDir: string): DiskUsage[] {
   const mounts = mountinfo.split('\n').flatMap(mountOf);
@@ -128,6 +128,6 @@ function usageOf({ mountPoint, device, filesystemType }: Mount): DiskUsage[] {
       ? []
       : [{ mountPoint, device, filesystemType, usedBytes: (blocks - bfree) * bsize, totalBytes: blocks * bsize }];
   } catch {
-    return []; // a mount that another one hides, or that is not ours to see
+    return []; // a mount that another one hides, or that we may not see
   }
 }

@@ -14,8 +14,8 @@ import type { SandboxSample } from '../../protocol/node-usage.ts';
 
 /**
  * A sample on disk, little-endian: seconds u32, CPUs u16, hundredths of a percent u16, then used, total and cached
- * memory, used and total disk in KiB, u32 each, and four bytes that are 0. A record of zeros is none: a crash of the
- * host left it.
+ * memory, used and total disk in KiB, u32 each, and four bytes that are 0. A record of zeros does not count: a crash
+ * of the host left it.
  */
 const recordBytes = 32;
 const bytesPerKiB = 1024;
@@ -24,18 +24,16 @@ const kibMax = 0xffff_ffff;
 
 /**
  * The samples of one sandbox: appended to `path`, which becomes `path.old` when it holds `recordsMax`. So at least the
- * last `recordsMax` are kept, and at most twice as many. Nothing is held open between two of them.
+ * last `recordsMax` are kept, and at most twice as many. The file is not kept open between two samples.
  */
 export type SampleFile = {
   /** Errors: those of the file system. */
   append(sample: SandboxSample): void;
 };
 
-/**
- * Opens the file of a sandbox's samples, which keeps at least the last `recordsMax`. It is made where it is missing.
- */
+/** Opens the file of a sandbox's samples, which keeps at least the last `recordsMax`. It is made if it is missing. */
 export function openSampleFile(path: string, recordsMax: number): SampleFile {
-  // What a crash has written of a record is overwritten.
+  // A record that a crash has left incomplete is overwritten.
   let records = Math.floor(sizeOf(path) / recordBytes);
   const buffer = Buffer.alloc(recordBytes);
   return {
@@ -60,7 +58,7 @@ export function openSampleFile(path: string, recordsMax: number): SampleFile {
 type Range = { startSeconds: number; endSeconds: number };
 const always: Range = { startSeconds: 0, endSeconds: Number.POSITIVE_INFINITY };
 
-/** Every sample of a range that is kept at `path`, as they were written; none where there is no file. */
+/** Every sample of a range that is kept at `path`, as they were written; none if there is no file. */
 export function readSamples(path: string, range = always): SandboxSample[] {
   return [oldOf(path), path].flatMap(part =>
     decodeAll(
@@ -71,7 +69,8 @@ export function readSamples(path: string, range = always): SandboxSample[] {
 }
 
 /**
- * The last sample at `path`, or undefined. Reads the end of the file alone: a hundred of them are asked for at a time.
+ * The last sample at `path`, or undefined. Reads only the end of the file: callers ask for a hundred of them at a
+ * time.
  */
 export function readLastSample(path: string): SandboxSample | undefined {
   return decodeAll(readEnd(path)).at(-1) ?? decodeAll(readEnd(oldOf(path))).at(-1);
@@ -82,7 +81,7 @@ export function removeSamples(path: string): void {
   for (const part of [path, oldOf(path)]) rmSync(part, { force: true });
 }
 
-/** The name of the sandbox whose samples a file has. */
+/** The name of the sandbox whose samples a file holds. */
 export function sandboxOfFile(name: string): string {
   return name.endsWith(oldEnding) ? name.slice(0, -oldEnding.length) : name;
 }
@@ -102,7 +101,7 @@ function encode(buffer: Buffer, sample: SandboxSample): void {
   buffer.writeUInt32LE(kib(sample.diskTotal), 24);
 }
 
-/** A day has 17,280 samples, of which mostly the last few are asked for: only these become objects. */
+/** A day has 17,280 samples, and callers mostly ask for the last few: only those become objects. */
 function decodeAll(bytes: Buffer, { startSeconds, endSeconds } = always): SandboxSample[] {
   const samples: SandboxSample[] = [];
   for (let at = 0; at + recordBytes <= bytes.length; at += recordBytes) {
@@ -130,7 +129,7 @@ function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** The last few records, for the case that the last are empty. */
+/** Reads the last few records, in case the very last ones are empty. */
 function readEnd(path: string): Buffer {
   const records = Math.floor(sizeOf(path) / recordBytes);
   const first = Math.max(records - endRecords, 0);

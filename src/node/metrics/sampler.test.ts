@@ -30,7 +30,7 @@ function sandbox(number: number, executionId = 'first'): Sandbox {
   return { sandboxId: `sandbox-${number}`, record, processes } as unknown as Sandbox;
 }
 
-/** A sampler of these sandboxes, and what their control groups say: `reads` counts how often they were asked. */
+/** A sampler of these sandboxes, and what their control groups report: `reads` counts how often they were read. */
 function sampler(running: Sandbox[], recordsMax = 100) {
   const group = { cpuUs: 0, memoryUsed: 96 * MiB, cacheBytes: 32 * MiB };
   const reads = { cpuUs: 0, cacheBytes: 0 };
@@ -87,7 +87,7 @@ test('a share is of what the sandbox may use, and stays within it', () => {
   node.group.cpuUs = 9e6;
   jest.advanceTimersByTime(1000);
   expect(node.latest('sandbox-1')?.cpuUsedPct).toBe(100);
-  node.group.cpuUs = 0; // its counter began anew
+  node.group.cpuUs = 0; // its counter has begun anew
   jest.advanceTimersByTime(5000);
   expect(node.latest('sandbox-1')?.cpuUsedPct).toBe(0);
   node.group.cpuUs = 1_234_567;
@@ -138,7 +138,7 @@ test('of many that are due at once some are sampled at each look, and all are so
   expect(sampled()).toBe(160);
   running.splice(20);
   jest.advanceTimersByTime(250);
-  expect(node.reads.cpuUs).toBe(160 + 160); // none is due before its five seconds are over
+  expect(node.reads.cpuUs).toBe(160 + 160); // none is due before its five seconds have passed
 });
 
 test('of a few, eight are sampled at each look', () => {

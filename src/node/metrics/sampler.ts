@@ -12,37 +12,36 @@ import type { Processes } from '../sandbox/slot/processes.ts';
 import { slotMountPoint } from '../sandbox/slot/slot-disk.ts';
 import { openSampleFile, type SampleFile } from './sample-file.ts';
 
-/** Between two samples of a sandbox. */
+/** Time between two samples of a sandbox. */
 export const sampleIntervalMs = 5_000;
-/** After a sandbox was first seen: the processor's share needs two readings. */
+/** Time from the first look at a sandbox to its first sample: the processor's share needs two readings. */
 const firstSampleMs = 1_000;
 /**
- * How often is looked for samples that are due: often, so that only a few are at a time and no request waits for them.
+ * How often the sampler looks for samples that are due: often, so that few are due at a time and no request waits for
+ * them.
  */
 const tickMs = 250;
-/**
- * Of a node's sandboxes, so many are sampled at most at a time: those that were adopted together spread themselves out.
- */
+/** The largest share of a node's sandboxes that one tick samples: sandboxes that were adopted together spread out. */
 const tickShare = 1 / 16;
 const tickSamplesMin = 8;
-/** A disk that takes no samples is reported this often. */
+/** How often a disk that takes no samples is reported. */
 const complainIntervalMs = 60_000;
 
-/** The samples that the node takes of its sandboxes: what it reads is the kernel's, nothing is asked inside. */
+/** The node's samples of its sandboxes: it reads only the kernel's counters and asks nothing inside a sandbox. */
 type Sampler = {
-  /** The latest of a running sandbox; undefined when none was taken yet. */
+  /** The latest sample of a running sandbox; undefined if none was taken yet. */
   latest(sandboxId: string): SandboxSample | undefined;
   stop(): void;
 };
 
-/** A sandbox that is sampled: its processes are the same for all of an execution. */
+/** A sandbox that is sampled: its processes stay the same for a whole execution. */
 type SampledSandbox = {
   sandboxId: string;
   record: Pick<RunningRecord, 'executionId' | 'resources'>;
   processes: Pick<Processes, 'slot' | 'driver'>;
 };
 
-/** What samples are taken with. */
+/** What taking samples needs. */
 export type SamplerParts = {
   /** The sandboxes that run now. */
   sandboxes: { running(): SampledSandbox[] };
@@ -56,7 +55,7 @@ type Sampled = {
   sandbox: SampledSandbox;
   nextAtMs: number;
   cpu: { atMs: number; us: number };
-  /** As the kernel told it with the latest sample. */
+  /** As the kernel reported it for the latest sample. */
   memoryBytes: number;
   file: SampleFile;
   latest?: SandboxSample;
@@ -75,7 +74,7 @@ export function startSampler(parts: SamplerParts, recordsMax: number): Sampler {
     for (const sandbox of running) {
       const entry = entryOf(sandbox);
       if (entry && (entry.nextAtMs > nowMs || left-- <= 0)) continue;
-      // A sandbox that ends at this moment has nothing to read any more.
+      // A sandbox that is ending at this moment has nothing to read any more.
       const problem = attempt(() => (entry ? take(entry, nowMs) : begin(sandbox, nowMs)));
       if (problem === undefined || nowMs - complainedAtMs < complainIntervalMs) continue;
       complainedAtMs = nowMs;
@@ -106,7 +105,7 @@ export function startSampler(parts: SamplerParts, recordsMax: number): Sampler {
     const path = groupOf(entry.sandbox);
     const [us, memoryBytes] = [cgroups.cpuUs(path), cgroups.memoryUsed(path)];
     const share = (us - entry.cpu.us) / 1000 / (nowMs - entry.cpu.atMs) / entry.sandbox.record.resources.cpuCount;
-    // Most are idle: where nothing ran and the kernel took nothing away, everything is as it was.
+    // Most are idle: if nothing ran and the kernel reclaimed nothing, everything is unchanged.
     const asBefore = us === entry.cpu.us && memoryBytes === entry.memoryBytes ? entry.latest : undefined;
     entry.latest = {
       ...(asBefore ?? contentsOf(entry.sandbox, memoryBytes)),
@@ -118,7 +117,7 @@ export function startSampler(parts: SamplerParts, recordsMax: number): Sampler {
     entry.file.append(entry.latest);
   };
 
-  /** What of memory and disk a sandbox has and uses. */
+  /** How much memory and disk a sandbox has and uses. */
   const contentsOf = (sandbox: SampledSandbox, memoryBytes: number) => {
     const { cpuCount, memoryMiB } = sandbox.record.resources;
     const cacheBytes = cgroups.cacheBytes(groupOf(sandbox));
@@ -134,7 +133,7 @@ export function startSampler(parts: SamplerParts, recordsMax: number): Sampler {
   };
 
   const groupOf = ({ processes: { driver, slot } }: SampledSandbox) => driver.cgroupPath(slot);
-  // Disks are mounted in the helper's mount namespace. What `df` says inside is said by this file system too.
+  // Disks are mounted in the helper's mount namespace. This file system says the same as `df` inside.
   const diskOf = ({ processes: { slot } }: SampledSandbox) => pathInHelper(parts, slotMountPoint(layout, slot));
 
   const timer = setInterval(look, tickMs);
@@ -146,7 +145,7 @@ export function samplesPath({ metrics }: Pick<Layout, 'metrics'>, sandboxId: str
   return join(metrics, sandboxId);
 }
 
-/** What `work` fails with, if it does. */
+/** The error that `work` throws, if it does. */
 function attempt(work: () => void): unknown {
   try {
     work();

@@ -3,7 +3,7 @@ import { parseAddress } from '../../protocol/network/network.ts';
 import { forgetFlows, isRedirected, type Flow } from './conntrack.ts';
 import { attribute, families, flags, openNetlink, type Netlink } from './netlink.ts';
 
-/** Networks for documentation have them (RFC 5737, RFC 3849): nobody on this machine speaks from or to them. */
+/** Networks reserved for documentation (RFC 5737, RFC 3849): nobody on this machine uses their addresses. */
 const [first, second, third] = ['192.0.2.11', '192.0.2.12', '192.0.2.13'];
 const [v6, otherV6] = ['2001:db8::11', '2001:db8::12'];
 const elsewhere = { 4: '198.51.100.7', 6: '2001:db8:1::7' };
@@ -21,7 +21,7 @@ const number = (value: number) => {
 };
 const port = (value: number) => Buffer.of(value >> 8, value & 255);
 
-/** Has the kernel know a conversation over UDP, as if it had seen one (ctnetlink's IPCTNL_MSG_CT_NEW). */
+/** Makes the kernel know a conversation over UDP, as if it had seen one (ctnetlink's IPCTNL_MSG_CT_NEW). */
 function know(source: string, flow: { port: number; sourcePort: number }, redirected = false): void {
   const isV4 = !source.includes(':');
   const destination = elsewhere[isV4 ? 4 : 6];

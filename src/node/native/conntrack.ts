@@ -17,18 +17,18 @@ const sourceAttribute = { 4: 1, 16: 3 } as const;
 const ENOENT = 2;
 const protocolNumbers: Record<Protocol, number> = { tcp: 6, udp: 17, other: 0 };
 
-/** What a packet carries; `other` stands for everything without ports. */
+/** The protocol of a packet; `other` stands for everything without ports. */
 export type Protocol = 'tcp' | 'udp' | 'other';
 
-/** A conversation of a sandbox, as it sees it. */
+/** A conversation of a sandbox, as the sandbox sees it. */
 export type Flow = { protocol: Protocol; destination: Uint8Array; port: number; sourcePort: number };
 
 /**
- * Whether the egress proxy carries a conversation. `address` stands for the sandbox outside of it. A lookup, some ten
- * µs.
+ * Whether the egress proxy carries a conversation. `address` stands for the sandbox outside of it. A lookup takes some
+ * ten µs.
  */
 export function isRedirected(netfilter: Netlink, address: string, flow: Flow): boolean {
-  // The proxy takes IPv4 alone.
+  // The proxy takes only IPv4.
   if (flow.destination.length !== 4) return false;
   const body = Buffer.concat([headerOf(AF_INET), tupleOf(address, flow)]);
   const question = { type: (subsystem << 8) | message.get, flags: flags.ack, body };
@@ -37,14 +37,14 @@ export function isRedirected(netfilter: Netlink, address: string, flow: Flow): b
   return ((status?.readUInt32BE() ?? 0) & IPS_DST_NAT) !== 0;
 }
 
-/** Connections that are ended in one message to the kernel, some ten µs each. */
+/** How many connections one message to the kernel ends, at some ten µs each. */
 const forgottenAtOnce = 100;
 
 /**
- * Makes the kernel forget every conversation of the addresses `gone`, of either family, which stood for sandboxes: what
- * still arrives for those must not reach the next ones. The kernel goes through its whole table once for each family,
- * 12 ms for an empty one.
- * `netfilter` is used for nothing else meanwhile: however many there are, other work has its turn in between.
+ * Makes the kernel forget every conversation of the addresses `gone`, of either family, which stood for sandboxes:
+ * packets that still arrive for those must not reach their successors. The kernel walks its whole table once for each
+ * family, 12 ms for an empty one. Nothing else may use `netfilter` meanwhile; however many conversations there are,
+ * other work gets its turn in between.
  */
 export async function forgetFlows(netfilter: Netlink, gone: ReadonlySet<string>): Promise<void> {
   for (const length of [4, 16] as const) {
@@ -59,8 +59,8 @@ async function forgetFamily(netfilter: Netlink, length: 4 | 16, gone: ReadonlySe
   const sourceKey = sourceAttribute[length];
   const source = attribute(attributes.original, [attribute(tupleAddresses, [attribute(sourceKey, octetsOf(only))])]);
   const filter = attribute(attributes.filter, [attribute(filterOriginal, Buffer.of(filterBySource, 0, 0, 0))]);
-  // The kernel filters by one address; of several, their conversations are found among all. Those of IPv6 too: kernels
-  // (6.18 is one) leave out just what a filter by an address of it names.
+  // The kernel filters by one address; the conversations of several are searched for among all. So are those of IPv6:
+  // kernels (6.18 is one) leave out exactly the ones that a filter by an IPv6 address names.
   const body = gone.size === 1 && length === 4 ? Buffer.concat([header, source, filter]) : header;
   const tuples: Buffer[] = [];
   for await (const answers of netfilter.dump('listing connections', { type: (subsystem << 8) | message.get, body })) {

@@ -11,7 +11,7 @@ let dir = '';
 beforeEach(() => void (dir = mkdtempSync(join(tmpdir(), 'atoll-helper-'))));
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-/** The helper, or another program in its place. `lost`: how often it was reported as lost. */
+/** The helper, or another program in its place. `lost`: how often its loss was reported. */
 async function helper(program = binary) {
   const lost = Promise.withResolvers<void>();
   let losses = 0;
@@ -19,7 +19,7 @@ async function helper(program = binary) {
   return { ...started, losses: () => losses, lost: lost.promise, [Symbol.asyncDispose]: started.stop };
 }
 
-/** A program that is spoken to as the helper is. `body`: what it does with the `socket`, once it is connected. */
+/** A program that speaks the helper's protocol. `body`: what it does with the `socket`, once it is connected. */
 function program(body: string): string {
   const path = join(dir, 'program');
   writeFileSync(

@@ -24,16 +24,16 @@ export class HelperError extends AtollError {
 /** The helper as a process: requests and answers as fields of text. */
 export type HelperProcess = {
   pid: number;
-  /** A process that is always in the helper's mount namespace, as the helper itself is not. */
+  /** A process that stays in the helper's mount namespace, which the helper itself leaves at times. */
   mountsPid: number;
   /**
-   * Sends a request and answers its result fields. Fails with `HelperError`; with `invalid` where a field can't be
-   * sent, and with `internal` once the helper has ended.
+   * Sends a request and answers its result fields. Fails with `HelperError`; with `invalid` if a field can't be sent,
+   * and with `internal` once the helper has ended.
    */
   request(fields: readonly string[]): Promise<string[]>;
   /** Resolves when the watched process has ended. */
   exited(tag: string): Promise<void>;
-  /** Resolves when nobody holds the output of the program any more that was started by this tag. */
+  /** Resolves when nobody holds the output of the program with this tag any more. */
   closed(tag: string): Promise<void>;
   alive(): boolean;
   stop(): Promise<void>;
@@ -41,7 +41,7 @@ export type HelperProcess = {
 
 type Pending = { resolve(fields: string[]): void; reject(error: Error): void };
 
-/** Requests under way, by their IDs, and events that are waited for, by their kinds and tags. */
+/** Requests under way, by their IDs, and events that callers wait for, by their kinds and tags. */
 function createAnswers() {
   const pending = new Map<string, Pending>();
   const awaited = { exit: new Map<string, () => void>(), closed: new Map<string, () => void>() };
@@ -60,7 +60,7 @@ function createAnswers() {
     ready,
     exited: event('exit'),
     closed: event('closed'),
-    /** A new request: its ID, and what it will be answered. */
+    /** Begins a request: its ID, and a promise of its answer. */
     begin() {
       const id = String(++lastId);
       const { promise, ...call } = Promise.withResolvers<string[]>();
@@ -91,7 +91,7 @@ function createLines(onLine: (line: string) => void): (bytes: Uint8Array) => voi
   };
 }
 
-/** Writes to a socket. What it does not take at once goes first when it is ready for more. */
+/** Writes to a socket. What it does not take at once is written first when it is ready again. */
 function createWriter() {
   let unsent: Buffer = Buffer.alloc(0);
   const flush = (socket: Socket) => {
@@ -111,8 +111,8 @@ function createWriter() {
 }
 
 /**
- * Starts the helper at `binary`. It ends when this process ends, however that happens, and its mounts with it. `onLost`
- * is told when it ends without having been stopped. Errors: `internal` where it does not start.
+ * Starts the helper at `binary`. It ends when this process ends, however that happens, and its mounts with it.
+ * `onLost` is called if it ends without having been stopped. Errors: `internal` if it does not start.
  */
 export async function startHelperProcess({
   binary,
@@ -152,7 +152,7 @@ export async function startHelperProcess({
     stderr: 'inherit',
     env: inheritedEnvironment(),
   });
-  // A process that it has made could hold the socket for longer.
+  // A process that the helper has made could hold the socket for longer.
   void child.exited.then(end);
   const timer = setTimeout(
     () => answers.ready.reject(new AtollError('internal', 'the native helper did not start')),

@@ -5,26 +5,26 @@ import { operations, type AnswerOf, type ArgumentsOf, type OperationName, type S
 type SpawnOptions = {
   timeoutMs: number;
   stdin?: string;
-  /** Directories of control groups that it is in from its first moment. */
+  /** Directories of control groups that the program is in from its first moment. */
   groups?: readonly string[] | undefined;
   kind?: ProgramKind;
   teamId?: string | undefined;
   onPlace?: (() => void) | undefined;
 };
 
-/** The process that does what needs raw system calls; native/helper.c says how it is spoken to. */
+/** The process for work that needs raw system calls; native/helper.c describes its protocol. */
 export type Helper = {
-  /** Carries out one operation. Fails with `HelperError`; `invalid` where an argument holds a line end or a NUL. */
+  /** Carries out one operation. Fails with `HelperError`; `invalid` if an argument holds a line end or a NUL. */
   call<Name extends OperationName>(name: Name, args: ArgumentsOf<Name>): Promise<AnswerOf<Name>>;
   /**
-   * Runs a program in the helper's mount namespace, when its kind has a place, and answers when it has ended.
-   * `NAME=value` before it is for its environment, `stdin` is one line. `timeoutMs` is from its begin on. `teamId`:
-   * whose sandbox it is for. `onPlace` is called before it begins.
+   * Runs a program in the helper's mount namespace once its kind has a place, and answers when it has ended.
+   * `NAME=value` before it goes into its environment; `stdin` is one line. `timeoutMs` counts from its start.
+   * `teamId`: the team whose sandbox it is for. `onPlace` is called before it starts.
    */
   spawn(argv: string[], options: SpawnOptions): Promise<SpawnResult>;
   /**
-   * As `spawn`, for a program that starts a sandbox and leaves others behind. `closed` resolves when these have closed
-   * its output as well, or write to it.
+   * Like `spawn`, for a program that starts a sandbox and leaves other processes behind. `closed` resolves when these
+   * have closed its output as well, or write to it.
    */
   start(
     tag: string,
@@ -35,19 +35,19 @@ export type Helper = {
   exited(tag: string): Promise<void>;
   pid: number;
   /**
-   * A process that is always in the helper's mount namespace, as the helper itself is not: its `/proc/PID/root` shows
-   * it.
+   * A process that stays in the helper's mount namespace, which the helper itself leaves at times: its
+   * `/proc/PID/root` shows that namespace.
    */
   mountsPid: number;
-  /** False once it has ended; calls fail then, and nothing is reported any more. */
+  /** False once it has ended; calls then fail, and no event is reported any more. */
   alive(): boolean;
   stop(): Promise<void>;
 };
 
 /**
  * Starts the helper at `binary`, with its socket in `runDir` while it starts. It ends when the platform ends, however
- * that happens, and its mounts with it. `onLost` is told when it ends before it was stopped. Errors: `internal` where
- * it does not start.
+ * that happens, and its mounts with it. `onLost` is called if it ends before it was stopped. Errors: `internal` if it
+ * does not start.
  */
 export async function startHelper(options: { binary: string; runDir: string; onLost(): void }): Promise<Helper> {
   return helperOf(await startHelperProcess(options));
@@ -56,8 +56,8 @@ export async function startHelper(options: { binary: string; runDir: string; onL
 /** The helper's operations over its process. */
 export function helperOf({ pid, mountsPid, alive, exited, closed, stop, request }: HelperProcess): Helper {
   const call: Helper['call'] = async (name, args) => {
-    // The table says for each name what it takes and answers; the compiler does not follow it through a name that
-    // varies.
+    // The table has the argument and answer types of each name; the compiler can't follow them through a variable
+    // name.
     const { write, read } = operations[name] as {
       write(args: unknown): (string | number)[];
       read(fields: string[]): never;
@@ -84,7 +84,7 @@ export function helperOf({ pid, mountsPid, alive, exited, closed, stop, request 
       const start = async () => {
         const whenClosed = closed(tag);
         started.resolve({ ...(await call('start', { tag, timeoutMs, stdin, groups, argv })), closed: whenClosed });
-        // The helper keeps its place for so long, too.
+        // The helper keeps its place for as long.
         await whenClosed;
       };
       places.run('start', start).catch(started.reject);

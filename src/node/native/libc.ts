@@ -1,8 +1,8 @@
 import { dlopen, read } from 'bun:ffi';
 
 /**
- * The few C library calls that the runtime does not offer. All are non-blocking or take microseconds. Arrays are given
- * as they are and not by their addresses: an address alone keeps nobody from taking their memory away before the call.
+ * The few C library calls that the runtime does not offer. All are non-blocking or take microseconds. Arrays are
+ * passed as such and not by address: an address alone does not keep their memory from being freed before the call.
  */
 export const libc = dlopen('libc.so.6', {
   setns: { args: ['int', 'int'], returns: 'int' },
@@ -26,7 +26,7 @@ export const libc = dlopen('libc.so.6', {
   __errno_location: { args: [], returns: 'ptr' },
 }).symbols;
 
-/** Numbers of errors that are told apart (errno(3)). */
+/** Error numbers that the code tells apart (errno(3)). */
 export const errnoOf = { EINPROGRESS: 115, ECONNREFUSED: 111 } as const;
 
 /** The error of the libc call made just before. */

@@ -35,21 +35,21 @@ export class NetlinkError extends AtollError {
 /** A netlink socket. */
 export type Netlink = {
   /**
-   * Sends messages in one datagram and collects the answers. The kernel works on it during the call: some ten µs for a
-   * small one; a dump costs as much as it is long.
+   * Sends messages in one datagram and collects the answers. The kernel does the work during the call: some ten µs for
+   * a small one; the cost of a dump grows with its length.
    */
   exchange(what: string, messages: Message[]): Answer[];
   /**
-   * Asks for a list that may be long. It comes in parts, each as it is when it is read, and other work has its turn in
-   * between. Nobody else may use the socket meanwhile.
+   * Asks for a list that may be long. It comes in parts, each of them current when it is read, and other work gets its
+   * turn in between. Nobody else may use the socket meanwhile.
    */
   dump(what: string, message: Pick<Message, 'type' | 'body'>): AsyncGenerator<Answer[], void>;
   close(): void;
 };
 
 /**
- * A netlink socket, by default in the own network namespace. To be kept: closing one of netfilter's waits until the
- * kernel has destroyed what was deleted through any of them, some 10 ms.
+ * A netlink socket, by default in this process's own network namespace. Keep it: closing one of netfilter waits until
+ * the kernel has destroyed what was deleted through any of them, some 10 ms.
  */
 export function openNetlink(family: number, open = openSocket): Netlink {
   const fd = open(family);
@@ -85,12 +85,12 @@ export function openNetlink(family: number, open = openSocket): Netlink {
   };
 }
 
-/** Lets what waits for the event loop have its turn. */
+/** Lets other work of the event loop have its turn. */
 export function giveWay(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve));
 }
 
-/** In the calling thread's network namespace. */
+/** Makes a socket in the calling thread's network namespace. */
 function openSocket(family: number): number {
   const fd = libc.socket(AF_NETLINK, SOCK_RAW_CLOEXEC, family);
   if (fd < 0) throw new NetlinkError('netlink socket', errno());
@@ -98,7 +98,8 @@ function openSocket(family: number): number {
 }
 
 /**
- * Reads until every request was acknowledged or its dump has ended. What was asked for was done when `send` returned.
+ * Reads until every request was acknowledged or its dump has ended. The requested changes were made by the time `send`
+ * returned.
  */
 function receive(what: string, fd: number, first: number, requests: number): Answer[] {
   const answers: Answer[] = [];
@@ -106,7 +107,7 @@ function receive(what: string, fd: number, first: number, requests: number): Ans
   let failure = 0;
   for (let left = requests; left > 0;) {
     const length = Number(libc.recv(fd, buffer, buffer.length, MSG_DONTWAIT));
-    // The kernel stops acknowledging where it gives a batch up.
+    // The kernel stops acknowledging when it gives up a batch.
     if (length <= 0) throw new NetlinkError(what, failure || errno());
     for (const { type, sequence, body } of messagesIn(buffer.subarray(0, length))) {
       if (sequence < first) continue; // belongs to a batch that was given up
@@ -158,7 +159,7 @@ export function attribute(type: number, value: Uint8Array | Uint8Array[]): Buffe
   return bytes;
 }
 
-/** The attributes in `bytes` by type; of equal ones the last. */
+/** The attributes in `bytes` by type; if a type occurs twice, the last. */
 export function attributesIn(bytes: Buffer): Map<number, Buffer> {
   const found = new Map<number, Buffer>();
   for (let at = 0; at + 4 <= bytes.length;) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { openNetworkNamespace } from './netns.ts';
 
-/** How a connection of a socket in this process's own namespace goes on. */
+/** How a connection from a socket in this process's own namespace turns out. */
 async function reach(target: 'ipv4' | 'ipv6', port: number): Promise<string> {
   const namespace = openNetworkNamespace(process.pid);
   const connecting = namespace.connect(target, port);

@@ -13,7 +13,7 @@ const POLLOUT = 4;
 const POLLERR_OR_HUP = 0x18;
 
 /**
- * Loopback by either family, or the address that the namespace's own link has. Where the sandbox's network is not the
+ * The loopback of either family, or the address of the namespace's own link. If the sandbox's network is not the
  * kernel's: from outside, or through the relay that connects inside.
  */
 export type Target = 'ipv4' | 'ipv6' | 'own' | 'outside' | 'relay';
@@ -21,16 +21,17 @@ export type Target = 'ipv4' | 'ipv6' | 'own' | 'outside' | 'relay';
 /** A socket that is connecting, and how to ask for its progress. */
 export type Connecting = { fd: number; progress(): 'pending' | 'connected' | 'refused' };
 
-/** A network namespace that sockets can be made in without a process living there. */
+/** A network namespace in which sockets can be made without a process inside. */
 export type NetworkNamespace = {
   /** The ways in, in the order in which they are tried. */
   targets: readonly [Target, ...Target[]];
   /**
-   * A non-blocking socket that is connecting to `port` inside the namespace, and how to ask for its progress.
-   * It belongs to the namespace for good, so nothing needs a route, an address or a rule to reach it.
+   * Makes a non-blocking socket that is connecting to `port` inside the namespace, and says how to ask for its
+   * progress. The socket belongs to the namespace for good, so nothing needs a route, an address or a rule to reach
+   * it.
    */
   connect(target: Target, port: number): Connecting;
-  /** A netlink socket of the given protocol that speaks about the namespace, with the platform's own privileges. */
+  /** Makes a netlink socket of the given protocol for the namespace, with the platform's own privileges. */
   netlinkSocket(protocol: number): number;
   closeSocket(fd: number): void;
   close(): void;
@@ -38,7 +39,7 @@ export type NetworkNamespace = {
 
 const own = openSync('/proc/self/ns/net', 'r');
 
-/** The network namespace of the process `pid`. It lives until closed, even when its processes have ended. */
+/** The network namespace of the process `pid`. It lives until closed, even if its processes have ended. */
 export function openNetworkNamespace(pid: number): NetworkNamespace {
   const namespace = openSync(`/proc/${pid}/ns/net`, 'r');
   return {
@@ -57,8 +58,8 @@ export function openNetworkNamespace(pid: number): NetworkNamespace {
 }
 
 /**
- * A new socket in a namespace. Only this thread changes its namespace, and it is back before anything else can run on
- * it.
+ * Makes a socket in a namespace. Only this thread changes its namespace, and it is back before anything else can run
+ * on it.
  */
 function socketIn(namespace: number, family: number, type = SOCK_STREAM_NONBLOCK_CLOEXEC, protocol = 0): number {
   if (libc.setns(namespace, CLONE_NEWNET) < 0)
@@ -84,7 +85,7 @@ function loopback6(port: number): Uint8Array {
   return address;
 }
 
-/** A netlink socket that speaks about a namespace. */
+/** Makes a netlink socket for a namespace. */
 export function netlinkIn(namespace: number, protocol: number): number {
   return socketIn(namespace, AF_NETLINK, SOCK_RAW_CLOEXEC, protocol);
 }

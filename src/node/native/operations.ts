@@ -1,8 +1,8 @@
 import { AtollError } from '../../base/error.ts';
 
 /**
- * What the helper carries out, by name: how the arguments of each are written, and how its answer is read. What each
- * does is said at its function in native/, where the arguments have the same names and order.
+ * The helper's operations, by name: how the arguments of each are written, and how its answer is read. What each one
+ * does is described at its function in native/, where the arguments have the same names and order.
  */
 type Operation<Args, Answer> = { write(args: Args): (string | number)[]; read(fields: string[]): Answer };
 
@@ -29,7 +29,7 @@ type Overlay = { baseId: number; disk: string; layers: readonly string[] };
 /** One end of a link. Addresses as text, the link-layer address as `02:…`. */
 type LinkEnd = { pid: number; address: string; mac: string };
 
-/** All that the helper can be asked for. Paths are of its mount namespace. */
+/** Everything that the helper can do. Paths are those of its mount namespace. */
 export const operations = {
   // native/helper.c
   spawn: operation(
@@ -132,11 +132,11 @@ export const operations = {
   'link-down': operation(({ name }: { name: string }) => [name]),
 };
 
-/** How a program of the helper's has ended. */
+/** How a program that the helper ran has ended. */
 export type SpawnResult = {
   /** Exit status, or 128 + the signal's number. */
   status: number;
-  /** The last 4 KiB of what it printed, line ends as spaces. */
+  /** The last 4 KiB of its output, with line ends as spaces. */
   output: string;
 };
 

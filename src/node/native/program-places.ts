@@ -2,47 +2,47 @@ import { createFairSemaphore, type FairSemaphore } from '../../base/concurrency/
 import { createSemaphore, type Semaphore } from '../../base/concurrency/semaphore.ts';
 
 /**
- * How many programs the helper runs at a time, by what they are for: the sum is `childrenMax` in native/helper.c. The
- * others wait. A program of the first two kinds may wait for one of the others, which wait for nobody's.
+ * How many programs the helper runs at a time, by their purpose: the sum is `childrenMax` in native/helper.c. Others
+ * wait. A program of the first two kinds may wait for one of the other kinds, and those wait for none.
  */
 export const programsAtOnce = {
   /** A runtime, or CRIU that restores, until the agent in the sandbox serves or the start has failed. */
   start: 48,
   /** CRIU keeps the memory of a sandbox. */
   dump: 32,
-  /** Goes along with a dump that has its place, and waits for it. */
+  /** Runs beside a dump that has its place, and waits for it. */
   follow: 32,
   /** Reads or copies a whole disk before a start, or for a build. */
   ahead: 16,
   /** Looks through a disk, or all that is kept, before a resume. */
   check: 16,
-  /** Any other that may take long: it writes out what is kept, and a sandbox may stand still for it. */
+  /** Any other that may take long: it writes out what is kept, and a sandbox may stand still meanwhile. */
   long: 32,
   /** Any other. */
   short: 32,
-  /** What stands still goes on by it: a checkpoint is undone, or a volume copied that is held for that. */
+  /** Lets a frozen sandbox run on: undoes a checkpoint, or copies a volume that is held for that. */
   release: 16,
 } as const;
 
-/** So many of the places are for teams of which no program of that kind is under way: some take minutes. */
+/** How many of these places are for teams that run no program of that kind: some programs take minutes. */
 export const sparePlaces = { dump: 4, check: 2 } as const satisfies Partial<Record<ProgramKind, number>>;
 
 /** What a program is for. */
 export type ProgramKind = keyof typeof programsAtOnce;
 
-/** A program whose bound is beyond this may take long. */
+/** A program with a longer bound may take long. */
 const shortMs = 60_000;
 
-/** Says when each program may begin. */
+/** Decides when each program may begin. */
 type ProgramPlaces = {
   /**
-   * Runs `program` when its kind has a place; its place is taken until it settles. `teamId`: whose it is, absent: of
-   * nobody's that is known. Teams take turns with the kinds of which places are spare.
+   * Runs `program` when its kind has a place; it holds the place until it settles. `teamId` is the team that it
+   * belongs to; absent: no team is known. For kinds with spare places, teams take turns.
    */
   run<T>(kind: ProgramKind, program: () => Promise<T>, teamId?: string): Promise<T>;
 };
 
-/** The kind of a program of which nothing is said but its bound. */
+/** The kind of a program of which only the bound is known. */
 export const kindByTime = (timeoutMs: number): ProgramKind => (timeoutMs > shortMs ? 'long' : 'short');
 
 /** The places of one helper. */

@@ -11,7 +11,7 @@ const AF_INET6 = 10;
 const requestBytes = 56;
 /** Offset in both structures of a socket's ends: ports, addresses, interface, cookie. */
 const ends = { inRequest: 8, inAnswer: 4, length: 48 } as const;
-/** TCP_ESTABLISHED to TCP_LAST_ACK and TCP_CLOSING, as bits; neither listening nor waiting for stragglers. */
+/** TCP_ESTABLISHED to TCP_LAST_ACK and TCP_CLOSING, as bits; without listening sockets and TCP_TIME_WAIT. */
 const connectedStates = 0b1011_0011_1110;
 const mappedPrefix = Buffer.from('00000000000000000000ffff', 'hex');
 const ENOENT = 2;
@@ -19,23 +19,23 @@ const EOPNOTSUPP = 95;
 
 /** A connected TCP socket of a sandbox. */
 export type TcpSocket = Flow & {
-  /** What names the socket to the kernel. */
+  /** Identifies the socket to the kernel. */
   request: Buffer;
 };
 
 /** The TCP sockets of one network namespace. */
 export type TcpSockets = {
-  /** In parts, between which other work has its turn: a sandbox may hold very many. */
+  /** Lists them in parts, and other work gets its turn in between: a sandbox may hold very many. */
   list(): AsyncGenerator<TcpSocket[], void>;
   /**
-   * Closes a socket with an error at once, so that programs need not wait for a timeout. Where the kernel can't
-   * (CONFIG_INET_DIAG_DESTROY), the next packet is what ends the connection.
+   * Closes a socket with an error at once, so that programs need not wait for a timeout. If the kernel can't do that
+   * (CONFIG_INET_DIAG_DESTROY), the next packet ends the connection.
    */
   destroy(socket: TcpSocket): void;
   close(): void;
 };
 
-/** The connections that programs in the namespace hold, by either family; to mapped addresses as to those of IPv4. */
+/** The connections of programs in the namespace, of either family; those to mapped addresses count as IPv4. */
 export function openTcpSockets(namespace: Pick<NetworkNamespace, 'netlinkSocket'>): TcpSockets {
   const diag = openNetlink(families.sockDiag, namespace.netlinkSocket);
   return {

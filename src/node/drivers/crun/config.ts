@@ -4,13 +4,13 @@ import { idsPerSandbox, type Slot } from '../../layout.ts';
 import { ownFiles } from '../../numbers/own-files.ts';
 import type { SandboxResources } from '../../../protocol/node.ts';
 
-/** Open files of one process in a sandbox, where the host lets us give that many. */
+/** Open files of one process in a sandbox, if the host allows that many. */
 const openFilesMax = 65_536;
 /**
- * Bytes of a core file: none at all. Where the host hands cores to a program (`core_pattern` with a pipe), that would
- * run as the host's root with a stranger's memory, whatever the limit is; but 1 means to the kernel that this is such a
- * program itself, and then it is not run (core(5), fs/coredump.c). The system call filter keeps a sandbox from setting
- * another limit.
+ * Bytes of a core file: none at all. If the host hands cores to a program (`core_pattern` with a pipe), that program
+ * would run as the host's root on a stranger's memory, whatever the limit; but a limit of 1 tells the kernel that the
+ * dying process is such a program itself, and then no program is run (core(5), fs/coredump.c). The system call filter
+ * keeps a sandbox from setting another limit.
  */
 const coreLimit = 1;
 /** Terminals of one sandbox. */
@@ -42,7 +42,7 @@ export const capabilities = [
   'KILL',
 ].map(name => `CAP_${name}`);
 
-/** What tells of the host's devices, disks, memory and of other sandboxes' use of them. */
+/** Files that reveal the host's devices, disks, memory and other sandboxes' use of them. */
 export const maskedFiles = [
   'buddyinfo',
   'cmdline',
@@ -77,8 +77,8 @@ export const maskedFiles = [
 export const maskedDirectories = ['acpi', 'asound', 'driver', 'fs', 'pressure', 'scsi'].map(name => `/proc/${name}`);
 
 /**
- * Of sysfs a sandbox has these directories and no others: programs count processors and memory nodes by them. All the
- * rest speaks of the host: its devices, its disks and the files behind them.
+ * The directories of sysfs that a sandbox has: programs count processors and memory nodes by them. Everything else
+ * there describes the host: its devices, its disks and the files behind them.
  */
 export const shownOfSysfs = ['/sys/devices/system/cpu', '/sys/devices/system/node'].filter(path => existsSync(path));
 
@@ -87,10 +87,10 @@ export const shownDevices = ['null', 'zero', 'full', 'random', 'urandom', 'tty']
 
 const readonlyPaths = ['/proc/bus', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
 
-/** What is the same in the configuration of every sandbox, for as long as the node runs. */
+/** What is the same in every sandbox's configuration, as long as the node runs. */
 type HostFacts = { openFiles: number; networkSettings: Record<string, string>; seccompFilter: string };
 
-/** Looks at the host once: a start would otherwise read and encode the same again. */
+/** Reads facts about the host once: otherwise each start would read and encode them again. */
 export function hostFactsOf(seccompFilter: Uint8Array): HostFacts {
   return {
     openFiles: ownOpenFilesMax(),
@@ -104,7 +104,7 @@ export function standbyConfig(options: {
   slot: Slot;
   skeleton: string;
   agentDir: string;
-  /** Where its own files are that stand for the kernel's. */
+  /** Where the sandbox's own files are that stand in for the kernel's. */
   ownFilesDir: string;
   /** A tree of empty directories, with one for each mount below /sys. */
   sysDir: string;
@@ -145,13 +145,13 @@ export function standbyConfig(options: {
   };
 }
 
-/** A restored sandbox gets the same ones from native/snapshot-program.c. */
+/** native/snapshot-program.c gives a restored sandbox the same settings. */
 function networkSettings(): Record<string, string> {
   return {
     'net.ipv4.ping_group_range': `0 ${idsPerSandbox - 1}`,
-    // All users of a sandbox are its owner's: whoever serves on port 80 need not be root.
+    // All users of a sandbox belong to its owner, so a server on port 80 need not be root's.
     'net.ipv4.ip_unprivileged_port_start': '0',
-    // Programs that prefer multipath TCP, as Go's servers do, take plain TCP: only that can be checkpointed.
+    // Programs that prefer multipath TCP, like Go's servers, get plain TCP: only plain TCP can be checkpointed.
     ...(existsSync('/proc/sys/net/mptcp/enabled') && { 'net.mptcp.enabled': '0' }),
   };
 }
@@ -201,7 +201,7 @@ function mounts({
 }
 
 /**
- * Open files of one process. Raising it further needs CAP_SYS_RESOURCE, which root in a container or a VM service may
+ * Open files of one process. Raising the limit needs CAP_SYS_RESOURCE, which root in a container or a VM service may
  * lack.
  */
 export function ownOpenFilesMax(): number {

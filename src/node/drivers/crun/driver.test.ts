@@ -10,7 +10,7 @@ const slot = slotOf(0, 1);
 const resources = { cpuCount: 1, memoryMiB: 512, diskMiB: 512 };
 
 test.each([
-  // crun 1.8 ends well, and without a word, where it can't fork.
+  // crun 1.8 succeeds silently if it can't fork.
   [0, '', 'unavailable', 'it has left no process'],
   [1, 'clone: Resource temporarily unavailable\n', 'unavailable', 'clone: Resource temporarily unavailable'],
   [1, 'mount: Permission denied', 'internal', 'mount: Permission denied'],

@@ -18,17 +18,17 @@ import { endProcesses, groupOperations } from '../group-operations.ts';
 import { createOwnFiles } from '../../numbers/own-files.ts';
 import { hostFactsOf, sharedMemoryBytes, standbyConfig, shownOfSysfs } from './config.ts';
 
-/** The OCI runtime, as the distribution calls it. */
+/** The OCI runtime, by the distribution's name for it. */
 export const crunProgram = 'crun';
 
 const runTimeoutMs = 20_000;
-/** Lets the boot clock of a sandbox begin with it (native/namespace-owner.c). */
+/** Makes the boot clock of a sandbox begin with it (native/namespace-owner.c). */
 const freshClock = 'ATOLL_FRESH_CLOCK=1';
 
 /** ENOTDIR, ELOOP */
 const notADirectory = new Set([20, 40]);
 
-/** The driver of namespaces of the host's kernel. crun comes with the distribution: set-up has installed it. */
+/** The driver that uses namespaces of the host's kernel. Set-up has installed crun from the distribution. */
 export const crunFactory: DriverFactory = {
   name: 'crun',
   title: 'crun',
@@ -37,7 +37,10 @@ export const crunFactory: DriverFactory = {
   whyUnavailable: () => undefined,
 };
 
-/** Namespaces, control groups and seccomp by crun, an OCI runtime. The helper calls it, in its own mount namespace. */
+/**
+ * Isolates by namespaces, control groups and seccomp, through crun, an OCI runtime. The helper runs it, in its own
+ * mount namespace.
+ */
 export function createCrunDriver(options: DriverHost): Driver {
   const { helper, helperBinary, cgroups, layout } = options;
   const host = hostFactsOf(readSeccompFilter(helperBinary));
@@ -63,7 +66,7 @@ export function createCrunDriver(options: DriverHost): Driver {
         writeConfig(options, bundle, { slot, resources, ownFilesDir, host });
         await seal();
         // crun would move the sandbox's first process into groups that it makes, which holds up the whole machine
-        // (native/groups.c): so it is born in ours.
+        // (native/groups.c): so the process is born in these groups.
         const groups = cgroups.make(cgroupOf(slot), resources);
         const run = [...crun, 'run', '--detach', '--pid-file', pidFile, '--bundle', bundle, slot.name];
         const argv = [...namespaceOwner(helperBinary, slot.baseId), freshClock, ...run];
@@ -107,8 +110,8 @@ export function createCrunDriver(options: DriverHost): Driver {
 
     async remove(slot) {
       await endProcesses(cgroups, cgroupOf(slot));
-      // All that `crun delete` would do for a container that has ended, without the 5 ms of starting it;
-      // unlike it, this also removes what was only half created.
+      // Does all that `crun delete` would do for a container that has ended, without the 5 ms of starting it; unlike
+      // `crun delete`, it also removes what was only half created.
       await cgroups.remove(cgroupOf(slot));
       for (const dir of [layout.runtimeState, layout.bundles, layout.ownFiles])
         rmSync(join(dir, slot.name), { recursive: true, force: true });
@@ -130,18 +133,18 @@ function pidOf(begun: SpawnResult, pidFile: string): number {
   return Number(pid);
 }
 
-/** crun ends well and without a word where it has no process to go on with. */
+/** crun succeeds silently if it has no process to continue with. */
 function startError({ status, output }: SpawnResult): AtollError {
   const lacksSomething = status === 0 || tellsShortage(output);
   const why = output.trim() || (status === 0 ? 'it has left no process' : `status ${status}`);
-  // Who is told that there is no room is told why.
+  // A caller that hears that there is no room also hears why.
   const told = lacksSomething ? withoutPlaces(why) : why;
   return new AtollError(lacksSomething ? 'unavailable' : 'internal', `crun could not start a sandbox: ${told}`, {
     ...(lacksSomething && { detail: nodeFull }),
   });
 }
 
-/** Makes what standby sandboxes are started from: bundles, and the mount points of their first root. */
+/** Makes the directories from which standby sandboxes start: bundles, and the mount points of their first root. */
 function makeDirectories(layout: Layout): void {
   mkdirSync(layout.ownFiles, { recursive: true, mode: 0o711 });
   for (const dir of [layout.bundles, layout.runtimeState]) mkdirSync(dir, { recursive: true });
@@ -150,7 +153,7 @@ function makeDirectories(layout: Layout): void {
     mkdirSync(join(layout.sysTree, path.slice('/sys'.length)), { recursive: true });
 }
 
-/** Writes what crun starts a standby sandbox from. */
+/** Writes the configuration from which crun starts a standby sandbox. */
 function writeConfig(
   { layout, hostname }: DriverHost,
   bundle: string,
@@ -161,12 +164,12 @@ function writeConfig(
   writeFileSync(join(bundle, 'config.json'), JSON.stringify(config));
 }
 
-/** Slots among names; whatever else is there is not ours. */
+/** The slots among names; other names do not belong to the platform. */
 function slotNumbers(names: string[]): Set<number> {
   return new Set(names.flatMap(name => (/^s\d+$/.test(name) ? [Number(name.slice(1))] : [])));
 }
 
-/** What a sandbox has put in the way of a mount is its own fault. */
+/** What a sandbox has put in the way of a mount is the sandbox's own fault. */
 function throwMountError(error: unknown, path: string): never {
   if (!(error instanceof HelperError) || !notADirectory.has(error.errno)) throw error;
   throw new AtollError(
@@ -176,7 +179,7 @@ function throwMountError(error: unknown, path: string): never {
   );
 }
 
-/** Seals the runtime, once for all starts. Where that fails, the next one tries again. */
+/** Seals the runtime, once for all starts. If that fails, the next start tries again. */
 function sealing(helper: Helper): () => Promise<void> {
   let sealed: Promise<void> | undefined;
   return () =>
@@ -187,8 +190,8 @@ function sealing(helper: Helper): () => Promise<void> {
 }
 
 /**
- * crun then starts at once. Without the copy, it makes one for each start: two mounts, a file and a second start of
- * itself.
+ * Lets crun start at once. Without the sealed copy, it makes one at each start: two mounts, a file and a second start
+ * of itself.
  */
 async function sealProgram(helper: Helper): Promise<void> {
   const path = Bun.which(crunProgram);

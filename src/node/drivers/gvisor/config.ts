@@ -15,7 +15,7 @@ export function sandboxConfig(options: {
   volumes: { point: string; path: string }[];
   cgroupPath: string;
   hostname: string;
-  /** Its process 1 names it, and gives that right up. */
+  /** Process 1 names the sandbox, and then gives that right up. */
   isNamedLater: boolean;
   resources: SandboxResources;
 }): unknown {
@@ -53,7 +53,7 @@ export function sandboxConfig(options: {
       mount('/dev/shm', 'tmpfs', 'shm', 'nosuid', 'nodev', 'mode=1777', `size=${sharedMemoryBytes(resources)}`),
       mount('/sys', 'sysfs', 'sysfs', 'ro'),
       mount('/.agent', 'bind', options.agentDir, 'bind', 'ro'),
-      // Where nothing is mounted there runsc puts a tmpfs: what is in /tmp would be in no snapshot, and count as
+      // If nothing is mounted there, runsc puts a tmpfs: the files in /tmp would be in no snapshot, and count as
       // memory.
       ...(options.hasTmp ? [mount('/tmp', 'bind', `${root}/tmp`, 'bind', 'rw')] : []),
       ...options.volumes.map(({ point, path }) => mount(path, 'bind', point, 'bind', 'rw', 'nosuid', 'nodev')),
@@ -63,7 +63,7 @@ export function sandboxConfig(options: {
       uidMappings: ids,
       gidMappings: ids,
       cgroupsPath: options.cgroupPath,
-      // They are set on the group before; here they tell gVisor what to show as the machine's.
+      // The limits are already set on the group; here they tell gVisor what to show as the machine's.
       resources: {
         memory: { limit: resources.memoryMiB * 1024 * 1024 },
         cpu: { quota: resources.cpuCount * 100_000, period: 100_000 },

@@ -13,7 +13,7 @@ import { sandboxConfig } from './config.ts';
 import { findRunsc } from './find-runsc.ts';
 import { openAccess } from './network.ts';
 
-/** What takes a tenth of a second on a processor of today takes ten on an emulated one. */
+/** A start that takes a tenth of a second on a current processor takes ten seconds on an emulated one. */
 const createTimeoutMs = 45_000;
 const startTimeoutMs = 45_000;
 
@@ -35,8 +35,8 @@ export const gvisorFactory: DriverFactory = {
 };
 
 /**
- * A kernel of its own for each sandbox: gVisor's runsc with the systrap platform. It takes its root file system and its
- * network interfaces when it starts and can't take others later, so a sandbox is started for its template.
+ * A kernel of its own for each sandbox: gVisor's runsc with the systrap platform. It takes its root file system and
+ * its network interfaces at its start and can't take others later, so a sandbox is started for its template.
  */
 function createGvisorDriver(options: DriverHost): Driver {
   const { helper, cgroups } = options;
@@ -52,14 +52,14 @@ function createGvisorDriver(options: DriverHost): Driver {
       assert(root, 'gVisor starts with a root file system');
       const bundle = join(stateOf(slot), 'bundle');
       const pidFile = join(bundle, 'pid');
-      // From here on the slot is this driver's.
+      // From here on the slot belongs to this driver.
       mkdirSync(bundle, { recursive: true });
       try {
         const groups = cgroups.make(cgroupOf(slot), resources);
         const config = await mountedConfig(options, places, slot, { root, resources });
         writeFileSync(join(bundle, 'config.json'), JSON.stringify(config));
         const create = runscOf(slot, 'create', '--bundle', bundle, '--pid-file', pidFile, slot.name);
-        // All that gVisor starts is born in the sandbox's group.
+        // Everything that gVisor starts is born in the sandbox's group.
         const { status, output, closed } = await helper.start(slot.name, create, {
           timeoutMs: createTimeoutMs,
           stdin: controlToken,
@@ -87,7 +87,7 @@ function createGvisorDriver(options: DriverHost): Driver {
         throw new AtollError('internal', `runsc could not start a sandbox: ${output.trim() || `status ${status}`}`);
     },
 
-    // It has had both from the start.
+    // The sandbox has had both from its start.
     resize: async () => {},
     giveRoot: async () => {},
     async mountVolume(_slot, _pid, { path }) {
@@ -100,7 +100,7 @@ function createGvisorDriver(options: DriverHost): Driver {
     makeOwnFiles() {
       throw new AtollError('internal', 'gVisor makes what its sandboxes read in /proc itself');
     },
-    // It has counted from the sandbox's limits since the start.
+    // gVisor computes them from the sandbox's limits, since its start.
     refreshOwnFiles() {},
 
     async remove(slot) {
@@ -116,10 +116,10 @@ function createGvisorDriver(options: DriverHost): Driver {
   };
 }
 
-/** Paths of an installation's sandboxes, and what runsc is called with. */
+/** Paths of an installation's sandboxes, and the words that runsc is called with. */
 function placesOf({ layout, runscDir }: DriverHost) {
   const runsc = findRunsc(runscDir);
-  // Without one nothing is started; what was started before is looked after all the same.
+  // Without runsc nothing can be started, but sandboxes started before are still looked after.
   const program = runsc.found ? runsc.program : 'runsc';
   const stateDir = join(layout.run, 'gvisor');
   const stateOf = (slot: Slot) => join(stateDir, slot.name);
@@ -132,7 +132,7 @@ function placesOf({ layout, runscDir }: DriverHost) {
   };
 }
 
-/** Mounts the root of a sandbox and answers the configuration of its start from there. */
+/** Mounts the root of a sandbox and makes the configuration of its start from that. */
 async function mountedConfig(
   { helper, layout, hostname }: DriverHost,
   { rootOf, cgroupOf }: ReturnType<typeof placesOf>,
@@ -142,7 +142,7 @@ async function mountedConfig(
   const point = rootOf(slot);
   mkdirSync(point, { recursive: true });
   await helper.call('overlay-mount', { baseId: slot.baseId, at: point, disk: root.disk, layers: root.layers });
-  // The content is a stranger's: a link in the place of /tmp leads anywhere on the host.
+  // The content is a stranger's: a link in place of /tmp could lead anywhere on the host.
   const isDirectory = (name: string) =>
     lstatSync(join(pathInHelper({ helper }, point), name), { throwIfNoEntry: false })?.isDirectory();
   const taken = platformDirectories.find(name => isDirectory(name) === false);
@@ -162,17 +162,17 @@ async function mountedConfig(
 
 const flags = [
   '--platform=systrap',
-  // Its network stack, not the host kernel's.
+  // gVisor's network stack, not the host kernel's.
   '--network=sandbox',
   // Writes go to the sandbox's disk and not into gVisor's memory,
   '--overlay2=none',
-  // at once: what is frozen is whole on the disk.
+  // and they go at once: a frozen sandbox is complete on the disk.
   '--file-access=shared',
   '--file-access-mounts=shared',
   '--cpu-num-from-quota',
 ];
 
-/** The file server among a sandbox's processes, which gVisor keeps away from every network. */
+/** The file server among a sandbox's processes, which gVisor keeps out of every network. */
 function outsideOf(pids: number[], sandboxPid: number): number {
   const sandbox = networkOf(sandboxPid);
   const own = networkOf(process.pid);

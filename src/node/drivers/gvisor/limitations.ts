@@ -1,5 +1,5 @@
 /**
- * What sandboxes can do on crun and not on gVisor, for `atoll doctor` and the documents. Each is tested as such
+ * What sandboxes can do on crun but not on gVisor, for `atoll doctor` and the documents. Tests show each limitation
  * (test/conformance).
  */
 export const limitations = {

@@ -6,12 +6,12 @@ import { connect4, netlinkIn, type Connecting, type NetworkNamespace } from '../
 
 const EAGAIN = 11;
 const MSG_DONTWAIT = 0x40;
-/** What the relay answers when it has connected. */
+/** The relay's answer once it has connected. */
 const connectedByte = 0;
 
 /**
  * The way into a sandbox whose network stack is gVisor's: a link that begins in the network namespace of the process
- * `outsidePid`. `sandboxPid` is who holds the other ends of all its links.
+ * `outsidePid`. `sandboxPid` holds the other ends of all its links.
  */
 export function openAccess(outsidePid: number, sandboxPid: number): NetworkNamespace {
   const outside = openSync(`/proc/${outsidePid}/ns/net`, 'r');
@@ -26,7 +26,7 @@ export function openAccess(outsidePid: number, sandboxPid: number): NetworkNames
     netlinkSocket: protocol => netlinkIn(sandbox, protocol),
     closeSocket: fd => void libc.close(fd),
     close() {
-      // Their other ends went without a word: whoever reads from one would wait for ever.
+      // Their other ends vanished silently: a reader would wait for ever.
       void closeAll(openTcpSockets({ netlinkSocket: protocol => netlinkIn(outside, protocol) }));
       closeSync(outside);
       closeSync(sandbox);
@@ -34,7 +34,7 @@ export function openAccess(outsidePid: number, sandboxPid: number): NetworkNames
   };
 }
 
-/** The namespace may go meanwhile: what is open of it stays until it is done. */
+/** The namespace may be removed meanwhile: what is open of it stays until this is done. */
 async function closeAll(sockets: TcpSockets): Promise<void> {
   try {
     for await (const part of sockets.list()) for (const socket of part) sockets.destroy(socket);
@@ -45,7 +45,7 @@ async function closeAll(sockets: TcpSockets): Promise<void> {
   }
 }
 
-/** Asks the relay for a port as soon as it is there; the answer tells how that went. */
+/** Asks the relay for a port as soon as the relay is connected; its answer says whether that worked. */
 function throughRelay({ fd, progress }: Connecting, port: number): Connecting {
   const question = Uint8Array.of(port >> 8, port & 255);
   const answer = new Uint8Array(1);
