@@ -4,6 +4,7 @@ import type { Dial, FarEnds, SandboxDirectory } from './directory/directory.ts';
 import type { RequestHead } from '../http1/request-head.ts';
 import type { ResponseHead } from '../http1/response-head.ts';
 import type { Http2Turns } from './http2-turns.ts';
+import type { LargeHeads } from './clients/large-heads.ts';
 import type { EdgeLimits } from './limits.ts';
 import type { KnownProtocols } from './upstream/known-protocols.ts';
 import { SandboxTraffic } from './upstream/sandbox-traffic.ts';
@@ -35,6 +36,7 @@ export type ConnectionContext = {
   /** Where a message to send is assembled. The next event overwrites it as well. */
   readonly scratch: Buffer;
   readonly turns: Http2Turns;
+  readonly largeHeads: LargeHeads;
   /** Every client; each HTTP/2 stream counts as one. */
   readonly clients: Set<OpenClient>;
   /** Connections accept no request after their current one. */

@@ -24,6 +24,10 @@ export type EdgeLimits = {
    * runtime refuses it.
    */
   ownRequestHeadBytesMax: number;
+  /** An unfinished head counts as large from this size on. */
+  largeHeadBytes: number;
+  /** Large unfinished heads at once. One more ends the connection whose head became large first. */
+  largeHeadsMax: number;
   responseHeadBytesMax: number;
   hostBytesMax: number;
   headerLinesMax: number;
@@ -46,8 +50,9 @@ export type EdgeLimits = {
   /** Without a byte of the body of a request to the API, which holds a place there all that time. */
   apiBodyIdleTimeoutMs: number;
   /**
-   * Without a body byte on a client's HTTP/2 connection while one of its streams holds a finished response. Then the
-   * stream is reset.
+   * Without a body byte on a client's HTTP/2 connection while one of its streams holds a finished response: then the
+   * stream is reset. Also without a byte of an API response that an HTTP/1.1 client takes: the response holds a place
+   * in the API all that time.
    */
   unreadTimeoutMs: number;
   /** For a closing connection to take its last bytes. */
@@ -98,6 +103,8 @@ export const defaultLimits: EdgeLimits = {
   connectionsPerSandboxMax: 1024,
   requestHeadBytesMax: 65_536,
   ownRequestHeadBytesMax: 15_360,
+  largeHeadBytes: 8_192,
+  largeHeadsMax: 512,
   responseHeadBytesMax: 131_072,
   hostBytesMax: 512,
   headerLinesMax: 128,

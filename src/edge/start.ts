@@ -1,3 +1,4 @@
+import { LargeHeads } from './clients/large-heads.ts';
 import type { Log } from '../base/telemetry/log.ts';
 import { ClientTable } from './clients/client-table.ts';
 import type { EdgeStats } from '../protocol/directory.ts';
@@ -119,6 +120,7 @@ function partsOf(options: EdgeOptions): { taking: Taking; ways: ApiWay & Sandbox
     responseHead: new ResponseHead(limits.headerLinesMax),
     scratch: Buffer.allocUnsafe(2 * (limits.requestHeadBytesMax + limits.responseHeadBytesMax)),
     turns,
+    largeHeads: new LargeHeads(limits),
     clients: new Set(),
     stopping: false,
   };

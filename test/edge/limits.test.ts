@@ -47,6 +47,48 @@ test('a head that comes too slowly is refused', async () => {
   expect(both.server.connections).toEqual([]);
 });
 
+test('one large head too many ends the one that arrives longest', async () => {
+  await using both = await startBoth({ limits: { largeHeadBytes: 1000, largeHeadsMax: 2 } });
+  const others = await Promise.all([1, 2, 3].map(() => RawSocket.connect(both.fixture.port)));
+  const [large, larger, small] = others as [RawSocket, RawSocket, RawSocket];
+  const begin = `GET / HTTP/1.1\r\n${host}X: `;
+  small.send(begin);
+  for (const client of [both.client, large]) client.send(begin + 'y'.repeat(2000));
+  // Both are there before the third: a request on another connection is answered behind them.
+  expect((await fetch(both.fixture.url)).status).toBe(200);
+  larger.send(begin + 'y'.repeat(2000));
+  await Promise.race([both.client, large].map(client => client.until(({ ended }) => ended)));
+  const refused = [both.client, large].filter(({ received }) => received.startsWith('HTTP/1.1 503 '));
+  expect(refused).toHaveLength(1);
+  const staying = [both.client, large].filter(client => !refused.includes(client));
+  for (const client of [...staying, larger, small]) {
+    client.send('\r\n\r\n');
+    const upstream = await both.server.accept();
+    await upstream.expect('\r\n\r\n');
+    upstream.send('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
+    await client.expect('HTTP/1.1 200 OK');
+    upstream.close();
+  }
+  for (const client of others) client.close();
+});
+
+test('a client that takes nothing of an answer of the API does not hold its place', async () => {
+  const bytes = 64 << 20;
+  await using both = await startBoth({
+    limits: { unreadTimeoutMs: 300, apiRequestsMax: 1, apiRequestsPerAddressMax: 1, localApiRequestsReserved: 0 },
+    api: request => new Response(new URL(request.url).pathname === '/large' ? Buffer.alloc(bytes) : 'small'),
+  });
+  both.client.pause();
+  both.client.send('GET /large HTTP/1.1\r\nHost: x\r\n\r\n');
+  const ask = () => fetch(both.fixture.url).then(({ status }) => status);
+  await until(async () => (await ask()) === 503);
+  await until(async () => (await ask()) === 200);
+});
+
+async function until(look: () => Promise<boolean>): Promise<void> {
+  while (!(await look())) await Bun.sleep(20);
+}
+
 test('byte after byte does not extend the time for a head', async () => {
   await using both = await startBoth({ limits: { headTimeoutMs: 300 } });
   both.client.send('GET / HTTP/1.1\r\nX: ');

@@ -5,6 +5,7 @@ import { ResponseHead } from '../../http1/response-head.ts';
 import { plainAnswer } from '../answer/answer.ts';
 import { ClientTable } from '../clients/client-table.ts';
 import type { ConnectionContext } from '../context.ts';
+import { LargeHeads } from '../clients/large-heads.ts';
 import { Http2Turns } from '../http2-turns.ts';
 import { limitsWithin } from '../limits.ts';
 import { ClientConnection } from './client-connection.ts';
@@ -19,7 +20,7 @@ function scene() {
   const context: ConnectionContext = {
     ...{ limits, log: silentLog, trustForwardedHeaders: false, clock: { nowMs: 0 } },
     requestHead: new RequestHead(limits.headerLinesMax),
-    turns: new Http2Turns(),
+    ...{ turns: new Http2Turns(), largeHeads: new LargeHeads(limits) },
     responseHead: new ResponseHead(limits.headerLinesMax),
     ...{ scratch: Buffer.alloc(0), clients: new Set(), stopping: false },
   };

@@ -161,7 +161,7 @@ export class ClientConnection implements Client, OpenClient, Evictable {
       const end = head.parse(input, start, input.length);
       if (end < 0) return this.refuseHead(head.fault.status, head.fault.reason);
       if (end > 0 && end - start <= limits.requestHeadBytesMax) {
-        this.#searched = 0;
+        this.#endHead();
         this.use(end);
         this.body.reset(head.framing.kind, head.framing.length);
         this.seat?.busy();
@@ -172,7 +172,14 @@ export class ClientConnection implements Client, OpenClient, Evictable {
     if (input.length - start > limits.requestHeadBytesMax) return this.refuseHead(431, 'its head is too large');
     if (this.#searched === 0) this.deadlineMs = this.context.clock.nowMs + limits.headTimeoutMs;
     this.#searched = input.length;
+    this.context.largeHeads.grows(this, input.length - start);
     return false;
+  }
+
+  /** Heads that arrive in one piece, as most do, cost no lookup. */
+  #endHead(): void {
+    if (this.#searched > 0) this.context.largeHeads.ends(this);
+    this.#searched = 0;
   }
 
   refuseHead(status: number, reason: string): false {
@@ -272,6 +279,7 @@ export class ClientConnection implements Client, OpenClient, Evictable {
   close(): void {
     if (this.#phase.kind === 'closed') return;
     const { clock, limits } = this.context;
+    this.#endHead();
     this.#phase = { kind: 'closing' };
     if (this.sendBuffer.idle) this.seat?.idle(clock.nowMs);
     this.deadlineMs = this.#unread?.begin(clock.nowMs) ?? clock.nowMs + limits.lingerTimeoutMs;
@@ -331,6 +339,7 @@ export class ClientConnection implements Client, OpenClient, Evictable {
   wasClosed(error: Error | undefined): void {
     const phase = this.#phase;
     this.#phase = { kind: 'closed' };
+    this.#endHead();
     this.input = null;
     this.#halfClosed.end();
     this.context.clients.delete(this);

@@ -6,6 +6,7 @@ import { ResponseHead } from '../../http1/response-head.ts';
 import type { Route } from '../../protocol/directory.ts';
 import { ClientConnection, type Serve } from '../connection/client-connection.ts';
 import type { ConnectionContext } from '../context.ts';
+import { LargeHeads } from '../clients/large-heads.ts';
 import { Http2Turns } from '../http2-turns.ts';
 import { limitsWithin } from '../limits.ts';
 import type { ByteSocket } from '../send-buffer.ts';
@@ -58,7 +59,7 @@ function scene({ served = 0, upgrade = false } = {}) {
   const context: ConnectionContext = {
     ...{ limits, log: silentLog, trustForwardedHeaders: false, clock: { nowMs: 0 } },
     requestHead: new RequestHead(limits.headerLinesMax),
-    turns: new Http2Turns(),
+    ...{ turns: new Http2Turns(), largeHeads: new LargeHeads(limits) },
     responseHead: new ResponseHead(limits.headerLinesMax),
     scratch: Buffer.allocUnsafe(2 * (limits.requestHeadBytesMax + limits.responseHeadBytesMax)),
     clients: new Set(),

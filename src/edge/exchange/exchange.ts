@@ -221,7 +221,10 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
   }
 
   #toClient(bytes: Buffer, start: number, end: number, borrowed: boolean): void {
-    if (start < end && !this.#client.sendBuffer.write(bytes, start, end, borrowed)) this.#upstream.pause();
+    if (start >= end || this.#client.sendBuffer.write(bytes, start, end, borrowed)) return;
+    this.#upstream.pause();
+    const { clock, limits } = this.#client.context;
+    if (this.#target.traffic === null) this.#client.deadlineMs = clock.nowMs + limits.unreadTimeoutMs;
   }
 
   /** Whether the server keeps the connection; records for how long, if it says so. */
@@ -354,6 +357,7 @@ export class Exchange implements UpstreamUser, ClientUser, HeadUser {
   }
 
   clientDrained(): void {
+    this.#touch();
     this.#upstream.resume();
   }
 

@@ -8,6 +8,7 @@ import type { Ingress, Route } from '../../protocol/directory.ts';
 import { ClientTable } from '../clients/client-table.ts';
 import { ClientConnection } from '../connection/client-connection.ts';
 import type { ConnectionContext, SandboxWay } from '../context.ts';
+import { LargeHeads } from '../clients/large-heads.ts';
 import { Http2Turns } from '../http2-turns.ts';
 import { limitsWithin } from '../limits.ts';
 import { KnownProtocols } from '../upstream/known-protocols.ts';
@@ -67,7 +68,7 @@ function scene({ found = route(), to = {}, dial }: SceneOptions = {}) {
   const context: ConnectionContext = {
     ...{ limits, log: silentLog, trustForwardedHeaders: false, clock },
     requestHead: new RequestHead(limits.headerLinesMax),
-    turns: new Http2Turns(),
+    ...{ turns: new Http2Turns(), largeHeads: new LargeHeads(limits) },
     responseHead: new ResponseHead(limits.headerLinesMax),
     ...{ scratch: Buffer.allocUnsafe(1 << 20), clients: new Set(), stopping: false },
   };
