@@ -2,7 +2,7 @@ import { existsSync, linkSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { AtollError } from '../../base/error.ts';
 
-/** Links every layer of a data directory into the backup: then nobody deletes them under our hands. */
+/** Links every layer of a data directory into the backup, so that none can be deleted during the backup. */
 export function linkLayers(dataDir: string, staging: string): void {
   const [from, to] = [join(dataDir, 'node/layers'), join(staging, 'layers')];
   mkdirSync(to, { recursive: true });
@@ -12,15 +12,15 @@ export function linkLayers(dataDir: string, staging: string): void {
     try {
       linkSync(join(from, name), join(to, name));
     } catch (error) {
-      // It was collected just now: if somebody needed it, that is found when they are picked.
+      // The layer was collected just now. If something needs it, picking the layers finds that out.
       if (existsSync(join(from, name))) throw error;
     }
   }
 }
 
 /**
- * Leaves the layers that something in the backup is made from, and answers how many. Fails with `unavailable` where one
- * is missing.
+ * Keeps the layers that something in the backup is made from, removes the others, and answers how many are kept. Fails
+ * with `unavailable` where one is missing.
  */
 export function pickLayers(dataDir: string, staging: string, needed: ReadonlySet<string>): number {
   linkLayers(dataDir, staging);

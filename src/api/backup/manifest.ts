@@ -6,12 +6,12 @@ import { platformVersion } from '../../base/version.ts';
 import { sumFiles } from './hash.ts';
 import type { FileSum } from './hash.ts';
 
-/** The version of the format. One that is not known is refused. */
+/** The version of the format. An unknown one is refused. */
 const format = 1;
 const manifestFile = 'manifest.json';
 const sealFile = 'manifest.sha256';
 
-/** Facts of a backup, about itself. */
+/** What a backup says about itself. */
 export type Manifest = {
   format: number;
   /** Version of Atoll that wrote it. */
@@ -19,11 +19,11 @@ export type Manifest = {
   createdAt: string;
   /** Paused sandboxes that are in it. */
   sandboxes: string[];
-  /** Every other file, by its path. */
+  /** All other files, by path. */
   files: Record<string, FileSum>;
 };
 
-/** Writes down every file of a directory, beside them. */
+/** Lists every file of a directory in a manifest beside them. */
 export async function writeManifest(directory: string, sandboxes: string[], signal?: AbortSignal): Promise<void> {
   const manifest: Manifest = {
     format,
@@ -37,7 +37,10 @@ export async function writeManifest(directory: string, sandboxes: string[], sign
   writeFileSync(join(directory, sealFile), sha256Hex(text), { mode: 0o600 });
 }
 
-/** The manifest of an unpacked backup, whose every file is as it was written. Throws `invalid`, naming what is not. */
+/**
+ * The manifest of an unpacked backup; checks that every file is as it was written. Throws `invalid`, naming the file
+ * that is not.
+ */
 export async function checkManifest(directory: string, signal?: AbortSignal): Promise<Manifest> {
   const text = textOf(directory, manifestFile);
   if (sha256Hex(text) !== textOf(directory, sealFile).trim()) throw damaged('its list of files was changed');
@@ -47,7 +50,7 @@ export async function checkManifest(directory: string, signal?: AbortSignal): Pr
       'precondition',
       `The backup has format ${manifest.format} (of Atoll ${manifest.version}) and this version reads ${format}`,
     );
-  // They become names of directories.
+  // The IDs become names of directories.
   const strange = manifest.sandboxes.find(sandboxId => !/^[a-z0-9]+$/.test(sandboxId));
   if (strange !== undefined) throw damaged(`${JSON.stringify(strange)} is no sandbox`);
   const found = await sumFiles(directory, signal);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 /** The uploaded archives, a directory for each team. */
 export const uploadedFiles = 'files';
 
-/** Files of a data directory that a backup copies as they are. */
+/** Files of a data directory that a backup copies unchanged. */
 export const plainFiles: readonly string[] = [
   'node-id',
   'seed',
@@ -27,7 +27,7 @@ export function layerFile(digest: string): string {
   return `${digest.replace(/^sha256:/, '')}.erofs`;
 }
 
-/** Files of a paused sandbox that are packed. Not its memory: that fits one machine and one directory. */
+/** Files of a paused sandbox that are packed, without its memory, which fits one machine and one directory only. */
 export const sandboxFiles = { record: 'record.json', disk: 'kept/disk.img' } as const;
 
 /** The directory of a paused sandbox. */

@@ -3,10 +3,10 @@ import { dirname, join, relative } from 'node:path';
 import { systemCodeOf } from '../../base/error.ts';
 import { plainFiles, uploadedFiles } from './places.ts';
 
-/** The file name of an archive, its digest; while it is uploaded, its name goes on behind that. */
+/** The name of an uploaded archive is its digest; during the upload more follows after that. */
 const uploadedName = /^[0-9a-f]{64}$/;
 
-/** Files that nobody writes in place are copied, and of uploads those that are whole, as they come and go. */
+/** Copies files that nobody writes in place and, of the uploads, those that are complete, as they come and go. */
 export function copyPlainFiles(dataDir: string, staging: string): void {
   for (const name of plainFiles)
     if (name !== uploadedFiles && existsSync(join(dataDir, name))) copyAll(join(dataDir, name), join(staging, name));
@@ -20,7 +20,7 @@ export function copyPlainFiles(dataDir: string, staging: string): void {
     try {
       copyAll(path, copy);
     } catch (error) {
-      // One that is needed no more has just been removed.
+      // It was removed just now, because nobody needs it any more.
       if (systemCodeOf(error) !== 'ENOENT' || existsSync(path)) throw error;
     }
   }

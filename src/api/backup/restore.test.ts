@@ -18,7 +18,7 @@ import { restoreSandboxes } from './sandboxes.ts';
 import { pack, unpackInto } from './tar.ts';
 import { packVolumes, restoreVolumes } from './volumes.ts';
 
-// Backups whose sums are right, of one who made them so.
+// Backups with correct sums, made by an attacker.
 
 const folder = mkdtempSync(join(tmpdir(), 'atoll-tampered-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -86,7 +86,7 @@ test('an archive that is being uploaded is not in a backup, and whole ones are',
   writeFileSync(join(folder, 'running/seed'), 'seed');
   writeFileSync(join(from, hash), 'whole', { mode: 0o600 });
   writeFileSync(join(from, `${other}.${crypto.randomUUID()}`), 'ha');
-  symlinkSync('nowhere', join(from, 'c'.repeat(64))); // as one that goes between the list and the copy
+  symlinkSync('nowhere', join(from, 'c'.repeat(64))); // like a file that vanishes between listing and copying
   const staging = directory('plain');
   copyPlainFiles(join(folder, 'running'), staging);
   expect(readdirSync(staging).toSorted()).toEqual(['files', 'seed']);

@@ -11,14 +11,14 @@ import { restoreState } from './state.ts';
 import { unpackInto } from './tar.ts';
 import { restoreVolumes } from './volumes.ts';
 
-/** What a new file system has for e2fsck. */
+/** The directory that every new file system has, for e2fsck. */
 const lostAndFound = 'lost+found';
 const restoring = 'restoring';
 
 /**
- * Makes an installation from a backup, in a data directory that is empty or missing and, where one is configured, in an
- * empty database. It appears whole or not at all. Errors: `not_found` without a file, `conflict` where something is
- * there, `invalid` for a damaged file, `precondition` for one of a newer version.
+ * Makes an installation from a backup, in an empty or missing data directory and, where one is configured, in an empty
+ * database. It appears whole or not at all. Errors: `not_found` without a file, `conflict` where something is there,
+ * `invalid` for a damaged file, `precondition` for a file of a newer version.
  */
 export async function restoreBackup(
   place: Place,
@@ -31,7 +31,7 @@ export async function restoreBackup(
     throw new AtollError('not_found', `There is no file ${file}. Nothing was restored.`);
   const isThere = existsSync(dataDir);
   mkdirSync(dirname(dataDir), { recursive: true });
-  // A directory that is there may be a disk of its own, which has the room and can't be replaced.
+  // An existing directory may be a disk of its own, which has the room and can't be replaced.
   const [folder, kind] = isThere ? [dataDir, restoring] : [dirname(dataDir), `${basename(dataDir)}.${restoring}`];
   removeLeftovers(folder, kind);
   requireNoRestore(folder, kind, dataDir);
@@ -63,7 +63,7 @@ async function makeIn(
   await placeFiles(unpacked, made);
   await restoreVolumes(unpacked, made, signal);
   const manifest = { ...written, sandboxes: await restoreSandboxes(unpacked, made, written.sandboxes, signal) };
-  // The next start gives it to the process that owns it.
+  // The next start gives this folder to the process that owns it.
   mkdirSync(join(made, 'api'), { mode: 0o700 });
   await restoreState(place, made, unpacked, { manifest, account, signal });
   rmSync(unpacked, { recursive: true });
@@ -76,7 +76,7 @@ function requireNoRestore(folder: string, kind: string, dataDir: string): void {
     throw new AtollError('conflict', `Another restore into ${dataDir} runs (process ${pids.join(', ')}).`);
 }
 
-/** Fails with `conflict` where anything else than `own` is in the directory. */
+/** Fails with `conflict` where the directory holds anything but `own`. */
 function requireEmpty(dataDir: string, own: string[]): void {
   if (!existsSync(dataDir)) return;
   if (readdirSync(dataDir).every(name => name === lostAndFound || own.includes(name))) return;
@@ -88,8 +88,8 @@ function requireEmpty(dataDir: string, own: string[]): void {
 }
 
 /**
- * Moves what was made up into the data directory around it. The database comes first and the seed last: a start in
- * between, which a loss of power can leave, is refused.
+ * Moves what was made up into the data directory around it. The database comes first and the seed last: after a loss of
+ * power in between, a start is refused.
  */
 function moveInto(dataDir: string, made: string): void {
   requireEmpty(dataDir, [basename(made)]);

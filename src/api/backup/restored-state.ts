@@ -5,13 +5,13 @@ import { forgetVolumeRemoval } from '../volume/store/removals.ts';
 import { deleteVolume, volumeOfRow } from '../volume/store/volumes.ts';
 import type { BuildConfig } from '../build/record.ts';
 
-/** What was restored beside the state: sandboxes, and the volumes of the machine with this ID. */
+/** What was restored besides the state: sandboxes, and the volumes of the machine with this ID. */
 type Kept = { nodeId: string; sandboxes: readonly string[]; volumes: readonly string[] };
 
 /**
- * Makes restored state say what was restored with it: of sandboxes those that are kept, paused, with their files; of
- * snapshots, and of templates with a start command, the files; of volumes those whose content is there. What is gone is
- * reported as lost, and volumes as deleted: they were, while the backup was written.
+ * Makes restored state match what was restored with it. Restored sandboxes are kept, paused with their files;
+ * snapshots, and templates with a start command, keep their files; volumes stay if their content is there. Other
+ * sandboxes are reported as lost, and other volumes as deleted, because they were deleted while the backup was written.
  */
 export async function forgetUnkept(
   db: Transaction<Tables>,

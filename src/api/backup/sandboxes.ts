@@ -8,7 +8,7 @@ import { layerFile, sandboxDirectory, sandboxFiles } from './places.ts';
 import { pack, unpackInto } from './tar.ts';
 import { volumesIn } from './volumes.ts';
 
-/** Paused sandboxes of a backup, the layers that they are made from, and those that it lacks. */
+/** Paused sandboxes of a backup, the layers that they are made from, and the sandboxes that it lacks. */
 export type PackedSandboxes = {
   packed: string[];
   layers: Set<string>;
@@ -16,8 +16,8 @@ export type PackedSandboxes = {
 };
 
 /**
- * Packs disks of the sandboxes that the backup's state has as paused; of one that was resumed since, nothing, even
- * where it is paused again: its files would be those of a later execution than its row.
+ * Packs the disks of the sandboxes that are paused in the backup's state. A sandbox that was resumed since is left out,
+ * even where it is paused again: its files would be of a later execution than its row.
  */
 export async function packSandboxes(
   { dataDir, database }: Place,
@@ -58,16 +58,16 @@ async function packSandbox(
     state: string;
     image: { layers: string[] };
   };
-  // Its disk was written before this record.
+  // Its disk was written before this record was.
   if (state !== 'paused') throw new AtollError('conflict', 'it runs');
   await pack(directory, file, { paths: Object.values(sandboxFiles), signal });
   return image.layers;
 }
 
 /**
- * Puts paused sandboxes of an unpacked backup into a data directory that has its volumes. They have their files and no
- * memory. Answers which: one with a volume that is not there was ended, before that was deleted, while the backup was
- * written.
+ * Puts the paused sandboxes of an unpacked backup, with files but without memory, into a data directory that has its
+ * volumes. Answers which: a sandbox whose volume is missing was ended while the backup was written, before the volume
+ * was deleted.
  */
 export async function restoreSandboxes(
   unpacked: string,
@@ -87,7 +87,7 @@ export async function restoreSandboxes(
       rmSync(directory, { recursive: true });
       continue;
     }
-    // Its memory is not in the backup, nor are its frozen processes those of this installation.
+    // Its memory is not in the backup, and its frozen processes do not belong to this installation.
     writeFileSync(record, JSON.stringify({ ...known, kept: 'filesystem', frozen: null }), { mode: 0o600 });
     restored.push(sandboxId);
   }

@@ -22,7 +22,7 @@ import { volumesIn } from './volumes.ts';
 const stateFile = 'state.jsonl';
 const linesAtOnce = 500;
 
-/** What a backup's state refers to: the layers that its templates are made from, and its paused sandboxes. */
+/** What a backup's state refers to: the layers of its templates, and its paused sandboxes. */
 type WrittenState = { layers: Set<string>; paused: { sandboxId: string; executionId: string }[] };
 
 /** Writes the state into the backup. `scratch` is the path of a file for a copy of the database. */
@@ -33,7 +33,7 @@ export async function writeState(location: StoreLocation, staging: string, scrat
   try {
     let lines: string[] = [];
     const flush = async () => {
-      // All of it: a plain write stops short where the disk is full, and says so to nobody.
+      // Appends everything: a plain write stops short on a full disk, without an error.
       await file.appendFile(lines.map(line => `${line}\n`).join(''));
       lines = [];
     };
@@ -52,8 +52,8 @@ export async function writeState(location: StoreLocation, staging: string, scrat
 }
 
 /**
- * Records that a backup was made, in the audit log: it holds every secret of the installation. The schema stays as it
- * is: an older version may be running on it, which a backup before its upgrade must not disturb.
+ * Records in the audit log that a backup was made, because it holds every secret of the installation. Leaves the schema
+ * as it is: an older version may be running on it, which a backup before an upgrade must not disturb.
  */
 export async function recordBackup(location: StoreLocation, account: string): Promise<void> {
   await using store = connectStore(location);
@@ -65,8 +65,7 @@ export async function recordBackup(location: StoreLocation, account: string): Pr
 }
 
 /**
- * Fills an empty database with the state of an unpacked backup, in which the restored installation has an ID of its
- * own.
+ * Fills an empty database with the state of an unpacked backup, and gives the restored installation an ID of its own.
  * `made` is the data directory before it gets its name.
  */
 export async function restoreState(
@@ -84,7 +83,7 @@ export async function restoreState(
   await loadDump(location, untilAborted(lines, signal), async db => {
     const nodeId = readFileSync(join(made, 'node-id'), 'utf8').trim();
     await forgetUnkept(db, { nodeId, sandboxes: manifest.sandboxes, volumes: volumesIn(made) }, atUs);
-    // Both copies may run: an installation of its own, so that neither takes the other's database for its own.
+    // Both copies may run: with an ID of its own, neither takes the other's database for its own.
     const seed = Buffer.from(readFileSync(join(made, 'seed'), 'utf8').trim(), 'hex');
     const known = { installationId: newUuid(), seedDigest: seedDigestOf(seed), generation: 0 };
     await putInstallation(db, { ...known, acceptedAtUs: null });

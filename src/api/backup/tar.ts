@@ -3,12 +3,12 @@ import { dirname } from 'node:path';
 import { failedWriteCode } from '../../base/disk-room.ts';
 import { AtollError } from '../../base/error.ts';
 
-/** GNU tar's exit code for files that changed while they were read, which volumes in use do. */
+/** GNU tar's exit code for files that changed while they were read, as volumes in use do. */
 const changedWhileRead = 1;
 
 /**
- * Packs `paths` of a directory into a file for root alone; holes stay holes. With `live`, they may change meanwhile.
- * Errors: `no_space`; `invalid` for all else that tar could not do.
+ * Packs `paths` of a directory into a file that only root can read; holes stay holes. With `live`, they may change
+ * meanwhile. Errors: `no_space`; `invalid` for anything else that tar could not do.
  */
 export async function pack(
   directory: string,
@@ -43,8 +43,8 @@ export async function pack(
 }
 
 /**
- * Unpacks into an existing directory. Errors: `invalid` for a file that is no archive or half of one, and for entries
- * that are neither files nor directories; `no_space`.
+ * Unpacks into an existing directory. Errors: `invalid` for a file that is not a complete archive, and for entries that
+ * are neither files nor directories; `no_space`.
  */
 export async function unpackInto(directory: string, file: string, signal?: AbortSignal): Promise<void> {
   const failure = await run(
@@ -78,14 +78,14 @@ export async function unpackInto(directory: string, file: string, signal?: Abort
     );
 }
 
-/** Answers the first line of why tar failed; null where it did not. Throws the signal's reason once tar has ended. */
+/** Answers the first line of tar's failure; null where it succeeded. Throws the signal's reason once tar has ended. */
 async function run(argv: string[], accepted: number[], signal: AbortSignal | undefined): Promise<string | null> {
   signal?.throwIfAborted();
   const child = Bun.spawn(argv, {
     stdin: 'ignore',
     stdout: 'ignore',
     stderr: 'pipe',
-    // Ctrl-C goes to all of a terminal's processes: this one decides what becomes of tar.
+    // Ctrl-C signals all processes of a terminal, but this one must decide when tar ends.
     detached: true,
     ...(signal && { signal }),
     env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' },

@@ -4,15 +4,15 @@ import { AtollError } from '../../base/error.ts';
 import { volumeImage } from './places.ts';
 import { pack, unpackInto } from './tar.ts';
 
-/** What is being made has another name until it is whole. */
+/** A volume that is being made has another name until it is complete. */
 const volumeName = /^[0-9a-f-]{36}$/;
 const volumesFolder = 'node/volumes';
-/** Tries to copy a volume that is being written to, in the hope for a quiet moment. */
+/** Attempts to copy a volume in use, in the hope of a quiet moment. */
 const triesMax = 3;
 
 /**
- * Packs the image of every volume. A copy during which nothing was written is what a loss of power at that moment
- * would have left: all that was flushed, and a journal for the rest. Answers the volumes that found no such moment.
+ * Packs the image of every volume. A copy during which nothing was written equals what a loss of power at that moment
+ * would have left: everything that was flushed, and a journal for the rest. Answers the volumes without such a moment.
  */
 export async function packVolumes(dataDir: string, staging: string, signal?: AbortSignal): Promise<string[]> {
   const from = join(dataDir, volumesFolder);
@@ -24,7 +24,7 @@ export async function packVolumes(dataDir: string, staging: string, signal?: Abo
     try {
       if (existsSync(image) && !(await packQuiet(from, volumeId, file, signal))) restless.push(volumeId);
     } catch (error) {
-      // A volume that was deleted meanwhile is in no backup.
+      // A volume that is deleted meanwhile is not in the backup.
       if (existsSync(image)) throw error;
       rmSync(file, { force: true });
     }
@@ -55,8 +55,8 @@ async function packQuiet(
 }
 
 /**
- * Unpacks the volumes of a backup and repairs their file systems as after a loss of power. Errors: `invalid` beyond
- * repair.
+ * Unpacks the volumes of a backup and repairs their file systems as after a loss of power. Errors: `invalid` for damage
+ * beyond repair.
  */
 export async function restoreVolumes(unpacked: string, dataDir: string, signal?: AbortSignal): Promise<void> {
   const from = join(unpacked, 'volumes');
@@ -72,7 +72,7 @@ export async function restoreVolumes(unpacked: string, dataDir: string, signal?:
   }
 }
 
-/** e2fsck(8): 1 and 2 are errors that were corrected. */
+/** Source: e2fsck(8). 1 and 2 mean errors that were corrected. */
 async function repair(image: string): Promise<void> {
   const child = Bun.spawn(['e2fsck', '-f', '-y', image], {
     stdin: 'ignore',

@@ -27,9 +27,9 @@ type BackupReport = {
 };
 
 /**
- * Writes everything that an installation needs to exist again into one file, while it may be running. The file appears
- * whole or not at all. Errors: `not_found` where there is no installation or no directory for the file, `conflict`
- * where the file exists, `precondition` of a cluster.
+ * Writes everything that an installation needs to exist again into one file; the installation may be running. The file
+ * appears whole or not at all. Errors: `not_found` where there is no installation or no directory for the file,
+ * `conflict` where the file exists, `precondition` for a cluster.
  */
 export async function writeBackup(
   place: Place,
@@ -40,7 +40,7 @@ export async function writeBackup(
   await requireInstallation(place);
   const folder = dirname(file);
   if (existsSync(file)) throw new AtollError('conflict', `${file} is there already`);
-  // A disk that was to be mounted there is not; the backup would lie on this one.
+  // The disk that should be mounted there is missing; the backup would end up on this one.
   if (!existsSync(folder))
     throw new AtollError(
       'not_found',
@@ -49,7 +49,7 @@ export async function writeBackup(
   const partialKind = `${basename(file)}.partial`;
   removeLeftovers(folder, partialKind);
   const partial = join(folder, ownName(partialKind));
-  // Before all else is made: where no file can be, that is said at once.
+  // Made before anything else, to fail at once where no file can be made.
   closeSync(openSync(partial, 'wx', 0o600));
   try {
     const report = await writeTo(place, partial, options);
@@ -80,7 +80,7 @@ async function writeTo(
   partial: string,
   { sandboxes: withSandboxes, signal }: { sandboxes: boolean; signal?: AbortSignal | undefined },
 ): Promise<Omit<BackupReport, 'file' | 'bytes'>> {
-  // On the file system of the installation, so that layers can be linked.
+  // On the installation's file system, so that layers can be linked.
   removeLeftovers(dataDir, 'backup');
   const scratch = mkdtempSync(join(dataDir, `${ownName('backup')}-`));
   const staging = join(scratch, 'content');
@@ -98,7 +98,7 @@ async function writeTo(
         await pack(join(dataDir, 'node', name), join(staging, `${name}.tar`), { live: true, signal });
     const restlessVolumes = await packVolumes(dataDir, staging, signal);
     await writeManifest(staging, sandboxes.packed, signal);
-    // Others may link and unlink layers meanwhile, which tar calls a change. Their bytes are checked by their digests.
+    // Others may link and unlink layers meanwhile, which tar calls a change. The layers' digests prove their bytes.
     await pack(staging, partial, { live: true, signal });
     const { packed, leftOut } = sandboxes;
     return { layers, sandboxes: packed, leftOut, restlessVolumes };
