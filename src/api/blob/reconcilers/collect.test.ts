@@ -22,7 +22,7 @@ const clock = () => it.nowUs;
 const secondUs = 1_000_000;
 const dayUs = 24 * 3600 * secondUs;
 
-/** A process that looks after a store with these objects, and what it did there. */
+/** A process that looks after a store with these objects, and what it did in the store. */
 function keeper(objects: { key: string; blobId: string; changedAtMs: number }[] = []) {
   const done: string[] = [];
   const logged: string[] = [];
@@ -47,7 +47,7 @@ function keeper(objects: { key: string; blobId: string; changedAtMs: number }[] 
   return { deps, done, logged, state };
 }
 
-/** A blob that was changed so long ago; one that is being uploaded where `replicaId` says who does so. */
+/** A blob last changed `agoUs` ago; `replicaId` makes it one that this process is uploading. */
 async function blob(kind: BlobKind = 'layer', agoUs = 0, replicaId?: string): Promise<string> {
   const blobId = newUuid();
   const made = { blobId, kind, name: blobId, bytes: 1, sealedKey: null, facts: null };
@@ -84,7 +84,7 @@ test.each(blobKinds)('a %s that nobody needs stays for its time', async kind => 
   const [stays, goes] = [await blob(kind, graceUs[kind]), await blob(kind, graceUs[kind] + 1)];
   await collectBlobs(deps);
   expect([await stateOf(stays), done]).toEqual(['stored', [`delete ${goes}`]]);
-  // That a pause was there is known for a while.
+  // The record that a pause was there stays for a while.
   expect(await stateOf(goes)).toBe(kind === 'pause' ? 'gone' : undefined);
   expect(logged).toEqual([expect.stringContaining('"blobs":1')]);
   await collectBlobs(deps);
@@ -161,7 +161,7 @@ test('objects that belong to nothing go after two days, however many', async () 
   ]);
   const queries = spyOn(db, 'selectFrom');
   await sweepObjects(deps);
-  // Each look at the database is for two hundred of them.
+  // One query covers two hundred of them.
   expect(queries).toHaveBeenCalledTimes(3);
   queries.mockRestore();
   expect(done).toEqual(['list', ...['gone', ...many.map(({ key }) => key)].map(key => `delete object ${key}`)]);
@@ -180,7 +180,7 @@ test('a round looks at the store first, collects where that can be used, and lis
   await round();
   expect([done, await stateOf(left)]).toEqual([['examine'], 'deleting']);
   state.isUsable = true;
-  // A database that lacks rows would have their objects deleted.
+  // A database that lacks rows would cause their objects to be deleted.
   const history = { place: 1, system_id: 's', timeline: 2, changed_at_us: it.nowUs };
   await db.insertInto('database_timeline').values(history).execute();
   now.mockReturnValue(1000 + 7 * 3_600_000);

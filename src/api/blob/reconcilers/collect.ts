@@ -23,42 +23,43 @@ export const collectIntervalMs = 30_000;
 /** How often all objects of the store are listed, milliseconds. */
 const sweepIntervalMs = 6 * 3_600_000;
 /**
- * For how long what nobody needs stays, seconds: a layer may be wanted again, a pause that was resumed may not, and an
- * upload is built with for as long as a project changes elsewhere.
+ * How long unneeded blobs stay, seconds: a layer may be wanted again, a pause that was resumed may not, and builds use
+ * an upload as long as a project changes elsewhere.
  */
 const defaultGraceSeconds: Record<BlobKind, number> = {
   layer: 24 * 3600,
   pause: 15 * 60,
-  // Nobody refers to that of a fork.
+  // Nothing refers to a fork's snapshot.
   snapshot: 15 * 60,
   upload: 7 * 24 * 3600,
-  // For as long as machines keep them.
+  // As long as machines keep logs.
   log: sandboxLogDays * 24 * 3600,
-  // An older copy than the newest.
+  // An older copy than the newest one.
   volume: 15 * 60,
 };
-/** For how long an object without a row stays, seconds: longer than any upload takes. */
+/** How long an object without a row stays, seconds: longer than any upload takes. */
 const defaultOrphanSeconds = 48 * 3600;
-/** For how long it is known of a pause that it was there, seconds: a machine that is away for longer is a rare one. */
+/** How long the record that a pause was there stays, seconds: few machines are away for longer. */
 const goneSeconds = 30 * 24 * 3600;
 const deletionsMax = 100;
 const lookedUpAtOnce = 200;
 
-/** Dependencies of collecting. */
+/** Dependencies of the collector. */
 type CollectDeps = { clock: Clock; db: Db; log: Log; busy: { replicaId: string }; store: ClusterStore };
 
-/** Gives up uploads that nobody is at work on: until then nobody else can put what has their name. */
+/** Gives up uploads that nobody works on: until then nobody else can upload under their names. */
 export async function giveUpUploads({ clock, db, busy, store }: Omit<CollectDeps, 'log'>): Promise<void> {
   const nowUs = clock();
   await markLeftUploads(db, { ownId: busy.replicaId, nowUs });
-  // Its own that failed while the database was away, too: the rows first, as one that begins after is none of them.
+  // Also those of this process that failed while the database was away. The rows are read first, so that uploads that
+  // begin later are not among them.
   for (const blobId of await uploadsOf(db, busy.replicaId))
     if (!store.isSending(blobId)) await abandonBlob(db, blobId, nowUs);
 }
 
 /**
- * Deletes what nobody refers to any more. Each step is one that may be repeated: rows go `deleting` first, then
- * their objects, then the rows.
+ * Deletes what nothing refers to any more. Each step can be repeated: rows become `deleting` first, then the objects
+ * go, then the rows.
  */
 export async function collectBlobs(
   { clock, db, log, store }: Omit<CollectDeps, 'busy'>,
@@ -102,16 +103,16 @@ export async function sweepObjects(
   if (removed > 0) log.info('objects that belonged to nothing were deleted from the store', { objects: removed });
 }
 
-/** Looks after the store: whether it can be used, and that it holds what is needed and little more. */
+/** Looks after the store: checks that it can be used, and that it holds what is needed and little more. */
 export function storeKeeping(deps: CollectDeps): () => Promise<void> {
   let sweptAtMs = performance.now();
   return async () => {
     await deps.store.examine();
-    // Deletes nothing: also while the store is away, and after the database went over to another server, which is when
-    // uploads fail.
+    // This deletes nothing, so it runs even while the store is away, and after the database failed over to another
+    // server, which is when uploads fail.
     await giveUpUploads(deps);
     if (!deps.store.isUsable) return;
-    // A database that lacks rows would have their objects deleted.
+    // A database that lacks rows would cause their objects to be deleted.
     if (await isSuspect(deps.db, deps.clock())) return;
     await collectBlobs(deps);
     if (performance.now() - sweptAtMs < sweepIntervalMs) return;

@@ -19,7 +19,7 @@ const { teamId } = await createTeam({ db, clock }, { name: 'T', slug: 't' });
 const templateId = newUuid();
 await insertTemplate(db, { templateId, teamId, kind: 'template', public: false, nowUs: 1 });
 
-/** A build that is ready, of one layer. */
+/** A ready build with one layer. */
 async function built(layer: string, nowUs = 1): Promise<string> {
   const buildId = newUuid();
   const size = { cpuCount: 2, memoryMiB: 512, diskMiB: 700 };
@@ -29,7 +29,7 @@ async function built(layer: string, nowUs = 1): Promise<string> {
   return buildId;
 }
 
-/** A cluster with a store; `why`: what its machines say of layers that none has. */
+/** A cluster with a store; `why`: what its machines answer about layers that none of them has. */
 function cluster() {
   const it = {
     isUsable: true,
@@ -62,7 +62,7 @@ test('layers that no machine has stand in the way of no others, also of more bui
   const { it, round } = cluster();
   for (let rounds = 0; rounds < 3; rounds++) await round();
   expect(it.stored).toEqual(['there']);
-  // The next turn has it no more.
+  // It is no longer there at the next turn.
   for (let rounds = 0; rounds < 3; rounds++) await round();
   expect(it.stored).toEqual(['there']);
 });

@@ -4,21 +4,21 @@ import { buildsToStore, recordLayersStored } from '../../build/store/stored.ts';
 import type { Machines } from '../../cluster/rules/machines.ts';
 import { type LayerDeps, storeLayer } from '../rules/layers.ts';
 
-/** How often this runs, milliseconds: for so long the layers of a new build are on one machine alone. */
+/** How often this runs, milliseconds: until then the layers of a new build are on one machine alone. */
 export const layerUploadIntervalMs = 5_000;
 /** Builds of one round. */
 const buildsMax = 20;
 const beginning = { createdAtUs: -1, buildId: '' };
 
 /**
- * What puts the layers of builds into the store, and records which builds need them: some each time. Builds take turns:
- * layers that no machine has, as those of a machine that was lost, stand in the way of no others. Why those of a build
- * can't be stored is told once, and again where that changes.
+ * Puts the layers of builds into the store, some each time, and records which builds need them. Builds take turns, so
+ * that layers that no machine has, as after the loss of a machine, don't hold up other builds. It logs once why a
+ * build's layers can't be stored, and again when the reason changes.
  */
 export function layerKeeping(deps: LayerDeps & { log: Log; machines: Pick<Machines, 'layers'> }): () => Promise<void> {
   const { db, log, machines, store } = deps;
   let after = beginning;
-  // The last turn and this one: what has been told of builds that are gone is forgotten with the next.
+  // Reasons logged in the last turn and this one: reasons of builds that are gone are forgotten at the next turn.
   let told = new Map<string, string>();
   let telling = new Map<string, string>();
   const tell = (buildId: string, error: string) => {

@@ -27,7 +27,7 @@ async function ended(sandboxId: string, nodeId: string, { agoUs = 10 * secondUs,
   for (const home of homes) await recordHome(db, { sandboxId, nodeId: home, leftAtUs: 1 });
 }
 
-/** What one round stores, by sandbox, with the machines that are asked for it. */
+/** Runs one round and answers the sandboxes whose logs it stores, with the machines that it asks. */
 async function round(stores: (sandboxId: string) => Promise<boolean> = async () => true, isUsable = true) {
   const asked: string[] = [];
   const logged: string[] = [];

@@ -8,7 +8,7 @@ import type { Nodes } from '../../placement/nodes.ts';
 import { homesOf, endedWithoutLogs, recordLogsStored } from '../../sandbox/store/past.ts';
 import type { StoredLogs } from '../rules/logs.ts';
 
-/** How often this runs, milliseconds: for so long the log of an ended sandbox is on its machine alone. */
+/** How often this runs, milliseconds: until then the log of an ended sandbox is on its machine alone. */
 export const logUploadIntervalMs = 5_000;
 /** An agent's last lines may still be on their way. Seconds. */
 const settleSeconds = 3;
@@ -16,7 +16,7 @@ const settleSeconds = 3;
 const sandboxesMax = 200;
 const atOnce = 8;
 
-/** Puts the logs of sandboxes that have ended into the store; those on machines that are away wait for them. */
+/** Puts the logs of ended sandboxes into the store; logs on machines that are away wait for those. */
 export async function storeLogs({
   clock,
   db,
@@ -37,7 +37,7 @@ export async function storeLogs({
   await forEachParallel(ended, atOnce, async ({ sandboxId, nodeId }) => {
     const homes = new Set([nodeId, ...(await homesOf(db, sandboxId))]);
     try {
-      // What a machine has that comes back is waited for.
+      // Wait for the part on a machine that will come back.
       for (const home of homes) if (!inReach.has(home) && !(await isNodeLost(db, home))) return;
       const machines = [...homes].flatMap(home => inReach.get(home) ?? []);
       if (await storedLogs.store(sandboxId, machines)) await recordLogsStored(db, sandboxId);

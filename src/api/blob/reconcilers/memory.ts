@@ -6,9 +6,9 @@ import { isNodeLost } from '../../cluster/store/nodes.ts';
 import type { Db } from '../../database/db.ts';
 import type { DurableSnapshots } from '../rules/snapshots.ts';
 
-/** How often this runs, milliseconds: for so long the memory of a new snapshot is on one machine alone. */
+/** How often this runs, milliseconds: until then the memory of a new snapshot is on one machine alone. */
 export const memoryUploadIntervalMs = 5_000;
-/** Builds that are looked at in one round. */
+/** Builds checked in one round. */
 const buildsMax = 100;
 
 /** Puts the memory of snapshots, and of templates' servers, into the store. */
@@ -31,7 +31,7 @@ export async function storeMemories({
       try {
         if (isInReach) await durableSnapshots.store(snapshotId, nodeId, { kind: 'build', id: buildId });
       } catch (error) {
-        // What its machine has not got is nowhere.
+        // What its machine lacks is nowhere.
         const isGone = error instanceof AtollError && error.code === 'not_found';
         if (!isGone) {
           log.warn('the memory of a build is not in the store yet', { buildId, error: messageOf(error) });

@@ -10,25 +10,22 @@ import type { BlobOwner, BlobRecord } from '../record.ts';
 import { type Taking, writeToMachine } from './write-to-machine.ts';
 import { abandonBlob, beginBlob, finishBlob, hasBlobs, type NewBlob, storeIdOf } from '../store/blobs.ts';
 
-/**
- * For how long a machine may read and write by the URLs that it was given, seconds: longer than a transfer may
- * take.
- */
+/** How long a machine may use the URLs that it was given, seconds: longer than a transfer may take. */
 const urlSeconds = 3600;
 /** Digits of the number of a part in its key. */
 const partDigits = 5;
 const keyStart = (storeId: string) => `${storeId}/blobs/`;
 
-/** What a machine is to send: by URLs itself, or read from it by this process; or what this process has. */
+/** What to upload: a machine sends it by URLs or this process reads it from the machine, or this process has it. */
 type Outgoing = { sizeBytes: number } & (
   | { send(urls: string[]): Promise<void>; open(): Promise<{ sizeBytes: number; descriptor: number }> }
   | { own(): AsyncIterable<Uint8Array> }
 );
 
-/** What a machine is to get, in the same two ways. */
+/** What a machine should get, in the same two ways. */
 type Incoming<T> = Taking<T> & { receive(urls: string[]): Promise<T> };
 
-/** What the store of a cluster is opened with. */
+/** What it takes to open the store of a cluster. */
 type Options = {
   blobs: BlobStore;
   db: Db;
@@ -41,8 +38,8 @@ type Options = {
 };
 
 /**
- * The store of a cluster: blobs in parts, each named by chance, so that nothing that is deleted late can hit what was
- * written anew. A row of the database says what is there.
+ * The store of a cluster: blobs in parts with random names, so that a late deletion can't hit what was written anew. A
+ * row of the database says what is there.
  */
 export class ClusterStore {
   readonly #options: Options;
@@ -50,7 +47,7 @@ export class ClusterStore {
   #trouble: AtollError | null = null;
   /** An examination that is under way. */
   #examining: Promise<void> | null = null;
-  /** Blobs whose rows this process is writing: of any other that says `uploading` it has given up. */
+  /** Blobs whose rows this process is writing: any other of its blobs that is still `uploading` has been given up. */
   readonly #sending = new Set<string>();
 
   private constructor(options: Options, storeId: string) {
@@ -58,12 +55,12 @@ export class ClusterStore {
     this.#storeId = storeId;
   }
 
-  /** Opens the store; whether it can be used, `examine` says. */
+  /** Opens the store; `examine` says whether it can be used. */
   static async open(options: Options): Promise<ClusterStore> {
     return new ClusterStore(options, await storeIdOf(options.db, newUuid()));
   }
 
-  /** Nothing is known that keeps the store from being used. */
+  /** Whether the store is usable, as far as is known. */
   get isUsable(): boolean {
     return this.#trouble === null;
   }
@@ -73,21 +70,23 @@ export class ClusterStore {
     return this.#sending.has(blobId);
   }
 
-  /** Throws what keeps the store from being used, as far as that is known. */
+  /** Throws whatever is known to keep the store from being used. */
   requireUsable(): void {
     if (this.#trouble) throw this.#trouble;
   }
 
-  /** Finds out whether the store can be used, and says so in the log when that changes. */
+  /** Checks whether the store can be used, and logs when that changes. */
   examine(): Promise<void> {
     this.#examining ??= this.#examine().finally(() => (this.#examining = null));
     return this.#examining;
   }
 
-  /** What has failed by the store may fail for all: who comes next is told so, and not only after the next round. */
+  /**
+   * A failure of the store may concern everybody: the next caller learns that now, and not only after the next round.
+   */
   #suspect(error: unknown): void {
     if (error instanceof AtollError && error.detail?.startsWith('store_') && this.#trouble === null)
-      this.examine().catch(() => {}); // the next round looks again
+      this.examine().catch(() => {}); // the next round checks again
   }
 
   async #examine(): Promise<void> {
@@ -108,8 +107,8 @@ export class ClusterStore {
   }
 
   /**
-   * Puts what a machine sends into the store and answers when the row says that it is there. False: somebody else has
-   * done so, or does it now. Errors: those of `BlobStore` and of the machine; then it is not there.
+   * Uploads what a machine sends, and answers when the row says that it is there. False: another process has done so,
+   * or is doing it now. Errors: those of `BlobStore` and of the machine; then it is not there.
    */
   async put(blob: Omit<NewBlob, 'blobId' | 'bytes'>, outgoing: Outgoing, owner: BlobOwner | null): Promise<boolean> {
     this.requireUsable();
@@ -123,7 +122,7 @@ export class ClusterStore {
       if (await finishBlob(db, blobId, owner, clock())) return true;
       throw new AtollError('unavailable', 'What was uploaded had been given up meanwhile', { retryAfterSeconds: 5 });
     } catch (error) {
-      await abandonBlob(db, blobId, clock()).catch(() => {}); // collecting does so, when the database is there again
+      await abandonBlob(db, blobId, clock()).catch(() => {}); // the collector does that when the database is back
       this.#suspect(error);
       throw error;
     } finally {
@@ -141,18 +140,18 @@ export class ClusterStore {
     return writeToMachine(links, incoming, this.#read(keys));
   }
 
-  /** The bytes of a blob, for this process. Errors: those of `BlobStore`. */
+  /** Reads a blob in this process. Errors: those of `BlobStore`. */
   read({ blobId, bytes }: Pick<BlobRecord, 'blobId' | 'bytes'>): AsyncIterable<Uint8Array> {
     this.requireUsable();
     return this.#read(this.#keysOf(blobId, bytes));
   }
 
-  /** Deletes the objects of a blob whose row says so. */
+  /** Deletes the objects of a blob that is `deleting`. */
   async delete({ blobId, bytes }: { blobId: string; bytes: number }): Promise<void> {
     for (const key of this.#keysOf(blobId, bytes)) await this.#options.blobs.remove(key);
   }
 
-  /** The objects of this cluster, with the blobs that they are parts of. */
+  /** The objects of this cluster, with the blobs that they belong to. */
   async *objects(): AsyncGenerator<{ key: string; blobId: string; changedAtMs: number }> {
     const start = keyStart(this.#storeId);
     for await (const { key, changedAtMs } of this.#options.blobs.list(start))
@@ -164,7 +163,7 @@ export class ClusterStore {
     await this.#options.blobs.remove(key);
   }
 
-  /** A store that lacks what the database says of it is another one, and gets nothing. */
+  /** A store that lacks what the database says is there is another store, and gets nothing. */
   async #requireOwn(): Promise<void> {
     const { blobs, db } = this.#options;
     const key = `${this.#storeId}/about`;
@@ -200,8 +199,8 @@ export class ClusterStore {
   }
 
   /**
-   * Throws `unavailable` where the store lacks a byte of a blob: a machine sends what a stream gives it, and one that
-   * breaks off with its other end looks like one that is over.
+   * Throws `unavailable` where the store lacks a byte of a blob. A machine sends whatever a stream gives it, and a
+   * stream that breaks off at its other end looks complete.
    */
   async #requireWhole(blobId: string, sizeBytes: number): Promise<void> {
     let stored = 0;

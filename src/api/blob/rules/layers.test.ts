@@ -14,7 +14,7 @@ afterAll(() => database[Symbol.asyncDispose]());
 const clock = () => 1e15;
 const content = 'a layer';
 
-// What happens while somebody waits, instead of the time.
+// What happens during a wait, in place of the time passing.
 const waiting: { then: (times: number) => Promise<void>; times: number } = { then: async () => {}, times: 0 };
 beforeEach(() => {
   Object.assign(waiting, { then: async () => {}, times: 0 });
@@ -22,7 +22,7 @@ beforeEach(() => {
 });
 afterEach(() => void spyOn(Bun, 'sleep').mockRestore());
 
-/** A store in memory, and a machine that has each layer, sends it by itself or not, and takes it. */
+/** A store in memory, and a machine that has each layer, takes layers, and sends them by itself or not. */
 async function scene(presign: BlobStore['presign'] = null) {
   const objects = new Map<string, Uint8Array>();
   const blobs = {

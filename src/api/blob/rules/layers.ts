@@ -6,14 +6,14 @@ import type { BlobOwner } from '../record.ts';
 import { findBlob, referTo } from '../store/blobs.ts';
 import type { ClusterStore } from './cluster-store.ts';
 
-/** Another process uploads it: it is asked for again so often, milliseconds. */
+/** Interval at which a layer that another process uploads is checked again, milliseconds. */
 const uploadPollMs = 500;
 const uploadWaitMs = 20 * 60_000;
 
-/** What layers are kept in. */
+/** What it takes to keep layers. */
 export type LayerDeps = { db: Db; clock: Clock; store: ClusterStore };
 
-/** Brings a layer to a machine from the store. False: it is not there. Errors: those of `ClusterStore.bring`. */
+/** Brings a layer from the store to a machine. False: it is not in the store. Errors: those of `ClusterStore.bring`. */
 export async function bringLayer(
   { db, store }: Pick<LayerDeps, 'db' | 'store'>,
   digest: string,
@@ -31,7 +31,7 @@ export async function bringLayer(
 }
 
 /**
- * Makes sure that a layer is in the store and stays for its owner; `holder` has it. Errors: those of
+ * Makes sure that a layer is in the store and stays for its owner; `holder` has the layer. Errors: those of
  * `ClusterStore.put`.
  */
 export async function storeLayer(

@@ -16,11 +16,11 @@ test('a log in the store answers the pages that its machine would', () => {
   expect(times({})).toEqual([10, 20, 30, 40, 50]);
   expect(times({ limit: 2 })).toEqual([10, 20]);
   expect(times({ backward: true, limit: 2 })).toEqual([50, 40]);
-  // From a time on, and before another one.
+  // From one time on, and before another one.
   expect(times({ fromMs: 20, beforeMs: 40 })).toEqual([20, 30]);
   expect(times({ minimum: 'warn' })).toEqual([30, 40]);
   expect(times({ logger: 'network' })).toEqual([40]);
   expect(times({ search: 'LINE 3' })).toEqual([30]);
-  // What was asked for stays as it was.
+  // The query stays unchanged.
   expect(entries.map(({ timestampMs }) => timestampMs)).toEqual([10, 20, 30, 40, 50]);
 });

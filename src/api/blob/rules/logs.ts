@@ -11,17 +11,17 @@ import type { ClusterStore } from './cluster-store.ts';
 
 const keyBytes = 32;
 const keyPurpose = 'logs in the store';
-/** Entries that are asked for at a time, and that are kept of one sandbox: the newest. */
+/** Entries per request, and entries kept of one sandbox: the newest. */
 const pageEntries = 1_000;
 const entriesMax = 20_000;
-/** Bound of what is unpacked. */
+/** Bound on the unpacked text. */
 const textBytesMax = 64 << 20;
 
-/** What logs are stored with. */
+/** What it takes to store logs. */
 type Deps = { db: Db; clock: Clock; store: ClusterStore; seed: Uint8Array };
 
 /**
- * Logs of sandboxes that have ended, in the store: they outlive their machines. One object each, packed and encrypted
+ * Logs of ended sandboxes in the store, where they outlive their machines. Each is one object, packed and encrypted
  * with a key of its own.
  */
 export class StoredLogs {
@@ -31,14 +31,14 @@ export class StoredLogs {
     this.#deps = deps;
   }
 
-  /** Whether nothing is known that keeps the store from being used. */
+  /** Whether the store is usable, as far as is known. */
   get isUsable(): boolean {
     return this.#deps.store.isUsable;
   }
 
   /**
-   * Puts the log of a sandbox into the store, as the machines say that it was on. False: it is not there yet, another
-   * process puts it there, which may fail. Errors: those of the machines and the store.
+   * Stores the log of a sandbox, assembled from the machines that it was on. False: it is not there yet, because
+   * another process is storing it, which may fail. Errors: those of the machines and the store.
    */
   async store(sandboxId: string, machines: readonly Pick<NodeProtocol, 'logs'>[]): Promise<boolean> {
     const { db, store, seed } = this.#deps;
@@ -57,7 +57,7 @@ export class StoredLogs {
     );
   }
 
-  /** A page of a log, as the node of the sandbox would answer it; null where it is not in the store. */
+  /** A page of a log, as the sandbox's node would answer it; null where the log is not in the store. */
   async read({ sandboxId, ...page }: ReadSandboxLogs): Promise<SandboxLogEntry[] | null> {
     const { db, store, seed } = this.#deps;
     const blob = await findBlob(db, 'log', sandboxId);
@@ -87,7 +87,7 @@ async function newestOf(machine: Pick<NodeProtocol, 'logs'>, sandboxId: string):
   return entries;
 }
 
-/** Those of some entries, the oldest first, that a query asks for. */
+/** The entries that a query selects; the given entries are oldest first. */
 export function pageOf(
   entries: readonly SandboxLogEntry[],
   {

@@ -56,7 +56,7 @@ async function scene({ presign = null, fails = () => null }: { presign?: BlobSto
       ...{ kept: 'memory', sizeBytes: keyCharacters + text.length, layers: [layer], driver: 'crun' },
       memory: {} as PauseFacts['memory'],
     });
-    // What is sent begins with its key.
+    // The sent bytes begin with their key.
     const sent = (text: string, key: string) => {
       expect(key).toHaveLength(keyCharacters);
       return { sizeBytes: key.length + text.length, descriptor: streams.push({ text: key + text }) - 1 };
@@ -168,7 +168,7 @@ for (const [how, presign] of [
     expect(await findBlob(db, 'layer', layer)).toMatchObject({ state: 'stored' });
     const owners = await db.selectFrom('blob_refs').select('owner_id').where('owner_id', '=', executionId).execute();
     expect(owners).toHaveLength(2);
-    // It is there, and is not sent again.
+    // It is there already, and is not sent again.
     const count = objects.size;
     await pauses.store(sandbox);
     expect(objects.size).toBe(count);

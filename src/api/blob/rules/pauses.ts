@@ -7,7 +7,7 @@ import { findBlob, onceStored } from '../store/blobs.ts';
 import { type LayerDeps, storeLayer } from './layers.ts';
 import { carryBetween, newCarryKey } from './write-to-machine.ts';
 
-/** What pauses are stored with. */
+/** What it takes to store pauses. */
 type Deps = LayerDeps & { machines: Machines; seed: Uint8Array };
 
 const keyPurpose = 'pauses in the store';
@@ -16,8 +16,8 @@ const keyPurpose = 'pauses in the store';
 type Located = ExecutionRef & { nodeId: string };
 
 /**
- * Pauses that outlive their machine: what a paused sandbox has kept is in the store, encrypted with a key of its own,
- * which is in the database, encrypted by the seed.
+ * Pauses that outlive their machine. What a paused sandbox has kept is in the store, encrypted with a key of its own;
+ * the seed encrypts this key in the database.
  */
 export class DurablePauses {
   readonly #deps: Deps;
@@ -26,19 +26,19 @@ export class DurablePauses {
     this.#deps = deps;
   }
 
-  /** Throws what keeps the store from being used, as far as that is known. */
+  /** Throws whatever is known to keep the store from being used. */
   requireUsable(): void {
     this.#deps.store.requireUsable();
   }
 
-  /** Whether nothing is known that keeps the store from being used. */
+  /** Whether the store is usable, as far as is known. */
   get isUsable(): boolean {
     return this.#deps.store.isUsable;
   }
 
   /**
-   * Puts what a sandbox that is paused on its machine has kept into the store, with its layers. When this settles all
-   * of it is there. Errors: those of `ClusterStore.put` and `PauseExchange.describe`.
+   * Stores what a paused sandbox has kept on its machine, together with its layers. All of it is in the store when this
+   * settles. Errors: those of `ClusterStore.put` and `PauseExchange.describe`.
    */
   async store({ sandboxId, executionId, nodeId }: Located): Promise<void> {
     const { db, store, machines, seed } = this.#deps;
@@ -61,14 +61,14 @@ export class DurablePauses {
   }
 
   /**
-   * What a sandbox that runs or is paused on its machine needs of another one. Errors: those of
-   * `PauseExchange.describe`, and `unavailable` while its machine is away.
+   * What a sandbox that runs or is paused needs of another machine. Errors: those of `PauseExchange.describe`, and
+   * `unavailable` while its machine is away.
    */
   async describe({ sandboxId, executionId, nodeId }: Located): Promise<PauseFacts> {
     return this.#deps.machines.known(nodeId).machine.pauses.describe({ sandboxId, executionId });
   }
 
-  /** Brings the layers of a sandbox into the store and to the machine that is to have it, while it still runs. */
+  /** Brings the layers of a sandbox into the store and to its next machine, while it still runs. */
   async prepare(sandbox: Located, nextNodeId: string): Promise<void> {
     const { machines } = this.#deps;
     const { layers } = await this.describe(sandbox);
@@ -79,8 +79,8 @@ export class DurablePauses {
   }
 
   /**
-   * Carries a draft of a sandbox that runs to the machine that is to have it: what its pause keeps then is sent as what
-   * differs from that. Answers its bytes. Errors: those of `DraftExchange`.
+   * Carries a draft of a running sandbox to its next machine: what the pause keeps later is then sent as the
+   * difference. Answers the draft's bytes. Errors: those of `DraftExchange`.
    */
   async draft({ nodeId, ...draft }: Located & DraftRef, nextNodeId: string): Promise<number> {
     const { machines } = this.#deps;
@@ -91,15 +91,15 @@ export class DurablePauses {
     return sizeBytes;
   }
 
-  /** Drops a draft on both machines. What can't be dropped now runs out. */
+  /** Drops a draft on both machines. A draft that can't be dropped now expires. */
   async dropDraft({ nodeId, ...draft }: Located & DraftRef, nextNodeId: string): Promise<void> {
     const drop = async (id: string) => this.#deps.machines.known(id).machine.drafts.drop(draft);
     await Promise.allSettled([nodeId, nextNodeId].map(drop));
   }
 
   /**
-   * Carries what a sandbox that is paused on its machine has kept to another one, through this process, encrypted. It
-   * is on both then. `draft`: one that both machines have of it. Errors: those of `MemoryExchange`.
+   * Carries what a paused sandbox has kept from its machine to another one, through this process, encrypted. After that
+   * it is on both. `draft`: a draft of it that both machines have. Errors: those of `MemoryExchange`.
    */
   async carry(
     { sandboxId, executionId, nodeId }: Located,
@@ -129,8 +129,8 @@ export class DurablePauses {
   }
 
   /**
-   * Makes sure that a machine has what a paused sandbox has kept. Errors: `internal` for what is damaged or gone, with
-   * the detail `sandbox_state_damaged`; those of the store and of the machine.
+   * Makes sure that a machine has what a paused sandbox has kept. Errors: `internal` with the detail
+   * `sandbox_state_damaged` where that is damaged or gone; those of the store and of the machine.
    */
   async bring({ sandboxId, executionId, nodeId }: Located): Promise<void> {
     const { db, store, machines, seed } = this.#deps;
@@ -156,11 +156,12 @@ export class DurablePauses {
       });
   }
 
-  /** Whether a machine has it as that execution. Others of it go. */
+  /** Whether a machine has it as that execution. Its other executions there are removed. */
   async #isThere({ sandboxId, executionId }: ExecutionRef, { node }: Pick<Machine, 'node'>): Promise<boolean> {
     const copies = (await node.listPaused()).filter(paused => paused.sandboxId === sandboxId);
     if (copies.some(paused => paused.executionId === executionId)) return true;
-    // It was here before, and has gone on elsewhere since. What nobody knows is left alone: then it does not come here.
+    // It was here before, and has gone on elsewhere since. An execution that nobody knows is left alone: then the
+    // sandbox does not come here.
     const known = await onceStored(
       this.#deps.db,
       copies.map(copy => copy.executionId),
@@ -172,7 +173,7 @@ export class DurablePauses {
 
 const isDone = () => true;
 
-/** Whether what is wrong is that one of the machines has its draft no more: then all is to be sent. */
+/** Whether the error says that one of the machines no longer has the draft: then everything is sent. */
 function isWithoutDraft(error: unknown): false {
   if (error instanceof AtollError && ['not_found', 'invalid'].includes(error.code)) return false;
   throw error;

@@ -114,7 +114,7 @@ for (const [how, presign] of [
     expect(await snapshots.facts(snapshotId)).toBeNull();
     await snapshots.store(snapshotId, 'a', owner('one'));
     expect(await snapshots.facts(snapshotId)).toEqual(facts);
-    // Another one needs it too; it is there.
+    // Another build needs it too; it is there already.
     await snapshots.store(snapshotId, 'a', owner('two'));
     expect([(await owners()).toSorted(), objects.size]).toEqual([['one', 'two'], 1]);
     await Promise.all([snapshots.bring(snapshotId, 'b'), snapshots.bring(snapshotId, 'b')]);

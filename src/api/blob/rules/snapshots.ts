@@ -9,15 +9,14 @@ import { findBlob, referTo } from '../store/blobs.ts';
 import type { LayerDeps } from './layers.ts';
 import { newCarryKey } from './write-to-machine.ts';
 
-/** What the memory of snapshots is stored with. */
+/** What it takes to store the memory of snapshots. */
 type Deps = LayerDeps & { db: Db; machines: Machines; seed: Uint8Array };
 
 const keyPurpose = 'snapshots in the store';
 
 /**
- * Memory that new sandboxes begin with, of snapshots, forks and templates' servers, in the store: any machine that it
- * fits gets it from there when it is wanted first. Each is encrypted with a key of its own, which is in the database,
- * encrypted by the seed.
+ * Memory with which new sandboxes start, of snapshots, forks and templates' servers, in the store: any machine that it
+ * fits gets it from there at its first use. Each has a key of its own, which the seed encrypts in the database.
  */
 export class DurableSnapshots {
   readonly #deps: Deps;
@@ -27,14 +26,14 @@ export class DurableSnapshots {
     this.#deps = deps;
   }
 
-  /** Whether nothing is known that keeps the store from being used. */
+  /** Whether the store is usable, as far as is known. */
   get isUsable(): boolean {
     return this.#deps.store.isUsable;
   }
 
   /**
-   * Puts the memory of a snapshot into the store; it stays for its owner, or without one for a while. Errors: those of
-   * `ClusterStore.put`, `not_found` where the machine has it not, `conflict` while another process does so.
+   * Stores the memory of a snapshot. It stays for its owner or, without one, for a while. Errors: those of
+   * `ClusterStore.put`, `not_found` where the machine does not have it, `conflict` while another process stores it.
    */
   async store(snapshotId: string, nodeId: string, owner: BlobOwner | null): Promise<void> {
     const { db, clock, store, machines, seed } = this.#deps;

@@ -30,7 +30,7 @@ const file = { path, sizeBytes: content.length };
 
 type Scene = { machines?: string[]; withStore?: boolean; presign?: BlobStore['presign'] };
 
-/** A process that shares uploads, a store in memory, and machines, which may have some. */
+/** A process that shares uploads, a store in memory, and machines that may have some uploads. */
 async function scene({ machines: names = ['a', 'b'], withStore = true, presign = null }: Scene = {}) {
   const objects = new Map<string, Uint8Array>();
   const state = { storeFails: false, closed: new Set<number>() };
@@ -56,7 +56,7 @@ async function scene({ machines: names = ['a', 'b'], withStore = true, presign =
         yield Buffer.from(reads.get(descriptor) ?? '');
       })();
       const end = source.return.bind(source);
-      // As the real one, it is closed also where nobody has begun to read.
+      // Like the real one, it is closed even where nobody has begun to read.
       return Object.assign(source, { return: (value: undefined) => (state.closed.add(descriptor), end(value)) });
     },
     async write(descriptor: number, bytes: AsyncIterable<Uint8Array>) {
@@ -128,7 +128,7 @@ for (const [how, presign] of [
     await shared.ensure(known(1), [upload]);
     expect([machines[0]?.has.size, machines[1]?.has.get('hash')]).toEqual([0, content]);
     expect(told).toEqual([`b: hash of 10${presign ? ' by 1 URLs' : ''}`]);
-    // It is there: nothing is brought.
+    // It is there already: nothing is brought.
     await shared.ensure(known(1), [upload]);
     await shared.ensure(known(0), []);
     expect([told.length, logged]).toEqual([1, []]);
@@ -169,7 +169,7 @@ test('where the store fails, or somebody else uploads the same, an archive goes 
   await failing.shared.keep(upload, file);
   expect([failing.machines[0]?.has.get('hash'), await blobOf()]).toEqual([content, null]);
   expect(failing.logged).toEqual([expect.stringContaining('the store is away')]);
-  // What is known to fail is not tried.
+  // A store known to fail is not tried.
   await failing.store?.examine();
   await failing.shared.keep(upload, file);
   expect(failing.logged).toHaveLength(1);

@@ -10,14 +10,14 @@ import { markBlob, findBlob, touchBlob, uploadsOfTeam } from '../store/blobs.ts'
 import type { ClusterStore } from './cluster-store.ts';
 import { writeToMachine } from './write-to-machine.ts';
 
-/** What uploads of a cluster are shared with. */
+/** What it takes to share uploads in a cluster. */
 type Deps = {
   db: Db;
   clock: Clock;
   log: Log;
   machines: Machines;
   links: Pick<ClusterLinks, 'read' | 'write'>;
-  /** Null: they are on machines alone. */
+  /** Null: uploads are on machines alone. */
   store: ClusterStore | null;
 };
 
@@ -28,7 +28,7 @@ const nameOf = ({ teamId, hash }: UploadRef) => `${teamId}/${hash}`;
 
 /**
  * Uploaded archives of a cluster: any of its control processes takes them, and any machine may build with them. They
- * are in the store, or, where there is none or it fails, on one of the machines.
+ * are in the store or, where there is none or it fails, on one of the machines.
  */
 export class SharedUploads {
   readonly #deps: Deps;
@@ -37,13 +37,13 @@ export class SharedUploads {
     this.#deps = deps;
   }
 
-  /** Whether an archive is there; one that is asked for stays for longer. */
+  /** Whether an archive is there. Asking for it keeps it for longer. */
   async has(upload: UploadRef): Promise<boolean> {
     const { db, clock } = this.#deps;
     return (await touchBlob(db, 'upload', nameOf(upload), clock())) || (await this.#holder(upload, null)) !== undefined;
   }
 
-  /** Takes an archive that is in a file of this process, for all. Errors: `unavailable`, `no_space`. */
+  /** Takes an archive from a file of this process and shares it. Errors: `unavailable`, `no_space`. */
   async keep(upload: UploadRef, file: { path: string; sizeBytes: number }): Promise<void> {
     const { store, log } = this.#deps;
     if (store?.isUsable)
@@ -57,7 +57,9 @@ export class SharedUploads {
     await this.#write(first, upload, file.sizeBytes, fileBytes(file.path));
   }
 
-  /** Brings archives to the machine that is to build with them. Errors: `invalid` for what was not uploaded. */
+  /**
+   * Brings archives to the machine that will build with them. Errors: `invalid` for archives that were not uploaded.
+   */
   async ensure({ machine }: KnownMachine, uploads: readonly UploadRef[]): Promise<void> {
     if (uploads.length === 0) return;
     for (const upload of await machine.uploads.missing([...uploads])) await this.#bring(machine, upload);

@@ -3,17 +3,17 @@ import type { ClusterLinks, MemoryExchange } from '../../../protocol/cluster.ts'
 
 const keyBytes = 32;
 
-/** How a machine takes something: it is begun, written to the descriptor, and then kept or dropped. */
+/** How a machine receives something: it is begun, written to the descriptor, and then kept or dropped. */
 export type Taking<Kept> = {
   open(): Promise<{ writeId: string; descriptor: number }>;
   keep(writeId: string): Promise<Kept>;
   drop(writeId: string): Promise<void>;
 };
 
-/** A key for something that goes to or from a machine, for this once. */
+/** A key for a single transfer to or from a machine. */
 export const newCarryKey = (): string => randomBytes(keyBytes).toString('base64url');
 
-/** Has a machine take a stream; what has not come whole is dropped. Errors: those of the stream and of the machine. */
+/** Writes a stream to a machine, which drops an incomplete one. Errors: those of the stream and of the machine. */
 export async function writeToMachine<Kept>(
   links: Pick<ClusterLinks, 'write'>,
   { open, keep, drop }: Taking<Kept>,
@@ -23,15 +23,16 @@ export async function writeToMachine<Kept>(
   try {
     await links.write(descriptor, bytes);
   } catch (error) {
-    await drop(writeId).catch(() => {}); // it runs out
+    await drop(writeId).catch(() => {}); // it expires by itself
     throw error;
   }
   return keep(writeId);
 }
 
 /**
- * Carries a stream from the machine that `openRead` asks to another one, which keeps it as `target`, encrypted with a
- * key for this once. `sizeBytes`: what it takes there. Errors: those of both machines.
+ * Carries a stream from the machine that `openRead` asks to another one, which keeps it as `target`; the stream is
+ * encrypted with a key for this transfer alone. `sizeBytes`: the room that it takes there. Errors: those of both
+ * machines.
  */
 export async function carryBetween<Target>(
   links: Pick<ClusterLinks, 'read' | 'write'>,
@@ -41,7 +42,7 @@ export async function carryBetween<Target>(
   sizeBytes: number,
 ): Promise<void> {
   const key = newCarryKey();
-  // Opened by who writes, which closes its own connection where this fails.
+  // Opened by the writer, which closes its own connection if this fails.
   async function* sent() {
     yield* links.read((await openRead(key)).descriptor);
   }

@@ -6,10 +6,10 @@ import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import type { BlobKind, BlobOwner, BlobRecord } from '../record.ts';
 
-/** A blob that is to be uploaded. */
+/** A blob to upload. */
 export type NewBlob = Pick<BlobRecord, 'blobId' | 'kind' | 'name' | 'bytes' | 'sealedKey' | 'facts'>;
 
-/** The part of the store that is this cluster's: `made` where it had none. */
+/** The part of the store that is this cluster's: `made` where it had none yet. */
 export async function storeIdOf(db: Db, made: string): Promise<string> {
   await db
     .insertInto('blob_store')
@@ -20,7 +20,7 @@ export async function storeIdOf(db: Db, made: string): Promise<string> {
   return store_id;
 }
 
-/** Writes the row of a blob before its first object. False: there is one of that name, or it is being uploaded. */
+/** Writes the row of a blob before its first object. False: one of that name is there, or is being uploaded. */
 export async function beginBlob(
   db: Db,
   { blobId, kind, name, bytes, sealedKey, facts }: NewBlob,
@@ -39,14 +39,14 @@ export async function beginBlob(
       replica_id: replicaId,
       changed_at_us: nowUs,
     })
-    // By its name alone: the ID is new.
+    // Only the name can conflict: the ID is new.
     .onConflict(conflict => conflict.doNothing())
     .returning('blob_id')
     .executeTakeFirst();
   return row !== undefined;
 }
 
-/** `uploading` → `stored`, with who needs it: from here on it is there. False: it was given up meanwhile. */
+/** `uploading` → `stored`, with its owner: from here on it is there. False: it was given up meanwhile. */
 export async function finishBlob(db: Db, blobId: string, owner: BlobOwner | null, nowUs: number): Promise<boolean> {
   return inTransaction(db, async db => {
     const row = await db
@@ -61,7 +61,7 @@ export async function finishBlob(db: Db, blobId: string, owner: BlobOwner | null
   });
 }
 
-/** Gives up an upload: what there is of it is garbage. */
+/** Gives up an upload: what is there of it is garbage. */
 export async function abandonBlob(db: Db, blobId: string, nowUs: number): Promise<void> {
   await db
     .updateTable('blobs')
@@ -71,7 +71,7 @@ export async function abandonBlob(db: Db, blobId: string, nowUs: number): Promis
     .execute();
 }
 
-/** The blob of a name that is there or is being uploaded, or null. */
+/** The blob of that name that is there or is being uploaded, or null. */
 export async function findBlob(db: Db, kind: BlobKind, name: string): Promise<BlobRecord | null> {
   const row = await db
     .selectFrom('blobs')
@@ -84,8 +84,8 @@ export async function findBlob(db: Db, kind: BlobKind, name: string): Promise<Bl
 }
 
 /**
- * Records that somebody needs a blob. False: it is not there any more. The row is changed, so that a collection that is
- * under way at the moment sees that it has changed.
+ * Records that somebody needs a blob. False: it is no longer there. The row is changed, so that a collection at the
+ * same moment sees the change.
  */
 export async function referTo(db: Db, blobId: string, owner: BlobOwner, nowUs: number): Promise<boolean> {
   return inTransaction(db, async db => {
@@ -114,7 +114,7 @@ export async function touchBlob(db: Db, kind: BlobKind, name: string, nowUs: num
   return row !== undefined;
 }
 
-/** `stored` → `deleting`, whoever refers to it. */
+/** `stored` → `deleting`, even if something refers to it. */
 export async function markBlob(db: Db, blobId: string, nowUs: number): Promise<void> {
   await db
     .updateTable('blobs')
@@ -150,15 +150,16 @@ export async function uploadsOfTeam(
   return rows.map(row => ({ blobId: row.blob_id, bytes: Number(row.bytes), changedAtUs: Number(row.changed_at_us) }));
 }
 
-/** Which of these executions were paused into the store once, or taken back, as far as that is still known. */
+/** The executions among these that were once paused into the store, or taken back, as far as that is still known. */
 export async function onceStored(db: Db, executionIds: readonly string[]): Promise<Set<string>> {
   if (executionIds.length === 0) return new Set();
   return namesOf(await pausesOf(db, executionIds).execute());
 }
 
 /**
- * Records of an execution that it was taken back before anybody was told of it, because what it began with is in the
- * store: what a machine still has of it is known as that, as if it had been in the store itself, and of no bytes.
+ * Records that an execution was taken back before anybody was told of it, because the state that it started from is in
+ * the store. What a machine still has of it is then known, as if the execution had been in the store itself, with no
+ * bytes.
  */
 export async function recordTakenBack(db: Db, executionId: string, nowUs: number): Promise<void> {
   const nothing = { bytes: 0, sealed_key: null, facts_json: null, replica_id: null };
@@ -171,7 +172,7 @@ export async function recordTakenBack(db: Db, executionId: string, nowUs: number
     .execute();
 }
 
-/** Which of these executions were taken back, as far as that is still known. */
+/** The executions among these that were taken back, as far as that is still known. */
 export async function takenBack(db: Db, executionIds: readonly string[]): Promise<Set<string>> {
   if (executionIds.length === 0) return new Set();
   return namesOf(await pausesOf(db, executionIds).where('state', '=', 'gone').where('bytes', '=', 0).execute());

@@ -3,7 +3,7 @@ import { prepared } from '../../database/prepared.ts';
 import { isNobodyElses } from '../../replica/store/replicas.ts';
 import type { BlobKind } from '../record.ts';
 
-/** Removes references of builds and executions that are no more, and of copies that are not the newest. */
+/** Removes references of builds and executions that no longer exist, and of copies that are not the newest. */
 export async function dropLooseRefs(db: Db): Promise<void> {
   await dropOfBuilds(db, {});
   await dropOfExecutions(db, {});
@@ -48,8 +48,8 @@ const dropOfVolumes = prepared(db =>
 );
 
 /**
- * `stored` → `deleting` of what nobody refers to and has not changed since `beforeUs`. On PostgreSQL a reference that
- * is made at the same moment has changed the row: the condition on its time is looked at again.
+ * `stored` → `deleting` for blobs without references that have not changed since `beforeUs`. On PostgreSQL, a reference
+ * made at the same moment has changed the row, and the condition on its time is checked again.
  */
 export async function markUnusedBlobs(
   db: Db,
@@ -71,7 +71,7 @@ const markUnused = prepared<{ kind: BlobKind; beforeUs: number; nowUs: number }>
     ),
 );
 
-/** `uploading` → `deleting` of what a process uploaded that is over. */
+/** `uploading` → `deleting` for blobs of processes that are gone. */
 export async function markLeftUploads(db: Db, replica: { ownId: string; nowUs: number }): Promise<void> {
   await markLeft(db, replica);
 }
@@ -85,7 +85,7 @@ const markLeft = prepared<{ ownId: string; nowUs: number }>((db, parameter) =>
     .where(where => isNobodyElses(where, 'blobs', { ownId: parameter('ownId'), nowUs: parameter('nowUs') })),
 );
 
-/** The blobs that a process uploads, as their rows say. */
+/** The blobs that a process uploads, by their rows. */
 export async function uploadsOf(db: Db, replicaId: string): Promise<string[]> {
   return (await uploads(db, { replicaId })).map(row => row.blob_id);
 }
@@ -98,7 +98,7 @@ const uploads = prepared<{ replicaId: string }, { blob_id: string }>((db, parame
     .where('replica_id', '=', parameter('replicaId')),
 );
 
-/** Some of the blobs whose objects are to be deleted, the oldest first. */
+/** Some of the blobs whose objects must be deleted, the oldest first. */
 export async function blobsToDelete(db: Db, limit: number): Promise<{ blobId: string; bytes: number }[]> {
   const rows = await toDelete(db, { limit });
   return rows.map(row => ({ blobId: row.blob_id, bytes: Number(row.bytes) }));
@@ -113,7 +113,7 @@ const toDelete = prepared<{ limit: number }, { blob_id: string; bytes: number }>
     .limit(parameter('limit')),
 );
 
-/** Forgets a blob whose objects are gone; that a pause was there is known for a while yet. */
+/** Forgets a blob whose objects are gone; the record that a pause was there stays for a while. */
 export async function removeBlob(db: Db, blobId: string, nowUs: number): Promise<void> {
   await db.deleteFrom('blob_refs').where('blob_id', '=', blobId).execute();
   await db
@@ -135,7 +135,7 @@ const prune = prepared<{ beforeUs: number }>((db, parameter) =>
   db.deleteFrom('blobs').where('state', '=', 'gone').where('changed_at_us', '<', parameter('beforeUs')),
 );
 
-/** Which of these blobs have objects, or may have some. */
+/** The blobs among these that have objects, or may have some. */
 export async function knownBlobs(db: Db, blobIds: readonly string[]): Promise<Set<string>> {
   if (blobIds.length === 0) return new Set();
   const rows = await db
