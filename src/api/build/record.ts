@@ -12,11 +12,11 @@ export type BuildConfig = {
   readyCommand?: string;
   /** Environment of the start and ready commands only. */
   buildEnv: Record<string, string>;
-  /** ID by which nodes know the memory of a snapshot; only where it has kept some. */
+  /** ID by which nodes know the memory of a snapshot; only where memory was kept. */
   memorySnapshotId?: string;
   /** The node that has this memory. */
   memoryNodeId?: string;
-  /** Memory with the started program, kept when it was ready; only templates with a start command. */
+  /** Memory with the started program, kept when that was ready; only for templates with a start command. */
   started?: StartedImage;
   /** Volumes of the sandbox that a snapshot was taken of. */
   volumeMounts?: MountedVolume[];
@@ -43,8 +43,8 @@ export type BuildRecord = {
 /** Why a build failed, and where: `base`, `finalize`, or the number of a step. */
 export type BuildReason = { message: string; step?: string };
 
-/** What a deprecated route was given with a build, for the moment when it is started. */
+/** What a deprecated route was given with a build, kept until the build starts. */
 export type BuildRequest = { dockerfile: string; startCmd?: string; readyCmd?: string };
 
-/** A build with why it failed and what it was asked for. */
+/** A build with the reason of its failure and what was requested. */
 export type BuildDetail = BuildRecord & { reason: BuildReason | null; request: BuildRequest | null };

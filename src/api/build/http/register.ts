@@ -97,7 +97,7 @@ export const registerBuildV2 = route({
   },
 });
 
-/** Answers the template of a build that waits. */
+/** Answers the template of a waiting build. */
 async function waiting(
   db: Db,
   audit: (change: Change) => void,

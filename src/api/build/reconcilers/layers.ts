@@ -7,11 +7,11 @@ import { isSuspect } from '../../database/timeline.ts';
 import type { Db } from '../../database/db.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
 
-/** How soon a build whose follower failed is followed again. */
+/** How soon following a build is tried again after a failure. */
 export const buildsIntervalMs = 30_000;
 /** How often this runs, milliseconds. */
 export const layersIntervalMs = 10 * 60_000;
-/** For how long it is known of a step in a cluster that nobody uses: as on its own machine. */
+/** How long a step that nobody uses stays known in a cluster: as long as on its own machine. */
 const stepSeconds = 30 * 24 * 3600;
 
 /** Lets the builder delete what no template needs, and keeps its cache within bounds. */
@@ -33,8 +33,8 @@ export async function reconcileLayers({
 }
 
 /**
- * Whether what the store does not know stays, because an operator took a database that may lack what the nodes keep, or
- * because the database went over to another server a short while ago.
+ * Whether things that the store does not know must stay: an operator took over a database that may lack what the nodes
+ * keep, or the database went over to another server a short while ago.
  */
 export async function keepsUnknown({ clock, db }: { clock: Clock; db: Db }): Promise<boolean> {
   if (((await findInstallation(db))?.acceptedAtUs ?? null) !== null) return true;

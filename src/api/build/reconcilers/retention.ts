@@ -11,8 +11,8 @@ export const buildRetentionIntervalMs = 10 * 60_000;
 const failedAtOnce = 500;
 
 /**
- * Forgets what builds have left behind, within the bounds of `kept`. What a tag selects or a sandbox was made from
- * stays, and all of it while an operator settles which state is right.
+ * Removes what builds have left behind, within the bounds of `kept`. Builds that a tag selects or a sandbox was made
+ * from stay, and all of them while an operator settles which state is right.
  */
 export async function reconcileBuildRetention(
   { clock, db }: { clock: Clock; db: Db },

@@ -7,14 +7,17 @@ import { readBuildLog } from '../store/log.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { Db } from '../../database/db.ts';
 
-/** Builds of templates that come with the platform, by template ID: who needs the first build of one waits for it. */
+/**
+ * Builds of templates that come with the platform, by template ID: callers that need a template's first build wait for
+ * it.
+ */
 export class AwaitedBuilds extends SingleFlight<string, void> {
   /**
-   * Begins to build the template of this name, unless it is under way; null where none of this name is built on
-   * demand. Answers the template's ID. The platform sets it where it has the definitions.
+   * Begins to build the template of this name, unless that is under way; null where no such template is built on
+   * demand. Answers the template's ID. The platform sets this where it has the definitions.
    */
   beginOnDemand: (name: string) => Promise<string | null> = async () => null;
-  /** A client waits 60 s by default: it is told before that to come again. */
+  /** A client waits 60 s by default: before that, it is told to come again. */
   waitMs = 50_000;
 }
 
@@ -22,8 +25,8 @@ export class AwaitedBuilds extends SingleFlight<string, void> {
 export type AwaitDeps = { awaitedBuilds: AwaitedBuilds; db: Db };
 
 /**
- * As `resolveBuild`, but a template that comes with the platform and has no build yet is waited for, and built where
- * it is built on demand: the first use must not fail for having come too early. Throws `unavailable` when that takes
+ * As `resolveBuild`, but waits for a template that comes with the platform and has no build yet, and starts its build
+ * where it is built on demand: the first use must not fail for being too early. Throws `unavailable` when that takes
  * too long or fails, `canceled` when the client gives up.
  */
 export async function resolveAwaitedBuild(
@@ -54,7 +57,7 @@ export async function resolveAwaitedBuild(
   }
 }
 
-/** The first build of the template that is meant, begun if need be; null where none is to be expected. */
+/** The first build of the wanted template, started if necessary; null where none can be expected. */
 async function firstBuildOf(
   { awaitedBuilds, db }: AwaitDeps,
   team: TeamRecord,
@@ -65,10 +68,11 @@ async function firstBuildOf(
   const underWay = template && awaitedBuilds.underWay(template.templateId);
   if (underWay) return { templateId: template.templateId, building: underWay };
   if (reference.namespace !== null || reference.tag !== null) return null;
-  // A template of the team's own hides what comes with the platform, and one that was made private is not for it.
+  // A team's own template hides the one that comes with the platform, and a template that was made private is not
+  // available to the team.
   const shared = await templateByName(db, '', reference.name);
   if (shared?.templateId !== template?.templateId) return null;
-  // Somebody builds it by hand: a second build would end theirs.
+  // Somebody builds it by hand: a second build would end that one.
   if (shared && (await newestOf(db, shared.templateId))?.status === 'building') return null;
   const templateId = await awaitedBuilds.beginOnDemand(reference.name);
   const building = templateId === null ? undefined : awaitedBuilds.underWay(templateId);
@@ -84,7 +88,10 @@ async function progressOf(db: Db, templateId: string): Promise<string> {
 
 const newestOf = async (db: Db, templateId: string) => (await newestBuilds(db, [templateId])).get(templateId)?.newest;
 
-/** Longer than a client that waits 60 s has left: one that repeats by itself then says why, and does not time out. */
+/**
+ * Longer than a client that waits 60 s has left: a client that repeats by itself then reports why, and does not time
+ * out.
+ */
 const waitedAgainSeconds = 15;
 
 /** Characters of a line of a build's log that an error repeats. */

@@ -53,7 +53,7 @@ const offer = (changed: { hash?: string; templateId?: string; sharedUploads?: Sh
     changed.hash ?? hash,
   );
 
-/** What the URL of an offer says. */
+/** The contents of an offer's URL. */
 async function offered() {
   const { searchParams } = new URL((await offer()).path, 'http://api');
   const [expires, signature] = [Number(searchParams.get('expires')), searchParams.get('signature') ?? ''];
@@ -67,7 +67,7 @@ async function take(body: Partial<Body>, changed: Changed = {}): Promise<void> {
   const deps = { clock, filesDir, seed, diskReserveBytes: 0, sharedUploads: null, uploads: new Uploads() };
   const { upload = {}, signal = new AbortController().signal } = changed;
   await takeUpload(
-    // As they are: what is asked for each time stays so.
+    // Copied with their getters: what is computed at each access stays so.
     Object.defineProperties(deps, Object.getOwnPropertyDescriptors(changed)) as UploadDeps,
     { ...(await offered()), ...upload },
     { stream: null, length: null, ...body },
@@ -85,7 +85,7 @@ const streamOf = (...parts: (string | Uint8Array)[]) =>
   });
 const files = () => readdirSync(own);
 
-/** A file of the team, of a size that it does not take on the disk, last used so many seconds ago. */
+/** A file of the team with a size that it does not take on the disk, last used that many seconds ago. */
 function archive(name: string, bytes: number, agoSeconds: number): void {
   mkdirSync(own, { recursive: true });
   writeFileSync(join(own, name), '');
@@ -112,7 +112,7 @@ test('files that are there need not be sent, and stay for longer', async () => {
   const sharedUploads = { has: async (upload: UploadRef) => (asked.push(upload), false) } as unknown as SharedUploads;
   expect((await offer({ sharedUploads })).present).toBe(false);
   expect(asked).toEqual([{ teamId: mine.teamId, hash }]);
-  // Where it can't be told the caller is not told that it has to send them.
+  // The caller is not told to send files where that can't be determined.
   rmSync(own, { recursive: true });
   writeFileSync(own, 'no folder');
   await expect(offer()).rejects.toMatchObject({ code: 'ENOTDIR' });
@@ -175,7 +175,7 @@ test('room on the disk is looked for before the upload, and while it comes', asy
       return looks++ === 0 ? 0 : Number.MAX_SAFE_INTEGER;
     },
   };
-  // As much is not looked at again.
+  // The room is not checked again for as much.
   const mib = new Uint8Array(2 ** 20);
   await take({ stream: streamOf(...Array.from({ length: 16 }, () => mib)) }, filling);
   expect(looks).toBe(1);
@@ -184,7 +184,7 @@ test('room on the disk is looked for before the upload, and while it comes', asy
     noSpace,
   );
   expect(files()).toEqual([hash]);
-  // And again after as much: at 17 MiB and at 34.
+  // It is checked again after as much: at 17 MiB and at 34.
   const looking = {
     get diskReserveBytes() {
       looks++;
@@ -201,7 +201,7 @@ test('the archives of a team make room, the least used first, but for those of t
   archive('older', 3 * gib, 7202);
   archive('old', 2 * gib, 7201);
   archive('new', gib, 10);
-  // They are ten GiB, which is all that a team may have.
+  // They make up ten GiB, all that a team may have.
   await take({ stream: streamOf('x') });
   expect(files().toSorted()).toEqual([hash, 'new', 'old', 'older', 'oldest'].toSorted());
   rmSync(join(own, hash));
@@ -212,7 +212,7 @@ test('the archives of a team make room, the least used first, but for those of t
     code: 'no_space',
     message: expect.stringContaining(`are 3 of 10.0 GiB, and may be 2000 of 10 GiB`),
   });
-  // What was old had to go all the same.
+  // The old files had to go all the same.
   expect(files().toSorted()).toEqual([hash, 'new', 'now'].toSorted());
   archive('now', 9 * gib, 3_601);
   await take({ stream: streamOf('x'), length: 1 });
@@ -226,7 +226,7 @@ test('a team has two thousand archives at most', async () => {
   await take({ stream: streamOf('x') });
   numbered('old', 7200);
   await take({ stream: streamOf('y') });
-  // One has made room for it, and one for its draft.
+  // One made room for it, and one for its draft.
   expect(files().length).toBeLessThan(2000);
   numbered('new', 10);
   for (const name of files()) utimesSync(join(own, name), Date.now() / 1000, Date.now() / 1000);
@@ -260,7 +260,7 @@ test('the share of a team is looked at while an upload comes, and in a cluster i
   await take({ stream: streamOf('shared') }, { sharedUploads });
   expect(removed).toEqual(['old']);
   expect(kept).toEqual([{ teamId: mine.teamId, hash }, 'shared', 6]);
-  // All have it: this process needs it no longer.
+  // All have it: this process no longer needs it.
   expect(files()).toEqual([]);
 });
 

@@ -21,18 +21,18 @@ export type OfferDeps = {
   sharedUploads: SharedUploads | null;
 };
 
-/** Dependencies of taking an upload in. */
+/** Dependencies of receiving an upload. */
 export type UploadDeps = {
   clock: Clock;
   diskReserveBytes: number;
   filesDir: string;
   seed: Uint8Array;
-  /** Null: on this machine alone. */
+  /** Null: archives are on this machine alone. */
   sharedUploads: SharedUploads | null;
   uploads: Uploads;
 };
 
-/** How long an upload may be begun after it was offered. */
+/** How long after its offer an upload may begin. */
 const uploadSeconds = 30 * 60;
 /** Bytes of one archive. */
 const uploadBytesMax = 4 * 2 ** 30;
@@ -40,14 +40,14 @@ const uploadBytesMax = 4 * 2 ** 30;
 /** Bytes and number of all archives of a team. */
 const teamBytesMax = 10 * 2 ** 30;
 const teamFilesMax = 2_000;
-/** For so long after its last use an archive may be about to be built with. */
+/** How long after its last use an archive may be about to be used in a build. */
 const inUseMs = 60 * 60_000;
 
 /** Whether files are there already, and the path that takes them. */
 type UploadSlot = { present: boolean; path: string };
 
 /**
- * Where the team's files with this hash go: a path with a signature that stands for the credential. Throws `invalid`,
+ * Where the team's files with this hash go: a path with a signature in place of the credential. Throws `invalid`,
  * `not_found`.
  */
 export async function offerUpload(
@@ -69,7 +69,7 @@ export async function offerUpload(
 type Upload = { teamId: string; hash: string; expires: number; signature: string };
 
 /**
- * Takes an archive as soon as there is a place for it. It is there whole or not at all. Throws `unauthenticated`,
+ * Receives an archive as soon as there is a place for it. It appears whole or not at all. Throws `unauthenticated`,
  * `too_large`, `invalid`, `no_space`, `rate_limited`, and `canceled` when the client leaves before its turn.
  */
 export async function takeUpload(
@@ -104,7 +104,7 @@ export async function takeUpload(
   }
 }
 
-/** Whether a file is there. One that is still asked for is kept for longer. */
+/** Whether a file is there. Asking for it keeps it for longer. */
 async function touch(file: string): Promise<boolean> {
   try {
     await utimes(file, new Date(), new Date());
@@ -115,7 +115,7 @@ async function touch(file: string): Promise<boolean> {
   }
 }
 
-/** Bytes between two looks at the room that is left. */
+/** Bytes between two checks of the remaining room. */
 const roomEveryBytes = 16 * 2 ** 20;
 
 function requireUploadRoom(
@@ -126,8 +126,8 @@ function requireUploadRoom(
 }
 
 /**
- * Keeps a team's archives within its share: the least used make room, as long as nobody can be about to build with
- * them. Throws `no_space` with the figures.
+ * Keeps a team's archives within its share: the least recently used make room, unless somebody may be about to build
+ * with them. Throws `no_space` with the figures.
  */
 async function requireShare(
   shared: SharedUploads | null,
@@ -182,7 +182,7 @@ async function store(
     }
     for (let done = 0; done < part.length;) done += (await file.write(part, done)).bytesWritten;
   }
-  // On another thread: on a slow disk it takes a minute.
+  // Runs on another thread: on a slow disk it takes a minute.
   await file.sync();
   return written;
 }

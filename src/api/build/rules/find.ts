@@ -23,7 +23,7 @@ export async function findOwnBuild(
   return { template, build };
 }
 
-/** A template that the team may not know of gets the same answer as one that does not exist. */
+/** Gives the same answer for a template that the team may not know of as for one that does not exist. */
 export async function findOwnTemplateById(db: Db, team: TeamRecord, templateId: string): Promise<TemplateRecord> {
   const template = await templateById(db, templateId);
   if (!template || !isVisible(template, team))

@@ -28,7 +28,7 @@ const templateOf = async ({ teamId }: typeof team) => {
 const templateId = await templateOf(team);
 
 beforeEach(() => {
-  // Whoever asks again later does so at once.
+  // Every pause before asking again ends at once.
   spyOn(Bun, 'sleep').mockImplementation(() => new Promise(resolve => setImmediate(resolve)));
 });
 afterEach(() => void spyOn(Bun, 'sleep').mockRestore());
@@ -48,7 +48,7 @@ const line = (message: string) => ({ timestampMs: 1, level: 'info' as const, mes
 
 type Progress = (after: number, asked: number) => BuildProgress | Promise<BuildProgress>;
 
-/** A process that follows builds on a node whose builds go on as `progress` says. */
+/** A process that follows builds on a node whose builds advance as `progress` says. */
 function following(progress: Progress = after => ({ entries: [], next: after, result: ready })) {
   const told: string[] = [];
   const logged: string[] = [];
@@ -153,7 +153,7 @@ test('a build that went with its template is ended on its node', async () => {
   await follow(gone);
   const dropped = (buildId: string) => [`cancel ${buildId}: The template was deleted`, `forget ${buildId}`];
   expect([told, asked()]).toEqual([dropped(gone), 0]);
-  // Also while it is followed.
+  // The same while it is followed.
   const buildId = await build();
   const going = following(async () => {
     await db.deleteFrom('builds').where('build_id', '=', buildId).execute();
@@ -161,7 +161,7 @@ test('a build that went with its template is ended on its node', async () => {
   });
   await going.follow(buildId);
   expect([going.told, going.asked(), going.logged]).toEqual([dropped(buildId), 1, []]);
-  // Or at its end: there is nothing to publish.
+  // The same at its end: there is nothing to publish.
   const ending = await build();
   const late = following(async next => {
     await db.deleteFrom('builds').where('build_id', '=', ending).execute();

@@ -27,19 +27,19 @@ export type FollowDeps = CancelDeps & {
   stopping: AbortSignal;
 };
 
-/** How long the node may keep a question for more of the log, ms. */
+/** How long the node may hold a request for more of the log, ms. */
 const pollWaitMs = 2_000;
-/** Between two writes of the log: a build that says much must not keep the database busy. */
+/** Pause between two writes of the log: a build with much output must not keep the database busy. */
 const writePauseMs = 100;
 const retryPauseMs = 1_000;
-/** For which a node that does not answer is asked again before its builds are given up. */
+/** How often a node that does not answer is asked again before its builds are given up. */
 const retriesMax = 30;
-/** For which a node may be asked for the end of a build that has ended; afterwards it was told to forget it. */
+/** How long a node may be asked for the end of a build that has ended; after that it is told to forget it. */
 const lateEndSeconds = 60;
 
 /**
- * Takes over a build's log and outcome from the node until it has ended, once however often it is asked for, and not
- * where another process does. A build that its node does not know ended with the node's process.
+ * Takes over a build's log and outcome from the node until the build has ended: once, however often it is requested,
+ * and not where another process does so. A build that its node does not know ended with the node's process.
  */
 export function followBuild(deps: FollowDeps, buildId: string): void {
   void deps.followedBuilds.run(buildId, () =>
@@ -87,7 +87,7 @@ async function follow(deps: FollowDeps, buildId: string): Promise<void> {
   }
 }
 
-/** Whether a build went with its template. A database that can't be asked does not say so. */
+/** Whether a build was deleted with its template. False where the database can't be asked. */
 async function isDeleted(db: Db, buildId: string): Promise<boolean> {
   return findBuild(db, buildId).then(
     build => build === null,
@@ -95,13 +95,13 @@ async function isDeleted(db: Db, buildId: string): Promise<boolean> {
   );
 }
 
-/** Ends a build that went with its template before its node had heard of that. */
+/** Ends a build that was deleted with its template before its node heard of that. */
 async function drop({ builder }: CancelDeps, buildId: string): Promise<void> {
   await builder.cancel(buildId, 'The template was deleted');
   await builder.forget(buildId);
 }
 
-/** A log is long: those of earlier builds make room at once, not when the next round comes. */
+/** A log is long: logs of earlier builds make room at once, and not only at the next round. */
 async function forgetOldLogs(deps: { clock: Clock; db: Db }, buildId: string): Promise<void> {
   const build = await findBuild(deps.db, buildId);
   const template = build && (await templateById(deps.db, build.templateId));
@@ -147,7 +147,7 @@ export async function cancelBuildsOf(
   return meant.length;
 }
 
-/** Ends builds that wait or run, in the store and on the node. Others stay as they are. */
+/** Ends builds that wait or run, in the store and on the node. Other builds stay as they are. */
 export async function cancelBuilds(
   { builder, clock, db }: CancelDeps,
   buildIds: readonly string[],
@@ -158,15 +158,15 @@ export async function cancelBuilds(
 }
 
 /**
- * Tells the nodes to forget what a template that is about to be deleted has built: afterwards nobody knows which node
- * has the log. One that does not answer keeps it until its process ends.
+ * Tells the nodes to forget the builds of a template that is about to be deleted: afterwards nobody knows which node
+ * has the log. A node that does not answer keeps it until its process ends.
  */
 export async function forgetBuildsOf({ builder, clock, db }: CancelDeps, templateId: string): Promise<void> {
   const ended = await buildsEndedSince(db, templateId, clock() - lateEndSeconds * microsPerSecond);
   await Promise.allSettled(ended.map(buildId => builder.forget(buildId)));
 }
 
-/** Follows every build that is under way: after a start, those of the last run. */
+/** Follows every build that is under way; after a start, these are the builds of the last run. */
 export async function reconcileBuilds(deps: FollowDeps): Promise<void> {
   for (const { buildId } of await buildsInStatus(deps.db, ['building'])) followBuild(deps, buildId);
 }

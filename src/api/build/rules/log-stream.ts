@@ -7,14 +7,14 @@ import { findOwnBuild } from './find.ts';
 
 /** Bounds of streams of builds' logs. */
 export const buildLogStreamBounds = {
-  /** How often the database is looked at, ms. */
+  /** How often it checks the database, ms. */
   pollMs: 250,
   /** Lines read at a time. */
   pageMax: 200,
 } as const;
 
 /**
- * The log of a build as it grows, behind its first `after` lines; it ends with the build. Throws `invalid`,
+ * The log of a build as it grows, from after its first `after` lines; it ends with the build. Throws `invalid`,
  * `not_found`, `forbidden`.
  */
 export async function buildLogSource(
@@ -29,9 +29,9 @@ export async function buildLogSource(
   return {
     begin: after,
     async next() {
-      // The state first: it ends after the last line was written, so a page read later has that line.
+      // The state is read first: a build ends after its last line was written, so a page read later has that line.
       const { status, reason } = await find();
-      // What is behind the last line of a page that is not full is of lower levels: nobody looks at it again.
+      // After the last line of a page that is not full there are only lines of lower levels: nobody reads them again.
       const length = level ? await buildLogLength(db, buildId) : 0;
       const page = { first, limit: buildLogStreamBounds.pageMax, ...(level && { level }) };
       const lines = await readBuildLogBehind(db, buildId, page);

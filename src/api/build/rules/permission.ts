@@ -2,7 +2,7 @@ import { AtollError } from '../../../base/error.ts';
 import type { TeamCaller } from '../../credential/caller.ts';
 import type { BuildsAllowed } from '../../../protocol/build.ts';
 
-/** Refuses who may not build templates on this installation. Throws `forbidden`. */
+/** Refuses callers who may not build templates on this installation. Throws `forbidden`. */
 export function assertMayBuild(buildsAllowed: BuildsAllowed, { actor }: Pick<TeamCaller, 'actor'>): void {
   if (buildsAllowed === 'on') return;
   if (buildsAllowed === 'off')

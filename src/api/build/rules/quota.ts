@@ -7,12 +7,12 @@ import type { LimitsOf } from '../../team/rules/limits.ts';
 import { countBuilds, countTemplates, countWaiting } from '../store/counts.ts';
 import { removeOldestFailed } from '../store/retention.ts';
 
-/** Failed builds that make room for a new one: few, for the caller waits for it. */
+/** Failed builds removed to make room for a new one: few, because the caller waits for it. */
 const removedForRoom = 100;
 
 /**
- * Makes sure that a team may have one more build, and one more template where it `isNew`. `db` is a transaction that
- * has locked the team, so that two at once can't both take the last place. Throws `rate_limited`.
+ * Makes sure that a team may have one more build and, if `isNew`, one more template. `db` is a transaction that has
+ * locked the team, so that two requests at once can't both take the last place. Throws `rate_limited`.
  */
 export async function requireBuildPlace(db: Db, limitsOf: LimitsOf, team: TeamRecord, isNew: boolean): Promise<void> {
   const { teamId } = team;

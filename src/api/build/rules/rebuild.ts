@@ -24,17 +24,17 @@ import type { StartDeps } from './start.ts';
 import type { BuildProtocol } from '../../../protocol/build.ts';
 
 /**
- * Dockerfiles that are read at a time, each by a program of its own, and beside them one each of teams of which none
- * is: all readers of strangers' bytes share memory and processor time, those of builds that run too.
+ * Dockerfiles read at a time, each by a program of its own; in addition, each team that has none under way may have
+ * one. All readers of strangers' bytes share memory and processor time, also with running builds.
  */
 const readsAtOnce = 4;
 const spareReads = 2;
 const reads = createFairSemaphore(readsAtOnce, spareReads);
 
 /**
- * Registers a build of a Dockerfile, of a template that is there or, without `text`, of a new one. The former is
- * started at once: nobody asks for more. Throws `invalid`, `not_found`, `forbidden`, `conflict`, `rate_limited`,
- * `unavailable`.
+ * Registers a build from a Dockerfile, of an existing template or, without `text`, of a new one. An existing template's
+ * build starts at once: no further request follows. Throws `invalid`, `not_found`, `forbidden`, `conflict`,
+ * `rate_limited`, `unavailable`.
  */
 export async function rebuildTemplate(
   deps: StartDeps & AwaitDeps,
@@ -62,13 +62,13 @@ export async function rebuildTemplate(
   return registered;
 }
 
-/** A build that does not wait any more has had a newer one take its place, of which the name may be by now. */
+/** A build that no longer waits was replaced by a newer one, which may own the name by now. */
 async function takeBack(db: Db, { teamId }: TeamRecord, buildId: string, undo: (db: Db) => Promise<void>) {
   await lockTeam(db, teamId);
   if ((await findBuild(db, buildId))?.status === 'waiting') await undo(db);
 }
 
-/** What a Dockerfile says. Throws `invalid` with the line for what can't be built. */
+/** The plan in a Dockerfile. Throws `invalid` with the line for anything that can't be built. */
 export async function planOfDockerfile(
   deps: AwaitDeps & { builder: BuildProtocol },
   team: TeamRecord,
@@ -97,7 +97,7 @@ export async function planOfDockerfile(
 
 /**
  * Moves the template's name in the team's namespace, and back. Throws `invalid`; `rename` throws `conflict` where
- * another template has the name, `undo` leaves alone what others have made of it meanwhile. Both take a transaction.
+ * another template has the name, `undo` respects what others have done with it meanwhile. Both take a transaction.
  */
 function renamingOf(clock: Clock, team: TeamRecord, { templateId }: TemplateRecord, text: string) {
   const namespace = team.slug;

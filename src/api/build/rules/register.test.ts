@@ -73,7 +73,7 @@ test('sizes are what was asked for, within the limits of the team', async () => 
   };
   expect(await sizes({ cpuCount: 8, memoryMiB: 8192, freeDiskMiB: 20_480 })).toEqual([8, 8192, 20_480]);
   expect(await sizes({ cpuCount: 1, memoryMiB: 128, freeDiskMiB: 5 })).toEqual([1, 128, 10_240]);
-  // A wish for more disk is no reason to refuse, and what nobody asked for fits.
+  // A request for more disk is not refused but reduced, and the default always fits.
   expect(await sizes({ freeDiskMiB: 99_999 })).toEqual([2, 1024, 20_480]);
   expect(await sizes({}, { cpuCount: 1, memoryMiB: 512, diskMiB: 1000 })).toEqual([1, 512, 1000]);
   const refused: [AskedBuild, string][] = [
@@ -115,7 +115,7 @@ test('a further build of a template by its ID has the default tag, and what is d
   expect(made).toMatchObject({ template, name: '', tags: ['default'] });
   expect(inside).toHaveLength(1);
   expect(await findBuild(db, made.buildId)).toMatchObject({ memoryMiB: 256, request });
-  // Where that fails there is no build.
+  // If that fails, there is no build.
   const failing = registerBuildOf(depsOf(), team, template, {}, () => Promise.reject(new Error('not now')));
   await expect(failing).rejects.toThrow('not now');
   const builds = await db

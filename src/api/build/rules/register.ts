@@ -21,26 +21,26 @@ import type { Clock } from '../../../base/clock.ts';
 /** Dependencies of registering a build. */
 type RegisterDeps = { clock: Clock; db: Db; limitsOf: LimitsOf };
 
-/** A build that is asked for. What is left out is the platform's to choose. */
+/** A requested build. The platform chooses what is left out. */
 export type AskedBuild = {
-  /** `[namespace/]name[:tag]`; required for a template that is found by its name. */
+  /** `[namespace/]name[:tag]`; required where the template is found by its name. */
   name?: string;
   tags?: readonly string[];
   cpuCount?: number;
   memoryMiB?: number;
   /** What a sandbox may write beyond its template. */
   freeDiskMiB?: number;
-  /** A Dockerfile, where the build is one of a Dockerfile. */
+  /** The Dockerfile, where the build has one. */
   request?: BuildRequest;
 };
 
-/** A build that waits, with its template and the tags that will select it. */
+/** A waiting build, with its template and the tags that will select it. */
 export type Registered = { template: TemplateRecord; buildId: string; name: string; tags: string[] };
 type Sizes = { cpuCount: number; memoryMiB: number; diskMiB: number };
 
 /**
- * Registers a build of the team's template with the asked name, which is made where it is new. Builds of the same
- * template and tags that still wait are superseded. Throws `invalid`, `conflict`, `rate_limited`.
+ * Registers a build of the team's template with the given name, which is made if it is new. Waiting builds of the same
+ * template and tags are superseded. Throws `invalid`, `conflict`, `rate_limited`.
  */
 export async function registerBuild(deps: RegisterDeps, team: TeamRecord, asked: AskedBuild): Promise<Registered> {
   const text = asked.name;
@@ -66,7 +66,7 @@ export async function registerBuild(deps: RegisterDeps, team: TeamRecord, asked:
   });
 }
 
-/** Adds a build to a template that is there already, by ID; in the same transaction, what is to be done `beside` it. */
+/** Adds a build to an existing template, by ID; `beside` runs in the same transaction. */
 export async function registerBuildOf(
   deps: RegisterDeps,
   team: TeamRecord,
@@ -134,7 +134,7 @@ function sizesOf(limitsOf: LimitsOf, team: TeamRecord, asked: AskedBuild): Sizes
   const limits = limitsOf(team);
   const cpuCount = asked.cpuCount ?? Math.min(defaultSize.cpuCount, limits.cpuCount);
   const memoryMiB = asked.memoryMiB ?? Math.min(defaultSize.memoryMiB, limits.memoryMiB);
-  // Clients ask for the free disk as a wish, and take a refusal as a failed build.
+  // For clients the free disk is a wish: they would take a refusal as a failed build.
   const diskMiB = Math.min(Math.max(asked.freeDiskMiB ?? 0, defaultSize.diskMiB), limits.diskMiB);
   if (cpuCount !== 1 && cpuCount % 2 !== 0) throw new AtollError('invalid', 'cpuCount: must be 1 or an even number');
   if (cpuCount > limits.cpuCount)

@@ -3,26 +3,26 @@ import type { Clock } from '../../../base/clock.ts';
 import type { Db } from '../../database/db.ts';
 import { pruneBuildLogs } from '../store/retention.ts';
 
-/** What is kept of builds. */
+/** How much is kept of builds. */
 export const buildRetention = {
-  /** A build that is registered and not started for so long has failed. */
+  /** A build that is registered but not started for this long has failed. */
   waitingHours: 24,
-  /** For how long a build that failed is kept. */
+  /** How long a failed build is kept. */
   failedDays: 30,
-  /** Failed builds of one team; beyond, the oldest go. */
+  /** Failed builds of one team; beyond that, the oldest are removed. */
   failedPerTeam: 1_000,
   /** Ready builds, or snapshots, of one template that no tag selects and no sandbox was made from. */
   supersededPerTemplate: 100,
-  /** For how long the log of a build that has ended is kept. */
+  /** How long the log of an ended build is kept. */
   logDays: 30,
-  /** Builds of one team whose logs are kept; beyond, the oldest logs go. */
+  /** Builds of one team whose logs are kept; beyond that, the oldest logs are removed. */
   logsPerTeam: 200,
 };
 
-/** An hour in the store's unit. */
+/** An hour in the store's unit of time. */
 export const microsPerHour = 3600 * microsPerSecond;
 
-/** Forgets the logs of a team's builds beyond those that are kept. */
+/** Forgets the logs of a team's builds beyond those to keep. */
 export async function pruneLogs(
   { clock, db }: { clock: Clock; db: Db },
   teamId: string,

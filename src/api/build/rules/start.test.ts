@@ -23,7 +23,7 @@ const clock = () => 1e15;
 const newTeam = () => createTeam({ db, clock }, { name: 'T', slug: `t${newUuid().slice(0, 8)}` });
 const plan: BuildPlan = { source: { kind: 'image', reference: 'x' }, steps: [], force: false, startsAsUser: true };
 
-/** A team, and a process that starts builds, which fail to start where `refuses`. */
+/** A team, and a process that starts builds; with `refuses`, starts fail. */
 async function scene({ concurrentBuilds = 9, refuses = false, drivers = new Map<string, DriverName>() } = {}) {
   const team = await newTeam();
   const started: StartBuild[] = [];
@@ -67,7 +67,7 @@ test('a build that waits is started with its sizes and plan, and followed', asyn
   expect(following).toBeDefined();
   await following;
   expect([(await found())?.status, cancelled]).toEqual(['error', []]);
-  // Once.
+  // The first attempt.
   await expect(start()).rejects.toMatchObject({
     code: 'invalid',
     message: expect.stringContaining(`Build ${buildId} can't be started`),
@@ -147,7 +147,7 @@ test('a build begins from an image or a template, and from one alone', async () 
 
 test('the clients’ own images are templates here, and a registry that is named is asked', async () => {
   expect((await planOf({ fromImage: 'e2bdev/code-interpreter:latest' })).source).toEqual(standIn);
-  // It was not built.
+  // That template was not built.
   expect((await planOf({ fromImage: 'e2bdev/base' })).source).toEqual({ kind: 'image', reference: 'e2bdev/base' });
   const fromImageRegistry = { type: 'registry', username: 'u', password: 'p' } as const;
   expect((await planOf({ fromImage: 'e2bdev/code-interpreter', fromImageRegistry })).source).toEqual({

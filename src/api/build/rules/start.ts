@@ -17,13 +17,13 @@ import type { TemplateDrivers } from '../../template/rules/driver.ts';
 /** Dependencies of starting a build. */
 export type StartDeps = FollowDeps & { limitsOf: LimitsOf; templateDrivers: TemplateDrivers };
 
-/** What a build is to do. */
+/** The work of a build. */
 export type BuildPlan = Pick<
   StartBuild,
   'source' | 'steps' | 'force' | 'startsAsUser' | 'startCommand' | 'readyCommand' | 'driver'
 >;
 
-/** Starts a build that waits. It is `building` when this answers. Throws `invalid`, `rate_limited`, `unavailable`. */
+/** Starts a waiting build. It is `building` when this answers. Throws `invalid`, `rate_limited`, `unavailable`. */
 export async function startBuild(
   deps: StartDeps,
   team: TeamRecord,
@@ -59,14 +59,14 @@ export async function startBuild(
       ...plan,
     });
   } catch (error) {
-    // Nothing runs: it may be started again.
+    // Nothing runs: the build may be started again.
     await moveBuild(db, buildId, 'building', 'waiting', deps.clock());
     throw error;
   }
   followBuild(deps, buildId);
 }
 
-/** What the steps of the newer clients say. Throws `invalid`, `not_found`. */
+/** The plan in the steps of the newer clients. Throws `invalid`, `not_found`. */
 export async function planOfSteps(
   deps: AwaitDeps,
   team: TeamRecord,
@@ -102,7 +102,7 @@ async function sourceOf(deps: AwaitDeps, team: TeamRecord, body: StartBuildV2): 
   return { kind: 'state', state: { layers: build.layers, env: buildEnv, user: defaultUser, workdir: defaultWorkdir } };
 }
 
-/** The clients' own base images, and the templates that are the same here. */
+/** The clients' own base images, and the templates that are equivalent here. */
 const imageTemplates: Record<string, string> = {
   'e2bdev/base': 'base',
   'e2bdev/code-interpreter': 'code-interpreter-v1',
@@ -113,7 +113,7 @@ export function templateOfImage(reference: string): string | undefined {
   return imageTemplates[reference.replace(/^docker\.io\//, '').replace(/:[\w.-]+$/, '')];
 }
 
-/** A template in place of an image: its files, and as with any image, root in no directory. */
+/** A template in place of an image: its files and, as with any image, user root and no working directory. */
 export async function standingIn(
   deps: AwaitDeps,
   team: TeamRecord,

@@ -10,12 +10,13 @@ import type { Db } from '../../database/db.ts';
 /** Lines that the reason of a failure quotes. */
 const reasonLines = 20;
 
-/** The state of a build with a page of its log, and the lines that tell why it failed. */
+/** The state of a build with a page of its log, and the lines that explain its failure. */
 type BuildNews = { build: BuildDetail; entries: BuildLogEntry[]; reasonEntries: BuildLogEntry[] };
 
 /**
- * A build's state with a page of its log. Lines keep their numbers: asking from the number of lines seen on neither
- * loses nor repeats one, and the state is never ahead of the log. Throws `invalid` for an unknown build, `forbidden`.
+ * A build's state with a page of its log. Lines keep their numbers: a request that starts at the number of lines seen
+ * neither loses nor repeats one, and the state is never ahead of the log. Throws `invalid` for an unknown build,
+ * `forbidden`.
  */
 export async function readBuildNews(
   db: Db,
@@ -23,9 +24,9 @@ export async function readBuildNews(
   ids: { templateId: string; buildId: string },
   page: Pick<BuildLogPage, 'limit' | 'offset' | 'level'>,
 ): Promise<BuildNews> {
-  // The state first: it ends after the last line was written, so a page read later has that line.
+  // The state is read first: a build ends after its last line was written, so a page read later has that line.
   const { build } = await findOwnBuild(db, team, ids.templateId, ids.buildId).catch((error: unknown) => {
-    // Clients expect this of a build that is not there, and take any other answer for a failure of the platform.
+    // Clients expect this for a missing build, and take any other answer for a failure of the platform.
     if (error instanceof AtollError && error.code === 'not_found') throw new AtollError('invalid', error.message);
     throw error;
   });

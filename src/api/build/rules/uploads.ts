@@ -1,19 +1,19 @@
 import { AtollError } from '../../../base/error.ts';
 import { Share } from '../../../base/concurrency/share.ts';
 
-/** Archives that all teams together, and one of them, may upload at a time. */
+/** Archives that all teams together may upload at a time. */
 const uploadsAtOnceMax = 32;
 /** Archives that one team may upload at a time. */
 export const uploadsPerTeamMax = 8;
 
-/** Uploads of all teams together that may wait for a place, and of one of them. */
+/** Uploads of all teams together that may wait for a place. */
 const uploadsWaitingMax = 512;
 /** Uploads of one team that may wait for a place: clients send all files of a template at once. */
 export const uploadsWaitingPerTeamMax = 128;
-/** Shorter than the edge waits for a byte of a body (`apiBodyIdleTimeoutMs`): none is read meanwhile. */
+/** Shorter than the edge waits for a byte of a body (`apiBodyIdleTimeoutMs`): during the wait none is read. */
 const uploadWaitMs = 45_000;
 
-/** How many uploads may be under way and wait, of everybody and of one team. */
+/** How many uploads may be under way, and how many may wait, of everybody and of one team. */
 type UploadBounds = { atOnceMax: number; perTeamMax: number; waitingMax: number; waitingPerTeamMax: number };
 
 const archives: UploadBounds = {
@@ -31,12 +31,12 @@ export class Uploads {
   readonly #all: Share;
   readonly #allWaiting: Share;
   readonly #teams = new Map<string, Team>();
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly #queue = new Set<Waiting>();
   readonly #waitMs: number;
   readonly #bounds: UploadBounds;
 
-  /** Those of archives, where `bounds` says nothing else. */
+  /** By default with the bounds for archives. */
   constructor(waitMs: number = uploadWaitMs, bounds: UploadBounds = archives) {
     this.#waitMs = waitMs;
     this.#bounds = bounds;
@@ -45,8 +45,8 @@ export class Uploads {
   }
 
   /**
-   * A place for an upload of a team, given back by disposal; where none is free, waits for one. Throws `rate_limited`
-   * where too many wait or none gets free in time, `canceled` when the signal aborts.
+   * Takes a place for an upload of a team, which disposal gives back; waits where none is free. Throws `rate_limited`
+   * where too many wait or none becomes free in time, `canceled` when the signal aborts.
    */
   async begin(teamId: string, signal: AbortSignal): Promise<Disposable> {
     const team = this.#teams.get(teamId) ?? {
@@ -69,13 +69,13 @@ export class Uploads {
     };
   }
 
-  /** Ends when a place was taken for the caller. */
+  /** Settles when the caller has a place. */
   async #wait(team: Team, signal: AbortSignal): Promise<void> {
     const { full } = team.waiting;
     if (full) throw refusal(full, 'uploads that wait');
     const place = Promise.withResolvers<void>();
     const waiting: Waiting = { team, begin: place.resolve };
-    // At once: what is in the queue can be given a place.
+    // Leaves at once: whatever is in the queue can be given a place.
     const leave = (error: AtollError) => {
       if (this.#queue.delete(waiting)) team.waiting.give();
       place.reject(error);
@@ -95,7 +95,7 @@ export class Uploads {
     }
   }
 
-  /** Gives a place that got free to the one that waited longest of the team that has the fewest. */
+  /** Gives a free place to the team with the fewest, for its upload that has waited longest. */
   #next(): void {
     const able = [...this.#queue].filter(({ team }) => team.uploads.full === null);
     const [next] = able.sort((a, b) => a.team.uploads.taken - b.team.uploads.taken);

@@ -1,6 +1,6 @@
 import type { Db } from '../../database/db.ts';
 
-/** What a team keeps: templates, builds of them, and snapshots. */
+/** What a team has: templates, their builds, and snapshots. */
 type Kept = { templates: number; builds: number; snapshots: number };
 
 /** How many templates, builds and snapshots a team has. */
@@ -32,7 +32,7 @@ export async function countBuilds(db: Db, teamId: string, kind: 'template' | 'sn
   return Number(count);
 }
 
-/** How many builds of a team are registered and not started. */
+/** How many builds of a team are registered but not started. */
 export async function countWaiting(db: Db, teamId: string): Promise<number> {
   const { count } = await buildsOfTeam(db, teamId, 'template')
     .select(({ fn }) => fn.countAll<number>().as('count'))

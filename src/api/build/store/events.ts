@@ -4,7 +4,7 @@ import { recordEvent } from '../../event/store/write.ts';
 /** What happened to a build. `atUs`: microseconds since the epoch. */
 type BuildChange = { type: 'created' | 'started' | 'ready' | 'failed'; atUs: number; data?: Record<string, unknown> };
 
-/** Writes an event of a build, in the transaction of the change. */
+/** Writes an event of a build, in the transaction that makes the change. */
 export async function recordBuildEvent(db: Db, buildId: string, change: BuildChange): Promise<void> {
   const build = await db
     .selectFrom('builds')

@@ -2,10 +2,10 @@ import { logLevels } from '../../../protocol/api/template-build.ts';
 import type { BuildLogEntry, BuildLogLevel } from '../../../protocol/build.ts';
 import type { Db } from '../../database/db.ts';
 
-/** Rows of one statement: both databases bound the number of its parameters. */
+/** Rows of one statement: both databases limit the number of its parameters. */
 const rowsPerInsert = 500;
 
-/** Adds lines behind the `first` ones that are there. */
+/** Adds lines after the `first` ones. */
 export async function appendBuildLog(
   db: Db,
   buildId: string,
@@ -23,7 +23,7 @@ export async function appendBuildLog(
         message: entry.message.replaceAll('\0', ''),
         step: entry.step ?? null,
       }));
-    // The same lines again, after a crash between writing and remembering it, change nothing.
+    // After a crash between writing the lines and recording it, the same lines come again and change nothing.
     await db
       .insertInto('build_log')
       .values(rows)
@@ -32,7 +32,7 @@ export async function appendBuildLog(
   }
 }
 
-/** How many lines the log of a build has: they are numbered without a gap, and counting would read all of them. */
+/** The number of lines in a build's log: they are numbered without gaps, and counting would read all of them. */
 export async function buildLogLength(db: Db, buildId: string): Promise<number> {
   const row = await db
     .selectFrom('build_log')
@@ -42,11 +42,11 @@ export async function buildLogLength(db: Db, buildId: string): Promise<number> {
   return row.last === null ? 0 : row.last + 1;
 }
 
-/** Which lines of a log are asked for. */
+/** The lines of a log to read. */
 export type BuildLogPage = {
   limit: number;
   level?: BuildLogLevel;
-  /** Lines of at least `level` to leave out. */
+  /** How many lines of at least `level` to skip. */
   offset?: number;
   backward?: boolean;
   /** Lines from (backward: before) this time on. */
@@ -70,7 +70,7 @@ export async function readBuildLog(db: Db, buildId: string, page: BuildLogPage):
 /** A line and its number in the log, from 0. */
 type NumberedEntry = { number: number; entry: BuildLogEntry };
 
-/** At most `limit` lines behind the `first` ones, in their order. */
+/** At most `limit` lines after the `first` ones, in order. */
 export async function readBuildLogBehind(
   db: Db,
   buildId: string,

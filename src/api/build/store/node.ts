@@ -3,19 +3,19 @@ import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import { appendBuildLog, buildLogLength } from './log.ts';
 
-/** Where a build is carried out. */
+/** The node that carries out a build. */
 type BuildPlace = {
   nodeId: string;
   teamId: string;
-  /** Null where it has ended. */
+  /** Null once it has ended. */
   sealedPlan: string | null;
-  /** Nodes that were told to build it and were lost. */
+  /** Number of nodes that were told to build it and were lost. */
   nodesLost: number;
-  /** Lines of its log before those of this node. */
+  /** Number of lines in its log before those of this node. */
   logOffset: number;
 };
 
-/** Where a build is carried out; null where no node was told to. */
+/** The node that carries out a build; null where no node was told to. */
 export async function placeOfBuild(db: Db, buildId: string): Promise<BuildPlace | null> {
   const row = await db
     .selectFrom('builds')
@@ -33,7 +33,7 @@ export async function placeOfBuild(db: Db, buildId: string): Promise<BuildPlace 
   };
 }
 
-/** Says which node is told to build, and what, before it is. */
+/** Records which node will be told to build what, before it is told. */
 export async function putPlaceOfBuild(
   db: Db,
   buildId: string,
@@ -47,8 +47,8 @@ export async function putPlaceOfBuild(
 }
 
 /**
- * Gives a build that runs on a node which was lost to another one, with a line of its log that says so. False where it
- * has ended or somebody else has done so.
+ * Gives a build that runs on a lost node to another one, with a line of its log that says so. False where the build has
+ * ended or another process has done so.
  */
 export async function moveBuildOn(
   db: Db,

@@ -20,7 +20,7 @@ export async function buildsInStatus(db: Db, statuses: readonly BuildStatus[]): 
   return rows.map(buildOfRow);
 }
 
-/** The builds of a template that have ended since then. */
+/** The builds of a template that have ended since `sinceUs`. */
 export async function buildsEndedSince(db: Db, templateId: string, sinceUs: number): Promise<string[]> {
   const rows = await db
     .selectFrom('builds')
@@ -31,7 +31,7 @@ export async function buildsEndedSince(db: Db, templateId: string, sinceUs: numb
   return rows.map(row => row.build_id);
 }
 
-/** The other builds of the template in these states that have one of the build's tags. */
+/** Other builds of the template in these states that share a tag with the build. */
 export async function rivalBuilds(
   db: Db,
   build: { templateId: string; buildId: string },
@@ -51,7 +51,7 @@ export async function rivalBuilds(
   return rows.map(row => row.build_id);
 }
 
-/** How many builds of a team run, but for `except`. */
+/** How many builds of a team run, without those in `except`. */
 export async function openBuildCount(db: Db, teamId: string, except: readonly string[] = []): Promise<number> {
   const row = await db
     .selectFrom('builds')
@@ -64,7 +64,7 @@ export async function openBuildCount(db: Db, teamId: string, except: readonly st
   return Number(row.count);
 }
 
-/** Every layer that a build which sandboxes can be made from needs. */
+/** Every layer needed by a build that sandboxes can be made from. */
 export async function layersInUse(db: Db): Promise<string[]> {
   const rows = await db
     .selectFrom('builds')

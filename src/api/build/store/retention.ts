@@ -2,10 +2,10 @@ import { sql } from 'kysely';
 import type { Db } from '../../database/db.ts';
 import { inBatches } from '../../event/store/history.ts';
 
-/** Ended builds that stay: the `newest`, unless they ended before `beforeUs`. */
+/** Ended builds to keep: the `newest`, unless they ended before `beforeUs`. */
 type Kept = { beforeUs: number; newest: number };
 
-/** Builds that were registered before `beforeUs` and not started since, at most `limit`. */
+/** At most `limit` builds that were registered before `beforeUs` and not started since. */
 export async function neverStarted(db: Db, beforeUs: number, limit: number): Promise<string[]> {
   const rows = await db
     .selectFrom('builds')
@@ -17,21 +17,21 @@ export async function neverStarted(db: Db, beforeUs: number, limit: number): Pro
   return rows.map(row => row.build_id);
 }
 
-/** Removes a team's builds that failed, with their logs and tags, but for those that stay. */
+/** Removes a team's failed builds, with their logs and tags, except those to keep. */
 export async function pruneFailedBuilds(db: Db, teamId: string, { beforeUs, newest }: Kept): Promise<void> {
   const ended = endedBuilds(db, teamId, ['error']);
   await inBatches(limit => removeBuilds(db, ended.where('finished_at_us', '<', beforeUs).limit(limit)));
   await inBatches(limit => removeBuilds(db, newestFirst(ended).offset(newest).limit(limit)));
 }
 
-/** Removes the oldest builds of a team that failed, at most `limit`. Answers how many. */
+/** Removes a team's oldest failed builds, at most `limit`. Answers how many. */
 export async function removeOldestFailed(db: Db, teamId: string, limit: number): Promise<bigint> {
   return removeBuilds(db, endedBuilds(db, teamId, ['error']).orderBy('finished_at_us').limit(limit));
 }
 
 /**
- * Removes a team's builds, snapshots among them, that are ready and superseded: no tag selects them, and no sandbox was
- * made from them. The `newest` of each template stay.
+ * Removes a team's superseded builds, snapshots included: ready ones that no tag selects and no sandbox was made from.
+ * The `newest` of each template stay.
  */
 export async function pruneSuperseded(db: Db, teamId: string, newest: number): Promise<void> {
   const templates = await db
@@ -77,7 +77,7 @@ function superseded(db: Db, templateId: string) {
     .where('build_id', 'not in', used);
 }
 
-/** Removes the logs of a team's builds that have ended, but for those of the builds that stay by `Kept`. */
+/** Removes the logs of a team's ended builds, except those of the builds that `Kept` keeps. */
 export async function pruneBuildLogs(db: Db, teamId: string, { beforeUs, newest }: Kept): Promise<void> {
   const logged = endedBuilds(db, teamId, ['ready', 'error']).where(({ exists, selectFrom }) =>
     exists(selectFrom('build_log').select('number').whereRef('build_log.build_id', '=', 'builds.build_id')),
@@ -87,7 +87,7 @@ export async function pruneBuildLogs(db: Db, teamId: string, { beforeUs, newest 
   for (const { build_id: buildId } of [...old, ...many]) await removeLog(db, buildId);
 }
 
-/** Logs that one round removes for their number: the next round takes the others. */
+/** Logs beyond the allowed number that one round removes: the next round takes the others. */
 const logsLookedAt = 1_000;
 
 async function removeLog(db: Db, buildId: string): Promise<void> {

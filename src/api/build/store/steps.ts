@@ -1,13 +1,13 @@
 import type { MadeStep, StepOutcome } from '../../../protocol/build.ts';
 import type { Db } from '../../database/db.ts';
 
-/** Rows of one statement: both databases bound the number of its parameters. */
+/** Rows of one statement: both databases limit the number of its parameters. */
 const rowsPerInsert = 200;
 
 /** A step of a team's builds. */
 type StepRef = { teamId: string; key: string };
 
-/** The outcome of a step that some machine has carried out, which counts as used; null where nobody has. */
+/** The outcome of a step that some machine has carried out; this marks it as used. Null where no machine has. */
 export async function findStep(db: Db, { teamId, key }: StepRef, nowUs: number): Promise<StepOutcome | null> {
   const row = await db
     .updateTable('build_steps')
@@ -19,7 +19,7 @@ export async function findStep(db: Db, { teamId, key }: StepRef, nowUs: number):
   return row ?? null;
 }
 
-/** Records steps that a machine has carried out; what was known of them before counts no more. */
+/** Records steps that a machine has carried out; these replace earlier outcomes. */
 export async function putSteps(db: Db, teamId: string, steps: readonly MadeStep[], nowUs: number): Promise<void> {
   const known = new Map(steps.map(step => [step.key, step]));
   const rows = [...known.values()].map(({ key, layer }) => ({
@@ -40,7 +40,7 @@ export async function putSteps(db: Db, teamId: string, steps: readonly MadeStep[
       .execute();
 }
 
-/** Forgets a step whose layer is nowhere any more. */
+/** Forgets a step whose layer is nowhere to be found. */
 export async function forgetStep(db: Db, { teamId, key }: StepRef): Promise<void> {
   await db.deleteFrom('build_steps').where('team_id', '=', teamId).where('step_key', '=', key).execute();
 }

@@ -1,12 +1,12 @@
 import type { Db } from '../../database/db.ts';
 import { buildOfRow } from '../../template/store/row.ts';
 
-/** A build by its place among all of them. */
+/** The position of a build among all builds. */
 type BuildPlace = { createdAtUs: number; buildId: string };
 
 /**
- * Some of the builds whose layers are not in the store of the cluster yet, the oldest first, with these layers: those
- * behind `after`.
+ * Some of the builds whose layers are not yet in the store of the cluster, with those layers: the oldest first, from
+ * after `after`.
  */
 export async function buildsToStore(
   db: Db,
@@ -38,8 +38,8 @@ export async function buildsToStore(
 }
 
 /**
- * Some of the builds whose memory is not in the store of the cluster yet, the newest first, with its snapshot and the
- * machine that has it; without these where a build has none.
+ * Some of the builds whose memory is not yet in the store of the cluster, the newest first, with their snapshots and
+ * the machines that have them; without these where a build has none.
  */
 export async function memoriesToStore(
   db: Db,
@@ -60,7 +60,7 @@ export async function memoriesToStore(
   });
 }
 
-/** Records that nothing of a build's memory is left to be stored. */
+/** Records that no memory of a build is left to store. */
 export async function recordMemoryStored(db: Db, buildId: string): Promise<void> {
   await db.updateTable('builds').set({ memory_stored: 1 }).where('build_id', '=', buildId).execute();
 }

@@ -8,7 +8,7 @@ import { lockTeam } from '../../team/store/lock.ts';
 import { putTags } from '../../template/store/put-tags.ts';
 import type { BuildConfig, BuildReason, BuildRecord, BuildRequest } from '../record.ts';
 
-/** Characters of a failure's message in an event; the build's status has all of it. */
+/** Characters of a failure's message in an event; the build's status has the full text. */
 const reasonCharactersMax = 1000;
 
 /** A build that is registered. */
@@ -24,7 +24,7 @@ type NewBuild = {
 };
 
 /**
- * Takes over the log and outcome of a build that is under way. False where another process has them, alive at `nowUs`.
+ * Takes over the log and outcome of a build that is under way. False where another process, alive at `nowUs`, has them.
  */
 export async function claimBuild(db: Db, buildId: string, replica: { ownId: string; nowUs: number }): Promise<boolean> {
   const row = await db
@@ -37,7 +37,7 @@ export async function claimBuild(db: Db, buildId: string, replica: { ownId: stri
   return row !== undefined;
 }
 
-/** Registers a build, `waiting`, with its tags: each selects it from when it is ready. */
+/** Registers a build, `waiting`, with its tags, which select it once it is ready. */
 export async function insertBuild(db: Db, build: NewBuild): Promise<void> {
   await inTransaction(db, db => insertBuildIn(db, build));
 }
@@ -73,7 +73,7 @@ async function insertBuildIn(db: Db, build: NewBuild): Promise<void> {
   await recordBuildEvent(db, build.buildId, { type: 'created', atUs: nowUs, data: { tags: build.tags } });
 }
 
-/** Moves a build from one state to the next. False when it is not in that state any more. */
+/** Moves a build from one state to the next. False when it is no longer in that state. */
 export async function moveBuild(
   db: Db,
   buildId: string,
@@ -95,10 +95,10 @@ export async function moveBuild(
 }
 
 /**
- * `waiting` → `building` by a process, unless the team has `concurrentMax` that run, `rivals` not counted. Counting and
- * moving are one transaction: two starts at once can't both take the last place. Null when it does not wait (any more).
- * The build is that process's from then on: what its node needs may take long to come, and nobody else is to find that
- * the node does not know it.
+ * `waiting` → `building` by a process, unless the team has `concurrentMax` running builds, not counting `rivals`.
+ * Counting and moving are one transaction: two starts at once can't both take the last place. Null when it does not
+ * wait (any more). From then on the build belongs to that process: its node may take long to get what it needs, and no
+ * other process should find that the node does not know the build.
  */
 export async function beginBuild(
   db: Db,
@@ -114,10 +114,10 @@ export async function beginBuild(
   });
 }
 
-/** What a build that succeeded has made. */
+/** The result of a successful build. */
 type BuildOutcome = Pick<BuildRecord, 'layers' | 'config' | 'agentVersion' | 'diskMiB'>;
 
-/** Ends a build that runs: sandboxes can be made from it. False when it has ended otherwise. */
+/** Ends a running build: sandboxes can be made from it. False when it has ended otherwise. */
 export async function publishBuild(db: Db, buildId: string, outcome: BuildOutcome, nowUs: number): Promise<boolean> {
   return inTransaction(db, async db => {
     const { numUpdatedRows } = await db
@@ -156,7 +156,7 @@ export async function failBuilds(
       .set({
         status: 'error',
         reason_json: JSON.stringify(reason),
-        // Nobody starts it any more, and its Dockerfile may be a megabyte: the row stays.
+        // The row stays, but nobody starts the build any more, and its Dockerfile may be a megabyte.
         request_json: null,
         sealed_plan: null,
         updated_at_us: nowUs,
