@@ -10,7 +10,7 @@ export type ClusterNode = {
   renewAtUs: number;
   joinedAtUs: number;
   leaseUntilUs: number | null;
-  /** What ran there counts as paused. */
+  /** Whatever ran there counts as paused. */
   isGivenUp: boolean;
   bootId: string | null;
   info: NodeInfo | null;

@@ -31,21 +31,21 @@ type BeatDeps = {
   machines: Machines;
 };
 
-/** How often control speaks with each machine, ms. */
+/** How often control beats each machine, ms. */
 export const beatIntervalMs = 2_000;
-/** How long one round waits for answers, ms: a machine that is cut off must not keep the others waiting for theirs. */
+/** How long one round waits for answers, ms: a machine that is cut off must not make the others wait for theirs. */
 const roundWaitMs = 1_000;
-/** A machine that has been silent for so long is asked for nothing, seconds. */
+/** A machine that has been silent for this long gets no requests, seconds. */
 const unheardSeconds = 5;
 
 /**
- * Says to every machine until when it may count on control, and concludes of one that has been silent for too long that
- * its sandboxes are paused: it pauses them itself at that time, whether it hears anything or not.
+ * Tells every machine until when it may count on control. Concludes that the sandboxes of a machine that was silent for
+ * too long are paused: the machine pauses them itself at that time, whether it hears anything or not.
  */
 export async function reconcileMachines(deps: BeatDeps): Promise<void> {
   const known = deps.machines.update(await listClusterNodes(deps.db));
   const round = await beginRound(deps, known);
-  // At most one beat for each machine is under way; a late one ends in a later round.
+  // At most one beat per machine is under way; a late one ends in a later round.
   const beats = known.map(machine => deps.machines.beats.run(machine, () => beatOrLose(deps, machine, round)));
   await Promise.race([Promise.all(beats), Bun.sleep(roundWaitMs)]);
   await giveUpSilent(deps, known);
@@ -53,12 +53,13 @@ export async function reconcileMachines(deps: BeatDeps): Promise<void> {
 
 type Lease = { epoch: string; untilMs: number };
 
-/** What is said in one round: it is read and written for all machines at once, as there may be a thousand. */
+/** What one round tells the machines: read and written for all at once, as there may be a thousand. */
 type Round = { nowUs: number; leases: ReadonlyMap<string, Lease>; ends: ReadonlyMap<string, ComingEnd[]> };
 
 /**
- * The next lease counts from when the machine spoke last, on its own clock, and is in the database before it is given:
- * so it ends on the machine before control counts it as over. One that has not spoken, or was given up, gets none.
+ * The next lease counts from when the machine last spoke, on its own clock, and is in the database before it is given:
+ * so it ends on the machine before control counts it as over. A machine that has not spoken, or was given up, gets
+ * none.
  */
 async function beginRound({ db, clock, isolationSeconds }: BeatDeps, known: readonly KnownMachine[]): Promise<Round> {
   const nowUs = clock();
@@ -121,12 +122,12 @@ async function giveUpSilent(deps: BeatDeps, known: readonly KnownMachine[]): Pro
   const silent = await giveUpNodes(deps.db, beforeUs);
   for (const nodeId of silent)
     deps.log.error('a node has been silent for too long: its sandboxes count as paused there', { nodeId });
-  // Another process may have given one up and ended before it came to this.
+  // Another process may have given up a machine and ended before it got to this step.
   const before = known.filter(({ node }) => node.isGivenUp).map(({ node }) => node.nodeId);
   for (const nodeId of new Set([...silent, ...before])) await pauseRowsOf(deps, nodeId);
 }
 
-/** The new certificate is known before the machine shows it, and the old one until it has. */
+/** The new certificate is recorded before the machine shows it, and the old one is kept until it does. */
 async function renew({ authority, clock, db }: BeatDeps, { node, machine }: KnownMachine): Promise<void> {
   const certificate = authority.certifyNode(node.nodeId, await machine.gate.newKey());
   const certificates = [...node.certificates.slice(-1), certificateDigest(certificate)];

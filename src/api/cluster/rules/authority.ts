@@ -14,7 +14,7 @@ const authorityDays = 3650;
 const nodeDays = 7;
 const controlDays = 1;
 const controlRenewMs = (controlDays * 86_400_000) / 2;
-/** Then a node gets a new certificate. */
+/** When a node gets a new certificate. */
 export const renewAfterSeconds = (nodeDays * 86_400) / 2;
 const place = 'cluster authority';
 
@@ -22,7 +22,7 @@ const place = 'cluster authority';
 export type Authority = {
   /** PEM. */
   readonly certificate: string;
-  /** A certificate for a node's own key. Errors: `invalid` for what is no key. */
+  /** A certificate for a node's own key. Errors: `invalid` for anything but a key. */
   certifyNode(nodeId: string, publicKey: string): string;
   /** When this authority certified a node, microseconds of Unix time; null for a certificate that it did not make. */
   issuedAtUs(nodeId: string, certificate: string): number | null;
@@ -31,8 +31,8 @@ export type Authority = {
 };
 
 /**
- * Opens the authority, making it the first time. Its key is in the database, encrypted by the seed. Errors:
- * `precondition` for another seed than the one that the cluster was made with.
+ * Opens the authority, and makes it the first time. Its key is in the database, encrypted by the seed. Errors:
+ * `precondition` for another seed than the cluster was made with.
  */
 export async function openAuthority(db: Db, seed: Uint8Array): Promise<Authority> {
   const key = encryptionKey(seed, place);
@@ -60,7 +60,7 @@ export async function openAuthority(db: Db, seed: Uint8Array): Promise<Authority
   };
 }
 
-/** The identity of a process of control, made anew before it runs out. */
+/** The identity of a process of control, renewed before it expires. */
 export function controlIdentity(authority: Authority, role: ControlRole): () => ControlIdentity {
   let made: { identity: ControlIdentity; atMs: number } | undefined;
   return () => {
@@ -90,10 +90,10 @@ function issuedAtUs(authority: string, nodeId: string, pem: string): number | nu
     if (certificate.subjectAltName !== `DNS:${nodeName(nodeId)}`) return null;
     return (Date.parse(certificate.validTo) - nodeDays * 86_400_000) * 1000;
   } catch {
-    return null; // no certificate: from a stranger
+    return null; // not a certificate: it comes from a stranger
   }
 }
 
-/** SHA-256 of a certificate in PEM, hex: what TLS shows of it. */
+/** SHA-256 of a certificate in PEM, hex, as TLS shows it. */
 export const certificateDigest = (pem: string): string =>
   sha256Hex(Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ''), 'base64'));

@@ -35,7 +35,7 @@ await insertTemplate(db, { templateId, teamId, kind: 'template', public: false, 
 type Progress = (after: number) => Promise<Partial<BuildProgress> & { made?: { key: string; layer: string | null }[] }>;
 type Scene = { nodes?: string[]; holders?: string[]; progress?: Progress; failing?: (what: string) => void };
 
-/** A cluster, whose machines are named anew in each test, and what they are told. */
+/** A cluster, whose machines get new names in each test, and what they are told. */
 async function scene({ nodes: names = ['a', 'b'], holders = [], progress, failing = () => {} }: Scene = {}) {
   const scope = newUuid();
   const idOf = (name: string) => `${name} of ${scope}`;
@@ -132,7 +132,7 @@ test('a build is begun with all that it begins from, on the machine that the dat
   expect(told).toEqual(['a: layers l1,l2', 'a: uploads ', 'a: start']);
   expect(started).toMatchObject([{ buildId, sharesSteps: true }]);
   expect(place).toMatchObject({ teamId, nodesLost: 0, logOffset: 0, sealedPlan: expect.any(String) });
-  // What it was told is a secret of the team's: a registry's password may be in it.
+  // The plan is the team's secret: a registry's password may be in it.
   expect((await start()).place?.sealedPlan).not.toContain('secret image');
 });
 
@@ -152,7 +152,7 @@ test('a build goes where its layers are, where the fewest run, and to no machine
   expect(new Set([(await start()).node, (await start()).node, (await start()).node])).toEqual(new Set(['a', 'b', 'c']));
   await setNodeStatus(db, { nodeId: idOf('a'), status: 'draining', changedAtUs: 1 });
   for (let times = 0; times < 2; times++) expect((await start()).node).not.toBe('a');
-  // Where all are, one of them has to.
+  // Where all are draining, one of them has to do it.
   for (const name of ['b', 'c']) await setNodeStatus(db, { nodeId: idOf(name), status: 'draining', changedAtUs: 1 });
   expect((await start()).node).toBe('a');
   const none = await scene({ nodes: [] });
@@ -179,7 +179,7 @@ test('a machine that does not know a build yet is not asked for it', async () =>
   expect(await builder.progress(buildId, 7, 1)).toEqual({ entries: [], next: 7 });
   go.resolve();
   await starting;
-  // From here on its word counts.
+  // From here on its answer counts.
   expect((await builder.progress(buildId, 0, 1)).next).toBe(1);
 });
 
@@ -197,7 +197,7 @@ test('the log of a build goes on behind that of machines that were lost', async 
   expect(await it.builder.progress(buildId, 13, 1)).toEqual({ entries: [], next: 15 });
   expect(await it.builder.progress(buildId, 4, 1)).toEqual({ entries: [], next: 12 });
   expect(asked).toEqual([3, 0]);
-  // What one has made all may use.
+  // What one machine has made, all may use.
   expect(await findStep(db, { teamId, key: 'k' }, nowUs)).toEqual({ layer: 'l' });
   await expect(it.builder.progress(await it.building(), 0, 1)).rejects.toMatchObject({ code: 'not_found' });
 });
@@ -207,7 +207,7 @@ test('a build whose machine is lost is begun on another one, once', async () => 
   const it = await scene({ nodes: ['a', 'b', 'c'], progress: away });
   const { buildId, node } = await it.start();
   await appendBuildLog(db, buildId, 0, [{ timestampMs: 1, level: 'info', message: 'begun' }]);
-  // One that only does not answer is waited for.
+  // A machine that merely does not answer is waited for.
   await expect(it.builder.progress(buildId, 1, 1)).rejects.toThrow('it does not answer');
   await it.lose(node ?? '');
   it.told.length = 0;

@@ -14,23 +14,23 @@ import { drainingNodes } from '../../placement/node-status.ts';
 import { isNodeLost } from '../store/nodes.ts';
 import type { KnownMachine, Machines } from './machines.ts';
 
-/** What builds on the machines of a cluster take. */
+/** What builds on the machines of a cluster need. */
 type BuilderDeps = { machines: Machines; db: Db; clock: Clock; seed: Uint8Array; log: Log; uploads: SharedUploads };
 
 const planPurpose = 'plans of builds';
-/** A build whose machine was lost is begun on another one so often. */
+/** How often a build whose machine was lost is begun on another one. */
 const retriesMax = 1;
 
 type Place = NonNullable<Awaited<ReturnType<typeof placeOfBuild>>>;
 
 /**
- * Builds on the machines of a cluster: each on one of them, which the database names with what it was told. A build
- * whose machine is lost is begun once more on another one.
+ * Builds on the machines of a cluster. Each is on one machine, which the database names together with what the machine
+ * was told. A build whose machine is lost is begun once more on another one.
  */
 export function clusterBuilder(deps: BuilderDeps): BuildProtocol {
   const { machines, db } = deps;
   const builderOf = ({ nodeId }: Place) => machines.known(nodeId).machine.builds;
-  /** Builds whose machine gets what it needs for them, and does not know them yet. */
+  /** Builds whose machine is still getting what it needs, and does not know them yet. */
   const starting = new Set<string>();
   return {
     readDockerfile: text => anyOf(machines).machine.builds.readDockerfile(text),
@@ -74,7 +74,7 @@ export function clusterBuilder(deps: BuilderDeps): BuildProtocol {
     },
     async forget(buildId) {
       const place = await placeOfBuild(db, buildId);
-      // One that was lost has forgotten it already, or does with its process.
+      // A lost machine has forgotten it already, or does so when its process ends.
       if (place && !(await isNodeLost(db, place.nodeId))) await builderOf(place).forget(buildId);
     },
     async collect(keep) {
@@ -89,7 +89,7 @@ export function clusterBuilder(deps: BuilderDeps): BuildProtocol {
       };
     },
     async layerBytes(digests) {
-      // What a machine that does not answer has, another one may have, too.
+      // What a machine that does not answer has, another one may have too.
       const all = await Promise.all(
         machines.usable().map(({ machine }) => machine.builds.layerBytes(digests).catch(() => ({}))),
       );
@@ -98,14 +98,14 @@ export function clusterBuilder(deps: BuilderDeps): BuildProtocol {
   };
 }
 
-/** Starts a build on a machine, with all that it begins from. */
+/** Starts a build on a machine, after bringing everything that it starts from. */
 async function startOn({ machines, uploads }: BuilderDeps, known: KnownMachine, request: StartBuild): Promise<void> {
   await machines.layers.ensure(known.node.nodeId, layersOf(request));
   await uploads.ensure(known, uploadsOf(request));
   await known.machine.builds.start({ ...request, sharesSteps: true });
 }
 
-/** Begins a build once more, as its machine is lost; what it answers ends the build where that can't be. */
+/** Begins a build once more, because its machine is lost; where that can't be, the answer ends the build. */
 async function goOnElsewhere(
   deps: BuilderDeps,
   place: Place,
@@ -126,7 +126,7 @@ async function goOnElsewhere(
     const message = `${lost}: it is built once more, by node ${to}`;
     log.warn('a build begins once more, as its machine is lost', { buildId, lost: place.nodeId, nodeId: to });
     const notice = { timestampMs: Math.floor(clock() / 1000), level: 'warn', message } as const;
-    // Whoever has done so, the next question is for what the row says then.
+    // Whichever process has done so, the next request uses what the row says then.
     if (await moveBuildOn(db, { buildId, from: place.nodeId, to }, notice)) await startOn(deps, machine, request);
   } catch (error) {
     return failed(`, and it could not be begun on another one (${messageOf(error)})`);
@@ -134,7 +134,10 @@ async function goOnElsewhere(
   return { entries: [], next: await buildLogLength(db, buildId) };
 }
 
-/** Answers what a build asks: a step that another machine has carried out, with its layer brought to the build's. */
+/**
+ * Answers a build's question: the step that another machine has carried out, with its layer brought to the build's
+ * machine.
+ */
 async function answer(deps: BuilderDeps, place: Place, buildId: string, key: string): Promise<void> {
   const { machines, db, clock, log } = deps;
   const { builds } = machines.known(place.nodeId).machine;
@@ -153,8 +156,8 @@ async function answer(deps: BuilderDeps, place: Place, buildId: string, key: str
 }
 
 /**
- * Where the layers are already, and there where the fewest builds run; on the one that was lost only where its process
- * was and there is no other.
+ * Prefers machines that have the layers, and among these the one with the fewest builds; uses a lost one only where its
+ * process was lost and there is no other.
  */
 async function placeBuild(
   { machines, db }: BuilderDeps,
@@ -178,7 +181,7 @@ function firstOf([first]: readonly KnownMachine[]): KnownMachine {
   throw new AtollError('unavailable', 'No machine of the cluster is in reach now; nothing was changed');
 }
 
-/** The layers that a build begins from. */
+/** The layers that a build starts from. */
 function layersOf({ source }: StartBuild): string[] {
   if (source.kind === 'state') return source.state.layers;
   return source.kind === 'dockerfile' ? Object.values(source.templates).flatMap(({ layers }) => layers) : [];

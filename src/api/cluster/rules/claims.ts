@@ -5,9 +5,9 @@ import type { MachineClaims } from '../../../protocol/cluster.ts';
 import type { ClusterNode } from '../record.ts';
 
 /**
- * Throws `invalid`, with the rule, for a machine that would be of no use among `others`: of a release that control does
- * not work with, of another architecture than the layers of templates are, or with a clock by which certificates are
- * not valid yet or not any more.
+ * Throws `invalid`, with the rule, for a machine that would be of no use among `others`: with a release that control
+ * does not work with, with another architecture than the templates' layers, or with a clock by which certificates are
+ * not yet or no longer valid.
  */
 export function requireUseful(
   { release, architecture, nowMs }: MachineClaims,

@@ -26,24 +26,24 @@ export type ForgetDeps = {
   directory: SandboxDirectory;
 };
 
-/** What only the machine had, and how many paused sandboxes of it are in the store. */
+/** What only that machine had, and how many of its paused sandboxes are in the store. */
 type Forgotten = { lost: { sandboxes: number; volumes: number }; stored: number };
 
 /**
- * Forgets a machine for good: its certificate is worth nothing any more, and every sandbox that is on it, running or
- * paused, is lost, but for those whose pause is in the store: these go on elsewhere, and so do builds. What becomes of
- * one that is moved is settled with the other machine. The machine itself goes last: who is cut short asks again.
- * Errors: `not_found`; `conflict` while it is in reach and has sandboxes, which can be moved or ended.
+ * Forgets a machine for good: its certificate becomes worthless, and every sandbox on it, running or paused, is lost,
+ * except those whose pause is in the store: they go on elsewhere, and so do builds. The other machine settles what
+ * becomes of a sandbox that is being moved. The machine itself is removed last, so that an interrupted call can be
+ * repeated. Errors: `not_found`; `conflict` while it is in reach and has sandboxes, which can be moved or ended.
  */
 export async function forgetNode(deps: ForgetDeps, nodeId: string): Promise<Forgotten> {
   requireCluster(deps.authority);
   const { db } = deps;
   let lost = 0;
-  // Each round leaves less: nothing comes to a machine that is given up.
+  // Each round leaves less: no work comes to a machine that is given up.
   for (;;) {
     const { left, stored, volumes, isOut } = await inTransaction(db, db => takeOut({ ...deps, db }, nodeId));
     if (isOut) {
-      // Who asks next finds it gone, and not only after the next round.
+      // The next request finds it gone already, and not only after the next round.
       deps.machines?.update(await listClusterNodes(db));
       return { lost: { sandboxes: lost, volumes }, stored };
     }
@@ -52,8 +52,8 @@ export async function forgetNode(deps: ForgetDeps, nodeId: string): Promise<Forg
 }
 
 /**
- * Removes a machine that nothing is on which would be lost. No other sandbox comes to one that is there still, as each
- * asks for the machine's row.
+ * Removes a machine that has nothing to lose. No other sandbox can come to it meanwhile, as each placement reads the
+ * machine's row.
  */
 async function takeOut(
   { clock, db, machines }: ForgetDeps,
@@ -61,7 +61,8 @@ async function takeOut(
 ): Promise<{ left: SandboxFacts[]; stored: number; volumes: number; isOut: boolean }> {
   const node = await lockClusterNode(db, nodeId);
   if (!node) throw new AtollError('not_found', `Node "${nodeId}" was not found`);
-  // Another process may speak with it that this one can't reach: each has that in the database before it is told.
+  // Another process may be talking to it although this one can't reach it: each lease is in the database before it is
+  // given.
   const hasLease = !node.isGivenUp && node.leaseUntilUs !== null && node.leaseUntilUs > clock();
   const isInReach = hasLease || machines?.usable().some(({ node }) => node.nodeId === nodeId);
   const there = (await sandboxesOn(db, nodeId, sandboxStates)).filter(sandbox => sandbox.nodeId === nodeId);
@@ -85,7 +86,7 @@ async function takeOut(
 
 const isStored = ({ state, durability }: SandboxFacts) => state === 'paused' && durability === 'cluster';
 
-/** True where it is lost. A resume of what is in the store ends with the machine. */
+/** True where it is lost. A resume of a sandbox in the store ends with the machine. */
 async function loseOrKeep({ clock, db, directory }: ForgetDeps, sandbox: SandboxFacts): Promise<boolean> {
   const { state, durability, nextExecutionId } = sandbox;
   if (state === 'resuming' && durability === 'cluster' && nextExecutionId !== null) {

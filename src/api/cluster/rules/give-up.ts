@@ -12,13 +12,13 @@ import { lockGivenUp } from '../store/nodes.ts';
 /** Rows that one transaction changes: each is read whole, and events may be long. */
 const rowsAtOnce = 32;
 
-/** What giving up a machine works on. */
+/** What it takes to give up a machine. */
 type GiveUpDeps = { clock: Clock; db: Db; directory: SandboxDirectory };
 
 /**
- * Counts what ran on a machine that was given up as paused there, as the machine does itself: with memory where it can
- * keep that. What was between two states is settled when the machine is back, which can't be meanwhile; only a resume
- * of what is in the store is taken back at once. Where the machine is back in the middle, the rest is as it says.
+ * Counts sandboxes of a given-up machine as paused there, as the machine does itself: with memory where it can keep
+ * that. Sandboxes in transition are settled when the machine is back, as they can't be earlier; only a resume of one in
+ * the store is taken back at once. If the machine comes back in the middle, the rest is as it says.
  */
 export async function pauseRowsOf(deps: GiveUpDeps, nodeId: string): Promise<void> {
   const there = (await sandboxesOn(deps.db, nodeId, ['running', 'resuming'])).filter(
@@ -28,7 +28,7 @@ export async function pauseRowsOf(deps: GiveUpDeps, nodeId: string): Promise<voi
     if (!(await pauseRows(deps, nodeId, there.slice(first, first + rowsAtOnce)))) return;
 }
 
-/** False where the machine is given up no more. */
+/** False where the machine is no longer given up. */
 async function pauseRows(
   { clock, db, directory }: GiveUpDeps,
   nodeId: string,
@@ -42,7 +42,7 @@ async function pauseRows(
     for (const sandbox of rows) {
       const { nextExecutionId } = sandbox;
       if (sandbox.state === 'running') changed.push(await finishPause(db, sandbox, { kept }, clock()));
-      // Nobody was told that it runs, and what it was before is in the store. The machine may have begun it, though.
+      // Nobody was told that it runs, and its earlier state is in the store. The machine may have begun it, though.
       else if (nextExecutionId !== null) {
         const cancelled = await cancelResume(db, { ...sandbox, nextExecutionId });
         if (cancelled) await recordTakenBack(db, nextExecutionId, clock());

@@ -23,20 +23,20 @@ import { requireUseful } from './claims.ts';
 import { leaseSeconds } from './lease.ts';
 import { type Authority, certificateDigest, renewAfterSeconds } from './authority.ts';
 
-/** What inviting and joining take. */
+/** What inviting and joining need. */
 export type JoinDeps = { authority: Authority | null; clock: Clock; db: Db; seed: Uint8Array };
-/** What joining as a pod takes. `reviewPod` is null where no pods join. */
+/** What joining as a pod needs. `reviewPod` is null where no pods join. */
 export type PodJoinDeps = JoinDeps & { reviewPod: ReviewPod | null };
 
-/** How long an invitation is good for. */
+/** How long an invitation is valid. */
 const inviteSeconds = 3600;
-/** By how much clocks of control may differ, and more. */
+/** More than the clocks of control processes may differ. */
 const clocksDifferSeconds = 120;
 const purpose = 'cluster invite';
 
 const addressForm = /^(\[[0-9a-f:.]+\]|[a-z0-9.-]{1,253}):([1-9]\d{0,4})$/i;
 
-/** Makes an invitation for one machine. Errors: `precondition` where this installation is no cluster. */
+/** Makes an invitation for one machine. Errors: `precondition` where this installation is not a cluster. */
 export async function inviteNode(deps: JoinDeps): Promise<{ token: string; expiresAtUs: number }> {
   requireCluster(deps.authority);
   const { text, tokenId, key } = newJoinToken();
@@ -47,7 +47,7 @@ export async function inviteNode(deps: JoinDeps): Promise<{ token: string; expir
   return { token: text, expiresAtUs };
 }
 
-/** The authority of this cluster. Errors: `precondition` where this installation is none. */
+/** The authority of this cluster. Errors: `precondition` where this installation is not one. */
 export function requireCluster(authority: Authority | null): Authority {
   if (authority) return authority;
   throw new AtollError(
@@ -58,9 +58,9 @@ export function requireCluster(authority: Authority | null): Authority {
 }
 
 /**
- * Lets a machine join that proves to have the token of an invitation, which is used up by that. Under the ID of a
- * machine that is there, only that machine itself may join anew. Errors: `precondition`, `unauthenticated` (without
- * saying what is wrong of the token), `invalid`, `conflict`.
+ * Admits a machine that proves to have the token of an invitation, and uses up the invitation. Under the ID of a known
+ * machine, only that machine itself may join again. Errors: `precondition`, `unauthenticated` (without saying what is
+ * wrong with the token), `invalid`, `conflict`.
  */
 export async function joinNode(deps: JoinDeps, request: JoinRequest): Promise<JoinAnswer> {
   requireCluster(deps.authority);
@@ -77,9 +77,9 @@ export async function joinNode(deps: JoinDeps, request: JoinRequest): Promise<Jo
 }
 
 /**
- * Lets the machine of a pod join that has the service account of nodes, at the address of that machine alone: a token
- * that was stolen is of no use elsewhere. Errors: `precondition`, `unauthenticated`, `unavailable`, `invalid`,
- * `conflict`, `rate_limited` (too many ask at a time).
+ * Admits the machine of a pod that has the nodes' service account, at the address of that machine alone: a stolen token
+ * is of no use elsewhere. Errors: `precondition`, `unauthenticated`, `unavailable`, `invalid`, `conflict`,
+ * `rate_limited` (too many ask at a time).
  */
 export async function joinPod(deps: PodJoinDeps, request: PodJoinRequest): Promise<MachineCertificate> {
   requireCluster(deps.authority);
@@ -96,8 +96,8 @@ export async function joinPod(deps: PodJoinDeps, request: PodJoinRequest): Promi
 }
 
 /**
- * Certifies a machine that may join. Under the ID of one that is there, only that one itself may. `token`: what its
- * proof of that names; `use`: takes away by what it joins.
+ * Certifies a machine that may join. Under the ID of a known one, only that machine itself may. `token`: the name that
+ * its proof has for the token; `use`: uses up what it joins with.
  */
 async function admit(
   deps: JoinDeps,
@@ -115,7 +115,7 @@ async function admit(
   await inTransaction(deps.db, async db => {
     const before = await certifiedNode(db, nodeId);
     if (before && !isSameMachine(authority, before, request, token)) throw takenId(nodeId);
-    // A copy of its disk has its key, too, and would shut it out with all that runs there.
+    // A copy of its disk has its key too, and would lock it out together with everything that runs there.
     if (before && before.address !== address && (before.leaseUntilUs ?? 0) > nowUs) throw isServing(nodeId, before);
     await use(db);
     const node = {
@@ -131,9 +131,9 @@ async function admit(
 }
 
 /**
- * Whether who asks has the key of a certificate that control has given the machine with this ID: one that the database
- * knows, or a later one. It lacks those where it was restored from a backup; an earlier one, which may have been stolen
- * since, is worth nothing.
+ * Whether the sender has the key of a certificate that control has given the machine with this ID: one in the database,
+ * or a later one. A database restored from a backup lacks the later ones; an earlier one, which may have been stolen
+ * since, is worthless.
  */
 function isSameMachine(
   authority: Authority,

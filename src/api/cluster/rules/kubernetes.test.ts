@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { makeAuthority } from '../../../base/crypto/certificate.ts';
 import { cordonsOf } from './kubernetes.ts';
 
-// Against answers of Kubernetes as it gives them.
+// Tests with Kubernetes's answers in their real form.
 
 const folder = mkdtempSync(join(tmpdir(), 'atoll-cordons-'));
 writeFileSync(join(folder, 'token'), 'own-token\n');

@@ -5,10 +5,10 @@ import type { CordonedAddresses } from '../../../protocol/cluster.ts';
 
 const answerTimeoutMs = 10_000;
 
-/** Where Kubernetes is, and the folder with what its kubelet gives every pod to reach it. */
+/** Where Kubernetes is, and the folder in which the kubelet gives every pod the means to reach it. */
 export type Kubernetes = { url: string; folder: string };
 
-/** As every pod finds it. */
+/** The values that every pod has. */
 export const ownKubernetes: Kubernetes = {
   url: 'https://kubernetes.default.svc',
   folder: '/var/run/secrets/kubernetes.io/serviceaccount',
@@ -16,9 +16,7 @@ export const ownKubernetes: Kubernetes = {
 
 type NodeList = { items?: { status?: { addresses?: { address?: string }[] } }[] };
 
-/**
- * Asks for the machines that take no pods (Node, `spec.unschedulable`): those that `kubectl cordon` or `drain` named.
- */
+/** Asks for the machines that take no pods (Node, `spec.unschedulable`), as after `kubectl cordon` or `drain`. */
 export function cordonsOf(kubernetes = ownKubernetes): CordonedAddresses {
   return async () => {
     const path = '/api/v1/nodes?fieldSelector=spec.unschedulable%3Dtrue';
@@ -29,8 +27,8 @@ export function cordonsOf(kubernetes = ownKubernetes): CordonedAddresses {
 }
 
 /**
- * Asks the API server as the pod's own service account; with `body`, by POST. `what` is asked, for the message. Errors:
- * `unavailable`.
+ * Asks the API server as the pod's own service account; with `body`, by POST. `what`: the subject, for the message.
+ * Errors: `unavailable`.
  */
 export async function askKubernetes<Answer>(
   { url, folder }: Kubernetes,
@@ -40,7 +38,7 @@ export async function askKubernetes<Answer>(
 ): Promise<Answer> {
   try {
     const response = await fetch(new URL(path, url), {
-      // Read each time: the kubelet replaces the token before it runs out.
+      // Read each time: the kubelet replaces the token before it expires.
       headers: {
         Authorization: `Bearer ${readFileSync(join(folder, 'token'), 'utf8').trim()}`,
         'Content-Type': 'application/json',

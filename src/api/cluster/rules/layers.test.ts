@@ -4,7 +4,7 @@ import type { Machine } from '../../../protocol/cluster.ts';
 import type { CreateSandbox } from '../../../protocol/node.ts';
 import { withContent } from './layers.ts';
 
-/** A node that has some layers, and what was asked of it. */
+/** A node that has some layers, and the calls to it. */
 function nodeWith(here: Set<string>) {
   const creates: CreateSandbox[] = [];
   const brought: string[][] = [];

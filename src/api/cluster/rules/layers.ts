@@ -10,13 +10,13 @@ type Holder = { node: { nodeId: string }; machine: Machine };
 /** Brings a layer from the store of the cluster; false where it is not there. */
 type FromStore = (digest: string, to: Machine) => Promise<boolean>;
 
-/** Brings layers to machines that lack them, from the store or from those that have them, each once at a time. */
+/** Brings layers to machines that lack them, from the store or from other machines; each layer once at a time. */
 export class LayerCopies {
   readonly #machines: () => readonly Holder[];
   readonly #links: ClusterLinks;
   readonly #log: Log;
   readonly #underWay = new SingleFlight<string, void>();
-  /** Asked first, where there is a store. */
+  /** Tried first, where there is a store. */
   fromStore: FromStore = async () => false;
 
   constructor(machines: () => readonly Holder[], links: ClusterLinks, log: Log) {
@@ -75,14 +75,14 @@ const noHolder = (digest: string) =>
     detail: noCompatibleNode,
   });
 
-/** What brings to a machine what a sandbox begins with. */
+/** Brings the content that a sandbox starts from to a machine. */
 type Bringing = {
   layers(digests: readonly string[]): Promise<void>;
-  /** Memory that the machine lacks; false where it can't be had, or does not fit it. */
+  /** Brings memory that the machine lacks; false where there is none, or it does not fit the machine. */
   memory(snapshotId: string): Promise<boolean>;
 };
 
-/** A node that gets the layers and the memory of what it is to start. */
+/** A node that first gets the layers and the memory of what it is to start. */
 export function withContent({ node }: Machine, bring: Bringing): NodeProtocol {
   return {
     ...node,
@@ -90,15 +90,15 @@ export function withContent({ node }: Machine, bring: Bringing): NodeProtocol {
       const image = await startable(node, request, bring);
       const create = () => node.create({ ...request, image }, signal);
       if (image.started) {
-        // Without the layers that its server was kept on, the sandbox would boot and nobody would hear why.
+        // Without the layers under its started server, the sandbox would boot and nobody would learn why.
         await bring.layers(image.started.layers);
         return create();
       }
       try {
-        // Most often the node has them, and to ask takes as long as a tenth of a create.
+        // Mostly the node has them, and asking takes a tenth of the time of a create.
         return await create();
       } catch (error) {
-        // Where it is not a layer that is missing, it is missing the next time, too.
+        // If something other than a layer is missing, it will be missing the next time too.
         if (!(error instanceof AtollError) || error.code !== 'not_found') throw error;
         await bring.layers(image.layers);
         return create();
@@ -108,7 +108,7 @@ export function withContent({ node }: Machine, bring: Bringing): NodeProtocol {
 }
 
 /**
- * A template's server boots where its memory can't be had. Memory that was asked for is another matter: the node
+ * A template's server boots where its memory can't be had. Memory that was requested is another matter: the node
  * answers that it is not there.
  */
 async function startable(

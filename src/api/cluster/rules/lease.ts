@@ -1,8 +1,8 @@
-/** For how long after it spoke a machine may count on control, seconds. */
+/** How long after it last spoke a machine may count on control, seconds. */
 export const leaseSeconds = 10;
 
-/** Beyond the time after which a machine pauses its sandboxes: for what it takes to begin with that. Seconds. */
+/** Added to the time after which a machine pauses its sandboxes, because it needs some time to begin. Seconds. */
 const marginSeconds = 5;
 
-/** For how long after its lease a machine is waited for before its sandboxes count as paused, seconds. */
+/** How long after a machine's lease control waits before it counts the machine's sandboxes as paused, seconds. */
 export const silentSeconds = (isolationSeconds: number): number => isolationSeconds + marginSeconds;

@@ -18,7 +18,7 @@ const node = (nodeId: string, change: Partial<ClusterNode> = {}): ClusterNode =>
   ...change,
 });
 
-/** The machines of a cluster, each with the snapshots and layers that it has, and what was told to them. */
+/** The machines of a cluster, each with its snapshots and layers, and what they were told. */
 function scene(has: Record<string, { layers?: string[]; isAway?: boolean }> = {}) {
   const told: string[] = [];
   const logged: string[] = [];
@@ -98,7 +98,7 @@ test('a machine can be called while it can be used, and what is under way on it 
   machines.setUsable('a', true, 5);
   expect(machines.get('a')).toBe(known?.protocol as NodeProtocol);
   expect(machines.known('a')).toMatchObject({ usableSinceUs: 5 });
-  // It is so already.
+  // It is usable already.
   machines.setUsable('a', true, 9);
   expect(machines.list()).toEqual([{ nodeId: 'a', protocol: known?.protocol as NodeProtocol, sinceUs: 5 }]);
   told.length = 0;
@@ -196,7 +196,7 @@ test('memory that a sandbox begins with is brought to a machine that it fits', a
     facts: async snapshotId => (snapshotId === 's' ? facts : null),
     bring: async (snapshotId, nodeId) => void brought.push(`${snapshotId} to ${nodeId}`),
   };
-  // It has not said what it restores.
+  // It has not said what it can restore.
   await create(started);
   machines.update([node('a', { info })]);
   await create(started);
@@ -206,7 +206,7 @@ test('memory that a sandbox begins with is brought to a machine that it fits', a
   await create({ memorySnapshotId: 's' });
   machines.memories = null;
   await create(started);
-  // A server boots without its memory; what was asked for is asked of the machine.
+  // A server boots without its memory; requested memory is requested from the machine.
   expect(told).toEqual([
     'create on a: layers',
     'create on a: layers,started',

@@ -11,7 +11,7 @@ import { LayerCopies, withContent } from './layers.ts';
 import { leaseSeconds } from './lease.ts';
 import { PassedTime } from './passed-time.ts';
 
-/** What a machine has said last, on its clock and on ours. */
+/** What a machine said last, by its clock and by ours. */
 type Heard = { epoch: string; nowMs: number; atUs: number };
 
 /** A machine that this process keeps in touch with. */
@@ -21,23 +21,23 @@ export type KnownMachine = {
   /** Its node, as the rest of control calls it. */
   readonly protocol: NodeProtocol;
   heard: Heard | null;
-  /** Release of its program, as it said last; null before. */
+  /** The release of its program that it last reported; null before that. */
   release: string | null;
-  /** The last thing that it was told, it answered. */
+  /** It answered the last thing that it was told. */
   isAnswering: boolean;
   /** It answered a moment ago, has a lease, and takes work. */
   isUsable: boolean;
-  /** Since when this process knows it so. */
+  /** When this process found it usable. */
   usableSinceUs: number;
 };
 
-/** Memory that sandboxes begin with, by the IDs of snapshots; see `DurableSnapshots`. */
+/** Memory that sandboxes start with, by the IDs of snapshots; see `DurableSnapshots`. */
 type Memories = {
   facts(snapshotId: string): Promise<PauseFacts | null>;
   bring(snapshotId: string, nodeId: string): Promise<void>;
 };
 
-/** What happens to a machine while it can be used: begins, and answers what ends it. */
+/** Work that goes on while a machine is usable: begins it, and answers how to end it. */
 type WhileUsable = (node: NodeProtocol) => { stop(): Promise<void> };
 
 /** The machines of a cluster as this process reaches them. */
@@ -48,11 +48,11 @@ export class Machines implements Nodes {
   readonly #log: Log;
   /** Brings layers to machines that lack them. */
   readonly layers: LayerCopies;
-  /** Brings memory that sandboxes begin with, where there is a store. */
+  /** Brings memory that sandboxes start with, where there is a store. */
   memories: Memories | null = null;
-  /** What passes on their clocks. */
+  /** The time that passes on their clocks. */
   readonly passed = new PassedTime();
-  /** What control says to each machine again and again. */
+  /** The beats under way, one for each machine. */
   readonly beats = new SingleFlight<KnownMachine, void>();
   #whileUsable: WhileUsable = () => ({ stop: async () => {} });
 
@@ -67,7 +67,7 @@ export class Machines implements Nodes {
     return this.#links;
   }
 
-  /** Called for each machine from now on. */
+  /** Runs `work` for each machine from now on. */
   follow(work: WhileUsable): void {
     this.#whileUsable = work;
   }
@@ -86,7 +86,7 @@ export class Machines implements Nodes {
     return this.known(nodeId).protocol;
   }
 
-  /** Since when a machine is away: since it was heard last by any process of control. */
+  /** The machines that are away, each since any process of control last heard it. */
   away(): AwayNode[] {
     return [...this.#known.values()]
       .filter(({ isUsable }) => !isUsable)
@@ -109,13 +109,13 @@ export class Machines implements Nodes {
     });
   }
 
-  /** The machines that can be used now, in the order of their IDs. */
+  /** The machines that can be used now, ordered by ID. */
   usable(): KnownMachine[] {
     return [...this.#known.values()].filter(({ isUsable }) => isUsable);
   }
 
   /**
-   * Takes the machines of the cluster as they are now. One that moved, or has another certificate, is connected anew.
+   * Adopts the present list of the cluster's machines. One that moved, or has another certificate, is connected anew.
    */
   update(nodes: readonly ClusterNode[]): KnownMachine[] {
     const there = new Set(nodes.map(({ nodeId }) => nodeId));
@@ -145,7 +145,7 @@ export class Machines implements Nodes {
     });
   }
 
-  /** Says whether a machine can be used from now on. */
+  /** Sets whether a machine can be used from now on. */
   setUsable(nodeId: string, isUsable: boolean, nowUs: number): void {
     const known = this.#known.get(nodeId);
     if (!known || known.isUsable === isUsable) return;
@@ -155,7 +155,7 @@ export class Machines implements Nodes {
     else {
       void known.following?.stop();
       known.following = null;
-      // Who waits for an answer would wait for as long as the call may take.
+      // Callers that wait for an answer would otherwise wait as long as the call may take.
       known.machine.drop();
     }
   }

@@ -1,11 +1,11 @@
-/** How long machines are waited for that say how late it is, ms: they do so every other second. */
+/** How long to wait for machines to report their time, ms: they do so every other second. */
 const waitMs = 4_000;
 const pollMs = 50;
 
-/** What a machine said, on its own clock, and when that came here. */
+/** A machine's report, by its own clock, and when it arrived here. */
 type Said = { epoch: string; nowMs: number; hereMs: number };
 
-/** How much time passes on machines, beside what passes here: by clocks that nobody can set. */
+/** Compares the time that passes on machines with the time that passes here, by clocks that nobody can set. */
 export class PassedTime {
   readonly #first = new Map<string, Said>();
   readonly #last = new Map<string, Said>();
@@ -15,7 +15,7 @@ export class PassedTime {
     this.#steadyMs = steadyMs;
   }
 
-  /** Takes what a machine has just said. `epoch`: of its clock, which begins anew with its process. */
+  /** Takes a machine's latest report. `epoch`: of its clock, which starts over with its process. */
   heard(nodeId: string, { epoch, nowMs }: { epoch: string; nowMs: number }): void {
     const said = { epoch, nowMs, hereMs: this.#steadyMs() };
     if (this.#first.get(nodeId)?.epoch !== epoch) this.#first.set(nodeId, said);
@@ -27,14 +27,14 @@ export class PassedTime {
     this.#last.delete(nodeId);
   }
 
-  /** Counts from now on. */
+  /** Starts counting. */
   begin(): void {
     for (const [nodeId, said] of this.#last) this.#first.set(nodeId, said);
   }
 
   /**
-   * By how much more time has passed on machines than here, ms, as the middle one says of those that are heard from now
-   * on. Waits for all that were heard before, but not for long. Null where none said anything, undefined where none is.
+   * How much more time has passed on machines than here, ms: the median of those that are heard from now on. Waits for
+   * all that were heard before, but not for long. Null where none reported, undefined where there are none.
    */
   async ahead(): Promise<number | null | undefined> {
     if (this.#last.size === 0) return undefined;

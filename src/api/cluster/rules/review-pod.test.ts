@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { makeAuthority } from '../../../base/crypto/certificate.ts';
 import { podReview } from './review-pod.ts';
 
-// Against answers of Kubernetes as it gives them; a real one is in test/kubernetes.
+// Tests with Kubernetes's answers in their real form; test/kubernetes uses a real one.
 
 const folder = mkdtempSync(join(tmpdir(), 'atoll-review-'));
 writeFileSync(join(folder, 'token'), 'own-token\n');
@@ -27,7 +27,7 @@ const there = {
   status: { hostIP: '10.0.0.7', hostIPs: [{ ip: '10.0.0.7' }, { ip: 'fd00::7' }] },
 };
 
-/** What comes of a token of which Kubernetes says `status`, of a pod that is `pod` now. */
+/** The result for a token whose review answers `status`, and whose pod is `pod` now. */
 async function reviewed(status: object, pod: object = there, code = 200) {
   const asked: { path: string; authorization: string | null; body: unknown }[] = [];
   using server = Bun.serve({

@@ -3,7 +3,7 @@ import { AtollError } from '../../../base/error.ts';
 import { podTokenAudience, type ReviewPod, type ServiceAccount } from '../../../protocol/cluster.ts';
 import { askKubernetes, type Kubernetes, ownKubernetes } from './kubernetes.ts';
 
-/** Questions that Kubernetes gets at a time: anybody who reaches the API can make one. */
+/** Requests to Kubernetes at a time: anybody who reaches the API can cause one. */
 const atOnce = 2;
 const waitingMax = 64;
 const question = 'whose the token is';
@@ -18,8 +18,8 @@ type TokenReview = {
 type Pod = { metadata?: { uid?: string }; status?: { hostIP?: string; hostIPs?: { ip: string }[] } };
 
 /**
- * Asks Kubernetes whose tokens are (TokenReview), and lets those through that a pod of `account` has which is there:
- * Kubernetes refuses the token of a pod that is gone.
+ * Asks Kubernetes whose token it is (TokenReview), and admits the tokens of present pods of `account`: Kubernetes
+ * refuses the token of a pod that is gone.
  */
 export function podReview(account: ServiceAccount, kubernetes = ownKubernetes): ReviewPod {
   const semaphore = createSemaphore(atOnce);

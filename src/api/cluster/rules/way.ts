@@ -4,7 +4,7 @@ import { type Authority, controlIdentity } from './authority.ts';
 import type { Machines } from './machines.ts';
 
 /**
- * Answers the edge's question for the way to a machine, with the edge's own identity, which may dial and nothing else.
+ * Answers the edge's request for the way to a machine, with the edge's own identity, which may dial and nothing else.
  */
 export function wayFor({
   authority,

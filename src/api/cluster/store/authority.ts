@@ -11,7 +11,7 @@ export async function findAuthority(db: Db): Promise<StoredAuthority | null> {
   return row ? { certificate: row.certificate, sealedKey: row.sealed_key } : null;
 }
 
-/** Keeps an authority, unless another process has kept one before. */
+/** Stores an authority, unless another process has stored one before. */
 export async function keepAuthority(db: Db, { certificate, sealedKey }: StoredAuthority): Promise<void> {
   await db
     .insertInto('cluster_authority')

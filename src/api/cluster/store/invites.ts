@@ -3,7 +3,7 @@ import type { Db } from '../../database/db.ts';
 /** An invitation as it is stored. */
 type StoredInvite = { tokenId: string; sealedKey: string; expiresAtUs: number };
 
-/** Keeps an invitation, and forgets those that have run out by `nowUs`. */
+/** Stores an invitation, and removes those that have expired by `nowUs`. */
 export async function keepInvite(db: Db, invite: StoredInvite, nowUs: number): Promise<void> {
   await db.deleteFrom('cluster_invites').where('expires_at_us', '<=', nowUs).execute();
   await db
@@ -12,7 +12,7 @@ export async function keepInvite(db: Db, invite: StoredInvite, nowUs: number): P
     .execute();
 }
 
-/** The sealed key of an invitation that is good at `nowUs`; null for any other. */
+/** The sealed key of an invitation that is valid at `nowUs`; null for any other. */
 export async function findInvite(db: Db, tokenId: string, nowUs: number): Promise<string | null> {
   const row = await db
     .selectFrom('cluster_invites')
@@ -23,7 +23,7 @@ export async function findInvite(db: Db, tokenId: string, nowUs: number): Promis
   return row?.sealed_key ?? null;
 }
 
-/** Uses an invitation up. False: somebody else has. */
+/** Uses up an invitation. False: somebody else has. */
 export async function takeInvite(db: Db, tokenId: string): Promise<boolean> {
   const row = await db
     .deleteFrom('cluster_invites')

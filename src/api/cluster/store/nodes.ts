@@ -12,14 +12,14 @@ const columns = [
   ...(['lease_until_us', 'given_up', 'boot_id', 'info_json'] as const),
 ];
 
-/** The machines that have joined, in the order of their IDs. */
+/** The machines that have joined, ordered by ID. */
 export async function listClusterNodes(db: Db): Promise<ClusterNode[]> {
   return (await all(db, {})).map(nodeOfRow);
 }
 
 const all = prepared<object, Row>(db => db.selectFrom('cluster_nodes').select(columns).orderBy('node_id'));
 
-/** Which certificates a machine may show, by their digests, when it gets the next one, and where it serves. */
+/** The certificates that a machine may show, by their digests, when it gets the next one, and where it serves. */
 type Certified = Pick<ClusterNode, 'address' | 'certificates' | 'leaseUntilUs' | 'renewAtUs'>;
 
 /** What the machine with this ID may show; null where none has joined. */
@@ -39,8 +39,9 @@ export async function certifiedNode(db: Db, nodeId: string): Promise<Certified |
 }
 
 /**
- * Takes a machine in. One that had joined before keeps its sandboxes and gets another certificate and address: it is
- * there with the certificates `before`. False where that is not so (any more): another one has joined meanwhile.
+ * Adds a machine. One that had joined before keeps its sandboxes and gets another certificate and address, provided
+ * that it is there with the certificates `before`. False where that is not so (any more): another machine has joined
+ * meanwhile.
  */
 export async function putClusterNode(
   db: Db,
@@ -70,19 +71,19 @@ export async function putClusterNode(
   return row !== undefined;
 }
 
-/** Whether a machine has been given up, or was taken out of the cluster. */
+/** Whether a machine was given up, or taken out of the cluster. */
 export async function isNodeLost(db: Db, nodeId: string): Promise<boolean> {
   const row = await db.selectFrom('cluster_nodes').select('given_up').where('node_id', '=', nodeId).executeTakeFirst();
   return row?.given_up !== 0;
 }
 
-/** Forgets a machine: from now on nobody speaks with it. */
+/** Forgets a machine: from now on no process talks to it. */
 export async function deleteClusterNode(db: Db, nodeId: string): Promise<void> {
   await db.deleteFrom('cluster_nodes').where('node_id', '=', nodeId).execute();
   await db.deleteFrom('nodes').where('node_id', '=', nodeId).execute();
 }
 
-/** Says which certificates a machine may show, where they are still the ones that were read. */
+/** Sets the certificates that a machine may show, unless they have changed since they were read. */
 export async function putCertificates(
   db: Db,
   node: Pick<ClusterNode, 'nodeId' | 'certificates'>,
@@ -98,11 +99,11 @@ export async function putCertificates(
   return row !== undefined;
 }
 
-/** A lease that is to be given: until when, by the database's clock. */
+/** A lease to give: until when, by the database's clock. */
 type NewLease = { nodeId: string; untilUs: number };
 
 /**
- * Records longer leases before they are given, and answers of which machines: one that was given up or forgotten
+ * Records longer leases before they are given, and answers for which machines: one that was given up or forgotten
  * meanwhile gets none.
  */
 export async function keepLeases(db: Db, leases: readonly NewLease[]): Promise<Set<string>> {
@@ -127,7 +128,7 @@ const keep = prepared<{ nodeIds: string[]; untilUs: number[] }, { node_id: strin
     returning node_id`;
 });
 
-/** Records what a machine says of itself. */
+/** Records what a machine reports about itself. */
 export async function putNodeFacts(
   db: Db,
   nodeId: string,
@@ -143,7 +144,9 @@ const putFacts = prepared<{ nodeId: string; bootId: string; info: string }>((db,
     .where('node_id', '=', parameter('nodeId')),
 );
 
-/** Gives up the machines whose leases were over before `beforeUs`, and answers which: each by one process alone. */
+/**
+ * Gives up the machines whose leases ended before `beforeUs`, and answers which: only one process gives up a machine.
+ */
 export async function giveUpNodes(db: Db, beforeUs: number): Promise<string[]> {
   return (await giveUp(db, { beforeUs })).map(row => row.node_id);
 }
@@ -157,25 +160,25 @@ const giveUp = prepared<{ beforeUs: number }, { node_id: string }>((db, paramete
     .returning('node_id'),
 );
 
-/** Gives up one machine: nothing comes there any more. */
+/** Gives up one machine: no work comes to it any more. */
 export async function giveUpNode(db: Db, nodeId: string): Promise<void> {
   await db.updateTable('cluster_nodes').set({ given_up: 1 }).where('node_id', '=', nodeId).execute();
 }
 
-/** A machine, which stays as it is until the transaction ends; null where none has joined. */
+/** Reads a machine and locks its row until the transaction ends; null where none has joined. */
 export async function lockClusterNode(db: Db, nodeId: string): Promise<ClusterNode | null> {
   const query = db.selectFrom('cluster_nodes').selectAll().where('node_id', '=', nodeId);
   const row = await query.forUpdate().executeTakeFirst();
   return row ? nodeOfRow(row) : null;
 }
 
-/** A machine that was given up, which stays so until the transaction ends; null for any other. */
+/** Reads a given-up machine and locks its row until the transaction ends; null for any other. */
 export async function lockGivenUp(db: Db, nodeId: string): Promise<ClusterNode | null> {
   const node = await lockClusterNode(db, nodeId);
   return node?.isGivenUp ? node : null;
 }
 
-/** Takes a machine back that has paused what ran there. By its last lease it would be given up again at once. */
+/** Takes back a machine that has paused what ran there. With its last lease it would be given up again at once. */
 export async function takeNodeBack(db: Db, nodeId: string): Promise<void> {
   await db
     .updateTable('cluster_nodes')
