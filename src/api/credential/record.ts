@@ -1,6 +1,6 @@
 import { type RecordOf, changing, column } from '../record/column.ts';
 
-/** What is stored of a credential once it was shown: its digest, and what its mask shows. */
+/** What is stored of a credential after it was shown: its digest, and what its mask shows. */
 const credentialColumns = {
   name: changing(column('name').plain<string>()),
   /** SHA-256 of the decoded random part, hex. */
@@ -16,14 +16,14 @@ const credentialColumns = {
 export const apiKeyColumns = {
   keyId: column('key_id').plain<string>(),
   teamId: column('team_id').plain<string>(),
-  /** The user who made it, where it was one. */
+  /** The user who made it, if a user did. */
   createdBy: column('created_by').plain<string | null>(),
   ...credentialColumns,
 } as const;
 
 /**
- * The name of the keys that `GET /teams` makes, of which each member has few: nobody else may give it. Such a key may
- * what the member may who made it.
+ * The name of the keys that `GET /teams` makes; each member has few of them, and nobody else may use the name. Such a
+ * key may do what the member who made it may do.
  */
 export const listedKeyName = 'made by listing teams';
 
