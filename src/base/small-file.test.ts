@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readIfThere, readOrMake, writeWhole } from './small-file.ts';
+import { readEndIfThere, readIfThere, readOrMake, writeWhole } from './small-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'atoll-small-file-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -10,6 +10,17 @@ afterAll(() => rmSync(folder, { recursive: true }));
 test('a file that is not there has no text, and one that can not be read is an error', () => {
   expect(readIfThere(join(folder, 'none'))).toBeUndefined();
   expect(() => readIfThere(folder)).toThrow('EISDIR');
+});
+
+test('of a long file only the end is read', () => {
+  const path = join(folder, 'long');
+  writeFileSync(path, 'begin middle end\n');
+  expect([readEndIfThere(path, 5), readEndIfThere(path, 100), readEndIfThere(join(folder, 'none'), 5)]).toEqual([
+    'end',
+    'begin middle end',
+    undefined,
+  ]);
+  rmSync(path);
 });
 
 test('a file is replaced as a whole, and only its owner can read it', () => {

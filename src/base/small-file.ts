@@ -1,4 +1,15 @@
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { systemCodeOf } from './error.ts';
 import { newUuid } from './id.ts';
@@ -8,8 +19,26 @@ const ownerOnly = 0o600;
 
 /** Text of a file, trimmed; undefined where there is no file. Other failures are thrown. */
 export function readIfThere(path: string): string | undefined {
+  return ifRead(() => readFileSync(path, 'utf8').trim());
+}
+
+/** The same of a file that others make as long as they like: its last `bytesMax` bytes. */
+export function readEndIfThere(path: string, bytesMax: number): string | undefined {
+  return ifRead(() => {
+    const file = openSync(path, 'r');
+    try {
+      const { size } = fstatSync(file);
+      const bytes = Buffer.alloc(Math.min(size, bytesMax));
+      return bytes.toString('utf8', 0, readSync(file, bytes, 0, bytes.length, size - bytes.length)).trim();
+    } finally {
+      closeSync(file);
+    }
+  });
+}
+
+function ifRead(read: () => string): string | undefined {
   try {
-    return readFileSync(path, 'utf8').trim();
+    return read();
   } catch (error) {
     // ENOTDIR: a folder on the way is a file. ESRCH: a file of a process that ends while it is read.
     if (['ENOENT', 'ENOTDIR', 'ESRCH'].includes(systemCodeOf(error))) return undefined;

@@ -12,7 +12,7 @@ import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { failedWriteCode } from '../../base/disk-room.ts';
 import { AtollError } from '../../base/error.ts';
-import { readIfThere } from '../../base/small-file.ts';
+import { readEndIfThere } from '../../base/small-file.ts';
 import { lost } from '../../protocol/part-lost.ts';
 import type { Helper } from '../native/helper.ts';
 import { childrenEnd, namespaceOwner } from '../native/namespace-owner.ts';
@@ -26,6 +26,8 @@ export type Criu = { argv: string[]; version: string; source: string };
 
 /** Longest run: a sandbox's whole memory and a copy of its disk go through it. */
 const runTimeoutMs = 10 * 60_000;
+/** CRIU warns of what a sandbox has, as often as the sandbox likes. It stops soon after an error. */
+const logBytesMax = 1 << 20;
 const learnTimeoutMs = 20_000;
 const program = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
@@ -119,7 +121,7 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
     if (run.command === 'restore' || !wasKilled) forgetRun(host, run.name);
     if (status === 0) return;
     if (wasKilled) throw killed(run, status - signalStatus);
-    throw listener.failure() ?? failureOf(run, host, readIfThere(logFile) ?? output, pidBefore);
+    throw listener.failure() ?? failureOf(run, host, readEndIfThere(logFile, logBytesMax) ?? output, pidBefore);
   } finally {
     rmSync(logFile, { force: true });
   }
