@@ -1,12 +1,12 @@
 import { AtollError } from '../../base/error.ts';
 import type { NetworkNamespace, Target } from '../native/netns.ts';
 
-/** How long a service may take to accept: only a full accept queue makes a loopback connection wait at all. */
+/** How long a service may take to accept: a loopback connection waits only if the accept queue is full. */
 const connectTimeoutMs = 5_000;
 
 /**
  * A connected socket to `port` of a sandbox: on its loopback, or on its own address. The caller owns the descriptor.
- * Answers `unavailable` where nothing listens, and `deadline_exceeded` where the service does not accept.
+ * Errors: `unavailable` if nothing listens, `deadline_exceeded` if the service does not accept.
  */
 export async function dial(namespace: NetworkNamespace, port: number, signal?: AbortSignal): Promise<number> {
   for (const target of namespace.targets) {

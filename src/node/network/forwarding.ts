@@ -6,24 +6,24 @@ import { waysOutV6 } from './ipv6.ts';
 import { tableOf } from './rules/table-name.ts';
 import { nft } from './rules/nft.ts';
 
-/** How often it is looked whether the way out is another one by now. */
+/** How often to check whether the way out has changed. */
 const lookEveryMs = 10_000;
 
-/** How the host's kernel says which packets it passes on. */
+/** How the host's kernel says which packets it forwards. */
 type Family = {
-  /** What entries of the file begin with. */
+  /** The beginning of this family's entries in the file. */
   prefix: string;
   settings: string;
-  /** The setting that is 1 where all interfaces forward. */
+  /** The setting that is 1 if all interfaces forward. */
   all: string;
   /** The same for one interface, in its directory. */
   one: string;
-  /** The set of the host table that holds the interfaces which forward for sandboxes alone. */
+  /** The set of the host table with the interfaces that forward only for sandboxes. */
   set: keyof Guards;
   waysOut(): string[];
 };
 
-/** Interfaces that pass packets on for sandboxes alone, by the set of the host table that holds them. */
+/** Interfaces that forward only for sandboxes, by the set of the host table that holds them. */
 export type Guards = { ways_out: string[]; ways_out_v6: string[] };
 
 const ipv4: Family = {
@@ -35,7 +35,10 @@ const ipv4: Family = {
   waysOut: () => waysOut(readFileSync('/proc/net/route', 'utf8')),
 };
 
-/** `forwarding` of a single interface makes it a router to its neighbours, and would pass nothing on. Linux 6.17. */
+/**
+ * With `forwarding`, a single interface would act as a router to its neighbours, and still forward nothing.
+ * `force_forwarding` exists since Linux 6.17.
+ */
 const ipv6: Family = {
   prefix: 'ipv6 ',
   settings: '/proc/sys/net/ipv6',
@@ -46,12 +49,12 @@ const ipv6: Family = {
 };
 
 /**
- * Whether the host passes packets on, by interface. A sandbox's link does from when it is made (native/link.c); the
- * answers come in by the host's own way out, which must, too, and no other interface. Where the host forwards for all
- * anyway, nothing is changed.
+ * Whether the host forwards packets, by interface. A sandbox's link forwards from the moment it is made
+ * (native/link.c); the answers come in by the host's own way out, which must forward too, and no other interface. If
+ * the host forwards for all anyway, nothing is changed.
  */
 export type Forwarding = {
-  /** What the sets of a host table that is put in place next are to hold. */
+  /** The content of the sets in the host table that is put in place next. */
   guards(): Guards;
   start(): Promise<void>;
   stop(): void;
@@ -59,7 +62,7 @@ export type Forwarding = {
   undo(): void;
 };
 
-/** `file` remembers what was changed over restarts, of both families. `ipv6`: sandboxes have it. */
+/** `file` remembers over restarts what was changed, for both families. `ipv6`: whether sandboxes have it. */
 export function createForwarding({
   installation,
   ipv6: hasIpv6,
@@ -71,14 +74,14 @@ export function createForwarding({
   file: string;
   onError(error: unknown): void;
 }): Forwarding {
-  // Interfaces of IPv4 by their names, as earlier releases wrote them; of IPv6 with their family before.
+  // IPv4 interfaces by their names, as earlier releases wrote them; IPv6 ones with their family before the name.
   const opened = new Set<string>(existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as string[]) : []);
   const guarded = new Map<Family, string>();
   let timer: ReturnType<typeof setInterval> | undefined;
 
   const waysOutOf = (family: Family) =>
     forwardsForAll(family) || (family === ipv6 && !hasIpv6) ? [] : family.waysOut();
-  /** One that was opened forwards on when another one is the way out by now. */
+  /** An interface that was opened still forwards when the way out has changed. */
   const toGuard = (family: Family) => {
     const before = [...opened].filter(entry => familyOf(entry) === family).map(nameOf);
     return forwardsForAll(family) ? [] : [...new Set([...before, ...waysOutOf(family)])].sort();
@@ -94,7 +97,7 @@ export function createForwarding({
   const lookAt = async (family: Family) => {
     await guard(family);
     for (const name of waysOutOf(family)) {
-      // Another one than a moment ago has its turn with the next look.
+      // A way out that has appeared since gets its turn with the next look.
       if (!guarded.get(family)?.split(',').includes(name)) continue;
       if (readSetting(family, `conf/${name}/${family.one}`) !== '0') continue;
       opened.add(`${family.prefix}${name}`);
@@ -131,7 +134,7 @@ const familyOf = (entry: string): Family => (entry.startsWith(ipv6.prefix) ? ipv
 const nameOf = (entry: string): string => entry.replace(ipv6.prefix, '');
 const forwardsForAll = (family: Family): boolean => readSetting(family, family.all) === '1';
 
-/** Interfaces by which public addresses are reached, of the kernel's table of routes (/proc/net/route). */
+/** Interfaces that lead to public addresses, from the kernel's routing table (/proc/net/route). */
 export function waysOut(routes: string): string[] {
   const names = routes
     .split('\n')
@@ -146,7 +149,7 @@ export function waysOut(routes: string): string[] {
   return [...new Set(names)];
 }
 
-/** Undefined where the interface is gone, or the kernel has no such setting. */
+/** Undefined if the interface is gone, or the kernel has no such setting. */
 function readSetting({ settings }: Family, path: string): string | undefined {
   return ifThere(() => readFileSync(join(settings, path), 'utf8').trim(), undefined);
 }

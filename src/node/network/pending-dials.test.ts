@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import { PendingDials } from './pending-dials.ts';
 
-// Dials into services that accept nothing, from as many edges as there are.
+// Dials into services that accept nothing, from all edges.
 
-/** Dials that nobody answers, until `end`. */
+/** Dials that stay unanswered until `end`. */
 function unanswered(dials: PendingDials) {
   const { promise, resolve } = Promise.withResolvers<number>();
   const waiting: Promise<number>[] = [];

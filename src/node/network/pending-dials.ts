@@ -1,22 +1,24 @@
 import { Share } from '../../base/concurrency/share.ts';
 import { AtollError } from '../../base/error.ts';
 
-/** Half of the calls that all edges together have of a node for one team, a tenth for one sandbox. */
+/**
+ * Half of the calls that all edges together can make to a node are for one team at most, and a tenth for one sandbox.
+ */
 const dialsPerTeamMax = 5_000;
 const dialsPerSandboxMax = 1_024;
 
-/** A sandbox to connect into. Those that were started before nodes were told of teams count together. */
+/** A sandbox to connect into. Sandboxes from before nodes knew teams count together. */
 type Owned = { sandboxId: string; teamId?: string };
 
 /**
- * Connections into sandboxes that are being made. A service that does not accept lets each of them wait for seconds,
- * and every edge counts for itself: so the machine counts as well, before one team has all the calls of a caller.
+ * Connections into sandboxes that are being made. With a service that does not accept, each of them waits for seconds,
+ * and every edge counts only its own: so the machine counts as well, before one team has all the calls of a caller.
  */
 export class PendingDials {
   readonly #teams = new Map<string, Share>();
   readonly #sandboxes = new Map<string, Share>();
 
-  /** Makes one. Errors: those of `dial`, and `rate_limited` where the sandbox or its team has no place. */
+  /** Makes a connection. Errors: those of `dial`, and `rate_limited` if the sandbox or its team has no place. */
   async within<T>(sandbox: Owned, dial: () => Promise<T>): Promise<T> {
     const { sandboxId, teamId = '' } = sandbox;
     const team = this.#teams.get(teamId) ?? new Share('team', dialsPerTeamMax, null);

@@ -5,13 +5,13 @@ import { makeAuthority, type CertificatePair } from '../../../base/crypto/certif
 const authorityDays = 3650;
 
 /**
- * The installation's own authority, which sandboxes trust so that their connections can be opened for header rules.
- * Made at the first start; the key is in a file that only root can read, and leaves the platform for the proxy's memory
- * alone.
+ * The installation's own authority. Sandboxes trust it, so that their connections can be opened for header rules. It
+ * is made at the first start; the key is in a file that only root can read, and leaves the platform only for the
+ * proxy's memory.
  */
 export function readAuthority(dir: string): CertificatePair {
   const paths = { key: join(dir, 'key.pem'), certificate: join(dir, 'cert.pem') };
-  // The certificate is written last: where it is, the key is too.
+  // The certificate is written last: if it is there, so is the key.
   if (!existsSync(paths.certificate)) {
     mkdirSync(dir, { recursive: true, mode: 0o700 });
     const made = makeAuthority('Atoll sandbox egress', authorityDays);
@@ -21,13 +21,13 @@ export function readAuthority(dir: string): CertificatePair {
   return { key: readFileSync(paths.key, 'utf8'), certificate: readFileSync(paths.certificate, 'utf8') };
 }
 
-/** A file that is whole or not there. */
+/** Writes a file that is either complete or not there. */
 function write(path: string, content: string, mode: number): void {
   writeFileSync(`${path}.new`, content, { mode });
   renameSync(`${path}.new`, path);
 }
 
-/** Where distributions keep the certificates of the authorities that they trust, one file each. */
+/** Where distributions keep the certificates of the authorities that they trust, all in one file. */
 const bundles = [
   '/etc/ssl/certs/ca-certificates.crt',
   '/etc/pki/tls/certs/ca-bundle.crt',
@@ -36,7 +36,7 @@ const bundles = [
 ];
 
 /**
- * The authorities (PEM) that the host trusts, which may be more than the runtime's own; undefined where none are found.
+ * The authorities (PEM) that the host trusts, which may be more than the runtime's own; undefined if none are found.
  */
 export function hostRoots(): string | undefined {
   const path = bundles.find(bundle => existsSync(bundle));

@@ -21,7 +21,7 @@ const queueSeconds = 0.1;
  * link. The sandbox can't change its end: it has no power over its network.
  */
 export function limitBandwidth(slot: Slot, namespace: NetworkNamespace, bytesPerSecond: number): void {
-  // Before anything is opened: a link that is gone has none.
+  // Comes before anything is opened: a link that is gone has no number.
   const outer = linkNumber(slot, 'ifindex');
   const inner = linkNumber(slot, 'iflink');
   setBucket(openNetlink(families.route), outer, bytesPerSecond);

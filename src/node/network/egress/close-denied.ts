@@ -6,12 +6,12 @@ import type { ConnectedSandbox } from './known-sandboxes.ts';
 import type { CompiledPolicy } from '../../../protocol/network/egress-policy.ts';
 import { permitsDirect } from './policy.ts';
 
-/** Connections of a sandbox that are closed without giving way to other work. */
+/** How many connections of a sandbox are closed before other work gets a turn. */
 const closedAtOnce = 50;
 
 /**
- * Closes the connections of a sandbox that its policy denies. The rules have ended them already; programs shall know.
- * What the proxy carries, it has ended itself.
+ * Closes the connections of a sandbox that its policy denies. The rules have already ended them; this tells the
+ * programs. The proxy has ended the connections that it carries itself.
  */
 export async function closeDenied(
   netfilter: Netlink,
@@ -22,7 +22,7 @@ export async function closeDenied(
   const denied: TcpSocket[] = [];
   try {
     for await (const part of sockets.list()) {
-      // Those that are not protected lead out of the sandbox, which is few of them.
+      // Only those that are not protected lead out of the sandbox: they are few.
       denied.push(
         ...part.filter(
           ({ destination, port }) =>

@@ -4,19 +4,19 @@ import type { CompiledPolicy } from '../../../protocol/network/egress-policy.ts'
 import { needsProxy } from './policy.ts';
 import type { ProxySettings } from './proxies/messages.ts';
 
-/** What of a policy goes by the proxy, and the packet rules for it. */
+/** The part of a policy that goes through the proxy, and the packet rules for it. */
 export type Detours = {
   /**
-   * Whether anything goes by the proxy: `wanted` where nothing is let out without it either, and programs that ask for
-   * names only learn that late.
+   * Whether anything goes through the proxy; `wanted`: without the proxy nothing is let out either, but programs that
+   * look up names learn that late.
    */
   usesProxy(policy: CompiledPolicy): 'needed' | 'wanted' | 'not';
   chains(policy: CompiledPolicy): PolicyChains;
 };
 
-/** The detours of an installation. A resolver that only the host reaches makes one for every question. */
+/** The detours of an installation. If only the host reaches a resolver, every question takes a detour. */
 export function detoursOf({ platform }: ProxySettings, nameservers: string[]): Detours {
-  // A resolver that only the host reaches is asked by the host.
+  // The host asks a resolver that only the host reaches.
   const forwardDns =
     platform !== undefined ||
     nameservers.some(address => protectedRange(parseAddress(address) ?? new Uint8Array()) !== undefined);

@@ -28,50 +28,52 @@ import { createWatchedRules } from './rules-watch.ts';
 import { SandboxPolicies } from './sandbox-policies.ts';
 import type { EgressSettings } from './settings.ts';
 
-/** What sandboxes are told to ask: a resolver on the host's own loopback stands behind the public one's address. */
+/** The resolvers that sandboxes are told to ask: the public one's address stands for one on the host's own loopback. */
 export function resolversInside(nameservers: string[]): string[] {
   return [...new Set(nameservers.map(address => (address.startsWith('127.') ? publicResolver : address)))];
 }
 
-/** What leaves sandboxes: the host's packet rules, and the proxy for what packets do not show. */
+/** Controls what leaves sandboxes: the host's packet rules, and the proxy for what packets do not show. */
 export type Egress = {
-  /** Takes over a sandbox that ran on while the platform did not. Before `install`. */
+  /** Takes over a sandbox that ran on while the platform did not. Called before `install`. */
   adopt(sandbox: ConnectedSandbox, policy: EgressPolicy): void;
-  /** Puts the rules in place, with those of the adopted sandboxes. Until then the rules of the last run hold. */
+  /**
+   * Puts the rules in place, with those of the adopted sandboxes. Until then the rules of the last run are in force.
+   */
   install(): Promise<void>;
-  /** Closes a link that was just made to everything but packets of a sandbox's. */
+  /** Closes a new link to everything but a sandbox's own packets. */
   guard(slot: Slot): Promise<void>;
-  /** Lets a sandbox out as far as its policy goes. Until this resolves it reaches nothing. */
+  /** Lets a sandbox out as far as its policy allows. Until this resolves, it reaches nothing. */
   apply(sandbox: ConnectedSandbox, policy: EgressPolicy): Promise<void>;
-  /** Replaces the policy of a sandbox. When it resolves, connections that are now denied are cut. */
+  /** Replaces the policy of a sandbox. When this resolves, connections that are now denied are cut. */
   update(sandbox: ConnectedSandbox, policy: EgressPolicy): Promise<void>;
-  /** Closes the sandbox's way out and forgets it. Of a sandbox that never had one, too. */
+  /** Closes the sandbox's way out and forgets it; also works for one that had none. */
   remove(slot: Slot): Promise<void>;
   /** Certificates (PEM) that a sandbox under the policy must trust, if any. */
   trusted(policy: EgressPolicy): string | undefined;
-  /** What went through since the sandbox got its policy. */
+  /** The traffic since the sandbox got its policy. */
   counters(slot: Slot): TrafficCounters;
-  /** Counts what went through of a sandbox that is about to end into the totals, while its link is still there. */
+  /** Adds the traffic of a sandbox that is about to end to the totals, while its link is still there. */
   countLast(slot: Slot): void;
-  /** Bytes of all sandboxes since the node started; the last ones of a sandbox that ended by itself may be missing. */
+  /** Bytes of all sandboxes since the node started; those of a sandbox that ended by itself may lack the last ones. */
   totals(): TrafficCounters;
   /** Ends what runs for it in the platform; the rules stay in force. */
   stop(): Promise<void>;
-  /** Takes everything off the host. */
+  /** Removes everything from the host. */
   down(): Promise<void>;
 };
 
-/** What the egress control of an installation is made with. */
+/** What the egress control of an installation needs. */
 type EgressOptions = {
   layout: Layout;
   log: Log;
-  /** Gets a sample of what is refused. */
+  /** Gets a sample of the refusals. */
   onDenied(sandboxId: string, denial: Denial): void;
-  /** Gets what went through of a sandbox that is about to end. */
+  /** Gets the traffic of a sandbox that is about to end. */
   onEnd(sandboxId: string, traffic: TrafficCounters): void;
   /** Resolvers that sandboxes use. */
   nameservers: string[];
-  /** Sandboxes have IPv6. */
+  /** Whether sandboxes have IPv6. */
   ipv6: boolean;
   settings: EgressSettings;
 };
@@ -104,7 +106,7 @@ export function createEgress(options: EgressOptions): Egress {
       const proxyNeeds = proxyNeedsOf(proxySettings);
       await rules.install({ resolvers: proxySettings.resolvers, proxyNeeds, proxies, flowsMax, ipv6, features });
       known.count();
-      // Whoever had the other slots may have ended while nobody looked.
+      // Sandboxes in the other slots may have ended while nobody looked.
       for (const slot of slotsOf(installation)) if (!known.get(slot.number)) forgotten.leave(slot);
       await forwarding.start();
       stopWatching = await watchRefusals(refusalGroup(installation), refusal => reports.ofRules(refusal, flowsMax));
@@ -156,13 +158,13 @@ function forwardingOf({ installation, run }: Layout, log: Log, ipv6: boolean) {
   });
 }
 
-/** Removes the packet rules. A table is declared first: then it is there. */
+/** Removes the packet rules. Declaring each table first makes sure that it exists. */
 async function removeTables(installation: number): Promise<void> {
   const table = tableOf(installation);
   for (const family of ['inet', 'netdev']) await nft(`table ${family} ${table}\ndelete table ${family} ${table}\n`);
 }
 
-/** The authority whose certificates the proxy answers with, where it opens connections under the policy. */
+/** The authority of the proxy's certificates, if it opens connections under the policy. */
 function trustedUnder(
   policy: CompiledPolicy,
   { platform, authority }: ProxySettings,

@@ -5,7 +5,7 @@ import { createForgottenConnections } from './forget-connections.ts';
 
 const [first, second] = [slotOf(0, 1), slotOf(0, 2)];
 
-/** Attempts, each with its addresses; those whose number is in `failing` fail. */
+/** Records attempts, each with its addresses; those whose number is in `failing` fail. */
 function forgettingWith(failing: number[], ipv6 = false) {
   const attempts: string[][] = [];
   const forgotten = createForgottenConnections(silentLog, ipv6, async (_, gone) => {
@@ -54,7 +54,7 @@ test('the end forgets what waits, once', async () => {
   forgotten.leave(first);
   forgotten.leave(second);
   await forgotten.stop();
-  // A window: no further attempt may come in it.
+  // A window in which no further attempt may come.
   await Bun.sleep(400);
   expect(attempts).toEqual([[first.address, second.address]]);
 });

@@ -4,36 +4,38 @@ import type { Slot } from '../../layout.ts';
 import { forgetFlows } from '../../native/conntrack.ts';
 import { families, openNetlink } from '../../native/netlink.ts';
 
-/** Many at a time, and not more often than this: going through the kernel's connections takes milliseconds. */
+/** Many are forgotten together, and not more often than this: walking the kernel's connections takes milliseconds. */
 const collectMs = 250;
-/** How long to wait before those are tried again that could not be forgotten. */
+/** How long to wait before another attempt at connections that could not be forgotten. */
 const retryMs = 2_000;
 
 /**
- * Makes the kernel forget the connections of sandboxes that are gone: what still comes in for them must not reach a
- * slot's next one.
+ * Makes the kernel forget the connections of sandboxes that are gone: packets that still arrive for them must not
+ * reach the next sandbox of the slot.
  */
 export type ForgottenConnections = {
-  /** The sandbox of this slot is gone. Its connections are forgotten soon, together with those of others. */
+  /**
+   * Called when the sandbox of this slot is gone. Its connections are forgotten soon, together with those of others.
+   */
   leave(slot: Addresses): void;
-  /** Resolves when the slot has no connections of a sandbox before. Fails where they could not be forgotten. */
+  /** Resolves when the slot has no connections of an earlier sandbox. Fails if they could not be forgotten. */
   free(slot: Addresses): Promise<void>;
-  /** Forgets what waits. */
+  /** Forgets the connections that wait, and stops. */
   stop(): Promise<void>;
 };
 
-/** What stands for a sandbox outside of it. */
+/** The addresses that stand for a sandbox outside of it. */
 type Addresses = Pick<Slot, 'address' | 'addressV6'>;
 
 /**
- * Takes a netlink socket of its own, as going through the kernel's connections takes its time. `ipv6`: sandboxes have
- * it.
+ * Opens a netlink socket of its own, because walking the kernel's connections takes time. `ipv6`: whether sandboxes
+ * have IPv6.
  */
 export function createForgottenConnections(log: Log, ipv6: boolean, forgetAll = forgetFlows): ForgottenConnections {
   const netfilter = openNetlink(families.netfilter);
   /** Addresses for which the kernel may still keep connections. */
   const stale = new Set<string>();
-  /** Those that are being forgotten, and the end of it. */
+  /** Addresses that are being forgotten, with the end of that attempt. */
   const forgetting = new Map<string, Promise<void>>();
   let last = Promise.resolve();
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -50,7 +52,7 @@ export function createForgottenConnections(log: Log, ipv6: boolean, forgetAll = 
     stale.clear();
     const done = last.then(() => forgetAll(netfilter, gone));
     for (const address of gone) forgetting.set(address, done);
-    // Another attempt may have begun with some of them, for a sandbox that is to come.
+    // Another attempt may have begun with some of them, for a sandbox that is about to start.
     const settled = () => [...gone].filter(address => forgetting.get(address) === done && forgetting.delete(address));
     last = done.then(
       () => void settled(),

@@ -6,7 +6,7 @@ import { createKnownSandboxes, type ConnectedSandbox } from './known-sandboxes.t
 const policy = compilePolicy({ internetAccess: true });
 const other = compilePolicy({ internetAccess: false });
 
-/** Sandboxes whose links nobody has: what their rules refused is what the test says, undefined while these are gone. */
+/** Sandboxes without links: the test sets what their rules refused; undefined means that the rules are gone. */
 function scene() {
   const refused = new Map<number, number | undefined>();
   const known = createKnownSandboxes(({ number }) => refused.get(number));

@@ -4,42 +4,42 @@ import type { NetworkNamespace } from '../../native/netns.ts';
 import { linkBytes } from './link-bytes.ts';
 import type { CompiledPolicy } from '../../../protocol/network/egress-policy.ts';
 
-/** A sandbox as its network sees it. */
+/** A sandbox as the network code sees it. */
 export type ConnectedSandbox = { sandboxId: string; slot: Slot; namespace: NetworkNamespace };
 
 /** A sandbox with the policy that is in force for it. */
 type KnownSandbox = { readonly sandbox: ConnectedSandbox; readonly policy: CompiledPolicy };
 
 type Known = KnownSandbox & {
-  /** The link's counter of refused packets when the sandbox got it. */
+  /** The link's count of refused packets when the sandbox got the link. */
   refusedBefore: number;
-  /** Connections that the proxy refused. */
+  /** How many connections the proxy refused. */
   denied: number;
   /**
-   * What the totals have of it, or need not have. Undefined for one that ran before this node did, until it is looked
-   * at.
+   * The part of its traffic that is already in the totals, or that the totals leave out. Undefined for a sandbox that
+   * ran before this node did, until its first count.
    */
   counted: TrafficCounters | undefined;
 };
 
-/** Sandboxes whose way out is under control, by slot, and what went through of each since it got its policy. */
+/** Sandboxes whose way out is controlled, by slot, and the traffic of each since it got its policy. */
 export type KnownSandboxes = {
   get(slotNumber: number): KnownSandbox | undefined;
   all(): Iterable<KnownSandbox>;
-  /** Adds a sandbox that ran before this node did: what went through of it until now is not in the totals. */
+  /** Adds a sandbox that ran before this node did: its traffic until now is not in the totals. */
   adopt(sandbox: ConnectedSandbox, policy: CompiledPolicy): void;
-  /** Keeps a policy in force. Counters of a sandbox that has had one go on. */
+  /** Records a policy that is in force. The counters of a sandbox that already had one continue. */
   put(sandbox: ConnectedSandbox, policy: CompiledPolicy): void;
-  /** False where it was not known. */
+  /** False if the slot was not known. */
   remove(slotNumber: number): boolean;
   /** Counts connections that the proxy refused. */
   addDenied(slotNumber: number, count: number): void;
   counters(slot: Slot): TrafficCounters;
   /** The rules count refused packets from zero again. */
   refusalsBeginAnew(): void;
-  /** Counts what went through of all into the totals. */
+  /** Adds the traffic of all sandboxes to the totals. */
   count(): void;
-  /** Counts what went through of one into the totals, and answers it; undefined where it is not known. */
+  /** Adds the traffic of one sandbox to the totals, and answers it; undefined if the sandbox is not known. */
   countOne(slotNumber: number): TrafficCounters | undefined;
   /** Bytes of all sandboxes since the node started. */
   totals(): TrafficCounters;
@@ -65,7 +65,7 @@ export function createKnownSandboxes(refusedOn: (slot: Slot) => number | undefin
     const now = counters(entry.sandbox.slot);
     entry.counted ??= { ...now };
     for (const name of names) {
-      // Less than before: the link is gone.
+      // Fewer than before: the link is gone.
       const more = Math.max(now[name] - entry.counted[name], 0);
       entry.counted[name] += more;
       totals[name] += more;

@@ -1,17 +1,17 @@
 import type { CompiledPolicy, Verdict } from '../../../protocol/network/egress-policy.ts';
 import type { Protocol } from '../../native/conntrack.ts';
 
-/** Which traffic of a sandbox is taken through the proxy, and why. */
+/** Which traffic of a sandbox goes through the proxy, and why. */
 type Detours = {
-  /** Connections to ports 80 and 443, to be decided by the name they ask for. */
+  /** Connections to ports 80 and 443, which are decided by the name that they ask for. */
   byName: boolean;
-  /** Requests to some domains leave with other headers. */
+  /** Requests to some domains leave with changed headers. */
   headers: boolean;
   /** Every TCP connection goes through the user's SOCKS5 server, and nothing goes past it. */
   socks: boolean;
 };
 
-/** What of a policy packets do not show, and the proxy decides on. */
+/** The part of a policy that packets do not show, and that the proxy decides. */
 export function detoursOf(policy: CompiledPolicy): Detours {
   return {
     byName: policy.domains.length > 0,
@@ -20,21 +20,21 @@ export function detoursOf(policy: CompiledPolicy): Detours {
   };
 }
 
-/** Whether anything of the policy needs the proxy. */
+/** Whether anything in the policy needs the proxy. */
 export function needsProxy(policy: CompiledPolicy): boolean {
   const { byName, headers, socks } = detoursOf(policy);
   return byName || headers || socks;
 }
 
-/** Whether connections of a sandbox may be opened for inspection: it must trust the installation's authority. */
+/** Whether connections of a sandbox may be opened for inspection: it must then trust the installation's authority. */
 export function inspects(policy: CompiledPolicy): boolean {
   const { byName, headers } = detoursOf(policy);
   return byName || headers;
 }
 
 /**
- * Whether a packet may leave past the proxy, and by which rule: the same decision that the packet rules make,
- * for telling which connections a changed policy ends, and for naming the rule in the log.
+ * Whether a packet may leave without the proxy, and by which rule. The packet rules make the same decision; this one
+ * tells which connections a changed policy ends, and names the rule for the log.
  */
 export function permitsDirect(policy: CompiledPolicy, protocol: Protocol, octets: Uint8Array, port: number): Verdict {
   const { headers, socks } = detoursOf(policy);

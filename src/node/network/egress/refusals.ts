@@ -16,7 +16,7 @@ const commandBind = 1;
 const copyPacket = 2;
 const payload = 9;
 const prefix = 10;
-/** How long the kernel collects reports before it sends them, in 10 ms. */
+/** How long the kernel collects reports before it sends them, in units of 10 ms. */
 const flushAfterCentiseconds = 10;
 /** Enough of a packet for its IP header and ports. */
 const copiedBytes = 64;
@@ -27,22 +27,22 @@ export type Refusal = {
   source: Uint8Array;
   destination: Uint8Array;
   protocol: Protocol;
-  /** 0 where the protocol has none. */
+  /** 0 if the protocol has no ports. */
   port: number;
-  /** Nothing is wrong with it, but that the sandbox has as many connections as it may. */
+  /** The packet is fine, but the sandbox has as many connections as it may. */
   isOneTooMany: boolean;
 };
 
 /**
- * Calls `listener` for the packets that the host table reports to `group`. The kernel reports a sample when there are
- * many. Returns the way to stop.
+ * Calls `listener` for the packets that the host table reports to `group`. If there are many, the kernel reports a
+ * sample. Answers the function that stops it.
  */
 export async function watchRefusals(group: number, listener: (refusal: Refusal) => void): Promise<() => void> {
   const fd = libc.socket(AF_NETLINK, SOCK_RAW_NONBLOCK_CLOEXEC, families.netfilter);
   if (fd < 0) throw new NetlinkError('reports of refused packets', errno());
   const address = Buffer.alloc(12);
   address.writeUInt16LE(AF_NETLINK);
-  // Reports that do not fit the socket's buffer are dropped; the error about it would close the socket.
+  // Drops reports that do not fit the socket's buffer; an error about them would close the socket.
   libc.setsockopt(fd, SOL_NETLINK, NETLINK_NO_ENOBUFS, Buffer.of(1, 0, 0, 0), 4);
   libc.bind(fd, address, address.length);
   for (const part of settings) {
@@ -79,7 +79,7 @@ function refusalOf(attributes: Map<number, Buffer>): Refusal | undefined {
   const packet = attributes.get(payload);
   const isV6 = packet !== undefined && packet[0]! >> 4 === 6;
   if (!packet || packet.length < (isV6 ? 40 : 20) || (!isV6 && packet[0]! >> 4 !== 4)) return undefined;
-  // A packet of IPv6 with further headers does not get as far as to be refused.
+  // IPv6 packets with further headers are dropped before a rule could report them.
   const ports = isV6 ? 40 : (packet[0]! & 15) * 4;
   const number = isV6 ? packet[6] : packet[9];
   const [from, to, end] = isV6 ? [8, 24, 40] : [12, 16, 20];

@@ -4,15 +4,15 @@ import { permitsDirect } from './policy.ts';
 import type { Denial } from './proxies/messages.ts';
 import type { Refusal } from './refusals.ts';
 
-/** Says which sandbox something was refused to, and by which rule of its policy. */
+/** Reports which sandbox something was refused to, and by which rule of its policy. */
 type Reports = {
-  /** A packet that the host's rules refused. `flowsMax`: connections that a sandbox may have at a time. */
+  /** For a packet that the host's rules refused. `flowsMax`: connections that a sandbox may have at a time. */
   ofRules(refusal: Refusal, flowsMax: number): void;
-  /** What the proxy refused a slot's sandbox: how often, and a sample of it. */
+  /** For what the proxy refused to a slot's sandbox: how often, and a sample. */
   ofProxy(slotNumber: number, count: number, sample: Denial[]): void;
 };
 
-/** Reports on the sandboxes that are known. `onDenied` gets each refusal, or a sample of many. */
+/** Makes reports about known sandboxes. `onDenied` gets each refusal, or a sample of many. */
 export function createReports(known: KnownSandboxes, onDenied: (sandboxId: string, denial: Denial) => void): Reports {
   return {
     ofRules(refusal, flowsMax) {

@@ -8,23 +8,23 @@ import { rulesAreThere } from '../rules/link-verdicts.ts';
 import type { PolicyTable } from '../rules/policy-table.ts';
 import type { KnownSandboxes } from './known-sandboxes.ts';
 
-/** How often it is looked whether the rules are there. A look takes some ten µs. */
+/** How often to check that the rules are there. A check takes some ten µs. */
 const lookEveryMs = 1_000;
 
-/** The packet rules of an installation, which are put back where somebody removes them. */
+/** The packet rules of an installation, which are put back when somebody removes them. */
 type WatchedRules = {
-  /** Puts them in place, and looks after them from then on. */
+  /** Puts the rules in place, and watches them from then on. */
   install(host: Omit<HostTableOptions, 'installation' | 'policies' | 'linksNow' | 'guards'>): Promise<void>;
-  /** Looks after them no more. They stay. */
+  /** Stops watching. The rules stay. */
   stop(): Promise<void>;
 };
 
-/** What the rules are made of, and who must know that they are new. */
+/** What the rules are made of, and what must know when they are new. */
 type RuleParts = { installation: number; log: Log; table: PolicyTable; known: KnownSandboxes; forwarding: Forwarding };
 
 /**
- * Whoever reloads the host's own rules (`systemctl reload nftables`) begins, on most distributions, by removing all
- * that there are. Without ours a sandbox's packets would be judged by nobody.
+ * Reloading the host's own rules (`systemctl reload nftables`) begins, on most distributions, by removing all rules.
+ * Without this installation's rules nobody would judge a sandbox's packets.
  */
 export function createWatchedRules(netfilter: Netlink, parts: RuleParts): WatchedRules {
   const { installation, log, table, known, forwarding } = parts;
@@ -45,7 +45,7 @@ export function createWatchedRules(netfilter: Netlink, parts: RuleParts): Watche
   };
 }
 
-/** Links of an installation that are there. */
+/** The links of an installation that exist. */
 function linksOf(installation: number): string[] {
   return readdirSync('/sys/class/net').filter(name => name.startsWith(`at${installation}-`));
 }

@@ -10,7 +10,7 @@ const open: EgressPolicy = { internetAccess: true };
 const closed: EgressPolicy = { internetAccess: false };
 const byName: EgressPolicy = { internetAccess: false, allowOut: ['a.test'] };
 
-/** Policies whose packet rules and proxy are the test's: `done` is what was asked of them, in order. */
+/** Policies with packet rules and a proxy that the test provides: `done` records what they were told, in order. */
 function scene({ refuses = false } = {}) {
   const done: string[] = [];
   const failing = new Set<string>();
@@ -58,7 +58,7 @@ function scene({ refuses = false } = {}) {
     slot: { ...slotOf(15, number), interfaceName },
     namespace: { netlinkSocket: () => -1 } as never,
   });
-  /** What was asked for since the last call. */
+  /** The calls since the last time. */
   const took = () => done.splice(0);
   return { policies, proxy, known, failing, gate, sandbox, took };
 }
@@ -88,7 +88,7 @@ test('a proxy that can’t start keeps out whoever needs it, and nobody else', a
   await policies.apply(sandbox(1), closed);
   await expect(policies.apply(sandbox(2), byName)).rejects.toThrow('no proxy could be started');
   expect([known.get(1) !== undefined, known.get(2)]).toEqual([true, undefined]);
-  // One that it knows has connections under the policy before.
+  // A proxy that knows the sandbox has connections under the earlier policy.
   const { policies: others, proxy: knowing, sandbox: other } = scene({ refuses: true });
   await others.install({ ...knowing, knows: () => true });
   await expect(others.apply(other(1), closed)).rejects.toThrow('no proxy could be started');
@@ -132,7 +132,7 @@ test('a policy is replaced for the sandbox that has the slot alone', async () =>
   await policies.apply(sandbox(1), open);
   await expect(policies.update(sandbox(1, 'another'), closed)).rejects.toMatchObject({ code: 'not_found' });
   expect([took(), known.get(1)?.policy.source]).toEqual([[`free ${address(1)}`, 'rules 1 open'], open]);
-  // Then what it has open is looked at, of which this one can't be asked.
+  // Then its open connections are looked at, which this namespace can't list.
   await expect(policies.update(sandbox(1), closed)).rejects.toThrow('errno 9');
   expect([took(), known.get(1)?.policy.source]).toEqual([[`free ${address(1)}`, 'rules 1 closed'], closed]);
 });
@@ -142,7 +142,7 @@ test('a slot whose sandbox has sent something is left behind, and is nobody’s'
   await policies.install(proxy);
   for (const number of [1, 2]) await policies.apply(sandbox(number), byName);
   took();
-  // The link is gone, or was never used; one that nobody had is not looked at.
+  // The link is gone, or was not used; a link that nobody had is not looked at.
   await policies.remove(sandbox(1).slot);
   expect([took(), known.get(1)]).toEqual([['withdraw 1', 'proxy forgets 1', `forget ${address(1)}`], undefined]);
   await policies.remove(sandbox(1).slot);

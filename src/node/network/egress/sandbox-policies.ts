@@ -13,18 +13,18 @@ import { linkBytes } from './link-bytes.ts';
 import { compilePolicy, type CompiledPolicy } from '../../../protocol/network/egress-policy.ts';
 import type { Proxy } from './proxies/process.ts';
 
-/** The parts of the way out that a sandbox's policy is put in force at. */
+/** The parts of the way out that put a sandbox's policy in force. */
 type PolicyParts = {
   netfilter: Netlink;
   table: PolicyTable;
   known: KnownSandboxes;
   forgotten: ForgottenConnections;
   detours: Detours;
-  /** Undefined: without a bound. */
+  /** Undefined: no limit. */
   bandwidthBytesPerSecond: number | undefined;
 };
 
-/** Puts policies of sandboxes in force, one change of a slot after the other. */
+/** Puts policies of sandboxes in force; changes of a slot come one after the other. */
 export class SandboxPolicies {
   readonly #parts: PolicyParts;
   readonly #changes = new KeyedMutex<number>();
@@ -34,7 +34,7 @@ export class SandboxPolicies {
     this.#parts = parts;
   }
 
-  /** Puts the policies of sandboxes that ran before in force, at a proxy that has just started. */
+  /** Puts the policies of sandboxes that already ran in force, at a proxy that has just started. */
   async install(proxy: Proxy): Promise<void> {
     const { known, detours, table } = this.#parts;
     this.#proxy = proxy;
@@ -44,29 +44,29 @@ export class SandboxPolicies {
     }
   }
 
-  /** Lets a sandbox out as far as its policy goes. */
+  /** Lets a sandbox out as far as its policy allows. */
   async apply(sandbox: ConnectedSandbox, source: EgressPolicy): Promise<void> {
     await this.#changes.run(sandbox.slot.number, () => this.#apply(sandbox, source));
   }
 
-  /** Replaces the policy of a sandbox, and cuts what it denies. Fails with `not_found` for one that has ended. */
+  /** Replaces the policy of a sandbox, and cuts what it denies. Fails with `not_found` if the sandbox has ended. */
   async update(sandbox: ConnectedSandbox, source: EgressPolicy): Promise<void> {
     const { known, netfilter } = this.#parts;
     await this.#changes.run(sandbox.slot.number, async () => {
-      // The slot may have another sandbox by now.
+      // The slot may belong to another sandbox by now.
       if (known.get(sandbox.slot.number)?.sandbox.sandboxId !== sandbox.sandboxId)
         throw new AtollError('not_found', `sandbox ${sandbox.sandboxId} has ended`);
       await closeDenied(netfilter, sandbox, await this.#apply(sandbox, source));
     });
   }
 
-  /** Closes the way out of a slot and forgets whose it was. */
+  /** Closes the way out of a slot and forgets its sandbox. */
   async remove(slot: Slot): Promise<void> {
     const { table, known, forgotten } = this.#parts;
     await this.#changes.run(slot.number, async () => {
       table.withdraw(slot);
       await this.#proxy?.remove(slot.number);
-      // The link is still there: its network namespace is held open. Most sandboxes have never sent a packet.
+      // The link is still there, because its network namespace is held open. Most sandboxes have never sent a packet.
       if (known.remove(slot.number) && linkBytes(slot, 'rx') !== 0) forgotten.leave(slot);
     });
   }
@@ -82,7 +82,7 @@ export class SandboxPolicies {
     const { slot, namespace } = sandbox;
     if (!known.get(slot.number) && bandwidthBytesPerSecond !== undefined)
       limitBandwidth(slot, namespace, bandwidthBytesPerSecond);
-    // The proxy first: it must know the sandbox when the first connection is turned to it.
+    // The proxy comes first: it must know the sandbox when the first connection is redirected to it.
     await this.#tellProxy(slot, policy);
     await forgotten.free(slot);
     await table.assign(slot, detours.chains(policy));
@@ -92,11 +92,11 @@ export class SandboxPolicies {
 
   async #tellProxy({ number }: Slot, policy: CompiledPolicy): Promise<void> {
     const uses = this.#parts.detours.usesProxy(policy);
-    // What it has taken under any policy before goes on in it, so that it hears of all that follow.
+    // Connections that it has accepted under an earlier policy live on in it, so it must hear of all later policies.
     const knows = this.#proxy?.knows(number) === true;
     if (uses === 'not' && !knows) return;
     const told = this.#proxy?.set(number, policy.source);
-    // A proxy that could not start keeps nobody from having a sandbox that reaches nothing.
+    // If the proxy could not start, a sandbox that reaches nothing can still be made.
     await (uses === 'wanted' && !knows ? told?.catch(() => {}) : told);
   }
 }

@@ -1,24 +1,22 @@
 import type { PlatformInside } from './proxies/messages.ts';
 import { platformInsideAddress } from '../../layout.ts';
 
-/** Ports by which a platform's URLs are reached where they name none (RFC 9110, 4.2). */
+/** The ports of a platform's URLs that name none (RFC 9110, 4.2). */
 const usualPorts = { http: 80, tls: 443 } as const;
 
 /** What the operator may choose about traffic out of sandboxes. */
 export type EgressSettings = {
-  /** What each sandbox may send, and receive, octets a second. Absent: as much as there is. */
+  /** Octets a second that each sandbox may send, and receive. Absent: no limit. */
   bandwidthBytesPerSecond?: number;
   /**
-   * TLS connections that a policy allows by their name are opened as well, so that the requests inside can't name
-   * another host that the same server answers for. Programs must trust the installation's authority then, and speak
-   * HTTP/1.1.
+   * Also opens TLS connections that a policy allows by their name, so that the requests inside can't name another host
+   * that the same server answers for. Programs must then trust the installation's authority, and speak HTTP/1.1.
    */
   opensAllowedNames?: boolean;
   /** Authorities (PEM) that vouch for servers on the internet; the host's own unless given. */
   roots?: string;
   /**
-   * Lets sandboxes reach the URLs of sandboxes, `{port}-{sandboxId}.{domain}`, in spite of the host being closed to
-   * them.
+   * Lets sandboxes reach the URLs of sandboxes, `{port}-{sandboxId}.{domain}`, although the host is closed to them.
    * `httpPort`: where the platform's edge listens at `address`; `tlsPort`: its TLS port as URLs show it.
    */
   platform?: { domain: string; address: string; httpPort: number; tlsPort?: number };

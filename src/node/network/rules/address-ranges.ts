@@ -1,8 +1,8 @@
 import type { Block } from '../../../protocol/network/network.ts';
 
 /**
- * The addresses of one family of the blocks as the fewest ranges that do not touch, each `first-last` or an address
- * alone, ascending.
+ * Covers the blocks' addresses of one family by the fewest ranges that do not touch, each `first-last` or a single
+ * address, ascending.
  */
 export function rangesOf(blocks: Block[], version: Block['version']): string[] {
   const ranges = blocks
@@ -30,7 +30,7 @@ function dotted(address: bigint): string {
   return [24n, 16n, 8n, 0n].map(shift => (address >> shift) & 255n).join('.');
 }
 
-/** Eight groups, none left out. */
+/** All eight groups of an address. */
 function grouped(address: bigint): string {
   return (address.toString(16).padStart(32, '0').match(/.{4}/g) ?? []).join(':');
 }

@@ -1,25 +1,26 @@
-/** How long the host keeps track of a TCP connection of a sandbox that is over; it has minutes for its own. Seconds. */
+/** How long the host tracks a finished TCP connection of a sandbox; its own it tracks for minutes. Seconds. */
 const keptSeconds = { afterEnd: 10, afterReset: 2 } as const;
-/** The same where the kernel has one time for all: what it begins with (nf_conntrack_tcp_timeout_time_wait). */
+/** The same if the kernel has one time for all: its default (nf_conntrack_tcp_timeout_time_wait). */
 const keptSecondsByKernel = 120;
 
 /**
- * How long the host keeps track of what a proxy asks a name server: longer than an answer may take. A proxy looks the
- * name up that a connection shows, and half a minute of that would be several times a sandbox's part of the table.
+ * How long the host tracks a proxy's question to a name server: longer than an answer may take. A proxy looks up the
+ * name that a connection shows, and half a minute of such questions would take several times a sandbox's part of the
+ * table.
  */
 const askedSeconds = 5;
 
 /**
- * New TCP connections of one sandbox in a second, and at once. The kernel's count of connections leaves out those that
- * are closed, which are in its table all the same: at this rate there are no more of them than of open ones, beside
- * those that are over and wait for the kernel's next round through its table (a minute at the longest).
+ * New TCP connections of one sandbox, per second and at once. The kernel's count of connections leaves out closed
+ * ones, which are in its table all the same: at this rate there are no more of them than of open ones, plus those that
+ * are finished and wait for the kernel's next walk through its table (a minute at the longest).
  */
 export function newConnections(flowsMax: number, forgetsClosed: boolean): { perSecond: number; burst: number } {
   const seconds = forgetsClosed ? keptSeconds.afterEnd : keptSecondsByKernel;
   return { perSecond: Math.max(Math.floor(flowsMax / seconds), 1), burst: flowsMax };
 }
 
-/** Objects that say how long closed connections are kept, by family, and questions to name servers. */
+/** The objects that set how long closed connections, by family, and questions to name servers are tracked. */
 export function closedTimeouts(ipv6: boolean): string {
   const one = (name: string, family: string) => `  ct timeout ${name} {
     protocol tcp
@@ -35,12 +36,12 @@ export function closedTimeouts(ipv6: boolean): string {
 `;
   return (
     `${one('closed', 'ip')}${ipv6 ? one('closed_v6', 'ip6') : ''}` +
-    // The host may ask by IPv6 where sandboxes have none.
+    // The host may ask by IPv6 even if sandboxes have none.
     `${asked('asked', 'ip')}${asked('asked_v6', 'ip6')}`
   );
 }
 
-/** The chain that has a new connection forgotten soon when it is closed. */
+/** The chain that makes new connections be forgotten soon after they are closed. */
 export function forgetSoon(ipv6: boolean): string {
   return `  chain forget_soon {
     meta nfproto ipv4 meta l4proto tcp ct timeout set "closed"
@@ -48,7 +49,7 @@ ${ipv6 ? '    meta nfproto ipv6 meta l4proto tcp ct timeout set "closed_v6"\n' :
 `;
 }
 
-/** The rules that have questions to these name servers forgotten soon; none where the kernel can't. */
+/** The rules that make questions to these name servers be forgotten soon; none if the kernel can't. */
 export function forgetAsked({ v4, v6 }: { v4: string; v6: string }, forgetsClosed: boolean): string {
   const one = (ip: string, servers: string, timeout: string) =>
     `    meta l4proto udp ${ip} daddr . th dport ${servers} ct timeout set "${timeout}"\n`;

@@ -6,24 +6,25 @@ import type { VerdictMap } from './link-verdicts.ts';
 import type { PolicyChains } from './policy-chains.ts';
 
 /**
- * Where a sandbox's packets go next, by link: the host has a neighbour for each, and a table of them that all share.
- * New ones are rare, since what is far away goes by the same gateway.
+ * Limits the next hops of a sandbox's packets, by link: the host has a neighbour for each, in a table that all links
+ * share. New ones are rare, because packets to distant addresses go by the same gateway.
  */
 export const nextHops = { perSecond: 1, burst: 16, rememberedSeconds: 60, rememberedMax: 16_384 } as const;
 
 /**
- * What a sandbox sends past its proxy, in packets as the kernel hands them down: TCP comes in pieces of up to 64 KiB,
- * and those count as one. What is beyond ends before it is judged, translated and given to a device.
+ * Limits what a sandbox sends past its proxy, in packets as the kernel hands them down: TCP comes in pieces of up to
+ * 64 KiB, and each counts as one. Packets beyond the limit are dropped before they are judged, translated and given to
+ * a device.
  */
 export const packetsOut = { perSecond: 20_000, burst: 20_000 } as const;
 
 /**
- * Inside, all sandboxes have one address. `prerouting` writes the slot's address over it as a packet leaves its link,
- * and
- * `postrouting` the other way as one arrives, both without state: in between, each sandbox has an address of its own.
- * That also settles spoofing: a packet with any other source is dropped. The price: an ICMP error quotes the address
- * between, so the sandbox ignores it; connections are refused by reset instead, and segment sizes are set on the way.
- * IPv6 goes the same way, what comes in pieces only when it is whole again, and without further headers.
+ * Inside, all sandboxes have one address. `prerouting` replaces it by the slot's address as a packet leaves the link,
+ * and `postrouting` does the reverse as one arrives, both without state: in between, each sandbox has an address of
+ * its own. That also prevents spoofing: a packet with any other source is dropped. The price: an ICMP error quotes the
+ * address in between, so the sandbox ignores it; connections are refused by reset instead, and segment sizes are set
+ * on the way. IPv6 works the same way; fragments pass only once they are reassembled, and packets with further headers
+ * do not pass.
  */
 export function addressChains(
   installation: number,
@@ -69,8 +70,8 @@ export function addressChains(
 
 /**
  * `outgoing_by_link` says which chain decides about what a sandbox sends; a link without an entry reaches nothing.
- * `incoming_by_link` says the same about answers, and `redirect_by_link` which chain turns new connections to the
- * egress proxy.
+ * `incoming_by_link` says the same about answers, and `redirect_by_link` says which chain redirects new connections to
+ * the egress proxy.
  */
 export function policyMaps(policies: { interfaceName: string; chains: PolicyChains }[]): string {
   const shared = new Map(policies.map(({ chains }) => [chains.key, chains.declarations]));
@@ -96,7 +97,7 @@ export function policyMaps(policies: { interfaceName: string; chains: PolicyChai
 `;
 }
 
-/** Count the neighbours of the host by which a link's packets go on. */
+/** These chains count the neighbours of the host by which a link's packets leave. */
 const nextHopChains = `  set next_hops {
     type ifname . ipv4_addr
     size ${nextHops.rememberedMax}
@@ -132,9 +133,9 @@ const nextHopChains = `  set next_hops {
 `;
 
 /**
- * What passes between sandboxes and the rest. Every packet is decided about, also of connections that exist: a changed
- * policy is in force with the next one. Interfaces that forward only because sandboxes need it, `ways_out`, do so for
- * them alone.
+ * The traffic between sandboxes and everything else. Every packet is judged, even of existing connections: a changed
+ * policy is in force with the next packet. Interfaces in `ways_out`, which forward only because sandboxes need it, do
+ * so for sandboxes alone.
  */
 export function forwardChains(links: string, ipv6: boolean, guards: Guards): string {
   const named = (names: string[]) => elements(names.map(name => `"${name}"`));

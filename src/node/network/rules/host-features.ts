@@ -3,11 +3,11 @@ import { ifThere } from '../../../base/if-there.ts';
 import { tryCommand } from '../../../base/process/command.ts';
 import { closedTimeouts, forgetSoon } from './closed-flows.ts';
 
-/** What kernels differ in, of what the packet rules use. */
+/** How kernels differ in what the packet rules use. */
 export type HostFeatures = {
-  /** Connections are counted by link (CONFIG_NFT_CONNLIMIT). */
+  /** The kernel counts connections by link (CONFIG_NFT_CONNLIMIT). */
   countsFlows: boolean;
-  /** Some connections are forgotten sooner than others once they are closed (CONFIG_NF_CONNTRACK_TIMEOUT). */
+  /** The kernel can forget some connections sooner than others once they are closed (CONFIG_NF_CONNTRACK_TIMEOUT). */
   forgetsClosed: boolean;
 };
 
@@ -35,23 +35,21 @@ export async function findHostFeatures(): Promise<HostFeatures> {
   return { countsFlows, forgetsClosed };
 }
 
-/**
- * Connections of one sandbox that are kept track of, at most and at least: what programs that download and crawl need.
- */
+/** Most and fewest tracked connections of one sandbox: what programs that download and crawl need. */
 const flowsOfOne = { max: 4096, min: 512 } as const;
-/** So many sandboxes may take all they can without filling the host's table; a quarter of it stays the host's. */
+/** This many sandboxes may take all they can without filling the host's table; a quarter of it stays the host's. */
 const sandboxesAtLimit = 64;
 const shareOfSandboxes = 0.75;
-/** Where the kernel does not say: what it has with 1 GiB of memory. */
+/** Assumed if the kernel does not say: its limit with 1 GiB of memory. */
 const trackedAssumed = 65_536;
 
-/** How many connections the host keeps track of in all. */
+/** How many connections the host tracks in all. */
 export function trackedMax(): number {
   const text = ifThere(() => readFileSync('/proc/sys/net/netfilter/nf_conntrack_max', 'utf8'), undefined);
   return text === undefined ? trackedAssumed : Number(text);
 }
 
-/** Connections of one sandbox that the host keeps track of, for a table of `tracked` in all. */
+/** Connections of one sandbox that the host tracks, for a table of `tracked` in all. */
 export function flowsPerSandbox(tracked: number): number {
   return Math.min(
     Math.max(Math.floor((tracked * shareOfSandboxes) / sandboxesAtLimit), flowsOfOne.min),

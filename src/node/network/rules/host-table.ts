@@ -11,7 +11,7 @@ import { detourChains, inputChains } from './proxy-chains.ts';
 import { flowChains, refusalChain } from './refusal-chains.ts';
 import { tableOf } from './table-name.ts';
 
-/** What the packet rules of an installation are made for. */
+/** What the packet rules of an installation depend on. */
 export type HostTableOptions = {
   installation: number;
   /** Addresses at which sandboxes look names up. */
@@ -20,23 +20,23 @@ export type HostTableOptions = {
   proxyNeeds: ProxyNeeds;
   /** How many egress proxies there are; they share the slots. */
   proxies: number;
-  /** Connections of one sandbox that the host keeps track of at a time. */
+  /** Connections of one sandbox that the host tracks at a time. */
   flowsMax: number;
-  /** Sandboxes have IPv6. */
+  /** Whether sandboxes have IPv6. */
   ipv6: boolean;
   /** What the host's kernel can do. */
   features: HostFeatures;
-  /** Links that are there. */
+  /** The links that exist now. */
   linksNow: string[];
-  /** Interfaces that pass packets on for sandboxes alone. */
+  /** Interfaces that forward only for sandboxes. */
   guards: Guards;
-  /** What each sandbox that runs may do. */
+  /** What each running sandbox may do. */
   policies: { interfaceName: string; chains: PolicyChains }[];
 };
 
 /**
- * The packet rules of one installation, one table, replaced as a whole; and a table that looks at each link first. Sets
- * are declared before the chains that use them.
+ * The packet rules of one installation: one table, replaced as a whole; and a table that looks at each link first.
+ * Sets are declared before the chains that use them.
  */
 export function hostTable(options: HostTableOptions): string {
   const { installation, resolvers, proxyNeeds, proxies, flowsMax, ipv6, features, linksNow, guards, policies } =

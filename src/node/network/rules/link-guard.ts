@@ -21,8 +21,8 @@ const NLM_F_EXCL = 0x200;
 const EEXIST = 17;
 
 /**
- * Has what comes in by a link and is no packet of a sandbox's dropped. The chain goes with the link; from Linux 6.16 on
- * it stays, and has the next link of the name. Some ten µs.
+ * Drops everything that comes in by a link and is not a sandbox's packet. The chain goes with the link; since Linux
+ * 6.16 it stays, and applies to the next link of that name. Takes some ten µs.
  */
 export function guardLink(netfilter: Netlink, installation: number, link: string): void {
   const table = cString(tableOf(installation));

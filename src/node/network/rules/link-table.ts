@@ -1,31 +1,29 @@
 import { innerAddressV6, slotsMax } from '../../layout.ts';
 import { tableOf } from './table-name.ts';
 
-/**
- * Pieces of packets from one sandbox: with all that it can send, it fills about a third of the host's room for them.
- */
+/** Fragments from one sandbox: with all that it can send, it fills about a third of the host's room for them. */
 export const fragments = { perSecond: 16, burst: 128 } as const;
 
 /**
- * The fragment header of IPv6, by its number (RFC 8200 4.5): nft takes names that it does not know itself from
+ * The number of the IPv6 fragment header (RFC 8200 4.5). nft looks up names that it does not know itself in
  * /etc/protocols, which bare machines and images do not have.
  */
 const fragmentHeader = 44;
 
-/** The chain that looks at what comes by a link; names of chains have no other signs. */
+/** The chain that looks at what comes by a link; names of chains allow no other characters. */
 export function chainOfLink(link: string): string {
   return `in_${link.replace('-', '_')}`;
 }
 
-/** The chain that drops what is no packet of a sandbox's. */
+/** The chain that drops everything that is not a sandbox's packet. */
 export const ofSandboxes = 'of_sandboxes';
 
 /**
- * What comes from a sandbox and is not IPv4 (ARP, VLAN tags, whatever else) ends where it arrives, before anything of
- * the host's looks at it. Of IPv6, where sandboxes have it, come TCP, UDP and questions of ping from their one address,
- * without further headers: no neighbour, router or group of the link is ever spoken of. Of packets in pieces
- * there are few: the host keeps pieces until the last has come, or half a minute, and has 4 MiB for all. Each link has
- * a chain that leads here, made with the link (`guardLink`).
+ * What comes from a sandbox and is not IPv4 (ARP, VLAN tags, anything else) is dropped where it arrives, before the
+ * host looks at it. From IPv6, if sandboxes have it, TCP, UDP and echo requests pass from their one address, without
+ * further headers: nothing about a neighbour, router or group of the link passes. Fragments are limited: the host
+ * keeps them until the last has come, or for half a minute, and has 4 MiB for all. Each link has a chain that leads
+ * here, made with the link (`guardLink`).
  */
 export function linkTable(installation: number, links: string[], ipv6: boolean): string {
   const table = tableOf(installation);

@@ -35,25 +35,25 @@ const dataVerdict = 2;
 const interfaceNameBytes = 16;
 const chainUses = 6;
 
-/** The chains of the host table that packets come to first. */
+/** The chains of the host table that packets reach first. */
 const entries = ['prerouting', 'destination_nat', 'input', 'forward', 'output', 'source_nat', 'postrouting'];
 
-/** The maps of the host table that say what happens to packets of a link. */
+/** The maps of the host table that decide about packets of a link. */
 export const verdictMaps = ['outgoing', 'incoming', 'redirect'] as const;
 /** The name of a verdict map. */
 export type VerdictMap = (typeof verdictMaps)[number];
 
-/** What a link's packets are to be judged by. */
+/** A change of the chain that judges a link's packets. */
 type VerdictChange = {
   map: VerdictMap;
   interfaceName: string;
-  /** Chain that decided until now; undefined: there is no entry. */
+  /** The chain that decided until now; undefined: there is no entry. */
   from: string | undefined;
-  /** Chain that decides from now on; undefined: no entry. */
+  /** The chain that decides from now on; undefined: no entry. */
   to: string | undefined;
 };
 
-/** Changes which chains decide about links, all at once. Some ten µs: `nft` would take milliseconds. */
+/** Changes which chains decide about links, all at once. Takes some ten µs; `nft` would take milliseconds. */
 export function changeVerdicts(netfilter: Netlink, installation: number, changes: VerdictChange[]): void {
   const messages = changes.flatMap(({ map, interfaceName, from, to }) => {
     if (from === to) return [];
@@ -77,7 +77,7 @@ export function changeVerdicts(netfilter: Netlink, installation: number, changes
   if (messages.length > 0) change(netfilter, 'changing the packet rules of a sandbox', messages);
 }
 
-/** Removes chains, with their rules, and sets. Nothing may lead to them any more. */
+/** Removes chains, with their rules, and sets. Nothing may refer to them any more. */
 export function removeObjects(
   netfilter: Netlink,
   installation: number,
@@ -99,13 +99,13 @@ export function removeObjects(
   if (messages.length > 0) change(netfilter, 'removing packet rules', messages);
 }
 
-/** One transaction. */
+/** Sends the messages as one transaction. */
 function change(netfilter: Netlink, what: string, messages: Message[]): void {
   const edge = (type: number): Message => ({ type, flags: 0, body: header(0, subsystem) });
   netfilter.exchange(what, [edge(NFNL_MSG_BATCH_BEGIN), ...messages, edge(NFNL_MSG_BATCH_END)]);
 }
 
-/** How many packets of a link the rules have refused so far; undefined where somebody has removed these. */
+/** How many packets of a link the rules have refused so far; undefined if somebody has removed the rules. */
 export function refusedPackets(netfilter: Netlink, installation: number, interfaceName: string): number | undefined {
   const key = attribute(element.key, [attribute(dataValue, keyOf(interfaceName))]);
   const question = elementMessage(message.getElement, flags.ack, installation, 'refused', [key]);
@@ -120,9 +120,9 @@ export function refusedPackets(netfilter: Netlink, installation: number, interfa
 }
 
 /**
- * Whether the rules of an installation are in force: whoever reloads those of the host may remove all that there are. A
- * table alone says nothing, as a policy that is declared makes one, nor does a chain: `nft flush table` leaves it
- * without its rules.
+ * Whether the rules of an installation are in force: reloading the host's own rules may remove all. A table alone
+ * proves nothing, because declaring a policy makes one, and neither does a chain: `nft flush table` leaves it without
+ * its rules.
  */
 export function rulesAreThere(netfilter: Netlink, installation: number): boolean {
   const question = (family: number, chain: string): Message => ({
@@ -138,13 +138,13 @@ export function rulesAreThere(netfilter: Netlink, installation: number): boolean
   return wanted.every(([family, chain]) => {
     const answers = ifKernelHas(() => netfilter.exchange('looking for the packet rules', [question(family, chain)]));
     const [answer] = answers ?? [];
-    // Its rules, and the ones that lead to it.
+    // The count includes its rules, and those that lead to it.
     const uses = answer && attributesIn(answer.body.subarray(4)).get(chainUses)?.readUInt32BE();
     return (uses ?? 0) > 0;
   });
 }
 
-/** What the work answers; undefined where the kernel says that what it is about is not there. */
+/** Answers what `work` does; undefined if the kernel says that its object does not exist. */
 export function ifKernelHas<T>(work: () => T): T | undefined {
   try {
     return work();
@@ -154,10 +154,10 @@ export function ifKernelHas<T>(work: () => T): T | undefined {
   }
 }
 
-/** Whether the kernel has said that what something is about is not there. */
+/** Whether the kernel has said that an object does not exist. */
 export const kernelLacks = (error: unknown): boolean => error instanceof NetlinkError && error.errno === ENOENT;
 
-/** Whether the kernel has said that something else still leads to what was to go. */
+/** Whether the kernel has said that something else still refers to an object that was to be removed. */
 export const kernelUses = (error: unknown): boolean => error instanceof NetlinkError && error.errno === EBUSY;
 
 function elementMessage(

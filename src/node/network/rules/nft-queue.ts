@@ -1,14 +1,14 @@
 import { nft } from './nft.ts';
 
-/** Additions to the packet rules, many of them in one run of `nft`. */
+/** Additions to the packet rules, many of which share one run of `nft`. */
 type NftQueue = {
-  /** Scripts that wait at the same time run together, and each on its own where that fails. */
+  /** Scripts that wait at the same time run together; if that fails, each runs on its own. */
   run(script: string): Promise<void>;
 };
 
 type Waiting = { script: string; resolve(): void; reject(error: unknown): void };
 
-/** Makes a queue in which nothing waits. `apply`: applies a script as one transaction. */
+/** Makes an empty queue. `apply` applies a script as one transaction. */
 export function createNftQueue(apply = nft): NftQueue {
   const waiting: Waiting[] = [];
   let running = false;

@@ -9,30 +9,30 @@ import type { HostFeatures } from './host-features.ts';
 /** What the egress proxies need to reach for themselves, and not for a sandbox. */
 export type ProxyNeeds = {
   nameServers: { address: string; port: number }[];
-  /** Where the platform's edge listens on this machine, where sandboxes may reach it by them. */
+  /** The port of the platform's edge on this machine, if sandboxes may reach it through the proxies. */
   edgePort: number | undefined;
 };
 
-/** All but answers to connections that others have begun. */
+/** Everything except answers on connections that others have begun. */
 const fromEdge = `  chain from_edge {
     meta l4proto != tcp reject
     tcp flags & (syn | ack) == syn reject with tcp reset
   }
 `;
 
-/** Addresses of registries that the operator allows builders to reach: kept as long as a job may run. */
+/** Addresses of registries that the operator lets builders reach: kept as long as a job may run. */
 const builderHosts = { max: 4096, seconds: 2 * 3600 } as const;
 
 /**
- * What the host itself sends. To sandboxes: nothing but answers, and not what it has to say about a packet (that its
- * time to live is over), which would tell the host's addresses. To the address inside, which leads out by the default
- * route: nothing.
+ * What the host itself sends. To sandboxes it sends only answers, and no errors about packets (e.g. that a time to
+ * live is over), which would reveal the host's addresses. To the address inside, which the default route would lead
+ * out, it sends nothing.
  *
- * The egress proxies connect from addresses of their own, one for each slot, which are kept away from the host and from
- * everything protected, whatever a proxy does. From others they reach, by their user, name servers and the edge, and
- * answer sandboxes. Likewise builders: whatever one does, it reaches public addresses, and `builder_hosts`, which the
- * operator allows. The edge, which strangers may take over, answers who has come to it, and begins no connection: those
- * into sandboxes are the node's.
+ * The egress proxies connect from addresses of their own, one for each slot, which are kept away from the host and
+ * from everything protected, whatever a proxy does. From other addresses their user reaches name servers and the edge,
+ * and answers sandboxes. The same holds for builders: whatever one does, it reaches only public addresses, and
+ * `builder_hosts`, which the operator allows. The edge, which strangers may take over, answers those who connect to
+ * it, and begins no connection: the node makes the connections into sandboxes.
  */
 export function outputChains(
   installation: number,

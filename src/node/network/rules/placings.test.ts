@@ -3,9 +3,9 @@ import { AtollError } from '../../../base/error.ts';
 import { NetlinkError } from '../../native/netlink.ts';
 import { Placings } from './placings.ts';
 
-// What needs packet rules, while somebody has removed them.
+// Work that needs packet rules, while somebody has removed them.
 
-/** Rules that are there, of which somebody says when they are not. */
+/** Rules that are there until the test says that they are not. */
 async function placed(timeoutMs?: number) {
   const rules = { areThere: true };
   const placings = new Placings(() => rules.areThere, timeoutMs);
@@ -101,7 +101,7 @@ describe('what needs packet rules', () => {
 
 test('what is taken out asks for the rules only where that fails, and goes from those that came back', () => {
   const lacking = new NetlinkError('taking out', 2);
-  /** What comes of failures, of which each try takes one, where the rules are there or not. */
+  /** The outcome of taking something out, with one of `failures` at each attempt, while the rules are there or not. */
   const takeOut = async (failures: Error[], areThere: boolean) => {
     let [asked, tries] = [0, 0];
     const placings = new Placings(() => (asked++, areThere));

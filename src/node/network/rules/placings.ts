@@ -2,12 +2,12 @@ import { AtollError } from '../../../base/error.ts';
 import { kernelLacks, kernelUses } from './link-verdicts.ts';
 
 /**
- * Longest wait for rules that somebody has removed. They are looked for every second, and nft takes some tenths of one,
- * on a busy machine some of them.
+ * Longest wait for rules that somebody has removed. They are checked every second, and nft takes some tenths of a
+ * second, or several times that on a busy machine.
  */
 const backTimeoutMs = 5_000;
 
-/** How often a table of packet rules was put in place, for what fails while somebody has removed it. */
+/** Counts how often a table of packet rules was put in place, for work that fails while somebody has removed it. */
 export class Placings {
   readonly #areThere: () => boolean;
   readonly #timeoutMs: number;
@@ -23,17 +23,17 @@ export class Placings {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** The number of the last one that has begun. */
+  /** The number of the last placing that has begun. */
   get begun(): number {
     return this.#begun;
   }
 
-  /** The number of the last one that has come to its end; 0: none has. */
+  /** The number of the last placing that has ended; 0: none has. */
   get last(): number {
     return this.#last;
   }
 
-  /** Settles when the one that has begun has ended, in whichever way. */
+  /** Settles when the present placing has ended, whether it failed or not. */
   get present(): Promise<void> {
     return this.#present;
   }
@@ -43,7 +43,7 @@ export class Placings {
     const number = ++this.#begun;
     const done = work();
     this.#underWay++;
-    this.#present = done.catch(() => {}); // whoever places it hears it
+    this.#present = done.catch(() => {}); // the caller of `place` gets the error
     await done.finally(() => this.#underWay--);
     this.#last = number;
     this.#next.resolve();
@@ -51,9 +51,9 @@ export class Placings {
   }
 
   /**
-   * Takes something out of the table. Somebody may have removed it, which is asked only where this fails: every end of
-   * a sandbox comes by here. It may have been put back just now, with what leads there: whoever puts it back takes out
-   * both.
+   * Takes something out of the table. Whether somebody has removed the table is checked only if this fails, because
+   * every end of a sandbox comes through here. The table may have been put back just now, with what refers to the
+   * object: whoever puts it back takes out both.
    */
   takeOut(work: () => void): void {
     if (this.#last === 0) return;
@@ -73,7 +73,7 @@ export class Placings {
     }
   }
 
-  /** Does what fails without the rules; see `PolicyTable`. */
+  /** Does work that fails without the rules; see `PolicyTable`. */
   async whenThere<T>(work: () => T | Promise<T>): Promise<T> {
     const deadline = performance.now() + this.#timeoutMs;
     for (;;) {
@@ -81,7 +81,7 @@ export class Placings {
       try {
         return await work();
       } catch (error) {
-        // They may have come back since it failed, or be there just now, before whoever puts them back is done.
+        // They may have come back since it failed, or may be there already before the placing has ended.
         const isComing = this.#underWay > 0;
         if (last === 0 || (last === this.#last && !isComing && this.#areThere())) throw error;
         await inTime(isComing ? this.#present : back, deadline, error);

@@ -4,34 +4,33 @@ import type { CompiledPolicy } from '../../../protocol/network/egress-policy.ts'
 import { detoursOf } from '../egress/policy.ts';
 import { asksForNames, namesChain } from './proxy-chains.ts';
 
-/** The packet rules of one policy. Sandboxes whose policies come to the same rules share them. */
+/** The packet rules of one policy. Sandboxes whose policies lead to the same rules share them. */
 export type PolicyChains = {
-  /** Names the rules by their content. `open` and `closed` need none of their own. */
+  /** Identifies the rules by their content. `open` and `closed` need no rules of their own. */
   key: string;
   chains: {
-    /** Decides about what the sandbox sends past the proxy; undefined: all is refused. */
+    /** Decides about what the sandbox sends past the proxy; undefined: everything is refused. */
     outgoing: string | undefined;
-    /** Decides about answers to it, the same way: a policy that changes ends conversations in both directions. */
+    /** Decides about answers to it in the same way: a changed policy ends conversations in both directions. */
     incoming: string | undefined;
-    /** Turns new connections to the proxy; undefined: none are. */
+    /** Redirects new connections to the proxy; undefined: none are redirected. */
     redirect: string | undefined;
   };
   /** Sets and chains to be declared inside the installation's table. */
   declarations: string;
 };
 
-/** What of the installation decides on the rules of a policy. */
+/** The settings of the installation that decide on the rules of a policy. */
 type ChainOptions = {
-  /** Names are looked up through the proxy's forwarder also where the policy does not ask for it. */
+  /** Names are looked up through the proxy's forwarder even if the policy does not ask for it. */
   forwardDns: boolean;
   /** Where sandboxes reach the platform itself, through the proxy. */
   platform?: { address: string; ports: number[] } | undefined;
 };
 
 /**
- * Writes a policy as packet rules. Everything that has no rule ends in `refuse`; the chains below are the only ways to
- * `open`.
- * `permitsDirect` in policy.ts makes the same decisions, and a test holds the two together.
+ * Writes a policy as packet rules. Everything without a rule ends in `refuse`; only the chains below lead to `open`.
+ * `permitsDirect` in policy.ts makes the same decisions, and a test compares the two.
  */
 export function chainsOf(policy: CompiledPolicy, options: ChainOptions): PolicyChains {
   const { byName, headers, socks } = detoursOf(policy);
@@ -47,7 +46,7 @@ export function chainsOf(policy: CompiledPolicy, options: ChainOptions): PolicyC
     ? []
     : [
         headers && 'udp dport 443 goto refuse',
-        // The proxy takes IPv4 alone: who is refused at once goes on by that.
+        // The proxy takes only IPv4: a client that is refused at once tries that next.
         headers && 'meta nfproto ipv6 tcp dport { 80, 443 } goto refuse',
         sets.allow && 'ip daddr @ALLOW goto open',
         allowV6.length > 0 && 'ip6 daddr @V6ALLOW goto open',
@@ -63,9 +62,9 @@ export function chainsOf(policy: CompiledPolicy, options: ChainOptions): PolicyC
       .replace('goto refuse', 'drop'),
   );
 
-  // A resolver that the user allowed by its address answers itself, unless nothing may go past the SOCKS5 server.
+  // A resolver that the user allowed by its address answers itself, unless nothing may bypass the SOCKS5 server.
   const unlessAllowed = sets.allow && !socks ? 'ip daddr != @ALLOW ' : '';
-  // Where nothing may be asked for, the forwarder says so: programs would wait half a minute for each name otherwise.
+  // If nothing may be asked for, the forwarder says so: otherwise programs would wait half a minute for each name.
   const dnsRule = (reachesByName || policy.closed) && asksForNames(unlessAllowed);
   const { platform } = options;
   const platformRule =
@@ -114,7 +113,7 @@ function namedChains({
   outgoing: string[];
   incoming: string[];
   redirect: string[];
-  /** Ranges of addresses by the name that the set begins with. */
+  /** Ranges of addresses, by the beginning of the set's name. */
   sets: Record<'allow' | 'deny' | 'allow_v6' | 'deny_v6', string[]>;
 }): PolicyChains {
   const key = sha256Hex(JSON.stringify([outgoing, redirect, sets])).slice(0, 16);
@@ -139,10 +138,7 @@ function namedChains({
   };
 }
 
-/**
- * Names of what a policy declares, to be removed when no sandbox uses it any more: chains before the sets that they
- * use.
- */
+/** The names that a policy declares, for removal once no sandbox uses it: chains come before the sets that they use. */
 export function declaredBy({ declarations }: PolicyChains): { chains: string[]; sets: string[] } {
   const named = (kind: string) =>
     [...declarations.matchAll(new RegExp(`^ {2}${kind} (\\w+)`, 'gm'))].map(match => match[1] ?? '');

@@ -25,7 +25,7 @@ let inNamespace: (...argv: string[]) => [string, ...string[]];
 let end = () => {};
 
 beforeAll(async () => {
-  // It ends with this process, whatever that ends of.
+  // It ends with this process, whatever ends that.
   const holder = Bun.spawn(['unshare', '--net', 'sh', '-c', 'echo; exec cat'], { stdin: 'pipe', stdout: 'pipe' });
   await holder.stdout.getReader().read();
   const namespace = openNetworkNamespace(holder.pid);
@@ -57,7 +57,7 @@ const policy = (source: Partial<EgressPolicy>): PolicyChains =>
 const [open, closed] = [policy({}), policy({ internetAccess: false })];
 const denying = (address: string) => policy({ denyOut: [address] });
 
-/** A policy table of an installation, whose scripts wait for `gate.opens`. */
+/** A policy table of an installation, whose scripts wait until `gate.opens`. */
 function tableOf(installation: number) {
   const gate = { opens: Promise.resolve(), scripts: 0, fails: false };
   const table = createPolicyTable(installation, netfilter, async script => {
@@ -67,7 +67,7 @@ function tableOf(installation: number) {
     await nft(script);
   });
   const slot = (number: number) => slotOf(installation, number);
-  /** By link, the chains that decide about it, as the kernel has them. */
+  /** For each link, the chains that decide about it, as the kernel has them. */
   const verdicts = async () => {
     const found: Record<string, string[]> = {};
     for (const map of ['outgoing', 'incoming', 'redirect']) {
@@ -108,7 +108,7 @@ describe('policies in the packet rules', () => {
     await table.assign(slot(3), open);
     expect(await verdicts()).toEqual({ 1: decides(first), 2: decides(second), 3: decides(open) });
     expect([await declares(first), await declares(second)]).toEqual([all, all]);
-    // One script for the table, one for what was not there.
+    // One script for the table, one for the rules that were missing.
     expect(gate.scripts).toBe(2);
     table.withdraw(slot(1));
     await table.assign(slot(2), second);
@@ -128,7 +128,7 @@ describe('policies in the packet rules', () => {
     table.withdraw(slot(2));
     table.withdraw(slot(2));
     expect(await declares(same)).toEqual(none);
-    // Declared anew for the next one.
+    // Declared anew for the next sandbox.
     await table.assign(slot(1), same);
     expect([gate.scripts, await declares(same)]).toEqual([3, all]);
   });
@@ -145,7 +145,7 @@ describe('policies in the packet rules', () => {
       if (!rulesAreThere(netfilter, 2)) throw new Error('no such table');
       return 'done';
     });
-    // Nothing is there that it could be taken out of.
+    // There is nothing that it could be taken out of.
     table.withdraw(slot(1));
     await Promise.all([table.install(host), changed, declared]);
     expect([await done, await verdicts()]).toEqual(['done', { 2: decides(first), 3: decides(second) }]);
@@ -161,7 +161,7 @@ describe('policies in the packet rules', () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     gate.opens = promise;
     const installed = table.install(host);
-    // Known ones change at once, in the table that is about to go.
+    // Known chains change at once, in the table that is about to be replaced.
     await table.assign(slot(1), open);
     await table.assign(slot(5), shared);
     table.withdraw(slot(2));
@@ -203,7 +203,7 @@ describe('policies in the packet rules', () => {
     expect(await verdicts()).toEqual({ 1: decides(before) });
     await table.assign(slot(1), next);
     expect([await verdicts(), await declares(before)]).toEqual([{ 1: decides(next) }, none]);
-    // A map that is not there: its rules do not stay for nobody.
+    // The map does not exist: the rules for it must not stay unused.
     const third = denying('1.1.1.3');
     await table.assign(slot(1), closed);
     const broken: PolicyChains = { ...third, chains: { ...third.chains, outgoing: 'out_nowhere' } };
@@ -227,7 +227,7 @@ function raise(error: Error): never {
   throw error;
 }
 
-/** What is thrown. */
+/** The error that `work` throws. */
 function thrownBy(work: () => unknown): unknown {
   try {
     work();
@@ -297,7 +297,7 @@ test('links change all at once or not at all', async () => {
   expect(await verdicts()).toEqual({ 1: ['open', 'let_in'] });
   changeVerdicts(netfilter, 10, [change(1, 'refuse'), change(2, 'open')]);
   expect(await verdicts()).toEqual({ 1: ['refuse', 'let_in'], 2: ['open'] });
-  // Nothing to change is nothing to ask.
+  // Without a change, the kernel is not asked.
   const nobody: Netlink = { ...netfilter, exchange: () => raise(new Error('the kernel is asked')) };
   changeVerdicts(nobody, 10, [{ ...change(1, 'open'), to: 'open' }]);
   removeObjects(nobody, 10, { chains: [], sets: [] });

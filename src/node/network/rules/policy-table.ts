@@ -9,22 +9,23 @@ import { createNftQueue } from './nft-queue.ts';
 import { Placings } from './placings.ts';
 import { declaredBy, type PolicyChains } from './policy-chains.ts';
 
-/** Policies that may be in use at once with rules of their own; each holds memory of the kernel. */
+/** How many policies with rules of their own may be in use at once; each holds memory of the kernel. */
 const distinctPoliciesMax = 2048;
 
 /** The policies that are in force in the host table. */
 export type PolicyTable = {
-  /** Puts the whole table in place, with what `assign` was told before. Again where it is gone. */
+  /** Puts the whole table in place, including earlier calls of `assign`. Call it again if the table is gone. */
   install(host: Omit<HostTableOptions, 'installation' | 'policies'>): Promise<void>;
   /**
-   * Puts a sandbox under a policy, from its next packet on. The former one's rules go where no other sandbox uses them.
+   * Puts a sandbox under a policy, from its next packet on. Removes the former policy's rules if no other sandbox uses
+   * them.
    */
   assign(slot: Slot, chains: PolicyChains): Promise<void>;
-  /** From here on nothing passes the link. Where somebody has removed the rules, it is not put back with them. */
+  /** From here on nothing passes the link. If somebody has removed the rules, they come back without it. */
   withdraw(slot: Slot): void;
   /**
-   * Does what fails without the rules; where somebody has removed them, again when they are back. Errors: those of
-   * `work`, and `unavailable` where they do not come back within some seconds.
+   * Does work that fails without the rules; if somebody has removed them, does it again once they are back. Errors:
+   * those of `work`, and `unavailable` if they do not come back within some seconds.
    */
   whenThere<T>(work: () => T | Promise<T>): Promise<T>;
 };
@@ -37,8 +38,8 @@ type Declared = {
 };
 
 /**
- * Sandboxes whose policies come to the same rules share one copy, so that most creates and updates change map entries
- * only. `netfilter` and `apply`, which applies a script as one transaction, reach the same network namespace.
+ * Sandboxes whose policies lead to the same rules share one copy, so that most creates and updates change only map
+ * entries. `netfilter` and `apply`, which applies a script as one transaction, act on the same network namespace.
  */
 export function createPolicyTable(installation: number, netfilter: Netlink, apply = nft): PolicyTable {
   const assigned = new Map<number, { slot: Slot; chains: PolicyChains }>();
@@ -52,9 +53,9 @@ export function createPolicyTable(installation: number, netfilter: Netlink, appl
       if (placings.last === 0) return;
       const before = placings.begun;
       await placings.whenThere(async () => {
-        // What is declared while a table comes would go with the one before.
+        // Declarations made while a table is being replaced would go with the old one.
         await placings.present;
-        // A table that began to come after this was declared has it.
+        // A table whose placing began after this declaration contains it.
         if (placings.last <= before) await queue.run(`table inet ${table} {\n${declarations}}\n`);
       });
     },
@@ -71,7 +72,7 @@ export function createPolicyTable(installation: number, netfilter: Netlink, appl
     return before;
   };
 
-  /** Brings a table that has just come up to date: what changed while it came may have gone to the one before. */
+  /** Updates a table that was just put in place: changes made meanwhile may have gone to the old one. */
   const catchUp = (inTable: typeof assigned, all: PolicyChains[]) => {
     for (const [number, { slot }] of new Map([...inTable, ...assigned])) {
       const fromTo = [inTable, assigned].map(policies => policies.get(number)?.chains);
@@ -110,7 +111,7 @@ export function createPolicyTable(installation: number, netfilter: Netlink, appl
   };
 }
 
-/** Policies that are declared, each once. `add` and `remove`: in the kernel. */
+/** The declared policies, each once. `add` and `remove` act in the kernel. */
 function createDeclared({
   add,
   remove,
@@ -139,7 +140,7 @@ function createDeclared({
         throw error;
       });
     },
-    /** The user has another one, or none; who is the last takes it with him. */
+    /** The user has another policy, or none; the last user's release removes the policy. */
     release(chains: PolicyChains, user: number): void {
       const known = declared.get(chains.key);
       if (!known?.users.delete(user) || known.users.size > 0) return;
@@ -150,7 +151,7 @@ function createDeclared({
   };
 }
 
-/** Has a link judged by the chains of the second policy in place of those of the first. */
+/** Makes the chains of the second policy judge a link in place of those of the first. */
 function changeLink(
   netfilter: Netlink,
   installation: number,
@@ -161,7 +162,7 @@ function changeLink(
   changeVerdicts(netfilter, installation, changes);
 }
 
-/** Declares what no policy in force does: what a sandbox that is being made will be under. */
+/** Declares policies that are not in force yet, for sandboxes that are being made. */
 function declaredBeside(table: string, all: PolicyChains[], inForce: { chains: PolicyChains }[]): string {
   const keys = new Set(inForce.map(({ chains }) => chains.key));
   const declarations = all.filter(({ key }) => !keys.has(key)).map(chains => chains.declarations);

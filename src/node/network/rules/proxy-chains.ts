@@ -2,7 +2,7 @@ import { proxyListenAddress, proxyNetwork, slotsMax } from '../../layout.ts';
 import { proxyOf } from '../egress/proxies/proxies.ts';
 import { elements } from './elements.ts';
 
-/** Ports of the first egress proxy on the address of all; the others have the next ones. */
+/** Port of the first egress proxy, at the address that all share; the others have the next ones. */
 export const proxyPort = 3128;
 /** Port of the first egress proxy's resolver; those of the others follow. */
 export const resolverPort = 5353;
@@ -12,14 +12,14 @@ const proxyConnections = { perSecond: 500, burst: 2000 } as const;
 /** Packets of questions to name servers that one sandbox may send through its egress proxy. */
 const proxyQuestions = { perSecond: 500, burst: 1000 } as const;
 
-/** The chain that turns nothing but questions to name servers, whatever of them a policy allows. */
+/** The chain that redirects only questions to name servers, whichever of them a policy allows. */
 export const namesChain = 'names_only';
 
-/** The rule that turns questions to name servers to the forwarder, but for those that `unless` excepts. */
+/** The rule that redirects questions to name servers to the forwarder, except for those that match `unless`. */
 export const asksForNames = (unless = ''): string =>
   `ip daddr @resolvers ${unless}meta l4proto { tcp, udp } th dport 53 goto to_resolver`;
 
-/** Chains that turn connections of a link, and its questions to name servers, to the egress proxy of its slot. */
+/** Chains that redirect connections of a link, and its questions to name servers, to the egress proxy of its slot. */
 export function detourChains(
   installation: number,
   proxies: number,
@@ -59,7 +59,8 @@ export function detourChains(
 }
 
 /**
- * What comes to the host itself: of sandboxes, only what was turned to an egress proxy; to the proxies, nothing else.
+ * What reaches the host itself: from sandboxes, only what was redirected to an egress proxy; at the proxies, nothing
+ * else.
  */
 export function inputChains(installation: number, proxies: number, links: string): string {
   const listen = proxyListenAddress(installation);

@@ -3,13 +3,13 @@ import { closedTimeouts, forgetSoon, newConnections } from './closed-flows.ts';
 import { elements } from './elements.ts';
 import type { HostFeatures } from './host-features.ts';
 
-/** New connections of one sandbox, where the kernel can't count those that it has. */
+/** New connections of one sandbox, for kernels that can't count the existing ones. */
 const newFlows = { perSecond: 20, burst: 1000 } as const;
 
-/** What reports of packets that are one connection too many begin with. */
+/** The prefix of reports about packets that are one connection too many. */
 export const flowsPrefix = 'flows';
 
-/** Group under which the kernel reports refused packets of an installation (NFLOG). */
+/** The group under which the kernel reports refused packets of an installation (NFLOG). */
 export const refusalGroup = (installation: number): number => 0xa700 + installation;
 
 /** Reports a few of the packets of each link. */
@@ -17,7 +17,7 @@ const reportSome = (installation: number, prefix = '') =>
   `update @refused_lately { iifname limit rate 5/second burst 20 packets } ` +
   `log ${prefix}group ${refusalGroup(installation)} snaplen 64`;
 
-/** Counts what is refused to each link, and reports some of it. TCP is refused by a reset, the rest is dropped. */
+/** Counts the refused packets of each link, and reports some. TCP is refused by a reset, the rest is dropped. */
 export function refusalChain(installation: number, links: string[]): string {
   return `  set refused {
     type ifname
@@ -39,8 +39,8 @@ export function refusalChain(installation: number, links: string[]): string {
 }
 
 /**
- * Bounds the connections that the host keeps track of for each link: the table is one for all, the host's own included.
- * Kernels that can't count them get a limit of new ones, which lasts less.
+ * Bounds the connections that the host tracks for each link: one table serves all, including the host's own
+ * connections. Kernels that can't count them get a limit on new ones, which is weaker.
  */
 export function flowChains(
   installation: number,

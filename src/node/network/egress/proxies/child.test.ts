@@ -7,7 +7,7 @@ test('a proxy that was killed is told nothing, also before anybody has noticed',
     let hasEnded = false;
     void child.exited.then(() => (hasEnded = true));
     child.kill('SIGKILL');
-    // Its end and that of its channel are noticed one after the other.
+    // The ends of the process and of its channel are noticed one after the other.
     while (!hasEnded) {
       child.send({ kind: 'ping', id: 1 });
       await new Promise(resolve => void setImmediate(resolve));

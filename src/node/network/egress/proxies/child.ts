@@ -5,7 +5,7 @@ import { readFromProxy, type FromProxy, type ToProxy } from './messages.ts';
 /** The process of an egress proxy. */
 export type ProxyChild = {
   readonly pid: number;
-  /** Says nothing to a process that has ended, or has closed its end. */
+  /** Does nothing for a process that has ended, or has closed its end. */
   send(message: ToProxy): void;
   disconnect(): void;
   kill(signal: NodeJS.Signals): void;
@@ -13,14 +13,14 @@ export type ProxyChild = {
 };
 
 /**
- * In every thread of the process, those too that are there before it gives up root: no program gives it more than it
- * has.
+ * Takes rights from all threads of the process, even from those that exist before it gives up root: no program that it
+ * runs gets more than it has.
  */
 const withoutRights = ['setpriv', '--no-new-privs', '--inh-caps=-all', '--'];
 
 /**
- * Starts the process. Its environment is the allocator's alone: nothing of the platform's settings, and what it runs on
- * does not depend on the caller's. Messages are JSON: what it sends is read by root.
+ * Starts the process. Its environment contains only the allocator's settings: none of the platform's, so what it runs
+ * on does not depend on the caller's. Messages are JSON, because root reads what it sends.
  */
 export function spawnProxy(handlers: { onMessage(message: FromProxy): void; onExit(): void }): ProxyChild {
   const child = Bun.spawn([...withoutRights, ...commandOfProgram('egress-proxy')], {
@@ -41,7 +41,8 @@ export function spawnProxy(handlers: { onMessage(message: FromProxy): void; onEx
       try {
         child.send(message);
       } catch (error) {
-        // One that was killed has no exit code; one that has closed its end is ended for what it leaves unanswered.
+        // A process that was killed has no exit code; one that has closed its end is ended, because it leaves
+        // questions unanswered.
         if (!isClosed(error)) throw error;
       }
     },

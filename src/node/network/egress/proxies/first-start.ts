@@ -1,11 +1,13 @@
 import { AtollError } from '../../../../base/error.ts';
 
-/** How long a first call waits for a process, and how long a later one does that comes when it should long be there. */
+/**
+ * How long the first call waits for a process, and how long a later call waits, when the process should long be there.
+ */
 type Waits = { startMs: number; laterMs: number };
 
 /**
- * That a process serves for the first time. Whoever needs it waits for that, but not for ever: what keeps it from its
- * start may be gone by the next call.
+ * Waits until a process serves for the first time, but not for ever: what keeps it from starting may be gone by the
+ * next call.
  */
 export class FirstStart {
   readonly #served = Promise.withResolvers<void>();
@@ -18,18 +20,18 @@ export class FirstStart {
     this.#waits = waits;
   }
 
-  /** It serves, or has served. */
+  /** The process serves, or has served. */
   succeed(): void {
     this.#hasServed = true;
     this.#served.resolve();
   }
 
-  /** An attempt has failed; the next one may not. */
+  /** An attempt has failed; the next one may succeed. */
   fail(reason: string): void {
     this.#reason = reason;
   }
 
-  /** Fails with `unavailable`, and what kept the last attempt from it, where it does not serve in time. */
+  /** Fails with `unavailable` and the reason of the last failed attempt if the process does not serve in time. */
   async wait(): Promise<void> {
     if (this.#hasServed) return;
     const late = Promise.withResolvers<void>();

@@ -1,30 +1,30 @@
 import type { CertificatePair } from '../../../../base/crypto/certificate.ts';
 import { splitHostPort, type EgressPolicy } from '../../../../protocol/network/network.ts';
 
-/** What the proxy's process needs to know before it starts. */
+/** What the proxy's process needs before it starts. */
 export type ProxySettings = {
   installation: number;
-  /** Address on which it takes what the packet rules turn to it. */
+  /** The address at which it takes connections that the packet rules redirect to it. */
   listenAddress: string;
   port: number;
   resolverPort: number;
   /** The platform's own name servers, `address` or `address:port`. */
   nameServers: string[];
-  /** IPv4 addresses that sandboxes ask for names, where they go by the proxy. */
+  /** IPv4 addresses that sandboxes ask for names, if the questions go through the proxy. */
   resolvers: string[];
-  /** The platform itself, where sandboxes may reach its sandboxes' URLs. */
+  /** The platform itself, if sandboxes may reach the URLs of its sandboxes. */
   platform: PlatformInside | undefined;
-  /** Also open TLS connections that are allowed by their name. */
+  /** Also opens TLS connections that are allowed by their name. */
   opensAllowedNames: boolean;
   /** The authorities (PEM) that vouch for servers on the internet. */
   roots: string;
-  /** The one that connections are opened for inspection with. */
+  /** The authority by which connections are opened for inspection. */
   authority: CertificatePair;
-  /** User and group that it runs as once it listens. */
+  /** The user and group that it runs as once it listens. */
   userId: number;
 };
 
-/** A name server of the settings, as it is connected to. */
+/** A name server of the settings, as address and port. */
 export function nameServerOf(text: string): { address: string; port: number } {
   const { host, port = 53 } = splitHostPort(text);
   return { address: host, port };
@@ -32,44 +32,47 @@ export function nameServerOf(text: string): { address: string; port: number } {
 
 /** How sandboxes reach the URLs of sandboxes. */
 export type PlatformInside = {
-  /** Names are `{port}-{sandboxId}.` and this. */
+  /** Names are `{port}-{sandboxId}.` followed by this. */
   domain: string;
-  /** What the names lead to inside of sandboxes. */
+  /** The address that the names lead to inside sandboxes. */
   insideAddress: string;
-  /** Ports there that speak HTTP, and TLS. */
+  /** Its ports that speak HTTP, and TLS. */
   httpPorts: number[];
   tlsPorts: number[];
   /** The edge's port without TLS. */
   edge: { address: string; port: number };
 };
 
-/** From the node to the proxy. */
+/** Messages from the node to the proxy. */
 export type ToProxy =
   | { kind: 'start'; settings: ProxySettings }
   /** Answered with `done`. */
   | { kind: 'set'; id: number; slot: number; policy: EgressPolicy }
   | { kind: 'remove'; id: number; slot: number }
-  /** Answered with `done` as soon as the process comes to it. */
+  /** Answered with `done` as soon as the process gets to it. */
   | { kind: 'ping'; id: number };
 
-/** Something that the proxy did not let through. */
+/** A connection or question that the proxy refused. */
 export type Denial = { host: string; port: number; rule: string };
 
-/** From the proxy to the node. */
+/** Messages from the proxy to the node. */
 export type FromProxy =
   | { kind: 'ready' }
   | { kind: 'failed'; message: string }
   | { kind: 'done'; id: number }
-  /** Something of its own has failed, and one connection with it. */
+  /** An error in the proxy itself, which has ended one connection. */
   | { kind: 'fault'; message: string }
-  /** What was denied since the last report: how often, and a sample of it. */
+  /** Denials since the last report: how many, and a sample. */
   | { kind: 'denied'; slot: number; count: number; sample: Denial[] };
 
-/** Longest text of a denial, characters: a name of DNS, or a rule that names one. */
+/** Longest text of a denial, characters: a DNS name, or a rule that contains one. */
 const denialTextMax = 512;
 const sampleMax = 10;
 
-/** Understands what the proxy says, which reads what strangers write and is not believed more than it must be. */
+/**
+ * Parses a message of the proxy. The proxy reads what strangers write, so its messages are not trusted more than
+ * needed.
+ */
 export function readFromProxy(message: unknown): FromProxy | undefined {
   const { kind, id, slot, count, sample, message: text } = (message ?? {}) as Record<string, unknown>;
   if (kind === 'ready') return { kind };

@@ -5,29 +5,32 @@ import { FirstStart } from './first-start.ts';
 import type { Denial, ProxySettings, ToProxy } from './messages.ts';
 import { createWatch, type Watch } from './watch.ts';
 
-/** How long a proxy that is told to end may take. */
+/** How long a proxy may take to end when told to. */
 const endTimeoutMs = 2_000;
-/** How long a proxy may take to put a policy in force. Then it is replaced: no connection goes on under the old one. */
+/**
+ * How long a proxy may take to put a policy in force. After that it is replaced, so that no connection lives on under
+ * the old one.
+ */
 const setTimeoutMs = 3_000;
 /**
- * How long the end of a sandbox waits for its connections to be cut. A stalled proxy is replaced, which cuts them too.
+ * How long the end of a sandbox waits until its connections are cut. A stalled proxy is replaced, which cuts them too.
  */
 const removeTimeoutMs = 250;
 /** How long calls wait for the first start of a proxy. */
 const firstStartWaits = { startMs: 20_000, laterMs: setTimeoutMs };
-/** How long to wait before a proxy that has ended is started again; doubled each time until one has run for a while. */
+/** How long to wait before an ended proxy is started again; doubled each time until one has run for a while. */
 const restartDelayMs = { first: 100, max: 5_000, steadyAfter: 30_000 } as const;
-/** Faults of one process that are logged. */
+/** How many faults of one process are logged. */
 const faultsLoggedMax = 20;
 
 /** An egress proxy, in a process of its own that is replaced when it ends or stalls. */
 export type Proxy = {
-  /** Whether it was told a policy of the slot's sandbox, and may have connections of that. */
+  /** Whether it was told a policy of the slot's sandbox, and so may have connections of that sandbox. */
   knows(slot: number): boolean;
   /**
-   * Tells it the policy of a sandbox. When it resolves, the policy holds and connections that it denies are cut; where
-   * the process is replaced meanwhile, all of them are. Fails where no proxy could be started yet, which then knows
-   * nothing of the slot.
+   * Tells it the policy of a sandbox. When this resolves, the policy is in force and connections that it denies are
+   * cut; if the process is replaced meanwhile, all of them are cut. Fails if no proxy could be started yet; then none
+   * knows the slot.
    */
   set(slot: number, policy: EgressPolicy): Promise<void>;
   /** Ends all connections of a sandbox. */
@@ -35,7 +38,7 @@ export type Proxy = {
   stop(): Promise<void>;
 };
 
-/** What a proxy is started with. `onDenied` gets what it refused a slot: how often, and a sample. */
+/** What a proxy is started with. `onDenied` gets what was refused to a slot: how often, and a sample. */
 export type ProxyOptions = {
   settings: ProxySettings;
   log: Log;
@@ -45,12 +48,12 @@ export type ProxyOptions = {
 /** A process that serves, or will. */
 type Serving = { child: ProxyChild; watch: Watch; answers: Answers; ready: boolean };
 
-/** Who waits for an answer of one process. Its end is an answer, too. */
+/** Callers that wait for an answer of one process. The end of the process counts as an answer, too. */
 class Answers {
   readonly #waiting = new Map<number, () => void>();
   #lastId = 0;
 
-  /** Answers the number of a new question. */
+  /** Begins a question and answers its number. */
   expect(answered: () => void): number {
     this.#waiting.set(++this.#lastId, answered);
     return this.#lastId;
@@ -95,7 +98,9 @@ export function startProxy({ settings, log, onDenied }: ProxyOptions, waits = fi
     });
   }
 
-  /** Resolves when the process has done it, or is no more. One that is not there yet learns all when it is. */
+  /**
+   * Resolves when the process has done it, or has ended. A process that is not ready yet learns everything once it is.
+   */
   const ask = (message: (id: number) => ToProxy) =>
     new Promise<void>(resolve => {
       const { ready, child, answers } = serving;
@@ -146,8 +151,7 @@ type Launch = ProxyOptions & {
 };
 
 /**
- * Starts one process, watches it, and ends it when it stalls. Its end is reported once, with how long it lived,
- * milliseconds.
+ * Starts one process, watches it, and ends it when it stalls. Reports its end once, with its lifetime in milliseconds.
  */
 function launchProxy({ settings, log, onDenied, onReady, onFailed, onEnd }: Launch): Serving {
   const startedAt = performance.now();

@@ -1,23 +1,23 @@
 import { cpus } from 'node:os';
 import { startProxy, type Proxy, type ProxyOptions } from './process.ts';
 
-/** Processes at most: each takes memory of its own. */
+/** Most processes: each takes memory of its own. */
 const proxiesMax = 8;
 const proxiesMin = 2;
 
-/** How many egress proxies a machine has: as many as cores. */
+/** How many egress proxies a machine has: one per core. */
 export function proxyCount(): number {
   return Math.min(Math.max(cpus().length, proxiesMin), proxiesMax);
 }
 
-/** Which of them carries the connections of a slot. */
+/** Which proxy carries the connections of a slot. */
 export function proxyOf(slot: number, count: number): number {
   return slot % count;
 }
 
 /**
- * Several egress proxies, each for its part of the slots: whatever happens to one costs the sandboxes of the others
- * nothing. They listen at ports one after the other.
+ * Several egress proxies, each for some of the slots: a failure of one does not affect the sandboxes of the others.
+ * They listen at consecutive ports.
  */
 export function startProxies(count: number, { settings, ...options }: ProxyOptions): Proxy {
   const proxies = Array.from({ length: count }, (_, index) =>

@@ -8,10 +8,10 @@ import { hostRoots, readAuthority } from '../authority.ts';
 import { nameServerOf, type ProxySettings } from './messages.ts';
 import { platformInside, type EgressSettings } from '../settings.ts';
 
-/** The resolver that sandboxes may always ask where names are allowed, whatever theirs is. */
+/** The resolver that sandboxes may always ask if names are allowed, whatever their own resolver is. */
 export const publicResolver = '8.8.8.8';
 
-/** What the proxies of an installation are started with. Makes the installation's authority where there is none. */
+/** What the proxies of an installation are started with. Makes the installation's authority if there is none. */
 export function proxySettingsOf({
   layout,
   nameservers,
@@ -37,7 +37,7 @@ export function proxySettingsOf({
   };
 }
 
-/** What the proxies reach for themselves, which the packet rules let them. */
+/** What the proxies reach for themselves; the packet rules let them. */
 export function proxyNeedsOf({ nameServers, platform }: ProxySettings): ProxyNeeds {
   return { nameServers: nameServers.map(nameServerOf), edgePort: platform?.edge.port };
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { createWatch, stalledAfterMs } from './watch.ts';
 
-/** A process that runs a program of JavaScript, watched with answers or without. */
+/** Watches a process that runs a JavaScript program, with answers or without. */
 async function watched(program: string, answers: boolean, forMs = Infinity): Promise<string[]> {
   const child = Bun.spawn([process.execPath, '-e', program], { stdio: ['ignore', 'ignore', 'ignore'] });
   const stalls: string[] = [];

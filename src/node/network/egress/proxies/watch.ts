@@ -1,31 +1,31 @@
 import { readFileSync } from 'node:fs';
 import { isGone } from '../../../../base/error.ts';
 
-/** How often the proxy is asked whether it is still there. */
+/** How often the proxy is asked for a sign of life. */
 const watchIntervalMs = 500;
-/** It has stalled when it has computed for so long instead of answering. */
+/** A process has stalled when it has computed for this long instead of answering, */
 export const stalledAfterMs = 2_000;
-/** And in any case after so long: a busy machine gives little time to anyone, but not none. */
+/** and in any case after this long: a busy machine gives everyone little time, but not none. */
 export const silentAfterMs = 10_000;
-/** Share of the time in which a process that computes without end gets the CPU, on a busy machine too. */
+/** Share of the time for which a process that computes without end gets the CPU, even on a busy machine. */
 const computingShare = 0.4;
 const msPerTick = 10;
 
-/** Looks at a process again and again, between start and stop. */
+/** Checks a process repeatedly between start and stop. */
 export type Watch = { start(): void; stop(): void };
 
-/** The process that is watched, and what is done with one that stands still. */
+/** The watched process, and what to do when it stalls. */
 type WatchOptions = {
   pid: number;
-  /** Asks the process. `answered` is called when it has answered. */
+  /** Asks the process. It calls `answered` when the process has answered. */
   ask(answered: () => void): void;
-  /** It does not answer. Called once. */
+  /** Called once, when the process does not answer. */
   onStall(reason: string): void;
 };
 
 /**
- * Notices a process whose event loop does not turn. Time is counted in rounds of our own loop, so that a pause of ours
- * is not taken for one of the process.
+ * Notices a process whose event loop is stuck. Time is counted in rounds of this process's own loop, so that a pause
+ * here is not taken for a stall there.
  */
 export function createWatch({ pid, ask, onStall }: WatchOptions): Watch {
   let timer: ReturnType<typeof setInterval> | undefined;
@@ -57,7 +57,7 @@ export function createWatch({ pid, ask, onStall }: WatchOptions): Watch {
   };
 }
 
-/** CPU time that a process has used, ms; 0 where it is gone, undefined where nobody can look now. */
+/** CPU time that a process has used, ms; 0 if it is gone, undefined if it can't be read now. */
 function cpuMsOf(pid: number): number | undefined {
   let text: string;
   try {

@@ -1,18 +1,21 @@
 import type { SocketChannel } from './channel.ts';
 import { Gathered } from './gathered.ts';
 
-/** Reads `count` bytes after each other from a channel, for protocols with a fixed begin. What is left goes back. */
+/** Reads a channel `count` bytes at a time, for protocols with a fixed beginning. Bytes that are left over go back. */
 type ByteReader = {
   read(count: number): Promise<Buffer>;
-  /** Gives the channel back, with what was read too much. */
+  /** Gives the channel back, with the bytes that were read too far. */
   release(): void;
 };
 
-/** Takes a channel over until `release`. Reads fail when it closes, or when not everything has come within the time. */
+/** Takes a channel over until `release`. Reads fail when it closes, or when the bytes do not come in time. */
 export function readBytes(channel: SocketChannel, timeoutMs: number): ByteReader {
   const have = new Gathered();
   let waiting: { count: number; resolve(bytes: Buffer): void; reject(error: Error): void } | undefined;
-  /** Why nothing more comes. What has come is still read: a server that refuses may close behind its words. */
+  /**
+   * Why nothing more comes. Bytes that have come are still read: a server that refuses may close right after its
+   * answer.
+   */
   let over: string | undefined;
   const fail = (reason: string) => {
     over ??= reason;

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { SocketChannel, channelHandlers, splice, type Channel } from './channel.ts';
 
-/** A socket that takes so many bytes before it is full, and what was done with it. */
+/** A socket that takes this many bytes before it is full, and records what was done with it. */
 class FakeSocket {
   room = Infinity;
   taken = '';
@@ -70,7 +70,7 @@ test('a full socket keeps what it did not take, in its order, and then says so',
   expect([socket.taken, heard]).toEqual(['abcde', []]);
   drain(0);
   socket.room = Infinity;
-  // There is room again, but what waits comes first.
+  // There is room again, but bytes that wait are sent first.
   expect(channel.write(bytes('!'))).toBe(false);
   expect([socket.taken, heard]).toEqual(['abcde', []]);
   drain(Infinity);
@@ -166,7 +166,7 @@ test('who was handed over hears nothing more of its socket, and its time is char
   void channelHandlers.data?.(bun, bytes('b') as never);
   void channelHandlers.close?.(bun);
   expect([heard.length, charged.length]).toEqual([3, 3]);
-  // What it took, and not when it was.
+  // The durations were charged, not the times of day.
   expect(Math.max(...charged)).toBeLessThan(performance.now());
   void channelHandlers.error?.(bun, new Error('ours'));
   expect(socket.said).toEqual(['terminate']);

@@ -1,23 +1,23 @@
 import type { Share } from './shares/turns.ts';
 
-/** What a channel reports to its user. */
+/** Gets the events of a channel. */
 export type ChannelUser = {
   data(bytes: Buffer): void;
-  /** What waited to be sent has been taken. */
+  /** The socket has taken all bytes that waited. */
   drained(): void;
   /** The peer will send nothing more. */
   ended(): void;
-  /** The connection is gone; nothing else follows. */
+  /** The connection is gone; no other event follows. */
   closed(): void;
 };
 
 /** A connection, plain or encrypted. */
 export type Channel = {
-  /** From here on `user` hears what happens; nothing was lost before. */
+  /** From here on `user` gets the events; none was lost before. */
   use(user: ChannelUser): void;
-  /** False: not all is sent; what the bytes came from should pause until `drained`. */
+  /** False: not everything is sent; the source of the bytes should pause until `drained`. */
   write(bytes: Uint8Array): boolean;
-  /** Sends what waits and then says that nothing follows. */
+  /** Sends the bytes that wait, then the end of the stream. */
   end(): void;
   /** Breaks the connection: the peer sees a reset. */
   abort(): void;
@@ -26,10 +26,12 @@ export type Channel = {
   readonly isClosed: boolean;
 };
 
-/** Nobody listens yet: what arrives is kept, and little of it, since the socket is paused. */
+/** Nobody listens yet: the channel keeps what arrives, which is little, because the socket is paused. */
 const nobody: ChannelUser = { data() {}, drained() {}, ended() {}, closed() {} };
 
-/** A channel over one of the runtime's sockets. Their handlers are `channelHandlers`, with the channel as data. */
+/**
+ * A channel over one of the runtime's sockets. The socket's handlers are `channelHandlers`, with the channel as data.
+ */
 export class SocketChannel implements Channel {
   readonly socket: Bun.Socket<SocketChannel>;
   #user: ChannelUser = nobody;
@@ -40,11 +42,11 @@ export class SocketChannel implements Channel {
   #paused = false;
   #held = false;
   isClosed = false;
-  /** The socket belongs to an encrypted channel now; what it still reports is not for us. */
+  /** The socket now belongs to an encrypted channel; its events are not for this one. */
   isHandedOver = false;
   /** Called when the connection is gone, after its user. */
   whenGone: (() => void) | undefined;
-  /** Whose time it takes to work on what arrives. */
+  /** The share of time that pays for work on what arrives. */
   readonly share: Share | undefined;
 
   constructor(socket: Bun.Socket<SocketChannel>, share?: Share) {
@@ -59,7 +61,7 @@ export class SocketChannel implements Channel {
     if (this.isClosed) user.closed();
   }
 
-  /** Gives back what was read but belongs to the next user. */
+  /** Gives back bytes that were read but belong to the next user. */
   unread(bytes: Buffer): void {
     if (bytes.length > 0) this.#kept.unshift(bytes);
     this.#user = nobody;
@@ -99,7 +101,7 @@ export class SocketChannel implements Channel {
     if (!this.#held) this.socket.resume();
   }
 
-  /** Brings nothing more until `letGo`, whether it is paused or not. */
+  /** Delivers nothing more until `letGo`, whether it is paused or not. */
   hold(): void {
     if (this.#held || this.isClosed) return;
     this.#held = true;
@@ -160,11 +162,11 @@ export const channelHandlers: Bun.SocketHandler<SocketChannel> = {
   close(socket) {
     if (!socket.data.isHandedOver) socket.data.onClose();
   },
-  // After a failure of ours nobody would know what the connection has come to.
+  // After an error here nobody knows the state of the connection.
   error: socket => void socket.terminate(),
 };
 
-/** Does what an event asks for, on the account of the sandbox that the connection belongs to. */
+/** Handles an event on the account of the sandbox that owns the connection. */
 function work(channel: SocketChannel, task: () => void): void {
   if (channel.isHandedOver) return;
   const startedAt = performance.now();
@@ -172,7 +174,7 @@ function work(channel: SocketChannel, task: () => void): void {
   channel.share?.charge(performance.now() - startedAt, channel);
 }
 
-/** Passes bytes both ways until both sides are done. A broken connection breaks the other. */
+/** Passes bytes both ways until both sides are done. If one connection breaks, so does the other. */
 export function splice(a: Channel, b: Channel): void {
   const ended = new Set<Channel>();
   const passOn = (from: Channel, to: Channel) =>

@@ -2,44 +2,44 @@ import type { PlatformInside } from '../proxies/messages.ts';
 import type { CompiledPolicy } from '../../../../protocol/network/egress-policy.ts';
 import { isSandboxHost, platformRefusal } from './platform.ts';
 
-/** What a connection has shown of itself. */
+/** What a connection has revealed about itself. */
 export type Asked = {
   kind: 'tls' | 'http' | 'other';
   /**
-   * The host that it names, in the form that rules are compared in. Undefined for `other`: what is not TLS or HTTP as
-   * it should be, a server may read in another way than we do.
+   * The host that it names, in the form in which rules are compared. Undefined for `other`: a server may read
+   * malformed TLS or HTTP differently from this code.
    */
   name: string | undefined;
-  /** A host that it may have meant, for the log alone. */
+  /** The host that it may have meant, for the log only. */
   meant?: string | undefined;
-  /** TLS only: a part of the ClientHello can't be read. */
+  /** For TLS: a part of the ClientHello can't be read. */
   encrypted: boolean;
 };
 
-/** What becomes of a connection. */
+/** What happens to a connection. */
 export type Decision =
   /** Nothing of it passes. */
   | { kind: 'refuse'; rule: string }
-  /** As it is, to the address that the client chose. */
+  /** Passes unchanged, to the address that the client chose. */
   | { kind: 'pass' }
-  /** As it is, to an address of the host that we look up. */
+  /** Passes unchanged, to an address of the host that the proxy looks up. */
   | { kind: 'pass by name'; name: string }
   /**
-   * Request by request, to an address of the host that we look up. `addresses`: whether the host is allowed under its
-   * name, or only as far as its addresses are, or is the platform itself.
+   * Passes request by request, to an address of the host that the proxy looks up. `addresses`: whether the host is
+   * allowed by its name, only if its addresses are allowed, or is the platform itself.
    */
   | { kind: 'relay'; name: string; addresses: 'any' | 'allowed' | 'platform' };
 
-/** What of the installation decides on connections. */
+/** The settings of the installation that decide on connections. */
 export type DecideOptions = {
-  /** Nothing passes by its name alone: requests are looked at. */
+  /** No connection passes by its name alone: its requests are inspected. */
   opensAllowedNames: boolean;
   platform: PlatformInside | undefined;
 };
 
 /**
- * Decides about a connection that the packet rules have turned to us. A name never opens the address that the client
- * chose: where the name is what allows it, we connect to an address of our own finding.
+ * Decides about a connection that the packet rules have redirected to the proxy. A name does not open the address that
+ * the client chose: if the name allows the connection, it goes to an address that the proxy finds itself.
  */
 export function decide(
   policy: CompiledPolicy,
@@ -61,7 +61,7 @@ export function decide(
   }
   if (byAddress.allowed) return { kind: 'pass' };
   if (name === undefined || !byName?.allowed) return { kind: 'refuse', rule: byAddress.rule };
-  // Behind the name that we see there could be another one: it must be opened to be sure.
+  // The visible name could hide another one: only opening the connection tells.
   if (asked.kind === 'http' || asked.encrypted || opensAllowedNames) return { kind: 'relay', name, addresses: 'any' };
   return { kind: 'pass by name', name };
 }

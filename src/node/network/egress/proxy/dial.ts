@@ -7,27 +7,26 @@ import type { Account, Target } from './target.ts';
 
 /** How long a server may take to accept a connection. */
 const connectTimeoutMs = 10_000;
-/** Addresses of one name that are tried. */
+/** How many addresses of one name are tried. */
 const addressesMax = 4;
 
 /** How a connection is made, and where it may lead. */
 type DialOptions = {
   resolver: Resolver;
   account: Account;
-  /** Connections leave from it: the packet rules keep it away from everything protected. */
+  /** Connections leave from this address: the packet rules keep it away from everything protected. */
   localAddress: string;
   egressProxy: EgressProxy | undefined;
-  /** Whether an address that was looked up may be connected to, protected ranges aside. */
+  /** Whether a connection to a looked-up address is allowed, apart from protected ranges. */
   mayReach(octets: Uint8Array): boolean;
   signal: AbortSignal;
 };
 
-/** A connection, and the address on its other side; undefined where a SOCKS5 server has looked the name up. */
+/** A connection, and the address of its peer; undefined if a SOCKS5 server has looked up the name. */
 export type Dialled = { channel: SocketChannel; address: string | undefined };
 
 /**
- * Connects to the target, through the SOCKS5 server where there is one. Errors: `forbidden`, `not_found`,
- * `unavailable`.
+ * Connects to the target, through the SOCKS5 server if there is one. Errors: `forbidden`, `not_found`, `unavailable`.
  */
 export async function dial(target: Target, options: DialOptions): Promise<Dialled> {
   const { egressProxy } = options;
@@ -36,7 +35,8 @@ export async function dial(target: Target, options: DialOptions): Promise<Dialle
   if (port === undefined) throw new AtollError('invalid', "the SOCKS5 server's address has no port");
   const { channel } = await connectAny({ host, port }, { ...options, mayReach: () => true }).catch((error: unknown) => {
     options.signal.throwIfAborted();
-    // The policy's doing: whoever named a server that is not there finds it in the log, as the create looks nothing up.
+    // The policy is the cause: if it names a server that does not exist, the log says so, because the create looks
+    // nothing up.
     throw new AtollError('forbidden', `egressProxy: ${messageOf(error)}`, { cause: error });
   });
   try {
@@ -71,7 +71,7 @@ async function connectAny({ host, port }: Target, options: DialOptions): Promise
 type ConnectOptions = { localAddress?: string; signal: AbortSignal; account: Account };
 
 /**
- * Connects to exactly this address, from `localAddress` where it is given. Errors: `forbidden` where the account has no
+ * Connects to exactly this address, from `localAddress` if it is given. Errors: `forbidden` if the account has no
  * descriptor left, `deadline_exceeded`.
  */
 export async function connect(
@@ -94,7 +94,7 @@ export async function connect(
         socket.data.whenGone = release;
         socket.setNoDelay(true);
       },
-      connectError() {}, // the promise says it
+      connectError() {}, // the promise reports it
     },
   } as Bun.TCPSocketConnectOptions<SocketChannel>);
   connecting.catch(release);
@@ -109,7 +109,7 @@ export async function connect(
     const socket = await Promise.race([connecting, late.promise]);
     return socket.data;
   } catch (error) {
-    // One that comes up after all belongs to nobody.
+    // A connection that still comes up belongs to nobody.
     void connecting.then(
       socket => socket.terminate(),
       () => {},

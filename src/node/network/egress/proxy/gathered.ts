@@ -1,6 +1,6 @@
 /**
- * Bytes that arrive in parts, put together. The cost is linear in their number, however small the parts are: joining
- * the rest anew for each part would not be.
+ * Joins bytes that arrive in parts. The cost is linear in the number of bytes, however small the parts are: joining
+ * the rest anew for each part would cost more.
  */
 export class Gathered {
   #room: Buffer = Buffer.alloc(0);
@@ -11,7 +11,7 @@ export class Gathered {
     return this.#end - this.#start;
   }
 
-  /** All of them. Valid until the next `append`. */
+  /** All bytes so far. Valid until the next `append`. */
   get bytes(): Buffer {
     return this.#room.subarray(this.#start, this.#end);
   }
@@ -19,7 +19,7 @@ export class Gathered {
   append(part: Buffer): void {
     if (part.length === 0) return;
     if (this.length === 0) {
-      // Most of what is read comes in one part, which is not copied.
+      // Most input comes in one part, which is not copied.
       [this.#room, this.#start, this.#end] = [part, 0, part.length];
       return;
     }
@@ -28,19 +28,19 @@ export class Gathered {
     this.#end += part.length;
   }
 
-  /** Takes the first `count` out. What is answered stays as it is. */
+  /** Takes out the first `count` bytes. The answered bytes stay unchanged. */
   take(count: number): Buffer {
     const taken = this.bytes.subarray(0, count);
     this.#start += taken.length;
     return taken;
   }
 
-  /** Takes all of them out. */
+  /** Takes out all bytes. */
   takeAll(): Buffer {
     return this.take(this.length);
   }
 
-  /** Twice what is needed, so that most parts find room. What was answered before keeps its own. */
+  /** Makes twice the room that is needed, so that most parts fit. Bytes answered before keep their own memory. */
   #grow(length: number): void {
     const room = Buffer.allocUnsafe(2 * length);
     this.#room.copy(room, 0, this.#start, this.#end);

@@ -12,13 +12,13 @@ import { dropPrivileges } from '../../../../base/process/privileges.ts';
 import { serve, type ServeContext } from './serve.ts';
 import { createTurns } from './shares/turns.ts';
 
-// The egress proxy: a process of its own, since it reads what strangers write, and since a sandbox that downloads must
-// not slow the platform down. It ends with the platform.
+// The egress proxy. It is a process of its own because it reads what strangers write, and because a sandbox that
+// downloads must not slow the platform down. It ends with the platform.
 
 process.on('disconnect', () => process.exit(0));
-// Terminals and service managers send them to everybody; the node says when its proxies end.
+// Terminals and service managers send these signals to everybody; the node decides when its proxies end.
 for (const signal of ['SIGINT', 'SIGHUP', 'SIGTERM'] as const) process.on(signal, () => {});
-// Strangers' bytes lead here: whatever of ours fails on them costs its own connection, not everybody's.
+// This process reads strangers' bytes: an error of its code costs one connection, not all of them.
 process.on('uncaughtException', error => send({ kind: 'fault', message: error.stack ?? messageOf(error) }));
 process.on('unhandledRejection', reason =>
   send({ kind: 'fault', message: reason instanceof Error ? (reason.stack ?? reason.message) : String(reason) }),
@@ -70,7 +70,7 @@ async function start(settings: ProxySettings): Promise<ProxiedSandboxes> {
   return sandboxes;
 }
 
-/** The runtime's errors do not name the port that is taken, of which each proxy has two. */
+/** Adds the port to the runtime's errors, which do not name it: each proxy has two. */
 async function atPort(port: number, listens: () => void | Promise<void>): Promise<void> {
   try {
     await listens();
@@ -90,7 +90,7 @@ function listen({ listenAddress, port }: ProxySettings, sandboxes: ProxiedSandbo
         const sandbox = sandboxes.at(socket.remoteAddress);
         const channel = (socket.data = new SocketChannel(socket, sandbox?.share));
         const destination = originalDestination(fdOf(socket));
-        // Nobody else can connect here; a sandbox whose policy went at this moment can.
+        // No other program can connect here, but a sandbox whose policy was removed at this moment can.
         if (!sandbox || !destination) return void socket.terminate();
         socket.setNoDelay(true);
         socket.setKeepAlive(true, keepAliveDelayMs);
@@ -103,10 +103,10 @@ function listen({ listenAddress, port }: ProxySettings, sandboxes: ProxiedSandbo
   });
 }
 
-/** When nothing has passed for this long, the kernel asks whether the other side is still there. */
+/** When nothing has passed for this long, the kernel checks whether the peer is still there. */
 const keepAliveDelayMs = 60_000;
 
-/** The runtime has it, its types do not. */
+/** The runtime has this property, but its types do not. */
 function fdOf(socket: Bun.Socket<SocketChannel>): number {
   return (socket as unknown as { fd: number }).fd;
 }

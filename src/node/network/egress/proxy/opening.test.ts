@@ -6,18 +6,18 @@ import { readOpening } from './opening.ts';
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
-/** A client that begins, and what is found out about it. */
+/** A client that begins a connection, and what is found out about it. */
 function opening(protocol: 'tls' | 'http' | 'unknown', patienceMs = 1000) {
   const socket = { paused: 0, pause: () => void socket.paused++ };
   const channel = new SocketChannel(socket as unknown as Bun.Socket<SocketChannel>);
   let asked: unknown = 'waits';
   const result = readOpening(channel, protocol, patienceMs).then(found => (asked = found));
-  /** What is known once all that can happen has. */
+  /** What is known once everything that can happen has happened. */
   const now = async () => {
     for (let i = 0; i < 5; i++) await Promise.resolve();
     return asked;
   };
-  /** What whoever serves it finds in it. */
+  /** The bytes that the next reader finds in the channel. */
   const left = () => {
     let text = '';
     const data = (bytes: Buffer) => void (text += bytes.toString('latin1'));
@@ -98,7 +98,7 @@ test('a client that ends has gone, unless it has said something', async () => {
 
 test('a client that says more than any opening has is not listened to for longer', async () => {
   const at = opening('tls');
-  // A record that goes on.
+  // The start of a record that continues.
   at.says('\x16\x03\x01\x40\0\x01\0\xff\xff');
   for (let part = 0; part < 5; part++) at.says('x'.repeat(16_000));
   expect(await at.now()).toEqual(nothing);

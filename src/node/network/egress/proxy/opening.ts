@@ -6,10 +6,7 @@ import { readRequest } from './http/request.ts';
 
 /** How long a client may take to say what it wants. */
 export const openingTimeoutMs = 10_000;
-/**
- * How long we wait for a client whose address alone lets it through: it may be one that waits for the server's
- * greeting.
- */
+/** How long to wait for a client whose address alone lets it through: it may be waiting for the server's greeting. */
 export const silenceMs = 1_000;
 /** More than a head, and more than a ClientHello. */
 const openingBytesMax = 64 << 10;
@@ -17,9 +14,9 @@ const openingBytesMax = 64 << 10;
 const nothing: Asked = { kind: 'other', name: undefined, encrypted: false };
 
 /**
- * Reads the begin of a connection as far as is needed to see the host that it asks for, and leaves it in the channel.
- * Only TLS and HTTP name one. A client that says nothing in time, `patienceMs`,
- * or something else, has named none. Undefined: it has gone.
+ * Reads the beginning of a connection as far as needed to see the host that it asks for, and leaves it in the channel.
+ * Only TLS and HTTP name one. A client that says nothing within `patienceMs`, or something else, has named none.
+ * Undefined: the client has gone.
  */
 export function readOpening(
   client: SocketChannel,
@@ -66,7 +63,7 @@ function httpReader(have: Gathered): () => Asked | undefined {
     const request = readRequest(have.bytes, searched);
     searched = have.length;
     if (request === 'incomplete') return undefined;
-    // What is not passed on in the end may still say which host it was meant for, for the log.
+    // A request that will not be passed on may still say which host it was meant for, for the log.
     if ('refused' in request) return { ...nothing, meant: request.host };
     return { kind: 'http', name: request.host, encrypted: false };
   };

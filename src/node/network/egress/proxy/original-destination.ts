@@ -9,7 +9,7 @@ const { getsockopt } = dlopen('libc.so.6', {
   getsockopt: { args: ['int', 'int', 'int', 'ptr', 'ptr'], returns: 'int' },
 }).symbols;
 
-/** Where the client of an accepted socket wanted to connect to before the packet rules turned it to us. */
+/** Where the client of an accepted socket wanted to connect before the packet rules redirected it. */
 export function originalDestination(fd: number): Destination | undefined {
   const address = Buffer.alloc(addressBytes);
   if (getsockopt(fd, SOL_IP, SO_ORIGINAL_DST, address, Buffer.of(addressBytes, 0, 0, 0)) < 0) return undefined;

@@ -15,7 +15,7 @@ const addressOf = (number: number) => slotOf(3, number).address;
 function scene() {
   const sent: FromProxy[] = [];
   const sandboxes = createProxiedSandboxes(3, createTurns(), message => void sent.push(message));
-  /** A connection of a sandbox, which may stay as long as the internet is open. */
+  /** A connection of a sandbox, which may stay while its policy allows the internet. */
   const connection = (number: number) => {
     let cuts = 0;
     const carried = {

@@ -8,15 +8,15 @@ import type { Share, Turns } from './shares/turns.ts';
 
 /** Connections of one sandbox at a time. */
 export const connectionsMax = 1024;
-/** Questions of one sandbox for names that are passed on: each is a connection of the host's to a name server. */
+/** Questions of one sandbox for names that are passed on: each makes the host connect to a name server. */
 const questions = { perSecond: 100, burst: 1000 } as const;
-/** Denials of one sandbox that one report has in full. */
+/** How many denials of one sandbox a report lists in full. */
 const sampleMax = 10;
 const reportIntervalMs = 250;
 
 /** A connection of a sandbox that the proxy carries. */
 export type Carried = {
-  /** Whether it may go on under the policy. */
+  /** Whether it may continue under the policy. */
   mayStay(policy: CompiledPolicy): boolean;
   cut(): void;
 };
@@ -24,14 +24,14 @@ export type Carried = {
 /** A sandbox as the proxy knows it. It holds descriptors of the process. */
 export type ProxiedSandbox = Holder & {
   slot: Slot;
-  /** The one that is in force at this moment. */
+  /** The policy that is in force at this moment. */
   policy: CompiledPolicy;
   connections: Set<Carried>;
-  /** Its connections that ask for names. */
+  /** How many of its connections ask for names. */
   dnsConnections: number;
-  /** Share of the process's time. */
+  /** Its share of the process's time. */
   share: Share;
-  /** Names that it is looking up at this moment. */
+  /** How many names it is looking up at this moment. */
   lookups: number;
   questions: Bucket;
   deny(denial: Denial): void;
@@ -45,7 +45,7 @@ export type ProxiedSandboxes = {
   remove(number: number): void;
 };
 
-/** The sandboxes that the proxy serves. Denials are reported through `send`, a few times a second at most. */
+/** The sandboxes that the proxy serves. Denials are reported through `send`, at most a few times a second. */
 export function createProxiedSandboxes(
   installation: number,
   turns: Turns,

@@ -12,7 +12,7 @@ import { createDescriptors } from './shares/descriptors.ts';
 import { createTurns } from './shares/turns.ts';
 import { createHostCertificates } from './tls/host-certificates.ts';
 
-// Connections over TLS, opened or not. The others are in `serve.test.ts`.
+// Connections over TLS, opened or not. `serve.test.ts` has the others.
 
 const authority = makeAuthority('test', 1);
 const byName: EgressPolicy = { internetAccess: false, allowOut: ['a.test'] };
@@ -22,7 +22,7 @@ afterEach(async () => {
   for (const step of undo.splice(0).reverse()) await step();
 });
 
-/** Something whose change can be waited for. */
+/** An object whose changes a test can wait for. */
 function watched<T extends object>(state: T) {
   let changed = () => {};
   const change = (how: (state: T) => void) => {
@@ -35,7 +35,7 @@ function watched<T extends object>(state: T) {
   return { state, change, until };
 }
 
-/** A port at which each connection is one of a sandbox to port 443; what it reaches is at `to`. */
+/** A port whose connections stand for those of a sandbox to port 443; what they reach is at `to`. */
 function scene(policy: EgressPolicy, to: number, platform?: PlatformInside) {
   const sandboxes = createProxiedSandboxes(
     0,
@@ -74,7 +74,7 @@ const request = (host: string, ...lines: string[]) =>
   ['GET / HTTP/1.1', `Host: ${host}`, ...lines, '', ''].join('\r\n');
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
-/** A TLS server for a.test that answers the first request, and what it got. */
+/** A TLS server for a.test that answers the first request, and what it received. */
 async function tlsServer() {
   const it = watched({ text: '', names: [] as unknown[] });
   const { key, certificate } = issueCertificate(authority, ['a.test'], 1);
@@ -92,7 +92,7 @@ async function tlsServer() {
   return { ...it, port: (listener.address() as { port: number }).port };
 }
 
-/** A client of TLS beside the connection that `client` made, and what it got. */
+/** A TLS client next to the connection that `client` made, and what it received. */
 async function tlsClient(port: number, servername = 'a.test') {
   const heard = watched({ text: '', isClosed: false });
   const socket = connectTls({ host: '127.0.0.1', port, servername, ca: authority.certificate });

@@ -20,7 +20,7 @@ afterEach(async () => {
   for (const step of undo.splice(0).reverse()) await step();
 });
 
-/** Something whose change can be waited for. */
+/** An object whose changes a test can wait for. */
 function watched<T extends object>(state: T) {
   let changed = () => {};
   const change = (how: (state: T) => void) => {
@@ -33,7 +33,7 @@ function watched<T extends object>(state: T) {
   return { state, change, until };
 }
 
-/** A server on the loopback that keeps what it gets and answers it with `answer`. */
+/** A server on the loopback that records what it receives and answers with `answer`. */
 function server(answer = '') {
   const it = watched({ text: '', from: [] as string[], gone: 0, sockets: [] as Bun.Socket[] });
   const listener = Bun.listen({
@@ -59,7 +59,7 @@ function server(answer = '') {
   return { ...it, port: listener.port };
 }
 
-/** The platform, at whose edge is a server of the test. */
+/** The platform, with a server of the test as its edge. */
 const platformAt = (port: number): PlatformInside => ({
   ...{ domain: 'box.test', insideAddress: '198.19.1.1', httpPorts: [8080], tlsPorts: [8443] },
   edge: { address: '127.0.0.1', port },
@@ -68,7 +68,7 @@ const platformAt = (port: number): PlatformInside => ({
 type Reach = typeof dial;
 type SceneOptions = {
   policy?: EgressPolicy;
-  /** Where what is reached leads to, on the loopback. */
+  /** The loopback port that every reached address leads to. */
   to?: number;
   reach?: Reach;
   platform?: PlatformInside;
@@ -103,7 +103,7 @@ function scene({ policy = open, to = 0, platform, descriptors = 1000, ...options
     opensAllowedNames: false,
     platform,
   };
-  /** A client of the sandbox that believes to be connected to this address and port. */
+  /** A client in the sandbox that believes it is connected to this address and port. */
   const client = async (port: number, address = destination) => {
     const heard = watched({ text: '', isClosed: false });
     const served = Promise.withResolvers<SocketChannel>();
@@ -143,7 +143,7 @@ const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
 test('what the policy lets pass goes to the address that the client chose, as it is', async () => {
   const far = server('answer');
-  // The ports of the platform are no others’.
+  // The platform's ports apply to no other host.
   const { client, reached, sandbox, denied } = scene({ to: far.port, platform: platformAt(1) });
   const { socket, until } = await client(8080);
   socket.write('hello');
@@ -191,7 +191,7 @@ test('a host that no rule names, but whose headers one sets, is reached as far a
   socket.write(request('a.test'));
   await until(({ text }) => text === ok);
   expect(reached).toMatchObject([{ host: 'a.test', mayReach: [false, true] }]);
-  // At this moment.
+  // The change applies at this moment.
   sandboxes.set(1, { ...policy, allowOut: ['203.0.113.77'], headerRules: { 'a.test': { 'X-Key': 'new' } } });
   socket.write(request('a.test'));
   await far.until(({ text }) => text.endsWith(request('a.test', 'X-Key: new')));
@@ -298,7 +298,7 @@ test('a SOCKS5 server is told the name that was asked for, unless addresses are 
   }
 });
 
-/** How a connection fares when another policy comes. */
+/** What happens to a connection when the policy changes. */
 async function underAnother(before: EgressPolicy, after: EgressPolicy, host?: string) {
   const far = server(ok);
   const { client, sandboxes } = scene({ policy: before, to: far.port });
@@ -319,11 +319,11 @@ test('a policy that changes cuts what it denies, and nothing else', async () => 
   expect(await underAnother(open, byName)).toBe('cut');
   expect(await underAnother(open, { ...open, denyOut: ['203.0.113.99'] })).toBe('stays');
   expect(await underAnother(open, denying)).toBe('cut');
-  // What passed as it is was not let pass by a name that a rule allows now.
+  // A connection that passed unchanged was not allowed by the name that a rule now allows.
   expect(await underAnother(open, named, 'a.test')).toBe('cut');
   expect(await underAnother(named, { ...named, denyOut: ['203.0.113.99'] }, 'a.test')).toBe('stays');
   expect(await underAnother(named, { internetAccess: false }, 'a.test')).toBe('cut');
-  // By the address that its name was found at.
+  // It stays by the address at which its name was found.
   expect(await underAnother(named, { internetAccess: false, allowOut: ['203.0.113.77'] }, 'a.test')).toBe('stays');
 });
 

@@ -14,7 +14,7 @@ import { openingTimeoutMs, readOpening, silenceMs } from './opening.ts';
 import { platformRefusal } from './platform.ts';
 import { acceptTls, connectTls } from './tls/tls-channel.ts';
 
-/** What connections of all sandboxes are served with. */
+/** What serving the connections of all sandboxes needs. */
 export type ServeContext = DecideOptions & {
   resolver: Resolver;
   descriptors: Descriptors;
@@ -22,10 +22,10 @@ export type ServeContext = DecideOptions & {
   roots: string;
 };
 
-/** Where the client wanted to connect to. */
+/** Where the client wanted to connect. */
 export type Destination = { address: string; octets: Uint8Array; port: number };
 
-/** Carries one connection of a sandbox, as far as its policy goes. `reach`: connects to what it leads to. */
+/** Carries one connection of a sandbox, as far as its policy allows. `reach` connects to the destination. */
 export async function serve(
   context: ServeContext,
   sandbox: ProxiedSandbox,
@@ -61,7 +61,7 @@ class Connection implements Carried {
   readonly #cancel = new AbortController();
   #asked: Asked | undefined;
   #decision: Decision | undefined;
-  /** Who is on the other side, once there is somebody. */
+  /** The server on the other side, once there is one. */
   #dialled: Dialled | undefined;
 
   readonly #account: Account;
@@ -98,7 +98,7 @@ class Connection implements Carried {
   }
 
   mayStay(policy: CompiledPolicy): boolean {
-    if (!this.#asked || !this.#decision) return true; // it will be decided about under the new one
+    if (!this.#asked || !this.#decision) return true; // the new policy will decide about it
     if (!this.#dialled) return Bun.deepEquals(this.#decide(policy, this.#asked), this.#decision);
     if (this.#decision.kind === 'relay' && this.#decision.addresses === 'platform')
       return platformRefusal(policy, this.#decision.name) === undefined;
@@ -112,12 +112,12 @@ class Connection implements Carried {
   }
 
   cut(): void {
-    // Who is being connected to for it is given up with it.
+    // This also gives up a connection that is still being made for it.
     this.#client.abort();
     this.#dialled?.channel.abort();
   }
 
-  /** The client is no more: who is still being connected to for it is not wanted. */
+  /** The client is gone: a connection that is still being made for it is not wanted any more. */
   gone(): void {
     this.#cancel.abort(new AtollError('canceled', 'the client has gone'));
   }
@@ -126,7 +126,7 @@ class Connection implements Carried {
     return decide(policy, this.#destination.octets, asked, this.#context);
   }
 
-  /** What is spoken on a port of the destination. */
+  /** The protocol spoken on a port of the destination. */
   #protocolAt(port: number): 'tls' | 'http' | 'unknown' {
     const { platform } = this.#context;
     const { httpPorts, tlsPorts } =
@@ -136,7 +136,7 @@ class Connection implements Carried {
 
   async #pass(asked: Asked, decision: Decision & { kind: 'pass' | 'pass by name' }): Promise<void> {
     const { address, port } = this.#destination;
-    // A SOCKS5 server looks names up itself; a policy that denies addresses must see the address, though.
+    // A SOCKS5 server looks names up itself; but a policy that denies addresses must see the address.
     const free =
       this.#sandbox.policy.source.egressProxy && !this.#sandbox.policy.closed && this.#sandbox.policy.deny.length === 0;
     const host = decision.kind === 'pass by name' ? decision.name : free ? (asked.name ?? address) : address;
@@ -173,7 +173,7 @@ class Connection implements Carried {
     client.resume();
   }
 
-  /** Making one takes time. */
+  /** Makes a certificate on the sandbox's account, because that takes time. */
   #certificateFor(name: string): CertificatePair {
     const startedAt = performance.now();
     const pair = this.#context.certificateFor(name);
@@ -181,7 +181,7 @@ class Connection implements Carried {
     return pair;
   }
 
-  /** The edge does not need to be spoken to by TLS: it is this machine's. */
+  /** The edge needs no TLS: it is on this machine. */
   async #dialEdge(): Promise<SocketChannel> {
     const { edge } = this.#context.platform!;
     const localAddress = edgeSourceOf(edge.address, this.#sandbox.slot.proxyAddress);
@@ -219,7 +219,7 @@ class Connection implements Carried {
     this.#client.abort();
   }
 
-  /** What could not be reached is no denial, but the policy's doing is. */
+  /** A failure to reach something is no denial, unless the policy caused it. */
   #fail(error: unknown): void {
     this.#client.abort();
     this.#dialled?.channel.abort();
@@ -228,8 +228,8 @@ class Connection implements Carried {
 }
 
 /**
- * The address on the loopback from which a sandbox's requests come to the edge, so that they count for it alone and not
- * as this machine's own; undefined where the edge is not on the loopback.
+ * The loopback address from which a sandbox's requests come to the edge, so that they count for the sandbox alone and
+ * not as this machine's own; undefined if the edge is not on the loopback.
  */
 function edgeSourceOf(edgeAddress: string, proxyAddress: string): string | undefined {
   return edgeAddress.startsWith('127.') ? proxyAddress.replace(/^\d+/, '127') : undefined;

@@ -20,13 +20,13 @@ function opened() {
   };
   const channel = new SocketChannel(socket as unknown as Bun.Socket<SocketChannel>);
   const says = (hex: string) => channel.onData(Buffer.from(hex, 'hex'));
-  /** What was sent since the last call. */
+  /** The bytes sent since the last call. */
   const took = () => {
     const { sent } = socket;
     socket.sent = '';
     return sent;
   };
-  /** What the next user of the channel finds in it. */
+  /** The bytes that the next user of the channel finds in it. */
   const left = () => {
     let text = '';
     channel.use({ data: bytes => void (text += bytes.toString('hex')), drained() {}, ended() {}, closed() {} });

@@ -4,7 +4,7 @@ import { readBytes } from './bytes.ts';
 import type { SocketChannel } from './channel.ts';
 import type { Target } from './target.ts';
 
-/** How long a SOCKS5 server may take until the connection behind it is there. */
+/** How long a SOCKS5 server may take until it has connected to the target. */
 const handshakeTimeoutMs = 15_000;
 
 const version = 5;
@@ -25,7 +25,7 @@ const replies = [
 ];
 
 /**
- * Has a SOCKS5 server (RFC 1928, passwords by RFC 1929) connect to the target, which it looks up itself where it is a
+ * Makes a SOCKS5 server (RFC 1928, passwords by RFC 1929) connect to the target, and look it up itself if it is a
  * name.
  */
 export async function askSocks(
@@ -69,7 +69,7 @@ function addressOf(host: string): Buffer {
   return Buffer.concat([Buffer.of(octets.length === 4 ? addressType.ipv4 : addressType.ipv6), octets]);
 }
 
-/** A text with its length before it; the API has seen to it that it fits one octet. */
+/** A text with its length before it; the API has checked that the length fits one octet. */
 function counted(text: string): Buffer {
   const bytes = Buffer.from(text);
   return Buffer.concat([Buffer.of(bytes.length), bytes]);

@@ -1,8 +1,8 @@
 import type { Release } from './shares/descriptors.ts';
 import type { Share } from './shares/turns.ts';
 
-/** Where to connect to: an address, or a name whose address we look up ourselves. */
+/** Where to connect: an address, or a name whose address the proxy looks up itself. */
 export type Target = { host: string; port: number };
 
-/** On whose account something is done: whose time it is, and whose descriptors. */
+/** The account of a sandbox: it pays with the sandbox's time and descriptors. */
 export type Account = { share: Share; take(): Release | undefined };

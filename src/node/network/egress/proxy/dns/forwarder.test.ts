@@ -14,7 +14,7 @@ const platform: PlatformInside = {
   ...{ domain: 'box.test', insideAddress: '198.19.1.1', httpPorts: [80], tlsPorts: [] },
   edge: { address: '127.0.0.1', port: 1 },
 };
-/** The address of the sandbox, and one that is nobody's. */
+/** The address of the sandbox, and one that belongs to nobody. */
 const [own, strange] = ['127.0.0.5', '127.0.0.6'];
 const closers: (() => void)[] = [];
 afterAll(() => closers.forEach(close => close()));
@@ -47,7 +47,7 @@ beforeEach(() => {
 });
 
 const port = await (async () => {
-  // A port of connections: few take one of datagrams.
+  // A free TCP port: few programs use UDP ports, so the UDP port of that number is likely free, too.
   const probe = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
   const { port: free } = probe;
   probe.stop(true);
@@ -65,7 +65,7 @@ const port = await (async () => {
   return free;
 })();
 
-/** Somebody who asks by datagrams, and gets the answers one by one. */
+/** A client that asks by datagrams, and gets the answers one by one. */
 async function asker(hostname = own) {
   const answers: Buffer[] = [];
   let heard = () => {};
@@ -90,7 +90,7 @@ const plain = { id: 7, name: 'a.test', type: recordType.A as number, extended: f
 const question = (more: Partial<typeof plain> = {}) => writeQuery({ ...plain, ...more });
 const read = (answer: Buffer) => ({ id: answer.readUInt16BE(0), ...readAnswer(answer) });
 
-/** The answer to one question by datagram. */
+/** The answer to one question that is sent by datagram. */
 async function answerTo(more: Partial<typeof plain> = {}) {
   const { sends, next } = await asker();
   sends(question(more));
@@ -104,7 +104,7 @@ test('a question of a sandbox is passed on and answered under its number, one of
   sends(question());
   expect(read(await next())).toMatchObject({ id: 7, code: responseCode.ok, addresses: ['203.0.113.7'] });
   expect([asked.map(({ query }) => query.name), stranger.answers, sandbox.lookups]).toEqual([['a.test'], [], 0]);
-  // On its account.
+  // The sandbox's account pays for it.
   const release = asked[0]?.account.take();
   expect([sandbox.held, asked[0]?.account.share]).toEqual([1, sandbox.share]);
   release?.();
@@ -151,7 +151,7 @@ test('of one sandbox so many questions are open at a time, and so many come in a
   const { sends, next, answers } = await asker();
   for (let id = 1; id <= 66; id++) sends(question({ id }));
   while (asked.length < 64) await Bun.sleep(1);
-  // Its answer comes behind all that were read before.
+  // Its answer comes after the answers to all questions read before.
   sends(question({ id: 99, name: '80-abc.box.test' }));
   expect([read(await next()).id, asked.length, sandbox.lookups]).toEqual([99, 64, 64]);
   resolve();
@@ -179,7 +179,7 @@ test('a question that is too long is none, and an answer that is, is cut', async
   expect(read(await next())).toMatchObject({ id: 5, truncated: true });
 });
 
-/** Somebody who asks by a connection, and the messages that come. */
+/** A client that asks over a connection, and collects the messages that arrive. */
 async function connected(localAddress = own) {
   const messages: Buffer[] = [];
   const it = { isClosed: false, isEnded: false };
@@ -224,7 +224,7 @@ test('questions on a connection are answered one after the other, however they c
   await until(() => messages.length === 3);
   expect(messages.map(message => read(message))).toMatchObject([1, 2, 3].map(id => ({ id, truncated: false })));
   expect([sandbox.dnsConnections, sandbox.held]).toEqual([1, 1]);
-  // Who ends its half behind a question still gets the answer.
+  // A client that closes its half after a question still gets the answer.
   socket.write(framed(question({ id: 4 })));
   socket.shutdown();
   await until(() => it.isEnded || it.isClosed);
@@ -252,7 +252,7 @@ test('a connection of nobody’s, one too many, and one of nonsense are closed',
   long?.socket.write(Buffer.of(4097 >> 8, 4097 & 255));
   await nonsense?.until(() => nonsense.it.isClosed);
   await long?.until(() => long.it.isClosed);
-  // What waits behind a question has a bound.
+  // The bytes that wait behind a question have a bound.
   const { promise, resolve } = Promise.withResolvers<void>();
   state.answer = async query => (await promise, addressAnswer(query, [], 9));
   ahead?.socket.write(framed(question()));

@@ -18,11 +18,11 @@ import {
 } from './message.ts';
 import type { Resolver } from './resolver.ts';
 
-/** Questions of one sandbox that are open at a time; more are dropped, and asked again by the client. */
+/** Open questions of one sandbox at a time; more are dropped, and the client asks again. */
 const lookupsMax = 64;
 /** Connections of one sandbox at a time that ask for names; more are closed. */
 export const dnsConnectionsMax = 16;
-/** Connections of one kind are closed when nothing was asked for this long. */
+/** Such a connection is closed when nothing was asked for this long. */
 const idleTimeoutSeconds = 10;
 /** Longest question. */
 const questionBytesMax = 4096;
@@ -38,13 +38,11 @@ type ForwarderOptions = {
   resolver: Resolver;
   descriptors: Descriptors;
   platform: PlatformInside | undefined;
-  /** What sandboxes ask, as octets: the packet rules turn questions to these to the forwarder. */
+  /** The addresses that sandboxes ask, as octets: the packet rules redirect questions for these to the forwarder. */
   resolvers: Uint8Array[];
 };
 
-/**
- * Answers the questions that sandboxes ask at port 53 of their resolvers, but for those of refused-names.ts.
- */
+/** Answers the questions that sandboxes ask at port 53 of their resolvers, except for those of refused-names.ts. */
 export async function startForwarder(options: ForwarderOptions): Promise<void> {
   await takeDatagrams(options);
   takeConnections(options);
@@ -64,7 +62,7 @@ async function takeDatagrams(options: ForwarderOptions): Promise<void> {
           const answer = query && (await answerTo(sandbox, query, options));
           if (answer) socket.send(answerFor(query, answer, Math.min(query.udpBytesMax, udpBytesMax)), fromPort, from);
         } catch {
-          // A client that is gone, or whose packets do not pass any more: nobody waits for the answer.
+          // The client is gone, or its packets no longer pass: nobody waits for the answer.
         }
       },
       error() {}, // a client that is gone
@@ -99,7 +97,8 @@ function takeConnections(options: ForwarderOptions): void {
 }
 
 /**
- * Answers the questions on a connection, one after the other (RFC 7766), the next when the last answer has been taken.
+ * Answers the questions on a connection one after the other (RFC 7766): the next one once the last answer has been
+ * taken.
  */
 function answerOn(channel: SocketChannel, options: ForwarderOptions): void {
   const have = new Gathered();
@@ -163,7 +162,7 @@ async function answerTo(
       ? addressAnswer(query, [platform.insideAddress], platformTtlSeconds)
       : emptyAnswer(query, responseCode.ok);
   }
-  // They would tell clients how to hide the server name (ECH) or to use QUIC, neither of which is let through.
+  // These records tell clients how to hide the server name (ECH) or to use QUIC, and neither is let through.
   if (policy.domains.length > 0 && (query.type === recordType.HTTPS || query.type === recordType.SVCB))
     return emptyAnswer(query, responseCode.ok);
   if (sandbox.lookups >= lookupsMax || !sandbox.questions.take()) return undefined;
@@ -172,7 +171,7 @@ async function answerTo(
   try {
     return await resolver.ask(query, account);
   } catch {
-    // No resolver answered in time: the client is told so, and asks again.
+    // No resolver answered in time: the client hears so, and asks again.
     return emptyAnswer(query, responseCode.failure);
   } finally {
     sandbox.lookups--;

@@ -104,7 +104,7 @@ test('a name of many jumps is none', () => {
   expect(parseQuery(message)).toMatchObject({ name: '' });
   const query = parseQuery(writeQuery(plain))!;
   const answer = emptyAnswer(query, responseCode.ok);
-  // The question's name, and pointers to it, each to the one before: few are followed, many are not.
+  // The question's name, and a chain of pointers to it: a few are followed, many are not.
   const named = (jumps: number) => {
     const pointer = (target: number) => Buffer.of(0xc0 | (target >> 8), target & 255);
     const record = (name: Buffer, data: Buffer) =>

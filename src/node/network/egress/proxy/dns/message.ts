@@ -1,30 +1,30 @@
-// DNS messages (RFC 1035 4), as far as a forwarder and a resolver of addresses need them.
+// DNS messages (RFC 1035 4), as far as a forwarder and an address resolver need them.
 
-/** Types of records that are known by name (RFC 1035, 3.2.2; RFC 9460). */
+/** Record types that the code treats by name (RFC 1035, 3.2.2; RFC 9460). */
 export const recordType = { A: 1, CNAME: 5, SVCB: 64, HTTPS: 65, ANY: 255, OPT: 41 } as const;
-/** What a server says of a question (RFC 1035, 4.1.1). */
+/** A server's response codes (RFC 1035, 4.1.1). */
 export const responseCode = { ok: 0, failure: 2, noSuchName: 3, refused: 5 } as const;
 
 const flag = { response: 0x8000, truncated: 0x0200, recursionDesired: 0x0100, recursionAvailable: 0x0080 } as const;
 const headerBytes = 12;
 const internetClass = 1;
 const nameBytesMax = 255;
-/** Jumps of one compressed name: each label could have one, real ones have two or three. */
+/** Most jumps in one compressed name: each label could have one; real names have two or three. */
 const jumpsMax = 32;
-/** Longest answer by UDP that a client takes without saying more (RFC 1035 4.2.1). */
+/** Longest answer by UDP that a client accepts without saying otherwise (RFC 1035 4.2.1). */
 export const plainUdpBytesMax = 512;
-/** What we say that we take: no more than one packet carries on any path (RFC 9715). */
+/** The length that the resolver announces: no more than one packet carries on any path (RFC 9715). */
 export const udpBytesMax = 1232;
 
-/** A question, with what its answer is recognized by. */
+/** A question, with the fields that identify its answer. */
 export type Query = {
   id: number;
-  /** In lower case, without the final dot. Octets outside of host names are kept as Latin-1. */
+  /** In lower case, without the final dot. Octets that host names do not have are kept as Latin-1. */
   name: string;
   type: number;
-  /** Longest answer that the client takes by UDP. */
+  /** Longest answer that the client accepts by UDP. */
   udpBytesMax: number;
-  /** It knows of extensions (EDNS, RFC 6891), and wants signatures. */
+  /** The client knows of extensions (EDNS, RFC 6891), and wants signatures. */
   extended: boolean;
   wantsSignatures: boolean;
 };
@@ -55,7 +55,7 @@ function readOptions(bytes: Buffer, start: number): Pick<Query, 'udpBytesMax' | 
   return { udpBytesMax: plainUdpBytesMax, extended: false, wantsSignatures: false };
 }
 
-/** Writes the query anew: the question and nothing else that a client could hide something in. */
+/** Writes the query anew: only the question, and nothing else in which a client could hide something. */
 export function writeQuery(query: Pick<Query, 'id' | 'name' | 'type' | 'extended' | 'wantsSignatures'>): Buffer {
   const header = Buffer.alloc(headerBytes);
   header.writeUInt16BE(query.id, 0);
@@ -104,9 +104,7 @@ export function addressAnswer(query: Query, addresses: string[], ttlSeconds: num
   return Buffer.concat([answer, ...records]);
 }
 
-/**
- * A server's answer under the client's id; cut to its head where it is too long, so that the client asks again by TCP.
- */
+/** A server's answer under the client's ID; cut to its head if it is too long, so that the client asks again by TCP. */
 export function answerFor(query: Query, answer: Buffer, bytesMax: number): Buffer {
   const relayed = answer.length <= bytesMax ? Buffer.from(answer) : emptyAnswer(query, responseCode.ok);
   relayed.writeUInt16BE(query.id, 0);
@@ -114,13 +112,13 @@ export function answerFor(query: Query, answer: Buffer, bytesMax: number): Buffe
   return relayed;
 }
 
-/** What a server answered. */
+/** A server's answer. */
 type Answer = {
   code: number;
   truncated: boolean;
-  /** IPv4 addresses of the asked name, aliases followed. */
+  /** IPv4 addresses of the name in the question, with aliases followed. */
   addresses: string[];
-  /** How long the addresses may be kept, s. */
+  /** How long the addresses may be kept, in s. */
   ttlSeconds: number;
 };
 
@@ -143,7 +141,7 @@ export function answers(message: Buffer, query: Pick<Query, 'id' | 'name' | 'typ
 }
 
 /**
- * Reads the addresses of an answer, following aliases from the asked name. Records of other names are not looked at.
+ * Reads the addresses of an answer, following aliases from the name in the question. Ignores records of other names.
  */
 export function readAnswer(message: Buffer): Answer {
   const flags = message.readUInt16BE(2);
@@ -186,7 +184,7 @@ function* recordsIn(bytes: Buffer, start: number, count: number): Generator<Reco
   }
 }
 
-/** A name with its compression followed: each jump goes backwards, so that there is an end. */
+/** Reads a name and follows its compression: each jump goes backwards, so that there is an end. */
 function readName(bytes: Buffer, start: number): { name: string; end: number } | undefined {
   const labels: string[] = [];
   let [at, end, limit, total, jumps] = [start, -1, start, 0, 0];
@@ -205,7 +203,7 @@ function readName(bytes: Buffer, start: number): { name: string; end: number } |
     total += length + 1;
     if (total > nameBytesMax || at + 1 + length > bytes.length) return undefined;
     const label = bytes.toString('latin1', at + 1, at + 1 + length);
-    // A dot inside a label would make it look like two.
+    // A dot inside a label would make it look like two labels.
     if (label.includes('.')) return undefined;
     labels.push(label);
     at += 1 + length;

@@ -13,7 +13,7 @@ test('a policy that denies what it does not name refuses names', () => {
   expect(refusal({ internetAccess: true })).toBeUndefined();
   expect(refusal(closed)).toBe('denyOut 0.0.0.0/0');
   expect(refusal({ ...closed, allowOut: ['9.9.9.9'] })).toBe('denyOut 0.0.0.0/0');
-  // Who allows a resolver asks that one past the forwarder: what comes here was meant for another one.
+  // Sandboxes ask an allowed resolver directly: questions that reach the forwarder were meant for another one.
   expect(refusal({ ...closed, allowOut: ['1.1.1.1'] })).toBe('denyOut 0.0.0.0/0');
 });
 

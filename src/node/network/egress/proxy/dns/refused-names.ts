@@ -3,11 +3,12 @@ import { detoursOf } from '../../policy.ts';
 import { recordType, type Query } from './message.ts';
 
 /**
- * The rule against looking a name up, if there is one. Where a policy names domains, or denies what it does not name,
- * only names that it allows can be asked for: one that nobody may reach would be a way out by itself, to whoever
- * answers for it. Who names no domain but allows one of the `resolvers` by its address has opened that way: it is asked
- * past the forwarder, or, where nothing goes past a SOCKS5 server, by it. Over UDP it can't be told then which of them
- * was asked, and whoever may ask one of them can ask that.
+ * The rule that forbids looking a name up, if there is one. If a policy names domains, or denies what it does not
+ * name, only names that it allows can be asked for: a question for any other name would itself be a way out, to
+ * whoever answers for that name. A policy that names no domain but allows one of the `resolvers` by its address has
+ * opened that way: sandboxes ask that resolver directly, or, if everything goes through a SOCKS5 server, through the
+ * forwarder. Over UDP the forwarder then can't tell which of them was asked, and whoever may ask one of them can ask
+ * that.
  */
 export function refusalOf(
   policy: CompiledPolicy,

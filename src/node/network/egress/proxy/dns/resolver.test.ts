@@ -5,7 +5,7 @@ import { createResolver } from './resolver.ts';
 
 const question = { id: 7, name: 'a.test', type: 1, udpBytesMax: 512, extended: false, wantsSignatures: false };
 
-/** How many descriptors are taken. */
+/** Counts the descriptors that are taken. */
 function countingAccount() {
   const taken = { count: 0 };
   const take = () => {
@@ -15,7 +15,7 @@ function countingAccount() {
   return { taken, account: { take } as unknown as Account };
 }
 
-/** A server that answers by UDP at this port: that there is nothing, or that the answer is too long for UDP. */
+/** A server that answers by UDP at this port, either that there is nothing or that the answer is too long for UDP. */
 async function serveDatagrams(port: number, answer: { truncated: boolean }) {
   return await Bun.udpSocket({
     hostname: '127.0.0.1',
@@ -46,7 +46,7 @@ test('a server whose TCP fails is passed over for the next one', async () => {
   }
 });
 
-/** Listens with a queue that is full: the kernel answers no further connection. Takes one after a line on stdin. */
+/** Listens with a full queue: the kernel answers no further connection. Takes one after a line on stdin. */
 const deaf = `
 import os, socket, sys
 s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(0)
@@ -97,10 +97,10 @@ afterEach(() => {
 
 type Answers = (query: Query, count: number) => Buffer | Buffer[];
 
-/** A server, by datagrams and connections at one port, and how often it was asked by each. */
+/** A server for datagrams and connections at one port, which counts the questions of each kind. */
 async function server(answers: Answers, byConnection: (query: Query) => Buffer | undefined = () => undefined) {
   const state = { datagrams: 0, connections: 0 };
-  // A port of connections comes first: few take one of datagrams.
+  // The TCP port comes first: few programs use UDP ports, so the UDP port of that number is likely free, too.
   const listener = Bun.listen({
     ...{ hostname: '127.0.0.1', port: 0 },
     socket: {
@@ -181,7 +181,7 @@ test('that a name has no address is kept for a moment, that nobody could say is 
   const other = createResolver([failing.at]);
   for (const times of [2, 4]) {
     await expect(other.resolve('a.test', account)).rejects.toMatchObject({ code: 'unavailable' });
-    // The list of servers is gone through twice.
+    // The resolver goes through the list of servers twice.
     expect(failing.state.datagrams).toBe(times);
   }
   expect(taken.count).toBe(0);
@@ -232,7 +232,7 @@ test('who has no descriptor left looks nothing up', async () => {
   await expect(resolver.resolve('a.test', none)).rejects.toMatchObject({ code: 'forbidden' });
   await expect(resolver.ask(question, none)).rejects.toMatchObject({ code: 'forbidden' });
   expect(state.datagrams).toBe(0);
-  // What is known takes none.
+  // A known name takes no descriptor.
   await resolver.resolve('a.test', countingAccount().account);
   expect(await resolver.resolve('a.test', none)).toEqual(['203.0.113.7']);
 });

@@ -5,15 +5,18 @@ import type { Account } from '../target.ts';
 import { Gathered } from '../gathered.ts';
 import { answers, readAnswer, recordType, responseCode, writeQuery, type Query } from './message.ts';
 
-/** How long one server may take for an answer; then the next one is asked. */
+/** How long one server may take to answer; then the next one is asked. */
 const serverTimeoutMs = 2_500;
-/** How often the list of servers is gone through. */
+/** How often the resolver goes through the list of servers. */
 const rounds = 2;
-/** Names whose addresses are kept. */
+/** For how many names addresses are kept. */
 const cacheEntriesMax = 4096;
-/** Addresses are kept no longer than this, whatever their owner says. */
+/** Addresses are kept for at most this long, whatever their owner says. */
 const keptSecondsMax = 300;
-/** So long is kept that a name has no address. That nobody could say is not kept: it may be one sandbox's bad luck. */
+/**
+ * How long it is kept that a name has no address. That no server answered is not kept: it may be one sandbox's bad
+ * luck.
+ */
 const failureKeptSeconds = 5;
 const tcpAnswerBytesMax = 64 << 10;
 
@@ -23,8 +26,8 @@ type NameServer = { address: string; port: number };
 /** Looks up addresses of names. */
 export type Resolver = {
   /**
-   * The IPv4 addresses of a host name, at least one, and kept for as long as their owner says. Errors: `not_found`
-   * where it has none, `unavailable` where no server answers, `forbidden` where the account has no descriptor left.
+   * The IPv4 addresses of a host name, at least one, kept for as long as their owner says. Errors: `not_found` if it
+   * has none, `unavailable` if no server answers, `forbidden` if the account has no descriptor left.
    */
   resolve(name: string, account: Account): Promise<string[]>;
   /** Passes a question on and answers the server's message. Errors: `unavailable`, `forbidden`. */
@@ -36,7 +39,7 @@ type Connecting = Promise<void>[];
 
 type Kept = { until: number; addresses: Promise<string[]> };
 
-/** Asks these servers, the next one where one does not answer. */
+/** Asks these servers, the next one if one does not answer. */
 export function createResolver(servers: NameServer[]): Resolver {
   const kept = new LRUCache<string, Kept>({ max: cacheEntriesMax });
 
@@ -67,7 +70,7 @@ export function createResolver(servers: NameServer[]): Resolver {
     }
   };
 
-  /** One question has one socket at a time, and those that nobody waits for any more count until they are closed. */
+  /** One question uses one socket at a time; sockets that nobody waits for any more count until they are closed. */
   const onAccount = async <T>(account: Account, work: (connecting: Connecting) => Promise<T>): Promise<T> => {
     const release = account.take();
     if (!release) throw new AtollError('forbidden', 'the sandbox has as many questions open as it may');
@@ -84,23 +87,23 @@ export function createResolver(servers: NameServer[]): Resolver {
     },
   };
 
-  /** What one has begun to look up, others wait for. */
+  /** Callers wait for a lookup of the same name that is already under way. */
   function lookUpAnew(name: string, connecting: Connecting): Promise<string[]> {
     const entry: Kept = { until: Number.POSITIVE_INFINITY, addresses: Promise.resolve([]) };
     entry.addresses = lookUp(name, entry, connecting);
-    entry.addresses.catch(() => {}); // whoever waits for it hears it
+    entry.addresses.catch(() => {}); // callers that wait for it get the error
     kept.set(name, entry);
     return entry.addresses;
   }
 }
 
-/** By UDP, and by TCP what is too long for that. */
+/** Asks by UDP, and by TCP if the answer is too long for that. */
 async function askServer(server: NameServer, query: Query, connecting: Connecting): Promise<Buffer> {
   const answer = await askByUdp(server, query);
   return readAnswer(answer).truncated ? await askByTcp(server, query, connecting) : answer;
 }
 
-/** One question from a port of its own, on a socket that takes answers of that server alone. */
+/** Asks one question from a port of its own, on a socket that accepts answers only from that server. */
 async function askByUdp(server: NameServer, query: Query): Promise<Buffer> {
   const answer = Promise.withResolvers<Buffer>();
   answer.promise.catch(() => {}); // it may fail while nobody waits for it yet
@@ -123,7 +126,7 @@ async function askByUdp(server: NameServer, query: Query): Promise<Buffer> {
   }
 }
 
-/** The connection is part of the time that a server has. One that comes up later belongs to nobody. */
+/** Connecting counts towards the time that a server has. A connection that comes up later belongs to nobody. */
 async function askByTcp(server: NameServer, query: Query, connecting: Connecting): Promise<Buffer> {
   const answer = Promise.withResolvers<Buffer>();
   const fail = (reason: string) => answer.reject(new AtollError('unavailable', `a name server ${reason}`));
@@ -150,7 +153,7 @@ async function askByTcp(server: NameServer, query: Query, connecting: Connecting
       },
       close: () => fail('closed the connection'),
       error() {},
-      connectError() {}, // the promise says it
+      connectError() {}, // the promise reports it
     },
   });
   connecting.push(

@@ -11,7 +11,7 @@ const good = (...lines: string[]): RelayedRequest => {
   return read;
 };
 
-/** Processor time of this process, milliseconds: other than the time of day, it does not grow while others compute. */
+/** Processor time of this process, milliseconds. Unlike the time of day, it does not grow while others compute. */
 const cpuMs = () => {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
@@ -192,7 +192,7 @@ test('a head is gone through once, whatever it is made of', () => {
     for (let i = 0; i < 20; i++) {
       readRequest(Buffer.from(`GET / HTTP/1.1\r\nHost: a.test\r\n${shape}\r\n\r\n`));
     }
-    // Linear ones take less than a millisecond; quadratic ones took 500 ms each.
+    // Linear reads take less than a millisecond; quadratic ones took 500 ms each.
     expect(cpuMs() - startedMs).toBeLessThan(4_000);
   }
 });
@@ -213,7 +213,7 @@ test('a head may have 16 KiB, and no more', () => {
   };
   expect(readRequest(sized(16_384))).toMatchObject({ length: 16_384 });
   expect(readRequest(sized(16_385))).toEqual({ refused: 'a head that is too long', host: undefined });
-  // What comes behind it does not count.
+  // Bytes behind the head do not count.
   expect(readRequest(Buffer.concat([sized(16_384), Buffer.from('body')]))).toMatchObject({ length: 16_384 });
   expect(readRequest(sized(16_385).subarray(0, 16_384))).toBe('incomplete');
   expect(readRequest(sized(20_000).subarray(0, 16_385))).toHaveProperty('refused', 'a head that is too long');

@@ -36,7 +36,7 @@ class FakeChannel implements Channel {
   sends(text: string): void {
     this.user?.data(Buffer.from(text, 'latin1'));
   }
-  /** What was written since the last call. */
+  /** The bytes written since the last call. */
   took(): string {
     const { written } = this;
     this.written = '';
@@ -59,7 +59,7 @@ function relay({ connect }: { connect?: (server: FakeChannel) => Promise<Channel
   return { client, server, refused, rule, connects: () => connects };
 }
 
-/** Lets what waits for the connection go on. */
+/** Lets code that waits for the connection run on. */
 const connected = async () => {
   for (let turn = 0; turn < 10; turn++) await Promise.resolve();
 };
@@ -214,7 +214,7 @@ test('after an answer to half a request, or more than an answer, the client gets
     client.sends(get('/'));
     await connected();
     expect(server.took()).toBe(request);
-    // A client that does not end its half is left.
+    // A client that does not close its half is cut off.
     jest.advanceTimersByTime(4_999);
     expect(client.isClosed).toBeFalse();
     jest.advanceTimersByTime(1);
@@ -230,7 +230,7 @@ test('a client that has sent its requests and ends its half gets its answer', as
   expect(client.isEnded).toBeFalse();
   server.sends(ok('x'));
   expect([client.took(), client.isEnded, server.isClosed]).toEqual([ok('x'), true, true]);
-  // One that ends in the middle of a body, or between two requests, waits for none.
+  // A connection that ends in the middle of a body, or between two requests, waits for no client.
   const broken = relay();
   broken.client.sends(post('Content-Length: 5'));
   await connected();
@@ -300,7 +300,7 @@ test('a WebSocket goes on raw when the server agrees, with what was ahead of it 
   client.sends('nonsense\r\n\r\n');
   server.sends('and back');
   expect([server.took(), client.took(), refused]).toEqual(['nonsense\r\n\r\n', 'and back', []]);
-  // However long nobody says anything.
+  // However long nobody sends anything.
   jest.advanceTimersByTime(3_600_000);
   expect([client.isClosed, server.isClosed]).toEqual([false, false]);
   client.user?.ended();
@@ -313,7 +313,7 @@ test('neither side of a WebSocket waits for ever, nor is read faster than the ot
   const { client, server } = relay();
   client.sends(upgrade);
   await connected();
-  // It has sent as much ahead as is taken, and the client takes nothing.
+  // The client has sent as much ahead as is accepted, and takes nothing.
   client.sends('x'.repeat((64 << 10) + 1));
   client.isFull = true;
   server.sends(switching);
@@ -365,7 +365,7 @@ test('a head may take so long, and a connection may be idle for so long', async 
   jest.advanceTimersByTime(9_999);
   slow.client.sends(get('/').slice(0, 5));
   jest.advanceTimersByTime(9_999);
-  // From its first octet.
+  // The time counts from the head's first octet.
   slow.client.sends(get('/').slice(5, 9));
   expect(slow.client.isClosed).toBeFalse();
   jest.advanceTimersByTime(1);
@@ -374,7 +374,7 @@ test('a head may take so long, and a connection may be idle for so long', async 
   const { client, server } = relay();
   client.sends(get('/'));
   await connected();
-  // An answer may take as long as it does.
+  // An answer may take any time.
   jest.advanceTimersByTime(3_600_000);
   server.sends(ok(''));
   jest.advanceTimersByTime(299_999);

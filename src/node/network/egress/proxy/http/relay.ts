@@ -4,18 +4,18 @@ import { type BodyKind, BodyReader } from '../../../../../http1/body-reader.ts';
 import { composeRequest, readRequest, type RelayedRequest } from './request.ts';
 import { readResponse } from './response.ts';
 
-/** How long a client may take for one request's head, from its first octet. */
+/** How long a client may take to send one request's head, from its first octet on. */
 const headTimeoutMs = 10_000;
 /** How long a connection may stay open between two requests. */
 const idleTimeoutMs = 300_000;
-/** Octets that wait while a request is being answered: what a client sent ahead of its turn. */
+/** Octets that wait while a request is being answered: what a client has sent ahead of its turn. */
 const aheadBytesMax = 64 << 10;
-/** Interim responses (RFC 9110 15.2) to one request; a server that sends more is broken off. */
+/** Most interim responses (RFC 9110 15.2) to one request; a server that sends more is cut off. */
 const interimMax = 16;
 
 /** A client's connection, and what was decided about it. */
 type RelayOptions = {
-  /** The host that was decided about, and the only one that requests may name. */
+  /** The host that was decided about: requests may name no other. */
   host: string;
   /** The port that the client connected to. */
   port: number;
@@ -26,39 +26,39 @@ type RelayOptions = {
   connect(): Promise<Channel>;
   /** The server is the platform's own edge. */
   toPlatform: boolean;
-  /** What requests leave with in place of their own headers, at this moment. */
+  /** The headers that currently replace those of requests. */
   headers(): Record<string, string>;
-  /** A request was not passed on. The connection is broken off. */
+  /** Called when a request was not passed on. The connection is then cut. */
   onRefused(reason: string): void;
 };
 
-/** How long a client may take to close its half when we have closed ours. */
+/** How long a client may take to close its half after the relay has closed its own. */
 const lingerMs = 5_000;
 
 type Exchange = {
   request: RelayedRequest;
   requestBody: BodyReader;
-  /** The server is there and has the request's head. */
+  /** The server is connected and has the request's head. */
   sent: boolean;
   responseBody: BodyReader | undefined;
-  /** Interim responses to it so far. */
+  /** How many interim responses it has had so far. */
   interim: number;
 };
 
 /**
- * Passes HTTP/1 requests on, one after the other: the next one is read when the last one is answered, so that nobody
- * ever guesses which answer belongs to which request, and every request is looked at. A WebSocket ends the looking,
- * when the server has agreed to it.
+ * Passes HTTP/1 requests on, one after the other: the next one is read when the last one is answered, so nobody ever
+ * has to guess which answer belongs to which request, and every request is inspected. Inspection ends with a
+ * WebSocket, once the server has agreed to it.
  */
 export class Relay {
   readonly #options: RelayOptions;
   #server: Channel | undefined;
   #exchange: Exchange | undefined;
-  /** From the client, not yet understood. */
+  /** Bytes from the client that are not parsed yet. */
   readonly #input = new Gathered();
-  /** Octets of it in which no head has ended. */
+  /** How many of them were already searched for the end of a head. */
   #inputSearched = 0;
-  /** From the server, not yet understood. */
+  /** Bytes from the server that are not parsed yet. */
   readonly #output = new Gathered();
   #outputSearched = 0;
   #isOver = false;
@@ -69,7 +69,7 @@ export class Relay {
     this.#options = options;
   }
 
-  /** Begins, with what the client has sent so far still in its channel. */
+  /** Begins; what the client has sent so far is still in its channel. */
   start(): void {
     this.#wait(headTimeoutMs);
     this.#options.client.use({
@@ -95,7 +95,7 @@ export class Relay {
     else if (this.#input.length > aheadBytesMax) this.#options.client.pause();
   }
 
-  /** Sends on what of the bytes belongs to the request's body, and answers the rest. */
+  /** Passes on the bytes that belong to the request's body, and answers the rest. */
   #passBody(exchange: Exchange, bytes: Buffer): Buffer {
     if (exchange.requestBody.done) return bytes;
     const taken = exchange.requestBody.take(bytes, 0, bytes.length);
@@ -130,7 +130,7 @@ export class Relay {
     const server = this.#server ?? (await this.#connect());
     if (!server || this.#isOver) return;
     const rule = headers();
-    // Its answer is the request as it came, and what is in the rule is often a secret (RFC 9110 9.3.8).
+    // A TRACE answer repeats the request, and a rule's headers are often secret (RFC 9110 9.3.8).
     if (exchange.request.method === 'TRACE' && Object.keys(rule).length > 0)
       return void this.#refuse('a TRACE, which would tell what the rule sets');
     server.write(
@@ -158,7 +158,7 @@ export class Relay {
       });
       return server;
     } catch {
-      this.#stop(); // whoever connects has said why it failed
+      this.#stop(); // `connect` has reported why it failed
       return undefined;
     }
   }
@@ -166,7 +166,7 @@ export class Relay {
   #fromServer(bytes: Buffer): void {
     if (this.#isOver) return;
     const exchange = this.#exchange;
-    if (!exchange) return this.#stop(); // an answer to nothing
+    if (!exchange) return this.#stop(); // a response without a request
     const body = exchange.responseBody;
     if (!body) {
       this.#output.append(bytes);
@@ -178,7 +178,7 @@ export class Relay {
     if (body.done) this.#answered(exchange, bytes.subarray(taken));
   }
 
-  /** The heads that have come: interim ones, and then the one whose body follows. */
+  /** Reads the heads that have come: interim ones, and then the one that the body follows. */
   #readResponses(exchange: Exchange): void {
     while (!exchange.responseBody && this.#output.length > 0) {
       const response = readResponse(this.#output.bytes, exchange.request.method, this.#outputSearched);
@@ -197,7 +197,7 @@ export class Relay {
     else if (rest.length > 0) this.#fromServer(rest);
   }
 
-  /** The response is complete. Where the request is not, or more came than the response, nothing else can follow. */
+  /** The response is complete. If the request is not, or more than the response came, nothing else can follow. */
   #answered(exchange: Exchange, rest: Buffer): void {
     if (rest.length > 0 || !exchange.requestBody.done) return this.#close();
     this.#exchange = undefined;
@@ -224,7 +224,7 @@ export class Relay {
 
   #clientDone(): void {
     this.#clientEnded = true;
-    // A client that closes its half still waits for the answer to what it has asked.
+    // A client that closes its half still waits for the answer to its last request.
     if (!this.#exchange) this.#close();
     else if (!this.#exchange.requestBody.done) this.#stop();
   }
@@ -241,7 +241,7 @@ export class Relay {
     return Buffer.alloc(0);
   }
 
-  /** Ends in order: what was sent arrives. */
+  /** Closes in order, so that what was sent arrives. */
   #close(): void {
     if (this.#isOver) return;
     this.#isOver = true;

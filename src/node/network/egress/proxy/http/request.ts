@@ -12,25 +12,25 @@ export type RelayedRequest = {
   /** In origin form, or `*`. */
   readonly target: string;
   readonly version: '1.0' | '1.1';
-  /** The host that is asked for, in the form that rules are compared in; undefined where it is no host name. */
+  /** The host in the request, in the form in which rules are compared; undefined if it is not a host name. */
   readonly host: string | undefined;
   readonly port: number | undefined;
   readonly fields: readonly Field[];
   readonly body: RequestFraming;
-  /** The client asks to go on as a WebSocket. */
+  /** The client asks to continue as a WebSocket. */
   readonly upgrade: boolean;
   /** Octets of the head. */
   readonly length: number;
 };
 
-/** Why a request is not passed on, and the host that it was meant for, where it says so. For the log alone. */
+/** Why a request is not passed on, and the host that it was meant for, if it says so. For the log only. */
 type RefusedRequest = { readonly refused: string; readonly host: string | undefined };
 
 /**
- * Understands the head of a request, or answers why it is not passed on. What a server could read in another way is
- * refused, also an absolute target that disagrees with Host. CONNECT, and HTTP/2 without TLS, would carry requests that
- * nobody looks at. `searched`: so many octets were found incomplete before, and are not gone through for the end of a
- * head again.
+ * Parses the head of a request, or answers why it is not passed on. Refuses everything that a server could read in
+ * another way, including an absolute target that disagrees with Host. CONNECT, and HTTP/2 without TLS, would carry
+ * requests that nobody inspects. `searched`: how many octets an earlier call has found incomplete; they are not
+ * searched again for the end of a head.
  */
 export function readRequest(bytes: Buffer, searched = 0): RelayedRequest | 'incomplete' | RefusedRequest {
   if (bytes.length <= headBytesMax && !headMayBeWhole(bytes, searched)) return 'incomplete';
@@ -44,7 +44,7 @@ export function readRequest(bytes: Buffer, searched = 0): RelayedRequest | 'inco
   return { refused: understood, host: normalName(splitHostPort(host ?? '').host) };
 }
 
-/** The request that a valid head makes, or why it is not passed on. */
+/** The request of a valid head, or why it is not passed on. */
 function understand(head: RequestHead, length: number): RelayedRequest | string {
   const host = head.fields.text('host');
   const absolute = /^http:\/\/([^/?#]*)(.*)$/i.exec(head.target);
@@ -72,23 +72,23 @@ function asksForWebSocket({ fields, minorVersion }: RequestHead): boolean {
   return listOf(fields.list('upgrade')).join() === 'websocket';
 }
 
-/** Headers that concern the connection to us, or ask for a protocol that we do not look into. */
+/** Headers that concern the connection to the proxy, or ask for a protocol that the proxy does not inspect. */
 const dropped = ['proxy-connection', 'proxy-authorization', 'http2-settings', 'upgrade', 'host'];
 
-/** What frames a message or the connection is the client's to say; a rule that sets it would break both apart. */
+/** The client decides the framing of messages and the connection; a rule that sets these headers would break both. */
 const framing = ['content-length', 'transfer-encoding', 'connection', 'upgrade', 'trailer', 'te'];
 
 /**
- * What tells who a request comes from, which the platform's edge may be told to believe of those before it, and whom it
- * is for: by another host, the edge would pass it to another sandbox or to the API.
+ * Headers that say who a request comes from, which the platform's edge may be set to believe, and which host it is
+ * for: by another host, the edge would pass it to another sandbox or to the API.
  */
 function tellsThePlatform(name: string): boolean {
   return name === 'host' || name.startsWith('x-forwarded-') || name === 'forwarded' || name === 'x-real-ip';
 }
 
 /**
- * The head of a request as it goes to the server: to the host that was decided about, with the rule's headers in place
- * of its own. `toPlatform`: without what a sandbox says of where it comes from, and for no other host than that.
+ * The head of a request as the server gets it: for the host that was decided about, with the rule's headers in place
+ * of its own. `toPlatform`: leaves out what a sandbox says about its origin, and allows no other host.
  */
 export function composeRequest(
   request: RelayedRequest,

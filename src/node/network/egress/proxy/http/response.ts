@@ -3,7 +3,7 @@ import { headMayBeWhole } from '../../../../../http1/head-end.ts';
 import { type ResponseFraming, ResponseHead } from '../../../../../http1/response-head.ts';
 import { fieldsMax, headBytesMax } from './limits.ts';
 
-/** A response, as far as it takes to know where it ends. */
+/** A response, as far as is needed to know where it ends. */
 type RelayedResponse = {
   readonly status: number;
   readonly body: ResponseFraming;
@@ -14,8 +14,8 @@ type RelayedResponse = {
 const noBody: ResponseFraming = { kind: 'none', length: 0 };
 
 /**
- * Reads the head of a response to a request with `method`. Invalid is also one whose end could be read in two ways;
- * `searched` as of `readRequest`.
+ * Reads the head of a response to a request with `method`. A response whose end could be read in two ways is invalid,
+ * too; `searched` is as for `readRequest`.
  */
 export function readResponse(bytes: Buffer, method: string, searched = 0): RelayedResponse | 'incomplete' | 'invalid' {
   if (bytes.length <= headBytesMax && !headMayBeWhole(bytes, searched)) return 'incomplete';

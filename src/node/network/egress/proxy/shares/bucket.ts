@@ -1,4 +1,4 @@
-/** Lets something happen so often in a second, and at once as often as has been saved up. */
+/** Allows something this often in a second, and at once as often as was saved up. */
 export type Bucket = { take(): boolean };
 
 /** A full bucket. */

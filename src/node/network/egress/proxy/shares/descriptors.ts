@@ -1,29 +1,30 @@
 import { readFileSync } from 'node:fs';
 
-/** Descriptors that are no sandbox's: listeners, the channel to the platform, what the runtime opens for itself. */
+/** Descriptors that belong to no sandbox: listeners, the channel to the platform, what the runtime opens for itself. */
 const reserved = 256;
-/** Where the limit can't be read. */
+/** The limit that is assumed if it can't be read. */
 const assumed = 1024;
 /** One sandbox may have at most this part of what is left for all others. */
 const partOfFree = 1 / 8;
 
-/** Who takes descriptors, and how many it has. */
+/** Somebody who takes descriptors, and how many they have. */
 export type Holder = { held: number };
 
-/** Gives a descriptor back. To be called when it is closed; again, it does nothing. */
+/** Gives a descriptor back. Call it when the descriptor is closed; calling it again does nothing. */
 export type Release = () => void;
 
 /** The process's descriptors, shared among sandboxes. */
 export type Descriptors = {
   /**
-   * Counts one for the holder; undefined where its share is used up. That is a part of what is left, so that there is
-   * always something left: one that takes all it can gets a ninth, and so does the next one of the rest.
+   * Counts one descriptor for the holder; undefined if its share is used up. The share is a part of what is left, so
+   * that there is always something left: a holder that takes all it can gets a ninth, and the next one a ninth of the
+   * rest.
    */
   take(holder: Holder): Release | undefined;
   readonly free: number;
 };
 
-/** Shares of so many open files, none of them in use. */
+/** Divides this many open files, none of which is in use. */
 export function createDescriptors(total: number): Descriptors {
   let free = total;
   return {

@@ -29,7 +29,7 @@ test('with others, one that has had its part is held until the next window, and 
   modest.charge(1, channel('modest'));
   nextWindow();
   expect([...held]).toEqual([]);
-  // The others of the last window may come again.
+  // The others had work in the last window, and may have some again.
   greedy.charge(windowMs, cause);
   expect([...held]).toEqual(['greedy']);
 });

@@ -1,12 +1,12 @@
-/** The time is shared anew in each window. */
+/** Each window divides the time anew. */
 export const windowMs = 50;
 
-/** What can be told to bring nothing more for the rest of a window. */
+/** Can be told to bring nothing more for the rest of a window. */
 type Holdable = { hold(): void; letGo(): void };
 
 /** The share of one sandbox in the process's time. */
 export type Share = {
-  /** Counts work that was done for it, because of `cause` where something of its own brought it. */
+  /** Counts time that was spent for it; `cause` is its connection that brought the work, if one did. */
   charge(ms: number, cause?: Holdable): void;
 };
 
@@ -14,12 +14,12 @@ export type Share = {
 export type Turns = { share(): Share };
 
 /**
- * Shares the one event loop out among sandboxes. Whoever is alone has all of it. As soon as others have work too, one
- * that has used its part of the window is held until the next: what it has on its way waits in the kernel, and the
- * others' comes first.
+ * Divides the one event loop among sandboxes. A sandbox that is alone has all of it. As soon as others have work too,
+ * one that has used its part of the window is held until the next window: what it has under way waits in the kernel,
+ * and the others' work comes first.
  */
 export function createTurns(schedule: (next: () => void) => void = next => void setTimeout(next, windowMs)): Turns {
-  /** Those with work in this window, and how many there were in the one before. */
+  /** Sandboxes with work in this window, and how many there were in the one before. */
   const active = new Map<Share, number>();
   const held = new Set<Holdable>();
   let activeBefore = 0;

@@ -1,7 +1,9 @@
 import { normalName } from '../../../../../protocol/network/network.ts';
 import { Gathered } from '../gathered.ts';
 
-/** Octets of a ClientHello with its record headers. Real ones have below 2 KiB, with post-quantum key shares too. */
+/**
+ * Octets of a ClientHello with its record headers. Real ones have less than 2 KiB, even with post-quantum key shares.
+ */
 export const clientHelloBytesMax = 32 << 10;
 
 const recordHandshake = 22;
@@ -13,30 +15,30 @@ const hostNameType = 0;
 
 /** What the first message of a TLS client says (RFC 8446, 4.1.2). */
 type ClientHello = {
-  /** The server name in the form that rules are compared in; undefined where none, or no host name, is given. */
+  /** The server name, in the form in which rules are compared; undefined if there is none, or it is not a host name. */
   serverName: string | undefined;
   /** It carries, or pretends to carry (GREASE), a second ClientHello that only the server can read. */
   encrypted: boolean;
 };
 
 /**
- * Reads a TLS ClientHello (RFC 8446 4.1.2, RFC 6066 3) that may be spread over any number of records. Answers
+ * Reads a TLS ClientHello (RFC 8446 4.1.2, RFC 6066 3), which may be spread over any number of records. Answers
  * `incomplete` while more is needed, and `invalid` for what no TLS client sends: all lengths must fit exactly, and no
- * extension may be there twice, so that the server can't read another name than we do.
+ * extension may occur twice, so that the server can't read another name than this code does.
  */
 export function parseClientHello(bytes: Uint8Array): ClientHello | 'incomplete' | 'invalid' {
   return new ClientHelloReader().push(bytes);
 }
 
-/** The same for bytes that come in parts, each of which is gone through once. */
+/** The same for bytes that come in parts, each of which is read once. */
 export class ClientHelloReader {
   readonly #message = new Gathered();
-  /** Header of the present record as far as it is there, and how much of its content is not. */
+  /** The header of the current record as far as it has come, and how much of its content is missing. */
   #header: number[] = [];
   #recordLeft = 0;
   #seen = 0;
 
-  /** Takes the next bytes of the connection. After another answer than `incomplete` nothing more may follow. */
+  /** Takes the next bytes of the connection. After any answer but `incomplete`, nothing more may follow. */
   push(bytes: Uint8Array): ClientHello | 'incomplete' | 'invalid' {
     for (let at = 0; at < bytes.length;) {
       if (this.#recordLeft === 0) {
@@ -58,7 +60,7 @@ export class ClientHelloReader {
     return this.#seen >= clientHelloBytesMax ? 'invalid' : 'incomplete';
   }
 
-  /** Whether the header of a record is one so far; when it is whole, its content follows. */
+  /** Whether the bytes so far can be the header of a record; once it is complete, its content follows. */
   #headerHolds(): boolean {
     const header = this.#header;
     if (!looksLikeTls(Uint8Array.from(header))) return false;
@@ -68,7 +70,7 @@ export class ClientHelloReader {
     return this.#recordLeft > 0 && this.#recordLeft <= recordBytesMax;
   }
 
-  /** Octets of the whole message; without an end as long as that is not told. */
+  /** Octets of the whole message; infinite until its length has come. */
   #wanted(): number | 'invalid' {
     const { bytes } = this.#message;
     if (bytes[0] !== handshakeClientHello) return 'invalid';
@@ -105,7 +107,7 @@ function parseMessage(message: Uint8Array): ClientHello | 'invalid' {
   return extensions.failed ? 'invalid' : hello;
 }
 
-/** Whether the bytes may be the begin of a TLS connection. */
+/** Whether the bytes may be the beginning of a TLS connection. */
 export function looksLikeTls(bytes: Uint8Array): boolean {
   return bytes[0] === recordHandshake && (bytes.length < 2 || bytes[1] === 3);
 }
@@ -120,7 +122,7 @@ function readServerName(data: Uint8Array): string | undefined {
   return Buffer.from(name).toString('latin1');
 }
 
-/** Reads big-endian numbers and length-prefixed vectors. After a failure it reads nothing any more. */
+/** Reads big-endian numbers and length-prefixed vectors. After a failure it reads nothing more. */
 class Reader {
   readonly #bytes: Uint8Array;
   #at = 0;

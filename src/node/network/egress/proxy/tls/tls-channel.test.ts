@@ -13,7 +13,7 @@ afterEach(async () => {
   for (const step of undo.splice(0).reverse()) await step();
 });
 
-/** What the user of a channel hears, and a way to wait for it. */
+/** Collects what the user of a channel gets, and lets a test wait for it. */
 function heardOn(channel: Channel) {
   const heard = { text: '', events: [] as string[] };
   let changed = () => {};
@@ -38,7 +38,7 @@ function heardOn(channel: Channel) {
 
 const share = { charged: 0, charge: () => void share.charged++ };
 
-/** A client of TLS, what we take its connection for, and how that came out. */
+/** A TLS client, what its connection is taken for, and the outcome. */
 async function accepted(
   options: { ca?: string; ALPNProtocols?: string[] } = { ca: authority.certificate },
   by = (port: number) => port,
@@ -141,7 +141,7 @@ test('neither side gets further ahead than the other takes', async () => {
   expect(channel.write(content)).toBe(false);
   channel.pause();
   send();
-  // Nothing more moves when the kernel has all that it takes.
+  // Nothing more moves once the kernel has taken all it can.
   for (let before = -1; before !== it.sent; await Bun.sleep(50)) before = it.sent;
   expect([it.sent < content.length, heard.events]).toEqual([true, []]);
   client.resume();
@@ -225,7 +225,7 @@ test('a client that says all at once and ends is heard', async () => {
   expect(heard.text).toBe('all');
 });
 
-/** Leads to a port, and brings what comes behind the first piece all at once, with the end. */
+/** Passes connections to a port, and delivers everything behind the first piece at once, with the end. */
 function collected(port: number): number {
   const listener = Bun.listen<{ to: Promise<Bun.Socket>; rest: Buffer[]; pieces: number }>({
     hostname: '127.0.0.1',

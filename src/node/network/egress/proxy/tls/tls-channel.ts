@@ -7,8 +7,8 @@ import { SocketChannel, channelHandlers, type Channel, type ChannelUser } from '
 const handshakeTimeoutMs = 10_000;
 
 /**
- * Takes a TLS connection from a client whose ClientHello is still in the channel, and answers what comes out of it.
- * HTTP/1.1 is all that is offered. Fails when the client does not trust us.
+ * Accepts a TLS connection from a client whose ClientHello is still in the channel, and answers the decrypted channel.
+ * It offers only HTTP/1.1. Fails if the client does not trust the proxy.
  */
 export function acceptTls(client: Channel, { key, certificate }: CertificatePair): Promise<Channel> {
   const stream = streamOver(client);
@@ -23,7 +23,7 @@ export function acceptTls(client: Channel, { key, certificate }: CertificatePair
     const leave = () => fail(new Error('the client broke the handshake off'));
     tls.once('error', fail);
     tls.once('close', leave);
-    // Until it is encrypted, the other one says nothing of an end.
+    // Until it is encrypted, the other stream reports no end.
     stream.once('end', leave);
     tls.once('secure', () => {
       clearTimeout(timer);
@@ -39,7 +39,7 @@ export function acceptTls(client: Channel, { key, certificate }: CertificatePair
 function streamOver(channel: Channel): Duplex {
   let taken: (() => void) | undefined;
   const stream = new Duplex({
-    // Whatever waits makes it say when nothing does any more.
+    // With this mark, any waiting byte makes the stream report when none waits any more.
     writableHighWaterMark: 1,
     read: () => channel.resume(),
     write(bytes: Buffer, _, done) {
@@ -71,8 +71,8 @@ function streamOver(channel: Channel): Duplex {
 }
 
 /**
- * `stream`: what lies between the two. The runtime encrypts whatever it gets, and says that there is room again, also
- * where the client takes nothing: only what waits there tells.
+ * `stream` lies between the two. The runtime encrypts all that it gets, and reports room again, even if the client
+ * takes nothing: only the bytes that wait in `stream` tell.
  */
 function channelOf(tls: TLSSocket, stream: Duplex, below: Channel): Channel {
   let closed = false;
@@ -93,7 +93,7 @@ function channelOf(tls: TLSSocket, stream: Duplex, below: Channel): Channel {
     },
     write: bytes => closed || bytes.length === 0 || (tls.write(bytes) && stream.writableLength === 0),
     end: () => void tls.end(),
-    // The stream between the two goes with it, and the encrypted one with that.
+    // This also ends the stream between the two, and the encrypted one with it.
     abort: () => below.abort(),
     pause: () => void tls.pause(),
     resume: () => void tls.resume(),
@@ -104,8 +104,8 @@ function channelOf(tls: TLSSocket, stream: Duplex, below: Channel): Channel {
 }
 
 /**
- * Encrypts a connection to a server, and answers the channel when the server has shown a certificate for `name` that
- * one of `roots` (PEM) vouches for. Fails with the reason otherwise.
+ * Encrypts a connection to a server, and answers the channel once the server has shown a certificate for `name` that
+ * one of `roots` (PEM) vouches for. Otherwise fails with the reason.
  */
 export function connectTls(below: SocketChannel, name: string, roots: string): Promise<Channel> {
   return new Promise((resolve, reject) => {
