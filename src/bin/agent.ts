@@ -3,9 +3,9 @@ import { createLog } from '../base/telemetry/log.ts';
 import { agentPort } from '../protocol/agent.ts';
 import { runAgent } from '../agent/main.ts';
 
-// Run by init of the sandbox, never by hand: the state comes as an open file.
+// Run by the sandbox's init, never by hand: the state comes as an open file.
 const stateFd = 3;
-/** Closing it tells whoever has started the sandbox that the agent serves (native/spawner.h). */
+/** Closing it tells whoever started the sandbox that the agent serves (native/spawner.h). */
 const signFd = 6;
 
 function option(name: string): string | undefined {
@@ -18,7 +18,7 @@ void runAgent({
   initPath: option('--init') ?? '/.agent/init',
   stateFd,
   serves: () => closeSync(signFd),
-  // Not process.stderr, which every sandbox would pay for with 2 MiB.
+  // Not process.stderr, which would cost every sandbox 2 MiB.
   log: createLog('info', line => {
     try {
       writeSync(2, line);

@@ -56,18 +56,18 @@ import { unreadOutput } from './unread-output.ts';
 import { upCommand } from './up.ts';
 import { ownUpgrade } from './upgrade.ts';
 
-// Sandboxes read by their own users what root makes for them. Secrets name their own modes.
+// Sandboxes read, as their own users, what root makes for them. Secrets name their own modes.
 process.umask(0o022);
 
-// The command line of Atoll: the one place where all parts are put together, and where the environment is read.
-// The service manager speaks with this process alone. crun would wait for a word of each sandbox by the same socket.
+// The command line of Atoll: the one place that assembles all parts and reads the environment. Only this process talks
+// to the service manager; with the same socket in its environment, crun would wait for a message from each sandbox.
 const manager = serviceManager(process.env);
 for (const name of managerVariables) delete process.env[name];
 const environment = Object.fromEntries(
   Object.entries(process.env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
 );
 const settings = () => effectiveSettings(environment);
-// Commands for sandboxes, templates and volumes are for the installation that the user signed in to, or this machine's
+// Commands for sandboxes, templates and volumes use the installation that the user is signed in to, or this machine's
 // own.
 const login = () => savedConnection(environment);
 const connect: Connect = () => login() ?? localConnection(settings());
@@ -81,7 +81,7 @@ const list = listOf(target);
 const follow = followAt(target);
 // The audit log names the person behind sudo, not root.
 const account = environment['SUDO_USER'] || userInfo().username;
-// What one command alone needs is loaded by that command: all of it takes longer than most commands run.
+// Each command loads what it alone needs: loading everything takes longer than most commands run.
 const withAccounts: WithAccounts = async use => {
   const place = placeOf(settings());
   const { requirePair } = await import('../api/installation/check.ts');
@@ -146,7 +146,7 @@ process.exitCode = await runCommandLine(process.argv.slice(2), commands, {
   out: (text, taken) => void process.stdout.write(text, taken),
   err: text => void process.stderr.write(text),
   whenUnread: unread.before,
-  // A terminal that nobody has told its size says 0.
+  // A terminal whose size nobody has set reports 0.
   ...(process.stdout.isTTY && process.stdout.columns > 0 && { columns: process.stdout.columns }),
   isInteractive: process.stderr.isTTY === true,
   input,

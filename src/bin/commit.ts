@@ -2,12 +2,12 @@ import { readFileSync, statSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { readIfThere } from '../base/small-file.ts';
 
-/** File of a release that says from which commit it was made. */
+/** The file of a release that names the commit it was made from. */
 const commitFile = 'commit';
 
 /**
- * The commit (hex) that a checkout is at, without running git, or that a release was made from; empty where neither
- * says.
+ * The commit (hex) of a checkout, found without running git, or the one a release was made from; empty if neither
+ * tells.
  */
 export function commitOf(checkout: string): string {
   try {
@@ -16,12 +16,12 @@ export function commitOf(checkout: string): string {
     const name = /^ref: (.+)$/.exec(head)?.[1];
     return name === undefined ? head : commitOfBranch(git, name);
   } catch {
-    // No checkout of git: a release.
+    // No git checkout: a release.
     return readIfThere(join(checkout, commitFile)) ?? '';
   }
 }
 
-/** A folder, or (of a worktree) a file that names it. Source: gitrepository-layout(5). */
+/** A folder or, in a worktree, a file that names it. Source: gitrepository-layout(5). */
 function gitDirOf(checkout: string): string {
   const path = join(checkout, '.git');
   if (statSync(path).isDirectory()) return path;

@@ -20,7 +20,8 @@ const fileOf = (environment: Environment) => join(folderOf(environment), 'login.
 export const sshKeyFile = (environment: Environment) => join(folderOf(environment), 'ssh', 'id_ed25519');
 
 /**
- * What `atoll login` has kept for this user; undefined where there is no login. Fails with `invalid` for a broken file.
+ * What `atoll login` has saved for this user; undefined if there is no login. Fails with `invalid` if the file is
+ * broken.
  */
 export function savedConnection(environment: Environment): Connection | undefined {
   const file = fileOf(environment);
@@ -32,7 +33,7 @@ export function savedConnection(environment: Environment): Connection | undefine
   throw new AtollError('invalid', `${file} is broken; \`atoll login\` writes it anew.`);
 }
 
-/** Where logins of this user are kept: a file that nobody else may read. */
+/** Where this user's logins are kept: a file that nobody else may read. */
 export function savedLogin(environment: Environment): SavedLogin {
   const file = fileOf(environment);
   return {

@@ -21,7 +21,7 @@ async function nameServer(isGood: boolean) {
     ]);
     answer.writeUInt16BE(isGood ? 0x8180 : 0x8185, 2);
     answer.writeUInt16BE(isGood ? 1 : 0, 6);
-    // Without what a question says of its own (EDNS).
+    // Drops the EDNS record that the question may carry.
     answer.writeUInt16BE(0, 10);
     const question = 12 + asked.subarray(12).indexOf(0) + 5;
     socket.send(Buffer.concat([answer.subarray(0, question), answer.subarray(asked.length)]), from.port, from.address);
@@ -37,7 +37,7 @@ afterAll(() => {
   rmSync(dir, { recursive: true });
 });
 
-/** The finding of that name, where the settings are these. */
+/** The finding of that name under these settings. */
 async function finding(name: string, change: Partial<Settings> = {}) {
   const nameservers = [servers[0]?.address ?? ''];
   const found = await examineSettings({ ...readSettings({ ATOLL_DATA_DIR: dataDir }), nameservers, ...change });

@@ -15,22 +15,22 @@ import { builtPrograms, criuDir, runscDir } from './repository.ts';
 import type { Settings } from './settings/settings.ts';
 import { storePlaceOf } from './settings/store-place.ts';
 
-/** Longest wait for a name server, milliseconds; it is asked twice. */
+/** Longest wait for a name server, milliseconds; each is asked twice. */
 const nameServerMs = 1_500;
-/** A name that every name server of the internet answers. */
+/** A name that every name server on the internet can resolve. */
 const askedName = 'debian.org';
 
-/** Finds out what the host can do, and whether what the settings name can be used. Changes nothing. */
+/** Finds out what the host can do, and whether what the settings name works. Changes nothing. */
 export async function examineAll(settings: Settings): Promise<HostFinding[]> {
   const url = runningUrl(settings.dataDir);
-  // A platform that runs serves the port that it was started with.
+  // A running platform occupies the port that it was started with.
   const port = Number(URL.parse(url ?? '')?.port) || settings.port;
   const servesPort = url !== undefined;
   const host = await examineHost({ ...settings, port, criuDir, runscDir, ...builtPrograms, servesPort });
   return [...host, ...(await examineSettings(settings))];
 }
 
-/** Whether what the settings name can be used: the database, the store, the certificate, the name servers. */
+/** Whether what the settings name works: the database, the store, the certificate, the name servers. */
 export async function examineSettings(settings: Settings): Promise<HostFinding[]> {
   return [
     await databaseFinding(settings),
@@ -57,7 +57,7 @@ async function databaseFinding(settings: Settings): Promise<HostFinding> {
   }
 }
 
-/** Whether what a cluster keeps beyond its machines can be written and read, by doing it. */
+/** Whether the cluster's store can be written and read, by trying. */
 async function storeFinding(settings: Settings): Promise<HostFinding> {
   const finding = { name: 'store', needed: false } as const;
   try {

@@ -13,11 +13,11 @@ import { readMachineIdentity } from './cluster/join.ts';
 import { announceDown, endInstance } from './platform/instance.ts';
 import type { Settings } from './settings/settings.ts';
 
-/** Longest time for the platform's processes to end once their supervisor is gone, milliseconds. */
+/** How long the platform's processes may take to end once their supervisor is gone, milliseconds. */
 const processesEndMs = 15_000;
 const unusedPollMs = 50;
 
-/** The installation of the settings, for the commands that end it. */
+/** The installation of these settings, for the commands that end it. */
 export function ownInstallation(settings: () => Settings): OwnInstallation {
   const installed = (): Settings => {
     const own = settings();
@@ -38,33 +38,38 @@ export function ownInstallation(settings: () => Settings): OwnInstallation {
       await untilUnused(own.dataDir);
       const { endSandboxes } = await import('./own-node.ts');
       const ended = await endSandboxes({ settings: own, log: createLog(own.logLevel, terminal.err) }, { all });
-      // A machine of a cluster has no state: control finds what is gone.
+      // A machine of a cluster has no state: control finds out what is gone.
       return isMachine(own) ? {} : reportToDatabase(own, ended);
     },
   };
 }
 
-/** A first start that failed, or could not join, has claimed things of this machine before there was more. */
+/** A first start that failed or could not join may have claimed things on this machine before anything else existed. */
 const isInstalled = (own: Settings) => [apiKeyFile(own.dataDir), seedOf(own)].some(isThere) || isMachine(own);
 
-/** It has no seed, and before it has joined nothing but its ID. */
+/** It has no seed, and before it has joined it has nothing but its ID. */
 const isMachine = (own: Settings) =>
   readMachineIdentity(own.dataDir) !== undefined || (isThere(join(own.dataDir, 'node-id')) && !isThere(seedOf(own)));
 
-/** It has state, and neither what a database of one machine is known by nor a node, whose folder comes first of all. */
+/**
+ * It has state, but neither the mark of a single machine's database nor a node, whose folder is created first of all.
+ */
 const isControl = (own: Settings) =>
   isThere(seedOf(own)) && ![factsFile(own.dataDir), join(own.dataDir, 'node')].some(path => existsSync(path));
 
 const seedOf = ({ dataDir }: Settings) => join(dataDir, 'seed');
 const isThere = (file: string) => readIfThere(file) !== undefined;
 
-/** A supervisor that was killed, or got a signal together with its processes, may end before they do. */
+/** A supervisor that was killed, or that got a signal together with its processes, may end before they do. */
 async function untilUnused(dataDir: string): Promise<void> {
   const deadline = performance.now() + processesEndMs;
   while (isInUse(dataDir) && performance.now() < deadline) await Bun.sleep(unusedPollMs);
 }
 
-/** Or the next start would count them as lost. A missing or damaged database stops nobody from going down. */
+/**
+ * Otherwise the next start would count them as lost. A missing or damaged database must not keep anybody from going
+ * down.
+ */
 async function reportToDatabase(settings: Settings, ended: ExecutionRef[]): Promise<{ unreported?: string }> {
   try {
     const place = placeOf(settings);

@@ -1,7 +1,7 @@
 import { programOption } from '../base/process/own-program.ts';
 
 // The one executable, compiled or from source: the command line, and every program that the platform starts. Each loads
-// its own part alone.
+// only its own part.
 
 const programs: Record<string, () => Promise<unknown>> = {
   node: () => import('./parts/node.ts'),

@@ -2,8 +2,8 @@ import type { ReadStream, WriteStream } from 'node:tty';
 import type { Input } from '../cli/terminal/command.ts';
 
 /**
- * What is typed or piped into this process; nothing is read before a command asks. `release` lets the process end
- * before its input.
+ * What is typed or piped into this process; nothing is read before a command asks for it. `release` lets the process
+ * end before its input does.
  */
 export function inputOf(stdin: () => ReadStream, stdout: WriteStream): Input & { release(): void } {
   let opened: ReadStream | undefined;

@@ -1,4 +1,4 @@
-/** The templates that come with Atoll beside `base`, by the names of their folders in `templates`. */
+/** The templates that come with Atoll besides `base`, by the names of their folders in `templates`. */
 export const offeredTemplates: readonly string[] = [
   'code-interpreter-v1',
   'desktop',
@@ -9,10 +9,11 @@ export const offeredTemplates: readonly string[] = [
   'opencode',
 ];
 
-/** Those of them that are built after a start where the operator says nothing; the others when they are asked for. */
+/** The templates that are built after a start unless the operator says otherwise; the others are built on demand. */
 export const usualTemplates: readonly string[] = ['code-interpreter-v1'];
 
 /**
- * Parts of their definitions that may be left out: the first three are of `code-interpreter-v1`, the last of `desktop`.
+ * Parts of the definitions that may be left out: the first three belong to `code-interpreter-v1`, the last to
+ * `desktop`.
  */
 export const offeredParts: readonly string[] = ['packages', 'r', 'java', 'browser'];

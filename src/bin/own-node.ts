@@ -22,18 +22,18 @@ type OwnNodeOptions = {
   settings: Settings;
   log: Log;
   nodeId: string;
-  /** Standby sandboxes; undefined: as suits the machine. */
+  /** Standby sandboxes; undefined: a number that suits the machine. */
   poolSize: number | undefined;
   onLost: (error: Error) => void;
-  /** The helper, the agent and the builder, where the platform keeps them; absent: as set-up has built them. */
+  /** The platform's kept copies of the helper, the agent and the builder; absent: as set-up has built them. */
   programs?: Programs;
-  /** The claim of the data directory; absent: the node claims it. */
+  /** The claim on the data directory; absent: the node claims it. */
   installation?: Installation;
-  /** As `NodeOptions` has it. */
+  /** As in `NodeOptions`. */
   requireLease?: () => void;
 };
 
-/** Starts the node of this installation in this process, which has to be root's. */
+/** Starts the node of this installation in this process, which must run as root. */
 export async function startOwnNode(options: OwnNodeOptions): Promise<Node> {
   const { settings, log, nodeId, poolSize, onLost } = options;
   for (const path of Object.values(builtPrograms)) {
@@ -46,7 +46,7 @@ export async function startOwnNode(options: OwnNodeOptions): Promise<Node> {
     ...options.programs,
     nameservers: settings.nameservers,
     egress: egressOf(settings),
-    // Standby sandboxes have the size that most creates ask for; a claim for another size changes it.
+    // Standby sandboxes have the size that most creates ask for; claiming one for another size changes it.
     pool: { ...poolSizeFor(poolSize, totalmem()), resources: defaultSize },
     builds: {
       filesDir: filesDirOf(settings.dataDir),
@@ -78,7 +78,7 @@ export async function startOwnNode(options: OwnNodeOptions): Promise<Node> {
 }
 
 function egressOf({ domain, host, port, tlsPort, sandboxBandwidthMbit, egressOpenTls }: Settings): EgressSettings {
-  // A name of `localhost` is the sandbox's own, and a port that is not known yet can't be named to it.
+  // In a sandbox, `localhost` means the sandbox itself, and a port that is not known yet can't be given to it.
   const isReachable = domain !== 'localhost' && !domain.endsWith('.localhost') && port !== 0;
   const address = isWildcard(host) ? '127.0.0.1' : host;
   return {
@@ -89,8 +89,8 @@ function egressOf({ domain, host, port, tlsPort, sandboxBandwidthMbit, egressOpe
 }
 
 /**
- * Ends the running sandboxes of the data directory, with `all` also those that are paused or set aside, and removes
- * everything of the installation from the host but the data. Answers which ended.
+ * Ends the running sandboxes of the data directory, with `all` also the paused and set-aside ones, and removes
+ * everything of the installation from the host except the data. Answers which sandboxes ended.
  */
 export async function endSandboxes(
   { settings, log }: { settings: Settings; log: Log },

@@ -16,8 +16,8 @@ import { advice } from '../base/process/set-up.ts';
 export type Target = () => Promise<{ url: string; credential: Credential }>;
 
 /**
- * The platform that runs on the data directory, for the installation's first team. It uses the operator's token, which
- * only root can read: the team may revoke all of its own keys.
+ * The platform that runs on the data directory, on behalf of the installation's first team. It uses the operator's
+ * token, which only root can read, because the team may revoke all of its own keys.
  */
 export function ownPlatform(settings: () => Settings): Target {
   const credential = firstTeamCredential(settings);
@@ -38,12 +38,12 @@ export function requestTo(target: Target): PlatformRequest {
   };
 }
 
-/** The same as the operator of the platform that runs on the data directory, for what no team may. */
+/** The same as the operator of the platform that runs on the data directory, for calls that no team may make. */
 export function operatorRequest(settings: () => Settings): PlatformRequest {
   return requestTo(async () => ({ url: urlOf(settings()), credential: operatorCredential(settings()) }));
 }
 
-/** Reads a list that comes in pages to its end. */
+/** Reads a paged list to its end. */
 export function listOf(target: Target): PlatformList {
   return async path => {
     const items: unknown[] = [];
@@ -60,7 +60,7 @@ export function listOf(target: Target): PlatformList {
   };
 }
 
-/** Follows a stream of a platform; one that starts anew is waited for. */
+/** Follows a stream of a platform; waits for one that is restarting. */
 export function followAt(target: Target): PlatformFollow {
   return async function* follow(path, query) {
     let wasOpen = false;
@@ -93,7 +93,7 @@ function operatorCredential({ dataDir }: Settings): Credential {
   );
 }
 
-/** The operator, for the installation's first team. The platform is asked once which one that is. */
+/** The operator, on behalf of the installation's first team. The platform is asked once which team that is. */
 function firstTeamCredential(settings: () => Settings): () => Promise<Credential> {
   let known: Promise<Credential> | undefined;
   const find = async () => {
@@ -119,7 +119,7 @@ async function jsonOf(response: Response): Promise<unknown> {
   return value;
 }
 
-/** A proxy's page for signing in, say, or another server at the URL of the login. */
+/** For example a proxy's sign-in page, or another server at the URL of the login. */
 const noAtoll = (url: string) =>
   new AtollError(
     'unavailable',
@@ -139,7 +139,7 @@ async function ask(
   path: string,
   body?: unknown,
 ): Promise<Response> {
-  // As a part of a path, either of these is a way to another one.
+  // As a part of a path, either of these would lead to another one.
   const way = path
     .split('?')[0]
     ?.split('/')
@@ -168,7 +168,7 @@ function noPlatform(dataDir: string): AtollError {
 
 async function errorOf(response: Response): Promise<AtollError> {
   const code = (Object.keys(statusOf) as ErrorCode[]).find(name => statusOf[name] === response.status) ?? 'internal';
-  // A proxy before it may answer with nothing, which is read as null.
+  // A proxy in front may send an empty answer, which is read as null.
   const body = (await response.json().catch(() => null)) as { message?: string } | null;
   return new AtollError(code, body?.message ?? `The platform answered ${response.status}.`);
 }

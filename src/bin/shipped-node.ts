@@ -24,13 +24,13 @@ type ShippedNodeOptions = {
   onPhase: (phase: string) => void;
 };
 
-/** The template that every other shipped template is built from. */
+/** The template that all other shipped templates are built from. */
 const base = 'base';
 
-/** The part of the work on shipped templates that needs the machine, done by its node. */
+/** The work on shipped templates that needs the machine; the node does it. */
 export function shippedOnNode({ layers, cache, settings, environment, onPhase }: ShippedNodeOptions): ShippedProtocol {
   const held = new Map<string, Disposable>();
-  /** How often each template was begun: a caller that waited while another one began may be gone. */
+  /** How often each template was begun: a caller that waited while another one began it may be gone. */
   const turns = new Map<string, number>();
   const entryOf = (name: string, key: string) => `${name}-${key.slice(0, 32)}`;
   return {
@@ -43,7 +43,7 @@ export function shippedOnNode({ layers, cache, settings, environment, onPhase }:
     async begin(name, key, signal) {
       const turn = (turns.get(known(name)) ?? 0) + 1;
       turns.set(name, turn);
-      // An api that has begun and ended is over with it.
+      // An api that has begun one and then ended is done with it.
       held.get(name)?.[Symbol.dispose]();
       held.delete(name);
       const lock = await cache.lock(name, () => onPhase('waiting for another installation that makes it'), signal);
@@ -53,7 +53,7 @@ export function shippedOnNode({ layers, cache, settings, environment, onPhase }:
       }
       held.set(name, lock);
       const cached = await cache.take(entryOf(name, key));
-      // Only `end` ever wrote there.
+      // Only `end` writes there.
       return cached ? (cached.facts as BuildState) : null;
     },
     async end(name, key, made) {
@@ -87,7 +87,7 @@ export function shippedOnNode({ layers, cache, settings, environment, onPhase }:
   };
 }
 
-/** A name becomes a part of paths: nothing but those that are there. */
+/** A name becomes part of paths, so only existing ones are accepted. */
 function known(name: string): string {
   if (name === base || offeredTemplates.includes(name)) return name;
   throw new AtollError('not_found', `no template ${JSON.stringify(name)} comes with the platform`);

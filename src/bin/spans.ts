@@ -3,7 +3,7 @@ import { startSpanExport, type SpanExport } from '../base/telemetry/span-export.
 import { platformVersion } from '../base/version.ts';
 import type { Settings } from './settings/settings.ts';
 
-/** Sends the spans of requests where the settings say; undefined where they say nothing. */
+/** Sends requests' spans where the settings say; undefined if they name no place. */
 export function spanExportOf(settings: Settings, log: Log): SpanExport | undefined {
   const { otlpEndpoint, otlpTracesEndpoint, otlpHeaders, serviceName } = settings;
   const url = otlpTracesEndpoint ?? (otlpEndpoint && `${otlpEndpoint.replace(/\/+$/, '')}/v1/traces`);

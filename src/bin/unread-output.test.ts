@@ -21,7 +21,7 @@ test('a process whose output nobody reads ends once what it runs elsewhere has e
   before(() => (asked.push('ends'), hasEnded.promise));
   before(async () => void asked.push('is over'))();
   failed(failure('EPIPE'));
-  // Each further piece fails in its own way.
+  // Each further piece fails in a different way.
   failed(failure('ERR_STREAM_DESTROYED'));
   expect(asked).toEqual(['refuses', 'ends']);
   expect(await Promise.race([exited, Promise.resolve('goes on')])).toBe('goes on');

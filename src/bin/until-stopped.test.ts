@@ -14,14 +14,14 @@ afterEach(async () => {
 const from = (path: string) => JSON.stringify(join(import.meta.dir, path));
 
 type Given = {
-  /** The text of the function that starts what runs. */
+  /** The source of the function that starts what runs. */
   start: string;
-  /** Started by a service manager: what it is told is said as well. */
+  /** A service manager started it: what the manager is told is printed as well. */
   asService?: boolean;
   watchdogMs?: number;
 };
 
-/** A process that runs `start` until it is stopped. Everything that it says is a line of its output. */
+/** A process that runs `start` until it is stopped. Everything it says is a line of its output. */
 function running({ start, asService = false, watchdogMs }: Given) {
   const program = `
     import { runUntilStopped } from ${from('until-stopped.ts')};

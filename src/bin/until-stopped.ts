@@ -3,26 +3,26 @@ import type { Terminal } from '../cli/terminal/command.ts';
 import { type ServiceManager, serviceManager } from './systemd/notify.ts';
 import { refusedExitCode } from './systemd/unit.ts';
 
-/** Conventional exit code for "ended by SIGINT", when it comes before the platform serves. */
+/** Conventional exit code for "ended by SIGINT", if that comes before the platform serves. */
 const interruptedExitCode = 130;
 
 /**
- * Longest time for requests in flight and standby sandboxes to end, milliseconds; the next start cleans up the rest.
+ * How long requests in flight and standby sandboxes may take to end, milliseconds; the next start cleans up the rest.
  */
 const stopTimeoutMs = 30_000;
 
-/** Codes of starts that would be refused again: trying once more is no use. A port, say, may be free soon. */
+/** Codes of starts that would be refused again, so that retrying is useless. A port, in contrast, may be free soon. */
 const lastingCodes: readonly ErrorCode[] = ['invalid', 'precondition', 'unimplemented'];
 
 /**
- * What runs in the foreground. `serving`: what it does, for the status that a service manager shows. `goesDown`: says
- * whether its sandboxes are ended after it.
+ * What runs in the foreground. `serving`: what it does, shown as the service manager's status. `goesDown`: whether its
+ * sandboxes are ended after it.
  */
 type Running = AsyncDisposable & { failed: Promise<never>; serving: string; goesDown?(): boolean };
 
 /**
  * Runs in the foreground what `start` starts, until a signal stops it or it fails. Answers the exit code. `service`:
- * the command, and the service manager that has started it; absent where nobody is to be notified.
+ * the command, and the service manager that started it; absent if nobody is to be notified.
  */
 export async function runUntilStopped(
   terminal: Terminal,
@@ -48,7 +48,7 @@ export async function runUntilStopped(
   return 0;
 }
 
-/** Says why in the manager's status, and by the exit code whether another try makes sense. */
+/** Puts the reason into the manager's status, and answers the exit code that says whether another try makes sense. */
 function failedUnder(
   { command, manager }: { command: string; manager: ServiceManager },
   error: unknown,
@@ -62,14 +62,14 @@ function failedUnder(
   return lastingCodes.includes(error.code) ? refusedExitCode : 1;
 }
 
-/** Notifies the service manager's watchdog that this event loop turns, until it is disposed of. */
+/** Tells the service manager's watchdog that this event loop turns, until disposed of. */
 function keepNotifying({ watchdogMs, notify }: ServiceManager): Disposable {
   if (watchdogMs === undefined) return { [Symbol.dispose]() {} };
   const timer = setInterval(() => notify('WATCHDOG=1'), watchdogMs / 3);
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** Says that the platform stops, and ends this process where that takes too long. */
+/** Announces that the platform stops, and ends this process if that takes too long. */
 function beginStopping(terminal: Pick<Terminal, 'err'>, goesDown: boolean): void {
   const sandboxes = goesDown ? 'Sandboxes are ended after it' : 'Sandboxes run on';
   setTimeout(() => {
@@ -79,7 +79,10 @@ function beginStopping(terminal: Pick<Terminal, 'err'>, goesDown: boolean): void
   terminal.err(`\nStopping. ${sandboxes}${goesDown ? '' : '; the next start takes them over'}.\n`);
 }
 
-/** SIGINT, SIGTERM and SIGHUP ask for a clean stop. A second Ctrl-C is an impatient person; `down` may ask twice. */
+/**
+ * SIGINT, SIGTERM and SIGHUP ask for a clean stop. A second Ctrl-C comes from an impatient person; `down` may ask
+ * twice.
+ */
 function stopSignal(): { asked: Promise<void>; signal: AbortSignal } {
   const controller = new AbortController();
   const asked = Promise.withResolvers<void>();

@@ -22,12 +22,12 @@ test('the address with TLS is one that the certificate has', () => {
     return { tls: tls?.url, dashboard };
   };
   const domain = { ATOLL_DOMAIN: 'boxes.example' };
-  // That of the operator has the domain alone, whatever address is listened on.
+  // The operator's certificate names only the domain, whatever address is listened on.
   for (const ATOLL_HOST of ['127.0.0.1', '0.0.0.0'])
     expect(about({ ...domain, ATOLL_HOST }, serving(null)).tls).toBe('https://boxes.example');
   expect(about({ ...domain, ATOLL_HOST: '0.0.0.0' }, serving(null)).dashboard).toBe('https://boxes.example/d');
   expect(about({ ...domain, ATOLL_HOST: '127.0.0.1' }, serving(null, 3443)).tls).toBe('https://boxes.example:3443');
-  // The installation's own authority makes one for this machine's name, too.
+  // The installation's own authority also makes one for this machine's name.
   expect(about({ ...domain, ATOLL_HOST: '127.0.0.1' }, serving('/ca.pem')).tls).toBe('https://localhost');
   expect(about({ ...domain, ATOLL_HOST: '0.0.0.0' }, serving('/ca.pem')).tls).toBe('https://boxes.example');
 });

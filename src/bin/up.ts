@@ -11,7 +11,7 @@ import { runUntilStopped } from './until-stopped.ts';
 import { plainTextWarning } from './settings/plain-text.ts';
 import { isWildcard, type Settings } from './settings/settings.ts';
 
-/** `atoll up`: the platform in the foreground, until a signal stops it. */
+/** `atoll up`: runs the platform in the foreground until a signal stops it. */
 export function upCommand(
   settings: () => Settings,
   environment: Record<string, string>,
@@ -63,8 +63,8 @@ export function upCommand(
 }
 
 /**
- * Where commands of this machine and browsers reach a platform that serves. The domain leads to it for others; from
- * here it may lead nowhere, to another control process, or to a port that the firewall has closed.
+ * Where commands on this machine and browsers reach a serving platform. The domain leads to it for others; from here it
+ * may lead nowhere, to another control process, or to a port that the firewall has closed.
  */
 export function waysTo(settings: Settings, platform: Platform): Ways {
   const { host } = settings;
@@ -72,7 +72,7 @@ export function waysTo(settings: Settings, platform: Platform): Ways {
   return { url: isWildcard(host) ? `http://${host === '::' ? '[::1]' : '127.0.0.1'}:${platform.port}` : url, origin };
 }
 
-/** What is said of a platform that serves. */
+/** What is printed about a serving platform. */
 export function aboutOf(settings: Settings, platform: Platform): Welcome {
   const { domain, dataDir } = settings;
   const { port, apiKey, building, signInPath } = platform;
@@ -90,17 +90,17 @@ export function aboutOf(settings: Settings, platform: Platform): Welcome {
 }
 
 function waysOf({ host, domain }: Settings, { port, tlsPort, authorityFile }: Platform) {
-  // An address of IPv6 is in brackets where a port follows (RFC 3986 3.2.2).
+  // An IPv6 address is in brackets before a port (RFC 3986 3.2.2).
   const address = host.includes(':') ? `[${host}]` : host;
   const name = isWildcard(host) ? domain : host === '127.0.0.1' ? 'localhost' : address;
   const ofPort = (host: string) => (tlsPort === 443 ? host : `${host}:${tlsPort}`);
-  // The operator's own certificate has the domain, and seldom another name; one of the installation's authority has
+  // The operator's certificate has the domain and seldom another name; one of the installation's own authority has
   // both.
   const tls =
     tlsPort === null
       ? undefined
       : { url: `https://${ofPort(authorityFile === null ? domain : name)}`, authorityFile, domain: ofPort(domain) };
   const url = `http://${name}:${port}`;
-  // Browsers keep sessions where nobody can read along.
+  // Browsers keep sessions only where nobody can read along.
   return { url, tls, origin: name === 'localhost' ? url : (tls?.url ?? url) };
 }

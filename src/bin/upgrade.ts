@@ -36,7 +36,7 @@ export function ownUpgrade(settings: () => Settings, account: string): Command {
     },
     async restart() {
       if (!isBooted()) return false;
-      // Another installation of this machine was neither tried nor saved, and goes on with the version of before.
+      // Another installation on this machine was neither tried nor saved, and goes on with the previous version.
       for (const unit of unitsOf(settingsFileOf(settings().dataDir), unitFolder))
         if (await isActive(unit)) {
           await systemctl('restart', `${unit}.service`);

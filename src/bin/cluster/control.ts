@@ -26,8 +26,8 @@ import { storePlaceOf } from '../settings/store-place.ts';
 
 /**
  * Starts a control process: an api and an edge without a node, beside any number of equal ones on the same PostgreSQL.
- * In a container without the right to mount it does without mounts and control groups of its own. Errors:
- * `precondition` without PostgreSQL, or with another seed than the others have.
+ * In a container that may not mount, it does without mounts and cgroups of its own. Errors: `precondition` without
+ * PostgreSQL, or if the others have another seed.
  */
 export async function startControl(options: PlatformOptions): Promise<Platform> {
   const { settings, log, environment, signal } = options;
@@ -85,7 +85,10 @@ export async function startControl(options: PlatformOptions): Promise<Platform> 
   return { ...about, ...edgeAbout, failed: failed.promise, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
 }
 
-/** Where the cluster keeps what outlives its machines. Errors: `precondition` for a directory that can't be mounted. */
+/**
+ * Where the cluster keeps what outlives its machines. Errors: `precondition` if it is a directory that can't be
+ * mounted.
+ */
 function usableStore(settings: Settings, isConfined: boolean): StorePlace | undefined {
   const place = storePlaceOf(settings);
   if (isConfined && place?.kind === 'directory')

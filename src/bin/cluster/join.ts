@@ -13,7 +13,7 @@ import type { NodeIdentity } from '../../wire/tls/listen-tls.ts';
 
 const joinTimeoutMs = 30_000;
 
-/** The identity of a machine that has joined before; undefined for one that has not. */
+/** The identity of a machine that has joined before; undefined if it has not. */
 export function readMachineIdentity(dataDir: string): NodeIdentity | undefined {
   const file = machineIdentityFile(dataDir);
   const text = readIfThere(file);
@@ -40,9 +40,9 @@ const refusals: Record<number, ErrorCode> = { 400: 'invalid', 401: 'unauthentica
 
 /**
  * Joins a cluster by an invitation. The key never leaves this machine, and the token is not sent: both sides prove that
- * they have it. A machine that has joined before proves by its key that it is the same. Errors:
- * `invalid`, `unauthenticated`, `unavailable`; `conflict` where the ID is another machine's; `forbidden` where somebody
- * else answers than who made the token.
+ * they have it. A machine that has joined before proves with its key that it is the same. Errors: `invalid`,
+ * `unauthenticated`, `unavailable`; `conflict` if the ID belongs to another machine; `forbidden` if the answer does not
+ * come from whoever made the token.
  */
 export async function joinCluster(asked: Joining & { token: string }): Promise<NodeIdentity> {
   const { control } = asked;
@@ -56,8 +56,9 @@ export async function joinCluster(asked: Joining & { token: string }): Promise<N
 }
 
 /**
- * Joins a cluster in Kubernetes by the token of this pod's service account, which is sent: whoever answers at `control`
- * is believed. Errors: `invalid`, `unauthenticated`, `unavailable`; `conflict` where the ID is another machine's.
+ * Joins a cluster in Kubernetes by the token of this pod's service account. The token is sent, so whoever answers at
+ * `control` is trusted. Errors: `invalid`, `unauthenticated`, `unavailable`; `conflict` if the ID belongs to another
+ * machine.
  */
 export async function joinAsPod(asked: Joining & { podToken: string }): Promise<NodeIdentity> {
   const { own, machine } = joining(asked, sha256Hex(asked.podToken));
@@ -66,10 +67,13 @@ export async function joinAsPod(asked: Joining & { podToken: string }): Promise<
   return { certificate, authority, key: own.key };
 }
 
-/** A machine that joins, and what it has from before. */
+/** A machine that joins, and what it kept from before. */
 type Joining = { control: string; nodeId: string; address: string; known: NodeIdentity | undefined };
 
-/** What a machine says of itself. `token`: names by what it joins, in the proof that it is the same as before. */
+/**
+ * What a machine says about itself. `token`: names the means of joining in the proof that the machine is the same as
+ * before.
+ */
 function joining({ nodeId, address, known }: Joining, token: string) {
   const own = newKey();
   const said = [token, nodeId, address, own.publicKey];
@@ -81,7 +85,7 @@ const claims = (): MachineClaims => ({ release: platformVersion, architecture: m
 
 async function askToJoin(control: string, path: string, body: unknown): Promise<Partial<JoinAnswer>> {
   const url = URL.parse(path, control);
-  // A host and its port alone are what ATOLL_NODE_ADDRESS takes, and so are what one is tempted to give.
+  // ATOLL_NODE_ADDRESS takes only a host and its port, so that is what people are tempted to give here.
   if (!url || !['http:', 'https:'].includes(url.protocol))
     throw new AtollError(
       'invalid',
@@ -95,7 +99,7 @@ async function askToJoin(control: string, path: string, body: unknown): Promise<
   }).catch((cause: unknown) => {
     throw new AtollError('unavailable', `Control at ${control} does not answer: ${messageOf(cause)}`, { cause });
   });
-  // A proxy before it may answer with nothing, which is read as null.
+  // A proxy in front may send an empty answer, which is read as null.
   const answer = ((await response.json().catch(() => null)) ?? {}) as Partial<JoinAnswer> & { message?: string };
   if (!response.ok)
     throw new AtollError(

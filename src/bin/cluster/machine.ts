@@ -26,15 +26,15 @@ import { beginWith } from '../platform/begin-parts.ts';
 import type { Settings } from '../settings/settings.ts';
 import { joinAsPod, joinCluster, keepMachineIdentity, readMachineIdentity } from './join.ts';
 
-/** What a machine of a cluster is started with. */
+/** What starting a machine of a cluster takes. */
 type MachineOptions = {
   settings: Settings;
   log: Log;
   environment: Record<string, string>;
   onPhase(phase: string): void;
   /**
-   * URL of any control process, and the token of an invitation, for a machine that has not joined yet; or the file with
-   * the token of this pod's service account.
+   * For a machine that has not joined yet: the URL of any control process and the token of an invitation, or the file
+   * with the token of this pod's service account.
    */
   invitation: Invitation | undefined;
   signal: AbortSignal;
@@ -44,12 +44,12 @@ type Invitation = { control: string; token: string } | { control: string; podTok
 
 const stopped = 'The start was interrupted.';
 
-/** A machine that serves its cluster. Disposing ends it; its sandboxes run on. */
+/** A machine that serves its cluster. Disposing of it ends it; its sandboxes run on. */
 type RunningMachine = AsyncDisposable & { nodeId: string; address: string; failed: Promise<never> };
 
 /**
- * Starts this machine as a node of a cluster: the node, and the gate that control reaches. It has no database and no
- * seed.
+ * Starts this machine as a node of a cluster: the node, and the gate that control connects to. It has no database and
+ * no seed.
  */
 export async function startMachine(options: MachineOptions): Promise<RunningMachine> {
   const { settings, environment, signal } = options;
@@ -60,7 +60,7 @@ export async function startMachine(options: MachineOptions): Promise<RunningMach
   assertDriversThere(settings);
   requireAuthorities(settings);
   if (existsSync(dataDir)) makeRoomToStart(dataDir, freeBytesOf(dataDir));
-  // One whose node has run before is not examined again: starts stay fast.
+  // A machine whose node has run before is not examined again, so that starts stay fast.
   if (!existsSync(join(dataDir, 'node', 'sandboxes'))) {
     const { requireAbleHost } = await import('../preflight/able-host.ts');
     await unlessAborted(requireAbleHost(settings), signal, stopped);
@@ -85,11 +85,11 @@ export async function startMachine(options: MachineOptions): Promise<RunningMach
   const served = <About>(part: Part<About>) => unlessAborted(part.ready, signal, stopped);
   const claimed = Promise.withResolvers<InstallationPlace>();
   const common = { settings, environment, groups, identity: { nodeId } };
-  // Control believes who joined last: a machine that runs on this directory would be shut out by one that only tries.
+  // Control trusts the latest to join: a mere attempt to start must not shut out a machine that runs on this directory.
   const joined = claimed.promise.then(() =>
     unlessAborted(identityOf(dataDir, options.invitation, who), signal, stopped),
   );
-  joined.catch(() => {}); // the node is asked to wait for it, and may be told before anybody here is
+  joined.catch(() => {}); // the node is told to wait for it, and the failure may come before anybody here waits
   const nodeServes = served(
     beginNode(begin, common, {
       isForGate: true,
@@ -118,9 +118,9 @@ export async function startMachine(options: MachineOptions): Promise<RunningMach
 }
 
 /**
- * Has this machine be one of the cluster before it is started: a service is started again and again, and a token is
- * good for once. It takes nothing of a machine that runs. Errors: those of `joinCluster`; `precondition` for one that
- * has not joined and has no invitation; `conflict` where one with an invitation runs.
+ * Makes this machine join the cluster before its service is started: a service is restarted again and again, but a
+ * token works once. Takes nothing from a machine that runs. Errors: those of `joinCluster`; `precondition` if it has
+ * neither joined nor an invitation; `conflict` if it has an invitation but runs already.
  */
 export async function joinBefore(settings: Settings, invitation: Invitation | undefined): Promise<void> {
   const { dataDir } = settings;
@@ -152,8 +152,8 @@ function whoIs(settings: Settings): { nodeId: string; address: string } {
 }
 
 /**
- * A machine that has joined needs no token; one that has a new one joins anew, e.g. at another address. A pod does so
- * at each start, and goes on as what it is where control does not answer.
+ * A machine that has joined needs no token; with a new token it joins again, e.g. at another address. A pod joins at
+ * each start, and keeps its identity if control does not answer.
  */
 async function identityOf(
   dataDir: string,

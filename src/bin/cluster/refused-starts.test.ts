@@ -15,7 +15,7 @@ beforeEach(() => void (dataDir = mkdtempSync(join(tmpdir(), 'atoll-refused-'))))
 afterEach(() => rmSync(dataDir, { recursive: true }));
 
 const optionsOf = (more: Record<string, string>) => ({
-  // Aborted: a start that is not refused ends as soon as it can.
+  // Already aborted: a start that is not refused ends as soon as it can.
   ...{ log: silentLog, environment: {}, onPhase() {}, signal: AbortSignal.abort(), invitation: undefined },
   settings: readSettings({ ATOLL_DATA_DIR: dataDir, ...more }),
 });

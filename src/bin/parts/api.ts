@@ -42,10 +42,10 @@ import { spanExportOf } from '../spans.ts';
 import type { ApiAbout } from '../../protocol/wire/part-about.ts';
 import { socketsIn } from './sockets.ts';
 
-// The api: rules and state. It runs as its own user, who owns its database and the uploaded files and can read nothing
-// else.
+// The api: rules and state. It runs as a user of its own, which owns its database and the uploaded files and can read
+// nothing else.
 
-/** Settings and secrets of the api, from the supervisor: it reads none by itself. */
+/** Settings and secrets of the api. They come from the supervisor; the api reads none itself. */
 export type ApiSettings = {
   settings: Settings;
   identity: Identity;
@@ -53,30 +53,30 @@ export type ApiSettings = {
   pair: Pair | null;
   installation: number;
   runDir: string;
-  /** Commit of the source that runs. */
+  /** Commit of the running source. */
   commit: string;
   /** Where a cluster keeps what outlives its machines. */
   storePlace: StorePlace | undefined;
-  /** Texts of files that it can't read: the key of the first start, and which shipped templates were built. */
+  /** Contents of files that the api can't read: the key of the first start, and which shipped templates were built. */
   apiKey: string | undefined;
   shippedBuilds: string | undefined;
   restarts: Metric;
-  /** As the operator is shown them: without secrets. */
+  /** As shown to the operator: without secrets. */
   shownSettings: ShownSettings;
-  /** The identity provider at which people sign in; null: there is none. The file is readable to root alone. */
+  /** The identity provider that people sign in with; null: none. Only root can read its file. */
   oidc: OidcFile | null;
 };
 
-/** Starts of processes again, as the supervisor counts them. */
+/** Restarts of processes, as the supervisor counts them. */
 export type ApiUpdate = { restarts: Metric };
 
-/** For the folder's owner and its group, which is the edge's. */
+/** For the folder's owner and its group, which is the edge's group. */
 const ownerAndGroup = 0o660;
 
 runPart<ApiSettings, ApiUpdate>(async (given, control) => {
   const { identity, installation, runDir } = given;
   const sockets = socketsIn(runDir);
-  // It sees its folders of the data directory here.
+  // The api sees its folders of the data directory here.
   const settings = { ...given.settings, dataDir: sockets.data };
   // Loaded while the checkout is still readable.
   const [dashboard, docs] = [loadDashboard(dashboardDir), loadDocs(docsDir)];
@@ -157,17 +157,17 @@ async function openState(
   const write = (facts: unknown) => ask('installation facts', facts);
   const opened = await openPair(database, identity, pair, write);
   started.use(opened.store);
-  // The whole platform has to end then: another database is not another attempt.
+  // The whole platform must end then: retrying can't help against a different database.
   started.use(keepPair(write, opened, log, error => void ask('end', error.message)));
   return opened.store;
 }
 
-/** By which clients reach the API where nothing else is said. */
+/** How clients reach the API unless something else is configured. */
 function apiUrl({ domain, port, tlsPort }: Settings): string {
   return tlsPort === undefined ? `http://${domain}:${port}` : new URL(`https://api.${domain}:${tlsPort}`).origin;
 }
 
-/** What the operator's settings say to the api, in its units. */
+/** The operator's settings for the api, in its units. */
 function optionsOf(settings: Settings) {
   return {
     trace: settings.trace,
@@ -195,14 +195,14 @@ function optionsOf(settings: Settings) {
     limits: { volumeMiB: settings.volumeMiB },
   };
 }
-/** `base` is there before the platform serves; the others are built meanwhile, or when they are asked for. */
+/** `base` is there before the platform serves; the others are built meanwhile or on demand. */
 async function beginShipped(options: ShippedTemplatesOptions, onPhase: (phase: string) => void) {
   await ensureBaseTemplate({ ...options, onPhase });
   buildOnDemand(options, name => ensureShipped(name, options));
   return beginWantedTemplates(options);
 }
 
-/** How an api of a cluster works with its machines. */
+/** How a cluster's api works with its machines. */
 function clusterOf({ storePlace, runDir, settings }: ApiSettings, log: Log) {
   const blobs = storePlace && openBlobStore(storePlace, socketsIn(runDir).store);
   return {

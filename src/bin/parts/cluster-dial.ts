@@ -6,10 +6,10 @@ import type { NodeProtocol } from '../../protocol/node.ts';
 import { machineAt } from '../../wire/node-service.ts';
 import { FarEnds } from '../../wire/tls/far-ends.ts';
 
-/** Connects into sandboxes, and ends that. */
+/** Connects into sandboxes, and closes connections into them. */
 type Dialing = {
   dial(sandboxId: string, port: number, signal?: AbortSignal): Promise<number>;
-  /** Far ends of connections that other machines carry. */
+  /** Far ends of connections carried by other machines. */
   farEnds?: Pick<FarEnds, 'take'>;
   close(): void;
 };
@@ -19,12 +19,12 @@ export function ownDial({ node, close }: { node: Pick<NodeProtocol, 'dial'>; clo
   return { dial: (sandboxId, port, signal) => node.dial(sandboxId, port, signal), close };
 }
 
-/** Machines that connections are kept to; the one that was used first goes. */
+/** How many machines to keep connections to; beyond this, the one used first goes. */
 const machinesMax = 2_000;
 
 type Find = (sandboxId: string) => Route | undefined | Promise<Route | undefined>;
 
-/** Connects into sandboxes on any machine of a cluster, by one connection to each machine. */
+/** Connects into sandboxes on any machine of a cluster, through one connection to each machine. */
 export function clusterDial(api: Pick<DirectoryProtocol, 'way'>, find: Find, log: Log): Dialing {
   const machines = new Map<string, Machine>();
   const farEnds = new FarEnds();

@@ -12,10 +12,10 @@ import type { EdgeAbout } from '../../protocol/wire/part-about.ts';
 import { clusterDial, ownDial } from './cluster-dial.ts';
 import { socketsIn } from './sockets.ts';
 
-// The edge: the part that the internet reaches. It opens its ports, becomes a user that owns nothing, and holds no
-// secret but its TLS certificate and the tokens of the running sandboxes.
+// The edge: the part that faces the internet. It opens its ports, becomes a user that owns nothing, and holds no secret
+// but its TLS certificate and the tokens of the running sandboxes.
 
-/** Settings and secrets of the edge, from the supervisor: it reads none by itself. */
+/** Settings and secrets of the edge. They come from the supervisor; the edge reads none itself. */
 export type EdgeSettings = {
   installation: number;
   runDir: string;
@@ -23,13 +23,13 @@ export type EdgeSettings = {
   host: string;
   port: number;
   trustForwarded: boolean;
-  /** Sandboxes are on machines of a cluster. */
+  /** Sandboxes are on the machines of a cluster. */
   isControl: boolean;
   /** Undefined: no TLS port. */
   tls: { port: number; certificate: CertificatePair } | undefined;
 };
 
-/** The certificate has been exchanged. */
+/** The certificate was replaced. */
 export type EdgeUpdate = { certificate: CertificatePair };
 
 /** Interval at which the edge reports its open connections to the api. */
@@ -61,7 +61,7 @@ runPart<EdgeSettings, EdgeUpdate>(
       log,
     });
     control.becomeUser(userIdOf('edge', installation));
-    // Only now: the others ask the kernel who connects.
+    // Only now: the others ask the kernel which user connects.
     const followed = followDirectory(api, closed => edge.closed(closed), log);
     const reporting = setInterval(() => void api.report(edge.stats()).catch(() => {}), reportMs);
     outliveFaults(log, 'the edge');

@@ -15,10 +15,10 @@ import type { NodeIdentity } from '../../wire/tls/listen-tls.ts';
 import { socketsIn } from './sockets.ts';
 import { transfersOf } from './transfers.ts';
 
-// The gate of a machine in a cluster: the part that control reaches over the network. It has a user that owns nothing,
-// and the machine's certificate; the node itself opens no port.
+// The gate of a machine in a cluster: the part that control reaches over the network. It runs as a user that owns
+// nothing, and has the machine's certificate; the node itself opens no port.
 
-/** Settings of the gate, from the supervisor: it reads none by itself. */
+/** Settings of the gate. They come from the supervisor; the gate reads none itself. */
 export type GateSettings = {
   installation: number;
   runDir: string;
@@ -29,7 +29,7 @@ export type GateSettings = {
   identity: NodeIdentity;
   labels: Record<string, string>;
   cpuOvercommit: number;
-  /** How often the machine's parts were started again. */
+  /** How often the machine's parts were restarted. */
   restarts: ProcessRestarts[];
 };
 

@@ -10,19 +10,19 @@ import { forgetOtherPrograms, type Programs } from '../platform/programs.ts';
 import type { Settings } from '../settings/settings.ts';
 import { type InstallationPlace, makeSocketFolder, socketsIn } from './sockets.ts';
 
-// The node: the only part that runs as root. It opens no port and reads nothing of the internet.
+// The node: the only part that runs as root. It opens no port and reads nothing from the internet.
 
 /** Settings of the node, from the supervisor. */
 export type NodeSettings = {
   settings: Settings;
   nodeId: string;
   environment: Record<string, string>;
-  /** In a cluster: the gate of this machine is its one caller. */
+  /** In a cluster: only this machine's gate calls the node. */
   isForGate: boolean;
   programs: Programs;
 };
 
-/** Longest wait for the previous node to end, after its supervisor was killed. Milliseconds. */
+/** How long to wait for the previous node to end after its supervisor was killed. Milliseconds. */
 const claimTimeoutMs = 15_000;
 
 runPart<NodeSettings>(async ({ settings, nodeId, environment, isForGate, programs }, control) => {
@@ -65,8 +65,8 @@ runPart<NodeSettings>(async ({ settings, nodeId, environment, isForGate, program
         node: node.protocol,
         builds: node.builds,
         shipped,
-        // What comes of other machines is trusted where it goes on: root maps it as memory and mounts it as disks. A
-        // machine alone takes nothing of that kind from anybody.
+        // Data from other machines is trusted from here on: root maps it as memory and mounts it as disks. A single
+        // machine accepts nothing of that kind from anybody.
         ...(isForGate && {
           layers: layerExchange(node.layers, node.space, cache),
           pauses: memoryOverWire(node.pauses),
@@ -90,7 +90,7 @@ runPart<NodeSettings>(async ({ settings, nodeId, environment, isForGate, program
   };
 });
 
-/** Claims the data directory. Another process that is being killed has it for a moment yet. */
+/** Claims the data directory. A process that is being killed may still hold it for a moment. */
 async function claimed(dataDir: string): Promise<Installation> {
   for (const deadline = performance.now() + claimTimeoutMs; ;) {
     try {

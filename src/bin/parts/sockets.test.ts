@@ -7,8 +7,9 @@ import { userIdOf } from '../../base/process/part-users.ts';
 import { commandOf } from '../../supervisor/program.ts';
 import { makeSocketFolder, socketsIn } from './sockets.ts';
 
-// An api that was taken over does with its folder what its user may, and root comes to it again: at each start of the
-// node, which gives the folder to the api, and of the api, whose folders are mounted there while it is still root.
+// A compromised api can do with its folder whatever its user may, and root returns to the folder: at each start of the
+// node, which gives the folder to the api, and at each start of the api, which mounts its folders there while it is
+// still root.
 
 const users = { api: userIdOf('api', 15), edge: userIdOf('edge', 15) };
 let folder: string;
@@ -38,7 +39,7 @@ test('what root gives to the api and mounts for it is where it is, whatever the 
   writeFileSync(join(shown, 'file'), '');
   makeSocketFolder(runDir, users);
   const { data, folder: own } = socketsIn(runDir);
-  // It may do so with what is its own alone.
+  // It may do so only with what it owns.
   expect(asApi('touch "$1/socket"', own).exitCode).toBe(0);
   for (const path of [data, ...apiFolders.map(name => join(data, name))])
     expect(asApi('mv "$1" "$1.away" && ln -s "$2" "$1"', path, victim).exitCode).not.toBe(0);

@@ -18,7 +18,7 @@ type Exchanges = {
   volumeCopies: VolumeExchange;
 };
 
-/** What a machine sends to a store and gets from it by signed URLs: the node has files, the gate the network. */
+/** What a machine exchanges with a store by signed URLs: the node has the files, the gate has the network. */
 export function transfersOf({ layers, pauses, snapshots, uploads, volumeCopies }: Exchanges): TransferProtocol {
   return {
     async sendLayer(digest, urls) {

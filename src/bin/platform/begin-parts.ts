@@ -4,13 +4,13 @@ import type { PartName, RestartReason } from '../../supervisor/part-process.ts';
 import { type Part, startPart } from '../../supervisor/part.ts';
 import type { BeginPart } from './platform-parts.ts';
 
-/** Seconds for which a process's event loop may stand still. Disks and mounts can hold the node for longer. */
+/** Seconds that a process's event loop may stand still. Disks and mounts can block the node for longer. */
 const stallSeconds = { node: 30, api: 10, edge: 10, gate: 10 } as const;
 
-/** Whoever calls another stops before it. */
+/** A part that calls another one stops before it. */
 const stopOrder = ['edge', 'api', 'gate', 'node'] as const;
 
-/** How all parts are begun: each ends with the platform, and whatever it does not say itself is done for it. */
+/** How to begin each part: it ends with the platform, and common settings fill in what it does not specify. */
 export function beginWith(
   started: AsyncDisposableStack,
   platform: {

@@ -4,7 +4,7 @@ import { certificateFromFiles, type CertificateSource } from '../../supervisor/c
 import { localAuthority } from '../../supervisor/certificates/local-authority.ts';
 import { isWildcard, type Settings } from '../settings/settings.ts';
 
-/** The certificate of the TLS port, and what to trust where an authority of this installation signs it. */
+/** The certificate of the TLS port, and what to trust if an authority of this installation signs it. */
 export type Certificate = { source: CertificateSource; authorityFile: string | null };
 
 /**
@@ -23,7 +23,7 @@ export function openCertificate(
   return { source, authorityFile: source.authorityFile };
 }
 
-/** Fails with `invalid` where the operator's certificate can't be used: before anything is made. */
+/** Fails with `invalid` if the operator's certificate can't be used, before anything is made. */
 export function requireCertificate({ tlsCertificate, tlsKey }: Settings, log: Log): void {
   if (tlsCertificate !== undefined && tlsKey !== undefined)
     certificateFromFiles({ certFile: tlsCertificate, keyFile: tlsKey }, log);

@@ -9,13 +9,13 @@ import { portError } from '../preflight/ports.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Certificate } from './certificate.ts';
 
-/** Waits until a part serves. Errors: those of its start, and `canceled` where the whole start is given up. */
+/** Waits until a part serves. Errors: those of its start, and `canceled` if the whole start is given up. */
 export const served = <About>(part: Part<About>, signal: AbortSignal): Promise<About> =>
   unlessAborted(part.ready, signal, 'The start was interrupted.');
 
 /**
- * Waits until the edge serves, and tells it of each certificate that comes later. Errors: as `served`, and which port
- * can't be opened.
+ * Waits until the edge serves, and passes it each later certificate. Errors: as `served`, and which port can't be
+ * opened.
  */
 export async function edgeServes(
   started: AsyncDisposableStack,

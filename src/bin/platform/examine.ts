@@ -3,12 +3,13 @@ import { SingleFlight } from '../../base/concurrency/single-flight.ts';
 import { AtollError } from '../../base/error.ts';
 import type { HostFinding } from '../../protocol/doctor.ts';
 
-/** Longest examination, milliseconds. A store that does not answer takes the longest. */
+/** Longest examination, milliseconds. A store that does not answer takes longest. */
 const examineMsMax = 120_000;
 
 /**
- * Examines this machine as `atoll doctor` does, in a process of its own: it tries things out, and whoever watches the
- * platform must not stand still meanwhile. Whoever asks during one gets that one's findings. Errors: `unavailable`.
+ * Examines this machine as `atoll doctor` does, in a separate process: the examination tries things out, and whatever
+ * watches the platform must not stand still meanwhile. Callers during an examination share its findings. Errors:
+ * `unavailable`.
  */
 export function examineApart(environment: Record<string, string>): () => Promise<HostFinding[]> {
   const flight = new SingleFlight<'examination', HostFinding[]>();

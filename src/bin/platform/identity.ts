@@ -8,18 +8,18 @@ import { readOrMake } from '../../base/small-file.ts';
 
 const seedBytes = 32;
 
-/** Facts that an installation keeps for its whole life. */
+/** Facts that an installation keeps all its life. */
 export type Identity = {
   nodeId: string;
-  /** Source of the sandboxes' tokens: whoever has it can enter every sandbox. */
+  /** The source of the sandboxes' tokens: whoever has it can enter every sandbox. */
   seed: Uint8Array;
   /** The operator's `X-Admin-Token`. */
   adminToken: string;
-  /** Reads the operator's metrics and nothing else. */
+  /** Reads the operator's metrics, nothing else. */
   metricsToken: string;
 };
 
-/** Reads the installation's identity, making it at the first start. */
+/** Reads the installation's identity; the first start makes it. */
 export function readIdentity(dataDir: string): Identity {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const nodeId = readOrMake(join(dataDir, 'node-id'), () => newUuid());

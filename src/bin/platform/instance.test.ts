@@ -23,7 +23,7 @@ afterEach(() => rmSync(dataDir, { recursive: true }));
 
 const ways = { url: 'http://127.0.0.1:3000', origin: 'https://h:3443' };
 
-/** What another process has written of itself. */
+/** What another process has recorded about itself. */
 function recordOther(pid: number, more: object = {}) {
   const startTicks = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ')[19];
   writeFileSync(file, JSON.stringify({ pid, startTicks, ...more }));
@@ -68,7 +68,7 @@ test('a platform learns that its sandboxes are ended after it', () => {
   expect(goesDown(dataDir)).toBe(false);
   announceDown(dataDir, true);
   expect([goesDown(dataDir), runningUrl(dataDir), runningOrigin(dataDir)]).toEqual([true, ways.url, ways.origin]);
-  // Who stops it after a `down` that was broken off.
+  // Somebody stops it after an interrupted `down`.
   announceDown(dataDir, false);
   expect([goesDown(dataDir), runningUrl(dataDir)]).toEqual([false, ways.url]);
 });

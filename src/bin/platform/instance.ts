@@ -9,23 +9,29 @@ const pollMs = 50;
 
 type Instance = { pid: number; startTicks: string | undefined; goesDown?: boolean } & Partial<Ways>;
 
-/** The ways to a platform that serves: `url` for commands on this machine, `origin` for browsers. */
+/** How to reach a serving platform: `url` for commands on this machine, `origin` for browsers. */
 export type Ways = { url: string; origin: string };
 
 const fileOf = (dataDir: string) => join(dataDir, 'instance.json');
 
-/** Records that this process is the platform of the data directory, so that `down` finds it. The lock is the node's. */
+/**
+ * Records that this process is the platform of the data directory, so that `down` finds it. The lock belongs to the
+ * node.
+ */
 export function recordInstance(dataDir: string, ways?: Ways): void {
   const instance: Instance = { pid: process.pid, startTicks: startTicksOf(process.pid), ...ways };
   writeWhole(fileOf(dataDir), JSON.stringify(instance));
 }
 
-/** Takes that back, unless another process has meanwhile put its own in place. */
+/** Removes that record, unless another process has meanwhile replaced it. */
 export function forgetInstance(dataDir: string): void {
   if (runningInstance(dataDir)?.pid === process.pid) rmSync(fileOf(dataDir), { force: true });
 }
 
-/** Refuses a second platform on the data directory, before its taken port is all that is said. Throws `conflict`. */
+/**
+ * Refuses a second platform on the data directory; otherwise it would only hear that its port is taken. Throws
+ * `conflict`.
+ */
 export function requireNoInstance(dataDir: string): void {
   const instance = runningInstance(dataDir);
   if (!instance) return;
@@ -38,19 +44,19 @@ export function requireNoInstance(dataDir: string): void {
   );
 }
 
-/** Tells the platform that runs on the data directory, if one does, whether its sandboxes are ended after it. */
+/** Tells the platform that runs on the data directory, if any, whether its sandboxes will be ended after it. */
 export function announceDown(dataDir: string, goesDown: boolean): void {
   const instance = runningInstance(dataDir);
   if (instance && (instance.goesDown ?? false) !== goesDown)
     writeWhole(fileOf(dataDir), JSON.stringify({ ...instance, goesDown } satisfies Instance));
 }
 
-/** Whether that was announced to the platform that runs. */
+/** Whether that was announced to the running platform. */
 export function goesDown(dataDir: string): boolean {
   return runningInstance(dataDir)?.goesDown ?? false;
 }
 
-/** Ends the platform that runs on the data directory, if one does, and answers when it is gone. */
+/** Ends the platform that runs on the data directory, if any; resolves once it is gone. */
 export async function endInstance(dataDir: string): Promise<boolean> {
   const instance = runningInstance(dataDir);
   if (!instance) return false;
@@ -72,12 +78,12 @@ export async function endInstance(dataDir: string): Promise<boolean> {
   return true;
 }
 
-/** The URL of the platform that runs on the data directory, if one does: for this machine. */
+/** The URL, for this machine, of the platform that runs on the data directory, if any. */
 export function runningUrl(dataDir: string): string | undefined {
   return runningInstance(dataDir)?.url;
 }
 
-/** Where browsers reach it. One that a release before this has started has one URL for both. */
+/** Where browsers reach it. A platform started by an earlier release has one URL for both. */
 export function runningOrigin(dataDir: string): string | undefined {
   const instance = runningInstance(dataDir);
   return instance?.origin ?? instance?.url;
@@ -85,15 +91,15 @@ export function runningOrigin(dataDir: string): string | undefined {
 
 function runningInstance(dataDir: string): Instance | undefined {
   const text = readIfThere(fileOf(dataDir));
-  // A file that a loss of power cut off says nothing; the lock of the directory still keeps a second platform out.
+  // A file truncated by a loss of power says nothing; the lock of the directory still keeps a second platform out.
   const instance = text === undefined ? undefined : (parseJson(text) as Instance | undefined);
   return instance && isRunning(instance) ? instance : undefined;
 }
 
-/** The number may be another program's by now: only one that started at the same moment is ours. */
+/** The PID may be another program's by now: only a process that started at the same moment is ours. */
 const isRunning = ({ pid, startTicks }: Instance) => startTicks !== undefined && startTicksOf(pid) === startTicks;
 
-/** Field 22 of proc(5)'s stat: when the process started. Undefined for a process that is gone or a zombie. */
+/** Field 22 of proc(5)'s stat: when the process started. Undefined if the process is gone or a zombie. */
 function startTicksOf(pid: number): string | undefined {
   const stat = readIfThere(`/proc/${pid}/stat`);
   if (stat === undefined) return undefined;

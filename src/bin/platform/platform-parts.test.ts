@@ -21,7 +21,7 @@ afterEach(() => rmSync(dataDir, { recursive: true }));
 type Begun = Partial<PartOptions<unknown>> &
   Pick<PartOptions<unknown>, 'name' | 'command' | 'environment' | 'settings'>;
 
-/** What a part is begun with; nothing is started. */
+/** How a part is begun; nothing is started. */
 function begun(begin: (with_: BeginPart) => Part<unknown>): Begun {
   const all: Begun[] = [];
   begin(own => {
@@ -61,7 +61,7 @@ test('the node is root’s, and says when the data directory is its own', async 
   expect(part.environment).toEqual({ PATH: '/bin' });
   const settings = (await part.settings()) as { nodeId: string; isForGate: boolean; programs: { agentDir: string } };
   expect(settings).toMatchObject({ nodeId: 'n1', isForGate: true });
-  // The same however often it is started: set-up may have built others meanwhile.
+  // The same however often it is restarted: set-up may have built others meanwhile.
   expect(((await part.settings()) as typeof settings).programs).toBe(settings.programs);
   let isAnswered = false;
   const answer = ask(part, 'others', place())?.then(() => (isAnswered = true));

@@ -38,7 +38,7 @@ import type { NodeIdentity } from '../../wire/tls/listen-tls.ts';
 import { builtPrograms, repository } from '../repository.ts';
 import type { Settings } from '../settings/settings.ts';
 
-/** Variables of the environment that may be for the api's connections: proxies, authorities, PostgreSQL's own. */
+/** Environment variables that may concern the api's connections: proxies, authorities, PostgreSQL's own. */
 const apiEnvironment = /^(https?_proxy|no_proxy|all_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|PG[A-Z]+|TZ)$/i;
 
 /** Starts one part of the platform, which ends with it. */
@@ -46,24 +46,24 @@ export type BeginPart = <About>(
   own: Pick<PartOptions<About>, 'name' | 'command' | 'environment' | 'settings'> & Partial<PartOptions<About>>,
 ) => Part<About>;
 
-/** What all parts are started with. */
+/** What the start of every part takes. */
 type Common = {
   settings: Settings;
   environment: Record<string, string>;
   identity: Identity;
   groups: PartGroups<PartName>;
 };
-/** What the edge needs of those that start before it. Without a certificate there is no TLS port. */
+/** What the edge needs from the parts that start before it. Without a certificate there is no TLS port. */
 export type EdgeSurroundings = InstallationPlace & {
   certificate: CertificateSource | undefined;
-  /** Sandboxes are on machines of a cluster. */
+  /** Sandboxes are on the machines of a cluster. */
   isControl: boolean;
 };
 
 /**
- * Starts the node, which is root's. `onClaimed`: the data directory is this platform's, and has its place on the
- * machine; the node goes on with its start when what that answers resolves. `isForGate`: of a cluster, where the gate
- * of this machine is its one caller.
+ * Starts the node, which runs as root. `onClaimed`: called once the data directory is this platform's and has its place
+ * on the machine; the node continues its start when the result resolves. `isForGate`: in a cluster, where only this
+ * machine's gate calls the node.
  */
 export function beginNode(
   begin: BeginPart,
@@ -76,7 +76,7 @@ export function beginNode(
     command: () => commandOf(commandOfProgram('node'), { rights: 'root', joinFiles: groups.joinFiles('node') }),
     environment,
     async settings(): Promise<NodeSettings> {
-      // Those of this version: the node may be started again when there are others.
+      // Those of this version: the node may be restarted when others exist.
       programs ??= keepPrograms(settings.dataDir, builtPrograms);
       return { settings, nodeId: identity.nodeId, environment, isForGate, programs: await programs };
     },
@@ -89,8 +89,8 @@ export function beginNode(
 }
 
 /**
- * Starts the api. `pair` is what the first start has found; later ones look again. Null: a replica of control has none.
- * `nodeServes`: it loads and opens its state before, and goes on when that resolves.
+ * Starts the api. `pair` is what the first start has found; later starts look again. Null: a replica of control has
+ * none. `nodeServes`: the api loads and opens its state first, and continues when this resolves.
  */
 export function beginApi(
   begin: BeginPart,
@@ -103,14 +103,14 @@ export function beginApi(
     fail(error: AtollError): void;
     /** Where the cluster keeps what outlives its machines; control only. */
     storePlace?: StorePlace | undefined;
-    /** Nothing can be mounted: the api's folders are among its sockets. */
+    /** Nothing can be mounted, so the api's folders are among its sockets. */
     isConfined?: boolean;
   },
 ): Part<ApiAbout> {
   const { dataDir } = settings;
   let firstPair: Pair | null | undefined = also.pair;
   const examine = examineApart(environment);
-  // What the file says later holds from the next start on.
+  // Later changes of the file take effect at the next start.
   const shown = shownSettings(environment);
   const surroundings = {
     rights: 'to drop' as const,
@@ -161,7 +161,7 @@ export function beginApi(
   });
 }
 
-/** A store that is a directory is shown to the api, which can't pass the folder above it. */
+/** Makes a store that is a directory visible to the api, which can't enter the folder above it. */
 function storeFolder(runDir: string, place: StorePlace | undefined): { folder: string; at: string }[] {
   if (place?.kind !== 'directory') return [];
   const at = socketsIn(runDir).store;
@@ -170,8 +170,8 @@ function storeFolder(runDir: string, place: StorePlace | undefined): { folder: s
 }
 
 /**
- * Starts the edge. It loads while the others start, and opens its ports when there is what they lead to. Once they are
- * known, its ports stay the same however often it is started again.
+ * Starts the edge. It loads while the others start, and opens its ports once what they lead to exists. Once known, its
+ * ports stay the same however often it is restarted.
  */
 export function beginEdge(
   begin: BeginPart,
@@ -208,7 +208,7 @@ export function beginEdge(
   });
 }
 
-/** Starts the gate of a machine in a cluster. `keep` gets each new certificate of it. */
+/** Starts the gate of a machine in a cluster. `keep` receives each new certificate of it. */
 export function beginGate(
   begin: BeginPart,
   { groups }: Pick<Common, 'groups'>,
@@ -228,7 +228,7 @@ export function beginGate(
   });
 }
 
-/** Kept in a file for root alone. One that was revoked is replaced. */
+/** Kept in a file that only root can read. A revoked key is replaced. */
 function keepApiKey(dataDir: string, apiKey: string): void {
   const file = apiKeyFile(dataDir);
   if (readOrMake(file, () => apiKey) !== apiKey) writeWhole(file, apiKey);

@@ -38,32 +38,32 @@ import type { Settings } from '../settings/settings.ts';
 export type PlatformOptions = {
   settings: Settings;
   log: Log;
-  /** For the tools that make the base template, and of the node's programs. */
+  /** For the tools that make the base template, and for the node's programs. */
   environment: Record<string, string>;
   /** Called at the beginning of each slow phase. */
   onPhase: (phase: string) => void;
-  /** Goes on with a database that is empty or older than the data directory. */
+  /** Continues with a database that is empty or older than the data directory. */
   acceptDatabase?: boolean;
-  /** Ends a start that is under way. */
+  /** Aborts a start in progress. */
   signal: AbortSignal;
 };
 
-/** A platform that serves. Disposing ends it; its sandboxes run on. */
+/** A serving platform. Disposing of it ends it; its sandboxes run on. */
 export type Platform = AsyncDisposable & {
   port: number;
   tlsPort: number | null;
-  /** The certificate to trust where the TLS port has one of the installation's own authority. */
+  /** The certificate to trust if the TLS port's is signed by the installation's own authority. */
   authorityFile: string | null;
   apiKey: string;
   /** Templates that are being built in the background. */
   building: string[];
-  /** Path of a link that signs the operator in at the dashboard; null where that is not built. */
+  /** Path of a link that signs the operator in to the dashboard; null if the dashboard is not built. */
   signInPath: string | null;
-  /** Fails when the platform can't go on. */
+  /** Rejects when the platform can't go on. */
   failed: Promise<never>;
 };
 
-/** Starts the node, the api and the edge, each a process with the rights that it needs, and watches them. */
+/** Starts the node, the api and the edge, each as a process with only the rights that it needs, and watches them. */
 export async function startPlatform(options: PlatformOptions): Promise<Platform> {
   const { settings, log, environment, signal } = options;
   const { dataDir } = settings;
@@ -82,14 +82,14 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   requireCertificate(settings, log);
   readOidcFile(settings);
   const failed = Promise.withResolvers<never>();
-  // A caller may begin to wait after the failure.
+  // A caller may begin to wait only after the failure.
   failed.promise.catch(() => {});
   await using started = new AsyncDisposableStack();
-  // A start writes too; on a full disk only the reserve is left for that.
+  // A start writes too; on a full disk, only the reserve leaves room for that.
   if (existsSync(dataDir)) makeRoomToStart(dataDir, freeBytesOf(dataDir));
   // Before anything is made or taken over: a start with the wrong database must leave no trace.
   const pair = await checkPair(placeOf(settings), { accept: options.acceptDatabase ?? false, alone: true });
-  // A machine that has run sandboxes before is not examined again: starts stay fast.
+  // A machine that has run sandboxes before is not examined again, so that starts stay fast.
   if (isFirst) {
     const { requireAbleHost } = await import('../preflight/able-host.ts');
     await unlessAborted(requireAbleHost(settings), signal, 'The start was interrupted.');
@@ -112,7 +112,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   const claimed = Promise.withResolvers<InstallationPlace>();
   const nodeServes = served(beginNode(begin, common, { isForGate: false, onClaimed: claimed.resolve }), signal);
   const apiServes = Promise.withResolvers<EdgeSurroundings>();
-  // Each loads while those that it needs start.
+  // Each part loads while those that it needs start.
   const edge = beginEdge(begin, common, apiServes.promise);
   const installation = await Promise.race([claimed.promise, nodeServes.then(() => claimed.promise)]);
   // Forgotten before the node has stopped, and recorded once it has the directory.
@@ -135,7 +135,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   };
 }
 
-/** Sandboxes that are to be isolated by gVisor must never run on anything less. Errors: `unavailable`. */
+/** Sandboxes meant for gVisor must never run with weaker isolation. Errors: `unavailable`. */
 export function assertDriversThere({ driver, templateDrivers }: Settings): void {
   const runsc = findRunsc(runscDir);
   if (runsc.found || ![driver, ...(templateDrivers?.values() ?? [])].includes('gvisor')) return;

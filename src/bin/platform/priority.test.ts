@@ -8,6 +8,6 @@ test('whatever score it was started with, the platform ends after programs of sa
     const command = `echo ${before} > /proc/self/oom_score_adj; exec "$0" --eval "$1"`;
     return Bun.spawnSync(['sh', '-ec', command, process.execPath, program]).stdout.toString().trim();
   };
-  // As a pod without requests, one with some, and a service have it.
+  // As in a pod without requests, in a pod with some, and in a service.
   expect([1000, 990, 0].map(scoreAfter)).toEqual(['0', '0', '0']);
 });

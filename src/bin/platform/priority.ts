@@ -5,9 +5,10 @@ import { platformNiceness } from '../../base/process/niceness.ts';
 const oomScoreFile = '/proc/self/oom_score_adj';
 
 /**
- * Puts the platform before the programs of sandboxes, for the processor and for memory; all processes inherit it. Where
- * memory is short the kernel is to end programs of sandboxes first, which ask for a score of 500 (`native/program.c`).
- * Kubernetes gives pods up to 1000, below which no program of a sandbox could go: both would be equal.
+ * Gives the platform priority over the programs of sandboxes, for the processor and for memory; all child processes
+ * inherit it. When memory is short, the kernel should first end programs of sandboxes, which ask for a score of 500
+ * (`native/program.c`). Kubernetes gives pods scores up to 1000, and no program of a sandbox could go below its pod's:
+ * both would be equal.
  */
 export function takePriority(): void {
   setPriority(platformNiceness);
@@ -15,6 +16,6 @@ export function takePriority(): void {
   try {
     writeFileSync(oomScoreFile, '0');
   } catch {
-    // A container without CAP_SYS_RESOURCE has what its engine gave it.
+    // A container without CAP_SYS_RESOURCE keeps what its engine gave it.
   }
 }

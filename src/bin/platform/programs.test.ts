@@ -23,7 +23,7 @@ const built = {
   builderDir: join(folder, 'dist/builder'),
 };
 
-/** As set-up does it: the former ones are removed, and others get their names. */
+/** As set-up does it: removes the former programs and gives others their names. */
 function build(version: string): void {
   rmSync(join(folder, 'dist'), { recursive: true, force: true });
   for (const directory of [built.agentDir, built.builderDir]) {

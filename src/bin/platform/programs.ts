@@ -4,19 +4,19 @@ import { syncPath, syncTree } from '../../base/sync.ts';
 import { fingerprintOf, keepFiles } from '../../node/agent-client/copy.ts';
 
 /**
- * What a node starts again and again, and speaks with: each must be of its version. Beside the helper are the library
- * that runtimes preload, and the filter of system calls.
+ * Programs that a node starts again and again and talks to, so each must be of the node's version. Beside the helper
+ * are the library that runtimes preload, and the system call filter.
  */
 export type Programs = { helperBinary: string; agentDir: string; builderDir: string };
 
-/** What is beside the helper, and goes with it. */
+/** Files beside the helper that belong to it. */
 const besideHelper = ['namespace-owner.so', 'seccomp'];
 
 const folderOf = (dataDir: string): string => join(dataDir, 'node/built');
 
 /**
- * Keeps the helper, the agent and the builder that set-up has built, and answers where: set-up may build others while
- * this version runs. Where they can't be kept, for there is no room, they are used where they are.
+ * Keeps copies of the helper, the agent and the builder that set-up has built, and answers where they are: set-up may
+ * build others while this version runs. If there is no room for copies, the originals are used.
  */
 export async function keepPrograms(dataDir: string, programs: Programs): Promise<Programs> {
   const { helperBinary, agentDir, builderDir } = programs;
@@ -35,13 +35,13 @@ export async function keepPrograms(dataDir: string, programs: Programs): Promise
     const at = (path: string) => join(kept, basename(path));
     return { helperBinary: at(helperBinary), agentDir: at(agentDir), builderDir: at(builderDir) };
   } catch {
-    // No room, most likely. A start on a full disk goes on, for sandboxes are there to be taken over.
+    // Most likely there is no room. A start on a full disk goes on, because there are sandboxes to take over.
     if (existsSync(draft)) rmSync(draft, { recursive: true });
     return programs;
   }
 }
 
-/** Removes what other versions kept. The data directory is this platform's. */
+/** Removes what other versions kept. The data directory must be this platform's. */
 export function forgetOtherPrograms(dataDir: string, { agentDir }: Programs): void {
   const folder = folderOf(dataDir);
   for (const name of existsSync(folder) ? readdirSync(folder) : [])

@@ -11,7 +11,7 @@ test('authorities that were named are there, and as PEM', () => {
     const check = (buildAuthorities: string) => () => requireAuthorities({ buildAuthorities });
     for (const path of [folder, '/dev/null', '/usr/local/share/ca-certificates']) expect(check(path)).not.toThrow();
     expect(check(file)).toThrow(`ATOLL_BUILD_CA is ${file}, which is not there: set it to a PEM file`);
-    // As some authorities hand them out: DER.
+    // In DER, as some authorities hand them out.
     writeFileSync(file, new Uint8Array([0x30, 0x82, 0x03]));
     expect(check(file)).toThrow('which has no certificate as PEM');
     writeFileSync(file, '-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n');

@@ -4,9 +4,8 @@ import { readAuthorities } from '../../node/builds/authorities.ts';
 import { type Settings, settingsTable } from '../settings/settings.ts';
 
 /**
- * Fails with `precondition` where the authorities that builds are to trust are not there: builds would fail much later,
- * by words of pip or npm that lead elsewhere. The folder that is meant unless one is named may be missing, and a folder
- * may still be empty.
+ * Fails with `precondition` if the authorities that builds must trust are missing: builds would fail much later, with
+ * misleading words of pip or npm. The default folder may be missing, and any folder may still be empty.
  */
 export function requireAuthorities({ buildAuthorities: path }: Pick<Settings, 'buildAuthorities'>): void {
   const place = statSync(path, { throwIfNoEntry: false });

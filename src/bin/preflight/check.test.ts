@@ -3,7 +3,7 @@ import { readSettings } from '../settings/settings.ts';
 import { requireUsableHost } from './check.ts';
 import type { HostFacts } from './facts.ts';
 
-// Machines that this one is not: their facts are pretended. What this machine can be made into is in
+// Machines unlike this one, through pretended facts. What this machine can be made into is in
 // test/setup/bad-input.test.ts.
 
 const dataDir = '/srv/atoll';
@@ -102,7 +102,7 @@ test('a directory that is still to be made is none of the kernel’s', () => {
     expect(at(directory, ['/', '/proc'])).toThrow(`ATOLL_DATA_DIR is ${directory}, where nothing can be kept`);
   for (const directory of ['/srv/atoll', '/process/atoll', '/srv/proc/atoll'])
     expect(at(directory, ['/', '/proc'])).not.toThrow();
-  // One that is there, as a disk that is mounted below /dev.
+  // A file system that exists, such as a disk mounted below /dev.
   expect(at('/dev/disk', ['/', '/proc', '/dev/disk'])).not.toThrow();
 });
 

@@ -4,7 +4,7 @@ import { kernelMin } from '../../node/doctor/kernel.ts';
 import type { Settings } from '../settings/settings.ts';
 import { type HostFacts, nearest } from './facts.ts';
 
-/** Programs that every start needs, and the package of each in Debian and Ubuntu. */
+/** Programs that every start needs, with the package of each in Debian and Ubuntu. */
 const programs: Record<string, string> = {
   crun: 'crun',
   nft: 'nftables',
@@ -17,13 +17,11 @@ const programs: Record<string, string> = {
   tar: 'tar',
 };
 
-/** Room for the base template and the first sandboxes, beside the reserve of the disk. */
+/** Room for the base template and the first sandboxes, besides the disk reserve. */
 const firstStartMiB = 1024;
 const MiB = 1024 ** 2;
 
-/**
- * File systems of other machines and of user space (statfs(2)). They shift no owners, and SQLite's locks fail on some.
- */
+/** Network and user-space file systems (statfs(2)). They can't shift owners, and SQLite's locks fail on some. */
 const remoteFileSystems = new Map<bigint, string>([
   [0x6969n, 'NFS'],
   [0xff534d42n, 'CIFS'],
@@ -38,7 +36,7 @@ const remoteFileSystems = new Map<bigint, string>([
 ]);
 
 /**
- * Refuses a machine, or a place for the data, that can't do. It takes a millisecond, changes nothing, and comes before
+ * Refuses a machine or a data directory that can't work. Takes a millisecond, changes nothing, and runs before
  * everything that does. `isFirst`: nothing is installed in the data directory yet. Errors: `unavailable`, `no_space`,
  * `precondition`, each in one sentence that says what to do.
  */
@@ -76,7 +74,7 @@ function requirePrograms({ hasProgram }: HostFacts): void {
 
 function requirePlace({ dataDir, cacheDir }: Settings, facts: HostFacts): void {
   requireDirectory('ATOLL_DATA_DIR', dataDir, facts);
-  // Later than here a start would have made the data directory already.
+  // Any later, a start would already have made the data directory.
   requireDirectory('ATOLL_CACHE_DIR', cacheDir, facts);
   if (facts.isReadOnly(dataDir))
     refuse(
@@ -91,7 +89,7 @@ function requirePlace({ dataDir, cacheDir }: Settings, facts: HostFacts): void {
     );
 }
 
-/** What root keeps in the directory is trusted later, so that it has to be root's. */
+/** What root keeps in the directory is trusted later, so the directory must be root's. */
 function requireDirectory(variable: string, directory: string, facts: HostFacts): void {
   const place = facts.placeOf(directory);
   const there = nearest(directory, path => facts.placeOf(path));

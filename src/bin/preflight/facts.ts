@@ -3,7 +3,7 @@ import { release } from 'node:os';
 import { dirname, join } from 'node:path';
 import { systemCodeOf } from '../../base/error.ts';
 
-/** Facts of a machine that a start depends on. Tests pretend other ones. */
+/** Facts of a machine that a start depends on. Tests pretend others. */
 export type HostFacts = {
   /** As Node.js names them: `linux`, `x64`. */
   system: string;
@@ -11,24 +11,20 @@ export type HostFacts = {
   kernel: string;
   userId: number;
   hasProgram(name: string): boolean;
-  /** What is at a path; undefined where nothing is. */
+  /** What is at a path; undefined if nothing is. */
   placeOf(path: string): Place | undefined;
-  /**
-   * Type of the file system that holds a path or, where nothing is there yet, its nearest folder (statfs(2), f_type).
-   */
+  /** Type of the file system that holds a path or, if nothing is there yet, its nearest folder (statfs(2), f_type). */
   fileSystemOf(path: string): bigint;
   /** Whether its file system, or that of its nearest folder, is mounted read-only. */
   isReadOnly(path: string): boolean;
-  /** Bytes that may still be written there. */
+  /** Bytes that can still be written there. */
   freeBytesOf(path: string): number;
 };
 
 /** A file or folder, and its owner. */
 type Place = { isDirectory: boolean; ownerId: number };
 
-/**
- * The facts of this machine, each read when it is asked for. `searchPath`: the PATH of the programs that are started.
- */
+/** The facts of this machine, each read on demand. `searchPath`: the PATH of the programs that are started. */
 export function hostFacts(searchPath: string): HostFacts {
   return {
     system: process.platform,
@@ -56,12 +52,12 @@ function placeOf(path: string): Place | undefined {
   }
 }
 
-/** `path`, or the nearest of what is above it that is there already. */
+/** `path`, or its nearest ancestor that exists. */
 export function nearest(path: string, placeAt: HostFacts['placeOf'] = placeOf): string {
   return path === '/' || placeAt(path) ? path : nearest(dirname(path), placeAt);
 }
 
-/** access(2): EROFS comes before all else that may forbid it. */
+/** access(2) reports EROFS before any other reason. */
 function isReadOnly(path: string): boolean {
   try {
     accessSync(path, constants.W_OK);
@@ -76,6 +72,6 @@ function isExecutable(path: string): boolean {
     accessSync(path, constants.X_OK);
     return true;
   } catch {
-    return false; // not there, or not for us to run: to a start, both are the same
+    return false; // missing, or not executable for us: to a start, both are the same
   }
 }

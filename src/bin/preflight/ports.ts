@@ -2,8 +2,8 @@ import { AtollError, messageOf, systemCodeOf } from '../../base/error.ts';
 import type { Settings } from '../settings/settings.ts';
 
 /**
- * Fails with `conflict` where a port can't be opened, and with `unavailable` where the address is not this machine's:
- * at once, and not after the base template was made for minutes.
+ * Fails with `conflict` if a port can't be opened, and with `unavailable` if the address is not this machine's: at
+ * once, and not after minutes of making the base template.
  */
 export function requirePortsFree(settings: Settings): void {
   for (const port of [settings.port, settings.tlsPort ?? 0]) {
@@ -15,10 +15,10 @@ export function requirePortsFree(settings: Settings): void {
   }
 }
 
-/** Says why a port can't be opened, and which setting to change. `refused`: the port, where it is known. */
+/** Says why a port can't be opened, and which setting to change. `refused`: the port, if it is known. */
 export function portError({ host, port, tlsPort }: Settings, cause: unknown, refused?: number): AtollError {
   if (systemCodeOf(cause) === 'EADDRNOTAVAIL')
-    // One that a tunnel, a lease or another machine's failover brings comes later: a service tries again.
+    // An address that a tunnel, a lease or a failover brings may come later: a service tries again.
     return new AtollError(
       'unavailable',
       `ATOLL_HOST is ${host}, which is no address of this machine: set it to one that \`ip address\` lists, to ` +

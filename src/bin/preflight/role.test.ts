@@ -8,7 +8,7 @@ import { requireRole } from './role.ts';
 const folder = mkdtempSync(join(tmpdir(), 'atoll-role-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** The roles that a data directory with these files is refused. */
+/** The roles that are refused for a data directory with these files. */
 function refused(...files: string[]): string[] {
   const dataDir = join(folder, crypto.randomUUID());
   mkdirSync(dataDir);
@@ -28,9 +28,9 @@ test('a data directory has the role that it has begun with, and a new one none',
   expect(refused()).toEqual([]);
   expect(refused('node-id', 'cluster-identity')).toEqual(['platform', 'control']);
   expect(refused('node-id', 'seed', 'api-key', 'installation.json')).toEqual(['control', 'node']);
-  // A machine alone has lost its facts, or it is control: the database knows.
+  // Either a single machine has lost its facts, or this is control: the database knows.
   expect(refused('node-id', 'seed', 'api-key')).toEqual(['node']);
-  // A first start that was cut off.
+  // A first start that was interrupted.
   expect(refused('node-id', 'seed')).toEqual([]);
 });
 

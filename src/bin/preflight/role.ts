@@ -4,7 +4,7 @@ import { factsFile } from '../../api/installation/facts.ts';
 import { AtollError } from '../../base/error.ts';
 import type { ServiceRole } from '../../cli/operator/install.ts';
 
-/** What each role is called, and what starts it. */
+/** The name of each role, and the command that starts it. */
 export const roleNouns: Readonly<Record<ServiceRole, string>> = {
   platform: 'machine alone',
   control: 'control process',
@@ -13,12 +13,12 @@ export const roleNouns: Readonly<Record<ServiceRole, string>> = {
 const commands: Readonly<Record<ServiceRole, string>> = { platform: 'up', control: 'control', node: 'node' };
 
 /**
- * Refuses a data directory that has another role: a machine of a cluster has no state, and control no sandboxes, so
- * that what another role left there would be lost or taken for its own. Errors: `precondition`.
+ * Refuses a data directory that has another role. A machine of a cluster has no state and control has no sandboxes, so
+ * the data of another role would be lost or mistaken for its own. Errors: `precondition`.
  */
 export function requireRole(dataDir: string, role: ServiceRole): void {
   const has = roleOf(dataDir);
-  // Control and a first start that was cut off have the same files: its database says which it is.
+  // Control and an interrupted first start have the same files: the database tells which it is.
   if (has === undefined || has === role || (has === 'control' && role === 'platform')) return;
   throw new AtollError(
     'precondition',
@@ -27,7 +27,7 @@ export function requireRole(dataDir: string, role: ServiceRole): void {
   );
 }
 
-/** The role of a data directory by what is in it; undefined for a new one. */
+/** The role of a data directory, judged by its content; undefined for a new one. */
 function roleOf(dataDir: string): ServiceRole | undefined {
   if (existsSync(machineIdentityFile(dataDir))) return 'node';
   if (existsSync(factsFile(dataDir))) return 'platform';

@@ -7,7 +7,7 @@ import { readSettings, settingsTable } from './settings.ts';
 
 const sourceText = { environment: 'environment', file: 'settings file', default: 'default' } as const;
 
-/** `atoll config`: which settings are in force, and who says so. */
+/** `atoll config`: which settings are in force, and where each comes from. */
 export function configCommand(environment: Record<string, string | undefined>): Command {
   return {
     name: 'config',
@@ -25,7 +25,7 @@ export function configCommand(environment: Record<string, string | undefined>): 
   };
 }
 
-/** The settings in force with the source of each; secrets are hidden. Errors: `invalid`, as reading them. */
+/** The settings in force and the source of each; secrets are hidden. Errors: `invalid`, as when reading them. */
 export function shownSettings(environment: Record<string, string | undefined>): ShownSettings {
   const { values, sourceOf, file } = mergedSettings(environment);
   readSettings(values);

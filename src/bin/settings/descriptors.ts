@@ -4,14 +4,14 @@ import { readFileSync } from 'node:fs';
 /** `RLIMIT_NOFILE` (getrlimit(2)). */
 const openFilesResource = 7;
 /**
- * Open files that the platform asks for where the system gives fewer; with so many, no limit of the edge has to shrink.
+ * Open files that the platform asks for if the system gives fewer; with this many, no limit of the edge has to shrink.
  * A connection into a sandbox that another machine carries takes two.
  */
 export const openFilesWanted = { direct: 65_536, carried: 131_072 } as const;
 
 /**
- * Open files that this process may hold, after it got as many as the system allows: the runtime raises the soft limit
- * at its start, and root with CAP_SYS_RESOURCE may raise the hard one.
+ * How many files this process may hold open, after raising the limit as far as the system allows: the runtime raises
+ * the soft limit at its start, and root with CAP_SYS_RESOURCE may raise the hard one.
  */
 export function openFilesMax(wanted: number): number {
   const before = limitNow();

@@ -14,14 +14,14 @@ type Environment = Record<string, string | undefined>;
 type Source = 'environment' | 'file' | 'default';
 
 /**
- * The settings of the environment and, where it is silent, of the file `settings` in the data directory: lines
+ * The settings of the environment and, where it has none, of the file `settings` in the data directory: lines
  * NAME=value, and comments that begin with #. Errors: `invalid`, naming everything that is wrong in either.
  */
 export function effectiveSettings(environment: Environment): Settings {
   return readSettings(mergedSettings(environment).values);
 }
 
-/** The values of environment and file together, and the source of each. Errors: as above, for the file. */
+/** The merged values of environment and file, and the source of each. Errors: as above, for the file. */
 export function mergedSettings(environment: Environment): {
   values: Environment;
   sourceOf(variable: string): Source;
@@ -32,7 +32,7 @@ export function mergedSettings(environment: Environment): {
   const file = settingsFileOf(dataDir);
   const fromFile = isAbsolute(dataDir) ? readSettingsFile(file) : {};
   const sourceOf = (name: string) => (environment[name] ? 'environment' : fromFile[name] ? 'file' : 'default');
-  // An empty variable counts as not set, and hides nothing.
+  // An empty variable counts as unset and does not hide the file's value.
   const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   return { values: { ...fromFile, ...set }, sourceOf, file };
 }
@@ -70,7 +70,7 @@ function problemOf(
   return values[name] === undefined ? undefined : `${name} is set a second time.`;
 }
 
-/** Quotes around the whole are the shell's habit. */
+/** People quote the whole value out of shell habit. */
 function unquoted(value: string): string {
   const [quote] = value;
   return value.length > 1 && (quote === '"' || quote === "'") && value.endsWith(quote) ? value.slice(1, -1) : value;

@@ -5,7 +5,7 @@ import { OidcFile } from '../../protocol/oidc.ts';
 import type { Settings } from './settings.ts';
 
 /**
- * What the file of `ATOLL_OIDC_FILE` says; null where none is named. Errors: `invalid`, with the file, the member and
+ * The content of the file `ATOLL_OIDC_FILE`; null if none is named. Errors: `invalid`, with the file, the member and
  * the rule.
  */
 export function readOidcFile({ oidcFile }: Pick<Settings, 'oidcFile'>): OidcFile | null {
@@ -13,7 +13,7 @@ export function readOidcFile({ oidcFile }: Pick<Settings, 'oidcFile'>): OidcFile
   try {
     return validator(OidcFile, 'the file', 'refuse')(JSON.parse(readFileSync(oidcFile, 'utf8'))) as OidcFile;
   } catch (error) {
-    // A parser quotes what it has read, and that may be the secret.
+    // A parser's message quotes what it has read, which may be the secret.
     const why = error instanceof SyntaxError ? 'it is no JSON' : messageOf(error);
     throw new AtollError('invalid', `ATOLL_OIDC_FILE: ${oidcFile}: ${why}`);
   }

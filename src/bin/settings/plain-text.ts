@@ -1,8 +1,8 @@
 import { isLoopback, type Settings } from './settings.ts';
 
 /**
- * What to tell an operator whose port other machines reach without TLS; null where nobody can read along. A load
- * balancer that is believed speaks TLS itself.
+ * A warning for an operator whose port other machines reach without TLS; null if nobody can read along. A trusted load
+ * balancer speaks TLS itself.
  */
 export function plainTextWarning({ host, port, tlsPort, trustForwarded }: Settings): string | null {
   if (isLoopback(host) || trustForwarded) return null;

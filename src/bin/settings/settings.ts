@@ -45,9 +45,9 @@ export type Settings = {
   host: string;
   port: number;
   domain: string;
-  /** JSON file about the identity provider at which people sign in; undefined: there is none. */
+  /** JSON file about the identity provider that people sign in with; undefined: none. */
   oidcFile: string | undefined;
-  /** URL by which verifiers of identity tokens reach the API; undefined: as clients do. */
+  /** URL at which verifiers of identity tokens reach the API; undefined: the clients' URL. */
   issuer: string | undefined;
   logLevel: Level;
   /** Undefined: no TLS port. */
@@ -55,7 +55,7 @@ export type Settings = {
   /** PEM files of the TLS port, both or neither; without them a local authority signs. */
   tlsCertificate: string | undefined;
   tlsKey: string | undefined;
-  /** Only a load balancer can reach the ports, and what it says of its clients is believed. */
+  /** Only a load balancer can reach the ports, and what it says about its clients is trusted. */
   trustForwarded: boolean;
   /** Sandboxes without a token of their own are refused. */
   requireSecure: boolean;
@@ -63,78 +63,80 @@ export type Settings = {
   databaseUrl: string | undefined;
   /** Where control reaches this node; nodes of a cluster only. */
   nodeAddress: { host: string; port: number } | undefined;
-  /** What a node is, for sandboxes that ask for it; nodes of a cluster only. */
+  /** A node's properties, for sandboxes that ask for them; nodes of a cluster only. */
   nodeLabels: Record<string, string> | undefined;
-  /** How often a node's CPUs may be promised to sandboxes; nodes of a cluster only. */
+  /** How many times over a node's CPUs may be promised to sandboxes; nodes of a cluster only. */
   cpuOvercommit: number;
-  /** Service account of the pods whose machines may join; control in Kubernetes only. Undefined: invitations alone. */
+  /** Service account of the pods whose machines may join; control in Kubernetes only. Undefined: invitations only. */
   nodeServiceAccount: ServiceAccount | undefined;
-  /** For how long a node serves that control can't reach, before it pauses its sandboxes. */
+  /** How long a node serves while control can't reach it; then it pauses its sandboxes. */
   isolationSeconds: number;
-  /** Where the cluster keeps what has to outlive its machines; control only. Undefined: nowhere. */
+  /** Where the cluster keeps what must outlive its machines; control only. Undefined: nowhere. */
   store: { kind: 'directory'; path: string } | { kind: 's3'; bucket: string; prefix: string } | undefined;
-  /** URL of an S3 store; undefined: that of AWS in the region. */
+  /** URL of an S3 store; undefined: AWS's in the region. */
   storeEndpoint: string | undefined;
   storeRegion: string;
   storeKeyId: string | undefined;
-  /** One of both, or neither. */
+  /** One of the two, or neither. */
   storeSecret: string | undefined;
   storeSecretFile: string | undefined;
   /**
-   * Name of an image, or path of a root file system's archive; undefined: the base template is made from the
+   * Name of an image, or path of a root file system archive; undefined: the base template is made from the
    * distribution's packages.
    */
   baseImage: string | undefined;
-  /** Shipped templates that are built in the background after a start. */
+  /** Shipped templates to build in the background after a start. */
   templates: string[];
-  /** Shipped templates that are built when somebody asks for them for the first time. */
+  /** Shipped templates to build when somebody first asks for them. */
   templatesOnDemand: string[];
-  /** The parts of shipped templates that are built; the others are left out. */
+  /** The parts of shipped templates to build; the others are left out. */
   templateParts: string[];
   nameservers: string[];
   /**
-   * PEM file, or folder of them: authorities that builds of templates trust beside their image's own, e.g. of an
+   * PEM file, or folder of them: authorities that template builds trust besides their image's own, e.g. that of an
    * outgoing proxy.
    */
   buildAuthorities: string;
-  /** Disk that builds may keep for later builds beside what templates need: steps, cache mounts, uploaded files. */
+  /**
+   * Disk space that builds may keep for later builds, besides what templates need: steps, cache mounts, uploaded files.
+   */
   buildCacheGiB: number;
-  /** Disk for layers, in a cluster with a store. */
+  /** Disk space for layers, in a cluster with a store. */
   layersGiB: number;
   /** Network policy of build steps. */
   buildNetwork: EgressPolicy;
-  /** Who may build templates, beside those that come with the platform. */
+  /** Who may build templates besides those that come with the platform. */
   builds: BuildsAllowed;
-  /** Standby sandboxes in the pool; undefined: as suits the machine. */
+  /** Standby sandboxes in the pool; undefined: a number that suits the machine. */
   poolSize: number | undefined;
   /** Driver of sandboxes whose template is not in `templateDrivers`. */
   driver: DriverName;
   /** Drivers of some templates: on gVisor by name, namespace/name or ID, on crun by ID. */
   templateDrivers: ReadonlyMap<string, DriverName> | undefined;
-  /** For how long a sandbox that was paused with its memory can be let go again at once. */
+  /** How long a sandbox that was paused with its memory can be resumed at once. */
   frozenSeconds: number;
   /** Bandwidth of each sandbox in either direction; undefined: unlimited. */
   sandboxBandwidthMbit: number | undefined;
-  /** Opens TLS connections that a policy allows by name, to see the requests inside. */
+  /** Opens TLS connections that a policy allows by name, to inspect the requests inside. */
   egressOpenTls: boolean;
-  /** Retention of the samples of a sandbox, in hours; also after it is gone. */
+  /** Retention of a sandbox's samples, in hours; also after it is gone. */
   metricsHours: number;
   teamMetricsDays: number;
-  /** Webhooks may go to addresses of this machine and of private networks. */
+  /** Webhooks may go to addresses of this machine and private networks. */
   webhooksToPrivate: boolean;
-  /** Size of new volumes, where a team's own limits do not say otherwise. */
+  /** Size of new volumes, unless a team's own limits say otherwise. */
   volumeMiB: number;
-  /** For how long a token for a volume's content is good. */
+  /** How long a token for a volume's content is valid. */
   volumeTokenHours: number;
   /** Disk space for the logs of all sandboxes. */
   sandboxLogsMiB: number;
-  /** Disk space for the platform alone, MiB. */
+  /** Disk space reserved for the platform, MiB. */
   diskReserveMiB: number;
-  /** What one disk may have written on and on, MiB a second; 0: no limit. */
+  /** How fast one disk may be written continuously, MiB a second; 0: no limit. */
   diskWriteMiB: number;
-  /** Puts the output of processes into the logs of their sandboxes. */
+  /** Puts processes' output into the logs of their sandboxes. */
   sandboxLogOutput: boolean;
-  /** Answers say how long each step took. */
+  /** Answers tell how long each step took. */
   trace: boolean;
   /** URLs for spans, by OTLP over HTTP; `/v1/traces` is appended to the first. Without either, no spans are sent. */
   otlpEndpoint: string | undefined;
@@ -142,17 +144,17 @@ export type Settings = {
   /** Sent with every export, e.g. a credential. */
   otlpHeaders: Record<string, string> | undefined;
   serviceName: string;
-  /** Share of the requests that are traced although their clients do not trace, 0 to 1. */
+  /** Share of requests that are traced although their clients do not trace, 0 to 1. */
   traceRatio: number;
 };
 
 type Setting<T> = {
   variable: string;
-  /** As it would be written in the environment; undefined: may be left out. */
+  /** As written in the environment; undefined: may be left out. */
   fallback: string | undefined;
   /** The value, or a sentence that says what it must be. */
   parse(text: string): T | Wrong;
-  /** A wrong value is not repeated in the message. */
+  /** The message does not repeat a wrong value. */
   isSecret?: boolean;
 };
 
@@ -160,7 +162,7 @@ const isolationSecondsMax = 3600;
 const cpuOvercommitMax = 64;
 const poolSizeMax = 64;
 const frozenSecondsMax = 3600;
-/** More than disks do. */
+/** More than any disk can do. */
 const diskWriteMiBMax = 1_000_000;
 const metricsHoursMax = 24 * 30;
 const teamMetricsDaysMax = 400;
@@ -230,15 +232,15 @@ export const settingsTable: { [Name in keyof Settings]: Setting<Exclude<Settings
   frozenSeconds: { variable: 'ATOLL_FROZEN_SECONDS', fallback: '20', parse: numberFrom(0, frozenSecondsMax) },
 };
 
-/** Says whether a listen address is reached from this machine alone. */
+/** Whether a listen address is reachable only from this machine. */
 export const isLoopback = (host: string): boolean => host.startsWith('127.') || host === '::1';
 
-/** Says whether a listen address means all addresses of the machine. */
+/** Whether a listen address means all addresses of the machine. */
 export const isWildcard = (host: string): boolean => host === '0.0.0.0' || host === '::';
 
 /**
- * The settings that an environment says. Fails with `invalid`, naming every variable that is wrong and every one that
- * starts with ATOLL_ and is none: a mistyped setting would otherwise do nothing.
+ * The settings in an environment. Fails with `invalid`, naming every wrong variable and every unknown one that starts
+ * with ATOLL_: a mistyped setting would otherwise do nothing.
  */
 export function readSettings(environment: Record<string, string | undefined>): Settings {
   const problems: string[] = [];
@@ -260,7 +262,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
     problems.push('ATOLL_TLS_CERT and ATOLL_TLS_KEY belong together: set both or neither.');
   if (given('ATOLL_TLS_CERT') && !given('ATOLL_TLS_PORT'))
     problems.push('ATOLL_TLS_CERT does nothing without ATOLL_TLS_PORT.');
-  // Two free ones, which 0 asks for, are two.
+  // Two ports of 0 ask for free ones, and these differ.
   const tlsPort = Number(environment['ATOLL_TLS_PORT']);
   if (tlsPort > 0 && tlsPort === Number(environment['ATOLL_PORT'] || settingsTable.port.fallback))
     problems.push(`ATOLL_TLS_PORT is ${tlsPort}, as is ATOLL_PORT: set it to another one.`);
@@ -269,7 +271,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
   return Object.fromEntries(entries) as Settings;
 }
 
-/** What does not fit together in the settings of the store. */
+/** Contradictions among the store's settings. */
 function storeProblems(environment: Record<string, string | undefined>): string[] {
   const given = (name: string) => Boolean(environment[name]);
   const isS3 = environment['ATOLL_STORE']?.startsWith('s3://') ?? false;

@@ -5,7 +5,7 @@ import type { Settings } from './settings.ts';
 
 /**
  * Where the cluster keeps what outlives its machines, with the secret from its file; undefined: nowhere. Errors:
- * `invalid` for a file of the secret that is not there.
+ * `invalid` if the secret's file is missing.
  */
 export function storePlaceOf(settings: Settings): StorePlace | undefined {
   const { store, storeEndpoint, storeRegion, storeKeyId = '', storeSecret, storeSecretFile } = settings;

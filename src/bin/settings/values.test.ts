@@ -31,7 +31,7 @@ import {
   wordOf,
 } from './values.ts';
 
-/** What a setting takes, as text and what that means, and what it does not take. */
+/** What a setting accepts, as text and its meaning, and what it refuses. */
 type Case = { read: (text: string) => unknown; taken: Record<string, unknown>; refused: string[] };
 
 const many = (count: number, one: (index: number) => string) =>
@@ -149,7 +149,7 @@ const cases: Record<string, Case> = {
       ]),
       [`${id}=crun`]: new Map([[id, 'crun']]),
     },
-    // A name, which a team may take, must not lead to the weaker driver.
+    // A team may take any name, and a name must not lead to the weaker driver.
     refused: ['base=crun', `${id}x=crun`, 'base', '', 'base=gvisor,', 'base=kvm', 'a/b/c=gvisor'],
   },
   'IPv4 addresses': {

@@ -6,7 +6,7 @@ import { volumeMiBMin } from '../../protocol/api/team.ts';
 import type { BuildsAllowed } from '../../protocol/build.ts';
 import { type DriverName, driverNames } from '../../protocol/driver.ts';
 
-/** What the text of a setting must be, as the end of a sentence, where it is not. */
+/** What the text of a setting must be, as the end of a sentence, if it is not. */
 export class Wrong {
   readonly mustBe: string;
   constructor(mustBe: string) {
@@ -17,7 +17,7 @@ export class Wrong {
 /** An absolute path. */
 export const path = (text: string) => (isAbsolute(text) ? text : new Wrong('an absolute path'));
 
-/** A port; 0: a free one. */
+/** A port; 0: any free port. */
 export const portNumber = (text: string) =>
   /^\d{1,5}$/.test(text) && Number(text) < 65_536 ? Number(text) : new Wrong('a port, 0 to 65535 (0: a free one)');
 const levels: readonly Level[] = ['debug', 'info', 'warn', 'error'];
@@ -83,7 +83,7 @@ export const buildNetwork = (text: string): EgressPolicy | Wrong => {
     : new Wrong('internet, none, or domains and addresses that build steps may reach, separated by commas');
 };
 
-/** Some of what is offered, or none. */
+/** Some of the offered values, or none. */
 export const listOf = (offered: readonly string[]) => (text: string) => {
   if (text === 'none') return [];
   const list = text.split(',').map(item => item.trim());
@@ -108,7 +108,7 @@ export const volumeMiB = (text: string) =>
 export const httpUrl = (text: string) =>
   /^https?:\/\//.test(text) && URL.canParse(text) ? text : new Wrong('a URL that starts with http:// or https://');
 
-/** It is in tokens as it stands, and paths are appended. */
+/** It is put into tokens unchanged, and paths are appended to it. */
 export const issuerUrl = (text: string) =>
   /^https?:\/\//.test(text) && URL.canParse(text) && !/[/?#]$/.test(text)
     ? text
@@ -130,7 +130,7 @@ const decoded = (text: string) => {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // a value with a percent sign that nobody encoded
+    return text; // a value with a percent sign that was not encoded
   }
 };
 
@@ -192,7 +192,7 @@ export const serviceAccount = (text: string): ServiceAccount | Wrong => {
     : { namespace, name };
 };
 
-/** Where a cluster keeps what outlives its machines: a directory, or a bucket and what keys in it begin with. */
+/** Where a cluster keeps what outlives its machines: a directory, or a bucket and a key prefix. */
 export const storePlace = (text: string) => {
   if (isAbsolute(text)) return { kind: 'directory' as const, path: text };
   const [, bucket, prefix = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,62})((?:\/[\w.-]+)*)\/?$/.exec(text) ?? [];

@@ -32,13 +32,13 @@ type Options = {
   facts?: Partial<HostFacts>;
   /** The service runs. */
   active?: boolean;
-  /** There is an installation. */
+  /** An installation exists. */
   isThere?: boolean;
   /** Fails once. */
   fails?: string;
 };
 
-/** A machine that runs nothing: what is asked of it is in `did`, in order. */
+/** A machine that runs nothing: `did` records what is asked of it, in order. */
 function machine({ environment = {}, facts = {}, active = false, isThere = true, fails = '' }: Options = {}) {
   const [did, said]: [string[], string[]] = [[], []];
   const systemd: Systemd = {
@@ -165,7 +165,7 @@ test('what the environment sets is kept for the service, where only its owner re
   expect(statSync(join(dataDir(), 'settings')).mode & 0o777).toBe(0o600);
   expect(said[0]).toContain(`of this environment: written to ${join(dataDir(), 'settings')}.`);
   expect(said.join('')).not.toContain('secret');
-  // What is there already is not written again.
+  // What exists is not written again.
   const again = machine({ environment });
   await again.install();
   expect([settings().split('\n').length, again.said.length]).toEqual([3, 1]);

@@ -15,10 +15,10 @@ import { type Systemd, thisSystemd } from './systemctl.ts';
 import { isUnitOf, roleOf, unitText } from './unit.ts';
 
 const ownerOnly = { directory: 0o700, file: 0o600 } as const;
-/** Everybody may read a unit; there is no secret in it. */
+/** Everybody may read a unit; it holds no secret. */
 const unitMode = 0o644;
 
-/** The machine that a service is made on. */
+/** The machine that gets a service. */
 type Machine = { systemd: Systemd; facts: HostFacts };
 
 const thisMachine = (environment: Record<string, string>): Machine => ({
@@ -27,7 +27,7 @@ const thisMachine = (environment: Record<string, string>): Machine => ({
 });
 
 /**
- * Makes a service of a machine's installation, and undoes it. Errors: `precondition`, `conflict`, `invalid`,
+ * Turns a machine's installation into a service, and undoes it. Errors: `precondition`, `conflict`, `invalid`,
  * `not_found`.
  */
 export function serviceControl(
@@ -85,7 +85,7 @@ export function serviceControl(
       }
       rmSync(file);
       await systemd.run('daemon-reload');
-      // What it remembers of a unit that failed.
+      // Clears what systemd remembers of a failed unit.
       await systemd.run('reset-failed', `${name}.service`).catch(() => {});
       if (data) rmSync(dataDir, { recursive: true, force: true });
       return dataDir;
@@ -93,7 +93,7 @@ export function serviceControl(
   };
 }
 
-/** Waits until it serves, and says where to look when it does not. */
+/** Waits until it serves; if it does not, says where to look. */
 async function started(systemd: Systemd, name: string, role: ServiceRole, say: (text: string) => void): Promise<void> {
   const takesLong = role === 'platform' ? '; a first start makes the base template, which takes a minute or more' : '';
   say(`Starting ${name}${takesLong}.\n`);
@@ -109,7 +109,7 @@ async function started(systemd: Systemd, name: string, role: ServiceRole, say: (
   }
 }
 
-/** A unit of another installation, or of somebody else, is not ours to replace. */
+/** We must not replace a unit of another installation or another owner. */
 function requireOwnUnit(file: string, dataDir: string): void {
   if (!existsSync(file)) return;
   if (isUnitOf(readFileSync(file, 'utf8'), settingsFileOf(dataDir))) return;
@@ -139,7 +139,7 @@ function requireShared({ databaseUrl }: Settings): void {
   );
 }
 
-/** The service has no environment: what this one sets goes into the settings file, which must not say otherwise. */
+/** The service has no environment: the current one is written to the settings file, which must not contradict it. */
 function keepSettings(environment: Record<string, string>, say: (text: string) => void): void {
   const { sourceOf, file, values } = mergedSettings(environment);
   const inFile = mergedSettings({

@@ -8,7 +8,7 @@ import { serviceManager } from './notify.ts';
 const folder = mkdtempSync(join(tmpdir(), 'atoll-notify-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** A datagram socket as a service manager has one. Datagrams on one machine are there when `send` has returned. */
+/** A datagram socket like a service manager's. Datagrams on one machine have arrived when `send` returns. */
 function listen(path: string) {
   const socket = libc.socket(1, 2, 0);
   const name = path.startsWith('@') ? Buffer.from(`\0${path.slice(1)}`) : cString(path);

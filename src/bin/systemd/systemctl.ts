@@ -3,14 +3,14 @@ import { AtollError } from '../../base/error.ts';
 import { runCommand } from '../../base/process/command.ts';
 import { unitFileOf } from '../../base/process/set-up.ts';
 
-/** Longer than a first start may take by the unit. */
+/** Longer than the unit allows for a first start. */
 const commandTimeoutMs = 25 * 60_000;
 const unitName = /^[a-z][a-z0-9-]{0,30}$/;
 
 /** Whether systemd manages this machine (sd_booted(3)). */
 export const isBooted = (): boolean => existsSync('/run/systemd/system');
 
-/** Fails where systemd does not run as the machine's manager, and for a name that is none. */
+/** Fails if systemd does not manage the machine, and for an invalid name. */
 function requireSystemd(name: string): void {
   if (!unitName.test(name))
     throw new AtollError(
@@ -36,7 +36,7 @@ export async function isActive(name: string): Promise<boolean> {
   return ['active', 'activating', 'reloading'].includes(state.trim());
 }
 
-/** What is asked of the machine's manager of services. */
+/** What is asked of the machine's service manager. */
 export type Systemd = {
   /** See `requireSystemd`. */
   require(name: string): void;
@@ -46,5 +46,5 @@ export type Systemd = {
   run(...args: string[]): Promise<string>;
 };
 
-/** That of this machine. */
+/** The service manager of this machine. */
 export const thisSystemd: Systemd = { require: requireSystemd, fileOf: unitFileOf, isActive, run: systemctl };

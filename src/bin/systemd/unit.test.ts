@@ -12,7 +12,7 @@ test('what must hold for sandboxes to outlive the service is in the unit', () =>
   for (const line of ['Type=notify', 'KillMode=process', 'Delegate=yes', 'ExecStart="/bin/true" up --service'])
     expect(lines).toContain(line);
   expect(lines).toContain('Environment=MIMALLOC_PURGE_DELAY=5000');
-  // Each would give the service mounts of its own, or sandboxes a filter of system calls.
+  // Each of these would give the service mounts of its own, or sandboxes a system call filter.
   expect(lines.filter(line => /^(Protect|Private|ReadOnly|SystemCall|NoNewPrivileges|Restrict)/.test(line))).toEqual(
     [],
   );

@@ -6,28 +6,28 @@ import type { ServiceRole } from '../../cli/operator/install.ts';
 
 /** Facts of a unit. */
 type UnitFacts = {
-  /** The `atoll` that is started. */
+  /** The `atoll` to start. */
   program: string;
   role: ServiceRole;
   dataDir: string;
-  /** The data directory was chosen, and is not the default one. */
+  /** The data directory was chosen explicitly and is not the default. */
   namesDataDir: boolean;
 };
 
 const serviceRoles: readonly ServiceRole[] = ['platform', 'control', 'node'];
-/** What `atoll` is started with. */
+/** The arguments that `atoll` is started with. */
 const commandOf: Readonly<Record<ServiceRole, string>> = { platform: 'up', control: 'control', node: 'node' };
 
 /** A first start makes the base template, from the distribution's mirror. */
 const startMinutes = 20;
-/** The supervisor says twice within it that its event loop turns. */
+/** The supervisor reports twice within this time that its event loop turns. */
 const watchdogSeconds = 60;
-/** Exit code of a start that would be refused again, and so is not tried again (EX_CONFIG of sysexits(3)). */
+/** Exit code of a start that would be refused again, so it is not retried (EX_CONFIG of sysexits(3)). */
 export const refusedExitCode = 78;
 
 /**
- * Rights that nothing of the platform uses: loading modules, the clock, raw I/O, the audit trail. User namespaces have
- * all of their own again, so sandboxes lose nothing.
+ * Capabilities that no part of the platform uses: loading modules, the clock, raw I/O, the audit trail. A user
+ * namespace has a full set of its own, so sandboxes lose nothing.
  */
 const droppedCapabilities = [
   'CAP_AUDIT_CONTROL',
@@ -43,19 +43,19 @@ const droppedCapabilities = [
   'CAP_WAKE_ALARM',
 ];
 
-/** Says whether the text of a unit is that of the installation with this settings file, which its head names. */
+/** Whether a unit's text belongs to the installation with this settings file, which its head names. */
 export function isUnitOf(text: string, settingsFile: string): boolean {
   const [head = ''] = text.split('\n[Unit]');
   return head.split('\n').some(line => line.endsWith(` Settings: ${settingsFile}`));
 }
 
-/** The role of what a unit runs; undefined for a text that says none. */
+/** The role that a unit runs; undefined if the text names none. */
 export function roleOf(text: string): ServiceRole | undefined {
   const command = /^ExecStart=.* (up|control|node) --service$/m.exec(text)?.[1];
   return serviceRoles.find(role => commandOf[role] === command);
 }
 
-/** Names of the units in a folder of systemd that run the installation with this settings file. */
+/** Names of the units in a systemd folder that run the installation with this settings file. */
 export function unitsOf(settingsFile: string, folder: string): string[] {
   const files = existsSync(folder) ? readdirSync(folder).filter(name => name.endsWith('.service')) : [];
   return files
