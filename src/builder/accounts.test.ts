@@ -8,7 +8,7 @@ import { openRoot } from './layer/root.ts';
 const dir = mkdtempSync(join(tmpdir(), 'atoll-accounts-'));
 afterAll(() => rmSync(dir, { recursive: true }));
 
-/** The accounts of a file system with these files; its builds run as ann. */
+/** The accounts of a file system with these files; builds in it run as ann. */
 function accountsOf(passwd: string[] | undefined, group: string[] = []) {
   const top = mkdtempSync(join(dir, 'top-'));
   mkdirSync(join(top, 'etc'));

@@ -5,14 +5,16 @@ import { readText } from './read-text.ts';
 /** A user of `/etc/passwd` (passwd(5)). */
 type Account = { name: string; uid: number; gid: number; home: string };
 
-/** The users and groups of a file system, as its own files say. */
+/** The users and groups of a file system, according to its own files. */
 type Accounts = { user(nameOrId: string): Account | undefined; groupId(nameOrId: string): number | undefined };
 
 const fileBytesMax = 1 << 20;
 /** User IDs that a sandbox has. */
 const idMax = 65_535;
 
-/** Reads `/etc/passwd` and `/etc/group` of a file system. One that is missing or larger than 1 MiB counts as empty. */
+/**
+ * Reads `/etc/passwd` and `/etc/group` of a file system. A file that is missing or larger than 1 MiB counts as empty.
+ */
 export function readAccounts(view: Root): Accounts {
   const rows = (path: string) =>
     readText(view, path, fileBytesMax)
@@ -31,7 +33,7 @@ export function readAccounts(view: Root): Accounts {
       const row = users.find(([name]) => name === nameOrId) ?? users.find(([, , uid]) => uid === nameOrId);
       const known = row && row.length >= 6 ? account(row) : undefined;
       if (known) return known;
-      // Every system has root, with or without a file that says so; and an ID needs no name.
+      // Every system has root, whether or not a file says so; and an ID needs no name.
       if (nameOrId === 'root') return { name: 'root', uid: 0, gid: 0, home: '/root' };
       const id = idOf(nameOrId);
       return id === undefined ? undefined : { name: nameOrId, uid: id, gid: id, home: '/' };
@@ -48,7 +50,7 @@ export function currentAccount(accounts: Accounts, user: string): Account {
   return accounts.user(user) ?? { name: user, uid: 0, gid: 0, home: '/' };
 }
 
-/** `name` (with the group of that name, else the user's own), `name:group`, or numbers. Empty: the current user. */
+/** `name` (with the group of that name, or else the user's own), `name:group`, or numbers. Empty: the current user. */
 export function ownerOf(accounts: Accounts, current: Account, owner: string): { uid: number; gid: number } {
   if (owner === '') return { uid: current.uid, gid: current.gid };
   const [name = '', group] = owner.split(':');

@@ -5,11 +5,11 @@ import type { BuilderJob, BuilderQuestion, BuilderReply } from '../protocol/buil
 /** The builder's side of its dialogue with the node. */
 export type Conversation = {
   job: BuilderJob;
-  /** Addresses of a host, from the node. Errors: `forbidden`, `unavailable`. */
+  /** The node's answer for the addresses of a host. Errors: `forbidden`, `unavailable`. */
   resolve(question: BuilderQuestion['resolve']): Promise<string[]>;
 };
 
-/** Reads the job; replies come on the same way, in the order of the questions. */
+/** Reads the job; replies arrive the same way, in the order of the questions. */
 export async function openConversation(): Promise<Conversation> {
   const lines = linesOf(Bun.stdin.stream());
   const { value: first = '' } = await lines.next();

@@ -3,7 +3,7 @@ import { readAccounts } from './accounts.ts';
 import { openRoot } from './layer/root.ts';
 import { shownAs } from './shown.ts';
 
-/** Looks into layers as programs inside of them would. */
+/** Looks into layers as a program inside would. */
 export function look(job: BuilderJob & { kind: 'look' }): Looked {
   using view = openRoot(shownAs.view);
   const isFile = (path: string): boolean => {

@@ -1,7 +1,7 @@
 import { readSync } from 'node:fs';
 import type { Root } from './layer/root.ts';
 
-/** A file as programs inside would read it; empty where there is no such file, or one of more bytes. */
+/** A file as a program inside would read it; empty if it is missing or longer than the limit. */
 export function readText(view: Root, path: string, bytesMax: number): string {
   const found = view.follow(path);
   const stat = found === undefined ? undefined : view.stat(found);

@@ -1,16 +1,16 @@
 import { AtollError } from '../../base/error.ts';
 
-/** Reads a stream of parts in pieces of the reader's choice. */
+/** Reads a stream in pieces of the reader's choice. */
 export type ByteReader = {
-  /** The next `count` bytes; undefined at the stream's end. Fails with `invalid` when it ends in between. */
+  /** The next `count` bytes; undefined at the stream's end. Fails with `invalid` if the stream ends within them. */
   read(count: number): Promise<Uint8Array | undefined>;
-  /** Hands the next `count` bytes on as they come, without copying them together. */
+  /** Passes on the next `count` bytes as they come, without joining them. */
   forward(count: number, take: (part: Uint8Array) => void): Promise<void>;
   /** Bytes read so far. */
   position(): number;
 };
 
-/** Reads `source` from its beginning, with one chunk in memory. */
+/** Reads `source` from its beginning, holding one chunk in memory. */
 export function createByteReader(source: AsyncIterable<Uint8Array>): ByteReader {
   const iterator = source[Symbol.asyncIterator]();
   let rest: Uint8Array = new Uint8Array(0);

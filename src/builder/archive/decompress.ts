@@ -5,7 +5,7 @@ import { AtollError, messageOf } from '../../base/error.ts';
 const gzipMagic = [0x1f, 0x8b];
 const zstdMagic = [0x28, 0xb5, 0x2f, 0xfd];
 
-/** The content of a stream that may be compressed by gzip or zstd, as its first bytes say. Errors: `invalid`. */
+/** The content of a stream that may be compressed with gzip or zstd, judged by its first bytes. Errors: `invalid`. */
 export async function* decompress(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const iterator = source[Symbol.asyncIterator]();
   let head: Uint8Array = new Uint8Array(0);

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { extensionOfPax } from './pax.ts';
 
-/** A record with its length, which counts its own digits. */
+/** A record with its length, which includes its own digits. */
 function record(key: string, value: string): string {
   const rest = ` ${key}=${value}\n`;
   let length = rest.length;

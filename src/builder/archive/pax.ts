@@ -15,27 +15,27 @@ export type Extension = {
   sparse?: boolean;
 };
 
-/** An extended header that says nothing. */
+/** An extended header without records. */
 export const emptyExtension = (): Extension => ({ xattrs: new Map() });
 
 const xattrPrefix = 'SCHILY.xattr.';
 /**
- * Attributes that an archive may set: `trusted.*` belongs to the overlay, the rest to a security module of the host.
+ * Attributes that an archive may set: `trusted.*` belongs to the overlay, the others to a security module of the host.
  */
 const allowedXattr = /^(user\.|security\.capability$)/;
 
-/** Digits of a record's length, and bytes of all attributes of a file: more than any file system of Linux keeps. */
+/** Digits of a record's length, and bytes of all attributes of a file: more than any Linux file system keeps. */
 const lengthDigitsMax = 10;
 const xattrsBytesMax = 64 << 10;
 
 /**
- * Reads the records of a pax header (`length key=value\n`). `text` has one character for each byte.
- * Errors: `invalid` for what is no such header, and for more attributes than a file can have.
+ * Reads the records of a pax header (`length key=value\n`). `text` has one character per byte. Errors: `invalid` if it
+ * is no such header, or has more attributes than a file can have.
  */
 export function extensionOfPax(text: string): Extension {
   const extension = emptyExtension();
   for (let at = 0; at < text.length;) {
-    // Only so far is looked for the end of the number: a longer one would be read again for each record.
+    // The number is searched only this far: a longer one would be read again for each record.
     const digits = /^[0-9]+ /.exec(text.slice(at, at + lengthDigitsMax + 1))?.[0] ?? '';
     const end = at + Number.parseInt(digits, 10);
     const start = at + digits.length;
@@ -52,7 +52,7 @@ export function extensionOfPax(text: string): Extension {
   return extension;
 }
 
-/** A whole number as pax writes it, NaN for anything else: `1e3` and `0x10` are none. */
+/** A whole number as pax writes it, NaN for anything else, such as `1e3` and `0x10`. */
 function wholeNumber(text: string): number {
   return /^-?[0-9]{1,18}$/.test(text) ? Number(text) : Number.NaN;
 }
@@ -65,7 +65,7 @@ function take(extension: Extension, key: string, value: string): void {
   else if (key === 'gid') extension.gid = wholeNumber(value);
   else if (key === 'mtime') {
     const [, seconds = '', fraction = ''] = /^(-?[0-9]{1,18})(?:\.([0-9]{1,9})[0-9]*)?$/.exec(value) ?? [];
-    // Before the epoch, nanoseconds count on from the second below.
+    // Before the epoch, nanoseconds count up from the second below.
     const nanoseconds = Number(fraction.padEnd(9, '0'));
     const before = seconds.startsWith('-') && nanoseconds > 0;
     extension.mtimeSeconds = Number(seconds) - Number(before);

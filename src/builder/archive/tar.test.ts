@@ -66,7 +66,7 @@ test('extended attributes and large numbers of pax and GNU headers', async () =>
   const [, file] = await read(gnuTar(script, '--format=posix', '--xattrs', '--sort=name'));
   expect(Buffer.from(file?.attributes.xattrs.get('user.note') ?? []).toString()).toContain('a=b');
   const old = await read(gnuTar('echo x >f; touch -d @9999999999 f', '--format=gnu', '--owner=:70000', '--group=:12'));
-  // Beyond what a sandbox has: root's. Times need the binary form.
+  // IDs beyond those of a sandbox become root's. Such times need the binary form.
   expect(old[1]?.attributes).toMatchObject({ uid: 0, gid: 12, mtimeSeconds: 9999999999 });
 });
 

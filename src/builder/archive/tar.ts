@@ -3,13 +3,13 @@ import type { Attributes, ByteString } from '../erofs/tree.ts';
 import { createByteReader, type ByteReader } from './byte-reader.ts';
 import { emptyExtension, extensionOfPax, type Extension } from './pax.ts';
 
-/** Kinds of entries that reach a layer. `link` is another name of a file before it in the archive. */
+/** Kinds of entries that reach a layer. `link` is another name of a file that precedes it in the archive. */
 type TarEntryType = 'file' | 'link' | 'symlink' | 'directory' | 'fifo' | 'device';
 
-/** One entry of an archive; its content follows in the stream. */
+/** An entry of an archive; its content follows in the stream. */
 export type TarEntry = {
   type: TarEntryType;
-  /** As written in the archive: nothing is checked yet. */
+  /** As written in the archive, unchecked. */
   path: ByteString;
   /** Target of a `link` or `symlink`. */
   target: ByteString;
@@ -17,12 +17,12 @@ export type TarEntry = {
   size: number;
   /** Where its content begins in the uncompressed archive. */
   offset: number;
-  /** Passes the content of a `file` on. Content that nobody asks for is skipped. */
+  /** Passes on the content of a `file`. Content that nobody requests is skipped. */
   content(take: (part: Uint8Array) => void): Promise<void>;
 };
 
 const blockSize = 512;
-/** Bytes of the headers that extend an entry: names and extended attributes. */
+/** Limit of the headers that extend an entry: names and extended attributes. */
 const extensionBytesMax = 1 << 20;
 
 const types: Record<string, TarEntryType> = {
@@ -84,13 +84,13 @@ function describe(
   type: TarEntryType,
   extension: Extension,
 ): Omit<TarEntry, 'size' | 'offset' | 'content'> {
-  // GNU's own form keeps times where ustar has the prefix.
+  // In GNU's own form, the place of ustar's prefix holds times.
   const ustar = textAt(header, 257, 6) === 'ustar';
   const prefix = ustar ? textAt(header, 345, 155) : '';
   const name = textAt(header, 0, 100);
   const path = extension.path ?? (prefix ? `${prefix}/${name}` : name);
   return {
-    // Archives older than POSIX mark directories by the name alone.
+    // Archives older than POSIX mark directories only by their name.
     type: type === 'file' && path.endsWith('/') ? 'directory' : type,
     path,
     target: extension.target ?? textAt(header, 157, 100),
@@ -105,12 +105,12 @@ function describe(
   };
 }
 
-/** User IDs beyond what a sandbox has become root's: they could not be shown in one. */
+/** User IDs beyond those of a sandbox become root's: a sandbox could not show them. */
 function idOf(id: number): number {
   return Number.isInteger(id) && id >= 0 && id < 65_536 ? id : 0;
 }
 
-/** A time that no clock shows becomes 1970. */
+/** A time outside the range of clocks becomes 1970. */
 function timeOf(seconds: number): number {
   return Number.isSafeInteger(seconds) ? seconds : 0;
 }

@@ -3,7 +3,7 @@ import { parseDockerfile } from './parse.ts';
 
 const long = 'x'.repeat(70_000);
 
-/** Processor time of this process, milliseconds: other than the time of day, it does not grow while others compute. */
+/** Processor time of this process, milliseconds: unlike the time of day, it does not grow while others compute. */
 const cpuMs = () => {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
@@ -35,7 +35,7 @@ test('as much as is allowed is read', () => {
   expect(() => parseDockerfile(`FROM x\n${'RUN a\n'.repeat(999)}`)).not.toThrow();
 });
 
-// These inputs once took minutes. The test counts the reads of each character, not the time.
+// These inputs once took minutes. The test counts how often each character is read, not the time.
 test.each([
   ['flags', `RUN ${'--a '.repeat(16_000)}x`],
   ['white space', `RUN a${' '.repeat(65_000)}b`],
@@ -53,6 +53,6 @@ test.each([
   } catch (error) {
     expect(String(error)).toContain('dockerfile: line');
   }
-  // Quadratic, each takes from several seconds to minutes.
+  // With quadratic cost, each takes from several seconds to minutes.
   expect(cpuMs() - startedMs).toBeLessThan(2_000);
 });

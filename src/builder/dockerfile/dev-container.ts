@@ -13,12 +13,12 @@ import { readText } from '../read-text.ts';
 import { shownAs } from '../shown.ts';
 import { parseDockerfile } from './parse.ts';
 
-/** Where templates/devcontainer leaves its plan. */
+/** Where templates/devcontainer puts its plan. */
 const planFile = 'opt/devcontainer/plan.json';
 
 /**
- * The dev container that a step has planned in the layers shown; null where there is no plan. Errors: `invalid` for one
- * that can't be carried out.
+ * The dev container that a step has planned, read from the layers shown; null if there is no plan. Errors: `invalid`
+ * for a plan that can't be carried out.
  */
 export function readDevContainer(): DevContainer | null {
   using view = openRoot(shownAs.view);
@@ -51,30 +51,30 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The stages of one build, which come after `before` others. */
+/** The stages of one build, which follow `before` others. */
 function stagesOf({ tag, dockerfile, context, target, args }: PlannedBuild, before: number): DockerStage[] {
   const all = parseDockerfile(dockerfile, args);
   const last = target === '' ? all.length - 1 : all.findLastIndex(stage => stage.name === target.toLowerCase());
   if (last < 0) throw new AtollError('invalid', `dockerfile: there is no stage ${target.slice(0, 200)}`);
   return all.slice(0, last + 1).map((stage, number): DockerStage => {
-    // Later builds know the image by its tag.
+    // Later builds refer to the image by its tag.
     const name = number === last && target === '' ? tag.toLowerCase() : stage.name;
     const instructions = stage.instructions.map(each => placed(withArgument(each, args), before, context));
     return { ...stage, name, globalArgs: { ...stage.globalArgs, ...args }, instructions };
   });
 }
 
-/** What the builder of an image is told goes before the Dockerfile's own default. */
+/** An argument given to an image's build overrides the Dockerfile's own default. */
 function withArgument(instruction: DockerInstruction, args: Record<string, string>): DockerInstruction {
   return instruction.kind === 'arg' && Object.hasOwn(args, instruction.name)
     ? { ...instruction, value: null }
     : instruction;
 }
 
-/** What Docker's ADD unpacks, as it is called. */
+/** Names of the archives that Docker's ADD unpacks. */
 const archiveName = /\.(tar(\.(gz|bz2|xz|zst))?|tgz|tbz2?|txz|tzst)["']?$/i;
 
-/** Copies from the folder of the build are copies from the layers; stages are counted on from those before. */
+/** Turns copies from the build's folder into copies from the layers; stages are numbered on from those before. */
 function placed(instruction: DockerInstruction, before: number, context: string): DockerInstruction {
   if (instruction.kind !== 'copy') return instruction;
   const { from, sources } = instruction;

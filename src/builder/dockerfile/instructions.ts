@@ -10,7 +10,7 @@ const dockerfileBounds = {
   heredocsMax: 32,
 } as const;
 
-/** One instruction: its line with continuations joined and comments left out, and the texts that follow it inline. */
+/** One instruction: its line, with continuations joined and comments removed, and the texts that follow it inline. */
 export type Instruction = {
   /** In capitals. */
   keyword: string;
@@ -28,8 +28,8 @@ type InstructionFile = { instructions: Instruction[]; escape: string };
 type Lines = { all: string[]; at: number };
 
 /**
- * Cuts a Dockerfile into its instructions (Dockerfile reference, "Format", "Escape character" and "Here-Documents"),
- * reading each character a few times at most. Errors: `invalid` beyond the limits.
+ * Splits a Dockerfile into its instructions (Dockerfile reference, "Format", "Escape character" and "Here-Documents"),
+ * reading each character at most a few times. Errors: `invalid` beyond the limits.
  */
 export function readInstructions(source: string): InstructionFile {
   if (source.length > dockerfileBounds.charactersMax)
@@ -52,7 +52,7 @@ export function readInstructions(source: string): InstructionFile {
   return { instructions, escape };
 }
 
-/** Comments at the beginning of the form `# name=value` say how the file is to be read. */
+/** Comments of the form `# name=value` at the beginning tell how to read the file. */
 function readDirectives(lines: Lines): string {
   for (; lines.at < lines.all.length; lines.at++) {
     const text = (lines.all[lines.at] ?? '').trim();
@@ -110,20 +110,21 @@ function readInstruction(lines: Lines, escape: string): Instruction {
 }
 
 /**
- * A word that a here-document belongs to: `<<NAME`, `<<-NAME` (leading tabs are left out), `<<"NAME"` (nothing is
- * expanded). What the shell ends a word at may follow. Here-strings, shifts, and `<<` within other words are none.
+ * A word that starts a here-document: `<<NAME`, `<<-NAME` (removes leading tabs), `<<"NAME"` (expands nothing). It may
+ * be followed by any character that ends a word in the shell. Here-strings, shifts, and `<<` within other words don't
+ * count.
  */
 const heredocWord =
   /^\d*<<(-?)(?:(["'])([^"'<]{1,128})\2|(\\?)([^\s\d<>;&|()"'\\$`][^\s<>;&|()"'\\$`]{0,127}))(?=$|[;&|>])/;
 
-/** The words of an instruction that here-documents belong to, in order. */
+/** The words of an instruction that start here-documents, in order. */
 function heredocWords(text: string): RegExpExecArray[] {
   return splitWords(text, '\\')
     .map(word => heredocWord.exec(word))
     .filter(found => found !== null);
 }
 
-/** Says whether a word stands for a here-document and for nothing else. */
+/** Whether a word stands for a here-document and nothing else. */
 export function isHeredoc(word: string): boolean {
   return word.startsWith('<<') && heredocWord.exec(word)?.[0] === word;
 }

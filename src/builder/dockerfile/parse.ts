@@ -8,11 +8,11 @@ import { jsonForm, splitWords, takeFlags } from './words.ts';
 /** Instructions that affect neither the file system nor the start of a sandbox. */
 const ignored = ['LABEL', 'EXPOSE', 'VOLUME', 'HEALTHCHECK', 'STOPSIGNAL', 'MAINTAINER', 'ONBUILD'];
 const stagesMax = 100;
-/** Characters of all arguments before the first FROM, names and values: each stage is sent them. */
+/** Characters of all arguments before the first FROM, names and values: each stage receives them. */
 const globalCharactersMax = 128 << 10;
 
 /**
- * Reads a Dockerfile into its stages. `told`: values of arguments before the first FROM that go before their defaults.
+ * Parses a Dockerfile into its stages. `told`: values that override the defaults of arguments before the first FROM.
  * Throws `invalid` with the line for what can't be built.
  */
 export function parseDockerfile(source: string, told: Record<string, string> = {}): DockerStage[] {
@@ -46,7 +46,7 @@ export function parseDockerfile(source: string, told: Record<string, string> = {
 
 type GlobalArgs = { values: Record<string, string>; characters: number };
 
-/** Keeps an argument before the first FROM; its default sees those before it. */
+/** Keeps an argument before the first FROM; its default may use the preceding ones. */
 function addGlobalArg(args: GlobalArgs, { name, value }: Arg, told: Record<string, string>, fail: Fail): void {
   const own = Object.hasOwn(told, name) ? told[name] : undefined;
   const known = own ?? (value === null ? undefined : expanded(value, lookUpIn(args.values), fail));
@@ -149,7 +149,7 @@ function runOf(argument: string, heredocs: Heredoc[], following: string, place: 
   if (security !== 'sandbox') fail(`RUN --security=${shown(security)} is not supported: a step runs in a sandbox`);
   const mounts = (flags.get('mount') ?? []).flatMap(text => mountOf(text, fail));
   const [script] = heredocs;
-  // A document alone is a script; with a command beside it, the shell reads it itself.
+  // A document alone is a script; if there is also a command, the shell reads it itself.
   const alone = script !== undefined && heredocs.length === 1 && isHeredoc(rest.trim());
   const command = alone ? script.content : heredocs.length > 0 ? `${rest}\n${following}\n` : (jsonForm(rest) ?? rest);
   const base = { ...place, kind: 'run', command, heredocs: alone ? [script] : [], mounts } as const;
@@ -168,12 +168,12 @@ function mountOf(text: string, fail: Fail): DockerMount[] {
       if (!mountOptions[kind].includes(name)) fail(`--mount=type=${kind} does not know ${shown(name)}`);
     return [{ kind, target: path, id: options.get('id') ?? path, ...ownerOf(options, fail) }];
   }
-  // Optional secrets and agents that nobody provides are simply not there.
+  // Optional secrets and agents that nobody provides are simply missing.
   if ((kind === 'secret' || kind === 'ssh') && options.get('required') !== 'true') return [];
   return fail(`--mount=type=${shown(kind)} is not supported; there are cache and tmpfs`);
 }
 
-/** Some say nothing here: commands may write to a cache in any case, and one build at a time uses it. */
+/** Some options change nothing here: commands may write to a cache in any case, and one build at a time uses it. */
 const mountOptions = {
   cache: 'type target dst destination id sharing uid gid mode ro readonly rw readwrite'.split(' '),
   tmpfs: 'type target dst destination size'.split(' '),
@@ -195,7 +195,7 @@ function ownerOf(options: ReadonlyMap<string, string>, fail: Fail): Pick<DockerM
 }
 
 const targetCharactersMax = 500;
-/** Directories of the platform in a sandbox. */
+/** The platform's directories in a sandbox. */
 const reserved = ['', '.agent', 'dev', 'proc', 'sys'];
 
 /** A mount's target: a plain absolute path, neither above nor below the platform's own. */

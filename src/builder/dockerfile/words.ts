@@ -1,6 +1,6 @@
 import { parseJson } from '../../base/json-text.ts';
 
-/** Cuts at white space outside of quotes. Quotes and escapes stay: they matter when variables are expanded. */
+/** Splits at white space outside of quotes. Quotes and escapes stay: they matter when variables are expanded. */
 export function splitWords(text: string, escape: string): string[] {
   const words: string[] = [];
   let start = -1;
@@ -21,15 +21,15 @@ export function splitWords(text: string, escape: string): string[] {
   return words;
 }
 
-/** The array of a JSON form (`["a", "b"]`), or null for a shell form. */
+/** The array of a JSON form (`["a", "b"]`), or null if it is a shell form. */
 export function jsonForm(text: string): string[] | null {
   if (!text.trimStart().startsWith('[')) return null;
-  // As in Docker, what is no JSON is a command.
+  // As in Docker, anything but JSON is a command.
   const value = parseJson(text);
   return Array.isArray(value) && value.every(item => typeof item === 'string') ? value : null;
 }
 
-/** `--name=value` words at the beginning, and what follows them. */
+/** The `--name=value` words at the beginning, and what follows them. */
 export function takeFlags(text: string): { flags: Map<string, string[]>; rest: string } {
   const flags = new Map<string, string[]>();
   let at = 0;
@@ -51,7 +51,7 @@ export function takeFlags(text: string): { flags: Map<string, string[]>; rest: s
   return { flags, rest: text.slice(at) };
 }
 
-/** Says whether a character is white space, as Unicode has it. */
+/** Whether a character is white space in Unicode. */
 export function isSpace(character: string): boolean {
   return character === ' ' || character === '\t' || character === '\n' || character === '\r' || character.trim() === '';
 }

@@ -7,9 +7,9 @@ export type BlockOutput = {
   append(bytes: Uint8Array): void;
   /** Appends zeros up to the next block's beginning. */
   pad(): void;
-  /** The number of the block that the next byte goes to. Only to be asked at a block's beginning. */
+  /** The number of the block that the next byte goes to. Call it only at a block's beginning. */
   block(): number;
-  /** Removes the last `count` bytes again, at most those of the last, unfinished block. */
+  /** Removes the last `count` bytes again; at most those of the last, unfinished block. */
   takeBack(count: number): Uint8Array;
   flush(): void;
 };
@@ -30,7 +30,7 @@ export function createBlockOutput(fd: number, bytesMax: number): BlockOutput {
     if (flushed + used + bytes.length > bytesMax)
       throw new AtollError('no_space', `the layer is larger than ${Math.floor(bytesMax / 1024 / 1024)} MiB`);
     for (let rest = bytes; rest.length > 0;) {
-      // Only full buffers go out, which hold whole blocks: the unfinished block can be taken back.
+      // Only full buffers, which hold whole blocks, are written: so the unfinished block can be taken back.
       if (used === bufferSize) flush();
       const part = rest.subarray(0, bufferSize - used);
       buffer.set(part, used);

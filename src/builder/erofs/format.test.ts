@@ -26,7 +26,7 @@ test('extended attributes take a header, and each its name and value in words of
   expect(xattrsSize(new Map())).toBe(0);
   expect(xattrsSize(new Map([['user.a', Buffer.from('bcd')]]))).toBe(12 + 8);
   expect(xattrsSize(new Map([['user.a', Buffer.from('bcde')]]))).toBe(12 + 12);
-  // The whole name of an access list is its class.
+  // An access list has its whole name as its class.
   expect(xattrsSize(new Map([['system.posix_acl_access', Buffer.from('abcd')]]))).toBe(12 + 8);
 });
 
@@ -75,7 +75,7 @@ test('a superblock says what the image has, 1,024 bytes from its beginning', () 
   expect(bytes.length).toBe(blockSize);
   const view = bytes.subarray(1024);
   expect([view.readUInt32LE(0), view.readUInt8(12)]).toEqual([0xe0f5_e1e2, 12]);
-  // Inodes have the time of their change (EROFS_FEATURE_COMPAT_MTIME).
+  // Inodes carry their modification time (EROFS_FEATURE_COMPAT_MTIME).
   expect(view.readUInt32LE(8)).toBe(2);
   expect([view.readUInt16LE(14), view.readBigUInt64LE(16)]).toEqual([2, 7n]);
   expect([view.readUInt32LE(36), view.readUInt32LE(40)]).toEqual([9, 5]);

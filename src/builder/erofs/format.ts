@@ -8,14 +8,14 @@ import type { Attributes, ByteString } from './tree.ts';
 export const blockSize = 4096;
 /** Unit of inode numbers, bytes: an inode begins at a multiple of it. */
 export const slotSize = 32;
-/** We write the extended form alone: the compact one has neither times nor IDs above 65535. */
+/** We write only the extended form: the compact one has neither times nor IDs above 65535. */
 export const inodeSize = 64;
 const superblockOffset = 1024;
 const superblockSize = 128;
 const magic = 0xe0f5_e1e2;
 const featureMtime = 2;
 
-/** Layout of an inode's data: in blocks, or in blocks with the last part right behind the inode. */
+/** Layout of an inode's data: all in blocks, or in blocks with the last part right behind the inode. */
 export const dataLayout = { plain: 0, inline: 2 } as const;
 
 /** Type bits of a mode and the type in a directory entry. */
@@ -27,7 +27,7 @@ export const fileTypes = {
   symlink: { modeBits: 0o120000, entryType: 7 },
 } as const;
 
-/** One inode as it is written. */
+/** One inode, as written. */
 type Inode = {
   typeBits: number;
   attributes: Attributes;
@@ -35,11 +35,11 @@ type Inode = {
   size: number;
   firstBlock: number;
   links: number;
-  /** Shown as the inode's number; unique in the image. */
+  /** Reported as the inode's number; unique in the image. */
   number: number;
 };
 
-/** The inode with its extended attributes behind it. */
+/** The inode, followed by its extended attributes. */
 export function encodeInode(inode: Inode): Uint8Array {
   const xattrs = encodeXattrs(inode.attributes.xattrs);
   const bytes = new Uint8Array(inodeSize + xattrs.length);
@@ -74,14 +74,14 @@ export function isStorable(name: string): boolean {
   const prefix = xattrPrefixes.find(([text]) => name.startsWith(text));
   if (prefix === undefined) return false;
   const suffixLength = Buffer.byteLength(name, 'latin1') - prefix[0].length;
-  // Those of access lists are whole names, the others need something behind the dot.
+  // Access lists use the whole name as class; the others need something after the dot.
   return suffixLength <= 255 && (suffixLength > 0 || !name.endsWith('.'));
 }
 
-/** All extended attributes of one file, as they are written: the kernel lets a file have no more (xattr(7)). */
+/** All extended attributes of one file as written: the kernel allows a file no more (xattr(7)). */
 const xattrBytesMax = 65_536;
 
-/** Bytes that extended attributes take behind an inode. */
+/** Bytes that extended attributes occupy behind an inode. */
 export function xattrsSize(xattrs: ReadonlyMap<string, Uint8Array>): number {
   return encodeXattrs(xattrs).length;
 }
@@ -111,7 +111,7 @@ type Entry = { name: ByteString; slot: number; type: number };
 
 const entrySize = 12;
 
-/** Splits a directory's sorted entries into blocks. */
+/** Distributes a directory's sorted entries over blocks. */
 export function splitEntries<T extends { name: ByteString }>(entries: T[]): T[][] {
   const blocks: T[][] = [];
   let used = blockSize;
@@ -127,7 +127,7 @@ export function splitEntries<T extends { name: ByteString }>(entries: T[]): T[][
   return blocks;
 }
 
-/** Bytes of a directory whose entries fall into `blocks`; the last block counts as far as it is used. */
+/** Size in bytes of a directory whose entries are in `blocks`; the last block counts as far as it is used. */
 export function entriesSize(blocks: { name: ByteString }[][]): number {
   const last = blocks.at(-1) ?? [];
   return (blocks.length - 1) * blockSize + last.reduce((sum, { name }) => sum + entrySize + name.length, 0);
@@ -148,7 +148,7 @@ export function encodeEntries(entries: Entry[]): Uint8Array {
   return bytes;
 }
 
-/** The first block of an image. No time and no UUID: equal content has an equal digest. */
+/** The first block of an image. It has no time and no UUID: equal content has an equal digest. */
 export function encodeSuperblock(facts: {
   rootSlot: number;
   inodes: number;
@@ -167,7 +167,7 @@ export function encodeSuperblock(facts: {
   return bytes;
 }
 
-/** The smallest multiple of `unit` that is not below `value`. */
+/** The smallest multiple of `unit` that is at least `value`. */
 export function roundUp(value: number, unit: number): number {
   return Math.ceil(value / unit) * unit;
 }

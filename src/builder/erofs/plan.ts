@@ -13,7 +13,7 @@ import {
 } from './format.ts';
 import { defaultAttributes, type Attributes, type ByteString, type DirectoryNode, type TreeNode } from './tree.ts';
 
-/** An inode with its place in the image. */
+/** An inode and its place in the image. */
 export type PlannedInode = {
   node: TreeNode;
   number: number;
@@ -23,7 +23,7 @@ export type PlannedInode = {
   /** Bytes of data. */
   size: number;
   layout: number;
-  /** First block of data that is not inline; of directories and links it is set when they are written. */
+  /** First block of the data that is not inline; for directories and links it is set when they are written. */
   firstBlock: number;
   /** Byte offset from the beginning of the meta area. */
   offset: number;
@@ -34,7 +34,7 @@ export type PlannedInode = {
 /** Slot 0 would give inode number 0, which readers of directories take for a deleted entry. */
 export const rootSlot = inodeSize / slotSize;
 
-/** Gives every inode of a tree its place, the root first: its slot must fit into 16 bits. */
+/** Gives every inode of a tree its place; the root comes first, because its slot must fit into 16 bits. */
 export function planTree(root: DirectoryNode, inodesMax: number): PlannedInode[] {
   const byNode = new Map<TreeNode, PlannedInode>();
   const plan: PlannedInode[] = [];
@@ -63,7 +63,7 @@ export function planTree(root: DirectoryNode, inodesMax: number): PlannedInode[]
   };
   add(root, undefined);
   let end = rootSlot * slotSize;
-  // Breadth first: the plan grows while it is walked.
+  // Breadth first: the plan grows while it is traversed.
   for (const inode of plan) {
     const { node } = inode;
     if (node.kind === 'directory') {
@@ -77,12 +77,12 @@ export function planTree(root: DirectoryNode, inodesMax: number): PlannedInode[]
   return plan;
 }
 
-/** The kernel's own bound of a name (NAME_MAX). */
+/** The kernel's limit of a name (NAME_MAX). */
 const nameBytesMax = 255;
 
 /**
- * The name, if a directory can hold it. One that is longer than a block would go on where the next entries are
- * expected: the kernel would take its bytes for entries, and what they name for files. Errors: `invalid`.
+ * The name, if a directory can hold it. A name longer than a block would continue where the next entries are expected:
+ * the kernel would take its bytes for entries, and what they name for files. Errors: `invalid`.
  */
 function checkedName(name: ByteString): ByteString {
   if (name.length > nameBytesMax)
@@ -96,7 +96,7 @@ function shown(name: ByteString): string {
   return Buffer.from(name, 'latin1').toString().slice(0, 100);
 }
 
-/** Inline data must end in the block in which the inode begins. */
+/** Inline data must end in the block where its inode begins. */
 function place(inode: PlannedInode, end: number): number {
   const head = encodeHead(inode).length;
   inode.size = sizeOf(inode);

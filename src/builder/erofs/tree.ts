@@ -1,12 +1,12 @@
 /**
- * A name, target or path of a file tree in memory: one character for each byte (`latin1`), because file names need not
- * be valid UTF-8 and directories are sorted by bytes.
+ * A name, target or path of a file tree in memory. It has one character per byte (`latin1`), because file names need
+ * not be valid UTF-8 and directories are sorted by bytes.
  */
 export type ByteString = string;
 
 /** Attributes of an inode. */
 export type Attributes = {
-  /** Permission bits with setuid, setgid and sticky. */
+  /** Permission bits, with setuid, setgid and sticky. */
   mode: number;
   uid: number;
   gid: number;
@@ -17,7 +17,7 @@ export type Attributes = {
   xattrs: ReadonlyMap<string, Uint8Array>;
 };
 
-/** The content of a file: whole blocks that are in the image already, and the rest. */
+/** The content of a file: whole blocks that are already in the image, and the rest. */
 export type FileData = {
   size: number;
   firstBlock: number;
@@ -31,9 +31,9 @@ export type FileNode = { kind: 'file'; attributes: Attributes; data: FileData };
 export type SymlinkNode = { kind: 'symlink'; attributes: Attributes; target: ByteString };
 /** A named pipe. */
 type FifoNode = { kind: 'fifo'; attributes: Attributes };
-/** Hides what lower layers have by this name: in an overlay's layer, a character device 0:0. */
+/** Hides what lower layers have under this name: in an overlay's layer, a character device 0:0. */
 type WhiteoutNode = { kind: 'whiteout' };
-/** A directory with all that is in it. */
+/** A directory with everything in it. */
 export type DirectoryNode = {
   kind: 'directory';
   attributes: Attributes;
@@ -45,7 +45,10 @@ export type DirectoryNode = {
 /** A node that appears twice in a tree is a file with two names. */
 export type TreeNode = FileNode | SymlinkNode | FifoNode | WhiteoutNode | DirectoryNode;
 
-/** Attributes of directories that no archive names: root's, with time 0, so that equal content has an equal digest. */
+/**
+ * Attributes of directories that no archive names: owned by root, with time 0, so that equal content has an equal
+ * digest.
+ */
 export const defaultAttributes: Attributes = {
   mode: 0o755,
   uid: 0,

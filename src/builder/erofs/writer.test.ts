@@ -8,7 +8,7 @@ import { createImageWriter, type ImageWriter } from './writer.ts';
 
 const limits = { bytesMax: 1 << 26, inodesMax: 10_000 };
 
-/** The image of what `make` puts into an empty root, and what the kernel answers a script in it. */
+/** The image of what `make` puts into an empty root, and the output of a script that runs on the mounted image. */
 function imageOf(make: (writer: ImageWriter, root: DirectoryNode) => void, script = '', given = limits) {
   const dir = mkdtempSync(join(tmpdir(), 'atoll-erofs-'));
   const image = join(dir, 'image');
@@ -64,10 +64,10 @@ test('the last bytes of a file are behind its inode where they are few, and else
     expect(image.shown).toBe('x'.repeat(size));
     return blocksOf(image);
   };
-  // The superblock, and one with all inodes.
+  // The superblock, and one block with all inodes.
   expect([withFile(0), withFile(2048), withFile(2049), withFile(4096)]).toEqual([2, 2, 3, 3]);
   expect([withFile(4096 + 2048), withFile(4096 + 2049)]).toEqual([3, 4]);
-  // Attributes take the room: of the 4,096 bytes, 64 are the inode's and 16 their headers'.
+  // Attributes take the space: of the 4,096 bytes, the inode takes 64 and the attribute headers 16.
   const xattrs = new Map([['user.abcd', Buffer.alloc(4096 - 64 - 20 - 100)]]);
   const much = { ...defaultAttributes, xattrs };
   expect([withFile(100, much), withFile(101, much)]).toEqual([3, 4]);
@@ -182,9 +182,9 @@ test('what is inline lies in one block with its inode, up to the last byte', () 
     const link: TreeNode = { kind: 'symlink', attributes: defaultAttributes, target: 'x'.repeat(length) };
     return blocksOf(imageOf((_, root) => root.entries.set('l', link)));
   };
-  // Before the link are 64 bytes that are free and 104 of the root, which end at 192.
+  // Before the link come 64 free bytes and 104 of the root, which end at 192.
   expect([withLink(4096 - 192 - 64), withLink(4096 - 192 - 63)]).toEqual([2, 3]);
-  // The longest one has a block with its inode; a longer one has blocks of its own.
+  // The longest link shares a block with its inode; a longer one has blocks of its own.
   expect([withLink(4032), withLink(4033)]).toEqual([3, 3]);
 });
 
@@ -206,7 +206,8 @@ test('a name that no directory can hold is refused: the kernel would take its re
       return error;
     }
   };
-  // One entry is in a block of its own, which the name fills: the next block would be what it holds from there on.
+  // One entry has a block of its own, which its name fills: the next block would be read as what the name holds from
+  // there on.
   const entry = Buffer.alloc(4096);
   entry.writeBigUInt64LE(2n);
   entry.writeUInt16LE(12, 8);

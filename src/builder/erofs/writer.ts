@@ -5,15 +5,18 @@ import { encodeData, encodeHead, planTree, rootSlot, type PlannedInode } from '.
 import type { ImageLimits } from '../../protocol/builder.ts';
 import type { Attributes, DirectoryNode, FileData } from './tree.ts';
 
-/** Writes one EROFS image: first the contents of files, as they come, then the tree that names them. */
+/** Writes one EROFS image: first the contents of files as they come, then the tree that names them. */
 export type ImageWriter = {
-  /** Takes the content of one file, in parts. One file at a time. */
+  /** Takes the content of one file, in parts. Only one file at a time. */
   beginFile(attributes: Attributes): { write(part: Uint8Array): void; end(): FileData };
   /** Writes the tree and completes the image. Answers its size in bytes and its number of inodes. */
   finish(root: DirectoryNode): { bytes: number; inodes: number };
 };
 
-/** A file's last bytes stay behind its inode up to this length: one read for small files, and no block half empty. */
+/**
+ * Up to this length, a file's last bytes are stored behind its inode: one read for small files, and no half-empty
+ * block.
+ */
 const inlineBytesMax = 2048;
 
 /** Writes to `fd`, an empty file that can be written at any position. Errors: `no_space` beyond the limits. */
@@ -50,7 +53,7 @@ export function createImageWriter(fd: number, limits: ImageLimits): ImageWriter 
   };
 }
 
-/** Writes the part of a directory or link that is not inline. The content of files is written already. */
+/** Writes the part of a directory or link that is not inline. File contents are already written. */
 function writeBlocks(inode: PlannedInode, output: BlockOutput): void {
   if (inode.node.kind === 'file' || inode.size <= inode.inlineSize) return;
   inode.firstBlock = output.block();

@@ -1,6 +1,6 @@
-/** A registry's question for credentials: a scheme and its parameters (RFC 9110, section 11.2). */
+/** A registry's request for credentials: a scheme and its parameters (RFC 9110, section 11.2). */
 type Challenge = {
-  /** In small letters; empty where there is none. */
+  /** In lower case; empty if there is none. */
   scheme: string;
   parameters: Map<string, string>;
 };

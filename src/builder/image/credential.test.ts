@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { signedHeaders } from './credential.ts';
 
-// AWS itself can't be asked here; the form is that of its documentation.
+// AWS itself can't be asked here; the form follows its documentation.
 test('a request to AWS is signed', () => {
   const request = {
     host: 'api.ecr.us-east-1.amazonaws.com',

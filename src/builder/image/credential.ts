@@ -9,10 +9,10 @@ import { guardedFetch, readJson } from './guarded-fetch.ts';
 const answerBytesMax = 64 << 10;
 const ecrTarget = 'AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken';
 
-/** The user name and password that a credential stands for. Errors: `invalid` when the cloud refuses it. */
+/** The user name and password that a credential stands for. Errors: `invalid` if the cloud refuses it. */
 export async function loginOf(credential: RegistryCredential, conversation: Conversation): Promise<Login> {
   if (credential.type === 'registry') return { username: credential.username, password: credential.password };
-  // Artifact Registry takes the service account's key itself.
+  // Artifact Registry accepts the service account's key itself.
   if (credential.type === 'gcp') return { username: '_json_key', password: credential.serviceAccountJson };
   const region = credential.awsRegion;
   if (!/^[a-z0-9-]{1,40}$/.test(region))

@@ -7,9 +7,8 @@ import { parseJson } from '../../base/json-text.ts';
 const redirectsMax = 5;
 
 /**
- * Requests a URL that a stranger may have chosen: the node names the address of each host on the way, redirects
- * included, and decides whether it may be reached. Credentials stay with their host. Errors: `forbidden`,
- * `unavailable`.
+ * Requests a URL that a stranger may have chosen. The node resolves each host on the way, including redirects, and
+ * decides whether it may be reached. Credentials stay with their host. Errors: `forbidden`, `unavailable`.
  */
 export async function guardedFetch(
   url: string,
@@ -48,7 +47,7 @@ async function firstAnswer(target: URL, addresses: string[], request: PinnedRequ
   throw new AtollError('unavailable', `${target.host} has no address`);
 }
 
-/** A short answer of JSON; undefined where it is none. Errors: `too_large`. */
+/** A short JSON answer; undefined if it is not JSON. Errors: `too_large`. */
 export async function readJson(response: Response, bytesMax: number, host: string): Promise<unknown> {
   const bytes = await readBounded(response, bytesMax, `the answer of ${host}`);
   return parseJson(Buffer.from(bytes).toString());

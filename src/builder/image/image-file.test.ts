@@ -57,7 +57,7 @@ function folderOf(files: Record<string, string>): string {
   return path;
 }
 
-/** What is written of a blob. */
+/** The written bytes of a blob. */
 async function blobOf(path: string, digest: string, bytesMax = 1 << 20): Promise<string> {
   const file = join(mkdtempSync(join(dir, 'blob-')), 'out');
   const fd = openSync(file, 'wx+');
@@ -110,7 +110,7 @@ test('layers that images share may be links in an archive', async () => {
   const files = { ...rest, 'of-another/layer.tar': shared, 'two/layer.tar': second };
   const link = { path: 'one/layer.tar', type: 'symlink', attributes, target: '../of-another/layer.tar' } as const;
   expect(await blobOf(archiveOf(files, [link]), digestOf(shared))).toBe(shared);
-  // The same as a second name of the file, as tar writes it.
+  // The same as a second name of the file, in tar's form.
   const folder = folderOf(files);
   const made = Bun.spawnSync(
     ['sh', '-ec', 'mkdir one; ln of-another/layer.tar one/layer.tar; tar -cf all.tar of-another one two *.json'],

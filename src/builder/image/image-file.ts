@@ -10,19 +10,19 @@ import { readImage } from './manifest.ts';
 import { writeBounded } from './registry-image.ts';
 import type { ImageStore } from './registry.ts';
 
-/** A file of the archive by name: where its bytes are. */
+/** Looks up a file of the archive by name: where its bytes are. */
 type Files = { read(name: string): Promise<AsyncIterable<Uint8Array>>; has(name: string): boolean };
 
 /**
- * An image in files of this machine at `path`: the directory of an OCI layout, an archive of one, or the
- * output of `docker save`. Errors: `invalid`.
+ * An image in files of this machine at `path`: the directory of an OCI layout, an archive of one, or the output of
+ * `docker save`. Errors: `invalid`.
  */
 export async function fileImage(path: string = shownAs.image): Promise<FoundFile> {
   const { store, version } = await openImage(path);
   return { image: await readImage(store, version), version };
 }
 
-/** Writes a blob of it. */
+/** Writes one of its blobs. */
 export async function fileBlob(
   { digest, bytesMax }: BuilderJob & { kind: 'file-blob' },
   output: number,
@@ -56,13 +56,13 @@ async function layoutStore(files: Files): Promise<{ store: ImageStore; version: 
 
 type Saved = { Config: string; Layers: string[] };
 
-/** `docker save` names files by path; a manifest is made that names them by digest. */
+/** `docker save` names files by path; this makes a manifest that names them by digest. */
 async function savedStore(files: Files): Promise<{ store: ImageStore; version: string }> {
   const [saved] = JSON.parse(await textOf(files, 'manifest.json')) as Saved[];
   if (!saved) throw new AtollError('invalid', 'the archive holds no image');
   const config = await textOf(files, saved.Config);
   const configDigest = `sha256:${sha256Hex(config)}`;
-  // Its layers are not compressed: they are what the configuration's digests name.
+  // Its layers are not compressed, so the configuration's digests are theirs.
   const diffIds = (JSON.parse(config) as { rootfs?: { diff_ids?: string[] } }).rootfs?.diff_ids ?? [];
   const names = new Map(diffIds.map((digest, index) => [digest, saved.Layers[index] ?? '']));
   const manifest = JSON.stringify({

@@ -7,7 +7,7 @@ const here = process.arch === 'arm64' ? 'arm64' : 'amd64';
 const digestOf = (bytes: Uint8Array | string) => `sha256:${sha256Hex(bytes)}`;
 const digest = (letter: string) => `sha256:${letter.repeat(64)}`;
 
-/** A store of what is put into it, by digest, and by tag where one is given. */
+/** A store that holds what is put into it, by digest, and by tag if one is given. */
 function emptyStore() {
   const kept = new Map<string, Uint8Array>();
   const put = (value: unknown, name?: string): string => {
@@ -30,7 +30,7 @@ async function* inTwo(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 const goodConfig = { config: { Env: ['PATH=/bin'] }, rootfs: { diff_ids: [digest('d')] } };
 const goodLayers: unknown = [{ digest: digest('1'), size: 10 }];
 
-/** What comes of an image with this configuration and these layers. */
+/** The result for an image with this configuration and these layers. */
 function imageOf({ config = goodConfig as unknown, layers = goodLayers, more = {} } = {}) {
   const { put, store } = emptyStore();
   put({ config: { digest: put(config) }, layers, ...more }, 'latest');
@@ -85,7 +85,7 @@ test('of a list, the image for this machine is taken, also through lists of list
       { digest: other },
       { digest: name, platform: { architecture: here, os: 'linux' } },
     ],
-    // A single one is for whoever finds it.
+    // A single image serves any platform.
     [{ digest: name }],
   ];
   for (const manifests of lists) expect((await readImage(store, put({ manifests }))).digest).toBe(name);

@@ -18,7 +18,7 @@ const nestedIndexesMax = 4;
 const configBytesMax = 8 << 20;
 
 /**
- * Finds the image for this machine's architecture. Every byte is checked against its digest. Errors: `invalid`,
+ * Finds the image for this machine's architecture. Checks every byte against its digest. Errors: `invalid`,
  * `not_found`.
  */
 export async function readImage(store: ImageStore, version: string): Promise<ImageDescription> {
@@ -83,7 +83,7 @@ function choose(manifests: Descriptor[]): string {
   const fits = manifests.find(
     ({ platform }) => platform?.architecture === architecture && (platform.os ?? 'linux') === 'linux',
   );
-  // A single image without platform is for whoever finds it.
+  // A single image that names no platform serves any.
   const only = manifests.length === 1 && manifests[0]?.platform === undefined ? manifests[0] : undefined;
   const found = fits ?? only;
   if (!found) throw new AtollError('invalid', `the image is not made for linux/${architecture}`);

@@ -11,7 +11,7 @@ afterEach(async () => {
   for (const server of servers.splice(0)) await server.stop(true);
 });
 
-/** A server that answers as it is told, and remembers what it was asked. Its name leads nowhere but here. */
+/** A server that gives prescribed answers and remembers its requests. Its name leads only here. */
 function serverOf(answer: Answer) {
   const seen: Seen[] = [];
   const server = Bun.serve({

@@ -9,7 +9,7 @@ import { guardedFetch, readJson } from './guarded-fetch.ts';
 export type ImageStore = {
   /** A manifest by tag or digest. Errors: `not_found`. */
   manifest(version: string): Promise<Uint8Array>;
-  /** The content of a blob. Its digest is for the caller to check. */
+  /** The content of a blob. The caller must check its digest. */
   blob(digest: string): Promise<AsyncIterable<Uint8Array>>;
 };
 
@@ -25,8 +25,8 @@ const acceptedManifests = [
 ].join(', ');
 
 /**
- * A repository of a registry by the OCI distribution protocol (version 2 of Docker's), anonymous or with a login.
- * `authorization`: the header that it accepted last.
+ * A repository of a registry through the OCI distribution protocol (version 2 of Docker's), anonymous or with a login.
+ * `authorization`: the header that it last accepted.
  */
 export function openRegistry(
   access: RegistryAccess,
@@ -74,7 +74,7 @@ export function openRegistry(
 
 const trustOf = ({ authorities }: RegistryAccess) => (authorities === undefined ? {} : { authorities });
 
-/** What a registry's status says about an image. */
+/** The meaning of a registry's status for an image. */
 function refusal({ host, name }: RegistryAccess, login: Login | undefined, status: number): AtollError {
   if (status === 401 || status === 403)
     return new AtollError(
@@ -91,8 +91,8 @@ function refusal({ host, name }: RegistryAccess, login: Login | undefined, statu
 }
 
 /**
- * The header that a registry's challenge asks for: a token (RFC 6750) as Docker's registries give them out, or the
- * login itself (RFC 7617). Fails with `forbidden` where neither is to be had.
+ * The header that a registry's challenge asks for: a token (RFC 6750) as Docker's registries issue them, or the login
+ * itself (RFC 7617). Fails with `forbidden` if neither is available.
  */
 async function authorize(
   access: RegistryAccess,

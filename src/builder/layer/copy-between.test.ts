@@ -8,7 +8,7 @@ import { copyBetween } from './copy-between.ts';
 import { createMergedTree } from './merged-tree.ts';
 import { openRoot } from './root.ts';
 
-/** The paths that a copy has made, of files only. */
+/** The paths that a copy has created, files only. */
 async function copied(files: string[], sources: string[], destination: string): Promise<string[]> {
   const dir = mkdtempSync(join(tmpdir(), 'atoll-copy-'));
   const output = openSync(join(dir, 'image'), 'wx+');

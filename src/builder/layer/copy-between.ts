@@ -11,12 +11,12 @@ import { openRoot, xattrsOf, type Opened, type Root } from './root.ts';
 const readSize = 1 << 20;
 /** Files that match one source with globs. */
 const matchesMax = 10_000;
-/** The kernel's own bound of a path. */
+/** The kernel's limit of a path. */
 const sourceBytesMax = 4095;
 
 /**
- * Copies paths of one file system into another. Errors: `not_found` for a source without a match, `invalid` for one
- * with `..`, with globs that match too much, or for several files that no directory takes.
+ * Copies paths of one file system into another. Errors: `not_found` for a source without a match; `invalid` for a
+ * source with `..` or with globs that match too much, and for several files whose destination is no directory.
  */
 export async function copyBetween(
   job: { from: ByteString; sources: ByteString[]; copy: Copy },
@@ -32,7 +32,7 @@ export async function copyBetween(
     for (const path of found) {
       const stat = from.stat(path);
       if (!stat) continue;
-      // Only here is it known how many files a glob stands for.
+      // Only here is it known how many files a glob matches.
       if (copied++ > 0 && !destination.endsWith('/') && !tree.findDirectory(destination))
         throw new AtollError('invalid', 'where several files are copied, the destination must be there or end in /');
       const name = path.slice(path.lastIndexOf('/') + 1);
@@ -46,7 +46,7 @@ export async function copyBetween(
   }
 }
 
-/** The files that a path stands for: links on the way to it are followed inside of `from`, each part may be a glob. */
+/** The files that a path matches: links on the way are followed inside `from`; each part may be a glob. */
 function matchesOf(from: Root, source: ByteString): ByteString[] {
   if (source.length > sourceBytesMax)
     throw new AtollError('invalid', `a source is longer than ${sourceBytesMax} bytes`);
@@ -65,11 +65,11 @@ function matchesOf(from: Root, source: ByteString): ByteString[] {
   return places;
 }
 
-/** The names in a directory that a part of a source stands for. */
+/** The names in a directory that match a part of a source. */
 function namesOf(from: Root, place: ByteString, part: ByteString): ByteString[] {
   if (!/[*?[]/.test(part)) return [part];
   if (from.stat(place)?.isDirectory() !== true) return [];
-  // Docker's patterns know no alternatives in braces, and no `!` in front.
+  // Docker's patterns have no alternatives in braces, and no leading `!`.
   const glob = new Bun.Glob(part.replace(/(?<!\\)[{}]|^!/g, '\\$&'));
   return from
     .names(place)
@@ -77,13 +77,13 @@ function namesOf(from: Root, place: ByteString, part: ByteString): ByteString[] 
     .sort();
 }
 
-/** The places that a path leads to when only its last part may be a link; none where it leads nowhere. */
+/** The places that a path leads to when only its last part may be a link; none if it leads nowhere. */
 function placeOf(from: Root, path: ByteString, last: boolean): ByteString[] {
   const stat = from.stat(path);
   if (!stat) return [];
   if (!stat.isSymbolicLink()) return [path];
   const target = from.follow(path);
-  // A link at the end is copied as what it leads to, as Docker does.
+  // A final link is copied as what it leads to, as in Docker.
   return target === undefined ? (last ? [path] : []) : [target];
 }
 

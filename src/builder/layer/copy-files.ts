@@ -8,15 +8,15 @@ import type { MergedTree } from './merged-tree.ts';
 
 /** One source and one destination of a COPY. */
 export type Copy = {
-  /** File, directory or link in the archive; from the first glob character on it only says what the archive holds. */
+  /** File, directory or link in the archive; from the first glob character on, it only says what the archive holds. */
   source: ByteString;
-  /** Glob characters in `source` mean themselves. */
+  /** Glob characters in `source` are literal. */
   isExact?: boolean;
-  /** Absolute. With `/` at the end it is a directory. */
+  /** Absolute. A trailing `/` makes it a directory. */
   destination: ByteString;
   /** Absent: as in the archive. */
   owner?: { uid: number; gid: number };
-  /** Permission bits of what is copied, but for links; absent: those in the archive. */
+  /** Permission bits of what is copied, except links; absent: those in the archive. */
   mode?: number;
 };
 
@@ -24,8 +24,8 @@ const newDirectoryMode = 0o755;
 
 /**
  * Puts what `source` names in the archive into the tree. A directory's contents are merged into the destination: files
- * replace files, directories that are there keep their owners and modes, links to directories are followed.
- * Errors: `not_found` when the archive holds nothing of that name, `invalid` where a file and a directory collide.
+ * replace files, existing directories keep their owners and modes, links to directories are followed. Errors:
+ * `not_found` if the archive holds nothing of that name, `invalid` where a file and a directory collide.
  */
 export async function copyFiles(
   entries: AsyncIterable<TarEntry>,
@@ -40,14 +40,15 @@ export async function copyFiles(
     ...(options.mode !== undefined && entry.type !== 'symlink' && { mode: options.mode }),
   });
   const owner = options.owner ?? { uid: 0, gid: 0 };
-  // The mode is for what is copied. Where it lands is there for others too, and a file's bits would let nobody in.
+  // The mode applies to what is copied. Others use the directories around it too, and a file's permission bits would
+  // let nobody in.
   const around = freshAttributes({ mode: newDirectoryMode, ...owner });
   const within = freshAttributes({ mode: options.mode ?? newDirectoryMode, ...owner });
   const placed = new Map<ByteString, FileNode | SymlinkNode>();
   let found = false;
 
   const place = async (entry: TarEntry, parent: DirectoryNode, name: ByteString) => {
-    // A file with several names has its content where it comes first.
+    // A file with several names has its content at the first of them.
     const node =
       entry.type === 'link'
         ? placed.get(partsOf(entry.target).join('/'))
@@ -68,7 +69,7 @@ export async function copyFiles(
     if (below === undefined) continue;
     found = true;
     const name = below.pop();
-    // Only the content of the directory is copied, not the directory.
+    // Only the directory's content is copied, not the directory itself.
     if (name === undefined && entry.type === 'directory') tree.directory(options.destination, around);
     else if (name === undefined) {
       const own = path.at(-1) ?? '';
@@ -84,7 +85,7 @@ export async function copyFiles(
   if (!found) throw new AtollError('not_found', `${shown(options.source)} is not among the uploaded files`);
 }
 
-/** Destination of a single file: into a directory there, else at its name. */
+/** Destination of a single file: inside it if it is a directory, otherwise at its name. */
 function placeOf(
   tree: MergedTree,
   destination: ByteString,
@@ -104,7 +105,9 @@ async function nodeOf(entry: TarEntry, attributes: Attributes, writer: ImageWrit
   return { kind: 'file', attributes, data: file.end() };
 }
 
-/** `partsBelow` answers a path relative to the source: empty for the source itself, undefined for what is not in it. */
+/**
+ * `partsBelow` answers a path relative to the source: empty for the source itself, undefined for what is outside it.
+ */
 function sourceOf(source: ByteString, isExact = false): { partsBelow(path: ByteString[]): ByteString[] | undefined } {
   const glob = isExact ? -1 : source.search(/[*?[{]/);
   const text = glob < 0 ? source : source.slice(0, source.lastIndexOf('/', glob) + 1);

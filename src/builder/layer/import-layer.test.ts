@@ -4,7 +4,7 @@ import { defaultAttributes, type DirectoryNode, type TreeNode } from '../erofs/t
 import type { ImageWriter } from '../erofs/writer.ts';
 import { importLayer } from './import-layer.ts';
 
-/** A writer that keeps what it is given in the tree. */
+/** A writer that keeps what it is given, in the tree. */
 const writer: ImageWriter = {
   beginFile() {
     const parts: Uint8Array[] = [];
@@ -30,7 +30,7 @@ async function* each(entries: TarEntry[]) {
 }
 const imported = (...entries: TarEntry[]) => importLayer(each(entries), writer);
 
-/** Each path of a tree and what is there, in the order of the names. */
+/** Each path of a tree and what is there, sorted by name. */
 function list(node: DirectoryNode, below = ''): string[] {
   return [...node.entries].sort().flatMap(([name, child]) => {
     const path = `${below}${name}`;

@@ -5,14 +5,14 @@ import type { ImageWriter } from '../erofs/writer.ts';
 
 const whiteoutPrefix = '.wh.';
 const opaqueName = '.wh..wh..opq';
-/** Names of this kind are the union file system's own files. */
+/** Names with this prefix are the union file system's own files. */
 const unionPrefix = '.wh..wh.';
 const linksFollowedMax = 40;
 
 /**
- * Reads one layer of an OCI image (OCI image-spec, layer.md) into a tree: whiteouts become the overlay's. Nothing is
- * unpacked anywhere: names can only ever lead to other parts of the tree.
- * Errors: `invalid` for names with `..` and links to what is not there; device nodes are left out.
+ * Reads one layer of an OCI image (OCI image-spec, layer.md) into a tree; its whiteouts become the overlay's. Nothing
+ * is unpacked anywhere: names can only lead to other parts of the tree. Errors: `invalid` for names with `..` and links
+ * to missing targets; device nodes are left out.
  */
 export async function importLayer(entries: AsyncIterable<TarEntry>, writer: ImageWriter): Promise<DirectoryNode> {
   const root = newDirectory();
@@ -35,13 +35,13 @@ async function addEntry(root: DirectoryNode, entry: TarEntry, writer: ImageWrite
   else await addNamed(root, parent, name, entry, writer);
 }
 
-/** The name that a whiteout hides, which is not empty, `.` or `..`. */
+/** The name that a whiteout hides; it must not be empty, `.` or `..`. */
 function whiteoutName(name: ByteString, path: ByteString): ByteString {
   if (name === '' || name === '.' || name === '..') return refuseName(path);
   return name;
 }
 
-/** A whiteout speaks of the layers below: what this layer has by the same name stays. */
+/** A whiteout concerns the layers below: this layer's own entry of that name stays. */
 function addWhiteout(parent: DirectoryNode, name: ByteString): void {
   const present = parent.entries.get(name);
   if (present?.kind === 'directory') present.opaque = true;
@@ -85,7 +85,7 @@ function linkTarget(root: DirectoryNode, target: ByteString): TreeNode {
   throw new AtollError('invalid', `the archive has a link to ${target}, which it does not hold`);
 }
 
-/** The directory of this layer at `path`, made where it is missing. Links of this layer are followed inside of it. */
+/** The directory of this layer at `path`, created if missing. Links of this layer are followed inside it. */
 function directoryAt(root: DirectoryNode, path: ByteString[], linksFollowed: number): DirectoryNode {
   let directory = root;
   for (const [index, name] of path.entries()) {
@@ -109,7 +109,7 @@ function directoryAt(root: DirectoryNode, path: ByteString[], linksFollowed: num
   return directory;
 }
 
-/** `..` of a link's target can't lead above the root, as in any file system. */
+/** As in any file system, `..` in a link's target can't lead above the root. */
 function clean(parts: ByteString[]): ByteString[] {
   const path: ByteString[] = [];
   for (const part of parts) {
@@ -120,7 +120,7 @@ function clean(parts: ByteString[]): ByteString[] {
 }
 
 const nameBytesMax = 255;
-/** The kernel's own bound of a path and of a link's target. */
+/** The kernel's limit of a path and of a link's target. */
 const pathBytesMax = 4095;
 
 /** The parts of a name in an archive. Errors: `invalid`. */

@@ -24,7 +24,7 @@ async function* each(...parts: Uint8Array[]) {
   yield* parts;
 }
 
-/** What a job makes, and each file of the layer as the kernel shows it: type, mode, owner and path. */
+/** The result of a job, and each file of the layer as the kernel shows it: type, mode, owner and path. */
 async function made(job: Given, input: Uint8Array = new Uint8Array(0), own = limits) {
   const image = join(dir, 'layer');
   const output = openSync(image, 'w+');
@@ -54,7 +54,7 @@ test('an archive becomes a layer, if it is the one that the image names', async 
   expect(result.files).toEqual(files);
   expect(result.answer).toEqual({ bytes: result.bytes, inodes: 4 });
   const diffId = `sha256:${sha256Hex(archive)}`;
-  // The digest is that of what is compressed.
+  // The digest is that of the uncompressed content.
   expect((await made({ kind: 'import', diffId }, Bun.gzipSync(Buffer.from(archive)))).files).toEqual(files);
   await expect(made({ kind: 'import', diffId: `sha256:${sha256Hex('x')}` }, archive)).rejects.toMatchObject({
     code: 'invalid',
@@ -65,7 +65,7 @@ test('an archive may hold as many files as the layer, and be twice as long', asy
   const many = (count: number) => writeTar(Array.from({ length: count }, (_, index) => fileOf(`f${index}`, '')));
   const few = { ...limits, inodesMax: 4 };
   expect((await made({ kind: 'import' }, many(3), few)).files).toHaveLength(3);
-  // The same file again and again is one in the layer.
+  // The same file repeated is one file in the layer.
   const same = (count: number) => writeTar(Array.from({ length: count }, () => fileOf('f', '')));
   expect((await made({ kind: 'import' }, same(4), few)).files).toHaveLength(1);
   await expect(made({ kind: 'import' }, same(5), few)).rejects.toThrow('the archive has more than 4 files');
@@ -131,7 +131,7 @@ test('no file and no link takes the place of a directory that every sandbox has 
   await expect(
     made({ kind: 'copy-between', sources: ['/dev'], copy: { ...at, destination: '/dev' } }),
   ).rejects.toMatchObject({ code: 'invalid' });
-  // What is in such a directory, and what has its name elsewhere, is as it was.
+  // The content of such a directory, and things of that name elsewhere, stay as they were.
   const { files } = await made({ kind: 'copy', copy: at }, writeTar([fileOf('dev/x'), fileOf('d/dev')]));
   expect(files.filter(line => line.startsWith('f'))).toEqual(['f 640 7:8 d/dev', 'f 640 7:8 dev/x']);
 });

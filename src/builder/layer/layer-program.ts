@@ -22,7 +22,7 @@ import { openRoot, type Root } from './root.ts';
 type LayerFiles = {
   /** Open for reading and writing, and empty. */
   output: number;
-  /** The archive, or marks, where the job has one. */
+  /** The archive, or marks, if the job has one. */
   input(): AsyncIterable<Uint8Array>;
   /** Directories of the job; default: those of every builder. */
   shown?: { [name in keyof typeof shownAs]: string };
@@ -69,7 +69,7 @@ async function treeOf(job: LayerJob, files: LayerFiles, writer: ImageWriter): Pr
   return tree.changed() ? tree.root : undefined;
 }
 
-/** The copy with names of users and directories as the layers themselves have them. */
+/** Replaces names of users and directories in the copy by what the layers themselves define. */
 function copyOf({ source, destination, workdir, user, owner, mode }: CopyOptions, view: Root): Copy {
   const accounts = readAccounts(view);
   const current = currentAccount(accounts, user);
@@ -89,7 +89,7 @@ async function* entriesOf(archive: AsyncIterable<Uint8Array>, entriesMax: number
   }
 }
 
-/** An archive is at most twice as long as what it holds: headers, and the padding behind each file. */
+/** An archive is at most twice as long as its content: headers, and padding behind each file. */
 async function* bounded(archive: AsyncIterable<Uint8Array>, bytesMax: number): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   for await (const part of archive) {
@@ -110,7 +110,7 @@ async function* hashed(
   }
 }
 
-/** One character for each byte. */
+/** One character per byte. */
 function bytesOf(text: string): ByteString {
   return Buffer.from(text).toString('latin1');
 }

@@ -1,8 +1,8 @@
 import type { Marks } from './read-directory.ts';
 
 /**
- * Reads the output of native/confine.c: for each attribute the directory's path, its name and its value, each with a
- * NUL behind it.
+ * Reads the output of native/confine.c: for each attribute the directory's path, its name and its value, each ended by
+ * a NUL.
  */
 export async function readMarks(input: AsyncIterable<Uint8Array>): Promise<Marks> {
   const parts: Uint8Array[] = [];

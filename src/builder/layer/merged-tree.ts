@@ -8,29 +8,29 @@ import { xattrsOf, type Root } from './root.ts';
 const linksFollowedMax = 40;
 
 /**
- * A layer in the making, seen together with the layers below: paths are resolved as in the finished file system, links
- * followed and never out of it. `view` shows the layers below, and nothing changes it meanwhile.
+ * A layer in the making, seen together with the layers below it: paths are resolved as in the finished file system,
+ * following links but never out of it. `view` shows the layers below; nothing changes it meanwhile.
  */
 export type MergedTree = {
   root: DirectoryNode;
   /**
-   * The directory at `path`, brought into the layer; made with `attributes` where missing. Errors: `invalid` where a
-   * file is there.
+   * The directory at `path`, brought into the layer; created with `attributes` if missing. Errors: `invalid` if a file
+   * is there.
    */
   directory(path: ByteString, attributes: Attributes): DirectoryNode;
   /**
-   * The directory of this name in `parent`, or the one that its link leads to, made with `attributes` where missing.
+   * The directory of this name in `parent`, or the one that its link leads to, created with `attributes` if missing.
    * Errors as above.
    */
   child(parent: DirectoryNode, name: ByteString, attributes: Attributes): DirectoryNode;
   /** The directory at `path` if there is one. */
   findDirectory(path: ByteString): DirectoryNode | undefined;
   /**
-   * Puts a file or link into a directory, in place of another. Errors: `invalid` in place of a directory, those of the
-   * platform included.
+   * Puts a file or link into a directory, replacing another. Errors: `invalid` if it would replace a directory,
+   * including those of the platform.
    */
   put(parent: DirectoryNode, name: ByteString, node: FileNode | SymlinkNode): void;
-  /** True when the layer differs from nothing. */
+  /** True if the layer contains any change. */
   changed(): boolean;
 };
 
@@ -40,7 +40,7 @@ type Missing = (parent: DirectoryNode, name: ByteString, found: Found) => Direct
 
 /** An empty layer above the file system that `view` shows. */
 export function createMergedTree(view: Root): MergedTree {
-  /** The directory of the layers below that a directory of this layer continues. */
+  /** The directory in the layers below that a directory of this layer continues. */
   const below = new WeakMap<DirectoryNode, ByteString>();
   const parents = new WeakMap<DirectoryNode, DirectoryNode>();
   let changed = false;
@@ -105,7 +105,7 @@ function emptyDirectory(attributes: Attributes): DirectoryNode {
   return { kind: 'directory', attributes, opaque: false, entries: new Map() };
 }
 
-/** Follows `names` from `start`; `missing` decides what comes of a name that is not there or not a directory. */
+/** Follows `names` from `start`; `missing` decides about a name that is missing or no directory. */
 function walkNames(
   tree: {
     root: DirectoryNode;

@@ -71,7 +71,7 @@ test('a tree is read with the same descriptors, however deep it is', () => {
 test('times before 1970 keep their fraction', () => {
   const dir = mkdtempSync(join(tmpdir(), 'atoll-times-'));
   try {
-    // The runtime sets no such time.
+    // The runtime can't set such a time.
     expect(Bun.spawnSync(['touch', '-d', '1969-12-31T23:59:58.5Z', dir]).exitCode).toBe(0);
     expect(attributesOf(lstatSync(dir, { bigint: true }), new Map())).toMatchObject({
       mtimeSeconds: -2,

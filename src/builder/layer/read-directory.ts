@@ -4,10 +4,7 @@ import type { Attributes, ByteString, DirectoryNode, TreeNode } from '../erofs/t
 import type { ImageWriter } from '../erofs/writer.ts';
 import { openRoot, xattrsOf, type Opened, type Root } from './root.ts';
 
-/**
- * Attributes that become part of a layer. Overlay's own on an upper directory would only make equal layers
- * differ.
- */
+/** Attributes that become part of a layer. Overlay's own on an upper directory would only make equal layers differ. */
 const keptXattr = /^(user\.|security\.capability$|system\.posix_acl_(access|default)$|trusted\.overlay\.redirect$)/;
 const opaqueXattr = 'trusted.overlay.opaque';
 const typeBits = 0o170000n;
@@ -20,15 +17,15 @@ export type Marks = ReadonlyMap<ByteString, ReadonlyMap<string, Uint8Array>>;
 type PackOptions = {
   /** The upper directory of an overlay that nothing writes to any more. */
   upper: ByteString;
-  /** Overlay's own on directories: attributes that only the host's administrator can read. */
+  /** Overlay's own attributes on directories, which only the host's administrator can read. */
   marks: Marks;
   /** Paths relative to `upper` that do not become part of the layer. */
   excluded: ReadonlySet<ByteString>;
 };
 
 /**
- * Reads an overlay's upper directory into a tree that serves as a layer: whiteouts, opaque directories and renamed
- * directories included. Undefined where nothing was written.
+ * Reads an overlay's upper directory into a tree that serves as a layer, including whiteouts, opaque directories and
+ * renamed directories. Undefined if nothing was written.
  */
 export function readUpper(options: PackOptions, writer: ImageWriter): DirectoryNode | undefined {
   using upper = openRoot(options.upper);
@@ -49,10 +46,10 @@ export function readUpper(options: PackOptions, writer: ImageWriter): DirectoryN
       const child = path === '' ? name : `${path}/${name}`;
       const node = options.excluded.has(child) ? undefined : readNode(child);
       if (node) entries.set(name, node);
-      // A directory is left out for what it holds; a socket says nothing of where it is.
+      // A directory is left out because of what it holds; a socket says nothing about where it is.
       else isExcluded ||= options.excluded.has(child) || upper.stat(child)?.isDirectory() === true;
     }
-    // It was there for what is excluded.
+    // It existed only for what is excluded.
     if (isExcluded && entries.size === 0) return undefined;
     return { kind: 'directory', attributes, opaque: false, entries };
   };
@@ -94,7 +91,7 @@ export function readUpper(options: PackOptions, writer: ImageWriter): DirectoryN
   return root && root.entries.size > 0 ? root : undefined;
 }
 
-/** Closed before anything below is read: a tree may be deeper than there are descriptors. */
+/** Closed before anything below is read: a tree may be deeper than the number of descriptors. */
 function xattrsAt(upper: Root, path: ByteString): Map<string, Uint8Array> {
   using opened = upper.open(path);
   return xattrsOf(opened);
@@ -103,7 +100,7 @@ function xattrsAt(upper: Root, path: ByteString): Map<string, Uint8Array> {
 /** The attributes of a file on disk that a layer keeps. */
 export function attributesOf(stat: BigIntStats, xattrs: ReadonlyMap<string, Uint8Array>): Attributes {
   const secondNs = 1_000_000_000n;
-  // Counted on from the second before, also in front of 1970.
+  // Counted up from the second before, also for times before 1970.
   const nanoseconds = ((stat.mtimeNs % secondNs) + secondNs) % secondNs;
   return {
     mode: Number(stat.mode & 0o7777n),

@@ -50,7 +50,7 @@ test('nothing outside of the root is reached, by dots or by links', () => {
     expect(() => root.open(path)).toThrow(expect.objectContaining({ code: 'EXDEV' }));
   for (const path of ['up/secret', 'away/secret', 'within/b/file'])
     expect(() => root.open(path)).toThrow(expect.objectContaining({ code: 'ELOOP' }));
-  // A link itself is no file to be read.
+  // A link itself can't be read as a file.
   expect(() => root.open('within')).toThrow(expect.objectContaining({ code: 'ELOOP' }));
   expect(() => root.stat('../secret')).toThrow('EXDEV');
 });

@@ -5,12 +5,12 @@ import { AtollError } from '../../base/error.ts';
 import type { ByteString } from '../erofs/tree.ts';
 
 /**
- * A stranger's file system, read by paths that the kernel resolves beneath its root, without links and `..`
- * (openat2(2), RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS): whatever a path was made of, it leads nowhere else. `follow`
- * reads links as a system with this root would.
+ * A stranger's file system. The kernel resolves all paths beneath its root, without links and `..` (openat2(2),
+ * RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS): whatever a path was built from, it leads nowhere else. `follow` reads links
+ * as a system with this root would.
  */
 export type Root = Disposable & {
-  /** Undefined where the name does not exist. */
+  /** Undefined if the name does not exist. */
   stat(path: ByteString): BigIntStats | undefined;
   /** Names in a directory, in no order. */
   names(path: ByteString): ByteString[];
@@ -19,7 +19,7 @@ export type Root = Disposable & {
   open(path: ByteString): Opened;
   /**
    * The place of a path after following its links, without links, `..` and leading slash; `''` is the root itself.
-   * Undefined where it leads nowhere.
+   * Undefined if it leads nowhere.
    */
   follow(path: ByteString): ByteString | undefined;
 };
@@ -36,7 +36,7 @@ const calls = dlopen('libc.so.6', {
   __errno_location: { args: [], returns: 'ptr' },
 }).symbols;
 
-/** The same on all of the kernel's newer architectures. */
+/** The same on all newer architectures of the kernel. */
 const openat2 = 437;
 const RESOLVE_NO_MAGICLINKS = 2;
 const RESOLVE_NO_SYMLINKS = 4;
@@ -45,12 +45,12 @@ const O_PATH = 0o10000000;
 const O_CLOEXEC = 0o2000000;
 const AT_FDCWD = -100;
 
-/** The kernel's own bound of a path and of a link's target. */
+/** The kernel's limit of a path and of a link's target. */
 const pathBytesMax = 4096;
 const linksFollowedMax = 40;
 const directoryBytesMax = 1 << 16;
 
-/** The kernel's own bounds for the list of names and for one value (xattr(7)). */
+/** The kernel's limits of the list of names and of one value (xattr(7)). */
 const xattrBytesMax = 65_536;
 
 const { ENOENT, ENOTDIR, ENAMETOOLONG, ENODATA, ENOTSUP } = system.errno;
@@ -119,8 +119,8 @@ export function openRoot(path: ByteString): Root {
 }
 
 /**
- * The extended attributes of an open file or directory: only these have attributes that a layer keeps. Errors: the
- * system calls'.
+ * The extended attributes of an open file or directory: a layer keeps attributes only for these. Errors: those of the
+ * system calls.
  */
 export function xattrsOf({ fd }: Opened): Map<string, Uint8Array> {
   const xattrs = new Map<string, Uint8Array>();
@@ -158,7 +158,7 @@ function namesIn(fd: number, path: ByteString): ByteString[] {
   return names;
 }
 
-/** The error of the call made just before. */
+/** The error of the preceding call. */
 function errno(): number {
   const location = calls.__errno_location();
   return location === null ? 0 : read.i32(location, 0);
