@@ -14,7 +14,7 @@ import { webhookCommands } from './webhooks.ts';
 type Asked = [method: string, path: string, body?: unknown];
 const moment = '2026-01-02T03:04:05.000Z';
 
-/** Runs a command whose requests are answered in this order, the last answer again and again. */
+/** Runs a command whose requests get these answers in order; the last answer repeats. */
 async function run(line: string, ...answers: unknown[]) {
   const asked: Asked[] = [];
   const request = async (method: string, path: string, body?: unknown) => {
@@ -50,7 +50,7 @@ const hook = { id: 'w1', signatureSecret: 'whsec' };
 const url = 'https://a.example:8/x';
 const hooks = (name: string, events: string[]): Asked => ['POST', '/events/webhooks', { name, url, events }];
 
-/** A line, what it asks for, what that is answered, what it prints as its result, and beside it. */
+/** A line, what it asks for, the answer to that, what it prints as its result, and what it prints besides. */
 const done: [line: string, asked: Asked, answer: unknown, out: string, err: string][] = [
   ['sandbox create', creates({}), made, 'i1\n', ''],
   ['sandbox create --auto-pause t', creates({ templateID: 't', autoPause: true }), made, 'i1\n', ''],
@@ -102,7 +102,7 @@ const node = { id: 'n1', status: 'ready', statusChangedAt: moment, sandboxCount:
 const machine = { cpuCount: 4, cpuPercent: 12, memoryUsedBytes: 2 ** 29, memoryTotalBytes: 2 ** 33 };
 const metric = { timestamp: moment, cpuCount: 2, cpuUsedPct: 1.25, memUsed: 2 ** 20, memTotal: 2 ** 29 };
 
-/** A line, what it asks for and is answered, and the table that comes of it. */
+/** A line, what it asks for, the answer to that, and the resulting table. */
 const shown: [line: string, asked: Asked, answer: unknown, out: string][] = [
   [
     'sandbox list',

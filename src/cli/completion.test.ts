@@ -35,7 +35,7 @@ const all: Command[] = [
   ),
 ];
 
-/** What a command of the completion prints. */
+/** What a completion command prints. */
 async function printed(name: string, ...args: string[]): Promise<string> {
   let out = '';
   const terminal = { isInteractive: false, out: (text: string) => void (out += text), err: () => {} };
@@ -43,7 +43,7 @@ async function printed(name: string, ...args: string[]): Promise<string> {
   return out;
 }
 
-/** What the last word of a line may become. */
+/** The completions of a line's last word. */
 const completed = async (...words: string[]) => (await printed('__complete', '--', ...words)).split('\n').slice(0, -1);
 
 test('the words of commands are offered, each once, and none that only the shell calls', async () => {

@@ -3,10 +3,10 @@ import { commandLineDetail, parseArguments } from './terminal/arguments.ts';
 import type { Command } from './terminal/command.ts';
 import type { PlatformList } from './connection/platform-request.ts';
 
-/** What the shell asks for each time: the words so far, the last one unfinished. */
+/** The command that the shell calls each time, with the words so far, the last one unfinished. */
 const completeWord = '__complete';
 
-/** What ends in a colon goes on with a path; where nothing is known, files are meant. */
+/** A word that ends in a colon continues with a path; where nothing is known, files are completed. */
 const scripts: Record<string, string> = {
   bash: `_atoll() {
   local IFS=$'\\n'
@@ -37,7 +37,7 @@ complete -c atoll -f -a '(__atoll_complete)'
 `,
 };
 
-/** `atoll completion`: what a shell reads to complete commands, options, and names of what is there. */
+/** `atoll completion`: prints what a shell needs to complete commands, options, and names of existing things. */
 export function completionCommands(commands: () => Command[], list: PlatformList): Command[] {
   return [
     {
@@ -69,7 +69,7 @@ export function completionCommands(commands: () => Command[], list: PlatformList
   ];
 }
 
-/** What the last word may become: a word of a command's name, an option, or a name that its next operand takes. */
+/** Completions of the last word: a word of a command's name, an option, or a name that its next operand takes. */
 async function candidates(
   commands: Command[],
   words: string[],
@@ -79,7 +79,7 @@ async function candidates(
   const current = words.at(-1) ?? '';
   const [first, ...behind] = before;
   if (first === 'help') return chosen(ofNames(commands, behind), current);
-  // `atoll node` runs one, and `atoll node list` lists them.
+  // Both exist: `atoll node` runs one, and `atoll node list` lists them.
   const command = commands
     .filter(({ name }) => name.split(' ').every((word, index) => before[index] === word))
     .toSorted((a, b) => b.name.length - a.name.length)[0];
@@ -118,7 +118,7 @@ async function ofCommand(
   return names(named[operands.length] ?? repeated);
 }
 
-/** The options of a usage that take a value, with its name: `[--mode wait|move] [--json]` has `--mode`. */
+/** The options of a usage that take a value, with the value's name: `[--mode wait|move] [--json]` has `--mode`. */
 function valuesOf(usage: string): Map<string, string> {
   const found = usage.matchAll(/(--[a-z-]+) ([A-Za-z][\w|=]*)/g);
   return new Map([...found].map(([, option = '', value = '']) => [option, value]));
@@ -137,7 +137,7 @@ function operandsOf(usage: string): string[] {
   });
 }
 
-/** Where the names are that an operand takes, and which members of an item are such. */
+/** Where to find the names that an operand takes, and which members of an item hold them. */
 const places: Record<string, { path: string; names: (item: Named) => string[] }> = {
   SANDBOX_ID: { path: '/v2/sandboxes', names: ({ sandboxID = '' }) => [sandboxID] },
   SOURCE: { path: '/v2/sandboxes', names: ({ sandboxID = '' }) => [`${sandboxID}:`] },

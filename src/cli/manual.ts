@@ -55,7 +55,7 @@ export function manualPage(commands: Command[], version: string): string {
 
 const sentence = (text: string) => `${escaped(text)}.`;
 
-/** Text that is no macro and no escape, whatever it begins with. */
+/** Text without macros and escapes, whatever it begins with. */
 function escaped(text: string): string {
   return text.replaceAll('\\', '\\(rs').replaceAll('-', '\\-').replaceAll("'", '\\(aq').replace(/^\./, '\\&.');
 }

@@ -15,9 +15,9 @@ import type { Command, Input } from './terminal/command.ts';
 import { volumeCommands } from './volumes.ts';
 import { webhookCommands } from './webhooks.ts';
 
-// Whoever reads “Deleted.” believes it: a command says so when the platform has answered, and not before.
+// A user who reads “Deleted.” believes it: a command may print it only after the platform has answered.
 
-/** Something by every name that a command may look for. */
+/** A value for every name that a command may look for. */
 const anything = { volumeID: 'x', name: 'x', secretID: 'x', sandboxID: 'x', templateID: 'x', nodeID: 'x', id: 'x' };
 const refused: string[] = [];
 const request = (method: string, path: string) => {
@@ -45,7 +45,7 @@ const commands: Command[] = [
   ...templateChangeCommands(request),
 ].filter(({ name }) => name !== 'template init'); // asks nobody, and writes a file
 
-/** What is piped into each. */
+/** The piped input of each command. */
 const input: Input = {
   isTerminal: false,
   async *chunks() {
@@ -56,18 +56,18 @@ const input: Input = {
   onResize: () => () => {},
 };
 
-/** What stands in the place of an operand. */
+/** A value for an operand. */
 const operand = (name: string): string => (/SECONDS|PORT|COUNT/.test(name) ? '60' : 'x');
 const operandsOf = ({ usage }: Command): string[] =>
   [...usage.replaceAll(/\[[^\]]*\]/g, '').matchAll(/[A-Z][A-Z_]*/g)].map(([name]) => operand(name));
 
-/** Some that must have been among them. */
+/** Some commands that must be among them. */
 const changing = [
   ...['sandbox pause', 'volume delete', 'secret delete', 'secret update', 'webhook delete', 'node cordon'],
   ...['template tag', 'user leave', 'token revoke', 'key revoke', 'team rename'],
 ];
 
-/** What a command prints that the platform refuses; null for one that asks for nothing to be changed. */
+/** What a command prints when the platform refuses; null for a command that changes nothing. */
 async function saidBy(command: Command, ...options: string[]) {
   refused.length = 0;
   let [out, err] = ['', ''];
@@ -79,7 +79,7 @@ async function saidBy(command: Command, ...options: string[]) {
     input,
   };
   const code = await runCommandLine(argv, commands, terminal).catch((error: unknown) => {
-    if (refused.length > 0) throw error; // else it shows a list, of things that have not all that it shows
+    if (refused.length > 0) throw error; // otherwise it shows a list, of items that lack some of what it shows
   });
   return refused.length === 0 ? null : { code, out, err };
 }

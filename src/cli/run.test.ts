@@ -85,14 +85,14 @@ test('ls is the habit of other command lines where there is a list, and an opera
   expect(await runCommandLine(['thing', 'ls', '--json'], [...commands, list], terminal)).toBe(0);
   expect(terminal.text.out).toBe('listed --json\n');
   expect((await run('thing', 'ls')).code).toBe(2);
-  // A list of other things is no list of these.
+  // A list of other things does not count as a list of these.
   const other = recorded();
   expect(await runCommandLine(['thing', 'ls'], [...commands, { ...list, name: 'other list' }], other)).toBe(2);
   expect(other.text.err).toContain("there is no command 'thing ls'");
   expect((await run('thing', 'make', 'ls')).out).toBe('ls default\n');
 });
 
-/** Runs a command that fails with this. */
+/** Runs a command that fails with this error. */
 async function failing(error: unknown) {
   const terminal = recorded();
   const broken: Command = { name: 'fail', usage: '', summary: 'Fails', run: () => Promise.reject(error) };

@@ -6,15 +6,15 @@ import { printable } from './terminal/printable.ts';
 import type { Command, Terminal } from './terminal/command.ts';
 import { tableText } from './terminal/table.ts';
 
-/** Exit code for a command line that is not one, after the habit of shells. */
+/** Exit code for an invalid command line, by the convention of shells. */
 const usageExitCode = 2;
 
-/** Exit code of a command that was interrupted, after the same habit: 128 and the number of SIGINT. */
+/** Exit code of an interrupted command, by the same convention: 128 plus the number of SIGINT. */
 const interruptedExitCode = 130;
 
 /**
  * Finds the command that `argv` names, runs it and answers the exit code. A failure of the world ends in one message;
- * anything else is a defect and is shown whole.
+ * anything else is a defect and is printed whole.
  */
 export async function runCommandLine(argv: string[], commands: Command[], terminal: Terminal): Promise<number> {
   const [first = 'help'] = argv;
@@ -29,13 +29,13 @@ export async function runCommandLine(argv: string[], commands: Command[], termin
     return 0;
   }
   if (isHabit(argv, commands)) return runCommandLine([first, 'list', ...argv.slice(2)], commands, terminal);
-  // `atoll node` runs one, and `atoll node list` lists them.
+  // Both exist: `atoll node` runs one, and `atoll node list` lists them.
   const command = commands
     .filter(({ name }) => name.split(' ').every((word, index) => argv[index] === word))
     .toSorted((a, b) => b.name.length - a.name.length)[0];
   if (!command) return refuseUnknown(argv, commands, terminal);
   const args = argv.slice(command.name.split(' ').length);
-  // Behind the operands of a command that runs another one, options are the other's.
+  // In a command that runs another one, options after its operands belong to the other one.
   const own = command.usage.includes('COMMAND...') ? args.slice(0, 1) : args;
   if (own.includes('--help') || own.includes('-h')) {
     terminal.out(`Usage: atoll ${command.name} ${command.usage}\n\n${command.summary}\n`);
@@ -55,16 +55,16 @@ export async function runCommandLine(argv: string[], commands: Command[], termin
   }
 }
 
-/** What was given may be anything, and it is repeated in messages. */
+/** User input may be anything, and messages repeat it. */
 const sentenceCharactersMax = 2000;
 const shown = (text: string): string =>
   printable(text.length > sentenceCharactersMax ? `${text.slice(0, sentenceCharactersMax)}…` : text);
 
-/** `ls`, as other command lines have it, where it can only mean a list. */
+/** `ls`, a habit from other command lines, where it can only mean a list. */
 const isHabit = ([group, word]: string[], commands: Command[]): boolean =>
   word === 'ls' && commands.some(({ name }) => name === `${group} list`);
 
-/** Lists a group of commands, where that is what was asked for; else says which command may have been meant. */
+/** Lists a group of commands if that was asked for; otherwise says which command may have been meant. */
 function refuseUnknown(argv: string[], commands: Command[], terminal: Terminal): number {
   const words = argv.filter(word => !word.startsWith('-'));
   const group = commands.filter(({ name, summary }) => summary !== '' && name.startsWith(`${words.join(' ')} `));
@@ -80,10 +80,10 @@ function refuseUnknown(argv: string[], commands: Command[], terminal: Terminal):
   return usageExitCode;
 }
 
-/** Characters by which what was typed may differ from what was meant. */
+/** How many characters may differ between what was typed and what was meant. */
 const likeMax = 3;
 
-/** The command that is nearest to what was typed; undefined: none is near. */
+/** The command nearest to what was typed; undefined if none is near. */
 function likest(typed: string, commands: Command[]): string | undefined {
   const near = commands
     .flatMap(({ name, summary }) => (summary === '' ? [] : [{ name, distance: distanceOf(typed, name) }]))
@@ -91,7 +91,7 @@ function likest(typed: string, commands: Command[]): string | undefined {
   return near && near.distance <= Math.min(likeMax, Math.floor(near.name.length / 2)) ? near.name : undefined;
 }
 
-/** How many characters have to be put in, left out or exchanged to make one text of the other (Levenshtein). */
+/** How many characters must be inserted, removed or replaced to turn one text into the other (Levenshtein). */
 function distanceOf(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const [line, left] of from.split('').entries()) {
@@ -105,7 +105,7 @@ function distanceOf(from: string, to: string): number {
   return row[to.length] ?? 0;
 }
 
-/** A failure of the world in words for the user; undefined for a defect. */
+/** A failure of the world, in words for the user; undefined for a defect. */
 function sentenceOf(error: unknown): string | undefined {
   if (error instanceof AtollError) return error.message;
   const code = systemCodeOf(error);
@@ -124,7 +124,7 @@ function sentenceOf(error: unknown): string | undefined {
 
 const about = 'Atoll runs isolated sandboxes for code that nobody has reviewed.\n\n';
 
-/** Where lines have a width, what a command takes is left to its own help. */
+/** If lines have a limited width, only a command's own help shows its arguments. */
 function helpText(commands: Command[], columns?: number): string {
   const rows = commands
     .filter(({ summary }) => summary !== '')

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { runCommandLine } from './run.ts';
 import { secretCommands } from './secrets.ts';
 
-/** Runs a command, with what is piped into it or typed. */
+/** Runs a command with input that is piped or typed. */
 async function run(argv: string[], chunks: string[] = [], isTerminal = false) {
   const asked: { method: string; path: string; body: unknown }[] = [];
   const secret = { secretID: 'sec_1', name: 'token', currentVersion: 2, updatedAt: '2026-01-01T00:00:00.000Z' };

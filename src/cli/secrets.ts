@@ -12,8 +12,8 @@ const options = { json: { type: 'boolean' }, metadata: { type: 'string', multipl
 const pathOf = (name: string | undefined) => `/secrets/${encodeURIComponent(name ?? '')}`;
 
 /**
- * `atoll secret …`: values that sandboxes' requests carry and no sandbox sees. They are read from the input, which no
- * other program lists.
+ * `atoll secret …`: values that sandboxes' requests carry but no sandbox sees. They are read from the input, where no
+ * other program can list them.
  */
 export function secretCommands(request: PlatformRequest, list: PlatformList): Command[] {
   return [
@@ -77,7 +77,7 @@ export function secretCommands(request: PlatformRequest, list: PlatformList): Co
   ];
 }
 
-/** All of the input but the line break that `echo` and Return put behind it. Fails with `invalid` for none. */
+/** The whole input without the line break that `echo` and Return append. Fails with `invalid` if it is empty. */
 async function valueOf(terminal: Terminal): Promise<string> {
   if (terminal.input?.isTerminal) terminal.err('Value: ');
   const value = (await readAll(terminal.input)).replace(/\r?\n$/, '');

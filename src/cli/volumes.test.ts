@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { runCommandLine } from './run.ts';
 import { volumeCommands } from './volumes.ts';
 
-// A volume is meant by its name, or by its ID; what is neither is not asked for.
+// A volume is given by its name or ID; anything else is not sent.
 
 const asked: string[] = [];
 const commands = volumeCommands((method, path) => {

@@ -8,9 +8,7 @@ import { confirm, jsonText, momentText, show } from './terminal/table.ts';
 type Listed = { volumeID: string; name: string; copiedAt?: string };
 type Volume = Listed & { token: string };
 
-/**
- * Making volumes, seeing which there are, and deleting them. Sandboxes mount them, and programs write to them there.
- */
+/** Commands that make, list and delete volumes. Sandboxes mount them, and programs write to them there. */
 export function volumeCommands(request: PlatformRequest): Command[] {
   const list = async () => (await request('GET', '/volumes')) as Listed[];
   const idOf = async (wanted = '') => {
@@ -107,7 +105,7 @@ function restoreCommand(request: PlatformRequest, pathOf: (wanted?: string) => P
   };
 }
 
-/** Who reads a list has no token in what he copies from it. */
+/** A user who copies from a list must not copy a token with it. */
 function withoutToken({ volumeID, name }: Volume): Listed {
   return { volumeID, name };
 }

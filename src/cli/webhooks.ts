@@ -10,7 +10,7 @@ const root = '/events/webhooks';
 const pathOf = (id: string | undefined) => `${root}/${encodeURIComponent(id ?? '')}`;
 const stateOf = ({ enabled, failing }: Webhook) => (!enabled ? 'off' : failing ? 'failing' : 'on');
 
-/** `atoll webhook …`: who is notified of what happens to sandboxes. */
+/** `atoll webhook …`: who is notified of events of sandboxes. */
 export function webhookCommands(request: PlatformRequest): Command[] {
   return [
     {

@@ -3,7 +3,7 @@ import { AtollError } from '../../base/error.ts';
 import type { Connection } from './connection.ts';
 import { loginCommands } from './login.ts';
 
-/** Somebody who types or pipes these pieces. */
+/** A user who types or pipes these pieces. */
 function scene(pieces: string[] = [], isTerminal = false) {
   const seen = { saved: [] as Connection[], out: '', err: '', left: [...pieces] };
   const input = {

@@ -4,10 +4,7 @@ import type { Command, Input } from '../terminal/command.ts';
 import { confirm } from '../terminal/table.ts';
 import type { Connection, SavedLogin } from './connection.ts';
 
-/**
- * `atoll login` and `atoll logout`. `check` asks the installation whether it takes the key, and throws where it does
- * not.
- */
+/** `atoll login` and `atoll logout`. `check` asks the installation whether it accepts the key, and throws if not. */
 export function loginCommands(saved: SavedLogin, check: (connection: Connection) => Promise<void>): Command[] {
   return [
     {
@@ -53,7 +50,7 @@ function urlOf(text: string): URL {
   );
 }
 
-/** A key is no longer. */
+/** No key is longer. */
 const lineBytesMax = 1024;
 
 async function firstLine(input: Input | undefined): Promise<string> {

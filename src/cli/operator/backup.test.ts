@@ -6,7 +6,7 @@ import { backupCommands } from './backup.ts';
 const report = { bytes: 7, layers: 2, sandboxes: ['sb_1'], leftOut: [], restlessVolumes: [] };
 const restored = { dataDir: '/data', createdAt: '2026-01-01T00:00:00.000Z', sandboxes: ['sb_1', 'sb_2'] };
 
-/** Runs a command, of which `found` is what a backup or a file of one has. */
+/** Runs a command; `found` overrides what a backup or its file contains. */
 async function run(argv: string[], found: Partial<typeof report & typeof restored> = {}) {
   const asked: unknown[] = [];
   let [out, err] = ['', ''];

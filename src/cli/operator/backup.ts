@@ -14,11 +14,11 @@ type Report = {
   restlessVolumes: string[];
 };
 
-/** Backups of this machine's own installation. Files are given by absolute paths. */
+/** Backups of this machine's own installation. File paths are absolute. */
 type Backups = {
-  /** `restlessVolumes`: those that were written to while they were copied. */
+  /** `restlessVolumes`: those that were written to while being copied. */
   write(file: string, options: { sandboxes: boolean; signal: AbortSignal }): Promise<Report>;
-  /** Makes an installation in an empty data directory, which it answers. */
+  /** Makes an installation in an empty data directory, and answers the directory. */
   restore(file: string, signal: AbortSignal): Promise<{ dataDir: string; createdAt: string; sandboxes: string[] }>;
 };
 

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { platformVersion } from '../../base/version.ts';
 import { clusterUpgradeCommand } from './cluster-upgrade.ts';
 
-/** A cluster of machines by their releases, which writes down what is asked of it. */
+/** A cluster with machines of these releases, which records what is asked of it. */
 function scene(releases: Record<string, string>, stuck: Record<string, string> = {}) {
   const said: string[] = [];
   const nodes = Object.entries(releases).map(([id, version]) => ({ id, version, status: 'ready', left: 2 }));

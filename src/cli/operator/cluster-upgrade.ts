@@ -12,12 +12,12 @@ type Node = { id: string; status: string; version: string };
 type UpgradeDeps = {
   /** The operator's. */
   request: PlatformRequest;
-  /** Replaces the program of a machine: runs a program of the operator's, and answers how that ended. */
+  /** Replaces the program of a machine: runs a program of the operator's, and answers its outcome. */
   run?(program: string, nodeId: string): Promise<number>;
   pollMs?: number;
 };
 
-/** `atoll cluster upgrade`: brings the machines of a cluster to this release, one after the other. */
+/** `atoll cluster upgrade`: brings the machines of a cluster to this release, one after another. */
 export function clusterUpgradeCommand({ request, run = runProgram, pollMs = 1_000 }: UpgradeDeps): Command {
   return {
     name: 'cluster upgrade',
@@ -61,7 +61,9 @@ export function clusterUpgradeCommand({ request, run = runProgram, pollMs = 1_00
   };
 }
 
-/** Moves all that a machine has to others. Throws `precondition`, and changes nothing, where something can't go. */
+/**
+ * Moves everything that a machine has to others. If something can't move, throws `precondition` and changes nothing.
+ */
 async function empty(
   print: (text: string) => void,
   { request, pollMs }: { request: PlatformRequest; pollMs: number },

@@ -7,7 +7,7 @@ const kept = { sandboxes: 1, volumes: 3 };
 const forgotten = { nodeID: 'n/1', lost: { sandboxes: 3, volumes: 3 }, stored: 1 };
 const none = { sandboxes: 0, volumes: 0 };
 
-/** Forgets a machine: what is asked, of whom, and what is said. */
+/** Forgets a machine: what is requested, of whom, and what is printed. */
 async function forget(
   options: string[],
   { there = { ...drain, kept } as object, answer = forgotten as object, sure = true } = {},

@@ -8,8 +8,8 @@ import { confirm, jsonText } from '../terminal/table.ts';
 import type { PlatformRequest } from '../connection/platform-request.ts';
 
 /**
- * Commands with which machines come into a cluster and leave it. `request` is the operator's. `isSure`: asks a person
- * who types.
+ * Commands by which machines join and leave a cluster. `request` is the operator's. `isSure`: asks a person at the
+ * keyboard.
  */
 export function clusterCommands(request: PlatformRequest, isSure = askWhetherSure): Command[] {
   return [
@@ -35,7 +35,7 @@ export function clusterCommands(request: PlatformRequest, isSure = askWhetherSur
         const [id = ''] = positionals;
         const path = `/admin/nodes/${encodeURIComponent(id)}`;
         if (!values.yes) {
-          // By this mode the machine is asked nothing: it may be gone.
+          // In this mode the machine is not asked: it may be gone.
           const there = (await request('GET', `${path}/drain?mode=wait`)) as NodeDrain;
           if (!(await isSure(terminal, `${lossesOf(there)} Go on?`))) {
             terminal.err('Nothing was changed.\n');
@@ -53,7 +53,7 @@ export function clusterCommands(request: PlatformRequest, isSure = askWhetherSur
 
 const sandboxes = (count: number, kind = '') => counted(count, `${kind}sandbox`, `${kind}sandboxes`);
 
-/** What would be lost with a machine, as the question before says it. */
+/** What would be lost with a machine, in the words of the question beforehand. */
 function lossesOf({ nodeID, sandboxes: running, kept }: NodeDrain): string {
   const lost = [
     ...(running.length > 0 ? [`${sandboxes(running.length)} that ${running.length === 1 ? 'runs' : 'run'}`] : []),

@@ -3,7 +3,7 @@ import type { Command } from '../terminal/command.ts';
 import { jsonText } from '../terminal/table.ts';
 import type { PlatformRequest } from '../connection/platform-request.ts';
 
-/** `atoll dashboard`: how to sign in. `request` is the operator's; `origin` is where the platform is reached. */
+/** `atoll dashboard`: how to sign in. `request` is the operator's; `origin` is where browsers reach the platform. */
 export function dashboardCommand(request: PlatformRequest, origin: () => string): Command {
   return {
     name: 'dashboard',

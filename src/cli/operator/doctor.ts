@@ -5,7 +5,9 @@ import { advice } from '../../base/process/set-up.ts';
 
 const marks = { ok: '✓ ok', limited: '~ limited', missing: '✗ missing' } as const;
 
-/** `atoll doctor`: what this host can and can't do, with the remedy for each. Exit code 1 where no sandbox can run. */
+/**
+ * `atoll doctor`: what this host can and can't do, with a remedy for each problem. Exit code 1 if no sandbox can run.
+ */
 export function doctorCommand(examine: () => Promise<HostFinding[]>): Command {
   return {
     name: 'doctor',
@@ -33,7 +35,7 @@ function reportText(findings: HostFinding[]): string {
   return `${lines.join('')}\n${verdict(findings, blocking)}\n`;
 }
 
-/** That sandboxes can run is said only where one has run. */
+/** Says that sandboxes can run only if one has run. */
 function verdict(findings: HostFinding[], blocking: string[]): string {
   if (blocking.length > 0) return `Sandboxes can't run here before this is mended: ${blocking.join(', ')}.`;
   if (findings.some(({ name, status }) => name === 'a sandbox' && status === 'ok'))

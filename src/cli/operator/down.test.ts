@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { downCommand, type OwnInstallation, stopCommand } from './down.ts';
 
-/** An installation that writes down what is done with it, and a person who answers. */
+/** An installation that records what is done with it, and a person who answers. */
 function scene(changes: { runs?: boolean; hasSandboxes?: boolean; isSure?: boolean; unreported?: string } = {}) {
   const { runs = true, hasSandboxes = true, isSure = true, unreported } = changes;
   const done: string[] = [];

@@ -3,21 +3,24 @@ import type { Command, Terminal } from '../terminal/command.ts';
 import { confirm } from '../terminal/table.ts';
 import { isSure as askWhetherSure } from '../terminal/sure.ts';
 
-/** This machine's own installation, as far as it can be ended. */
+/** This machine's own installation, in terms of ending it. */
 export type OwnInstallation = {
-  /** Says whether there is one, be it only one whose first start has failed. */
+  /** Whether there is one, even if only a first start that failed. */
   isThere(): boolean;
-  /** Fails with `not_found` where there is none: before anybody is asked whether they are sure. */
+  /** Fails with `not_found` if there is none, before anybody is asked whether they are sure. */
   require(): void;
-  /** Whether sandboxes can be of it: of a control process they are at the machines of its cluster. */
+  /** Whether it can have sandboxes: those of a control process are on the machines of its cluster. */
   hasSandboxes(): boolean;
-  /** Tells the platform, if one runs, whether its sandboxes are ended after it: it says what becomes of them. */
+  /**
+   * Tells the platform, if one runs, whether its sandboxes will be ended after it: the platform announces what becomes
+   * of them.
+   */
   announceDown(goesDown: boolean): void;
   /** Ends the platform's processes and waits for them; its sandboxes run on. Answers whether any ran. */
   endPlatform(): Promise<boolean>;
   /**
-   * Ends the sandboxes that run, with `all` also those that are paused or set aside. A platform must not run. Answers
-   * why the database could not be reached, where it could not: the next start finds out then.
+   * Ends the running sandboxes, with `all` also the paused and set-aside ones. No platform may be running. Answers why
+   * the database could not be reached, if so: then the next start finds out.
    */
   endSandboxes(options: { all: boolean }, terminal: Terminal): Promise<{ unreported?: string }>;
 };
@@ -28,7 +31,7 @@ const removalQuestion =
 const machinesGoOn =
   'A control process has no sandboxes: those of its cluster run on, and `atoll down` on a machine ends that one’s.';
 
-/** `atoll stop`: ends the platform alone. */
+/** `atoll stop`: ends only the platform. */
 export function stopCommand(own: OwnInstallation): Command {
   return {
     name: 'stop',
@@ -45,7 +48,7 @@ export function stopCommand(own: OwnInstallation): Command {
   };
 }
 
-/** `atoll down`: ends the platform, if it runs, and its sandboxes. `isSure`: asks a person who types. */
+/** `atoll down`: ends the platform, if it runs, and its sandboxes. `isSure`: asks a person at the keyboard. */
 export function downCommand(own: OwnInstallation, isSure = askWhetherSure): Command {
   return {
     name: 'down',

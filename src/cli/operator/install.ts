@@ -6,18 +6,19 @@ import { isSure } from '../terminal/sure.ts';
 /** What a service runs: a platform of its own, or a part of a cluster. */
 export type ServiceRole = 'platform' | 'control' | 'node';
 
-/** How a service is made. `invitation`: by which a machine joins its cluster; one that has joined needs none. */
+/** How to make a service. `invitation`: by which a machine joins its cluster; a machine that has joined needs none. */
 type InstallOptions = { start: boolean; role: ServiceRole; invitation: { control: string; token: string } | undefined };
 
-/** How the installation of this machine becomes a service of systemd, and ceases to be one. */
+/** Turns this machine's installation into a systemd service, and undoes that. */
 export type ServiceControl = {
   /**
-   * Writes the unit `name`, enables it, and with `start` starts it and waits until it serves. Answers the unit's file.
+   * Writes the unit `name` and enables it; with `start`, also starts it and waits until it serves. Answers the unit's
+   * file.
    */
   install(name: string, options: InstallOptions, terminal: Terminal): Promise<string>;
   /**
-   * Ends the service and its sandboxes and removes the unit; with `data` all data of the installation too. Answers its
-   * directory.
+   * Ends the service and its sandboxes and removes the unit; with `data`, also all data of the installation. Answers
+   * the data directory.
    */
   uninstall(name: string, options: { data: boolean }, terminal: Terminal): Promise<string>;
 };

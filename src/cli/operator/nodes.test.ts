@@ -10,7 +10,7 @@ const some = { kept, sandboxes: [sandbox('i1'), sandbox('i2')], volumes: [volume
 const [isBusy, hasGpu] = ['it is busy', 'it has a GPU'];
 const stuck = { kept, sandboxes: [sandbox('i1'), sandbox('i2', hasGpu)], volumes: [volume('notes', isBusy)] };
 
-/** Empties a machine; the questions are answered in this order, the last one again and again. */
+/** Drains a machine; its requests get these answers in order, and the last one repeats. */
 async function drain(options: string, ...answers: object[]) {
   const asked: string[] = [];
   const commands = nodeCommands(async (method, path, body) => {

@@ -66,13 +66,13 @@ export function nodeCommands(request: PlatformRequest): Command[] {
 
 const pollMs = 1_000;
 
-/** What becomes of the sandboxes of a machine that is emptied in a way that takes something of them. */
+/** What happens to the sandboxes of a machine in those modes of draining that take something from them. */
 const takes: Partial<Record<string, { verb: string; done: string }>> = {
   pause: { verb: 'pauses', done: 'PAUSED' },
   move: { verb: 'moves', done: 'MOVED' },
 };
 
-/** Empties a machine, and waits for that. */
+/** Drains a machine, and waits until it is done. */
 function drainCommand(request: PlatformRequest): Command {
   return {
     name: 'node drain',
@@ -117,7 +117,7 @@ function drainCommand(request: PlatformRequest): Command {
   };
 }
 
-/** What a machine still has, and its verb; empty where that is nothing. */
+/** What a machine still has, with its verb; empty if it has nothing. */
 const leftText = ({ sandboxes, volumes }: NodeDrain): string => areText(sandboxes.length, volumes.length);
 
 function areText(sandboxes: number, volumes: number, kind = ''): string {
@@ -128,14 +128,16 @@ function areText(sandboxes: number, volumes: number, kind = ''): string {
   return things.length === 0 ? '' : `${things.join(' and ')} ${sandboxes + volumes === 1 ? 'is' : 'are'}`;
 }
 
-/** What a machine that runs nothing any more is good for: who switches it off for good must know what goes with it. */
+/**
+ * What remains on a machine that no longer runs anything: whoever switches it off for good must know what goes with it.
+ */
 function doneText({ kept }: NodeDrain): string {
   const alone = areText(kept.sandboxes, kept.volumes, 'paused ');
   if (alone === '') return 'It is empty, and takes no new ones.';
   return `It runs nothing, and takes no new ones. ${alone} on its disk alone, and would be lost with it.`;
 }
 
-/** How much of what a machine has can go. */
+/** How much of what a machine has can move. */
 function canGo({ sandboxes, volumes }: NodeDrain): string {
   const of = (things: { reason?: string }[], name: string, many?: string) =>
     `${things.filter(({ reason }) => reason === undefined).length} of ${counted(things.length, name, many)}`;
@@ -143,7 +145,7 @@ function canGo({ sandboxes, volumes }: NodeDrain): string {
   return volumes.length > 0 ? `${those} and ${of(volumes, 'volume')}` : those;
 }
 
-/** Lists what can't go in this way, with the reason, and answers how much that is. */
+/** Lists what can't move in this mode, with the reasons; answers how many there are. */
 function listStuck(print: (text: string) => void, mode: string, { sandboxes, volumes }: NodeDrain): number {
   const rows = [
     ...sandboxes.map(({ sandboxID, reason }) => [sandboxID, reason]),

@@ -10,7 +10,7 @@ const planned = {
 
 type Found = { plan?: Partial<typeof planned>; restarts?: boolean; fails?: 'tryOut' | 'backup' };
 
-/** Runs the command at an installation, and answers what was done to it in which order. */
+/** Runs the command on an installation; answers what was done to it, in order. */
 async function run(argv: string[], { plan = {}, restarts = true, fails }: Found = {}) {
   const done: string[] = [];
   let [out, err] = ['', ''];

@@ -5,7 +5,9 @@ import type { Command } from '../terminal/command.ts';
 import { interruptible } from '../terminal/interruptible.ts';
 import { jsonText, toPerson } from '../terminal/table.ts';
 
-/** What an upgrade finds. `isCluster`: control processes share the state, which no backup of one of them holds. */
+/**
+ * What an upgrade finds. `isCluster`: control processes share the state, which a backup of one of them does not hold.
+ */
 type Plan = {
   schema: string;
   pending: string[];
@@ -15,15 +17,15 @@ type Plan = {
   isCluster: boolean;
 };
 
-/** What changes the installation of this machine to this version. */
+/** Upgrades this machine's installation to this version. */
 type Upgrade = {
   plan(): Promise<Plan>;
-  /** Fails where a migration does, on a copy. */
+  /** Fails if a migration does, on a copy. */
   tryOut(signal: AbortSignal): Promise<void>;
-  /** Path of a backup that is named after this moment. */
+  /** Path of a backup, named after the current time. */
   backupFile(): string;
   backup(file: string, signal: AbortSignal): Promise<void>;
-  /** Restarts the service where it runs; false: the platform is started by hand. */
+  /** Restarts the service if it runs; false: the platform is started by hand. */
   restart(): Promise<boolean>;
 };
 
@@ -71,7 +73,7 @@ const saveCluster =
   'This is a control process of a cluster, which no backup is written of: save the database, the store and the seed ' +
   'yourself (docs/cluster.md).';
 
-/** What the version of before goes on with. */
+/** What the previous version continues with. */
 function dataOfBefore({ pending }: Plan, file: string | null): string {
   if (pending.length === 0) return 'the same data directory';
   return file === null

@@ -34,7 +34,7 @@ test('clients of other machines are told of the domain where there is one', () =
   const text = welcomeText({ ...about, tls });
   expect(text).toContain('lead to this one:\n  export E2B_API_KEY=e2b_x\n  export E2B_API_URL=https://boxes.example\n');
   expect(text).toContain('previews  http://PORT-SANDBOX_ID.localhost:3000 and https://PORT-SANDBOX_ID.boxes.example\n');
-  // The address that sandboxes share would take their own hosts from them.
+  // The shared sandbox address would take the sandboxes' own hosts from them.
   expect(text.split('lead to this one:')[1]).not.toContain('E2B_SANDBOX_URL');
   for (const domain of ['localhost:3443', 'a.localhost'])
     expect(welcomeText({ ...about, tls: { ...tls, domain } })).not.toContain('lead to this one');

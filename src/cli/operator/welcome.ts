@@ -1,38 +1,38 @@
-/** Facts that a person needs to use a platform that has just started. */
+/** What a person needs to know to use a platform that has just started. */
 export type Welcome = {
   /** Origin of the one port, e.g. `http://localhost:3000`. */
   url: string;
   /**
-   * Present with a TLS port. `authorityFile`: to be trusted where no public authority has signed. `domain`: as `domain`
-   * below, by TLS.
+   * Present if there is a TLS port. `authorityFile`: must be trusted unless a public authority has signed. `domain`: as
+   * `domain` below, for TLS.
    */
   tls?: { url: string; authorityFile: string | null; domain: string } | undefined;
   apiKey: string;
-  /** File that keeps the key for the next start. */
+  /** File with the key, for the next start. */
   apiKeyFile: string;
-  /** Domain with port, of which sandboxes have their own hosts. */
+  /** Domain with port, under which sandboxes have hosts of their own. */
   domain: string;
   dataDir: string;
   /** Templates that are being built in the background. */
   building: string[];
-  /** A link that signs in at the dashboard, once; null where there is no dashboard. */
+  /** A link that signs in at the dashboard, once; null if there is no dashboard. */
   dashboard: string | null;
 };
 
 /**
- * What clients on this machine have in their environment: methods work then without a name server, because they go to
- * the one address. What they put a sandbox's own host into is for TLS (`https://PORT-ID.DOMAIN`), so the domain is that
- * of TLS where there is one whose certificate clients take for such hosts.
+ * Environment variables for clients on this machine: their calls work without a name server, because they all go to the
+ * one address. URLs that contain a sandbox's own host are for TLS (`https://PORT-ID.DOMAIN`), so the domain is that of
+ * TLS if there is one whose certificate clients accept for such hosts.
  */
 export function localVariables({ url, apiKey, domain, tls }: Pick<Welcome, 'url' | 'apiKey' | 'domain' | 'tls'>) {
   const own = tls && hasHosts(tls.domain) ? tls.domain : domain;
   return { E2B_API_KEY: apiKey, E2B_API_URL: url, E2B_SANDBOX_URL: url, E2B_VOLUME_API_URL: url, E2B_DOMAIN: own };
 }
 
-/** Clients accept no wildcard of a single label, as `*.localhost` is. */
+/** Clients reject a wildcard under a single label, such as `*.localhost`. */
 const hasHosts = (domain: string) => domain.includes('.');
 
-/** The same where names lead here and TLS is spoken: sandboxes are reached by hosts of their own. */
+/** The same when names lead here and TLS is used: sandboxes are reached by their own hosts. */
 function publicVariables({ apiKey, tls }: { apiKey: string; tls: { url: string; domain: string } }) {
   return { E2B_API_KEY: apiKey, E2B_API_URL: tls.url, E2B_VOLUME_API_URL: tls.url, E2B_DOMAIN: tls.domain };
 }
@@ -43,7 +43,7 @@ function exportsOf(variables: Record<string, string>): string {
     .join('');
 }
 
-/** Names that nothing but this machine leads to. */
+/** Names that lead only to this machine. */
 const isLocalName = (domain: string) => /(?:^|\.)localhost(?::\d+)?$/.test(domain);
 
 const buildingLine = (names: string[]) =>
@@ -55,7 +55,7 @@ const buildingLine = (names: string[]) =>
 const trustLine = (authorityFile: string | null | undefined) =>
   authorityFile ? `  trust     export NODE_EXTRA_CA_CERTS=${authorityFile} SSL_CERT_FILE=${authorityFile}\n` : '';
 
-/** The address, the key, and lines to paste that work as they stand. */
+/** The address, the key, and lines that work when pasted unchanged. */
 export function welcomeText(about: Welcome): string {
   const { url, tls, apiKey, apiKeyFile, domain, dataDir, building, dashboard } = about;
   return `

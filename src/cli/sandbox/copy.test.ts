@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Copies at a platform with one sandbox, which has `/srv/b.txt`. */
+/** Copies, on a platform with one sandbox that has `/srv/b.txt`. */
 async function copy(...args: string[]) {
   let connects = 0;
   const files: [method: string, path: string | null, content: string][] = [];
@@ -42,7 +42,7 @@ async function copy(...args: string[]) {
   return { code, out, err, files, connects };
 }
 
-/** The content of a file that comes as a form, or as it is. */
+/** The content of an uploaded file, sent as a form or directly. */
 async function uploaded(request: Request): Promise<string> {
   if (!request.headers.get('content-type')?.startsWith('multipart/')) return request.text();
   const file = [...(await request.formData()).values()][0];
@@ -104,7 +104,7 @@ test('exactly one of both is in a sandbox', async () => {
   for (const args of [
     [join(folder, 'a.txt'), join(folder, 'b.txt')],
     ['i1:/srv/b.txt', 'i2:/srv/b.txt'],
-    // With a slash before its colon, it is a path of this machine.
+    // A slash before its colon makes it a path on this machine.
     [join(folder, 'a.txt'), './i1:b'],
   ]) {
     const { code, err, files } = await copy(...args);

@@ -26,7 +26,7 @@ export function copyCommand(connect: Connect): Command {
   };
 }
 
-/** What was written, as the API tells of a file. */
+/** The written file, as the API describes it. */
 type Written = { name: string; type: string; path: string };
 
 async function copy(connect: Connect, source: Place, destination: Place): Promise<Written> {
@@ -41,7 +41,7 @@ async function copy(connect: Connect, source: Place, destination: Place): Promis
 
 type Place = { sandboxId: string | undefined; path: string };
 
-/** IDs have no slash, and files of this machine that have a colon can be named `./a:b`. */
+/** IDs have no slash, and a local file with a colon can be named `./a:b`. */
 function placeOf(text: string): Place {
   const match = /^([a-z0-9]+):(.*)$/.exec(text);
   return match ? { sandboxId: match[1], path: match[2] ?? '' } : { sandboxId: undefined, path: text };
@@ -50,7 +50,8 @@ function placeOf(text: string): Place {
 async function upload(connect: Connect, from: string, sandboxId: string, to: string): Promise<Written> {
   if (statSync(from, { throwIfNoEntry: false })?.isDirectory())
     throw new AtollError('invalid', `${from} is a directory; pack it, copy the archive and unpack it inside.`);
-  // A blob is opened when it is sent: a paused sandbox would have been resumed for nothing by then.
+  // A blob is opened only when it is sent; without this check, a paused sandbox would have been resumed for nothing by
+  // then.
   await access(from, constants.R_OK).catch(() => {
     throw new AtollError('not_found', `${from} can't be read.`);
   });

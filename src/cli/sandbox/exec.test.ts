@@ -17,7 +17,10 @@ function bytesOf({ flags = 0, says }: Message): Uint8Array {
 
 const refusal = { message: 'It is out of reach.' };
 
-/** A platform with one sandbox, in which a command says this once it got its input; by a status, it does not begin. */
+/**
+ * A platform with one sandbox, in which a command says this once it got its input; with `status`, the command does not
+ * begin.
+ */
 function platform(messages: Message[], status: number) {
   const calls: Call[] = [];
   const isClosed = Promise.withResolvers<void>();
@@ -57,7 +60,7 @@ const inputOf = (chunks: string[], isTerminal: boolean): Input => ({
 type Scene = { messages?: Message[]; status?: number; input?: Input };
 const ends = (exitCode: number) => [event({ end: { exitCode, status: `exit status ${exitCode}` } }), last()];
 
-/** Runs a command in a sandbox, and answers its exit code or why it failed. */
+/** Runs a command in a sandbox; answers its exit code, or why it failed. */
 async function run(args: string[], { messages = ends(0), status = 200, input }: Scene = {}) {
   await using there = platform(messages, status);
   const out: Uint8Array[] = [];
@@ -80,7 +83,7 @@ test('a command ends with its exit code, and its output is byte for byte what it
   const { result, out, err } = await run(['i1', 'true'], {
     messages: [
       event({ data: { stdout: base64(bytes) } }),
-      // A character that comes in two pieces.
+      // A character that arrives in two pieces.
       ...[head, tail].map(half => event({ data: { stderr: base64(half) } })),
       ...ends(3),
     ],
@@ -139,7 +142,7 @@ test('an error behind the end of a command does not change how it ended', async 
   const [end] = ends(4) as [Message];
   const late = last({ error: { code: 'internal', message: 'late' } });
   expect((await run(['i1', 'true'], { messages: [end, late] })).result).toBe(4);
-  // Only the last message of a stream says why it failed.
+  // Only the last message of a stream may say why it failed.
   const early = { says: { error: { code: 'internal', message: 'early' } } };
   expect((await run(['i1', 'true'], { messages: [early, last()] })).result).toMatchObject({ code: 'unavailable' });
 });

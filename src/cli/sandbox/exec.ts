@@ -42,21 +42,21 @@ export function execCommand(connect: Connect): Command {
   };
 }
 
-/** A command as a line of shell: each word stands for itself, and one alone is the line. */
+/** A shell line from a command: each word is quoted; a single word is the line itself. */
 export function lineOf(words: string[]): string {
   const [only] = words;
   if (words.length === 1 && only !== undefined) return only;
   return words.map(wordOf).join(' ');
 }
 
-/** A word for a line of shell, where it stands for itself. */
+/** A word quoted for a shell line. */
 export function wordOf(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 async function sendInput(sandbox: Sandbox, pid: number, input: Input | undefined): Promise<void> {
   try {
-    // A person who types would have to end the input by hand: `sandbox shell` is for that.
+    // At a keyboard, people would have to end the input by hand: `sandbox shell` is for that.
     if (input && !input.isTerminal)
       for await (const chunk of input.chunks()) await sandbox.commands.sendStdin(pid, chunk);
     await sandbox.commands.closeStdin(pid);

@@ -3,7 +3,7 @@ import { AtollError } from '../../base/error.ts';
 import { runCommandLine } from '../run.ts';
 import { killCommand } from './kill.ts';
 
-/** Runs `atoll sandbox kill` where a, b and c run, and some can't be ended. */
+/** Runs `atoll sandbox kill` while a, b and c run and some can't be ended. */
 async function kill(options: string[], failing: Record<string, AtollError> = {}) {
   const [ended, lists]: [string[], string[]] = [[], []];
   const command = killCommand(
@@ -40,7 +40,7 @@ test('where one can’t be ended the others are, and the exit code says that not
   const { code, err, ended } = await kill(['a', 'b', 'c'], { b: full });
   expect({ code, err }).toEqual({ code: 1, err: 'atoll sandbox kill: It is busy.\nEnded 2 of 3.\n' });
   expect(ended).toEqual(['DELETE a', 'DELETE c']);
-  // One that was named should have been there.
+  // A named one should have been there.
   expect(await kill(['a'], { a: gone })).toMatchObject({ code: 1, err: expect.stringContaining('It is not there.') });
 });
 

@@ -7,7 +7,7 @@ import { confirm } from '../terminal/table.ts';
 import { isSure } from '../terminal/sure.ts';
 import type { PlatformList, PlatformRequest } from '../connection/platform-request.ts';
 
-/** `atoll sandbox kill`: ends sandboxes by their IDs, or those that run. */
+/** `atoll sandbox kill`: ends sandboxes by their IDs, or all that run. */
 export function killCommand(request: PlatformRequest, list: PlatformList): Command {
   return {
     name: 'sandbox kill',
@@ -38,7 +38,7 @@ export function killCommand(request: PlatformRequest, list: PlatformList): Comma
       const ended: string[] = [];
       for (const id of ids) {
         const failure = await killed(request, id);
-        // One that has ended meanwhile is what was asked for.
+        // One that has ended meanwhile is as wanted.
         if (failure === undefined || (isAll && failure.code === 'not_found')) ended.push(id);
         else terminal.err(`atoll sandbox kill: ${failure.message}\n`);
       }
@@ -50,7 +50,7 @@ export function killCommand(request: PlatformRequest, list: PlatformList): Comma
   };
 }
 
-/** Why a sandbox could not be ended; undefined when it was. */
+/** Why a sandbox could not be ended; undefined if it was ended. */
 async function killed(request: PlatformRequest, id: string): Promise<AtollError | undefined> {
   try {
     await request('DELETE', `/sandboxes/${encodeURIComponent(id)}`);
@@ -61,7 +61,7 @@ async function killed(request: PlatformRequest, id: string): Promise<AtollError 
   }
 }
 
-/** IDs of those that run and have this metadata. */
+/** IDs of running sandboxes with this metadata. */
 async function running(list: PlatformList, metadata: Record<string, string>): Promise<string[]> {
   const wanted = new URLSearchParams(metadata).toString();
   const query = new URLSearchParams({ state: 'running', ...(wanted !== '' && { metadata: wanted }) });

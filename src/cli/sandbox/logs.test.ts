@@ -9,7 +9,7 @@ const [first, second, third] = [
   entry('2026-01-02T03:04:06.000Z', 'three'),
 ];
 
-/** Runs the command at a sandbox whose log is told in these pages, and in one stream. */
+/** Runs the command on a sandbox whose log arrives in these pages, and in one stream. */
 async function run(line: string, pages = [[first, second], [third], []]) {
   const asked: [path: string, query: Record<string, string>][] = [];
   let [out, err] = ['', ''];

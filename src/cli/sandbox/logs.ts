@@ -7,7 +7,7 @@ type Entry = { timestamp: string; level: string; message: string; fields: Record
 
 const levels = ['debug', 'info', 'warn', 'error'] as const;
 
-/** Entries of one answer. */
+/** Entries per answer. */
 const pageMax = 1000;
 
 /** `atoll sandbox logs`: what happened in a sandbox, oldest first. */
@@ -34,7 +34,7 @@ export function logsCommand(request: PlatformRequest, follow: PlatformFollow): C
   };
 }
 
-/** All that is there, page by page. */
+/** Everything there is, page by page. */
 async function* everything(
   request: PlatformRequest,
   path: string,

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { withSandbox } from './open.ts';
 
-/** What `withSandbox` fails with where the API answers the connect by this status. */
+/** The error of `withSandbox` when the API answers the connect with this status. */
 async function failureAt(status: number, message: string): Promise<unknown> {
   const api = Bun.serve({ port: 0, fetch: () => Response.json({ code: status, message }, { status }) });
   try {

@@ -2,15 +2,15 @@ import type { Sandbox } from 'e2b';
 import { AtollError, messageOf } from '../../base/error.ts';
 import type { Connect } from '../connection/connection.ts';
 
-/** How long a command may have no answer of a sandbox, milliseconds. */
+/** How long a command waits for an answer of a sandbox, milliseconds. */
 const requestTimeoutMs = 60_000;
 
-/** How the agent of a sandbox is reached, past the published client. */
+/** How to reach a sandbox's agent without the published client. */
 export type AgentWay = { url: string; headers: Record<string, string> };
 
 /**
- * Works in a running sandbox by the published client: what happens inside goes the way that programs go. A paused one
- * is resumed. What the client throws fails with `not_found` or `unavailable`.
+ * Works in a running sandbox through the published client: what happens inside goes the same way as for programs.
+ * Resumes a paused sandbox. Errors of the client become `not_found` or `unavailable`.
  */
 export async function withSandbox<T>(
   connect: Connect,
@@ -24,7 +24,7 @@ export async function withSandbox<T>(
     const connected = reachable(client.Sandbox)
       .connect(sandboxId, options)
       .catch((error: unknown) => {
-        // The client speaks of a paused one, whatever was named.
+        // The client speaks of a paused sandbox, whatever was named.
         if (!(error instanceof client.NotFoundError)) throw error;
         throw new AtollError('not_found', `Sandbox "${sandboxId}" was not found`, { cause: error });
       });
@@ -32,19 +32,19 @@ export async function withSandbox<T>(
     return await use(sandbox, { url, headers: sandbox.agentHeaders() });
   } catch (error) {
     if (error instanceof client.NotFoundError) throw new AtollError('not_found', messageOf(error), { cause: error });
-    // The client's errors have no class in common: without credentials, or with a platform that is away or full, it
-    // throws some that are no SandboxError.
+    // The client's errors have no common class: without credentials, or if the platform is away or full, it throws some
+    // that are no SandboxError.
     const isOfClient = [client.SandboxError, client.AuthenticationError, client.ServiceBusyError].some(
       kind => error instanceof kind,
     );
-    // It reads what it takes for an answer of the API.
+    // The client parses what it takes for an answer of the API.
     if (error instanceof SyntaxError || (error instanceof TypeError && !URL.canParse(url)))
       throw new AtollError('unavailable', `What answers at ${url} is no Atoll: ${messageOf(error)}`, { cause: error });
     throw isOfClient ? new AtollError('unavailable', messageOf(error), { cause: error }) : error;
   }
 }
 
-/** The published client, as one that says what its requests to an agent say of themselves. */
+/** The published client, in a form that exposes how its requests to an agent are addressed. */
 function reachable(Client: typeof Sandbox) {
   return class extends Client {
     agentHeaders(): Record<string, string> {

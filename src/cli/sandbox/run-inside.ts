@@ -5,19 +5,19 @@ import { readProcessMessage } from '../../protocol/process-message.ts';
 import { signalOf } from '../../base/process/signal-text.ts';
 import type { AgentWay } from './open.ts';
 
-/** How often the agent says that it is there, seconds: nothing on the way is as impatient. */
+/** How often the agent shows that it is alive, seconds: nothing on the way times out sooner. */
 const pingSeconds = 50;
 
-/** A line for a shell, and whose it is and where. Without a user and a directory they are the template's. */
+/** A shell line, its user and its directory. Without a user and a directory, those of the template apply. */
 export type Inside = { line: string; envs: Record<string, string>; user: string | undefined; cwd: string | undefined };
 
-/** What is told of a command while it runs. */
+/** What a running command reports. */
 export type Told = { onStart(pid: number): void; onStdout(bytes: Uint8Array): void; onStderr(bytes: Uint8Array): void };
 
 /**
- * Runs a command inside as the published client does, whose output is text: here it is what the command has written.
- * Answers its exit code; 128 and the signal's number as shells have it. Errors: what the agent says; `unavailable`
- * where the connection broke off; the reason of `signal`, after which it runs on inside.
+ * Runs a command inside as the published client does, except that the client's output is text, and this one is the
+ * bytes that the command wrote. Answers its exit code, or 128 plus the signal's number as in shells. Errors: those of
+ * the agent; `unavailable` if the connection broke off; the reason of `signal`, after which the command runs on inside.
  */
 export async function runInside(
   { url, headers }: AgentWay,
@@ -58,7 +58,7 @@ export async function runInside(
   throw outcome ?? brokenOff();
 }
 
-/** What the installation says in place of a sandbox that it can't reach. */
+/** The installation's words when it can't reach a sandbox. */
 async function refusalOf(response: Response): Promise<AtollError> {
   const { message } = (parseJson(await response.text()) ?? {}) as { message?: unknown };
   return new AtollError(
@@ -67,7 +67,7 @@ async function refusalOf(response: Response): Promise<AtollError> {
   );
 }
 
-/** The agent tells of a signal in words, and gives no exit code then. */
+/** The agent reports a signal in words, without an exit code. */
 function exitCodeOf({ exitCode, status }: { exitCode: number; status: string }): number {
   const signal = signalOf(status);
   return signal === undefined ? exitCode : 128 + signal;

@@ -5,9 +5,9 @@ import type { AgentWay } from './open.ts';
 import { runInside, type Inside, type Told } from './run-inside.ts';
 
 /**
- * Runs a command as `runInside` does, and ends it inside, with what it has begun, where this process is interrupted or
- * nobody reads on: inside nobody sees that, and it would run for as long as the sandbox. Throws `canceled` where it was
- * interrupted.
+ * Runs a command as `runInside` does. If this process is interrupted or nobody reads its output any more, it ends the
+ * command inside and everything the command has started: nobody inside would notice, and it would run as long as the
+ * sandbox. Throws `canceled` if interrupted.
  */
 export async function runToLeave(
   way: AgentWay,
@@ -19,7 +19,7 @@ export async function runToLeave(
   const release = whenUnread?.(async () => endInside(way, await started.promise));
   try {
     return await interruptible(async signal => {
-      // What has not begun can't be ended.
+      // A command that has not begun can't be ended.
       const left = new AbortController();
       const leave = () => void started.promise.then(() => left.abort(signal.reason));
       signal.addEventListener('abort', leave, { once: true });
@@ -37,10 +37,10 @@ export async function runToLeave(
   }
 }
 
-/** For so long a command may tidy up before it is ended for good, tenths of a second. */
+/** How long a command may tidy up before it is killed, tenths of a second. */
 const patience = 50;
 
-/** Ends a command, which leads a group of processes, as root: it may have become another user. */
+/** Ends a command, which leads a process group. Does so as root, because the command may have become another user. */
 async function endInside(way: AgentWay, pid: number): Promise<void> {
   const group = `-- -${pid}`;
   const line =

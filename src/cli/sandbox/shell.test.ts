@@ -13,7 +13,7 @@ function envelope(message: unknown, flags = 0): Uint8Array {
 type Call = { path: string; headers: Headers; body: Record<string, unknown> };
 const bodyOf = (bytes: Buffer) => JSON.parse(bytes.toString().slice(bytes[0] === 0x7b ? 0 : 5)) as Call['body'];
 
-/** A platform with one sandbox, whose terminal shows `shown` and ends with `end` when it got a key and another size. */
+/** A platform with one sandbox, whose terminal shows `shown` and ends with `end` once it got a key and another size. */
 function platform({ end, shown = '' }: { end: object | undefined; shown?: string }) {
   const calls: Call[] = [];
   const done = { SendInput: Promise.withResolvers<void>(), Update: Promise.withResolvers<void>() };
@@ -41,7 +41,7 @@ function platform({ end, shown = '' }: { end: object | undefined; shown?: string
   return { connect: () => connection, called, [Symbol.asyncDispose]: () => server.stop(true) };
 }
 
-/** A terminal that gets another size and in which `x` is typed, and what has become of it. */
+/** A terminal that changes its size and in which `x` is typed, and what happened to it. */
 function keyboard() {
   const raw: boolean[] = [];
   const size = { columns: 132, rows: 50 };

@@ -53,8 +53,8 @@ async function sendKeys(sandbox: Sandbox, pid: number, input: Input): Promise<vo
 }
 
 /**
- * The exit code of a command; 128 and the signal's number as shells have it. Fails with `unavailable` where the
- * connection broke off.
+ * The exit code of a command, or 128 plus the signal's number as in shells. Fails with `unavailable` if the connection
+ * broke off.
  */
 async function exitCodeOf(handle: CommandHandle): Promise<number> {
   const { CommandExitError } = await import('e2b');

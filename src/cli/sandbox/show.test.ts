@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { showCommands } from './show.ts';
 
-/** What `sandbox metrics` says beside its result, where the answer has these headers. */
+/** What `sandbox metrics` prints besides its result when the answer has these headers. */
 async function saidBeside(headers: Record<string, string>, args: string[] = []): Promise<{ out: string; err: string }> {
   const connect = () => ({ url: 'https://atoll.example', apiKey: '', domain: 'sandboxes.example' });
   const commands = showCommands(async (_method, _path, _body, onHeaders) => {

@@ -16,7 +16,7 @@ type Metric = {
   diskTotal: number;
 };
 
-/** What shows one sandbox. */
+/** Commands that show one sandbox. */
 export function showCommands(request: PlatformRequest, connect: Connect): Command[] {
   return [
     {

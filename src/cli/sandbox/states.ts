@@ -6,7 +6,7 @@ import { numberOf } from '../terminal/number.ts';
 
 const pathOf = (sandboxId: string | undefined) => `/sandboxes/${encodeURIComponent(sandboxId ?? '')}`;
 
-/** What changes a sandbox's state, or makes others of it. */
+/** Commands that change a sandbox's state, or make others from it. */
 export function stateCommands(request: PlatformRequest): Command[] {
   return [...changeCommands(request), ...copyCommands(request)];
 }
@@ -59,7 +59,7 @@ function changeCommands(request: PlatformRequest): Command[] {
   ];
 }
 
-/** Those that make others of a sandbox. */
+/** Commands that make others from a sandbox. */
 function copyCommands(request: PlatformRequest): Command[] {
   return [
     {

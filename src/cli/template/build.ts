@@ -14,7 +14,9 @@ type Platform = { request: PlatformRequest; follow: PlatformFollow };
 
 const options = { public: { type: 'boolean' }, 'no-cache': { type: 'boolean' }, json: { type: 'boolean' } } as const;
 
-/** `atoll template build` and `add`: builds a folder with a template.json, one's own or one that comes with Atoll. */
+/**
+ * `atoll template build` and `add`: builds a folder with a template.json, the user's own or one that comes with Atoll.
+ */
 export function templateBuildCommands(
   request: PlatformRequest,
   follow: PlatformFollow,
@@ -106,12 +108,12 @@ async function buildFolder(
   return ended ? 0 : 1;
 }
 
-/** Where the API says how a build went, without its log. */
+/** The API path that tells how a build went, without its log. */
 function statusOf({ templateID, buildID }: Registered): string {
   return `/templates/${templateID}/builds/${buildID}/status?limit=0`;
 }
 
-/** Sends the files as one archive, unless the platform has it. The same files give the same archive. */
+/** Sends the files as one archive, unless the platform has it already. The same files give the same archive. */
 async function upload(request: PlatformRequest, templateId: string, folder: string, files: string[]): Promise<string> {
   const archive = await archiveOf(folder, files);
   const hash = createHash('sha256').update(archive).digest('hex');
@@ -123,7 +125,9 @@ async function upload(request: PlatformRequest, templateId: string, folder: stri
   return hash;
 }
 
-/** Shows the build's log until it has ended. True when it is ready; otherwise why not went to standard error. */
+/**
+ * Shows the build's log until it has ended. True if the build is ready; otherwise the reason went to standard error.
+ */
 async function showToEnd(
   { request, follow }: Platform,
   terminal: Terminal,

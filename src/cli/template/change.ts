@@ -11,7 +11,7 @@ type Tag = { tag: string; buildID: string; createdAt: string };
 
 const pathOf = (name: string | undefined) => `/templates/${encodeURIComponent(name ?? '')}`;
 
-/** Beginning a template, and what is done with one that is built. */
+/** Commands that begin a template, or change one that is built. */
 export function templateChangeCommands(request: PlatformRequest): Command[] {
   return [
     {

@@ -11,15 +11,15 @@ type TemplateDefinition = {
   fromTemplate?: string;
   fromImage?: string;
   /**
-   * The lowest layer, from this machine's own sources: distribution packages (a file of names) and Node.js (a folder
-   * with an npm lock file).
+   * The lowest layer, from this machine's sources: distribution packages (a file of names) and Node.js (a folder with
+   * an npm lock file).
    */
   fromMachine?: { packages: string; npm: string };
   cpuCount?: number;
   memoryMB?: number;
-  /** Files of the folder that its COPY steps take. */
+  /** Files of the folder that the COPY steps use. */
   files?: string[];
-  /** A step that is of a `part` is for builds that have it. */
+  /** A step with a `part` applies only to builds that have that part. */
   steps?: { type: string; args: string[]; part?: string }[];
   startCmd?: string;
   readyCmd?: string;
@@ -48,7 +48,7 @@ export function readDefinition(folder: string): TemplateDefinition {
   throw wrong('it must be an object');
 }
 
-/** The steps of a build that has these parts; by default all. */
+/** The steps of a build with these parts; by default with all. */
 export function stepsOf({ steps = [] }: TemplateDefinition, parts?: readonly string[]): BuildStepDefinition[] {
   return steps
     .filter(({ part }) => part === undefined || parts === undefined || parts.includes(part))
@@ -65,7 +65,7 @@ export async function archiveOf(folder: string, files: string[]): Promise<Uint8A
       '-C',
       folder,
       '--sort=name',
-      // Programs that pack files again refuse times before 1980.
+      // Programs that repack files reject times before 1980.
       '--mtime=@315619200',
       '--owner=0',
       '--group=0',

@@ -15,7 +15,7 @@ type Listed = {
 };
 
 /**
- * `atoll template …`: what sandboxes are made from. `shippedFolder`: the definition of a template that comes with
+ * `atoll template …`: what sandboxes are made from. `shippedFolder`: finds the definition of a template that comes with
  * Atoll.
  */
 export function templateCommands(

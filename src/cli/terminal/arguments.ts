@@ -1,10 +1,10 @@
 import { Command as Parser, CommanderError, Option } from 'commander';
 import { AtollError, messageOf } from '../../base/error.ts';
 
-/** Marks errors about the command line itself, after which the usage is shown. */
+/** Marks errors in the command line itself, after which the usage is printed. */
 export const commandLineDetail = 'command_line';
 
-/** An option by its long name; `multiple`: may be given again and again. A name that begins with `no-` is a switch. */
+/** An option by its long name; `multiple`: may be given several times. A name that begins with `no-` is a switch. */
 type OptionType = { type: 'boolean' | 'string'; multiple?: boolean; short?: string };
 type Options = Record<string, OptionType>;
 type ValueOf<T extends OptionType> = T extends { type: 'boolean' }
@@ -13,17 +13,17 @@ type ValueOf<T extends OptionType> = T extends { type: 'boolean' }
     ? string[]
     : string;
 
-/** The switch that every command has whose answer a program may read. */
+/** The switch of every command whose answer a program may read. */
 export const jsonOption = { json: { type: 'boolean' } } as const;
 
-/** What a command line says: options that were given, and operands in their order. */
+/** The content of a command line: the given options, and the operands in order. */
 type ParsedArguments<O extends Options> = { values: { [Name in keyof O]?: ValueOf<O[Name]> }; positionals: string[] };
 
 /**
- * The options and operands of a command line. Operands are named as a usage has them: `SANDBOX_ID`, `[TEMPLATE]` where
- * it may be left out, `<TAG...>` for all that follow; behind the operand before `COMMAND...` all is that command's own,
- * options included. Fails with `invalid` for unknown options, options without their value, operands that are missing
- * or too many, and empty ones of either.
+ * The options and operands of a command line. Operands are named as in a usage: `SANDBOX_ID`, `[TEMPLATE]` if it may be
+ * left out, `<TAG...>` for all that follow; everything after the operand before `COMMAND...` belongs to that command,
+ * including options. Fails with `invalid` for unknown options, options without their value, missing or surplus
+ * operands, and empty ones of either kind.
  */
 export function parseArguments<const O extends Options>(
   args: string[],
@@ -51,11 +51,11 @@ export function parseArguments<const O extends Options>(
   return { values: Object.fromEntries(values) as ParsedArguments<O>['values'], positionals: parser.args };
 }
 
-/** A wrong command line, in a sentence: the usage is shown behind it. */
+/** An error for a wrong command line, in a sentence; the usage is printed after it. */
 export const misuse = (sentence: string): AtollError =>
   new AtollError('invalid', sentence, { detail: commandLineDetail });
 
-/** One of some words. Fails with `invalid`. */
+/** A choice of some words. Fails with `invalid`. */
 export function oneOf<T extends string>(name: string, text: string, words: readonly T[]): T {
   const found = words.find(word => word === text);
   if (found === undefined)
@@ -63,7 +63,7 @@ export function oneOf<T extends string>(name: string, text: string, words: reado
   return found;
 }
 
-/** An empty operand, as an unset variable of a shell leaves it, is none. A command inside may have empty words. */
+/** An empty operand, as an unset shell variable leaves it, counts as missing. A command inside may have empty words. */
 function requireText(operands: string[], given: string[]): void {
   for (const [index, text] of given.entries()) {
     const name = operands[Math.min(index, operands.length - 1)]?.replace(/[[\]<>.]/g, '') ?? '';
@@ -74,7 +74,7 @@ function requireText(operands: string[], given: string[]): void {
 function optionOf(name: string, { type, multiple, short }: OptionType): Option {
   const flags = `${short === undefined ? '' : `-${short}, `}--${name}${type === 'string' ? ' <value>' : ''}`;
   const option = new Option(flags);
-  // `--no-x` would be taken for the opposite of `--x`.
+  // `--no-x` would be parsed as the opposite of `--x`.
   option.negate = false;
   option.attributeName = () => keyOf(name);
   if (multiple) option.argParser((value: string, before: string[] | undefined) => [...(before ?? []), value]);

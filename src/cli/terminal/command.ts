@@ -1,9 +1,9 @@
-/** The keyboard, or what is piped into the command. */
+/** The keyboard, or the input piped into the command. */
 export type Input = {
-  /** True where a person types. */
+  /** True if a person types. */
   isTerminal: boolean;
   chunks(): AsyncIterable<Uint8Array>;
-  /** While raw, each key comes at once and none has a meaning here. */
+  /** While raw, each key arrives at once and none has a special meaning. */
   setRaw(isRaw: boolean): void;
   size(): { columns: number; rows: number };
   /** Calls `listener` when the terminal's size changes, until the returned function is called. */
@@ -12,18 +12,18 @@ export type Input = {
 
 /** Where a command reads and writes. */
 export type Terminal = {
-  /** Results: what a person or a program asked for. `taken` is called when whoever reads them has room for more. */
+  /** Results: what a person or a program asked for. `taken` is called once the reader has room for more. */
   out(text: string | Uint8Array, taken?: () => void): void;
   /** Everything else: progress, warnings, errors. */
   err(text: string): void;
   /**
-   * Has `end` done before this process ends because nobody reads `out` any more, until the returned function is called.
-   * Absent: who reads stays.
+   * Runs `end` before this process ends because nobody reads `out` any more, until the returned function is called.
+   * Absent: the reader stays.
    */
   whenUnread?(end: () => Promise<void>): () => void;
-  /** How wide lines may be where `out` goes to a person; absent: as wide as they are. */
+  /** Maximal width of lines if `out` goes to a person; absent: no limit. */
   columns?: number;
-  /** True where `err` goes to a person who sees lines being rewritten. */
+  /** True if `err` goes to a person who sees lines being rewritten. */
   isInteractive: boolean;
   input?: Input;
 };
@@ -36,6 +36,9 @@ export type Command = {
   usage: string;
   /** One line for the list of commands. */
   summary: string;
-  /** Does it and answers the exit code: 0 done, 1 failed. Throws `invalid` for arguments that it does not take. */
+  /**
+   * Runs the command and answers the exit code: 0 done, 1 failed. Throws `invalid` for arguments that it does not
+   * accept.
+   */
   run(args: string[], terminal: Terminal): Promise<number>;
 };

@@ -1,10 +1,10 @@
 import { AtollError } from '../../base/error.ts';
 import type { Input } from './command.ts';
 
-/** More than any secret has. */
+/** No secret is longer. */
 const bytesMax = 1 << 20;
 
-/** What is piped into the command, to its end; of what is typed, one line. Fails with `too_large`. */
+/** All of the piped input; of typed input, one line. Fails with `too_large`. */
 export async function readAll(input: Input | undefined): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;

@@ -3,8 +3,8 @@ import { AtollError } from '../../base/error.ts';
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Does work that takes back what it has begun when it is interrupted, and throws `canceled` then, which says `told`.
- * Who interrupts twice does not wait for that.
+ * Runs work that undoes what it has begun when interrupted, and then throws `canceled` with the text `told`. A second
+ * interruption does not wait for that.
  */
 export async function interruptible<T>(
   work: (signal: AbortSignal) => Promise<T>,

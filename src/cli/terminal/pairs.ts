@@ -1,7 +1,7 @@
 import { AtollError } from '../../base/error.ts';
 import { commandLineDetail } from './arguments.ts';
 
-/** `NAME=VALUE` of an option that may be given again and again. Fails with `invalid`. */
+/** `NAME=VALUE` pairs of an option that may be given several times. Fails with `invalid`. */
 export function pairsOf(option: string, texts: string[] = []): Record<string, string> {
   return Object.fromEntries(
     texts.map(text => {

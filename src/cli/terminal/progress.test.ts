@@ -21,7 +21,7 @@ test('each phase is a line, and the end says how it went', async () => {
     throw new Error('it is full');
   };
   expect(await shown(false, fails)).toBe('… Doing it: reading (0 s)\n✗ Doing it (0 s)\n');
-  // Where somebody watches, each line takes the place of the one before.
+  // If somebody watches, each line replaces the one before.
   expect((await shown(true, fails)).split('\r')).toHaveLength(3);
 });
 

@@ -1,13 +1,13 @@
 import type { Terminal } from './command.ts';
 
-/** Interval of the messages about a slow step where lines can't be rewritten, milliseconds. */
+/** Interval of messages about a slow step if lines can't be rewritten, milliseconds. */
 const reportEveryMs = 10_000;
 const repaintEveryMs = 500;
 const eraseLine = '\r\x1b[K';
 
 /**
- * Does `work(onPhase)` and shows its phases with the seconds they have taken, from the first call of `onPhase` on:
- * a step that finds nothing to do stays silent.
+ * Runs `work(onPhase)` and shows its phases with their seconds, from the first call of `onPhase` on: a step that finds
+ * nothing to do stays silent.
  */
 export async function withProgress<T>(
   terminal: Terminal,

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import type { Terminal } from './command.ts';
 
-/** Asks a person who types; a script that gives the command means it. */
+/** Asks a person at the keyboard; a script that gives the command means it. */
 export async function isSure(terminal: Terminal, question: string): Promise<boolean> {
   if (!terminal.isInteractive || process.stdin.isTTY !== true) return true;
   const reader = createInterface({ input: process.stdin, output: process.stderr });

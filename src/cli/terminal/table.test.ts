@@ -19,7 +19,7 @@ test('a table fits the terminal: long cells are cut, what other commands take is
   const lines = tableText(rows, 60).trimEnd().split('\n');
   expect(lines.every(line => line.length <= 60)).toBe(true);
   expect(lines[1]).toMatch(/^i0123456789012345678  short  a long .*…$/);
-  // As narrow as it gets, each column still says something.
+  // Even at the narrowest, each column still shows something.
   expect(tableText(rows, 10)).toContain('i0123456789012345678  short  a long …');
   expect(tableText(rows)).toContain('about nothing\n');
 });

@@ -2,13 +2,13 @@ import { formatAgo } from '../../base/duration.ts';
 import { printable } from './printable.ts';
 import type { Terminal } from './command.ts';
 
-/** What a column keeps where a table is too wide. */
+/** The least width of a column in a table that is too wide. */
 const cellCharactersMin = 8;
 const gap = '  ';
 
 /**
- * Rows as aligned columns, the first row the headings. The last column is not padded. Where lines may be `columns`
- * wide, the widest columns give way, but not the first: it has what other commands take.
+ * Rows as aligned columns; the first row holds the headings. The last column is not padded. If lines are limited to
+ * `columns`, the widest columns shrink, except the first: it holds what other commands take.
  */
 export function tableText(given: string[][], columns = Infinity): string {
   // A line break in a name would begin a row of its own.
@@ -46,18 +46,18 @@ export function jsonText(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-/** Says that something is done: to a person in a sentence, to a program what is so now, by the API's names. */
+/** Reports that something is done: to a person in a sentence, to a program as the new state, with the API's names. */
 export function confirm(terminal: Terminal, asJson: boolean | undefined, value: unknown, sentence: string): void {
   if (asJson) terminal.out(jsonText(value));
   else terminal.err(`${sentence}\n`);
 }
 
-/** Prints what a person reads: it is the result, unless that is JSON, where it goes beside it. */
+/** Prints what a person reads: as the result, unless the result is JSON; then beside it. */
 export function toPerson(terminal: Terminal, asJson: boolean | undefined): (text: string) => void {
   return text => (asJson ? terminal.err(text) : terminal.out(text));
 }
 
-/** A moment of the API: to a person, who has little room, how far away it is. */
+/** A time from the API; for a person, who has little room, its distance from now. */
 export function momentText({ columns }: Terminal, timestamp: string): string {
   return columns === undefined ? timestamp : formatAgo(Date.now() - Date.parse(timestamp));
 }

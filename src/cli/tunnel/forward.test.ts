@@ -7,7 +7,7 @@ import { AtollError } from '../../base/error.ts';
 import { forwardCommand } from './forward.ts';
 import { openTunnel } from './open.ts';
 
-// Against an installation that has no sandbox, but speaks as the edge does: what a port is sent comes back, reversed.
+// Against an installation without sandboxes that speaks as the edge does: bytes sent to a port come back reversed.
 
 const sandbox = { sandboxID: 'i1', envdAccessToken: 'token', state: 'running' };
 const listening = async (server: Server): Promise<number> => {
@@ -16,7 +16,7 @@ const listening = async (server: Server): Promise<number> => {
   return (server.address() as { port: number }).port;
 };
 
-/** Takes tunnels; `answer` says in which words, where it is not as asked. */
+/** Accepts tunnels; `answer` replaces the opening answer. */
 async function edge(answer?: (key: string) => string) {
   const heads: string[] = [];
   const open = new Set<Socket>();
@@ -62,7 +62,7 @@ async function edge(answer?: (key: string) => string) {
   };
 }
 
-/** `atoll forward i1 PORTS`, under way. `at`: where it said that the port of the sandbox is. */
+/** A running `atoll forward i1 PORTS`. `at`: the address it printed for a port of the sandbox. */
 function forward(url: string, ports: string[], answer: object = sandbox) {
   let said = '';
   let tell = () => {};

@@ -7,10 +7,10 @@ import type { Connect } from '../connection/connection.ts';
 import type { PlatformRequest } from '../connection/platform-request.ts';
 import { openTunnel, type TunnelEnd } from './open.ts';
 
-/** Where connections are taken, and where they lead. */
+/** Where connections are accepted, and where they lead. */
 type Forwarding = { host: string; localPort: number; port: number };
 
-/** `atoll forward`: ports of a sandbox on this machine, whatever they speak. */
+/** `atoll forward`: makes ports of a sandbox available on this machine, whatever they speak. */
 export function forwardCommand(name: string, request: PlatformRequest, connect: Connect): Command {
   return {
     name,
@@ -33,7 +33,8 @@ export function forwardCommand(name: string, request: PlatformRequest, connect: 
 }
 
 /**
- * What a tunnel into a sandbox needs but the port. Fails with `not_found`, and `conflict` for one that does not run.
+ * What a tunnel into a sandbox needs besides the port. Fails with `not_found`, and with `conflict` if the sandbox does
+ * not run.
  */
 export async function tunnelEndOf(
   request: PlatformRequest,
@@ -64,7 +65,10 @@ function forwardingOf(text: string, host: string): Forwarding {
   return { host, localPort, port };
 }
 
-/** Takes connections until it is disposed of, which cuts those that are open: else they would keep the program. */
+/**
+ * Accepts connections until disposed of. Disposal cuts open connections, which would otherwise keep the program
+ * running.
+ */
 async function listen(
   { host, localPort, port }: Forwarding,
   end: Omit<TunnelEnd, 'port'>,
@@ -98,7 +102,7 @@ async function carry(socket: Socket, end: TunnelEnd): Promise<void> {
   socket.on('error', () => {});
   try {
     const tunnel = await openTunnel(end);
-    // A pipeline doesn't hear of what was over before it began.
+    // A pipeline doesn't notice a stream that was over before the pipeline began.
     if (socket.destroyed) return void tunnel.destroy();
     await Promise.all([pipeline(socket, tunnel), pipeline(tunnel, socket)]);
   } finally {

@@ -7,14 +7,14 @@ import { tunnelPath, tunnelProtocol } from '../../protocol/network/tunnel.ts';
 import { TunnelStream } from './stream.ts';
 import { parseJson } from '../../base/json-text.ts';
 
-/** A port of a sandbox, as somebody who has its token reaches it. `url`: of the installation. */
+/** A port of a sandbox, and what reaching it with the sandbox's token takes. `url`: that of the installation. */
 export type TunnelEnd = { url: string; sandboxId: string; accessToken: string | undefined; port: number };
 
 const answerBytesMax = 16 * 1024;
 const answerTimeoutMs = 60_000;
 const headEnd = '\r\n\r\n';
 
-/** A connection to a port of a sandbox. Fails with `unavailable`, in the installation's own words where it has any. */
+/** A connection to a port of a sandbox. Fails with `unavailable`, in the installation's own words if it has any. */
 export async function openTunnel(end: TunnelEnd): Promise<TunnelStream> {
   const socket = await connected(new URL(end.url));
   try {
@@ -59,8 +59,7 @@ function requestOf({ url, sandboxId, accessToken, port }: TunnelEnd, key: string
 }
 
 /**
- * What the other side says until its head is whole, and what follows already. Nothing more is read until somebody
- * listens.
+ * The other side's answer once its head is whole, and any bytes after it. Nothing more is read until somebody listens.
  */
 function answerOf(socket: Socket): Promise<{ head: string; rest: Buffer }> {
   const { promise, resolve, reject } = Promise.withResolvers<{ head: string; rest: Buffer }>();
@@ -83,7 +82,7 @@ function answerOf(socket: Socket): Promise<{ head: string; rest: Buffer }> {
   });
 }
 
-/** The edge's answers are short and come with their heads. */
+/** The edge's answers are short and arrive with their heads. */
 function refusal(head: string, rest: Buffer): AtollError {
   const status = /^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? 'nothing in HTTP';
   const { message } = (parseJson(rest.toString()) ?? {}) as { message?: unknown };

@@ -12,7 +12,7 @@ afterAll(() => rmSync(dir, { recursive: true }));
 
 const settings = { program: ['/opt/a toll/atoll', '--url', 'http://a'], keyFile: join(dir, 'keys/id') };
 
-/** Runs one of the commands; no sandbox can be reached. */
+/** Runs one of the commands; no sandbox is reachable. */
 async function run(name: string, args: string[], given = settings): Promise<{ code: number | undefined; out: string }> {
   let out = '';
   const terminal: Terminal = { out: text => void (out += String(text)), err: () => {}, isInteractive: false };
@@ -23,7 +23,7 @@ async function run(name: string, args: string[], given = settings): Promise<{ co
   return { code: await command?.run(args, terminal), out };
 }
 
-/** Puts a program before all others, or in place of them. */
+/** Puts a program ahead of all others, or in place of them. */
 function program(name: string, script: string, { alone = false } = {}): void {
   const folder = mkdtempSync(join(dir, 'bin-'));
   const path = join(folder, name);
@@ -97,7 +97,7 @@ test('a key that can’t be made says what is missing', async () => {
   program('other', '', { alone: true });
   await expect(run('ssh-proxy', ['i1'], { ...settings, keyFile })).rejects.toMatchObject(refusal);
   expect(existsSync(keyFile)).toBe(false);
-  // Another call of the command may have made it meanwhile.
+  // Another run of the command may have made it meanwhile.
   const raced = join(dir, 'raced/id');
   mkdirSync(join(dir, 'raced'));
   program('ssh-keygen', `echo private > ${raced}; echo public > ${raced}.pub; exit 1`);

@@ -15,20 +15,19 @@ import { lineOf, wordOf } from '../sandbox/exec.ts';
 
 const sshPort = 22;
 const defaultUser = 'user';
-/** Ending of the names that `ssh-config` makes OpenSSH's own programs know. */
+/** Suffix of the names that `ssh-config` makes known to OpenSSH's programs. */
 const suffix = '.atoll';
 
 /**
- * What `atoll ssh` finds on this machine: itself, as other programs call it, and where this user's key for sandboxes
- * is.
+ * What `atoll ssh` finds on this machine: its own command line for other programs, and the file of this user's key for
+ * sandboxes.
  */
 type SshSettings = { program: string[]; keyFile: string };
 
 /**
  * `atoll ssh` and `ssh-config`: OpenSSH's own client, and whatever is built on it, into a sandbox. The connection is a
- * tunnel to whoever has the sandbox's token, so that host keys prove nothing more. The server is the template's
- * (Dropbear in `base`), because it has to know the template's users, shells and terminals; it is started when somebody
- * comes.
+ * tunnel that takes the sandbox's token, so host keys prove nothing more. The server is the template's (Dropbear in
+ * `base`), because it must know the template's users, shells and terminals; it is started when somebody connects.
  */
 export function sshCommands(request: PlatformRequest, connect: Connect, settings: SshSettings): Command[] {
   return [
@@ -83,7 +82,9 @@ export function sshCommands(request: PlatformRequest, connect: Connect, settings
   ];
 }
 
-/** Lets `key` in as a user, and starts a server where none listens yet: a second one finds the port taken, and goes. */
+/**
+ * Admits `key` for a user, and starts a server unless one listens already: a second one finds the port taken and exits.
+ */
 const prepareScript = `set -e
 home=$(getent passwd "$1" | cut -d: -f6) || true
 if [ -z "$home" ]; then echo "There is no user $1 in this sandbox." >&2; exit 1; fi
@@ -133,7 +134,7 @@ async function runSsh(args: string[]): Promise<number> {
   });
 }
 
-/** The public half of this user's key for sandboxes, which is made when it is first wanted. */
+/** The public half of this user's key for sandboxes; the key is made when first needed. */
 async function publicKey({ keyFile }: SshSettings): Promise<string> {
   if (!existsSync(keyFile)) {
     mkdirSync(dirname(keyFile), { recursive: true, mode: 0o700 });

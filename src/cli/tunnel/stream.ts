@@ -3,11 +3,11 @@ import { Duplex } from 'node:stream';
 import { AtollError } from '../../base/error.ts';
 import { FrameReader, maskedFrame, opcode } from '../../base/websocket-frames.ts';
 
-/** Connections that carry nothing for an hour are cut; what stands between may be less patient. */
+/** Connections that carry nothing for an hour are cut; intermediaries may be less patient. */
 const pingMs = 30_000;
 
 /**
- * The bytes of a connection to a port of a sandbox. Either direction ends for itself, and a reader that stops makes the
+ * The bytes of a connection to a port of a sandbox. Each direction ends separately, and a reader that stops makes the
  * server wait.
  */
 export class TunnelStream extends Duplex {
@@ -15,7 +15,7 @@ export class TunnelStream extends Duplex {
   readonly #frames: FrameReader;
   readonly #pings: Timer;
 
-  /** `rest`: what came behind the answer that opened it. */
+  /** `rest`: bytes that came after the answer that opened it. */
   constructor(socket: Socket, rest: Buffer) {
     super({ allowHalfOpen: true });
     this.#socket = socket;
@@ -40,7 +40,7 @@ export class TunnelStream extends Duplex {
     if (!this.#frames.take(bytes, 0)) this.destroy(new AtollError('internal', 'The other side speaks no WebSocket.'));
   }
 
-  /** The other side takes no more either. */
+  /** The other side accepts no more either. */
   #closed(): void {
     this.push(null);
     if (!this.writableEnded) this.end();
