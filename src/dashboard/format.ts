@@ -13,16 +13,16 @@ export function formatBytes(bytes: number): string {
 
 const counts = new Intl.NumberFormat('en');
 
-/** A number with thousands apart. */
+/** A number with thousands separators. */
 export const formatCount = (value: number): string => counts.format(value);
 
-/** The zone in which moments are told: that of the machine, or universal time. */
+/** The zone in which times are shown: the machine's, or universal time. */
 export type Zone = 'local' | 'utc';
 
-/** What a formatter of dates takes for a zone. */
+/** The zone in the form that a date formatter takes. */
 export const zoneOption = (zone: Zone): { timeZone?: string } => (zone === 'utc' ? { timeZone: 'UTC' } : {});
 
-/** A formatter for each zone, made once: making one takes a hundred times what using it does. */
+/** One formatter per zone, made once: making one takes a hundred times as long as using it. */
 const inZones = (options: Intl.DateTimeFormatOptions): Record<Zone, Intl.DateTimeFormat> => ({
   local: new Intl.DateTimeFormat('en-GB', options),
   utc: new Intl.DateTimeFormat('en-GB', { ...options, ...zoneOption('utc') }),
@@ -30,8 +30,8 @@ const inZones = (options: Intl.DateTimeFormatOptions): Record<Zone, Intl.DateTim
 const clocks = inZones({ timeStyle: 'medium' });
 const moments = inZones({ dateStyle: 'medium', timeStyle: 'long' });
 
-/** The time of day of a moment, to the second. */
+/** The time of day, to the second. */
 export const formatClock = (at: Date, zone: Zone): string => clocks[zone].format(at);
 
-/** A moment whole, to the second, with its zone. */
+/** A full date and time, to the second, with its zone. */
 export const formatMoment = (at: Date, zone: Zone): string => moments[zone].format(at);

@@ -16,7 +16,7 @@ import { createAppRouter } from './router.tsx';
 
 const retriesMax = 2;
 
-/** Answers that are wrong stay wrong; what did not answer may answer again. */
+/** A wrong answer stays wrong; a server that did not answer may answer the next time. */
 const mayRetry = (count: number, error: Error) =>
   count < retriesMax && error instanceof ApiFailure && (error.status === 0 || error.status === 503);
 

@@ -52,7 +52,9 @@ const inspect = createRoute({
   },
 });
 
-/** Addresses of E2B's own dashboard, which people and programs keep. They begin with a team, which none needs here. */
+/**
+ * Addresses of E2B's own dashboard, which people and programs keep. They begin with a team, which is not needed here.
+ */
 const elsewhere = [
   ['/$any/sandboxes/$sandboxId', '/sandboxes/$sandboxId'],
   ['/$any/sandboxes/$sandboxId/$tab', '/sandboxes/$sandboxId'],

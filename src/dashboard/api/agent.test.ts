@@ -2,7 +2,7 @@ import { afterEach, expect, spyOn, test } from 'bun:test';
 import { agentFile, callAgent, streamAgent, streamFailure } from './agent.ts';
 import { endFlag, joinEnvelope } from './envelope.ts';
 
-/** What is asked of an agent that answers so. */
+/** The requests to an agent that gives this answer. */
 function agent(answer: () => Promise<Response>) {
   const asked: [path: string, init: RequestInit & { headers: Record<string, string> }][] = [];
   spyOn(globalThis, 'fetch').mockImplementation(((path: never, init: never) => {
@@ -15,7 +15,7 @@ afterEach(() => void (fetch as unknown as { mockRestore?(): void }).mockRestore?
 const target = { sandboxId: 'i1', token: null };
 const signal = new AbortController().signal;
 
-/** A stream of messages; `end` is what the last one says, without which it is cut off. */
+/** A stream of messages; `end` is the content of the last one. Without it, the stream is cut off. */
 const stream = (messages: object[], end?: object) => async () => {
   const last = joinEnvelope(JSON.stringify(end));
   last[0] = endFlag;

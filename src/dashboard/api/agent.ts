@@ -4,25 +4,25 @@ import { ApiFailure, failureOf, withQuery } from './client.ts';
 import type { Query } from './client.ts';
 import { endFlag, joinEnvelope, readEnvelopes } from './envelope.ts';
 
-/** A running sandbox, as its agent is reached: through the edge, by routing headers on this very origin. */
+/** How to reach a running sandbox's agent: through the edge, with routing headers on this page's own origin. */
 export type Target = { sandboxId: string; token: string | null; user?: string };
 
 /** The port of the agent in every sandbox. */
 export const agentPort = 49_983;
 
-/** Without cookies: the session must not get into a sandbox, and the edge refuses it. */
+/** Without cookies: the session must not enter a sandbox, and the edge refuses it. */
 function headersOf({ sandboxId, token, user = 'user' }: Target): Record<string, string> {
   return {
     'E2b-Sandbox-Id': sandboxId,
     'E2b-Sandbox-Port': String(agentPort),
     Authorization: `Basic ${btoa(`${user}:`)}`,
-    // To look at it must not wake it, and a page hears of a pause a moment later.
+    // Looking at a sandbox must not wake it, and a page hears of a pause only a moment later.
     [onlyRunningHeader]: '1',
     ...(token !== null && { 'X-Access-Token': token }),
   };
 }
 
-/** Calls a method that has one answer. Throws `ApiFailure`. */
+/** Calls a method with a single answer. Throws `ApiFailure`. */
 export async function callAgent<T>(target: Target, method: string, message: unknown): Promise<T> {
   const response = await request(target, `/${method}`, {
     method: 'POST',
@@ -32,7 +32,9 @@ export async function callAgent<T>(target: Target, method: string, message: unkn
   return (await response.json()) as T;
 }
 
-/** The messages of a method that streams, until it ends or `signal`. Throws `ApiFailure` for an end with an error. */
+/**
+ * The messages of a streaming method, until it ends or `signal` aborts. Throws `ApiFailure` if it ends with an error.
+ */
 export async function* streamAgent<T>(
   target: Target,
   method: string,
@@ -59,12 +61,12 @@ export async function* streamAgent<T>(
 
 const statuses: ReadonlyMap<string, number> = new Map(Object.entries(connectStatus));
 
-/** The error that the end of a stream tells: its code, with the status that a call with one answer would have had. */
+/** The error at the end of a stream: its code, and the status that a call with a single answer would have had. */
 export function streamFailure({ code = '', message = 'The stream ended with an error' }): ApiFailure {
   return new ApiFailure(statuses.get(code) ?? connectStatus.unknown, message, code);
 }
 
-/** A file of a sandbox, or writes one. Throws `ApiFailure`. */
+/** Reads a file of a sandbox, or writes one. Throws `ApiFailure`. */
 export function agentFile(target: Target, query: Query, init: RequestInit = {}): Promise<Response> {
   return request(target, withQuery('/files', { username: target.user ?? 'user', ...query }), init);
 }
@@ -73,7 +75,7 @@ async function request(target: Target, path: string, init: RequestInit): Promise
   const response = await fetch(path, {
     ...init,
     credentials: 'omit',
-    // A file has a time of change, from which a browser would guess for how long it stays as it is.
+    // From a file's modification time, a browser would guess how long the file stays fresh.
     cache: 'no-store',
     headers: { ...headersOf(target), ...(init.headers as Record<string, string> | undefined) },
   }).catch((error: unknown) => {

@@ -17,7 +17,7 @@ test('an answer is read as far as its bound, and no further', async () => {
   expect(await boundedText(new Response('all of it'), 9)).toBe('all of it');
   expect(await boundedText(new Response('all of it'), 8)).toBe('');
   expect(await boundedBytes(new Response(null), 8)).toEqual(new Uint8Array());
-  // A file may have a gigabyte: it is put together once, by whoever takes it.
+  // A file may have a gigabyte: only its consumer joins it, once.
   const pieces = new ReadableStream({
     start(controller) {
       for (const text of ['all ', 'of it']) controller.enqueue(new TextEncoder().encode(text));

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
 import { ask, askJson, failureOf, withQuery } from './client.ts';
 
-/** What is asked, and how that is answered. */
+/** The last request, and its answer. */
 let [asked, answer]: [[url: unknown, init: RequestInit | undefined][], () => Promise<Response>] = [[], never];
 function never(): Promise<Response> {
   return Promise.reject(new TypeError('not connected'));

@@ -1,7 +1,7 @@
-/** An answer of the API that is no success: its message is for the person who asked. */
+/** An unsuccessful answer of the API: its message is for the person who asked. */
 export class ApiFailure extends Error {
   readonly status: number;
-  /** What went wrong, for programs; empty where nothing is said. */
+  /** What went wrong, for programs; empty if unknown. */
   readonly code: string;
 
   constructor(status: number, message: string, code = '') {
@@ -11,22 +11,22 @@ export class ApiFailure extends Error {
   }
 }
 
-/** Members of a query; those that are undefined or empty are left out. */
+/** Members of a query; undefined and empty ones are left out. */
 export type Query = Record<string, string | number | boolean | undefined>;
 
 /** A request to the API. */
 export type Ask = {
   method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** The team for which is asked; absent: for the person, or the operator. */
+  /** The team of the request; absent: the person, or the operator. */
   team?: string | undefined;
   query?: Query | undefined;
   body?: unknown;
-  /** Token of a volume's content, which no session reads. */
+  /** Token for a volume's content, which a session can't read. */
   bearer?: string;
   signal?: AbortSignal | undefined;
 };
 
-/** Asks the API as whoever is signed in. Throws `ApiFailure` for an answer that is no success. */
+/** Sends a request to the API as the signed-in user. Throws `ApiFailure` for an unsuccessful answer. */
 export async function ask(path: string, options: Ask = {}): Promise<Response> {
   const { method = 'GET', team, body, bearer, signal } = options;
   const raw = body instanceof Blob;
@@ -48,20 +48,20 @@ export async function ask(path: string, options: Ask = {}): Promise<Response> {
   return response;
 }
 
-/** The JSON of an answer; undefined where it has none. */
+/** The JSON of an answer; undefined if it has none. */
 export async function askJson<T>(path: string, options: Ask = {}): Promise<T> {
   const text = await (await ask(path, options)).text();
   return (text === '' ? undefined : JSON.parse(text)) as T;
 }
 
-/** The error that an answer tells. */
+/** The error in an answer. */
 export async function failureOf(response: Response): Promise<ApiFailure> {
   const body = (await response.json().catch(() => null)) as { message?: unknown; error_code?: unknown } | null;
   const message = typeof body?.message === 'string' ? body.message : `The platform answered ${response.status}`;
   return new ApiFailure(response.status, message, typeof body?.error_code === 'string' ? body.error_code : '');
 }
 
-/** `path` with those members of a query that are set. */
+/** `path` with the set members of a query. */
 export function withQuery(path: string, query: Query = {}): string {
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(query))

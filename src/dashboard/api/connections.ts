@@ -1,19 +1,19 @@
 import { createContext, use } from 'react';
 
-/** Browsers have six requests at a time under way over HTTP/1.1; two are left for all that is short. */
+/** Browsers run six requests at a time over HTTP/1.1; two are left for short ones. */
 const heldMax = 4;
 
-/** A request that is open for as long as something is looked at. */
+/** A request that stays open as long as something is looked at. */
 type LongRequest = {
-  /** What is shown comes first. */
+  /** Visible things come first. */
   isShown: () => boolean;
-  /** Ends it for another one that is shown; without it, it is shown for as long as it goes on. */
+  /** Ends the request in favour of another one that is shown; absent: it counts as shown as long as it lasts. */
   giveWay?: () => void;
 };
 
 type Waiting = { request: LongRequest; begin: () => void };
 
-/** How many long requests this page may have under way at once, and which wait. */
+/** Limits how many long requests this page runs at once, and queues the others. */
 export class Connections {
   readonly #max: number;
   readonly #held = new Set<LongRequest>();
@@ -23,7 +23,9 @@ export class Connections {
     this.#max = max;
   }
 
-  /** Settles once the request may begin, or with `signal`, by which it ends. `onWait`: it can't yet. */
+  /**
+   * Settles once the request may begin, or when `signal` aborts, which also ends the request. `onWait`: it has to wait.
+   */
   async hold(request: LongRequest, signal: AbortSignal, onWait?: () => void): Promise<void> {
     if (this.#held.has(request) || signal.aborted) return;
     await new Promise<void>(begin => {
@@ -43,12 +45,12 @@ export class Connections {
     this.look();
   }
 
-  /** Lets begin what may. To be called where something else is shown. */
+  /** Starts the requests that may begin. Call it when something else is shown. */
   look(): void {
     const queue = this.#waiting.toSorted((a, b) => Number(b.request.isShown()) - Number(a.request.isShown()));
     for (const one of queue) {
       if (this.#held.size >= this.#max) {
-        // Its end looks again.
+        // The end of that request looks again.
         if (one.request.isShown()) [...this.#held].find(held => held.giveWay && !held.isShown())?.giveWay?.();
         return;
       }
@@ -59,13 +61,13 @@ export class Connections {
   }
 }
 
-/** The connections of this page: over HTTP/2 one carries all requests, and none has to wait. */
+/** The connections of this page. Over HTTP/2, one connection carries all requests, and none has to wait. */
 export function connectionsOfPage(): Connections {
   const [page] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[];
   return new Connections(/^h[23]/.test(page?.nextHopProtocol ?? '') ? Number.POSITIVE_INFINITY : heldMax);
 }
 
-/** Holds the connections of the page, for everything below it. */
+/** Provides the page's connections to everything below it. */
 export const ConnectionsContext = createContext<Connections | null>(null);
 
 /** The connections of the page. */

@@ -3,7 +3,7 @@ export const endFlag = 2;
 
 const headBytes = 5;
 
-/** A message as an envelope: a byte of flags, its length as four bytes, the message. */
+/** A message as an envelope: a byte of flags, its length in four bytes, the message. */
 export function joinEnvelope(json: string): Uint8Array<ArrayBuffer> {
   const payload = new TextEncoder().encode(json);
   const envelope = new Uint8Array(headBytes + payload.length);
@@ -27,7 +27,7 @@ export async function* readEnvelopes(
       if (done) return;
       parts.push(value);
       available += value.length;
-      // Joined only once an envelope is whole: a long one comes in many parts.
+      // Joined only once an envelope is whole: a long one arrives in many parts.
       if (available < needed) continue;
       let all = joined(parts, available);
       while (all.length >= headBytes) {

@@ -37,7 +37,7 @@ async function following(first: string | undefined, connections = new Connection
     inner =>
       createElement(ConnectionsContext, { value: connections }, createElement(QueryClientProvider, { client }, inner)),
   );
-  /** Bytes of a stream take some turns; no clock is waited for. */
+  /** A stream's bytes take several turns of the loop; this waits for no clock. */
   const settle = () =>
     used.act(async () => {
       for (let turn = 0; turn < 50; turn++) await new Promise<void>(resolve => queueMicrotask(resolve));

@@ -8,17 +8,17 @@ import { ApiFailure, ask } from './client.ts';
 import { gathered } from './gathered.ts';
 import { isStale } from './stale.ts';
 
-/** What is asked again when something happened to such a thing. */
+/** What is read again when something happened to a thing of this kind. */
 const staleAfter: Record<EventSubject, string[]> = {
   sandbox: ['/v2/sandboxes', '/sandboxes', '/events', '/snapshots', '/nodes', '/templates'],
   build: ['/templates', '/v2/templates', '/events'],
   volume: ['/volumes', '/events'],
 };
 
-/** What is asked again when other sandboxes are between two states than were. */
+/** What is read again when other sandboxes than before are between two states. */
 const staleInTransition = ['/v2/sandboxes', '/sandboxes'];
 
-/** Follows what happens in a team and has pages ask again for what changed. Answers whether it hears anything now. */
+/** Follows the events of a team and makes pages read again what changed. Answers whether it hears anything now. */
 export function useEventStream(team: string | undefined): boolean {
   const client = useQueryClient();
   const connections = useConnections();
@@ -51,7 +51,7 @@ export function useEventStream(team: string | undefined): boolean {
   return live;
 }
 
-/** Follows the team's events until `signal`. */
+/** Follows the team's events until `signal` aborts. */
 async function follow(
   team: string,
   signal: AbortSignal,

@@ -2,8 +2,8 @@
 const pauseMs = 300;
 
 /**
- * Gathers what is stale and has `renew` run with it, once at a time: what comes during a run waits for the next, so
- * that no answer under way is thrown away. Ends with `signal`.
+ * Collects stale paths and runs `renew` on them, one run at a time: what comes during a run waits for the next, so that
+ * no pending answer is thrown away. Ends with `signal`.
  */
 export function gathered(
   renew: (stale: string[]) => Promise<void>,
@@ -17,9 +17,9 @@ export function gathered(
       const stale = [...waiting];
       waiting.clear();
       const startedAt = performance.now();
-      // What could not be read says so on its page.
+      // A page shows for itself what could not be read.
       await renew(stale).catch(() => undefined);
-      // Who shows much asks for much: half of the time at most.
+      // A page that shows much asks for much: this takes at most half of the time.
       const tookMs = performance.now() - startedAt;
       await new Promise(resolve => setTimeout(resolve, Math.max(pauseMs, tookMs)));
     }

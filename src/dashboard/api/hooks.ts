@@ -11,16 +11,16 @@ import { tellWindows } from './windows.ts';
 
 type ReadOptions = {
   query?: Query;
-  /** Ask again after so long, ms, where no event tells of a change. */
+  /** Interval of asking again, ms, if no event tells of a change. */
   every?: number | false;
   enabled?: boolean;
-  /** What was answered stays until it is asked for again: asking is work. */
+  /** Keeps the answer until it is explicitly asked for again, because asking is expensive. */
   keep?: boolean;
-  /** Ask as the person or the operator, not for a team. */
+  /** Asks as the person or the operator, not for a team. */
   personal?: boolean;
 };
 
-/** What a GET answers, kept and shared by path and query; events of the team have it asked again. */
+/** The answer to a GET, cached and shared by path and query; events of the team make it read again. */
 export function useRead<T>(path: string, options: ReadOptions = {}): UseQueryResult<T> {
   const { team } = useViewer();
   const teamID = options.personal ? undefined : team?.teamID;
@@ -28,7 +28,7 @@ export function useRead<T>(path: string, options: ReadOptions = {}): UseQueryRes
   return useQuery({
     queryKey: [path, teamID, query],
     queryFn: ({ signal }) => askJson<T>(path, { team: teamID, query, signal }),
-    // From another query of the same thing; what is known of another thing does not belong here.
+    // From another query of the same thing; data of another thing must not appear here.
     placeholderData: (previous, before) =>
       before?.queryKey[0] === path && before.queryKey[1] === teamID ? previous : undefined,
     ...(every !== undefined && { refetchInterval: every }),
@@ -45,8 +45,8 @@ type Change<T> = {
 };
 
 /**
- * Changes something and says how it went; whatever begins with one of `stale` is asked again. While actions show their
- * code, nothing is changed.
+ * Changes something and reports the outcome; every path that begins with one of `stale` is read again. While actions
+ * show their code, nothing is changed.
  */
 export function useChange<T = unknown>(done: string | null, stale: string[], personal = false) {
   const { team } = useViewer();

@@ -14,7 +14,7 @@ afterEach(() => {
 
 type Line = { n: number };
 
-/** A log that is followed; the test writes what the API sends. */
+/** A followed log; the test writes what the API sends. */
 async function following(keep?: 'newest' | 'oldest', connections = new Connections(4)) {
   const opened: { path: string; team: string | null; signal: AbortSignal | null | undefined }[] = [];
   const given: { path: string; query: Query; status: number } = { path: '/logs', query: { tail: 10 }, status: 200 };
@@ -30,7 +30,7 @@ async function following(keep?: 'newest' | 'oldest', connections = new Connectio
     inner =>
       createElement(ConnectionsContext, { value: connections }, createElement(ViewerContext, { value: viewer }, inner)),
   );
-  /** Bytes of a stream take some turns; no clock is waited for. */
+  /** A stream's bytes take several turns of the loop; this waits for no clock. */
   const settle = () =>
     used.act(async () => {
       for (let turn = 0; turn < 50; turn++) await new Promise<void>(resolve => queueMicrotask(resolve));

@@ -5,18 +5,18 @@ import { ask } from './client.ts';
 import type { Query } from './client.ts';
 import { useTeam } from './session.tsx';
 
-/** Entries that are shown at a time; older ones go. */
+/** Entries shown at a time; older ones are dropped. */
 export const shownMax = 2_000;
-/** What comes within this time is shown together, ms. */
+/** Entries that arrive within this time are shown together, ms. */
 const gatherMs = 60;
 
-/** A log as it is followed. `entries`: null until something of it is known. */
+/** A log that is being followed. `entries`: null until anything of it is known. */
 export type LogStream<T> = {
   entries: T[] | null;
-  /** How many there were before those that are shown. */
+  /** How many entries preceded those shown. */
   dropped: number;
   isLive: boolean;
-  /** What the stream said when it ended; null while it goes on. */
+  /** What the stream said at its end; null while it goes on. */
   end: unknown;
   error: Error | null;
 };
@@ -27,12 +27,12 @@ const waitsText =
 
 const nothing = { entries: null, dropped: 0, isLive: false, end: null, error: null };
 
-/** What a stream tells of an entry, with its place in the log. */
+/** An entry as a stream tells it, with its place in the log. */
 type Placed<T> = T & { place: string };
 
 /**
- * Follows a log of the team: what is there, then what comes, over as many connections as it takes. Where there is more
- * than is shown, `keep` says which of it stays; the oldest that stay are all that is read.
+ * Follows a log of the team: the existing entries, then new ones, over as many connections as it takes. If there are
+ * more entries than are shown, `keep` says which stay; with `oldest`, no more than those are read.
  */
 export function useLogStream<T>(
   path: string,

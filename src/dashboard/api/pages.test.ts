@@ -7,7 +7,7 @@ import { ViewerContext } from './session.tsx';
 
 afterEach(() => (fetch as unknown as { mockRestore?(): void }).mockRestore?.());
 
-/** A list of numbers, asked for by pages of 100; `how` says where those after a page begin. */
+/** A list of numbers, read in pages of 100; `how` says where the next page begins. */
 async function listOf(length: number, how: 'token' | 'offset' | 'body', options: object = {}, readOn = false) {
   const asked: URLSearchParams[] = [];
   const teams: (string | null)[] = [];
@@ -29,7 +29,7 @@ async function listOf(length: number, how: 'token' | 'offset' | 'body', options:
     () => {
       const pages = usePages<number, never>(given.path, given.options);
       useReadOn(pages as never, given.readOn);
-      // All of it is looked at: what nobody looks at changes nothing of a page.
+      // Reads every member: a member that nobody reads causes no new render.
       return { ...pages };
     },
     inner => createElement(ViewerContext, { value: viewer }, createElement(QueryClientProvider, { client }, inner)),

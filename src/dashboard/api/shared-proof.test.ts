@@ -4,7 +4,7 @@ import { sharedProof } from './shared-proof.ts';
 const refused = new Error('a proof is needed');
 const isWanting = (error: unknown) => error === refused;
 
-/** A session that takes a proof, and the questions that it is asked. */
+/** A session that may need a proof, and the questions it is asked. */
 function scene() {
   const questions: ((isProven: boolean) => void)[] = [];
   const session = { isProven: false };

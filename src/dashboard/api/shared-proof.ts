@@ -1,7 +1,7 @@
 /**
- * Does tasks that may take a proof: where one fails for want of it, `ask` asks for it, and with it the task is done
- * again. However many tasks want one at a time, it is asked for once; and what was refused before one was given is done
- * again with that one.
+ * Runs tasks that may need a proof: when one fails for lack of it, `ask` requests a proof, and the task runs again with
+ * it. However many tasks need one at the same time, it is requested once; tasks refused before it was given run again
+ * with that one.
  */
 export function sharedProof(ask: () => Promise<boolean>) {
   let asked: Promise<boolean> | null = null;

@@ -1,23 +1,23 @@
-/** A request of an action. */
+/** A request that an action makes. */
 export type Call = { method: string; path: string; body?: unknown; teamID?: string | undefined };
 
-/** What is read of an operation in the API's document. */
+/** The parts of an operation in the API's document that are used here. */
 type Operation = {
   operationId: string;
   security?: Record<string, unknown>[];
   parameters?: { name: string; in: string }[];
 };
 
-/** The API's document, as far as code is made of it. */
+/** The API's document, as far as the generated code needs it. */
 export type ApiDocument = { paths: Record<string, Record<string, Operation>> };
 
-/** An operation, with the values of its path. */
+/** An operation, with the values in its path. */
 type Found = { operation: Operation; values: Record<string, string> };
 
-/** Who may call an operation, as each language gives it. */
+/** The credential for an operation, in each language. */
 type Credential = { header: string; js: string; python: string; ofTeam: boolean };
 
-/** Finds the operation of a request: of paths that fit, the one with the fewest members. */
+/** Finds the operation of a request: among matching paths, the one with the fewest members. */
 export function operationOf({ paths }: ApiDocument, { method, path }: Call): Found | null {
   const parts = path.split('/');
   const found = Object.entries(paths).flatMap(([template, methods]) => {
@@ -35,7 +35,7 @@ export function operationOf({ paths }: ApiDocument, { method, path }: Call): Fou
   return found.toSorted((a, b) => Object.keys(a.values).length - Object.keys(b.values).length)[0] ?? null;
 }
 
-/** The names under which programs have their credential, the first that an operation takes. */
+/** The names of the credential in programs, for the first one that an operation accepts. */
 function credentialOf({ security = [] }: Operation): Credential | null {
   const with_ = (scheme: string) => security.find(one => scheme in one);
   const key = with_('apiKey');
@@ -61,7 +61,7 @@ function credentialOf({ security = [] }: Operation): Credential | null {
 
 const json = (value: unknown) => JSON.stringify(value);
 
-/** A value of JSON as Python writes it. */
+/** A JSON value as written in Python. */
 export function pythonOf(value: unknown): string {
   if (value === null || value === undefined) return 'None';
   if (typeof value === 'boolean') return value ? 'True' : 'False';
@@ -74,14 +74,14 @@ export function pythonOf(value: unknown): string {
   return json(value);
 }
 
-/** `sandboxID` is `sandbox_id`: the names that the Python client makes of the document's. */
+/** `sandboxID` becomes `sandbox_id`: the names that the Python client makes of the document's. */
 const snake = (name: string) =>
   name
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
     .replaceAll(/[^A-Za-z0-9]+/g, '_')
     .toLowerCase();
 
-/** A text between single quotes of a shell, whatever it has. */
+/** A text in single quotes for a shell, whatever it contains. */
 export const shellText = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 const isPlain = (name: string) => /^[A-Za-z_$][\w$]*$/.test(name);
@@ -121,7 +121,7 @@ function curl(call: Call, origin: string, who: Credential | null): string {
 }
 
 /**
- * Programs that do what an action does, by language. What sessions alone may do has none but curl's, for who reads it.
+ * Programs that do what an action does, by language. For what only sessions may do, there is just curl's, to be read.
  */
 export function codeOfCall(document: ApiDocument, call: Call, origin: string): Record<string, string> {
   const found = operationOf(document, call);

@@ -8,7 +8,7 @@ import { codeOfCall } from './call-code.ts';
 import type { ApiDocument, Call } from './call-code.ts';
 import { CodeTabs } from './code.tsx';
 
-/** The code that is shown: of which requests, or programs by language; and what does it after all. */
+/** The code that is shown: requests, or programs by language; and how to do it after all. */
 type Shown = ({ calls: Call[] } | { programs: Record<string, string> }) & { run: () => void };
 
 type Calls = {
@@ -23,13 +23,13 @@ const CallsContext = createContext<Calls>({ isShowing: false, toggle: () => {}, 
 /** Whether actions show their code, and how. */
 export const useCalls = (): Calls => use(CallsContext);
 
-/** Does something that is no request to the API, or shows the programs that do it while actions show their code. */
+/** Does something that is no request to the API or, while actions show their code, shows the programs that do it. */
 export function useAct(): (programs: () => Record<string, string>, run: () => void) => void {
   const { isShowing, show } = useCalls();
   return (programs, run) => (isShowing ? show({ programs: programs(), run }) : run());
 }
 
-/** Shows the code of actions instead of doing them, while one wants it, for everything below. */
+/** Shows the code of actions instead of doing them, on demand, for everything below. */
 export function ShownCalls({ children }: { children: ReactNode }) {
   const [isShowing, setShowing] = useState(false);
   const [shown, setShown] = useState<Shown | null>(null);
@@ -42,7 +42,7 @@ export function ShownCalls({ children }: { children: ReactNode }) {
   );
 }
 
-/** Says that what one presses does something else than usual. */
+/** Says that buttons now do something else than usual. */
 export function CallsNote() {
   const { isShowing, toggle } = useCalls();
   return (

@@ -19,7 +19,7 @@ export function Code({ text }: { text: string }) {
   );
 }
 
-/** The same in several languages, one at a time. */
+/** The same code in several languages, one at a time. */
 export function CodeTabs({ texts }: { texts: Record<string, string> }) {
   const [chosen, setChosen] = useState(Object.keys(texts)[0] ?? '');
   return (

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { codeOfFileChange, codeOfSignal } from './sdk-code.ts';
 import type { FileChange } from './sdk-code.ts';
 
-/** What programs do with a thing that they have connected to. */
+/** What programs do with a thing once they have connected to it. */
 const bodyOf = ({ JavaScript = '', Python = '' }: Record<string, string>) =>
   [JavaScript, Python].map(text => text.slice(text.indexOf('connect(')).split('\n').slice(1).join('\n'));
 const inSandbox = (change: FileChange) => bodyOf(codeOfFileChange({ kind: 'Sandbox', id: 'i1' }, change));

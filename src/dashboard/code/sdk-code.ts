@@ -1,6 +1,6 @@
 import { pythonOf, shellText } from './call-code.ts';
 
-/** A change of files, as somebody asks for it. `upload`: of files of one's own, by their paths below the folder. */
+/** A requested change of files. `upload`: the user's own files, by their paths below the folder. */
 export type FileChange =
   | { what: 'folder' | 'remove'; path: string }
   | { what: 'write'; path: string; text: string }
@@ -8,7 +8,7 @@ export type FileChange =
   | { what: 'mode'; path: string; mode: string }
   | { what: 'upload'; folder: string; files: readonly string[] };
 
-/** What programs connect to by the SDKs: a sandbox, or a volume. */
+/** What programs connect to through the SDKs: a sandbox, or a volume. */
 type Subject = { kind: 'Sandbox' | 'Volume'; id: string };
 
 const json = (value: unknown) => JSON.stringify(value);
@@ -29,7 +29,7 @@ function programs(subject: Subject, js: string, python: string, imports = ''): R
 export function codeOfFileChange(subject: Subject, change: FileChange): Record<string, string> {
   const isVolume = subject.kind === 'Volume';
   const files = isVolume ? 'volume' : 'sandbox.files';
-  // A volume replaces what is there only where it is told to.
+  // A volume replaces an existing file only when told to.
   const write = isVolume
     ? { js: 'writeFile', jsForce: ', { force: true }', python: 'write_file', pythonForce: ', force=True' }
     : { js: 'write', jsForce: '', python: 'write', pythonForce: '' };
@@ -69,7 +69,7 @@ export function codeOfFileChange(subject: Subject, change: FileChange): Record<s
   }
 }
 
-/** Programs that run a command in a sandbox as its usual user, or as another, by language. */
+/** Programs that run a command in a sandbox as its usual user or as another, by language. */
 function codeOfCommand(id: string, command: string, user?: string): Record<string, string> {
   const text = json(command);
   return programs(
@@ -79,6 +79,6 @@ function codeOfCommand(id: string, command: string, user?: string): Record<strin
   );
 }
 
-/** Programs that send a signal to a process of a sandbox, whosever it is, by language. */
+/** Programs that send a signal to any user's process in a sandbox, by language. */
 export const codeOfSignal = (id: string, pid: number, signal: 'SIGTERM' | 'SIGKILL'): Record<string, string> =>
   codeOfCommand(id, `kill -${signal.slice(3)} ${pid}`, 'root');

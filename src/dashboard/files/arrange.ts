@@ -7,7 +7,7 @@ const comparisons: Record<FileOrder, (a: Entry, b: Entry) => number> = {
   changed: (a, b) => Date.parse(b.changedAt ?? '') - Date.parse(a.changedAt ?? '') || 0,
 };
 
-/** The entries as they are shown: folders first, then the largest, the latest, or by name. */
+/** The entries in display order: folders first, then the largest, the latest, or by name. */
 export function arrange(entries: readonly Entry[], order: FileOrder, withHidden: boolean): Entry[] {
   return entries
     .filter(({ name }) => withHidden || !name.startsWith('.'))

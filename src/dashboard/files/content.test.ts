@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { contentOf, hexLines } from './content.ts';
 import type { FileStore } from './store.ts';
 
-/** What is shown of a file that has this content, and this length as it is told. */
+/** How a file with this content, and this reported length, is shown. */
 async function shown(path: string, content: BodyInit, bytes = 1) {
   const store = { stat: async () => ({ changedAt: 'then', bytes }), read: async () => new Response(content) };
   return contentOf(store as unknown as FileStore, path);
@@ -12,7 +12,7 @@ const fiveMiB = 5 * 1024 ** 2;
 test('a file is text, a picture by its name, or bytes', async () => {
   const changedAt = 'then';
   expect(await shown('/a', 'Zoë')).toEqual({ kind: 'text', text: 'Zoë', changedAt });
-  // What the file begins with stays when it is saved.
+  // The beginning of the file stays when it is saved.
   expect(await shown('/a', '\u{FEFF}x')).toMatchObject({ text: '\u{FEFF}x' });
   for (const name of ['a.png', 'b.JPEG', 'c.ico']) expect(await shown(name, 'x')).toMatchObject({ kind: 'image' });
   expect(await shown('png', 'x')).toMatchObject({ kind: 'text' });
@@ -36,6 +36,6 @@ test('bytes are lines of sixteen, the last as short as it is', () => {
     '00000010  3c 00 3e                                         <.>',
   ]);
   expect(hexLines(new Uint8Array())).toEqual([]);
-  // What can't be printed is a dot: below a space, and from DEL on.
+  // Unprintable characters become dots: those below the space, and from DEL on.
   expect(hexLines(Uint8Array.of(31, 32, 126, 127, 200))[0]?.slice(-5)).toBe('. ~..');
 });

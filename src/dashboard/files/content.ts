@@ -1,25 +1,25 @@
 import { boundedBytes } from '../api/bounded.ts';
 import type { FileStore } from './store.ts';
 
-/** Files that are shown or edited in the page. */
+/** Largest file that is shown or edited in the page. */
 const shownBytesMax = 5 * 1024 ** 2;
-/** Bytes that are shown of a file that is no text. */
+/** Bytes shown of a file that is no text. */
 const hexBytesMax = 4096;
 const images = /\.(png|jpe?g|gif|webp|avif|bmp|ico)$/i;
 
-/** What a file is shown as. `changedAt`: when it had that content. */
+/** How a file is shown. `changedAt`: when it had that content. */
 export type Content = { changedAt: string | undefined } & (
   | { kind: 'text'; text: string }
   | { kind: 'image'; image: Blob }
   | { kind: 'bytes'; bytes: number; head: Uint8Array | null }
 );
 
-/** Reads a file as far as it is shown. Throws `ApiFailure`. */
+/** Reads as much of a file as is shown. Throws `ApiFailure`. */
 export async function contentOf(store: FileStore, path: string): Promise<Content> {
-  // Asked before the content: a change between the two is found when it is saved.
+  // Asked before the content, so that a change between the two is found when saving.
   const { changedAt, bytes: length } = await store.stat(path);
   if (length > shownBytesMax) return { kind: 'bytes', bytes: length, head: null, changedAt };
-  // A file of the kernel has no length, and one that is written gets longer.
+  // A kernel file has no length, and a file that is being written grows.
   const bytes = await boundedBytes(await store.read(path), shownBytesMax);
   if (!bytes) return { kind: 'bytes', bytes: Math.max(length, shownBytesMax), head: null, changedAt };
   if (images.test(path)) return { kind: 'image', image: new Blob([bytes]), changedAt };
@@ -34,7 +34,7 @@ export async function contentOf(store: FileStore, path: string): Promise<Content
 
 const perLine = 16;
 
-/** Bytes as lines of their place, their hexadecimal numbers, and what of them can be printed. */
+/** Bytes as lines with their offset, their hexadecimal values, and their printable characters. */
 export function hexLines(bytes: Uint8Array): string[] {
   return Array.from({ length: Math.ceil(bytes.length / perLine) }, (_, line) => {
     const part = Array.from(bytes.subarray(line * perLine, (line + 1) * perLine));

@@ -1,6 +1,6 @@
 import { stepsOf } from './paths.ts';
 
-/** The folders on the way to a path; each leads there. */
+/** The folders on the way to a path, each a link to itself. */
 export function Crumbs({ path, onOpen }: { path: string; onOpen: (path: string) => void }) {
   return (
     <nav className="crumbs" aria-label="Folder">

@@ -3,10 +3,10 @@ import { ApiFailure } from '../api/client.ts';
 import { nameOf } from './paths.ts';
 import type { FileStore } from './store.ts';
 
-/** Larger files go through memory here; a program takes them better. */
+/** Downloads go through this page's memory; larger files are better fetched by a program. */
 const downloadBytesMax = 1024 ** 3;
 
-/** Has the browser keep a file, as bytes that no page is made of. Throws `ApiFailure`. */
+/** Makes the browser save a file, as bytes that never become a page. Throws `ApiFailure`. */
 export async function downloadFile(store: FileStore, path: string): Promise<void> {
   const response = await store.read(path);
   const isLarge = Number(response.headers.get('content-length') ?? 0) > downloadBytesMax;
@@ -16,7 +16,7 @@ export async function downloadFile(store: FileStore, path: string): Promise<void
   keep(nameOf(path), new Blob(parts, { type: 'application/octet-stream' }));
 }
 
-/** Has the browser keep a folder whole, as a compressed tar. Throws `ApiFailure`. */
+/** Makes the browser save a whole folder, as a compressed tar. Throws `ApiFailure`. */
 export async function downloadFolder(store: FileStore, path: string): Promise<void> {
   if (store.archive) keep(`${nameOf(path)}.tar.gz`, await store.archive(path));
 }

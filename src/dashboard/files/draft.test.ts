@@ -6,7 +6,7 @@ import { ApiFailure } from '../api/client.ts';
 import { useDraft } from './draft.ts';
 import type { FileStore } from './store.ts';
 
-/** A file in a store that keeps one, and what somebody writes into it. */
+/** A file in a store, and what somebody types into it. */
 async function draftOf(first: string | Uint8Array<ArrayBuffer>) {
   const file = { content: first as string | Uint8Array<ArrayBuffer> | null, version: 1, fails: 0, writes: 0 };
   const stat = () => {
@@ -54,7 +54,7 @@ test('what is typed is a draft until it is saved', async () => {
   expect(file.writes).toBe(0);
   await type('a\nb\nc');
   await type('a\nb\nd');
-  // Lines keep the ends that they had.
+  // Lines keep their original ends.
   expect([now().draft, now().toSave()]).toEqual(['a\nb\nd', 'a\r\nb\r\nd']);
   await save();
   expect([now().draft, now().isSaving, file.content, file.writes]).toEqual([null, false, 'a\r\nb\r\nd', 1]);
@@ -101,7 +101,7 @@ test('what is typed while a file is written is not saved yet, and is written onc
   expect([draft.now().draft, draft.now().isSaving, draft.file.content, draft.file.writes]).toEqual([
     ...['second', false, 'first', 1],
   ]);
-  // From there on it is about the file as it was just written.
+  // From then on, it compares with the file as just written.
   await draft.save();
   expect([draft.now().draft, draft.now().conflict, draft.file.content]).toEqual([null, null, 'second']);
 });

@@ -7,13 +7,13 @@ import type { Content } from './content.ts';
 import { withEndsOf } from './line-ends.ts';
 import type { FileStore } from './store.ts';
 
-/** What somebody writes into a file, and the file as it was when that began: it may be read anew meanwhile. */
+/** A text being edited, and the file's text when editing began: the file may be read again meanwhile. */
 type Draft = { text: string; before: string; changedAt: string | undefined };
 
-/** What has become of a file since somebody began to write into it. */
+/** What happened to a file since editing began. */
 export type Conflict = 'changed' | 'gone';
 
-/** A file and what somebody writes into it; saving finds out whether it has changed meanwhile. */
+/** A file and the draft of its new text; saving finds out whether the file has changed meanwhile. */
 export function useDraft(store: FileStore, path: string) {
   const toast = useToast();
   const client = useQueryClient();
@@ -40,7 +40,7 @@ export function useDraft(store: FileStore, path: string) {
     const { changedAt } = await store.stat(path);
     const content: Content = { kind: 'text', text, changedAt };
     client.setQueryData(queryKey, content);
-    // What was typed while this was under way is not saved yet.
+    // What was typed while saving is not saved yet.
     setDraft(now => (now && now.text !== saved.text ? { text: now.text, before: text, changedAt } : null));
     toast({ kind: 'ok', text: 'Saved' });
   };
@@ -50,12 +50,12 @@ export function useDraft(store: FileStore, path: string) {
     await write(draft, isForced).catch((error: Error) => toast({ kind: 'danger', text: error.message }));
     setSaving(false);
   };
-  /** What is written by a save. */
+  /** What a save writes. */
   const toSave = () => (draft ? withEndsOf(draft.before, draft.text) : '');
   return { file, draft: draft?.text ?? null, toSave, type, save, isSaving, conflict, setConflict };
 }
 
-/** Whether a file is another than at that time; null where it is the same. */
+/** Whether a file differs from what it was at that time; null if it is the same. */
 async function conflictOf(store: FileStore, path: string, since: string | undefined): Promise<Conflict | null> {
   try {
     return (await store.stat(path)).changedAt === since ? null : 'changed';

@@ -19,10 +19,10 @@ type EntriesProps = {
   onRemove: (entry: Entry) => void;
 };
 
-/** Entries that are drawn at a time: each has moments and buttons, and a folder may have a hundred thousand. */
+/** Entries drawn at a time: each has times and buttons, and a folder may have a hundred thousand. */
 const drawnAtOnce = 200;
 
-/** The entries of a folder as rows: as many as one has scrolled to. */
+/** The entries of a folder as rows: as many as the user has scrolled to. */
 export function Entries(props: EntriesProps) {
   const { entries } = props;
   const [drawn, setDrawn] = useState(drawnAtOnce);

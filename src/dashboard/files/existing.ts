@@ -2,7 +2,7 @@ import { ApiFailure } from '../api/client.ts';
 import { folderOf, nameOf } from './paths.ts';
 import type { FileStore } from './store.ts';
 
-/** Those of `paths`, relative to a folder, at which there is a file already. Each folder on their way is read once. */
+/** The `paths`, relative to a folder, at which a file exists already. Reads each folder on the way once. */
 export async function existingOf(
   store: Pick<FileStore, 'list'>,
   folder: string,
@@ -20,12 +20,12 @@ export async function existingOf(
   return found;
 }
 
-/** What is in a folder; nothing where there is none. */
+/** The content of a folder; empty if it does not exist. */
 async function entriesOf(store: Pick<FileStore, 'list'>, folder: string) {
   try {
     return await store.list(folder);
   } catch (error) {
-    // It is made with the first file; or something else has its name, which writing says.
+    // The first file creates the folder; if something else has its name, writing reports that.
     if (error instanceof ApiFailure && error.status >= 400 && error.status < 500) return [];
     throw error;
   }

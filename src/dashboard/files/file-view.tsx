@@ -22,13 +22,13 @@ import { TextTable } from './text-table.tsx';
 type FileViewProps = {
   store: FileStore;
   path: string;
-  /** The line that is looked for, from 1. */
+  /** The line to show, from 1. */
   line: number | undefined;
   mayChange: boolean;
   onClose: () => void;
 };
 
-/** A file: its text to edit, an image to see, anything to download. Nothing of it becomes a document of this origin. */
+/** A file: text to edit, an image to see, anything else to download. None of it becomes a document of this origin. */
 export function FileView({ store, path, line, mayChange, onClose }: FileViewProps) {
   const toast = useToast();
   const { file, draft, toSave, type, save, isSaving, conflict, setConflict } = useDraft(store, path);
@@ -124,7 +124,7 @@ type ShownProps = {
 };
 
 function Shown({ content, path, line, draft, onDraft }: ShownProps) {
-  // A draft stays, whatever has become of the file.
+  // A draft stays, whatever happened to the file.
   if (draft !== null || content.kind === 'text') {
     const text = draft ?? (content.kind === 'text' ? withPlainEnds(content.text) : '');
     return <ShownText text={text} path={path} line={line} isDraft={draft !== null} onDraft={onDraft} />;
@@ -144,7 +144,7 @@ function Shown({ content, path, line, draft, onDraft }: ShownProps) {
   );
 }
 
-/** An image. Its address is good for as long as it is shown, while what was read is kept for longer. */
+/** An image. Its address is valid as long as it is shown, while the data is cached for longer. */
 function ShownImage({ image, name }: { image: Blob; name: string }) {
   const [url, setUrl] = useState<string | null>(null);
   useEffect(() => {
@@ -157,7 +157,7 @@ function ShownImage({ image, name }: { image: Blob; name: string }) {
 
 type ShownTextProps = Pick<ShownProps, 'path' | 'line' | 'onDraft'> & { text: string; isDraft: boolean };
 
-/** A text to edit; separated values first as a table. */
+/** A text to edit; separated values are first shown as a table. */
 function ShownText({ text, path, line, isDraft, onDraft }: ShownTextProps) {
   const [asText, setAsText] = useState(line !== undefined);
   const table = useMemo(() => (isDraft ? null : tableOf(path, text)), [isDraft, path, text]);

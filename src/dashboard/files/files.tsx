@@ -8,7 +8,7 @@ type FilesProps = {
   search: FilesSearch;
   /** Goes to another state of the URL. */
   onGo: (search: FilesSearch) => void;
-  /** Without it nothing can be changed. */
+  /** If false, nothing can be changed. */
   mayChange: boolean;
 };
 

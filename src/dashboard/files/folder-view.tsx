@@ -29,22 +29,22 @@ import { useUploads } from './uploads.tsx';
 
 const orderNames: Record<FileOrder, string> = { name: 'By name', size: 'Largest first', changed: 'Latest first' };
 
-/** How long after the connection was lost a folder is watched again, ms. */
+/** How long after a lost connection a folder is watched again, ms. */
 const watchAgainMs = 2_000;
-/** What the edge answers while the platform, or the sandbox, is not there. */
+/** What the edge answers while the platform or the sandbox is not there. */
 const lostStatuses: readonly number[] = [0, 502, 503];
 
-/** A connection that was lost is made again; a folder that can't be watched is not asked about again. */
+/** A lost connection is made again; a folder that can't be watched is not tried again. */
 function rethrowUnlessLost(error: unknown): void {
   if (!(error instanceof ApiFailure) || !lostStatuses.includes(error.status)) throw error;
 }
 
-/** What is changed in a folder. */
+/** A change within a folder. */
 type FolderChange = Exclude<FileChange, { what: 'upload' }>;
-/** Has it changed, or shows the code for it; `then` comes when that was tried. */
+/** Makes the change, or shows the code for it; `then` is called once that was tried. */
 type Change = (wanted: FolderChange, then?: () => void) => void;
 
-/** Has a store make a change. */
+/** Makes a store carry out a change. */
 function make(store: FileStore, wanted: FolderChange): Promise<unknown> {
   switch (wanted.what) {
     case 'folder':
@@ -60,7 +60,7 @@ function make(store: FileStore, wanted: FolderChange): Promise<unknown> {
   }
 }
 
-/** What is said when it has. */
+/** What is reported after success. */
 const doneTexts: Record<FolderChange['what'], string> = {
   folder: 'Folder made',
   write: 'File made',
@@ -69,7 +69,7 @@ const doneTexts: Record<FolderChange['what'], string> = {
   mode: 'Changed',
 };
 
-/** What is in a folder, and how it is changed; what comes of a change is said, and the folder read again. */
+/** The content of a folder, and how to change it; the outcome of a change is reported, and the folder read again. */
 function useFolder(store: FileStore, path: string) {
   const client = useQueryClient();
   const toast = useToast();
@@ -92,7 +92,7 @@ function useFolder(store: FileStore, path: string) {
     );
   useEffect(() => {
     const stop = new AbortController();
-    // What can't be watched is as it was read.
+    // A folder that can't be watched stays as it was read.
     const onChange = gathered(async () => renew(), stop.signal);
     const watch = async () => {
       if (!store.watch) return;
@@ -106,10 +106,10 @@ function useFolder(store: FileStore, path: string) {
     };
     void watch()
       .catch(() => undefined)
-      // One that can't be watched holds nothing.
+      // A folder that can't be watched holds no connection.
       .finally(() => stop.abort());
     return () => stop.abort();
-    // A store with the same key is the same.
+    // Stores with the same key are the same.
   }, [store.key, path, connections]);
   return { folder, change };
 }
@@ -121,7 +121,7 @@ type FolderViewProps = {
   mayChange: boolean;
 };
 
-/** What somebody is asked about. */
+/** What the user is asked about. */
 type Asking =
   | { what: 'folder' }
   | { what: 'file' }
@@ -130,7 +130,7 @@ type Asking =
   | { what: 'mode'; entry: Entry }
   | { what: 'remove'; entry: Entry };
 
-/** A folder: what is in it, and everything that can be done there. */
+/** A folder: its content, and everything that can be done in it. */
 export function FolderView({ store, search, onGo, mayChange }: FolderViewProps) {
   const { path = store.home, order = 'name', hidden = true, find } = search;
   const [dragged, setDragged] = useState(false);
@@ -208,7 +208,7 @@ type ToolsProps = {
   find: ReactNode;
 };
 
-/** What can be done with a folder as a whole. */
+/** Actions on a folder as a whole. */
 function Tools({ mayChange, isUploading, onAsk, onFiles, find }: ToolsProps) {
   return (
     <div className="row">
@@ -229,11 +229,11 @@ function Tools({ mayChange, isUploading, onAsk, onFiles, find }: ToolsProps) {
   );
 }
 
-/** A folder or a file as it is opened from where one is. */
+/** A folder or a file, opened from the current place. */
 const openedAs = (search: FilesSearch, { isFolder, path }: Entry): FilesSearch =>
   isFolder ? { ...search, path } : { ...search, file: path };
 
-/** Chooses a folder by its path, its order, and whether it shows what is hidden. */
+/** Chooses a folder by its path, its order, and whether hidden entries are shown. */
 function Arrangement({ store, search, onGo }: Pick<FolderViewProps, 'store' | 'search' | 'onGo'>) {
   const { order = 'name', hidden = true } = search;
   return (
@@ -294,7 +294,7 @@ type QuestionProps = {
   onOpenFile: (path: string) => void;
 };
 
-/** Asks what is to be made or removed, and has it done. */
+/** Asks what to create or remove, and makes it happen. */
 function Question({ of, store, path, change, onClose, onAsk, onOpenFile }: QuestionProps) {
   const toast = useToast();
   const fail = (error: Error) => toast({ kind: 'danger', text: error.message });

@@ -3,7 +3,7 @@ import { useCallback } from 'react';
 import { Confirm } from '../parts/dialog.tsx';
 import { nameOf } from './paths.ts';
 
-/** Asks before a page is left whose text is not saved; the browser asks where it is closed or loaded anew. */
+/** Asks before leaving a page with unsaved text; the browser asks when the page is closed or reloaded. */
 export function Leaving({ path, isUnsaved }: { path: string; isUnsaved: boolean }) {
   const shouldBlockFn = useCallback(
     ({ current, next }: { current: Place; next: Place }) =>

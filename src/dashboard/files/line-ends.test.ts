@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { withEndsOf, withPlainEnds } from './line-ends.ts';
 
-/** What is kept where somebody opens a text, and does this to what the field shows of it. */
+/** What is saved when somebody opens a text and edits what the field shows of it. */
 const edited = (before: string, edit: (shown: string) => string) => withEndsOf(before, edit(withPlainEnds(before)));
 
 test('ends of lines stay what they were, whatever a field makes of them', () => {

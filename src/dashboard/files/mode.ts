@@ -1,4 +1,4 @@
-/** A mode as lists show it (`-rw-r--r--`) as the octal number that sets it (`644`); empty where it is none. */
+/** Converts a mode as lists show it (`-rw-r--r--`) to the octal number that sets it (`644`); empty if it is none. */
 export function octalMode(shown: string): string {
   const bits = shown.slice(-9);
   if (!/^[rwxsStT-]{9}$/.test(bits)) return '';

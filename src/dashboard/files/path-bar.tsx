@@ -3,10 +3,10 @@ import { useId, useState } from 'react';
 import { folderOf } from './paths.ts';
 import type { FileStore } from './store.ts';
 
-/** Folders that are offered at a time. */
+/** Folders suggested at a time. */
 const offeredMax = 200;
 
-/** Goes to a folder whose path is typed; those that it may become are offered meanwhile. */
+/** Goes to a folder whose path is typed; suggests matching folders meanwhile. */
 export function PathBar({ store, onGo }: { store: FileStore; onGo: (path: string) => void }) {
   const id = useId();
   const [text, setText] = useState('');
@@ -15,7 +15,7 @@ export function PathBar({ store, onGo }: { store: FileStore; onGo: (path: string
     queryKey: ['files', store.key, folder],
     queryFn: () => store.list(folder),
     enabled: text.startsWith('/'),
-    // What is half typed need not be there.
+    // A half-typed path need not exist.
     retry: false,
   });
   const offered = entries.filter(({ isFolder, path }) => isFolder && path.startsWith(text)).slice(0, offeredMax);

@@ -1,6 +1,6 @@
 import type { FileChange } from '../code/sdk-code.ts';
 
-/** Something in a folder. `changedAt` as the API has it. */
+/** An entry of a folder. `changedAt` as in the API. */
 export type Entry = {
   name: string;
   path: string;
@@ -11,36 +11,38 @@ export type Entry = {
   mode: string;
 };
 
-/** A line that was found, from 1. */
+/** A found line; lines count from 1. */
 export type Hit = { path: string; line: number; text: string };
-/** What was found; `isMore`: there is more than is told; `isTimedOut`: not all files were looked at. */
+/** The found lines; `isMore`: there are more than reported; `isTimedOut`: not all files were searched. */
 export type Hits = { hits: Hit[]; isMore: boolean; isTimedOut: boolean };
 
-/** Files that can be looked at and changed: a sandbox's or a volume's. Everything throws `ApiFailure`. */
+/** Files that can be viewed and changed: those of a sandbox or a volume. Every call may throw `ApiFailure`. */
 export type FileStore = {
-  /** Names it among everything that pages keep. */
+  /** Identifies it in what pages cache. */
   key: string;
-  /** What is shown first. */
+  /** The folder shown first. */
   home: string;
   list(path: string): Promise<Entry[]>;
   stat(path: string): Promise<Entry>;
   read(path: string): Promise<Response>;
-  /** A line of a program that reads a file, by the SDK. */
+  /** A line of code that reads a file with the SDK. */
   codeFor: (path: string) => string;
   /** Programs that make a change, by language. */
   codeOf: (change: FileChange) => Record<string, string>;
-  /** Writes a file whole; folders on its way are made. */
+  /** Writes a whole file, creating missing folders on its way. */
   write(path: string, content: Blob, signal?: AbortSignal): Promise<unknown>;
   makeFolder(path: string): Promise<unknown>;
   remove(path: string): Promise<unknown>;
-  /** Absent where nothing can be renamed. */
+  /** Absent if nothing can be renamed. */
   rename?: (from: string, to: string) => Promise<unknown>;
-  /** Sets who may read, write and run it: `mode` as an octal number. Absent where files have no modes. */
+  /** Sets who may read, write and run it: `mode` as an octal number. Absent if files have no modes. */
   changeMode?: (path: string, mode: string) => Promise<unknown>;
-  /** A folder whole, as a compressed tar. Absent where none can be had. */
+  /** A whole folder, as a compressed tar. Absent if that is not available. */
   archive?: (path: string) => Promise<Blob>;
-  /** The lines of all files of a folder that have a text, until `signal`. Absent where nothing can look for them. */
+  /**
+   * The lines in all files of a folder that contain a text, until `signal` aborts. Absent if nothing can search them.
+   */
   find?: (path: string, text: string, signal: AbortSignal) => Promise<Hits>;
-  /** Calls `onChange` when something in a folder changes, until `signal`. Absent where nothing tells. */
+  /** Calls `onChange` when something in a folder changes, until `signal` aborts. Absent if nothing reports changes. */
   watch?: (path: string, onChange: () => void, signal: AbortSignal) => Promise<void>;
 };

@@ -13,7 +13,7 @@ test('separated values are rows of cells, whatever is quoted', () => {
   });
   expect(tableOf('x.tsv', 'a\tb,c\n')).toEqual({ rows: [['a', 'b,c']], more: false });
   expect(tableOf('x.csv', '')).toEqual({ rows: [], more: false });
-  // Quotes within a cell, and an end of a line without its beginning, are characters.
+  // Quotes inside a cell, and a lone half of a line end, are ordinary characters.
   expect(tableOf('x.csv', 'a"b",c\rd')?.rows).toEqual([['a"b"', 'c\rd']]);
   expect(tableOf('x.csv', '"a\r\nb",')?.rows).toEqual([['a\r\nb', '']]);
   expect(tableOf('main.py', 'a,b')).toBeNull();

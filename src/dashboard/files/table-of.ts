@@ -2,10 +2,10 @@
 const [rowsMax, columnsMax] = [1_000, 50];
 const separators: Record<string, string> = { csv: ',', tsv: '\t' };
 
-/** A text of separated values as rows of cells; `more`: there are rows that are not in it. */
+/** Separated values as rows of cells; `more`: there are further rows. */
 export type TableOfText = { rows: string[][]; more: boolean };
 
-/** Reads a file of separated values (RFC 4180; tabs in a `.tsv`) as far as it is shown; null for other files. */
+/** Reads as much of a file of separated values (RFC 4180; tabs in a `.tsv`) as is shown; null for other files. */
 export function tableOf(path: string, text: string): TableOfText | null {
   const separator = separators[path.slice(path.lastIndexOf('.') + 1).toLowerCase()];
   if (separator === undefined) return null;

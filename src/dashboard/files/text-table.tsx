@@ -1,9 +1,9 @@
 import type { TableOfText } from './table-of.ts';
 
-/** A file of separated values as a table, its first row above the others. */
+/** A file of separated values as a table, with its first row as the head. */
 export function TextTable({ path, of: { rows, more } }: { path: string; of: TableOfText }) {
   const [head = [], ...others] = rows;
-  // Rows and cells are told apart by their places alone: nothing of a file is unique.
+  // Rows and cells are identified only by their position: nothing in a file is unique.
   return (
     <>
       <div className="table-wrap text-table" tabIndex={0} role="region" aria-label={`Table of ${path}`}>

@@ -3,13 +3,13 @@ import { useRef } from 'react';
 import { chosenFiles } from './dropped.ts';
 import type { Upload } from './dropped.ts';
 
-/** Asks for files, or for a folder with all that is in it. */
+/** Asks for files, or for a folder with everything in it. */
 export function UploadButtons({ disabled, onFiles }: { disabled: boolean; onFiles: (uploads: Upload[]) => void }) {
   const files = useRef<HTMLInputElement>(null);
   const folder = useRef<HTMLInputElement>(null);
   const take = (input: HTMLInputElement) => {
     onFiles(chosenFiles([...(input.files ?? [])]));
-    // The same may be chosen again.
+    // So that the same file can be chosen again.
     input.value = '';
   };
   return (
@@ -31,7 +31,7 @@ export function UploadButtons({ disabled, onFiles }: { disabled: boolean; onFile
       <input
         ref={element => {
           folder.current = element;
-          // React knows no such property of an input.
+          // React does not know this property of an input.
           if (element) element.webkitdirectory = true;
         }}
         type="file"

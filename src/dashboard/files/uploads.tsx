@@ -12,7 +12,7 @@ import { existingOf } from './existing.ts';
 import { joinPath } from './paths.ts';
 import type { FileStore } from './store.ts';
 
-/** How far an upload is; `of` is the key of its store, `into` its folder. */
+/** Progress of an upload; `of` is the key of its store, `into` its folder. */
 type Progress = {
   of: string;
   into: string;
@@ -24,29 +24,29 @@ type Progress = {
   stop: AbortController;
 };
 
-/** Files to put into a folder, which may not be the one that is shown by now, and which of them are there already. */
+/** Files to put into a folder, which may no longer be the one shown, and which of them exist there already. */
 type Doubtful = { store: FileStore; into: string; uploads: readonly Upload[]; existing: string[] };
 
 type Uploading = {
-  /** Puts files into a folder one after the other, after a question where some are there already. */
+  /** Puts files into a folder one after another; asks first if some exist already. */
   upload: (store: FileStore, folder: string, uploads: readonly Upload[]) => void;
-  /** Whether files go into a store now, by its key. */
+  /** Whether an upload into a store is in progress, by the store's key. */
   isUnderWay: (key: string) => boolean;
 };
 
 const UploadsContext = createContext<Uploading>({ upload: () => {}, isUnderWay: () => false });
 
-/** Uploads, which go on whatever page is shown. */
+/** Uploads, which go on whichever page is shown. */
 export const useUploads = (): Uploading => use(UploadsContext);
 
-/** Carries out what `useUploads` is asked for by everything below, and says above it how far each upload is. */
+/** Runs the uploads requested through `useUploads` by everything below, and shows their progress above it. */
 export function Uploads({ children }: { children: ReactNode }) {
   const toast = useToast();
   const client = useQueryClient();
   const act = useAct();
   const [all, setAll] = useState<readonly Progress[]>([]);
   const [doubtful, setDoubtful] = useState<Doubtful | null>(null);
-  // By the key of the store: one at a time.
+  // By the store's key: one upload at a time.
   const stops = useRef(new Map<string, AbortController>());
   useEffect(() => {
     const { current } = stops;
@@ -102,7 +102,7 @@ export function Uploads({ children }: { children: ReactNode }) {
 
 type Way = { stop: AbortController; tell: (now: Progress) => void };
 
-/** Puts files into a folder, one after the other, and answers what is to be said of it. */
+/** Puts files into a folder, one after another; answers the text to report. */
 async function putAll(
   store: FileStore,
   into: string,
@@ -126,7 +126,7 @@ async function putAll(
   }
 }
 
-/** How far an upload is, and the way to stop it. */
+/** The progress of an upload, and a way to stop it. */
 function UploadProgress({ of: { into, files, filesDone, bytes, bytesDone, name, stop } }: { of: Progress }) {
   const ofBytes = `${formatBytes(bytesDone)} of ${formatBytes(bytes)}`;
   const text = `${formatCount(filesDone)} of ${formatCount(files)} files, ${ofBytes}`;
@@ -146,12 +146,12 @@ function UploadProgress({ of: { into, files, filesDone, bytes, bytesDone, name, 
   );
 }
 
-/** Names that a question tells; of more it says how many. */
+/** Names listed in a question; beyond that, it says how many more. */
 const namesMax = 8;
 
 type ReplaceProps = { of: Doubtful; onClose: () => void; onDone: (uploads: readonly Upload[]) => void };
 
-/** Asks what becomes of files that are there already. */
+/** Asks what to do with files that exist already. */
 function ReplaceQuestion({ of: { uploads, existing }, onClose, onDone }: ReplaceProps) {
   const [only] = existing;
   const there = new Set(existing);

@@ -21,7 +21,7 @@ import {
 } from 'lucide-react';
 import type { LucideIcon } from 'lucide-react';
 
-/** A page that the rail and the palette lead to. */
+/** A page that the rail and the palette link to. */
 export type Destination = { to: string; name: string; icon: LucideIcon; key?: string };
 
 /** The pages of a team, and those of the operator. `key` follows `g` on the keyboard. */

@@ -1,4 +1,4 @@
-/** A ring with a gap and what it keeps inside: an atoll. */
+/** A ring with a gap around what it keeps inside: an atoll. */
 export function Logo({ size = 20 }: { size?: number }) {
   return (
     <svg width={size} height={size} viewBox="0 0 24 24" fill="none" aria-hidden>

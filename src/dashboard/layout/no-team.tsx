@@ -3,7 +3,7 @@ import { useViewer } from '../api/session.tsx';
 import { Empty } from '../parts/bits.tsx';
 import { Page } from '../parts/page.tsx';
 
-/** Stands in the place of a team's pages for who is in none. */
+/** Replaces a team's pages for users who are in no team. */
 export function NoTeam() {
   const { session } = useViewer();
   return (

@@ -6,15 +6,15 @@ import type { Destination } from './destinations.ts';
 import { isTyping } from './typing.ts';
 
 type PaletteProps = { open: boolean; onOpen: () => void; onClose: () => void };
-/** `of`: what it is a page of. */
+/** `of`: what the page belongs to. */
 type Entry = { name: string; to: string; key?: string; of?: string };
 
 const entriesOf = (of: string, pages: readonly Destination[]): Entry[] => pages.map(page => ({ ...page, of }));
 
-/** The list may be longer than there is room for. */
+/** The list may be longer than its space. */
 const keepInSight = (element: HTMLElement | null) => element?.scrollIntoView({ block: 'nearest' });
 
-/** Goes to a page, or to a sandbox by its ID, from the keyboard: Ctrl K, or `g` and the letter of a page. */
+/** Opens a page, or a sandbox by its ID, from the keyboard: Ctrl K, or `g` and the letter of a page. */
 export function Palette({ open, onOpen, onClose }: PaletteProps) {
   const navigate = useNavigate();
   const { session, team } = useViewer();

@@ -23,7 +23,7 @@ import { Shortcuts } from './shortcuts.tsx';
 import { NoTeam } from './no-team.tsx';
 import { nextTheme, rememberedTheme, showTheme } from './theme.ts';
 
-/** Finds out who is signed in and shows the frame of all pages, or the way to sign in. */
+/** Finds out who is signed in and shows the frame of all pages, or a way to sign in. */
 export function Shell() {
   const session = useQuery({ queryKey: ['/session'], queryFn: () => askJson<Session>('/session'), staleTime: 60_000 });
   const isOperator = session.data?.operator ?? false;
@@ -42,7 +42,7 @@ export function Shell() {
   }, [isOut, navigate]);
   if (isOut) return null;
   if (!session.data || (isOperator && !all.data)) {
-    // What could not be renewed is no reason to take away what is open: the page goes on with what is known.
+    // A failed refresh is no reason to take away what is open: the page goes on with what is known.
     const failed = session.data ? all : session;
     return failed.error ? (
       <Page title="Atoll">

@@ -5,7 +5,7 @@ import { Dialog } from '../parts/dialog.tsx';
 import { destinations } from './destinations.ts';
 import { isTyping } from './typing.ts';
 
-/** What a key does where nothing is typed, besides `g` and the letter of a page. */
+/** What a key does outside of text fields, besides `g` and the letter of a page. */
 const keys: [key: string, text: string][] = [
   ['Ctrl K', 'go to a page, or to a sandbox by its ID'],
   ['/', 'search in the page'],
@@ -17,7 +17,7 @@ const keys: [key: string, text: string][] = [
   ['?', 'this list'],
 ];
 
-/** The link by which a row is opened, of each row of the page's tables. */
+/** The links that open the rows of the page's tables. */
 const rowLinks = () => [...document.querySelectorAll<HTMLElement>('main tbody tr a[href]:first-of-type')];
 
 /** Moves the focus to the next row or the one before. */
@@ -32,14 +32,14 @@ function moveRow(by: 1 | -1): void {
 const searchField = () =>
   document.querySelector<HTMLElement>('main input[type=search], main form input:not([type=checkbox])');
 
-/** Keys for rows, for searching and for the pages of a sandbox; `?` lists all of them. */
+/** Keys for rows, for searching and for a sandbox's pages; `?` lists all of them. */
 export function Shortcuts() {
   const [isListed, setListed] = useState(false);
   const navigate = useNavigate();
   const { toggle } = useCalls();
   const { sandboxId } = useParams({ strict: false });
   useEffect(() => {
-    // After `g` a letter is that of a page.
+    // After `g`, a letter means a page.
     let isPage = false;
     const doThese: Record<string, () => void> = {
       '?': () => setListed(true),

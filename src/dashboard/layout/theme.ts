@@ -1,5 +1,5 @@
 const themes = ['system', 'light', 'dark'] as const;
-/** `system` follows the machine's own. */
+/** `system` follows the machine's theme. */
 type Theme = (typeof themes)[number];
 const key = 'atoll.theme';
 

@@ -6,7 +6,7 @@ import { Empty, Loading, Problem } from '../parts/bits.tsx';
 import { LogMessage } from './log-message.tsx';
 import { TimeOfDay } from '../parts/zone.tsx';
 
-/** How near the end one must be to be taken along, pixels. */
+/** How near the end the user must be for the log to keep scrolling, pixels. */
 const followPixels = 40;
 
 type Entry = { timestamp: string; level: string; message: string; place: string };
@@ -14,18 +14,18 @@ type LogBoxProps<T> = {
   label: string;
   className?: string;
   log: LogStream<T>;
-  /** Stands before the first entry, and behind the last one: what is not shown. */
+  /** Stand before the first entry and after the last one: what is not shown. */
   before?: string | undefined;
   after?: string | undefined;
-  /** The place of the entry that is looked at: it is shown instead of the end. */
+  /** The place of the linked entry: it is shown instead of the end. */
   linked?: string | undefined;
-  /** It is shown because of another one that it stands beside. */
+  /** The entry is shown only because it stands beside another one. */
   isBeside?: ((entry: T) => boolean) | undefined;
-  /** What stands between time and message. */
+  /** What stands between the time and the message. */
   between: (entry: T) => ReactNode;
 };
 
-/** A log that grows: its end stays in view until one scrolls away from it. */
+/** A growing log: its end stays in view until the user scrolls away from it. */
 export function LogBox<T extends Entry>({
   label,
   className = '',
@@ -38,7 +38,7 @@ export function LogBox<T extends Entry>({
 }: LogBoxProps<T>) {
   const { entries, error, dropped } = log;
   const box = useRef<HTMLDivElement>(null);
-  /** How many entries there were when one scrolled away; null while one follows. */
+  /** How many entries there were when the user scrolled away; null while following. */
   const [leftAt, setLeftAt] = useState<number | null>(null);
   const target = useRef<HTMLLIElement>(null);
   const isThere = linked !== undefined && (entries?.some(({ place }) => place === linked) ?? false);
@@ -93,7 +93,7 @@ export function LogBox<T extends Entry>({
 
 type EntriesProps<T extends Entry> = Pick<LogBoxProps<T>, 'linked' | 'isBeside' | 'between'> & {
   entries: readonly T[];
-  /** Gets the entry that is looked at. */
+  /** Receives the linked entry. */
   target: RefObject<HTMLLIElement | null>;
 };
 

@@ -1,9 +1,9 @@
 import { memo, useMemo, useState } from 'react';
 
-/** Longer messages are shown as they are, characters. */
+/** Longer messages are shown unchanged, characters. */
 const foldedMax = 65_536;
 
-/** The message of an entry; one that is JSON unfolds to lines of it. */
+/** The message of an entry; a JSON message unfolds into lines. */
 export const LogMessage = memo(function LogMessage({ level, text }: { level: string; text: string }) {
   const json = useMemo(() => jsonOf(text), [text]);
   const [isOpen, setOpen] = useState(false);
@@ -16,14 +16,14 @@ export const LogMessage = memo(function LogMessage({ level, text }: { level: str
   );
 });
 
-/** The object or list that a text is; null for any other text. */
+/** The object or list that a text encodes; null for any other text. */
 function jsonOf(text: string): object | null {
   if (text.length > foldedMax || !/^\s*[[{]/.test(text)) return null;
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' ? value : null;
   } catch {
-    // It only looked like it, and is shown as any text.
+    // It only looked like JSON, and is shown as plain text.
     return null;
   }
 }

@@ -18,7 +18,7 @@ type ListedSession = {
   userAgent: string;
 };
 
-/** Who is signed in, and from where else. */
+/** The signed-in user, and their other sessions. */
 export function Account() {
   const { session, teams } = useViewer();
   const sessions = useRead<ListedSession[]>('/sessions', { personal: true });

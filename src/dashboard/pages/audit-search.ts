@@ -1,7 +1,7 @@
-/** What the URL says of the audit page: entries of which operation, by whom, about what. */
+/** The audit page's state in the URL: entries of which operation, by whom, about what. */
 export type AuditSearch = { operation?: string; actor?: string; target?: string };
 
-/** Reads the search of a URL that anybody may have written. */
+/** Reads the search part of a URL, which anybody may have written. */
 export function readAuditSearch(raw: Record<string, unknown>): AuditSearch {
   const { operation, actor, target } = raw;
   return {

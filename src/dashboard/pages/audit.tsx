@@ -13,7 +13,7 @@ import type { AuditSearch } from './audit-search.ts';
 
 type AuditFilter = Partial<Record<keyof AuditSearch, string | undefined>>;
 
-/** What a list of entries is bound to, as a chip that takes it away. */
+/** The filters of a list of entries, each a chip that removes it. */
 const chips = [
   { name: 'actor', word: 'by', all: 'By anybody' },
   { name: 'target', word: 'about', all: 'About anything' },
@@ -22,7 +22,7 @@ const chips = [
 /** Who changed what in the whole installation. */
 export const Audit = () => <AuditOf path="/admin/audit" personal about="Every change of the last ninety days" />;
 
-/** Who changed what of the team. */
+/** Who changed what in the team. */
 export function TeamAudit() {
   const about = 'Every change of the team in the last ninety days';
   if (useMay('admin')) return <AuditOf path="/audit" about={about} />;
@@ -119,7 +119,7 @@ function AuditTable({ rows, onShow }: AuditTableProps) {
 
 type WhoProps = { of: AuditEntry['actor']; onChoose: (id: string) => void };
 
-/** Who changed something; a click shows what else. */
+/** Who changed something; a click shows their other changes. */
 function Who({ of: { kind, id }, onChoose }: WhoProps) {
   if (id === null) return kind;
   return (
@@ -135,6 +135,6 @@ function Who({ of: { kind, id }, onChoose }: WhoProps) {
   );
 }
 
-/** What was there before and what after, as text. */
+/** The values before and after, as text. */
 const changeOf = ({ before, after }: AuditEntry): string =>
   before || after ? [before, after].map(part => (part ? JSON.stringify(part) : '')).join(' → ') : '';

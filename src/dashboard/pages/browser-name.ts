@@ -1,4 +1,4 @@
-/** Browsers by what they alone say of themselves, those first that also say what others say. */
+/** Browsers and their unique marks; those that also carry another browser's mark come first. */
 const browsers: [name: string, mark: RegExp][] = [
   ['Edge', /Edg\/(\d{1,4})/],
   ['Opera', /OPR\/(\d{1,4})/],
@@ -15,7 +15,7 @@ const systems: [name: string, mark: string][] = [
   ['Linux', 'Linux'],
 ];
 
-/** A browser and its system in a few words; what it says of itself, where that is not known. */
+/** A browser and its system in a few words; its own description if it is unknown. */
 export function browserName(userAgent: string): string {
   for (const [name, mark] of browsers) {
     const version = mark.exec(userAgent)?.[1];

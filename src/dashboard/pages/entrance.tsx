@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { Logo } from '../layout/logo.tsx';
 
-/** The frame of pages for who is not signed in. */
+/** The frame of pages for users who are not signed in. */
 export function Entrance({ title, children }: { title: string; children: ReactNode }) {
   return (
     <main className="sign-in">

@@ -2,7 +2,7 @@ import type { ErrorComponentProps } from '@tanstack/react-router';
 import { Page } from '../parts/page.tsx';
 import { Problem } from '../parts/bits.tsx';
 
-/** Stands where a page could not be drawn: the frame around it goes on. */
+/** Replaces a page that could not be drawn: the frame around it goes on. */
 export function Failed({ error }: ErrorComponentProps) {
   return (
     <Page title="This page has failed">

@@ -8,7 +8,7 @@ import { Loading, Problem } from '../parts/bits.tsx';
 import { formText } from '../parts/form-text.ts';
 import { Entrance } from './entrance.tsx';
 
-/** Takes an invitation, whose code is in the fragment: as whoever is signed in, or with a new account. */
+/** Accepts an invitation, whose code is in the fragment: as the signed-in user, or with a new account. */
 export function Join() {
   const navigate = useNavigate();
   const client = useQueryClient();

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { Page } from '../parts/page.tsx';
 
-/** Stands where an address names no page. */
+/** Shown for an address that names no page. */
 export function NotFound() {
   return (
     <Page title="There is no such page">

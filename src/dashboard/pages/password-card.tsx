@@ -10,7 +10,7 @@ import { Card } from '../parts/page.tsx';
 import { useProof } from '../parts/proof.tsx';
 import { useToast } from '../parts/toasts.tsx';
 
-/** Sets the own password, or makes an account with one for the operator who signed in by a link. */
+/** Sets the user's own password; for an operator who signed in by a link, makes an account with one. */
 export function PasswordCard() {
   const { session } = useViewer();
   const client = useQueryClient();

@@ -16,7 +16,7 @@ import { readTemplatesSearch } from './templates/templates-search.ts';
 type Search = (raw: Record<string, unknown>) => object;
 type Loader = Parameters<typeof lazyRouteComponent>[0];
 
-/** The pages behind the first one, below `shell`. They are loaded when they are looked at. */
+/** The pages behind the first one, below `shell`. Each is loaded when it is first opened. */
 export function pageRoutes(shell: AnyRoute): AnyRoute[] {
   const below =
     (parent: AnyRoute) =>

@@ -19,8 +19,8 @@ type Proof =
   | { provider: { query: string; secret: string } };
 
 /**
- * Signs in by the code of a link, which is in the fragment, by e-mail address and password, by an access token, or at
- * the identity provider, which leads back here with its answer in the query.
+ * Signs in with a link's code from the fragment, with e-mail address and password, with an access token, or at the
+ * identity provider, which leads back here with its answer in the query.
  */
 export function SignIn() {
   const navigate = useNavigate();
@@ -53,8 +53,7 @@ export function SignIn() {
     used.current = true;
     history.replaceState(history.state, '', location.pathname);
     if (answer) return void begin({ provider: answer });
-    // Any page can lead here with a link of its own: whoever is signed in is asked first, lest they go on as somebody
-    // else.
+    // Any page can lead here with a link of its own: a signed-in user is asked first, lest they go on as somebody else.
     void askJson<Session>('/session').then(
       session => setOther({ code, name: session.user?.name ?? 'Operator' }),
       () => begin({ code }),

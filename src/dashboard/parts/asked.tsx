@@ -5,11 +5,11 @@ type AskedProps = {
   title: string;
   label: string;
   type: 'number' | 'text';
-  /** What the field has first; default: nothing, or one. */
+  /** The field's initial value; default: empty, or one. */
   initial?: string;
-  /** What an answer looks like, as a regular expression. */
+  /** The form of a valid answer, as a regular expression. */
   pattern?: string;
-  /** Nothing is no answer. */
+  /** An empty answer is not accepted. */
   required?: boolean;
   action: string;
   onDone: (text: string) => void;

@@ -1,4 +1,4 @@
-/** The bytes of a text in base64, as messages of the agent have them. */
+/** The bytes of a base64 text, as in messages of the agent. */
 export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
   const text = atob(base64);
   const bytes = new Uint8Array(text.length);

@@ -6,13 +6,13 @@ import { formatMoment } from '../format.ts';
 import { leadOf } from './clock-lead.ts';
 import { useZone } from './zone.tsx';
 
-/** By how much the platform's clock is ahead of this machine's, ms. */
+/** How far the platform's clock is ahead of this machine's, ms. */
 const Lead = createContext(0);
 
-/** By how much the platform's clock is ahead of this machine's, ms: for what asks what time it is when it is done. */
+/** How far the platform's clock is ahead of this machine's, ms: for code that needs the time when it runs. */
 export const useClockLead = (): number => useContext(Lead);
 
-/** The time of this machine, renewed so often. */
+/** This machine's time, renewed at this interval. */
 function useTick(everyMs: number): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {
@@ -22,29 +22,26 @@ function useTick(everyMs: number): number {
   return now;
 }
 
-/** The present time by the platform's clock, renewed so often. */
+/** The present time on the platform's clock, renewed at this interval. */
 export const useTimer = (everyMs: number): number => useTick(everyMs) + useClockLead();
 
 const Now = createContext(0);
 
-/** Asks the platform what time it is: moments are the platform's. */
+/** Asks the platform for its time, because all times shown are the platform's. */
 function useAskedLead(): number {
   const [lead, setLead] = useState(0);
   useEffect(() => {
     const askedMs = Date.now();
     void fetch('/health', { cache: 'no-store' }).then(
       ({ headers }) => setLead(leadOf(headers.get('date'), askedMs, Date.now())),
-      // What does not answer tells no time.
+      // Without an answer there is no time.
       () => undefined,
     );
   }, []);
   return lead;
 }
 
-/**
- * Tells all that is inside what time it is by the platform's clock, each second: one timer, however many moments a page
- * shows.
- */
+/** Provides the platform's time to everything inside, each second: one timer, however many times a page shows. */
 export function Clock({ children }: { children: ReactNode }) {
   const lead = useAskedLead();
   return (
@@ -54,10 +51,10 @@ export function Clock({ children }: { children: ReactNode }) {
   );
 }
 
-/** The present time, each second. */
+/** The present time, renewed each second. */
 export const useNow = (): number => useContext(Now);
 
-/** A moment as its distance from now; hovering shows it whole. */
+/** A time as its distance from now; hovering shows it in full. */
 export function Ago({ at }: { at: string | null | undefined }) {
   const now = useNow();
   const zone = useZone();
@@ -70,7 +67,7 @@ export function Ago({ at }: { at: string | null | undefined }) {
   );
 }
 
-/** Copies a text, and says for a while that it has. */
+/** Copies a text, and shows for a while that it did. */
 function useCopy(text: string): { copied: boolean; copy: () => void } {
   const [copied, setCopied] = useState(false);
   const copy = async () => {
@@ -81,11 +78,11 @@ function useCopy(text: string): { copied: boolean; copy: () => void } {
   return { copied, copy: () => void copy() };
 }
 
-/** The sign for copying is drawn by a style: lists have hundreds of them, and they are seldom looked at. */
+/** A style draws the copy icon: lists have hundreds of them, and few are ever looked at. */
 const CopySign = ({ copied }: { copied: boolean }) =>
   copied ? <Check size={13} aria-label="Copied" /> : <span className="copy-sign" />;
 
-/** Text that a click copies. `children` are what is shown of it, where that is not the whole; nothing to press. */
+/** Text that a click copies. `children` is what is shown of it, if not the whole; an empty text has no button. */
 export function Copy({ text, children }: { text: string; children?: ReactNode }) {
   const { copied, copy } = useCopy(text);
   return (
@@ -96,14 +93,14 @@ export function Copy({ text, children }: { text: string; children?: ReactNode })
   );
 }
 
-/** What somebody has named something, in a table: cut where it is long, and whole when one hovers over it. */
+/** A user-given name in a table: cut if it is long, and whole on hovering. */
 export const Name = ({ text, className = '' }: { text: string; className?: string }) => (
   <span className={`cut name ${className}`} title={text}>
     {text}
   </span>
 );
 
-/** Copies a text that is shown beside it and does something else when it is pressed. */
+/** Copies a text that is shown beside the button and does something else when pressed. */
 export function CopyBeside({ text }: { text: string }) {
   const { copied, copy } = useCopy(text);
   return (
@@ -113,10 +110,10 @@ export function CopyBeside({ text }: { text: string }) {
   );
 }
 
-/** How good or bad a state is, which gives its colour. */
+/** How good or bad a state is, which determines its colour. */
 export type Tone = 'ok' | 'warn' | 'danger' | 'idle';
 
-/** A state in a word, with its colour. */
+/** A state in one word, with its colour. */
 export function Badge({ tone, children }: { tone: Tone; children: ReactNode }) {
   return <span className={`badge ${tone}`}>{children}</span>;
 }
@@ -125,13 +122,13 @@ type MeterProps = {
   share: number;
   label: string;
   wide?: boolean;
-  /** Little of it is what presses, not much. */
+  /** A low value is the alarming one, not a high one. */
   left?: boolean;
-  /** Nothing presses, however much it is. */
+  /** No value is alarming. */
   plain?: boolean;
 };
 
-/** How much of something is taken, as a bar. `label` says it in words for who can't see it. */
+/** How much of something is used, as a bar. `label` says it in words for screen readers. */
 export function Meter({ share, label, wide, left, plain }: MeterProps) {
   const taken = Math.min(1, Math.max(0, share));
   const pressing = plain ? 0 : left ? 1 - taken : taken;
@@ -143,7 +140,7 @@ export function Meter({ share, label, wide, left, plain }: MeterProps) {
   );
 }
 
-/** How much of something is taken, as a bar beside its words. */
+/** How much of something is used, as a bar beside its words. */
 export function Taken({ share, text }: { share: number; text: string }) {
   return (
     <span className="row num" style={{ gap: 6, flexWrap: 'nowrap', whiteSpace: 'nowrap' }}>
@@ -152,7 +149,7 @@ export function Taken({ share, text }: { share: number; text: string }) {
   );
 }
 
-/** What there is to see where nothing is. */
+/** Shown where there is nothing. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <div className="empty">
@@ -177,7 +174,7 @@ export function Problem({ error, onRetry }: { error: Error; onRetry?: () => void
   );
 }
 
-/** Stands where something is awaited. */
+/** Shown while something is loading. */
 export function Loading() {
   return (
     <div className="empty" role="status">

@@ -1,9 +1,9 @@
-/** Differences below are those of the field itself, which has whole seconds, and of its way here, ms. */
+/** Smaller differences come from the header field itself, which has whole seconds, and from its way here, ms. */
 const leadMin = 3_000;
 
 /**
- * By how much the clock of the platform is ahead of this machine's, ms: by the `Date` field of an answer, and by when
- * it was asked for and came here. Zero where they agree, or nothing is told.
+ * How far the platform's clock is ahead of this machine's, ms: computed from an answer's `Date` field and from the
+ * times of the request and the answer. Zero if they agree, or without the field.
  */
 export function leadOf(date: string | null, askedMs: number, cameMs: number): number {
   const lead = Date.parse(date ?? '') + 500 - (askedMs + cameMs) / 2;

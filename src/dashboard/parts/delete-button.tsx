@@ -7,20 +7,20 @@ import { useMay } from '../api/session.tsx';
 import { Confirm } from './dialog.tsx';
 
 type DeleteButtonProps = {
-  /** What is deleted, as it is named in the question. */
+  /** What is deleted, as named in the question. */
   what: string;
   path: string;
-  /** Paths whose answers have changed then. */
+  /** Paths whose answers are stale afterwards. */
   stale: string[];
-  /** What the button says and does; default: Delete. */
+  /** The button's label and action; default: Delete. */
   action?: string;
   personal?: boolean;
-  /** The role that it takes; default: none in a team. */
+  /** The required role; default: none in a team. */
   least?: Role;
   children?: ReactNode;
 };
 
-/** Deletes something of a list, after a question. */
+/** Deletes an item of a list, after a question. */
 export function DeleteButton({ what, path, stale, action = 'Delete', personal, least, children }: DeleteButtonProps) {
   const [asking, setAsking] = useState(false);
   const may = useMay(least ?? 'viewer');

@@ -48,7 +48,7 @@ export function Dialog({ title, wide, onClose, onSubmit, children }: DialogProps
 
 type ConfirmProps = {
   title: string;
-  /** What the button says and does. */
+  /** The button's label and action. */
   action: string;
   busy?: boolean;
   onConfirm: () => void;
@@ -67,11 +67,11 @@ export function Confirm({ title, action, busy, onConfirm, onClose, children }: C
 }
 
 type DialogFooterProps = {
-  /** What the button says that submits the form. */
+  /** Label of the button that submits the form. */
   action: string;
-  /** It can't be pressed now. */
+  /** The button can't be pressed now. */
   busy?: boolean | undefined;
-  /** It can't be undone. */
+  /** The action can't be undone. */
   danger?: boolean;
   onClose: () => void;
 };

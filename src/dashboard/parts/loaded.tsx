@@ -3,8 +3,8 @@ import type { ReactNode } from 'react';
 import { Loading, Problem } from './bits.tsx';
 
 /**
- * What was read, once it is there; until then that it is awaited, or why it is not there. Older content stays under an
- * error.
+ * What was read, once it is there; until then a loading sign or the error. After an error, older content stays below
+ * it.
  */
 export function Loaded<T>({ of, children }: { of: UseQueryResult<T>; children: (data: T) => ReactNode }) {
   const { data, error, refetch } = of;

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 
 type PageProps = { title: string; about?: ReactNode; actions?: ReactNode; children: ReactNode };
 
-/** The frame of a page: its name, what it is about in a line, what can be done. */
+/** The frame of a page: its name, a line about it, its actions. */
 export function Page({ title, about, actions, children }: PageProps) {
   useEffect(() => {
     document.title = `${title} · Atoll`;
@@ -22,7 +22,7 @@ export function Page({ title, about, actions, children }: PageProps) {
   );
 }
 
-/** A part of a page with a name of its own. */
+/** A part of a page with its own title. */
 export function Card({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
   return (
     <section className="card" aria-label={title}>

@@ -6,10 +6,10 @@ import type { Zone } from '../format.ts';
 import { useScheme } from './scheme.ts';
 import { useZone } from './zone.tsx';
 
-/** One line of a plot; `limit` dashes it. */
+/** One line of a plot; `limit` makes it dashed. */
 type Series = { name: string; values: (number | null)[]; format: (value: number) => string; limit?: boolean };
 
-/** A moment that a plot shows as an upright line; `at` in seconds. */
+/** A moment that a plot shows as a vertical line; `at` in seconds. */
 export type Mark = { at: number; text: string; tone: 'ok' | 'warn' | 'danger' };
 
 type PlotProps = {
@@ -20,16 +20,16 @@ type PlotProps = {
   /** The values are bytes: the steps are powers of two. */
   binary?: boolean;
   marks?: Mark[];
-  /** A part of the plot was drawn over, seconds: it is to be looked at closer. */
+  /** The user has drawn over a part of the plot, in seconds, to see it closer. */
   onBrush?: (from: number, to: number) => void;
 };
 
 const height = 190;
-/** A time of day with its seconds takes so much, and some room. */
+/** A time of day with its seconds takes this much, plus some space. */
 const tickPixels = 84;
-/** What is narrower was a click. */
+/** Anything narrower was a click. */
 const brushPixelsMin = 4;
-/** What is shown beside a single moment, seconds: uPlot would show years. */
+/** What is shown around a single moment, seconds: uPlot would show years. */
 const aroundSeconds = 300;
 const powersOfTwo = Array.from({ length: 48 }, (_, power) => 2 ** power);
 const [minuteSeconds, daySeconds] = [60, 24 * 3600];
@@ -41,7 +41,7 @@ function aligned(times: number[], series: Series[]): uPlot.AlignedData {
   return [beside, ...series.map(({ values }) => [null, values[0] ?? null, null])];
 }
 
-/** A moment of the axis, as exact as `spanSeconds` of the whole axis ask for. */
+/** A time on the axis, as precise as the axis's `spanSeconds` requires. */
 function formatTick(seconds: number, spanSeconds: number, zone: Zone): string {
   const moment = new Date(seconds * 1000);
   if (spanSeconds > 2 * daySeconds)
@@ -55,7 +55,7 @@ function formatTick(seconds: number, spanSeconds: number, zone: Zone): string {
   });
 }
 
-/** Numbers over time; the cursor shows them. `times` are seconds. */
+/** Numbers over time; the cursor shows their values. `times` are seconds. */
 export function Plot({ title, times, series, max, binary, marks = [], onBrush }: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
   const scheme = useScheme();
@@ -120,13 +120,13 @@ export function Plot({ title, times, series, max, binary, marks = [], onBrush }:
       chart.current?.destroy();
       chart.current = null;
     };
-    // The data follows by itself; only another shape, or other colours, take another chart.
+    // The data follows by itself; only another shape or other colours need a new chart.
   }, [shape, scheme, zone]);
   useEffect(() => chart.current?.setData(data));
   return <div className="plot" ref={place} role="img" aria-label={title} />;
 }
 
-/** Tells what was drawn over, and lets go of it. A click draws over nothing. */
+/** Reads what was drawn over, then clears it. A click draws over nothing. */
 function readBrush(plot: uPlot, onBrush: PlotProps['onBrush']): void {
   const { left, width, top, height } = plot.select;
   if (width < brushPixelsMin) return;
@@ -134,7 +134,7 @@ function readBrush(plot: uPlot, onBrush: PlotProps['onBrush']): void {
   onBrush?.(plot.posToVal(left, 'x'), plot.posToVal(left + width, 'x'));
 }
 
-/** Draws an upright line at each mark that is within the plot. */
+/** Draws a vertical line at each mark within the plot. */
 function drawMarks(plot: uPlot, marks: readonly Mark[], colourOf: (tone: Mark['tone']) => string): void {
   const { ctx, bbox } = plot;
   ctx.save();
@@ -152,7 +152,7 @@ function drawMarks(plot: uPlot, marks: readonly Mark[], colourOf: (tone: Mark['t
   ctx.restore();
 }
 
-/** A colour that a canvas understands, of one that may depend on the theme. */
+/** A colour that a canvas understands, from one that may depend on the theme. */
 function resolveColour(value: string, element: HTMLElement): string {
   const probe = document.createElement('span');
   probe.style.color = value;

@@ -9,22 +9,20 @@ import { ProviderButton } from './provider-button.tsx';
 import { keepReturn } from './return-path.ts';
 import { sharedProof } from '../api/shared-proof.ts';
 
-/**
- * Does something that may take a session which has proven lately whose it is: asks for the proof, and does it again.
- */
+/** Runs a task that may need a recent proof of identity: asks for the proof, and runs it again. */
 type WithProof = <T>(task: () => Promise<T>) => Promise<T>;
 
 const ProofContext = createContext<WithProof>(task => task());
 
-/** Has the person prove who they are where a task takes it. A proof that is not given is the task's error. */
+/** Makes the person prove their identity if a task needs it. If they give no proof, the task's error stands. */
 export const useProof = (): WithProof => use(ProofContext);
 
-/** Whether an operation has failed for the want of a proof. */
+/** Whether an operation failed for lack of a proof. */
 const isProofNeeded = (error: unknown) => error instanceof ApiFailure && error.code === 'proof_needed';
 
 type Waiting = { settle: (isProven: boolean) => void };
 
-/** Asks for proofs, for everything below it. */
+/** Asks for proofs on behalf of everything below it. */
 export function Proofs({ children }: { children: ReactNode }) {
   const [waiting, setWaiting] = useState<Waiting | null>(null);
   const prove = useRef(sharedProof(() => new Promise(resolve => setWaiting({ settle: resolve })))).current;
@@ -41,7 +39,7 @@ export function Proofs({ children }: { children: ReactNode }) {
   );
 }
 
-/** How somebody proves who they are here. */
+/** A way to prove one's identity here. */
 type Way = 'password' | 'token' | 'link';
 const labels: Record<Way, string> = {
   password: 'Password',
@@ -54,11 +52,11 @@ const others: Record<Way, string> = {
   link: 'Use a sign-in link',
 };
 
-/** The ways that somebody has, the likeliest first. Tokens are of users: the operator of the machine has none. */
+/** The ways open to a session, the likeliest first. Tokens belong to users: the machine's operator has none. */
 const waysOf = ({ user }: Session): Way[] =>
   user ? [...(user.hasPassword ? (['password'] as const) : []), 'token', 'link'] : ['link'];
 
-/** What is sent. A link is taken whole, as it is printed. */
+/** What is sent. A link is accepted whole, as it is printed. */
 const proofOf: Record<Way, (text: string) => object> = {
   password: password => ({ password }),
   token: accessToken => ({ accessToken }),

@@ -5,11 +5,11 @@ import { goToProvider } from './provider.ts';
 
 type ProviderButtonProps = {
   onFailure: (failure: ApiFailure) => void;
-  /** The page is about to be left. */
+  /** Called when the page is about to be left. */
   onLeave?: () => void;
 };
 
-/** The way to the identity provider, where the installation has one. */
+/** Leads to the identity provider, if the installation has one. */
 export function ProviderButton({ onFailure, onLeave }: ProviderButtonProps) {
   const { data } = useQuery({
     queryKey: ['/session/provider'],

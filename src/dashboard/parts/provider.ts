@@ -7,7 +7,7 @@ const secretBytes = 32;
 
 const hex = (bytes: Uint8Array) => Array.from(bytes, byte => byte.toString(16).padStart(2, '0')).join('');
 
-/** Leaves for the identity provider. What it answers is good for this tab alone, which keeps a secret for it. */
+/** Leaves for the identity provider. Its answer is valid only for this tab, which keeps a secret for it. */
 export async function goToProvider(): Promise<void> {
   const secret = hex(crypto.getRandomValues(new Uint8Array(secretBytes)));
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(secret));
@@ -17,7 +17,7 @@ export async function goToProvider(): Promise<void> {
   location.assign(url);
 }
 
-/** What the provider has answered, and the secret of this tab, which is forgotten; null where nobody comes from it. */
+/** The provider's answer and this tab's secret, which is then forgotten; null if nobody comes from the provider. */
 export function answerOfProvider(): { query: string; secret: string } | null {
   const query = location.search.slice(1);
   if (!new URLSearchParams(query).has('state')) return null;

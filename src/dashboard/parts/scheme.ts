@@ -2,7 +2,7 @@ import { useSyncExternalStore } from 'react';
 
 const darkQuery = '(prefers-color-scheme: dark)';
 
-/** Calls `changed` when the page gets other colours: by the machine's theme, or by the one that is chosen. */
+/** Calls `changed` when the page's colours change, through the machine's theme or the chosen one. */
 function subscribe(changed: () => void): () => void {
   const query = matchMedia(darkQuery);
   const observer = new MutationObserver(changed);
@@ -14,7 +14,7 @@ function subscribe(changed: () => void): () => void {
   };
 }
 
-/** The colours that the page has now, for what is drawn and not styled. */
+/** The page's current colours, for what is drawn rather than styled. */
 export function useScheme(): string {
   return useSyncExternalStore(
     subscribe,

@@ -1,7 +1,7 @@
 import { Code } from '../code/code.tsx';
 import { Dialog } from './dialog.tsx';
 
-/** A secret that was just made. It is shown this once. */
+/** A newly made secret. It is shown only this once. */
 export function ShownOnce({ title, text, onClose }: { title: string; text: string; onClose: () => void }) {
   return (
     <Dialog title={title} onClose={onClose}>

@@ -1,7 +1,7 @@
 /**
- * Has what xterm does to styles from now on pass the page's policy: style elements get the page's nonce, for which it
- * has no option, and a style that it writes as an attribute of a span (colours of 24 bits) is set as a script sets it,
- * which the policy allows.
+ * Makes xterm's style changes comply with the page's policy from now on. Style elements get the page's nonce, for which
+ * xterm has no option. A style that it writes as an attribute of a span (24-bit colours) is set through the style
+ * object, which the policy allows scripts.
  */
 export function stampStyles(): void {
   if (Object.hasOwn(document, 'createElement')) return;

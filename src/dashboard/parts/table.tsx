@@ -9,19 +9,19 @@ type Column<T> = {
   name: string;
   end?: boolean;
   of: (row: T) => ReactNode;
-  /** What a file has of it; a column without is left out of files. */
+  /** The column's value in a saved file; columns without it are left out. */
   text?: (row: T) => string | number | boolean | null | undefined;
 };
 
 type TableProps<T> = {
-  /** Says to who can't see it what the table lists. */
+  /** Tells screen readers what the table lists. */
   label: string;
   columns: Column<T>[];
   rows: readonly T[];
   keyOf: (row: T) => string;
-  /** Shown instead where there are no rows. */
+  /** Shown if there are no rows. */
   empty: ReactNode;
-  /** The name of the file, without its ending, that the rows are kept as; without it, they can't be kept. */
+  /** Name, without extension, of the file that the rows are saved as; absent: they can't be saved. */
   file?: string;
 };
 
@@ -66,7 +66,7 @@ export function Table<T>({ label, columns, rows, keyOf, empty, file }: TableProp
   );
 }
 
-/** Has the browser keep what a list shows as a table of comma-separated values. */
+/** Makes the browser save what a list shows, as comma-separated values. */
 export function CsvButton({ name, of }: { name: string; of: () => string }) {
   return (
     <button

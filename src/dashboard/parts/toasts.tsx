@@ -10,19 +10,22 @@ const ToastContext = createContext<Show>(() => {});
 const shownMs = { ok: 4_000, danger: 12_000 };
 const toastsMax = 4;
 
-/** Says how something went, in a corner, for a while. */
+/** Reports for a while, in a corner, how something went. */
 export const useToast = (): Show => use(ToastContext);
 
-/** Takes a place to say things in, until what it answers is called. */
+/** Registers a place for messages, until the returned function is called. */
 type Enter = (place: HTMLElement) => () => void;
 const PlaceContext = createContext<Enter>(() => () => {});
 
-/** What an element is that things are said in: it is there, and shown, before anything is, so that it is read out. */
+/**
+ * Properties of the element that holds messages: it is there and visible before any message, so that screen readers
+ * announce them.
+ */
 const placeProps = { popover: 'manual', className: 'toasts', role: 'status', 'aria-live': 'polite' } as const;
 
 /**
- * The place for what is said while a dialog is open: whatever is outside of it is not for who uses the dialog, and is
- * not read out.
+ * The place for messages while a dialog is open: what is outside the dialog is out of reach for its user and is not
+ * announced.
  */
 export function ToastPlace() {
   const enter = use(PlaceContext);
@@ -31,7 +34,7 @@ export function ToastPlace() {
   return <div ref={element} {...placeProps} />;
 }
 
-/** Shows what `useToast` is told, above everything below it: in the dialog that was opened last, if one is open. */
+/** Shows the messages of `useToast` above everything below it: in the dialog opened last, if one is open. */
 export function Toasts({ children }: { children: ReactNode }) {
   const [toasts, setToasts] = useState<Toast[]>([]);
   const made = useRef(0);
@@ -43,14 +46,14 @@ export function Toasts({ children }: { children: ReactNode }) {
     return () => setDialogs(all => all.filter(one => one !== element));
   }, []);
   const show = useCallback<Show>(toast => {
-    // Counted: two of one moment are two, and a clock may stand still for longer than one of them takes.
+    // A counter: two messages of one moment are two, and a clock may stand still longer than one of them takes.
     const id = made.current++;
     setToasts(shown => [...shown.slice(1 - toastsMax), { ...toast, id }]);
     setTimeout(() => setToasts(shown => shown.filter(one => one.id !== id)), shownMs[toast.kind]);
   }, []);
   useLayoutEffect(() => {
-    // Above all dialogs, also one that was opened since: what is said is often why it is still open.
-    // One of a dialog that has just been closed is gone, and another takes its place.
+    // Above all dialogs, even one opened since: a message often tells why the dialog is still open. A message of a
+    // dialog just closed is gone, and another takes its place.
     if (!place?.isConnected) return;
     place.hidePopover();
     place.showPopover();

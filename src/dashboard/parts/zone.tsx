@@ -10,13 +10,13 @@ type Choice = { zone: Zone; choose: (zone: Zone) => void };
 
 const ZoneContext = createContext<Choice>({ zone: 'local', choose: () => {} });
 
-/** The zone in which moments are told, and how another is chosen. */
+/** The zone in which times are shown, and how to choose another. */
 export const useZoneChoice = (): Choice => use(ZoneContext);
 
-/** The zone in which moments are told. */
+/** The zone in which times are shown. */
 export const useZone = (): Zone => use(ZoneContext).zone;
 
-/** Has everything below tell moments in the zone that was chosen in this browser. */
+/** Makes everything below show times in the zone chosen in this browser. */
 export function Zones({ children }: { children: ReactNode }) {
   const [zone, setZone] = useState(remembered);
   const choose = (next: Zone) => {
@@ -26,10 +26,10 @@ export function Zones({ children }: { children: ReactNode }) {
   return <ZoneContext value={{ zone, choose }}>{children}</ZoneContext>;
 }
 
-/** A moment whole, as text. `at` in ms, or as the API writes it. */
+/** A full time as text. `at` in ms, or as the API writes it. */
 export const ExactTime = ({ at }: { at: number | string }): ReactNode => formatMoment(new Date(at), useZone());
 
-/** The time of day of a moment; hovering shows it whole. */
+/** The time of day; hovering shows the full time. */
 export function TimeOfDay({ at, className }: { at: number | string; className?: string }) {
   const zone = useZone();
   const moment = new Date(at);

@@ -7,15 +7,15 @@ const kinds: readonly TokenKind[] = ['comment', 'string', 'number', 'keyword'];
 type CodeAreaProps = {
   path: string;
   text: string;
-  /** The line to begin at, from 1. */
+  /** The line to start at, from 1. */
   line?: number | undefined;
   readOnly: boolean;
   onChange: (text: string) => void;
 };
 
 /**
- * A text to edit whose parts have colours: the browser paints them on a copy that lies below the field, without an
- * element for any of them.
+ * A text field with coloured syntax: the browser paints the colours on a copy below the field, without an element for
+ * each part.
  */
 export function CodeArea({ path, text, line, readOnly, onChange }: CodeAreaProps) {
   const below = useRef<HTMLPreElement>(null);
@@ -47,7 +47,7 @@ export function CodeArea({ path, text, line, readOnly, onChange }: CodeAreaProps
   );
 }
 
-/** Gives the parts of a text their colours. A browser that can't do it shows the text in one. */
+/** Gives the parts of a text their colours. A browser that lacks this shows the text in one colour. */
 function paint(below: HTMLElement, path: string, text: string): void {
   const node = below.firstChild;
   if (!node || CSS.highlights === undefined) return;
@@ -63,7 +63,7 @@ function paint(below: HTMLElement, path: string, text: string): void {
   }
 }
 
-/** Chooses a line and brings it into view. */
+/** Selects a line and scrolls it into view. */
 function goToLine(field: HTMLTextAreaElement, line: number): void {
   const lines = field.value.split('\n');
   const from = lines.slice(0, line - 1).reduce((sum, { length }) => sum + length + 1, 0);

@@ -1,10 +1,10 @@
-/** What a part of a program is, which gives its colour. */
+/** The syntactic kind of a part of a program, which determines its colour. */
 export type TokenKind = 'comment' | 'string' | 'number' | 'keyword';
 
 /** A part of a text, from character to character. */
 type Token = { kind: TokenKind; from: number; to: number };
 
-/** Longer texts have no colours: they are looked at anew with each key. */
+/** Longer texts get no colours: they are scanned again at each key. */
 const charactersMax = 262_144;
 const tokensMax = 20_000;
 
@@ -57,7 +57,7 @@ const familyOf = new Map(
   Object.entries(endings).flatMap(([family, names]) => names.split(' ').map(name => [name, family as Family] as const)),
 );
 
-/** The parts of a file's text that have a colour, by the ending of its name; none where nothing is known of it. */
+/** The coloured parts of a file's text, by the file's extension; none if its language is unknown. */
 export function tokensOf(path: string, text: string): Token[] {
   const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase();
   const family = familyOf.get(name.slice(name.lastIndexOf('.') + 1));

@@ -12,12 +12,12 @@ type FoundProps = {
   onGo: (search: FilesSearch) => void;
 };
 
-/** The lines of a folder's files that have a text. */
+/** The lines in a folder's files that contain a text. */
 export function Found({ store, search, onGo }: FoundProps) {
   const { path, find: text } = search;
   const found = useQuery({
     queryKey: ['found', store.key, path, text],
-    // One that takes long ends when it is left: it has one of the few connections.
+    // A search that takes long ends when the user leaves it: it occupies one of the few connections.
     queryFn: async ({ signal }) =>
       (await store.find?.(path, text, signal)) ?? { hits: [], isMore: false, isTimedOut: false },
     refetchOnWindowFocus: false,
@@ -72,18 +72,18 @@ export function Found({ store, search, onGo }: FoundProps) {
   );
 }
 
-/** The same with what is looked for in all files, or without. */
+/** The same state with a search in all files, or without one. */
 export function foundAs({ find: _, ...others }: FilesSearch, text: string | undefined): FilesSearch {
   return text === undefined ? others : { ...others, find: text };
 }
 
-/** A path as it is called within a folder. */
+/** A path relative to a folder. */
 const within = (folder: string, path: string): string =>
   path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : path;
 
 type FindFieldProps = { find: string | undefined; onFind: (text: string | undefined) => void };
 
-/** Asks what is looked for in all files of a folder. */
+/** Asks for the text to find in all files of a folder. */
 export function FindField({ find, onFind }: FindFieldProps) {
   return (
     <form

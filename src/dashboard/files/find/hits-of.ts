@@ -1,11 +1,11 @@
 import type { Hit, Hits } from '../store.ts';
 
-/** Lines that are told of one search. */
+/** Lines reported per search. */
 export const hitsMax = 500;
 
 /**
- * Reads what `grep -nZ` has written, a line for each hit: path, NUL, number of the line, colon, its text. NUL alone:
- * not all was looked at.
+ * Reads the output of `grep -nZ`, one line per hit: path, NUL, line number, colon, text. A NUL alone: not all files
+ * were searched.
  */
 export function hitsOf(output: string): Hits {
   const lines = output.split('\n');

@@ -6,10 +6,10 @@ import { Table } from '../../parts/table.tsx';
 
 type DiskCardProps = { disks: InstallationOverview['disks'] };
 
-/** What is full sooner than this needs a look, ms. */
+/** A disk that will be full sooner than this needs attention, ms. */
 const soonMs = 3 * 24 * 3_600_000;
 
-/** The disks of the nodes, and when they are full if they go on as they do. */
+/** The disks of the nodes, and when they will be full at the present rate. */
 export function DiskCard({ disks }: DiskCardProps) {
   return (
     <Card title="Disks">

@@ -12,11 +12,11 @@ type Finding = Examination['findings'][number];
 const tones: Record<Finding['status'], Tone> = { ok: 'ok', limited: 'warn', missing: 'danger' };
 const ranks = { missing: 0, limited: 1, ok: 2 } as const;
 
-/** Without it no sandbox runs. */
+/** Without this, no sandbox runs. */
 const blocks = ({ needed, status }: Finding) => needed && status === 'missing';
 const rankOf = (finding: Finding) => (blocks(finding) ? -1 : ranks[finding.status]);
 
-/** What `atoll doctor` finds, with what to do: what needs somebody comes first. */
+/** The findings of `atoll doctor`, with remedies; those that need attention come first. */
 export function Doctor() {
   const examined = useRead<Examination>('/admin/doctor', { personal: true, keep: true });
   return (
@@ -80,7 +80,7 @@ function Seen({ finding: { detail, remedy } }: { finding: Finding }) {
   );
 }
 
-/** That sandboxes can run is said only where one has run. */
+/** Says that sandboxes can run only if one has run. */
 function Verdict({ findings }: { findings: readonly Finding[] }) {
   const blocking = findings.filter(blocks).map(({ name }) => name);
   const others = findings.filter(({ status }) => status !== 'ok').length - blocking.length;

@@ -6,7 +6,7 @@ import { Table } from '../../parts/table.tsx';
 
 type FailureCardProps = { creates: InstallationOverview['creates'] };
 
-/** Why creates of the last hour failed; nothing where none did. */
+/** Why creates failed in the last hour; nothing if none did. */
 export function FailureCard({ creates: { causes, failed, succeeded } }: FailureCardProps) {
   if (failed === 0) return null;
   return (

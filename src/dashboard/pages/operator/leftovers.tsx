@@ -9,7 +9,7 @@ import { Table } from '../../parts/table.tsx';
 
 const stale = ['/admin/orphans', '/v2/sandboxes', '/volumes'];
 
-/** What nodes keep that the database does not know. Nothing of it is deleted unless somebody says so. */
+/** What nodes keep but the database does not know. None of it is deleted until somebody says so. */
 export function Leftovers() {
   const orphans = useRead<Orphans>('/admin/orphans', { personal: true });
   return (

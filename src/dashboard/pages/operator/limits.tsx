@@ -21,13 +21,13 @@ const words = {
 type Limit = keyof typeof words;
 const names = Object.keys(words) as Limit[];
 
-/** What a team may do. An empty field is the installation's own limit. */
+/** What a team may do. An empty field means the installation's limit. */
 export function Limits({ of: { teamID, name, limits }, onClose }: { of: AdminTeam; onClose: () => void }) {
   const [before] = useState<Record<string, string>>(() =>
     Object.fromEntries(names.map(limit => [limit, String(limits[limit] ?? '')])),
   );
   const [texts, setTexts] = useState(before);
-  // Those alone: another operator may have changed others since this was opened.
+  // Only the changed ones: another operator may have changed others since this was opened.
   const changed = names.filter(limit => texts[limit] !== before[limit]);
   const save = useChange('The limits hold from now on', ['/admin/teams'], true);
   const submit = () =>

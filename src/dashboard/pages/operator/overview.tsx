@@ -83,7 +83,7 @@ export function OperatorOverview() {
   );
 }
 
-/** How many sandboxes each team runs, the most first. */
+/** How many sandboxes each team runs, the largest number first. */
 function RunningByTeam({ nameOf }: { nameOf: (teamID: string) => string }) {
   const counts = useRead<Record<string, number>>('/admin/sandboxes/running-counts', { personal: true, every: everyMs });
   return (
@@ -108,7 +108,7 @@ function RunningByTeam({ nameOf }: { nameOf: (teamID: string) => string }) {
 
 type StuckTableProps = { rows: StuckSandbox[]; nameOf: (teamID: string) => string };
 
-/** Sandboxes whose change takes too long: their node, or the process that works on them, needs a look. */
+/** Sandboxes whose transition takes too long: their node, or the process working on them, needs attention. */
 function StuckTable({ rows, nameOf }: StuckTableProps) {
   return (
     <Table

@@ -7,7 +7,7 @@ import { Table } from '../../parts/table.tsx';
 type Rounds = InstallationOverview['reconcilers'];
 type ReconcilerCardProps = Pick<InstallationOverview, 'reconcilers' | 'since'>;
 
-/** What keeps the standing truths: those whose last round failed, and all others on demand. */
+/** The reconcilers: those whose last round failed, and all others on demand. */
 export function ReconcilerCard({ reconcilers, since }: ReconcilerCardProps) {
   const failed = reconcilers.filter(({ lastResult }) => lastResult === 'failed');
   return (

@@ -7,7 +7,7 @@ import { Table } from '../../parts/table.tsx';
 
 type Setting = ShownSettings['settings'][number];
 
-/** The settings that the platform was started with, and who says so. Secrets are hidden before they get here. */
+/** The settings that the platform was started with, and their sources. Secrets are hidden before they get here. */
 export function Settings() {
   const shown = useRead<ShownSettings>('/admin/settings', { personal: true });
   return (

@@ -11,7 +11,7 @@ import { Table } from '../../parts/table.tsx';
 import { Limits } from './limits.tsx';
 import { Users } from './users.tsx';
 
-/** The teams of the installation, what each is allowed, and the people. */
+/** The installation's teams with their limits, and the people. */
 export function Teams() {
   const teams = useRead<AdminTeam[]>('/admin/teams', { personal: true });
   const [making, setMaking] = useState(false);

@@ -9,7 +9,7 @@ import { Card } from '../../parts/page.tsx';
 import { ShownOnce } from '../../parts/shown-once.tsx';
 import { Table } from '../../parts/table.tsx';
 
-/** The people of the installation; each signs in by a link that is made here. */
+/** The people of the installation; each signs in with a link that is made here. */
 export function Users({ teams }: { teams: AdminTeam[] }) {
   const users = useRead<AdminUser[]>('/admin/users', { personal: true });
   const [making, setMaking] = useState(false);
@@ -132,7 +132,7 @@ function UserActions({ user: { name, operator }, teams, onJoin, onChange, onSign
 
 type JoinProps = Pick<UserActionsProps, 'teams' | 'onJoin'> & { name: string; onClose: () => void };
 
-/** Asks which team somebody is added to. */
+/** Asks which team to add somebody to. */
 function JoinDialog({ name, teams, onJoin, onClose }: JoinProps) {
   const [chosen, setChosen] = useState(teams[0]?.teamID ?? '');
   const team = teams.find(({ teamID }) => teamID === chosen) ?? teams[0];

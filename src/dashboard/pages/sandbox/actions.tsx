@@ -14,10 +14,10 @@ import { resumeBody } from '../sandboxes/resume-body.ts';
 const stale = ['/v2/sandboxes', '/sandboxes', '/events', '/snapshots'];
 const resumeSeconds = 300;
 
-/** What is asked before it is done. */
+/** Actions that ask first. */
 type Asking = 'kill' | 'fork' | 'snapshot' | 'time' | 'pause';
 
-/** What can be done with a sandbox. What its state forbids is disabled and says so. */
+/** What can be done with a sandbox. Actions that its state forbids are disabled and say why. */
 export function SandboxActions({ of: detail }: { of: SandboxDetail }) {
   const { sandboxID, state, transition, endAt } = detail;
   const [asking, setAsking] = useState<Asking | null>(null);
@@ -64,7 +64,7 @@ type QuestionProps = {
   kill: () => void;
 };
 
-/** Asks for what an action needs, or whether it is meant. */
+/** Asks for what an action needs, or for confirmation. */
 function Question({ asking, onClose, post, kill }: QuestionProps) {
   if (asking === 'kill')
     return (

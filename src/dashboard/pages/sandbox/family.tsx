@@ -17,11 +17,11 @@ import { ancestorOf, childrenOf } from './relatives.ts';
 import type { Relative } from './relatives.ts';
 import { useSandbox } from './sandbox.tsx';
 
-/** Generations that are looked for above a sandbox. */
+/** How many generations above a sandbox are looked up. */
 const ancestorsMax = 10;
 const eventsMax = 100;
 
-/** Where a sandbox comes from and what came of it: forks, snapshots, sandboxes that began from those. */
+/** Where a sandbox comes from and what came from it: forks, snapshots, sandboxes made from those. */
 export function Family() {
   const { sandboxId, detail } = useSandbox();
   const { teamID } = useTeam();
@@ -62,7 +62,7 @@ export function Family() {
   );
 }
 
-/** Generations that are opened without being asked. */
+/** Generations that are opened by default. */
 const openedDepth = 2;
 
 type NodeProps = { of: Relative; here: string; depth: number };

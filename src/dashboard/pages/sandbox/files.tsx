@@ -13,7 +13,7 @@ import { isTarFine, runProgram } from './run-program.ts';
 import { useSandbox } from './sandbox.tsx';
 import { useTarget } from './target.ts';
 
-/** An entry as the agent tells it. */
+/** An entry as the agent reports it. */
 type AgentEntry = {
   name: string;
   path: string;
@@ -25,8 +25,8 @@ type AgentEntry = {
 };
 
 /**
- * Looks for a text in the files of a folder: no binary ones, nothing behind links, no more lines than are shown. A line
- * of NUL alone says that the time was over before all of them were looked at.
+ * Searches for a text in the files of a folder: skips binary files and links, and prints no more lines than are shown.
+ * A line with only NUL says that the time was over before all files were searched.
  */
 const finding = `command -v grep >/dev/null || { echo 'There is no grep in this sandbox' >&2; exit 1; }
 { timeout 60 grep -rnIHsZF -D skip --exclude-dir=.git --exclude-dir=/proc --exclude-dir=/sys -e "$1" -- "$2"
@@ -43,8 +43,8 @@ export function SandboxFiles() {
   const last = useRef({ target, file });
   if (target || last.current.target?.sandboxId !== sandboxId) last.current = { target, file };
   const go = (next: FilesSearch) => void navigate({ to: '.', search: next });
-  // A text that somebody writes stays while its sandbox is paused, which may happen by itself, and after its end. Any
-  // other file would be read.
+  // A text that somebody edits stays while its sandbox is paused, which may happen by itself, and after its end. Any
+  // other file would have to be read.
   const reached = file !== undefined && file === last.current.file ? last.current.target : target;
   return (
     <>

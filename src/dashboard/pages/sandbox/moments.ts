@@ -2,10 +2,10 @@ import { formatDuration } from '../../../base/duration.ts';
 import type { EventType, LifecycleEvent } from '../../../protocol/api/event.ts';
 import { reasons } from '../sandboxes/ended.tsx';
 
-/** What a timeline says of an event; `tone` colours it, `more` stands behind it. */
+/** A timeline's text about an event; `tone` colours it, `more` follows it. */
 type Moment = { text: string; tone: 'ok' | 'warn' | 'danger' | ''; more: string[] };
 
-/** What events of sandboxes say of themselves: src/api/sandbox/store. */
+/** The data of sandbox events: src/api/sandbox/store. */
 type Data = {
   kept?: 'memory' | 'filesystem';
   kill_reason?: string;
@@ -16,7 +16,7 @@ type Data = {
   execution?: { execution_time?: number };
 };
 
-/** What happened to a sandbox, by the type of the event, and the colour of that. */
+/** What happened to a sandbox, by the type of the event, and its colour. */
 const words: Partial<Record<EventType, { text: string; tone: Moment['tone'] }>> = {
   'sandbox.lifecycle.created': { text: 'Created', tone: 'ok' },
   'sandbox.lifecycle.resumed': { text: 'Resumed', tone: 'ok' },
@@ -28,10 +28,10 @@ const words: Partial<Record<EventType, { text: string; tone: Moment['tone'] }>> 
   'sandbox.lifecycle.killed': { text: 'Ended', tone: 'danger' },
 };
 
-/** The name of an event of a sandbox, and its colour; an event that is not known yet is named by its type. */
+/** The name and colour of a sandbox event; an unknown event is named by its type. */
 export const wordsOf = (type: EventType): Pick<Moment, 'text' | 'tone'> => words[type] ?? { text: type, tone: '' };
 
-/** An event of a sandbox in words. `clock` tells a moment as the page does. */
+/** A sandbox event in words. `clock` formats times as the page does. */
 export function momentOf({ type, eventData }: LifecycleEvent, clock: (at: Date) => string): Moment {
   const data = (eventData ?? {}) as Data;
   const { text, tone } = wordsOf(type);

@@ -5,7 +5,7 @@ import { Empty } from '../../parts/bits.tsx';
 import { resumeBody } from '../sandboxes/resume-body.ts';
 import { useSandbox } from './sandbox.tsx';
 
-/** Stands where something needs a sandbox that runs, and offers to resume one that is paused. */
+/** Shown where something needs a running sandbox; offers to resume a paused one. */
 export function NeedsRunning({ what }: { what: string }) {
   const { sandboxId, detail } = useSandbox();
   const resume = useChange('Resumed', ['/v2/sandboxes', '/sandboxes', '/events']);

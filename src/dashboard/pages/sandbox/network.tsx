@@ -14,7 +14,7 @@ import { useForbidden } from '../../parts/role-button.tsx';
 
 const everyMs = 3_000;
 
-/** What may leave a sandbox, and what has. */
+/** What may leave a sandbox, and what has left it. */
 export function Network() {
   const { sandboxId, detail } = useSandbox();
   const traffic = useRead<SandboxTraffic>(`/sandboxes/${encodeURIComponent(sandboxId)}/traffic`, {
@@ -69,7 +69,7 @@ function Policy({ of: detail }: { of: SandboxDetail }) {
   const { shown, isOvertaken, type, onSaved, drop } = usePolicyDraft(detail, save.isPending);
   const forbidden = useForbidden('developer');
   const why = forbidden ?? (state === 'running' ? undefined : `Not while it is ${state}`);
-  // Replaced as a whole: what this form does not show is sent as it is.
+  // The policy is replaced as a whole: parts that this form does not show are sent unchanged.
   const policy = {
     allow_internet_access: shown.internet,
     allowOut: parseLines(shown.allow),
@@ -146,7 +146,7 @@ const Lines = ({ label, onType, ...rest }: LinesProps) => (
   </label>
 );
 
-/** Says that what would be saved is not a change of what there is now. */
+/** Says that saving would not be based on the current policy. */
 const Overtaken = ({ onDrop }: { onDrop: () => void }) => (
   <div className="note warn" role="status">
     <span className="grow">The policy was changed since you began. What you save takes the place of that, too.</span>

@@ -3,7 +3,7 @@ import { formatBytes } from '../../format.ts';
 import { Meter } from '../../parts/bits.tsx';
 import { useLatestMetrics } from '../sandboxes/latest-metrics.ts';
 
-/** What a running sandbox uses now, of what it may. */
+/** What a running sandbox uses now, compared with its limits. */
 export function NowStrip({ sandboxId }: { sandboxId: string }) {
   const now: SandboxMetric | undefined = useLatestMetrics([sandboxId])[sandboxId];
   return (

@@ -14,7 +14,7 @@ import { Processes } from './processes.tsx';
 import { eventsMax, useSandbox } from './sandbox.tsx';
 import { ExactTime, useZone } from '../../parts/zone.tsx';
 
-/** What a sandbox is, what it went through, what runs in it. */
+/** A sandbox's properties, its history, and what runs in it. */
 export function Overview() {
   const { sandboxId, detail, events } = useSandbox();
   const may = useMay('developer');
@@ -54,7 +54,7 @@ export function Overview() {
   );
 }
 
-/** The way to who made and changed a sandbox, for whom the audit is. */
+/** A link to who made and changed a sandbox, for those who may read the audit log. */
 function MadeBy({ sandboxID }: { sandboxID: string }) {
   return useMay('admin') ? (
     <>
@@ -68,7 +68,7 @@ function MadeBy({ sandboxID }: { sandboxID: string }) {
   ) : null;
 }
 
-/** Who gets into a sandbox. Viewers are not told whether it has a token: for them it looks as one without. */
+/** Who can access a sandbox. Viewers are not told whether it has a token: to them it looks like one without. */
 function Access({ of: { envdAccessToken } }: { of: SandboxDetail }) {
   return useMay('developer') ? (
     <>

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import type { SandboxDetail } from '../../../protocol/api/sandbox.ts';
 
-/** A policy as the form has it: lists with a line for each. */
+/** A policy in the form: each list has one line per item. */
 type PolicyText = { internet: boolean; allow: string; deny: string };
 
 const textOf = ({ network, allowInternetAccess }: SandboxDetail): PolicyText => ({
@@ -13,13 +13,13 @@ const textOf = ({ network, allowInternetAccess }: SandboxDetail): PolicyText => 
 const isSame = (a: PolicyText, b: PolicyText) => a.internet === b.internet && a.allow === b.allow && a.deny === b.deny;
 
 /**
- * What the form of a policy shows: the policy that there is, whoever changes it, until something is typed; and whether
- * somebody else has changed it since. `isSaving`: until the sandbox has been read again.
+ * The policy that the form shows: the current one, whoever changes it, until something is typed; and whether somebody
+ * else has changed it since. `isSaving`: until the sandbox has been read again.
  */
 export function usePolicyDraft(detail: SandboxDetail, isSaving: boolean) {
   const there = textOf(detail);
   const [draft, setDraft] = useState<{ typed: PolicyText; over: PolicyText; isSaved: boolean } | null>(null);
-  // What was saved is shown until it is there: in between are the values from before.
+  // The saved draft is shown until the sandbox shows it: until then, its values are the old ones.
   if (draft?.isSaved && !isSaving) setDraft(null);
   const shown = draft?.typed ?? there;
   return {

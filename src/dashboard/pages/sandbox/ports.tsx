@@ -11,7 +11,7 @@ import { useTarget } from './target.ts';
 const everyMs = 3_000;
 const tables = ['/proc/net/tcp', '/proc/net/tcp6'];
 
-/** Where a port of a sandbox is reached, if this page's own host has names below it. */
+/** The address of a sandbox's port, if this page's own host has names below it. */
 function addressOf({ sandboxId }: Target, port: number): string | null {
   const { protocol, hostname, host } = location;
   return /^[\d.]+$|:/.test(hostname) ? null : `${protocol}//${port}-${sandboxId}.${host}`;
@@ -20,7 +20,7 @@ function addressOf({ sandboxId }: Target, port: number): string | null {
 /** A longer table of sockets is not read. */
 const tableBytesMax = 16 * 1024 ** 2;
 
-/** The ports that programs in a sandbox listen on, and where they are reached. */
+/** The ports that programs in a sandbox listen on, and their addresses. */
 export function Ports() {
   const target = useTarget();
   const ports = useQuery({

@@ -1,12 +1,12 @@
-/** What a process has used so far: processor time in ticks of the kernel's, memory that it has now, and whose it is. */
+/** A process's use so far: processor time in kernel ticks, its current memory, and its user. */
 export type Taken = { ticks: number; memoryBytes: number; userId: number };
 
-/** Ticks a second, as programs are told them on every architecture: proc_pid_stat(5). */
+/** Ticks a second, as reported to programs on every architecture: proc_pid_stat(5). */
 const ticksPerSecond = 100;
 
-/** What `/proc/PID/stat` and `/proc/PID/status` say; null where they are of no process any more. */
+/** The facts in `/proc/PID/stat` and `/proc/PID/status`; null if they no longer belong to a process. */
 export function takenOf(stat: string, status: string): Taken | null {
-  // The name of the program may hold spaces and parentheses: fields are counted behind its end.
+  // The program's name may contain spaces and parentheses: fields are counted from its end.
   const [utime, stime] = stat
     .slice(stat.lastIndexOf(')') + 2)
     .split(' ')
@@ -18,11 +18,11 @@ export function takenOf(stat: string, status: string): Taken | null {
   return { ticks: utime + stime, memoryBytes: (kibibytes || 0) * 1024, userId };
 }
 
-/** Share of one processor that a process took between two looks `ms` apart, percent. */
+/** Share of one processor that a process used between two looks `ms` apart, percent. */
 export const cpuPercent = (before: Taken, now: Taken, ms: number): number =>
   Math.max(0, ((now.ticks - before.ticks) / ticksPerSecond / (ms / 1000)) * 100);
 
-/** The name that `/etc/passwd` gives a user; the number where it has none. */
+/** The name that `/etc/passwd` gives a user; the number if it gives none. */
 export function userName(passwd: string, userId: number): string {
   const line = passwd.split('\n').find(each => each.split(':', 3)[2] === String(userId));
   return line?.split(':', 1)[0] || String(userId);

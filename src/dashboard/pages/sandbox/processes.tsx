@@ -18,18 +18,18 @@ import { useSandbox } from './sandbox.tsx';
 import { useTarget } from './target.ts';
 
 const everyMs = 3_000;
-/** What is read of a file: those that are asked for are short, but a sandbox may have put another in their place. */
+/** Limit of a file that is read: the requested files are short, but a sandbox may have put another in their place. */
 const readBytesMax = 1024 ** 2;
 
 type Process = { pid: number; tag?: string; config?: { cmd?: string; args?: string[]; cwd?: string } };
 
-/** What so many commands use is shown: each is asked about by itself. */
+/** Use is shown for this many commands: each takes requests of its own. */
 const measuredMax = 20;
-/** The commands `of` a sandbox, by their PIDs, and what they used at that moment. */
+/** The commands `of` a sandbox by their PIDs, and their use at that moment. */
 type Look = { of: string; pids: readonly number[]; atMs: number; taken: ReadonlyMap<number, Taken>; passwd: string };
 type Looks = { now: Look; before: Look | null };
 
-/** What commands use now, and what they used at the look before; nothing about new ones, most of which end at once. */
+/** The commands' current use, and that at the look before; nothing about new commands, most of which end at once. */
 function useLooks(target: Target | null, pids: readonly number[]): Looks | null {
   const last = useRef<Look>(undefined);
   const { data = null } = useQuery({
@@ -148,7 +148,7 @@ export function Processes() {
   );
 }
 
-/** Asks a program to end, or takes it away. */
+/** Asks a program to end, or kills it. */
 type Signal = 'SIGTERM' | 'SIGKILL';
 
 function ProcessActions({ pid, send }: { pid: number; send: (signal: Signal) => void }) {

@@ -4,7 +4,7 @@ import { isTarFine, runProgram } from './run-program.ts';
 
 afterEach(() => void (fetch as unknown as { mockRestore?(): void }).mockRestore?.());
 
-/** Runs a program of which the agent tells these events; answers its output, or with what it fails. */
+/** Runs a program for which the agent reports these events; answers its output, or its failure. */
 async function run(events: object[], options: Parameters<typeof runProgram>[3] = {}): Promise<string> {
   const end = joinEnvelope('{}');
   end[0] = endFlag;

@@ -7,24 +7,24 @@ type ProcessEvent = {
   event?: { data?: { stdout?: string; stderr?: string }; end?: { exitCode?: number; status?: string } };
 };
 
-/** What a program says is kept in memory here, bytes. */
+/** Limit of a program's output, which is kept in the page's memory, bytes. */
 const outputBytesMax = 256 * 1024 ** 2;
-/** What is told of why a program failed, characters. */
+/** Limit of the reason shown for a program's failure, characters. */
 const reasonCharactersMax = 300;
 
-/** Whether an end other than with zero is no failure, by its exit code and what was said. */
+/** Whether an exit code other than zero is no failure, judged by the code and the output. */
 type IsFine = (exitCode: number, said: string) => boolean;
 
 /**
- * Whether a tar has all that there was: 1 and such words say that something was written, or removed, while it was read.
- * Other programs of that name say 1 for a failure.
+ * Whether a tar is complete: 1 with such words says that something was written or removed while it was read. Other
+ * programs of that name exit with 1 for a failure.
  */
 export const isTarFine: IsFine = (exitCode, said) =>
   exitCode === 1 && /file (changed as|removed before) we read it/i.test(said);
 
 /**
- * Runs a program in a sandbox, and answers what it has written. Throws `ApiFailure` in its words where it fails. With
- * `signal` nobody waits for it any more.
+ * Runs a program in a sandbox and answers its output. Throws `ApiFailure` in the program's words if it fails. Once
+ * `signal` aborts, nobody waits for it any more.
  */
 export async function runProgram(
   target: Target,

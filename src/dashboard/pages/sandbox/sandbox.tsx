@@ -11,7 +11,7 @@ import { TimeLeft } from '../sandboxes/time-left.tsx';
 import { killOf, reasons } from '../sandboxes/ended.tsx';
 import { SandboxActions } from './actions.tsx';
 
-/** A sandbox as its pages see it: `detail` is null once it has ended. */
+/** A sandbox as its pages know it: `detail` is null once it has ended. */
 type Known = { sandboxId: string; detail: SandboxDetail | null; events: LifecycleEvent[] };
 
 /** Events of a sandbox that its pages read, the newest first. */
@@ -19,7 +19,7 @@ export const eventsMax = 100;
 
 const KnownContext = createContext<Known | null>(null);
 
-/** The sandbox that is looked at. Only below its page. */
+/** The selected sandbox. Only below its page. */
 export function useSandbox(): Known {
   const known = use(KnownContext);
   if (!known) throw new Error('no sandbox is looked at here');
@@ -74,7 +74,7 @@ export function SandboxPage() {
   );
 }
 
-/** On a narrow screen the tab of the page may be out of sight. */
+/** On a narrow screen, the tab of the page may be out of sight. */
 function showCurrent(nav: HTMLElement | null): void {
   nav?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
 }

@@ -3,7 +3,7 @@ import { useMay } from '../../api/session.tsx';
 import { useSandbox } from './sandbox.tsx';
 
 /**
- * How the sandbox that is looked at is reached; null unless it runs, as looking must not wake it, and for who may only
+ * How to reach the selected sandbox. Null unless it runs, because looking must not wake it, and for users who may only
  * look.
  */
 export function useTarget(): Target | null {

@@ -11,7 +11,7 @@ const words: Record<NetworkVerdict['verdict'], { tone: Tone; text: string }> = {
   depends: { tone: 'warn', text: 'depends' },
 };
 
-/** Asks the platform whether a destination would pass a policy, saved or not. */
+/** Asks the platform whether a policy, saved or not, would let a destination pass. */
 export function WouldPass({ policy }: { policy: object }) {
   const [told, setTold] = useState<{ host: string; verdict: NetworkVerdict } | null>(null);
   const ask = useChange<NetworkVerdict>(null, []);

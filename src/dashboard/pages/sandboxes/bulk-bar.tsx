@@ -14,14 +14,14 @@ import { RoleButton } from '../../parts/role-button.tsx';
 import { extension } from './extension.ts';
 import { resumeBody } from './resume-body.ts';
 
-/** Requests under way at a time. */
+/** Parallel requests. */
 const atOnce = 4;
 
 type Action = {
   name: string;
   past: string;
   state: ListedSandbox['state'] | null;
-  /** `now`: the time of the platform, ms. */
+  /** `now`: the platform's time, ms. */
   ask: (of: ListedSandbox, now: number) => [string, Ask];
 };
 
@@ -55,7 +55,7 @@ const actions: Record<'extend' | 'pause' | 'resume' | 'kill', Action> = {
   },
 };
 
-/** Does it to all of these, some at a time; answers of how many it was done, and why not of the others. */
+/** Does it to all of these, a few at a time; answers for how many it was done, and why not for the others. */
 async function askAll(action: Action, all: readonly ListedSandbox[], team: string, lead: number) {
   const queue = [...all];
   const failures: string[] = [];
@@ -73,7 +73,7 @@ async function askAll(action: Action, all: readonly ListedSandbox[], team: strin
   return { done, failures };
 }
 
-/** What can be done with the chosen sandboxes; each button says with how many of them. */
+/** Actions on the selected sandboxes; each button says how many of them it applies to. */
 export function BulkBar({ selected, onDone }: { selected: ListedSandbox[]; onDone: () => void }) {
   const { teamID } = useTeam();
   const client = useQueryClient();

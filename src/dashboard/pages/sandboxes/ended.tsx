@@ -9,7 +9,7 @@ import type { Tone } from '../../parts/bits.tsx';
 import { Paged } from '../../parts/rows/paged.tsx';
 import { Table } from '../../parts/table.tsx';
 
-/** Why a sandbox is no more, in words. */
+/** Why a sandbox ended, in words. */
 export const reasons: Record<string, { text: string; tone: Tone }> = {
   request: { text: 'killed on request', tone: 'idle' },
   timeout: { text: 'its time was over', tone: 'idle' },
@@ -24,7 +24,7 @@ type KillData = {
   execution?: { execution_time?: number; vcpu_count?: number; memory_mb?: number };
 };
 
-/** What an event of a kill tells of it. */
+/** The facts in a kill event. */
 export const killOf = (event: LifecycleEvent): KillData => (event.event_data ?? {}) as KillData;
 
 /** The sandboxes that ended in the last week, and why. */
@@ -85,7 +85,7 @@ export function EndedTable() {
   );
 }
 
-/** The name of a template, which leads to it; its ID where it has none, or is gone. */
+/** The name of a template, as a link to it; its ID if it has no name or is gone. */
 function TemplateName({ id }: { id: string | undefined }) {
   const { data: templates } = useRead<Template[]>('/templates');
   if (!id) return null;

@@ -4,20 +4,20 @@ import type { SandboxMetric } from '../../../protocol/api/metrics.ts';
 import { askJson } from '../../api/client.ts';
 import { useTeam } from '../../api/session.tsx';
 
-/** How often the numbers of the rows are asked for. */
+/** Interval of requests for the rows' numbers. */
 const everyMs = 5_000;
-/** Sandboxes whose numbers are asked for at a time. */
+/** Sandboxes per request for numbers. */
 const sandboxesMax = 100;
-/** Rows that come and go while one scrolls are not asked about. */
+/** Rows that pass by while the user scrolls are not asked about. */
 const restMs = 300;
-/** What other rows had is kept no longer: rows of a busy list are others twice a second. */
+/** How long numbers of other rows are cached: a busy list shows different rows twice a second. */
 const keptMs = 1_000;
 
-/** The latest numbers of these sandboxes, by ID; of those that have just come into sight, a moment later. */
+/** The latest numbers of these sandboxes, by ID; a moment later for those that have just come into sight. */
 export function useLatestMetrics(sandboxIds: readonly string[]): Record<string, SandboxMetric> {
   const { teamID } = useTeam();
   const asked = useRested(sandboxIds.slice(0, sandboxesMax).join(','), restMs);
-  // Not by the path: events of sandboxes have nothing to do with it.
+  // Not keyed by path: events of sandboxes must not make it read again.
   const { data } = useQuery({
     queryKey: ['latest metrics', teamID, asked],
     queryFn: ({ signal }) =>
@@ -34,7 +34,7 @@ export function useLatestMetrics(sandboxIds: readonly string[]): Record<string, 
   return data?.sandboxes ?? {};
 }
 
-/** A value once it has been the same for so long. */
+/** A value once it has stayed the same for this long. */
 function useRested<T>(value: T, ms: number): T {
   const [rested, setRested] = useState(value);
   useEffect(() => {

@@ -7,13 +7,13 @@ import type { SandboxesSearch } from './search.ts';
 type Page = { items: ListedSandbox[]; next: string | null; running: number | null };
 
 const minuteMs = 60_000;
-/** Rows of the first page: enough for any window, and soon there. Those that follow are as long as the API has them. */
+/** Rows of the first page: enough for any window, and quick to load. Further pages have the API's full length. */
 const firstRows = 50;
 
-/** The question for the sandboxes that a search is for, page by page. `now`: the time of the platform, ms. */
+/** The query for the sandboxes that match a search, page by page. `now`: the platform's time, ms. */
 export function listingOf(teamID: string, search: SandboxesSearch, now: number) {
   const { show, template, text, node, since, metadata, order } = search;
-  // To the minute, so that it is the same question for a while.
+  // Rounded to the minute, so that the query stays the same for a while.
   const startedAfter = since && new Date(Math.floor(now / minuteMs) * minuteMs - sinceMs[since]).toISOString();
   const query = { state: show ?? 'running,paused', template, text, nodeID: node, startedAfter, metadata, order };
   return infiniteQueryOptions({

@@ -15,7 +15,7 @@ import type { SandboxesFilter, SandboxesSearch } from './search.ts';
 
 type ListingProps = { search: SandboxesSearch; onFilter: (next: SandboxesFilter) => void };
 
-/** The sandboxes that there are, page by page as far as one asks for more. */
+/** The existing sandboxes, page by page as far as requested. */
 export function Listing({ search, onFilter }: ListingProps) {
   const { teamID } = useTeam();
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());

@@ -3,7 +3,7 @@ import { Empty } from '../../parts/bits.tsx';
 import { CodeTabs } from '../../code/code.tsx';
 import { codeOf, plainWish } from './create/code.ts';
 
-/** What there is to do where no sandbox is. */
+/** What to do when there is no sandbox. */
 export function NoSandboxes({ filtered }: { filtered: boolean }) {
   return (
     <div className="table-wrap">

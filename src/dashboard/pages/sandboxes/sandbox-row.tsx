@@ -14,7 +14,7 @@ import { TimeLeft } from './time-left.tsx';
 type SandboxRowProps = {
   row: ListedSandbox;
   isGone: boolean;
-  /** Its place among all rows, from 1, for who can't see them. */
+  /** Its position among all rows, from 1, for screen readers. */
   place: number;
   numbers: SandboxMetric | undefined;
   isChosen: boolean;
@@ -25,10 +25,10 @@ type SandboxRowProps = {
   onFilter: (next: SandboxesFilter) => void;
 };
 
-/** So many characters tell nodes apart. */
+/** This many characters are enough to tell nodes apart. */
 const nodeCharacters = 8;
 
-/** A sandbox as a row. One that is gone stays until the rows may move. */
+/** A sandbox as a row. A row whose sandbox is gone stays until the rows may move. */
 export const SandboxRow = memo(function SandboxRow(props: SandboxRowProps) {
   const { row, isGone, place, numbers, isChosen, href, onOpen, onChoose, onFilter } = props;
   const { sandboxID, state, templateID, alias, nodeID, startedAt, metadata = {} } = row;
@@ -82,7 +82,7 @@ export const SandboxRow = memo(function SandboxRow(props: SandboxRowProps) {
   );
 });
 
-/** Has a row that shows another sandbox from now on lose the focus: the next key would be meant for the one before. */
+/** Makes a row that now shows another sandbox lose the focus: the next key would be meant for the previous one. */
 function useLeaveFocus(row: RefObject<HTMLElement | null>, sandboxId: string): void {
   const shown = useRef(sandboxId);
   useLayoutEffect(() => {
@@ -95,7 +95,7 @@ function useLeaveFocus(row: RefObject<HTMLElement | null>, sandboxId: string): v
 
 type UseProps = { sandboxId: string; isRunning: boolean; numbers: SandboxMetric | undefined };
 
-/** What a sandbox uses of processor, memory and disk; where the row stays, the last quarter of an hour as lines too. */
+/** A sandbox's use of processor, memory and disk; in a row that stays, also lines of the last quarter of an hour. */
 function Use({ sandboxId, isRunning, numbers }: UseProps) {
   const rests = useRests(sandboxId);
   if (isRunning && rests) return <UseWithLines sandboxId={sandboxId} numbers={numbers} />;
@@ -109,7 +109,7 @@ function UseWithLines({ sandboxId, numbers }: Omit<UseProps, 'isRunning'>) {
 
 type NumbersProps = {
   of: SandboxMetric | undefined;
-  /** There is, or will be, a line before each. */
+  /** Each has a line before it, or will have one. */
   isIndented: boolean;
   line: (of: Shared) => ReactNode;
 };
@@ -133,7 +133,7 @@ function Numbers({ of: numbers, isIndented, line }: NumbersProps) {
 
 type MetadataProps = { of: Record<string, string>; onFilter: SandboxRowProps['onFilter'] };
 
-/** What a sandbox is marked with; a click filters by it. */
+/** A sandbox's metadata; a click filters by it. */
 function Metadata({ of, onFilter }: MetadataProps) {
   return (
     <span className="row chips">

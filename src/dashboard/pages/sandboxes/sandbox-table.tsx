@@ -17,7 +17,7 @@ const columns = ['State', 'Sandbox', 'Template', 'Started', 'Time left', 'CPU', 
 
 type SandboxTableProps = {
   rows: ListedSandbox[];
-  /** They are those of the question before, shown until the answer is there. */
+  /** The rows belong to the previous query, and are shown until the answer is there. */
   areLeaving: boolean;
   chosen: ReadonlySet<string>;
   onChoose: (change: (chosen: ReadonlySet<string>) => ReadonlySet<string>) => void;
@@ -25,8 +25,8 @@ type SandboxTableProps = {
 };
 
 /**
- * Sandboxes as rows, with their latest numbers; rows can be chosen. However many there are, those in sight are drawn.
- * Roles are named since the styles take the elements out of the layout of tables, and browsers their roles with it.
+ * Sandboxes as rows with their latest numbers; rows can be selected. Only the rows in sight are drawn. Roles are set
+ * explicitly, since the styles take the elements out of table layout, and browsers then drop their roles.
  */
 export function SandboxTable({ rows: latest, areLeaving, chosen, onChoose, onFilter }: SandboxTableProps) {
   const { rows, waiting, hold } = useHeldRows(latest, idOf);
@@ -36,7 +36,7 @@ export function SandboxTable({ rows: latest, areLeaving, chosen, onChoose, onFil
   const keys = useRecycledKeys(inSight.map(({ row }) => row.sandboxID));
   const running = inSight.filter(({ row: { state } }) => state === 'running');
   const metrics = useLatestMetrics(running.map(({ row: { sandboxID } }) => sandboxID));
-  // The same functions each time: a row whose sandbox has not changed is not drawn again.
+  // Stable functions: a row whose sandbox has not changed is not drawn again.
   const toggle = useCallback(
     (id: string, on: boolean) =>
       onChoose(before => new Set(on ? [...before, id] : [...before].filter(one => one !== id))),
@@ -96,7 +96,7 @@ export function SandboxTable({ rows: latest, areLeaving, chosen, onChoose, onFil
   );
 }
 
-/** The room of rows that are not in sight. */
+/** The space of rows that are out of sight. */
 function Space({ rows }: { rows: number }) {
   return rows <= 0 ? null : <tr aria-hidden style={{ height: rows * rowPx }} />;
 }

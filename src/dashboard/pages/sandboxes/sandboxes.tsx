@@ -26,7 +26,7 @@ const views = [
   { show: 'ended', name: 'Ended' },
 ] as const;
 
-/** What becomes different in the URL; undefined members leave it. */
+/** What changes in the URL; undefined members are removed from it. */
 type SearchChange = Partial<Record<keyof SandboxesSearch, string | undefined>>;
 
 /** Everything that runs, is paused, or has ended in the last days. */
@@ -49,7 +49,7 @@ export function Sandboxes() {
   const router = useRouter();
   const filter = useCallback(
     (next: SearchChange) => {
-      // Asked for at once: the answer comes while the page is drawn for the question.
+      // Asked for at once: the answer arrives while the page is drawn.
       const search = { ...router.latestLocation.search, ...next } as SandboxesSearch;
       void client.prefetchInfiniteQuery(listingOf(teamID, search, Date.now() + lead));
       change(next);

@@ -5,14 +5,14 @@ import { parseJson } from '../../../base/json-text.ts';
 /** A search with a name. */
 export type SavedView = { name: string; search: SandboxesSearch };
 
-/** Views that a browser keeps for a team. */
+/** Most views that a browser keeps per team. */
 export const viewsMax = 20;
 /** Characters of a view's name. */
 const viewNameMax = 60;
 
 const keyOf = (teamID: string) => `atoll.views.${teamID}`;
 
-/** Reads what was kept, which anybody with the browser may have changed. */
+/** Reads the saved views, which anybody with access to the browser may have changed. */
 export function readViews(text: string | null): SavedView[] {
   if (text === null) return [];
   const kept = parseJson(text);
@@ -23,14 +23,14 @@ export function readViews(text: string | null): SavedView[] {
   });
 }
 
-/** The views that this browser keeps for a team. */
+/** The saved views of a team in this browser. */
 export const keptViews = (teamID: string): SavedView[] => readViews(localStorage.getItem(keyOf(teamID)));
 
-/** Keeps the views of a team. */
+/** Saves the views of a team. */
 export const keepViews = (teamID: string, views: readonly SavedView[]): void =>
   localStorage.setItem(keyOf(teamID), JSON.stringify(views));
 
-/** The views with one more; one of the same name goes. */
+/** The views plus one more, which replaces one of the same name. */
 export const withView = (views: readonly SavedView[], view: SavedView): SavedView[] => [
   ...views.filter(({ name }) => name !== view.name).slice(1 - viewsMax),
   view,

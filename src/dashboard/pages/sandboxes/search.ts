@@ -1,16 +1,16 @@
 const [hourMs, dayMs] = [3_600_000, 86_400_000];
-/** How long ago sandboxes may have started, by the name in the URL, ms. */
+/** How long ago a sandbox may have started, by the name in the URL, ms. */
 export const sinceMs = { '15m': hourMs / 4, '1h': hourMs, '6h': 6 * hourMs, '24h': dayMs, '7d': 7 * dayMs };
 type Since = keyof typeof sinceMs;
 
-/** What of the sandboxes is looked at: all of it is in the URL. */
+/** Which sandboxes are shown: all of this is in the URL. */
 export type SandboxesSearch = {
   team?: string;
   show?: 'running' | 'paused' | 'ended';
   template?: string;
   text?: string;
   node?: string;
-  /** No older than this. */
+  /** Started no longer ago than this. */
   since?: Since;
   metadata?: string;
   order?: 'asc';
@@ -22,7 +22,7 @@ export type SandboxesFilter = Pick<SandboxesSearch, 'template' | 'metadata' | 't
 
 const text = (value: unknown) => (typeof value === 'string' || typeof value === 'number' ? String(value) : undefined);
 
-/** Reads the search of a URL that anybody may have written. */
+/** Reads the search part of a URL, which anybody may have written. */
 export function readSandboxesSearch(raw: Record<string, unknown>): SandboxesSearch {
   const { show } = raw;
   const [template, find] = [text(raw['template']), text(raw['text'])];
@@ -41,6 +41,6 @@ export function readSandboxesSearch(raw: Record<string, unknown>): SandboxesSear
   };
 }
 
-/** Whether a search leaves out sandboxes by anything but their state. */
+/** Whether a search excludes sandboxes by anything but their state. */
 export const isFiltered = ({ template, text, node, since, metadata }: SandboxesSearch): boolean =>
   [template, text, node, since, metadata].some(value => value !== undefined);

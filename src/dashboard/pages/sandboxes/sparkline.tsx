@@ -9,17 +9,17 @@ const shownSeconds = 15 * 60;
 /** The shortest time that fills a line. */
 const youngSeconds = 60;
 const everyMs = 30_000;
-/** What a row that is gone had is kept no longer: in a busy list there are thousands. */
+/** How long data of rows that are gone is cached: a busy list has thousands. */
 const keptMs = 30_000;
-/** As long as there is no line yet. */
+/** Interval while there is no line yet. */
 const firstMs = 5_000;
-/** A row that is scrolled past, or pushed out by newer ones, asks for nothing. */
+/** A row that is scrolled past or pushed out by newer ones makes no request. */
 const restMs = 1_500;
 const [width, height] = [48, 18];
-/** What fills the height at least, of one: an idle sandbox is a flat line and no mountain. */
+/** Least value at the full height, of one: an idle sandbox is a flat line, not a mountain. */
 const fullMin = 0.2;
 
-/** What of a sandbox a line shows, as its share of what there is. */
+/** The values that lines show, each as a share of the sandbox's limit. */
 const shares = {
   cpu: ({ cpuUsedPct }: SandboxMetric) => cpuUsedPct / 100,
   memory: ({ memUsed, memTotal }: SandboxMetric) => memUsed / memTotal,
@@ -28,12 +28,12 @@ const shares = {
 
 type Point = { timestampUnix: number; share: number };
 
-/** The line through the samples of the last quarter of an hour, as the points of an SVG; null where there is none. */
+/** The line through the samples of the last quarter of an hour, as the points of an SVG; null if there is none. */
 export function sparkPoints(samples: readonly Point[], now: number): string | null {
   const shown = samples.filter(({ timestampUnix }) => timestampUnix > now - shownSeconds);
   if (shown.length < 2) return null;
   const full = Math.max(fullMin, ...shown.map(({ share }) => share));
-  // What is younger fills the line with its life.
+  // For a younger sandbox, its whole life fills the line.
   const seconds = Math.max(youngSeconds, now - (shown[0]?.timestampUnix ?? 0));
   return shown
     .map(({ timestampUnix, share }) => {
@@ -54,11 +54,11 @@ export function useRests(sandboxId: string): boolean {
   return rested === sandboxId;
 }
 
-/** What a running sandbox has used in the last quarter of an hour, for the lines of its row. */
+/** A running sandbox's use in the last quarter of an hour, for the lines of its row. */
 export function useRecent(sandboxId: string): { samples: SandboxMetric[]; at: number } {
   const { teamID } = useTeam();
   const lead = useClockLead();
-  // Not by the path: events of sandboxes have nothing to do with it.
+  // Not keyed by path: events of sandboxes must not make it read again.
   const { data = [], dataUpdatedAt } = useQuery({
     queryKey: ['sparkline', teamID, sandboxId],
     queryFn({ signal }) {
@@ -73,7 +73,7 @@ export function useRecent(sandboxId: string): { samples: SandboxMetric[]; at: nu
   return { samples: data, at: (dataUpdatedAt + lead) / 1000 };
 }
 
-/** What there is a line of. */
+/** The values that have a line. */
 export type Shared = keyof typeof shares;
 
 type SparklineProps = { of: Shared; recent: ReturnType<typeof useRecent> };

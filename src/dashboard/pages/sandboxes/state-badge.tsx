@@ -3,12 +3,12 @@ import type { ListedSandbox } from '../../../protocol/api/sandbox.ts';
 import { formatDuration } from '../../../base/duration.ts';
 import { Badge, useNow } from '../../parts/bits.tsx';
 
-/** A change that takes longer needs somebody to look: most take well under a second. */
+/** A transition that takes longer needs attention: most take well under a second. */
 const stuckMs = 60_000;
-/** From then on it says how long it has been at it. */
+/** From then on, the badge shows how long it has taken. */
 const slowMs = 3_000;
 
-/** The state of a sandbox, or what is being done with it and for how long this page has seen that. */
+/** The state of a sandbox, or its current transition and how long this page has seen it. */
 export function StateBadge({ of: { state, transition } }: { of: Pick<ListedSandbox, 'state' | 'transition'> }) {
   return transition ? (
     <InTransition key={transition} name={transition} />
@@ -19,7 +19,7 @@ export function StateBadge({ of: { state, transition } }: { of: Pick<ListedSandb
 
 function InTransition({ name }: { name: string }) {
   useNow();
-  // By no clock that is set meanwhile, as that of this page is to the platform's.
+  // By a clock that nobody sets, unlike the page's, which is set to the platform's.
   const [since] = useState(() => performance.now());
   const ms = performance.now() - since;
   const isStuck = ms >= stuckMs;

@@ -6,10 +6,10 @@ import { formatCount } from '../../format.ts';
 import { Meter, useTimer } from '../../parts/bits.tsx';
 
 const everyMs = 5_000;
-/** The start rate is that of so many minutes, the present one left out: it has not ended. */
+/** The start rate covers this many minutes, without the present one, which has not ended. */
 const rateMinutes = 5;
 
-/** Starts a minute in the last whole minutes before `nowSeconds`; null where none was counted. */
+/** Starts per minute in the last whole minutes before `nowSeconds`; null if none was counted. */
 export function startsPerMinute(samples: readonly TeamMetric[], nowSeconds: number): number | null {
   const minute = Math.floor(nowSeconds / 60) * 60;
   const last = samples.filter(({ timestampUnix: at }) => at < minute && at >= minute - rateMinutes * 60);
@@ -17,7 +17,7 @@ export function startsPerMinute(samples: readonly TeamMetric[], nowSeconds: numb
   return last.reduce((sum, { sandboxStartRate }) => sum + sandboxStartRate * 60, 0) / rateMinutes;
 }
 
-/** What a team runs of what it may, and how fast it starts. */
+/** What a team runs compared with its limit, and how fast it starts sandboxes. */
 export function TeamStrip() {
   const { teamID } = useTeam();
   const minute = Math.floor(useTimer(everyMs) / 60_000) * 60;

@@ -4,7 +4,7 @@ import { formatMoment } from '../../format.ts';
 import { useZone } from '../../parts/zone.tsx';
 import { Meter, useNow } from '../../parts/bits.tsx';
 
-/** How long a sandbox still runs, as a bar of its whole time; of a paused one, since when it is paused. */
+/** How long a sandbox still runs, as a bar of its whole time; for a paused one, since when it is paused. */
 export function TimeLeft({
   of: { state, startedAt, endAt },
 }: {

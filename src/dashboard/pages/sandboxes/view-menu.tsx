@@ -11,7 +11,7 @@ const keyOf = ({ team: _, create: __, ...search }: SandboxesSearch) =>
 
 type ViewMenuProps = { search: SandboxesSearch; onShow: (search: SandboxesSearch) => void };
 
-/** The searches that this browser keeps by a name; each is an address, too. */
+/** The searches that this browser keeps under names; each is also an address. */
 export function ViewMenu({ search, onShow }: ViewMenuProps) {
   const { teamID } = useTeam();
   const [views, setViews] = useState(() => keptViews(teamID));

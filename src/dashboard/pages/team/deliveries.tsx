@@ -10,10 +10,10 @@ import { RoleButton } from '../../parts/role-button.tsx';
 const everyMs = 3_000;
 const tones = { pending: 'warn', delivered: 'ok', dead: 'danger' } as const;
 
-/** New ones push older ones on to the next page, which may bring them again. */
+/** New deliveries push older ones on to the next page, which may bring them again. */
 const eachOnce = (rows: WebhookDelivery[]) => [...new Map(rows.map(row => [row.eventId, row])).values()];
 
-/** What was sent to a webhook and how it was taken. */
+/** What was sent to a webhook, and the receiver's response. */
 export function Deliveries({ of: { id, name } }: { of: Webhook }) {
   const path = `/events/webhooks/${id}/deliveries`;
   const deliveries = usePages<WebhookDelivery>(path, { byOffset: true, every: everyMs });

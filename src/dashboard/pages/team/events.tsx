@@ -8,16 +8,16 @@ import { Table } from '../../parts/table.tsx';
 
 const kinds = ['sandbox', 'build', 'volume'] as const;
 const plurals = { sandbox: 'Sandboxes', build: 'Builds', volume: 'Volumes' };
-/** What the URL says of the events page. */
+/** The events page's state in the URL. */
 export type EventsSearch = { kind?: (typeof kinds)[number] };
 
-/** Reads the search of a URL that anybody may have written. */
+/** Reads the search part of a URL, which anybody may have written. */
 export function readEventsSearch(raw: Record<string, unknown>): EventsSearch {
   const kind = kinds.find(one => one === raw['kind']);
   return kind ? { kind } : {};
 }
 
-/** What happened in a team, as it happens. */
+/** What happens in a team, live. */
 export function Events() {
   const { kind }: EventsSearch = useSearch({ strict: false });
   const navigate = useNavigate();

@@ -8,7 +8,7 @@ import { Table } from '../../parts/table.tsx';
 
 type Invitation = { invitationID: string; role: Role; note: string; createdAt: string; expiresAt: string };
 
-/** Invitations that nobody has taken yet. */
+/** Invitations that nobody has accepted yet. */
 export function Invitations() {
   const invitations = useRead<Invitation[]>('/invitations');
   return (

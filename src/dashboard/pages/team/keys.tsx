@@ -13,14 +13,14 @@ import { ShownOnce } from '../../parts/shown-once.tsx';
 import { Table } from '../../parts/table.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 
-/** The keys by which programs act for a team. */
+/** The keys with which programs act for a team. */
 export function Keys() {
   const may = useMay('admin');
   const { session, team } = useViewer();
   const [naming, setNaming] = useState(false);
   const [made, setMade] = useState<string | null>(null);
   const create = useChange<{ key: string }>(null, ['/api-keys'], session.operator);
-  // A member makes keys for herself, the operator for any team.
+  // A member makes her own keys, the operator makes them for any team.
   const path = session.operator ? `/admin/teams/${team?.teamID}/api-keys` : '/api-keys';
   return (
     <Page

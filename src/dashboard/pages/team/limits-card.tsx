@@ -18,7 +18,7 @@ const counted = [
   { of: 'volumes', name: 'Volumes' },
 ] as const;
 
-/** What the team may, and how much of it is taken. */
+/** The team's limits, and how much of each is used. */
 export function LimitsCard() {
   const use = useRead<TeamUse>('/limits', { every: everyMs });
   return (

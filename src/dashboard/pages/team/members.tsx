@@ -15,7 +15,7 @@ import { RoleFields } from './role-fields.tsx';
 
 type Member = { userID: string; name: string; email: string | null; role: Role; since: string };
 
-/** The people of a team, and who is invited into it. */
+/** The people of a team, and those invited to it. */
 export function Members() {
   const members = useRead<Member[]>('/members');
   const mayChange = useMay('admin');
@@ -87,7 +87,7 @@ export function Members() {
 
 type MemberRoleProps = { name: string; role: Role; onChange: (role: Role) => void };
 
-/** The role of a member, and another one after a question: a list would take what one only passes. */
+/** The role of a member, and a way to change it after a question: in a select, a value could be chosen in passing. */
 function MemberRole({ name, role, onChange }: MemberRoleProps) {
   const [isAsking, setAsking] = useState(false);
   return (

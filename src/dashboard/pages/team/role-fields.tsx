@@ -7,7 +7,7 @@ const may: Record<Role, string> = {
   admin: 'also decides about members, API keys, webhooks',
 };
 
-/** The roles of a team to choose from, with what each may. */
+/** The roles of a team to choose from, with what each may do. */
 export function RoleFields({ role, onChange }: { role: Role; onChange: (role: Role) => void }) {
   return (
     <fieldset className="stack" style={{ gap: 8 }}>

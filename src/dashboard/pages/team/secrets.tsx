@@ -14,7 +14,7 @@ import { RoleButton } from '../../parts/role-button.tsx';
 /** The secrets of a team. Their values go in and never come out. */
 export function Secrets() {
   const secrets = usePages<Secret>('/secrets');
-  /** The secret that gets a value; without ID, a new one. */
+  /** The secret that gets a value; without an ID, a new one. */
   const [editing, setEditing] = useState<{ secretID?: string; name: string } | null>(null);
   return (
     <Page

@@ -8,7 +8,7 @@ import { Paged } from '../../parts/rows/paged.tsx';
 import { Table } from '../../parts/table.tsx';
 import { useForbidden } from '../../parts/role-button.tsx';
 
-/** The snapshots of a team: what new sandboxes can begin from. */
+/** The snapshots of a team, from which new sandboxes can start. */
 export function Snapshots() {
   const forbidden = useForbidden('developer');
   const snapshots = usePages<SnapshotInfo>('/snapshots');

@@ -1,14 +1,14 @@
-/** Days that are known, at least, before anything is foreseen. */
+/** Least number of known days for a forecast. */
 const daysMin = 3;
-/** What is further away is not foreseen, days. */
+/** No forecast reaches further, days. */
 const horizonDays = 400;
 const daySeconds = 24 * 3600;
 
 type Point = { timestampUnix: number; concurrentSandboxes: number };
 
 /**
- * In how many days from the last one the most that ran at a time on a day reaches `limit`, if it grows as it did (a
- * line through the days, by least squares); null where it does not grow, or too little is known.
+ * In how many days after the last one the daily maximum of running sandboxes reaches `limit` if it keeps growing (a
+ * line through the days, by least squares); null if it does not grow, or too little is known.
  */
 export function daysUntil(points: readonly Point[], limit: number): number | null {
   const peaks = new Map<number, number>();

@@ -18,7 +18,7 @@ import type { UsageRange, UsageSearch } from './usage-search.ts';
 const everyMs = 30_000;
 const hourSeconds = 3_600;
 
-/** How many sandboxes a team runs and starts, and for how long. */
+/** How many sandboxes a team runs and starts, and for how long they run. */
 export function Usage() {
   const { teamID } = useTeam();
   const { range = '24h' }: UsageSearch = useSearch({ strict: false });
@@ -110,7 +110,7 @@ const hoursOf = (parts: readonly { sandboxSeconds: number }[]): number =>
 
 const formatHours = (hours: number): string => (hours < 100 ? hours.toFixed(1) : formatCount(Math.round(hours)));
 
-/** For how long sandboxes of each template ran, as parts of all. */
+/** How long sandboxes of each template ran, as shares of the total. */
 function TemplateHours({ used }: { used: TemplateUse[] }) {
   const all = hoursOf(used);
   const shareOf = (use: TemplateUse) => (all === 0 ? 0 : hoursOf([use]) / all);
@@ -134,7 +134,7 @@ function TemplateHours({ used }: { used: TemplateUse[] }) {
   );
 }
 
-/** What has no name any more is gone, or was a snapshot. */
+/** A template without a name is gone, or was a snapshot. */
 const templateLink = ({ names: [name], templateID }: TemplateUse) =>
   name === undefined ? (
     <Copy text={templateID} />

@@ -1,4 +1,4 @@
-/** Programs that tell whether a delivery is genuine, by language: what a receiver does first. */
+/** Programs that tell whether a delivery is genuine, by language: a receiver does this first. */
 export const verifyCode: Record<string, string> = {
   JavaScript: `import { createHmac, timingSafeEqual } from 'node:crypto';
 

@@ -18,7 +18,7 @@ export function VolumeContent() {
   const search: FilesSearch = useSearch({ strict: false });
   const navigate = useNavigate();
   const may = useMay('developer');
-  // Its token reads and writes: viewers get none.
+  // The token reads and writes, so viewers get none.
   const volume = useRead<VolumeAndToken>(`/volumes/${encodeURIComponent(volumeId)}`, { enabled: may });
   const go = (next: FilesSearch) => void navigate({ to: '.', search: next });
   return (

@@ -99,7 +99,7 @@ function VolumeTable({ rows }: { rows: readonly Volume[] }) {
   );
 }
 
-/** The room that a volume takes; unknown while its machine is away. */
+/** The space that a volume takes; unknown while its machine is away. */
 function Room({ used, max }: { used: number | undefined; max: number }) {
   const most = formatBytes(max);
   if (used === undefined) return <span className="muted">{most}</span>;

@@ -87,7 +87,7 @@ export function Webhooks() {
   );
 }
 
-/** How a receiver tells deliveries from what others send. */
+/** How a receiver tells genuine deliveries from other requests. */
 function GenuineCard() {
   return (
     <Card title="Is a delivery genuine?">

@@ -1,6 +1,6 @@
-/** What the URL says of a build's page: the build that it is compared with. */
+/** The build page's state in the URL: the build to compare with. */
 export type BuildSearch = { with?: string };
 
-/** Reads the search of a URL that anybody may have written. */
+/** Reads the search part of a URL, which anybody may have written. */
 export const readBuildSearch = (raw: Record<string, unknown>): BuildSearch =>
   typeof raw['with'] === 'string' ? { with: raw['with'] } : {};

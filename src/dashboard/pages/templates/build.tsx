@@ -18,7 +18,7 @@ export function BuildPage() {
   const log = useLogStream<BuildLogEntry>(`${path}/logs/stream`, {});
   const read = useRead<BuildInfo>(`${path}/status`, { query: { limit: 0 } });
   const { data: info, refetch } = read;
-  // Its state is told when the log begins and when it ends; between, by the events of the team.
+  // The log's beginning and end tell the build's state; in between, events of the team do.
   const hasEnded = log.end !== null;
   useEffect(() => void refetch(), [refetch, hasEnded]);
   const cancel = useChange('Cancelled', ['/templates']);
@@ -67,6 +67,6 @@ export function BuildPage() {
   );
 }
 
-/** A step by its number, or by its name where it has one. */
+/** A step by its number, or by its name if it has one. */
 const stepName = (step: string | undefined): string =>
   step === undefined ? '' : /^\d+$/.test(step) ? `step ${step}` : step;

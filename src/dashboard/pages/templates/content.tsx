@@ -6,14 +6,14 @@ import { Loaded } from '../../parts/loaded.tsx';
 import { Card } from '../../parts/page.tsx';
 import { Table } from '../../parts/table.tsx';
 
-/** So many characters of a digest tell layers apart. */
+/** This many characters of a digest are enough to tell layers apart. */
 const digestCharacters = 12;
-/** Templates that a row names; of more it says how many. */
+/** Templates that a row names; beyond that, it says how many more. */
 const sharersMax = 3;
 
 type Layer = TemplateContent['layers'][number];
 
-/** How sandboxes of a template begin, and the layers of their files. */
+/** How sandboxes of a template start, and the layers of their files. */
 export function Content({ templateId }: { templateId: string }) {
   const content = useRead<TemplateContent>(`/templates/${encodeURIComponent(templateId)}/content`);
   return (

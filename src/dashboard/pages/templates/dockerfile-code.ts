@@ -1,4 +1,4 @@
-/** A template that is to be built, as the form has it. Empty commands are none. */
+/** The template to build, as in the form. Empty commands count as absent. */
 export type BuildWish = {
   name: string;
   dockerfile: string;
@@ -13,12 +13,12 @@ export function bodyOf({ name, startCmd, readyCmd, ...wish }: BuildWish): Record
   return { alias: name, ...wish, ...(startCmd && { startCmd }), ...(readyCmd && { readyCmd }) };
 }
 
-/** The same by the SDKs and by curl. */
+/** The same with the SDKs and curl. */
 export function codeOf(wish: BuildWish, origin: string): Record<string, string> {
   return { JavaScript: javascript(wish), Python: python(wish), curl: curl(wish, origin) };
 }
 
-/** What the SDKs are told where no command says when the program is ready: it is at once. */
+/** What the SDKs get if no command tells when the program is ready: then it is ready at once. */
 const atOnce = 'true';
 
 const json = (value: unknown) => JSON.stringify(value);

@@ -16,22 +16,24 @@ WORKDIR /home/user
 
 type DockerfileSheetProps = {
   name: string;
-  /** The template that is built again, by its ID; else a new one is. */
+  /** The ID of the template to build again; otherwise a new one is built. */
   again: string | undefined;
   onClose: () => void;
 };
 
-/** Builds a template from a Dockerfile that is written here, and leads to the log of the build. */
+/** Builds a template from a Dockerfile written here, then opens the log of the build. */
 export function DockerfileSheet({ name, again, onClose }: DockerfileSheetProps) {
   if (again !== undefined) return <AgainSheet name={name} templateId={again} onClose={onClose} />;
   const first = { name, dockerfile: example, cpuCount: 2, memoryMB: 1024, startCmd: '', readyCmd: '' };
   return <WishSheet first={first} onClose={onClose} />;
 }
 
-/** Begins with what is known of the template. Its Dockerfile is not: one that was built may have held secrets. */
+/**
+ * Starts from what is known of the template. Its Dockerfile is not known: the one that was built may have held secrets.
+ */
 function AgainSheet({ name, templateId, onClose }: { name: string; templateId: string; onClose: () => void }) {
   const builds = useBuilds(templateId);
-  // A template of which no build is ready has none.
+  // A template without a finished build has no content.
   const content = useRead<TemplateContent>(`/templates/${encodeURIComponent(templateId)}/content`);
   if (builds.isPending || content.isPending) return null;
   const rows = rowsOfPages(builds);

@@ -17,7 +17,7 @@ import type { Step } from './steps.ts';
 type Log = Pick<LogStream<BuildLogEntry>, 'entries' | 'dropped'>;
 type StepTableProps = { templateId: string; buildId: string; log: Log };
 
-/** The steps of a build with what they took, beside those of another build where one is chosen. */
+/** The steps of a build with their durations, beside those of another build if one is chosen. */
 export function StepTable({ templateId, buildId, log }: StepTableProps) {
   const search: BuildSearch = useSearch({ strict: false });
   const steps = stepsOf(log.entries ?? []);
@@ -45,12 +45,12 @@ export function StepTable({ templateId, buildId, log }: StepTableProps) {
   );
 }
 
-/** Stands for no build, but for those that have not been read yet. */
+/** Stands for no single build, but for those that have not been read yet. */
 const earlier = 'earlier';
 
 type OtherBuildProps = { templateId: string; buildId: string; chosen: string | undefined };
 
-/** Chooses the build to compare with: the last good one is first. */
+/** Chooses the build to compare with: the last good one comes first. */
 function OtherBuild({ templateId, buildId, chosen }: OtherBuildProps) {
   const navigate = useNavigate();
   const builds = useBuilds(templateId);
@@ -116,7 +116,7 @@ function Compared({ steps, templateId, other }: { steps: Step[]; templateId: str
   );
 }
 
-/** Steps are read from the log, of which the newest entries are kept here. */
+/** Steps come from the log, of which only the newest entries are kept here. */
 const Missing = ({ of: { dropped }, what }: { of: Log; what: string }) =>
   dropped > 0 && (
     <p className="small muted body">

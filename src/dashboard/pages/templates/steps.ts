@@ -1,12 +1,12 @@
 import type { BuildLogEntry } from '../../../protocol/api/template-build.ts';
 
-/** A step of a build as its log tells it. */
+/** A step of a build, according to its log. */
 export type Step = {
   /** Its place, e.g. `builder 2/5`. */
   place: string;
   /** What it does, e.g. `RUN make`. */
   what: string;
-  /** How long it took, ms; null while it runs, and where it was found. */
+  /** How long it took, ms; null while it runs, and if its result was found. */
   tookMs: number | null;
   isCached: boolean;
   hasFailed: boolean;
@@ -16,7 +16,7 @@ const lineOfStep = /^(CACHED )?\[([^\]]{1,200})\] (.*)$/s;
 const lineOfEnd = /^(done in|failed after) ([\d.]+) (ms|s|min)\b/;
 const unitMs: Record<string, number> = { ms: 1, s: 1_000, min: 60_000 };
 
-/** The steps that a build's log tells of, in their order. */
+/** The steps in a build's log, in order. */
 export function stepsOf(log: readonly Pick<BuildLogEntry, 'message'>[]): Step[] {
   const steps = new Map<string, Step>();
   for (const { message } of log) {
@@ -34,10 +34,10 @@ export function stepsOf(log: readonly Pick<BuildLogEntry, 'message'>[]): Step[] 
   return [...steps.values()];
 }
 
-/** A step of one build beside the same of another; null where it has none. */
+/** A step of one build beside the same step of another; null if it has none. */
 type Pair = { key: string; here: Step | null; there: Step | null };
 
-/** The steps of two builds beside each other: those that do the same are one pair, wherever they stand. */
+/** The steps of two builds side by side: steps that do the same form a pair, wherever they stand. */
 export function compareSteps(here: readonly Step[], there: readonly Step[]): Pair[] {
   const left = [...there];
   const pairs: Pair[] = here.map(step => {

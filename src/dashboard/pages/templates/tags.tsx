@@ -16,10 +16,10 @@ import { ExactTime } from '../../parts/zone.tsx';
 type Group = TemplateTagGroups['tags'][number];
 type TagsProps = { templateId: string; builds: TemplateBuild[] };
 
-/** Tags of a page, and builds of each: as many as the API gives at once. */
+/** Tags on a page, and builds of each: as many as the API gives at once. */
 const [tagsMax, buildsMax] = [100, 20];
 
-/** The names of a template's builds, what each named before, and the way back there. */
+/** The tags of a template's builds, what each named before, and a way back. */
 export function Tags({ templateId, builds }: TagsProps) {
   const path = `/templates/${encodeURIComponent(templateId)}/tags`;
   const groups = usePages<Group, TemplateTagGroups>(`${path}/groups`, {

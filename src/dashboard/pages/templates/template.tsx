@@ -25,7 +25,7 @@ export function TemplatePage() {
   const hasReady = rowsOfPages(builds).some(({ status }) => status === 'ready');
   useReadOn(builds, !hasReady);
   const template = builds.data?.pages[0]?.body;
-  // The address may have its name; its builds are found by its ID alone.
+  // The address may contain its name, but its builds are found only by its ID.
   const id = template?.templateID ?? templateId;
   return (
     <Page

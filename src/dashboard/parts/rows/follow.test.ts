@@ -3,7 +3,7 @@ import { follow } from './follow.ts';
 
 const plain = { button: 0, metaKey: false, ctrlKey: false, shiftKey: false, altKey: false };
 
-/** What was done of a click. */
+/** What a click led to. */
 function clicked(changes: Partial<typeof plain> = {}): string[] {
   const done: string[] = [];
   follow({ ...plain, ...changes, preventDefault: () => void done.push('kept') }, () => void done.push('opened'));

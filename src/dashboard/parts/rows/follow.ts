@@ -1,7 +1,7 @@
-/** A click, as React tells of it. */
+/** A click as React reports it. */
 type Click = Pick<MouseEvent, 'button' | 'metaKey' | 'ctrlKey' | 'shiftKey' | 'altKey' | 'preventDefault'>;
 
-/** Goes where a link leads without loading the page anew, unless the browser was asked for another window. */
+/** Follows a link without reloading the page, unless the user asked the browser for another window. */
 export function follow(click: Click, open: () => void): void {
   if (click.button !== 0 || click.metaKey || click.ctrlKey || click.shiftKey || click.altKey) return;
   click.preventDefault();

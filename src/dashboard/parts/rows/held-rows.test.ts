@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => jest.useRealTimers());
 
-/** Rows that change, and what is shown of them. */
+/** Changing rows, and what is shown of them. */
 async function rows(...first: string[]) {
   let latest: readonly string[] = first;
   const used = await usedHook(() => useHeldRows(latest, row => row));
@@ -68,7 +68,7 @@ for (const end of ['pointerup', 'pointercancel'])
     await list.happens(end);
     await list.pass(1_499);
     expect(list.shown()).toEqual(['(a)', 'b']);
-    // Once it is up, it is nothing to a later one.
+    // Once released, it does not affect a later one.
     await list.happens(end === 'pointerup' ? 'pointercancel' : 'pointerup');
     await list.pass(1);
     expect(list.shown()).toEqual(['b']);

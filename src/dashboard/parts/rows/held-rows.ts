@@ -2,15 +2,15 @@ import { useEffect, useMemo, useRef, useState } from 'react';
 import type { ShownRow } from './hold-places.ts';
 import { holdPlaces } from './hold-places.ts';
 
-/** Rows stay in their places for so long after the pointer last moved above them, or the page was scrolled, ms. */
+/** Rows stay in place for this long after the pointer last moved above them or the page was scrolled, ms. */
 const stillMs = 1_500;
 
 type Hold = { onPointerMove: () => void; onPointerDown: () => void };
 
 /**
- * Rows that change while somebody points at them or scrolls: nothing moves while the pointer or the page does, or a
- * button of it is down, so that a click meets what it was aimed at, and an eye finds again what it has followed. `hold`
- * belongs on the element around the rows.
+ * Rows that change while the user points at them or scrolls. Nothing moves while the pointer or the page does, or a
+ * pointer button is down, so that a click hits its target and an eye finds again what it followed. `hold` belongs on
+ * the element around the rows.
  */
 export function useHeldRows<T>(
   latest: readonly T[],
@@ -34,7 +34,7 @@ export function useHeldRows<T>(
       clearTimeout(timer.current);
     };
   }, []);
-  // Drawn anew at each step of scrolling, with the same rows: there may be thousands.
+  // Drawn again at each step of scrolling, with the same rows: there may be thousands.
   const { rows, waiting } = useMemo(
     () => holdPlaces(held ? places.current : latest, latest, keyOf),
     [held, latest, keyOf],

@@ -1,9 +1,9 @@
-/** A row as it is shown; `isGone`: the list has it no longer. */
+/** A row as it is shown; `isGone`: the list no longer has it. */
 export type ShownRow<T> = { row: T; isGone: boolean };
 
 /**
- * The latest rows in the places of those that are shown, so that nothing moves under a pointer: what is gone keeps its
- * place, and what is new above the last shown row waits. Rows behind it are added, as they move nothing.
+ * The latest rows in the places of the shown ones, so that nothing moves under a pointer: gone rows keep their place,
+ * and new rows above the last shown one wait. Rows after it are added, since they move nothing.
  */
 export function holdPlaces<T>(
   shown: readonly T[],

@@ -1,16 +1,16 @@
 import { useEffect, useEffectEvent, useRef } from 'react';
 
-/** So near to the end of the rows that there are, more are asked for. */
+/** This near to the end of the rows, more are requested. */
 const nearPx = 800;
 
 type MoreProps = {
   isComing: boolean;
-  /** Rows are asked for anew: what is asked for meanwhile would not come. */
+  /** Rows are being read again: a request made meanwhile would be dropped. */
   isBusy: boolean;
   onMore: () => void;
 };
 
-/** Asks for more as soon as one scrolls near it, or clicks it. */
+/** Requests more rows once the user scrolls near it, or clicks it. */
 export function More({ isComing, isBusy, onMore }: MoreProps) {
   const button = useRef<HTMLButtonElement>(null);
   const more = useEffectEvent(onMore);

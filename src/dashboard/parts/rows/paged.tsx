@@ -6,7 +6,7 @@ import { More } from './more.tsx';
 
 type PagedProps<T> = { of: Pages<T>; children: (rows: T[]) => ReactNode };
 
-/** The rows of a list that have been read, and those that follow as soon as one scrolls there. */
+/** The rows of a list read so far, and the next ones once the user scrolls there. */
 export function Paged<T>({ of: pages, children }: PagedProps<T>) {
   return (
     <Loaded of={pages}>
@@ -20,7 +20,7 @@ export function Paged<T>({ of: pages, children }: PagedProps<T>) {
   );
 }
 
-/** The way to the rows that follow those that have been read; nothing where these are all. */
+/** A way to the next rows; nothing if these are all. */
 export function MoreOf<T>({ of: pages }: { of: Pages<T> }) {
   if (!pages.hasNextPage) return null;
   return (

@@ -1,11 +1,11 @@
 import { useRef } from 'react';
 
-/** Keys by the ID of what they were given to, in the order of the rows, and how many there have been. */
+/** Keys by the ID of what they were given to, in row order, and how many were made so far. */
 type Given = { keys: ReadonlyMap<string, number>; made: number };
 
 /**
- * Keys for rows: where all of them are others than those that were drawn before, they take over their elements, and the
- * browser changes texts instead of making rows. What a row remembers then has to go by the ID of what it shows.
+ * Keys for rows. If all rows differ from those drawn before, they take over the elements, and the browser changes texts
+ * instead of making rows. What a row remembers must then depend on the ID of what it shows.
  */
 export function useRecycledKeys(ids: readonly string[]): ReadonlyMap<string, number> {
   const given = useRef<Given>({ keys: new Map(), made: 0 });
@@ -13,9 +13,9 @@ export function useRecycledKeys(ids: readonly string[]): ReadonlyMap<string, num
   return given.current.keys;
 }
 
-/** Keys for these IDs, by those that were given before. */
+/** Keys for these IDs, based on those given before. */
 export function recycledKeys({ keys, made }: Given, ids: readonly string[]): Given {
-  // Elements of rows that stay among others would have to be moved, which costs more than new ones.
+  // If some rows stay, the others' elements would have to be moved, which costs more than new ones.
   const free = ids.some(id => keys.has(id)) ? [] : [...keys.values()];
   let next = made;
   const own = new Map(ids.map((id, index) => [id, keys.get(id) ?? free[index] ?? next++]));

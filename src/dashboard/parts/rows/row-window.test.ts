@@ -14,8 +14,8 @@ test('of a long list, what is in sight is shown, wherever it is scrolled to', ()
       expect(end * rowPx).toBeGreaterThanOrEqual(scrolled + heightPx);
       expect(end - first).toBeLessThanOrEqual(40 + 2 * beside);
     }
-  // Below the window: nothing but the first ones is kept ready.
+  // Below the window: only the first ones are kept ready.
   expect(rowsToShow(count, rowsInSight(rowPx, 2_000, heightPx)).end).toBeLessThanOrEqual(20);
-  // There are fewer than there were where it was scrolled to.
+  // There are fewer rows than the scroll position implies.
   expect(rowsToShow(50, rowsInSight(rowPx, -20_000, heightPx))).toEqual({ first: 50, end: 50 });
 });

@@ -1,9 +1,9 @@
 import { useDeferredValue, useLayoutEffect, useState } from 'react';
 import type { RefObject } from 'react';
 
-/** Rows beside those in sight, so that scrolling finds them there. */
+/** Rows beyond those in sight, so that scrolling finds them there. */
 const besideRows = 10;
-/** The window of rows moves by so many: few enough to be drawn within a frame. */
+/** The window of rows moves in such steps: small enough to be drawn within a frame. */
 const step = 5;
 /** Shorter lists are shown whole. */
 const wholeMax = 40;
@@ -13,12 +13,12 @@ type RowWindow = { first: number; end: number };
 
 /** The rows that are in sight, however many there are: the first begins `topPx` below the window's upper edge. */
 export function rowsInSight(rowPx: number, topPx: number, heightPx: number): RowWindow {
-  // Whole steps: a window that moves with every pixel would be drawn as often.
+  // Whole steps: a window that moved with every pixel would be drawn as often.
   const at = (px: number, round: (steps: number) => number) => Math.max(0, round(px / rowPx / step) * step);
   return { first: at(-topPx, Math.floor), end: at(heightPx - topPx, Math.ceil) };
 }
 
-/** The rows of `count` to show where these are in sight, with so many beside. */
+/** The rows to show out of `count` when these are in sight, with this many extra. */
 export function rowsToShow(count: number, { first, end }: RowWindow, beside = besideRows): RowWindow {
   if (count <= wholeMax && beside > 0) return { first: 0, end: count };
   const last = Math.min(count, end + beside);
@@ -26,8 +26,8 @@ export function rowsToShow(count: number, { first, end }: RowWindow, beside = be
 }
 
 /**
- * The rows of a long list to show now: `body` holds rows of `rowPx` each, and the page scrolls. Rows that come at once
- * for others, which `areLeaving`, are drawn where they are in sight, and those beside them when there is time.
+ * The rows of a long list to show now: `body` holds rows of `rowPx` each, and the page scrolls. Rows that replace
+ * others all at once (`areLeaving`) are drawn first where they are in sight, and the rest when there is time.
  */
 export function useRowWindow(
   body: RefObject<HTMLElement | null>,
@@ -37,7 +37,7 @@ export function useRowWindow(
 ): RowWindow {
   const [inSight, setInSight] = useState<RowWindow>({ first: 0, end: 0 });
   const isRoomy = useDeferredValue(!areLeaving);
-  // Not with each row that comes: it costs a layout of the page, and where there are fewer rows the page scrolls.
+  // Not with each row that arrives: it costs a layout of the page, and if rows become fewer, the page scrolls.
   useLayoutEffect(() => {
     const look = () => {
       const top = body.current?.getBoundingClientRect().top ?? 0;

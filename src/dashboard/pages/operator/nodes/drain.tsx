@@ -10,7 +10,7 @@ const become: Record<DrainMode, string> = {
   move: 'they go on at other machines, with their memory and files',
 };
 
-/** Asks how a machine is to be emptied, and says of each way what could not go. */
+/** Asks how to drain a machine, and tells for each mode what could not move. */
 export function DrainDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const [mode, setMode] = useState<DrainMode>('wait');
   const path = `/admin/nodes/${encodeURIComponent(id)}/drain`;

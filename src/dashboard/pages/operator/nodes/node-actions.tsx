@@ -8,7 +8,7 @@ import { DrainDialog } from './drain.tsx';
 
 type Of = { of: Pick<NodeDetail, 'id' | 'status'> };
 
-/** Drains a node, or has it take new sandboxes again. */
+/** Drains a node, or makes it accept new sandboxes again. */
 export function StatusButton({ of: { id, status } }: Of) {
   const [asking, setAsking] = useState(false);
   const change = useStatusChange(id);
@@ -65,7 +65,7 @@ export function NodeActions({ of }: Of) {
   );
 }
 
-/** What would be lost with a node; by this mode it is asked nothing, as it may be gone. */
+/** What would be lost with a node. In this mode the node itself is not asked, because it may be gone. */
 function Losses({ id }: Pick<NodeDetail, 'id'>) {
   const path = `/admin/nodes/${encodeURIComponent(id)}/drain`;
   const { data } = useRead<NodeDrain>(path, { personal: true, query: { mode: 'wait' } });

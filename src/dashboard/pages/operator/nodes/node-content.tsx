@@ -9,7 +9,7 @@ import { Table } from '../../../parts/table.tsx';
 
 const everyMs = 2_000;
 
-/** What a node has, and how far it is where it is being emptied. */
+/** What a node has, and its progress while it is drained. */
 export function NodeContent({ id }: { id: string }) {
   const drain = useRead<NodeDrain>(`/admin/nodes/${encodeURIComponent(id)}/drain`, { personal: true, every: everyMs });
   const teams = useRead<AdminTeam[]>('/admin/teams', { personal: true });
@@ -45,7 +45,7 @@ export function NodeContent({ id }: { id: string }) {
 
 const ways = { wait: 'as its sandboxes end', pause: 'by pauses', move: 'by moves' };
 
-/** Says of a node that runs nothing what goes with it where it is switched off for good. */
+/** For a node that runs nothing: what goes with it when it is switched off for good. */
 function emptyText({ sandboxes, volumes }: NodeDrain['kept']): string {
   if (sandboxes + volumes === 0) return 'The node is empty, and takes no new sandboxes.';
   return (
@@ -54,7 +54,7 @@ function emptyText({ sandboxes, volumes }: NodeDrain['kept']): string {
   );
 }
 
-/** What is left of a node that is being emptied. */
+/** What is left on a node that is being drained. */
 function Progress({ of: { mode, sandboxes, volumes, kept } }: { of: NodeDrain }) {
   const left = [...sandboxes, ...volumes];
   const stuck = left.filter(({ reason }) => reason !== undefined).length;

@@ -2,7 +2,7 @@ import type { NodeDetail } from '../../../../protocol/api/node.ts';
 import { formatBytes, formatCount } from '../../../format.ts';
 import { Meter } from '../../../parts/bits.tsx';
 
-/** What a node is, and what of it is taken or promised. */
+/** A node's properties, and how much of it is used or promised. */
 export function NodeFacts({ of }: { of: NodeDetail }) {
   const { version, commit, machineInfo, metrics, keepsMemory, pool, labels } = of;
   return (
@@ -55,7 +55,7 @@ export function NodeFacts({ of }: { of: NodeDetail }) {
   );
 }
 
-/** How often a create found one waiting. */
+/** How often a create found a waiting one. */
 function poolWords({ hits, misses }: NonNullable<NodeDetail['pool']>): string {
   const asked = hits + misses;
   if (asked === 0) return 'none was asked for yet';

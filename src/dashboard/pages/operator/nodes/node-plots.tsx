@@ -7,7 +7,7 @@ import { Plot } from '../../../parts/plot.tsx';
 const everyMs = 60_000;
 const percent = (value: number) => `${Math.round(value)} %`;
 
-/** What a node used in the last day: processor, memory and the fullest of its disks. */
+/** A node's use in the last day: processor, memory and its fullest disk. */
 export function NodePlots({ id }: { id: string }) {
   const metrics = useRead<NodeMetric[]>(`/nodes/${encodeURIComponent(id)}/metrics`, { personal: true, every: everyMs });
   return (

@@ -21,7 +21,7 @@ export function Nodes() {
   );
 }
 
-/** The nodes in a table, with what of them is taken. */
+/** A table of the nodes and how much of each is used. */
 export function NodeTable({ rows }: { rows: Node[] }) {
   return (
     <Table

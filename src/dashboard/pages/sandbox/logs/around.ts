@@ -1,4 +1,4 @@
-/** Those of `entries` that match, and `count` before and behind each. `hits`: which of them match. */
+/** The matching `entries`, and `count` before and after each. `hits`: those that match. */
 export function around<T>(
   entries: readonly T[],
   matches: (entry: T) => boolean,
@@ -6,9 +6,9 @@ export function around<T>(
 ): { shown: T[]; hits: ReadonlySet<T> } {
   const hits = new Set(entries.filter(matches));
   const shown: T[] = [];
-  /** Behind the last hit, so many are still to be shown. */
+  /** How many entries after the last hit are still to be shown. */
   let due = 0;
-  /** What was passed over since the last that is shown, so many at most. */
+  /** Entries skipped since the last shown one, at most `count`. */
   let passed: T[] = [];
   for (const entry of entries) {
     if (hits.has(entry)) {

@@ -5,7 +5,7 @@ test('a search keeps what it knows, whoever wrote it', () => {
   const all = { level: 'warn', logger: 'network', find: 'a.*b', regex: true, at: 1_700_000_000_000 };
   expect(readLogsSearch(all)).toEqual(all as ReturnType<typeof readLogsSearch>);
   expect(readLogsSearch({ level: 'loud', logger: {}, find: '', regex: 'no', at: -1 })).toEqual({});
-  // Numbers in a URL are read as such; here they are text.
+  // Numbers in a URL are parsed as such; here they are text.
   expect(readLogsSearch({ find: 404 })).toEqual({ find: '404' });
 });
 

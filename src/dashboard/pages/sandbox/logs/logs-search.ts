@@ -1,25 +1,25 @@
 import { sandboxLogLevels, sandboxLoggers } from '../../../../protocol/logs.ts';
 import type { SandboxLogLevel, SandboxLogger } from '../../../../protocol/logs.ts';
 
-/** What the URL says of the logs page. */
+/** The logs page's state in the URL. */
 export type LogsSearch = {
   level?: SandboxLogLevel;
   logger?: SandboxLogger;
   find?: string;
   /** `find` is a regular expression. */
   regex?: true;
-  /** So many entries around each that matches are shown too. */
+  /** How many entries around each match are shown too. */
   around?: number;
   /** Long messages are cut instead of wrapped. */
   wrap?: false;
-  /** The place of the entry that is linked to. */
+  /** The place of the linked entry. */
   at?: number;
 };
 
-/** How many entries around a hit can be asked for. */
+/** The choices for the number of entries around a hit. */
 export const arounds = [3, 10, 30] as const;
 
-/** Reads the search of a URL that anybody may have written. */
+/** Reads the search part of a URL, which anybody may have written. */
 export function readLogsSearch(raw: Record<string, unknown>): LogsSearch {
   const level = sandboxLogLevels.find(one => one === raw['level']);
   const logger = sandboxLoggers.find(one => one === raw['logger']);
@@ -38,11 +38,11 @@ export function readLogsSearch(raw: Record<string, unknown>): LogsSearch {
 
 const special = /[.*+?^${}()|[\]\\]/g;
 
-/** What an expression, or a text as it stands, matches in whatever case; null where it is no regular expression. */
+/** The case-insensitive pattern of an expression or of a plain text; null if it is no valid regular expression. */
 export function patternOf(find: string, isText = false): RegExp | null {
   try {
     return new RegExp(isText ? find.replace(special, '\\$&') : find, 'iu');
   } catch {
-    return null; // half typed, most often: the field says that it is none
+    return null; // usually half typed: the field says that it is not valid
   }
 }

@@ -17,14 +17,14 @@ import { arounds, patternOf } from './logs-search.ts';
 import type { LogsSearch } from './logs-search.ts';
 import { wholeLog, wholeLogEntriesMax } from './whole-log.ts';
 
-/** Entries of what was logged before one looks. */
+/** Entries shown of what was logged before the page was opened. */
 const tail = 1_000;
-/** What is shown before the entry that is linked to, ms. */
+/** How much is shown before the linked entry, ms. */
 const beforeMs = 60_000;
 
 type Change = (next: Partial<Record<keyof LogsSearch, string | number | boolean | undefined>>) => void;
 
-/** What happened in a sandbox, as it happens; also after its end. */
+/** What happens in a sandbox, live; also available after its end. */
 export function Logs() {
   const { sandboxId } = useSandbox();
   const search: LogsSearch = useSearch({ strict: false });
@@ -32,7 +32,7 @@ export function Logs() {
   const navigate = useNavigate();
   const change: Change = next =>
     void navigate({ to: '.', search: { ...search, ...next } as LogsSearch, replace: true });
-  // What is around a hit must come too: then it is looked for here.
+  // To show entries around a hit, they must arrive too: then the search happens here.
   const isHere = find !== undefined && (regex || count !== undefined);
   const filter = { level, logger, search: isHere ? undefined : find };
   const log = useLogStream<SandboxLogEntry>(
@@ -40,7 +40,7 @@ export function Logs() {
     at === undefined ? { tail, ...filter } : { after: String(Math.max(0, at - beforeMs)), ...filter },
     at === undefined ? 'newest' : 'oldest',
   );
-  // Expressions are tried here: one that takes for ever takes the time of whoever wrote it.
+  // Expressions run in the browser: one that takes for ever costs its author's time.
   const pattern = useMemo(() => (isHere ? patternOf(find, !regex) : null), [isHere, regex, find]);
   const matches = ({ message }: SandboxLogEntry) => pattern === null || pattern.test(message);
   const { entries: all } = log;
@@ -94,11 +94,11 @@ export function Logs() {
 
 type Read = Pick<LogStream<unknown>, 'entries' | 'dropped'>;
 
-/** What is said where there may be more before what is shown, and where hits are looked for. */
+/** The note where there may be more before what is shown, and while hits are searched. */
 const earlierOf = ({ entries, dropped }: Read): string | undefined =>
   dropped + (entries?.length ?? 0) >= tail ? 'Earlier entries may not be shown here: the download has them' : undefined;
 
-/** The same behind it: from a line that is linked to, no more is read than is shown. */
+/** The same for the end: from a linked line on, no more is read than is shown. */
 const laterOf = ({ entries }: Read): string | undefined =>
   (entries?.length ?? 0) >= shownMax
     ? `No more than ${formatCount(shownMax)} entries are shown from here on`
@@ -165,7 +165,7 @@ function Filters({ search, onChange }: { search: LogsSearch; onChange: Change })
   );
 }
 
-/** How what was found is shown: with what is around it, and whether long messages wrap. */
+/** How hits are shown: with their surroundings, and whether long messages wrap. */
 function Shown({ search, onChange }: { search: LogsSearch; onChange: Change }) {
   return (
     <>

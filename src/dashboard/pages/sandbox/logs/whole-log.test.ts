@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
 import { sandboxLogPageMax } from '../../../../protocol/logs.ts';
 import { wholeLog, wholeLogEntriesMax } from './whole-log.ts';
 
-/** A log of so many entries, one each millisecond, and the questions for it. */
+/** A log with this many entries, one per millisecond, and the requests for it. */
 let [entries, asked]: [number, string[]] = [0, []];
 const entryAt = (ms: number) => ({
   timestamp: new Date(ms).toISOString(),

@@ -3,16 +3,16 @@ import { sandboxLogPageMax } from '../../../../protocol/logs.ts';
 import { askJson } from '../../../api/client.ts';
 import type { Query } from '../../../api/client.ts';
 
-/** Entries of a file at most: what has more is read by a program, page by page. */
+/** Most entries in a file: a program reads longer logs page by page. */
 export const wholeLogEntriesMax = 100_000;
 
 type Whole = { sandboxId: string; team: string; filter: Query; matches: (entry: SandboxLogEntry) => boolean };
 
-/** A line of a log as a file has it. */
+/** A line of a log in a file. */
 const lineOf = ({ timestamp, level, fields, message }: SandboxLogEntry): string =>
   `${timestamp} ${level} ${fields['logger'] ?? ''} ${message.replaceAll('\n', '\\n')}`;
 
-/** All that a sandbox logged and that matches, as text, the oldest first; `isCut`: of a longer log its beginning. */
+/** All matching entries of a sandbox's log as text, the oldest first; `isCut`: only the beginning of a longer log. */
 export async function wholeLog(whole: Whole): Promise<{ text: string; isCut: boolean }> {
   const { sandboxId, team, filter, matches } = whole;
   const lines: string[] = [];
@@ -28,7 +28,7 @@ export async function wholeLog(whole: Whole): Promise<{ text: string; isCut: boo
     isCut = last !== undefined && logs.length >= sandboxLogPageMax;
     if (!last || !isCut) break;
     read += logs.length;
-    // No two entries of a sandbox share a time.
+    // No two entries of a sandbox have the same time.
     cursor = Date.parse(last.timestamp) + 1;
   }
   const cut = isCut ? ['# There is more: read it by a program, page by page'] : [];

@@ -2,7 +2,7 @@ import { Badge } from '../../../parts/bits.tsx';
 import type { Mark } from '../../../parts/plot.tsx';
 import { TimeOfDay } from '../../../parts/zone.tsx';
 
-/** Marks of plots in words, for what no line of a plot can say. */
+/** The marks of plots in words, for users whom the lines of a plot tell nothing. */
 export function MarkList({ marks }: { marks: Mark[] }) {
   return (
     <ul className="marks" aria-label="Marks">

@@ -3,12 +3,12 @@ import type { Mark } from '../../../parts/plot.tsx';
 import { killOf, reasons } from '../../sandboxes/ended.tsx';
 import { wordsOf } from '../moments.ts';
 
-/** What a plot of a sandbox marks of its life from then on, the oldest first. */
+/** The events of a sandbox's life that a plot marks, the oldest first. */
 export function marksOf(events: readonly LifecycleEvent[], fromSeconds: number): Mark[] {
   return events
     .flatMap(event => {
       const at = Date.parse(event.timestamp) / 1000;
-      // Another time or network shows in no line.
+      // A changed timeout or network policy shows in no line.
       if (event.type === 'sandbox.lifecycle.updated' || at < fromSeconds) return [];
       const { text, tone } = wordsOf(event.type);
       const reason = killOf(event).kill_reason;

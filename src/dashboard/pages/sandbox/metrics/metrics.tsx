@@ -26,7 +26,7 @@ export function Metrics() {
   const { sandboxId, events } = useSandbox();
   const { range = '15m', from, to }: MetricsSearch = useSearch({ strict: false });
   const navigate = useNavigate();
-  // The range moves on by itself, also while nothing comes of it.
+  // The range moves on by itself, even while no data comes.
   const nowSeconds = Math.floor(useTimer(everyMs) / everyMs) * (everyMs / 1000);
   const isFixed = from !== undefined && to !== undefined;
   const span = isFixed ? { from, to } : { from: nowSeconds - ranges[range], to: nowSeconds };

@@ -8,7 +8,7 @@ export function keptFontPixels(): number {
   return Number.isInteger(kept) && kept >= fontPixels.min && kept <= fontPixels.max ? kept : fontPixels.first;
 }
 
-/** Keeps a size, and answers it as it may be. */
+/** Saves a size, and answers it limited to the allowed range. */
 export function keepFontPixels(wanted: number): number {
   const size = Math.min(fontPixels.max, Math.max(fontPixels.min, wanted));
   localStorage.setItem(key, String(size));

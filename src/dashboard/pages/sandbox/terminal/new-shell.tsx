@@ -4,7 +4,7 @@ import type { ShellStart } from './shell-memory.ts';
 
 type NewShellDialogProps = { onDone: (start: ShellStart) => void; onClose: () => void };
 
-/** Asks as whom, and where a shell is to begin. */
+/** Asks for the user and the directory of a new shell. */
 export function NewShellDialog({ onDone, onClose }: NewShellDialogProps) {
   const [user, setUser] = useState('root');
   const [cwd, setCwd] = useState('');

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { bytesAt, nextRate, pacedOutput } from './paced-output.ts';
 
-/** Frames that come when told, each so many ms after the one before. */
+/** Frames that come on command, each a given number of ms after the one before. */
 function frames() {
   let now = 0;
   let waiting: ((at: number) => void)[] = [];

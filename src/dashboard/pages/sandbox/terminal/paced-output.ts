@@ -1,24 +1,24 @@
-/** Bytes that are shown in a frame: the least, and at most. */
+/** Least and most bytes shown per frame. */
 const [bytesMin, bytesMax] = [16 * 1024, 256 * 1024];
-/** What is shown in a frame may take so long, ms: with 8, one frame in ten was late; with 4, little was shown. */
+/** How long showing output may take per frame, ms: with 8, one frame in ten was late; with 4, little was shown. */
 const showMs = 6;
-/** Bytes that are shown in a millisecond, as long as nothing is known … */
+/** Bytes shown per millisecond while nothing is known … */
 const rateFirst = 4 * 1024;
-/** … and what is left of the best that was known, with each frame that was slower. */
+/** … and the factor by which the best known rate decays with each slower frame. */
 const rateKept = 0.98;
-/** Bytes that may wait to be shown before the next are read: enough to fill some frames, too few to fill memory. */
+/** Bytes that may wait to be shown before more are read: enough for several frames, too few to fill memory. */
 const waitingBytesMax = 512 * 1024;
-/** So much at a time is more than anybody reads as it comes. */
+/** More than this at a time is faster than anybody reads. */
 const muchBytes = 64 * 1024;
 
 /**
- * How many bytes are shown in a millisecond where these took `tookMs`: the best of late. What else took the time on a
- * busy machine would not go quicker if less was shown.
+ * The rate in bytes per millisecond, after showing these took `tookMs`: the best of recent frames. On a busy machine,
+ * other work takes time too, and showing less would not speed it up.
  */
 export const nextRate = (rate: number, bytes: number, tookMs: number): number =>
   Math.max(rate * rateKept, bytes / Math.max(1, tookMs));
 
-/** How many bytes a frame shows at such a rate. */
+/** How many bytes a frame shows at this rate. */
 export const bytesAt = (rate: number): number => Math.round(Math.min(bytesMax, Math.max(bytesMin, rate * showMs)));
 
 type Pace = {
@@ -28,14 +28,13 @@ type Pace = {
   frame: () => Promise<unknown>;
   /** The time, ms. */
   now?: () => number;
-  /** Much waits from now on, or no more. */
+  /** Called when much begins to wait, and when no longer. */
   onMuch?: (isMuch: boolean) => void;
 };
 
 /**
- * Shows output in pieces that leave time for the frames of the page: what comes after rest at once, and of much as
- * many bytes in each frame as this machine can show in time. Settles at once while little waits, and later where it is
- * much.
+ * Shows output in pieces that leave time for the page's frames: output after a pause at once, and of a flood as many
+ * bytes per frame as this machine can show in time. Settles at once while little waits, and later if much does.
  */
 export function pacedOutput({
   show,
@@ -53,7 +52,7 @@ export function pacedOutput({
     isMuch = next;
     onMuch?.(next);
   };
-  /** At most so many of the bytes that wait, as one piece: a terminal takes each when its timer comes round. */
+  /** At most this many of the waiting bytes, as one piece: a terminal takes each when its timer fires. */
   const take = (most: number) => {
     const pieces: Uint8Array[] = [];
     let left = most;

@@ -5,5 +5,5 @@
 // oxlint-disable-next-line no-control-regex
 const reports = /^(?:\x1b\[[?>]?[\d;]*(?:[Rcnt]|\$y)|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1bP[^\x1b]*\x1b\\)$/;
 
-/** Whether a terminal says this to a program that asked, and nobody has typed it. */
+/** Whether this is a terminal's report to a program that asked for it, and not something that was typed. */
 export const isReport = (text: string): boolean => reports.test(text);

@@ -28,15 +28,15 @@ type ScreenOptions = {
 export type ShellScreen = {
   focus: () => void;
   setFont: (pixels: number) => void;
-  /** Goes to where a text is, behind or before the last place; false where it is nowhere. */
+  /** Scrolls to the next occurrence of a text, after or before the last one; false if there is none. */
   find: (text: string, backwards: boolean) => boolean;
-  /** Forgets what was looked for. */
+  /** Forgets the search. */
   endSearch: () => void;
-  /** What a link to this shell says of it; null while it has none. */
+  /** What a link to this shell contains; null while there is none. */
   shared: () => ({ watch: number } & ShellSize) | null;
-  /** Ends the shell and what runs in it. */
+  /** Ends the shell and everything that runs in it. */
   end: () => Promise<void>;
-  /** Takes the terminal away; the shell goes on. */
+  /** Removes the terminal; the shell goes on. */
   close: () => void;
 };
 
@@ -46,14 +46,14 @@ function newTerminal(isWatched: boolean): Terminal {
     fontSize: keptFontPixels(),
     scrollback: scrollbackLines,
     screenReaderMode: true,
-    // Places that were found are marked in a way that xterm still calls a proposal.
+    // Marking found places uses an API that xterm still calls proposed.
     allowProposedApi: true,
     disableStdin: isWatched,
-    // What runs inside may not touch the window or its title.
+    // Programs inside must not control the window or its title.
     windowOptions: {},
     theme: { background: '#0d1412', foreground: '#dbe6e1', cursor: '#5fcdb8', selectionBackground: '#2c5249' },
   });
-  // OSC 52 writes the clipboard: not for what runs in a sandbox.
+  // OSC 52 writes the clipboard: programs in a sandbox must not.
   terminal.parser.registerOscHandler(52, () => true);
   return terminal;
 }
@@ -74,8 +74,8 @@ export function showShell(element: HTMLElement, options: ScreenOptions): ShellSc
     isShown,
     connections,
     onOutput: bytes => new Promise(written => terminal.write(bytes, written)),
-    // Told to who listens character by character, a flood would take most of the time, and nobody hears it out. What is
-    // on the screen afterwards is told.
+    // Announcing a flood to a screen reader character by character would take most of the time, and nobody listens to
+    // the end. The screen's content afterwards is announced.
     onMuch(isMuch) {
       terminal.options.screenReaderMode = !isMuch;
     },

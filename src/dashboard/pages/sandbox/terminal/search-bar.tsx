@@ -3,7 +3,7 @@ import { useState } from 'react';
 
 type SearchBarProps = { onFind: (text: string, backwards: boolean) => boolean; onClose: () => void };
 
-/** Looks for a text in what a terminal shows: Enter goes up to the one before, Shift and Enter down; Escape ends it. */
+/** Searches what a terminal shows: Enter goes up to the previous match, Shift and Enter down; Escape ends it. */
 export function SearchBar({ onFind, onClose }: SearchBarProps) {
   const [text, setText] = useState('');
   const [isNowhere, setNowhere] = useState(false);

@@ -1,42 +1,42 @@
-/** A shell of this window: the sandbox that it is in, and its number among the shells there. */
+/** A shell of this window: its sandbox, and its number among the shells there. */
 export type ShellPlace = { sandboxId: string; number: number };
 
 const keyOf = ({ sandboxId, number }: ShellPlace) => `atoll.shell.${sandboxId}.${number}`;
 
 /**
- * The tag of the shell that this window had, if any. What it has shown is kept by the sandbox's agent. Its number may
- * be another process' by now, where the sandbox was started anew.
+ * The tag of the shell that this window had, if any. The sandbox's agent keeps what it has shown. A PID would not do:
+ * it may be another process's by now, if the sandbox was restarted.
  */
 export const keptShell = (place: ShellPlace): string | null => sessionStorage.getItem(keyOf(place));
 
 /** A tag that no other shell has. */
 export const newShellTag = (): string => `dashboard-${crypto.randomUUID()}`;
 
-/** Keeps a shell for when this window comes back. */
+/** Saves a shell for when this window comes back. */
 export const keepShell = (place: ShellPlace, tag: string): void => sessionStorage.setItem(keyOf(place), tag);
 
-/** Forgets a shell that has ended; the next one in its place begins as it did. */
+/** Forgets a shell that has ended; the next one in its place starts the same way. */
 export const forgetEnded = (place: ShellPlace): void => sessionStorage.removeItem(keyOf(place));
 
-/** Forgets a shell, and how it began. */
+/** Forgets a shell and how it started. */
 export const forgetShell = (place: ShellPlace): void => {
   for (const key of [keyOf(place), startKey(place)]) sessionStorage.removeItem(key);
 };
 
-/** As whom, and where a shell begins; without a directory, at home. */
+/** The user and the directory of a new shell; without a directory, the home. */
 export type ShellStart = { user: string; cwd?: string };
 
 const startKey = (place: ShellPlace) => `${keyOf(place)}.start`;
 const usual: ShellStart = { user: 'user' };
 
-/** How a shell of this window begins, also when it has to begin again. */
+/** How a shell of this window starts, also when it has to start again. */
 export function shellStart(place: ShellPlace): ShellStart {
   const kept = JSON.parse(sessionStorage.getItem(startKey(place)) ?? 'null') as Partial<ShellStart> | null;
   if (typeof kept?.user !== 'string') return usual;
   return { user: kept.user, ...(typeof kept.cwd === 'string' && { cwd: kept.cwd }) };
 }
 
-/** Keeps how a shell is to begin. */
+/** Saves how a shell starts. */
 export const keepShellStart = (place: ShellPlace, start: ShellStart): void =>
   sessionStorage.setItem(startKey(place), JSON.stringify(start));
 
@@ -48,6 +48,6 @@ export function shellNumbers(sandboxId: string): number[] {
   return Array.isArray(kept) && kept.length > 0 && kept.every(Number.isSafeInteger) ? kept : [1];
 }
 
-/** Keeps which shells this window has in a sandbox. */
+/** Saves which shells this window has in a sandbox. */
 export const keepShellNumbers = (sandboxId: string, numbers: readonly number[]): void =>
   sessionStorage.setItem(listKey(sandboxId), JSON.stringify(numbers));

@@ -32,7 +32,7 @@ type Message = { process?: { tag?: string; pid?: number; cmd?: string; cwd?: str
 >;
 type Opened = { method: string; user: string; message: Message; signal: AbortSignal };
 
-/** Bytes of requests and answers take some turns; no clock is waited for. */
+/** The bytes of requests and answers take several turns of the loop; this waits for no clock. */
 const settle = async () => {
   for (let turn = 0; turn < 50; turn++) await new Promise(resolve => queueMicrotask(() => resolve(undefined)));
   await new Promise(setImmediate);
@@ -82,7 +82,7 @@ function agent() {
     opened,
     called,
     deaf: () => (isDeaf = true),
-    /** Keeps what is asked from now on without an answer until the returned function is called. */
+    /** From now on, requests stay unanswered until the returned function is called. */
     hold() {
       const { promise, resolve } = Promise.withResolvers<void>();
       held = promise;
@@ -109,7 +109,7 @@ function agent() {
   };
 }
 
-/** A shell that is looked at, and everything that its view heard. */
+/** A shell on display, and everything that its view heard. */
 function open(choice: ShellChoice, connections = new Connections(4), isShown = () => true) {
   const states: string[] = [];
   const whys: (string | undefined)[] = [];

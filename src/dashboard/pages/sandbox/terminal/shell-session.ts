@@ -10,19 +10,19 @@ import { forgetEnded, forgetShell, keepShell, keptShell, newShellTag, shellStart
 import type { ShellPlace } from './shell-memory.ts';
 
 /**
- * `waiting`: for a connection that others have. `lost`: the connection is, and is tried again. `ended`: the shell has
- * ended. `refused`: none can begin like this.
+ * `waiting`: for a connection that others hold. `lost`: the connection is lost and is being retried. `ended`: the shell
+ * has ended. `refused`: a shell can't start this way.
  */
 export type ShellState = 'connecting' | 'waiting' | 'open' | 'lost' | 'ended' | 'refused';
 type ShellView = {
   size: () => ShellSize;
   isShown: () => boolean;
   connections: Connections;
-  /** Settles once the bytes are shown: what comes faster waits. */
+  /** Settles once the bytes are shown: faster output waits. */
   onOutput: (bytes: Uint8Array) => Promise<void>;
-  /** So much comes from now on that nobody reads it as it comes, or no more. */
+  /** Called when output begins to come faster than anybody reads, and when no longer. */
   onMuch: (isMuch: boolean) => void;
-  /** What follows is everything that the shell has shown. */
+  /** What follows is everything that the shell has shown before. */
   onReplay: () => void;
   onState: (state: ShellState, why?: string) => void;
 };
@@ -37,15 +37,15 @@ type ProcessEvent = {
 
 const reconnectMs = 1_500;
 
-/** Which shell: one of this window's own, by its number, or a process that is looked at. */
+/** Which shell: one of this window's own, by its number, or a process to watch. */
 export type ShellChoice = { number: number } | { watched: number };
 
-/** A process of a sandbox. Tags are given once; a number is another's where the sandbox has been started anew. */
+/** A process of a sandbox. Tags are unique; a PID belongs to another process once the sandbox has been restarted. */
 type Selector = { tag: string } | { pid: number };
 
 const [startMethod, connectMethod] = ['process.Process/Start', 'process.Process/Connect'];
 
-/** The process that is shown: another's, or the shell of a place in this window, which may have to begin. */
+/** The process to show: a watched one, or the shell of a place in this window, which may have to start. */
 function shownProcess(choice: ShellChoice, place: ShellPlace | null) {
   const kept = place && keptShell(place);
   let tag = kept ?? newShellTag();
@@ -54,7 +54,7 @@ function shownProcess(choice: ShellChoice, place: ShellPlace | null) {
   const selector = (): Selector => ('watched' in choice ? { pid: choice.watched } : { tag });
   return {
     selector,
-    /** Whether it is one that another has, or that has begun and is not known to have ended. */
+    /** True for a watched process, and for one that has started and is not known to have ended. */
     isThere: () => place === null || isThere,
     pid: () => pid,
     onStart(started: number) {
@@ -63,7 +63,7 @@ function shownProcess(choice: ShellChoice, place: ShellPlace | null) {
       isThere = true;
       keepShell(place, tag);
     },
-    /** Another one begins in its place, if any does. */
+    /** Another one starts in its place, if any does. */
     onEnd() {
       if (place) forgetEnded(place);
       [tag, isThere] = [newShellTag(), false];
@@ -80,7 +80,7 @@ function shownProcess(choice: ShellChoice, place: ShellPlace | null) {
   };
 }
 
-/** Nothing that was asked in this way will ever begin: no such user, no such directory. Else it may, a little later. */
+/** No retry will ever succeed: there is no such user or directory. Otherwise a later one may. */
 const isRefusal = (error: unknown): error is ApiFailure =>
   error instanceof ApiFailure &&
   ['invalid_argument', 'not_found', 'permission_denied', 'unauthenticated', 'failed_precondition'].includes(error.code);
@@ -88,7 +88,7 @@ const isRefusal = (error: unknown): error is ApiFailure =>
 const base64Of = (text: string) =>
   btoa(Array.from(new TextEncoder().encode(text), byte => String.fromCharCode(byte)).join(''));
 
-/** A window that nobody sees has no frames: output goes on there by the clock, ms. */
+/** A hidden window has no frames: there, output goes on by the clock, ms. */
 const hiddenFrameMs = 100;
 
 /** Settles at the next frame. */
@@ -101,10 +101,12 @@ const nextFrame = () =>
     });
   });
 
-/** Characters that wait for a shell to be connected: somebody types ahead, nobody writes a book. */
+/** Limit of characters that wait for a shell to be connected: people type ahead, but nobody writes a book. */
 const waitingCharactersMax = 65_536;
 
-/** Sends one message at a time, so that keys arrive in the order in which they were typed; while it `isOpen` alone. */
+/**
+ * Sends one message at a time, and only while it `isOpen`, so that keys arrive in the order in which they were typed.
+ */
 function inOrder(isOpen: () => boolean, sendOne: (text: string) => Promise<unknown>) {
   let queue = '';
   let sending = false;
@@ -137,11 +139,11 @@ const resizeShell = (target: Target, process: Selector, size: ShellSize) =>
 const typeInto = (target: Target, process: Selector, text: string) =>
   callAgent(target, 'process.Process/SendInput', { process, input: { pty: base64Of(text) } });
 
-/** Ends a shell, which may have ended by itself. */
+/** Ends a shell, which may already have ended by itself. */
 const killShell = (target: Target, process: Selector) =>
   callAgent(target, 'process.Process/SendSignal', { process, signal: 'SIGNAL_SIGKILL' }).catch(() => undefined);
 
-/** What a process has written. Without a terminal of its own, nobody has put the returns before its new lines. */
+/** The output of a process. Without a terminal of its own, nothing has put returns before its line feeds. */
 function shownBytes({ pty, stdout, stderr }: { pty?: string; stdout?: string; stderr?: string }): Uint8Array {
   if (pty !== undefined) return bytesOf(pty);
   return Uint8Array.from(
@@ -149,9 +151,11 @@ function shownBytes({ pty, stdout, stderr }: { pty?: string; stdout?: string; st
   );
 }
 
-/** What a shell writes, as it is shown. What is shown again has asked the terminal things that get no answer now. */
+/**
+ * A shell's output as it is shown. Replayed output contains queries to the terminal that must not be answered again.
+ */
 function shownOutput(view: ShellView) {
-  /** Bytes of what is shown again that are to come. */
+  /** Bytes of the replay still to come. */
   let toReplay = 0;
   const show = pacedOutput({
     async show(bytes) {
@@ -171,8 +175,8 @@ function shownOutput(view: ShellView) {
 }
 
 /**
- * Opens a shell of this window in a sandbox, or goes on with it where this window had it. One that is only watched gets
- * no keys and no size from here, and goes on when one leaves.
+ * Opens a shell of this window in a sandbox, or continues one that this window had. A shell that is only watched gets
+ * no keys and no size from here, and goes on when the user leaves.
  */
 export function openShell(target: Target, choice: ShellChoice, view: ShellView) {
   const stop = new AbortController();
@@ -186,7 +190,7 @@ export function openShell(target: Target, choice: ShellChoice, view: ShellView) 
   };
   const keys = inOrder(
     () => state === 'open' && !stop.signal.aborted,
-    // Whether the shell is lost is told by what it says, which goes on until then.
+    // The shell's output, which goes on until then, tells whether the shell is lost.
     text =>
       typeInto(target, process.selector(), text).catch((error: Error) =>
         view.onState(state, `What was typed has not arrived: ${error.message}`),
@@ -217,7 +221,7 @@ export function openShell(target: Target, choice: ShellChoice, view: ShellView) 
     if (isRefused && !process.isThere()) return setState('refused', error.message);
     if (!isRefused || error.code !== 'not_found') return setState('lost', error.message);
     if (!place) return setState('ended', 'This process is not there any more');
-    // The sandbox was started anew since, and its processes are gone. What was typed was meant for that shell.
+    // The sandbox was restarted since, and its processes are gone. What was typed was meant for the old shell.
     keys.clear();
     process.onEnd();
     return setState('lost', 'The shell is not there any more: another one begins');
@@ -234,9 +238,9 @@ export function openShell(target: Target, choice: ShellChoice, view: ShellView) 
         keys.add(text);
     },
     resize,
-    /** Its process; null while it is not known. */
+    /** The shell's process; null while it is not known. */
     process: () => process.pid(),
-    /** Ends the shell and what runs in it. */
+    /** Ends the shell and everything that runs in it. */
     async end() {
       stop.abort();
       if (place) forgetShell(place);
@@ -247,7 +251,7 @@ export function openShell(target: Target, choice: ShellChoice, view: ShellView) 
   };
 }
 
-/** Follows a shell while it may have a connection: one that nobody looks at gives way to those that are shown. */
+/** Follows a shell while it may hold a connection: a hidden shell gives way to visible ones. */
 async function inTurn(
   { connections, isShown }: ShellView,
   stopped: AbortSignal,
@@ -263,7 +267,7 @@ async function inTurn(
   turn.abort();
 }
 
-/** Does something again and again, with a pause, until it says that it is done, or `signal`. */
+/** Repeats something, with a pause in between, until it says that it is done or `signal` aborts. */
 async function untilDone(signal: AbortSignal, once: () => Promise<boolean>): Promise<void> {
   while (!signal.aborted && !(await once())) await new Promise(resolve => setTimeout(resolve, reconnectMs));
 }

@@ -20,7 +20,7 @@ const states: Record<ShellState, { text: string; tone: Tone }> = {
   refused: { text: 'it can’t begin', tone: 'danger' },
 };
 
-/** The address at which a shell is watched. */
+/** The address at which others can watch a shell. */
 const linkTo = (sandboxId: string, { watch, cols, rows }: { watch: number } & ShellSize) =>
   `${location.origin}/dashboard/sandboxes/${sandboxId}/terminal?watch=${watch}&cols=${cols}&rows=${rows}`;
 
@@ -28,7 +28,7 @@ type ShellViewProps = {
   target: Target;
   /** Its number among this window's own. */
   number?: number;
-  /** The process of another's that is watched, and the size of its terminal. */
+  /** The watched process of somebody else, and the size of its terminal. */
   watched?: number;
   size?: ShellSize | null;
   isShown: boolean;
@@ -39,7 +39,7 @@ type ShellViewProps = {
   onClose?: () => void;
 };
 
-/** Shows a shell in an element for as long as its tab is there. */
+/** Shows a shell in an element as long as its tab exists. */
 function useScreen(props: ShellViewProps) {
   const { target, number, watched, size = null, isShown, isFirst, font } = props;
   const place = useRef<HTMLDivElement>(null);
@@ -78,7 +78,7 @@ function useScreen(props: ShellViewProps) {
   return { place, screen, state, message };
 }
 
-/** A shell and what can be done with it. It stays for as long as its tab. */
+/** A shell and its controls. It lives as long as its tab. */
 export function ShellView(props: ShellViewProps) {
   const { target, watched, size = null, isShown, onFont, onClose } = props;
   const { place, screen, state, message } = useScreen(props);

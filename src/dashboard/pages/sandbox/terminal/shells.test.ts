@@ -6,7 +6,7 @@ test('the address says what is shown, where there are such shells', () => {
   expect(shellsOf(numbers, {})).toEqual({ numbers, shown: 2, beside: undefined });
   expect(shellsOf(numbers, { shell: 4, beside: 5 })).toEqual({ numbers, shown: 4, beside: 5 });
   expect(shellsOf(numbers, { shell: 3, beside: 9 })).toEqual({ numbers, shown: 2, beside: undefined });
-  // None is beside itself.
+  // A shell can't be beside itself.
   expect(shellsOf(numbers, { shell: 4, beside: 4 })).toEqual({ numbers, shown: 4, beside: undefined });
   expect(shellsOf([], {}).shown).toBe(1);
 });

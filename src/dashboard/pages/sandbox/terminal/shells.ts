@@ -1,10 +1,10 @@
-/** Shells of one window in one sandbox. */
+/** Most shells of one window in one sandbox. */
 export const shellsMax = 12;
 
-/** The shells of a window by their numbers: one that is shown, and maybe another one beside it. */
+/** The shells of a window by their numbers: the one shown, and perhaps another one beside it. */
 export type Shells = { numbers: readonly number[]; shown: number; beside?: number | undefined };
 
-/** What is shown of `numbers` where the address of the page asks for these. */
+/** What is shown of `numbers` when the page's address asks for this. */
 export function shellsOf(numbers: readonly number[], asked: { shell?: number; beside?: number }): Shells {
   const shown = numbers.find(number => number === asked.shell) ?? numbers[0] ?? 1;
   return { numbers, shown, beside: numbers.find(number => number === asked.beside && number !== shown) };
@@ -13,18 +13,18 @@ export function shellsOf(numbers: readonly number[], asked: { shell?: number; be
 /** The number of the next new shell. */
 export const nextNumber = ({ numbers }: Shells): number => Math.max(...numbers) + 1;
 
-/** One of them is chosen: it is shown, and where it was beside, the two change places. */
+/** Chooses a shell: it is shown, and if it was beside, the two change places. */
 export function choose({ numbers, shown, beside }: Shells, number: number): Shells {
   return { numbers, shown: number, beside: number === beside ? shown : beside };
 }
 
-/** A new one is shown, in the place of the one that was. */
+/** Shows a new shell in place of the current one. */
 export function add(shells: Shells): Shells {
   const number = nextNumber(shells);
   return { ...shells, numbers: [...shells.numbers, number], shown: number };
 }
 
-/** Another one is shown beside: one that there is, else a new one. */
+/** Shows another shell beside: an existing one, or else a new one. */
 export function split(shells: Shells): Shells {
   const { numbers, shown } = shells;
   const other = numbers.find(number => number !== shown);
@@ -33,7 +33,7 @@ export function split(shells: Shells): Shells {
   return { numbers: [...numbers, number], shown, beside: number };
 }
 
-/** One ends. Of two that are shown the other one stays, alone; where it was the last one, a new one begins. */
+/** Ends a shell. If two are shown, the other one stays alone; after the last one, a new one starts. */
 export function close({ numbers, shown, beside }: Shells, closed: number): Shells {
   const left = numbers.filter(number => number !== closed);
   const next = left.length > 0 ? left : [closed + 1];

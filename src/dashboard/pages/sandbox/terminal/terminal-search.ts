@@ -2,17 +2,17 @@
 export type ShellSize = { cols: number; rows: number };
 
 /**
- * What the URL says of the terminal: the tab that is shown, and the one beside it; or the process that is watched, and
- * how large its terminal was.
+ * The terminal's state in the URL: the tab that is shown and the one beside it; or the watched process and its
+ * terminal's size.
  */
 export type TerminalSearch = { shell?: number; beside?: number; watch?: number } & Partial<ShellSize>;
 
 const whole = (value: unknown, max: number): value is number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value > 0 && value <= max;
-/** Columns or rows at most. */
+/** Most columns or rows. */
 const sizeMax = 1_000;
 
-/** Reads the search of a URL that anybody may have written. */
+/** Reads the search part of a URL, which anybody may have written. */
 export function readTerminalSearch(raw: Record<string, unknown>): TerminalSearch {
   const { shell, beside, watch, cols, rows } = raw;
   return {

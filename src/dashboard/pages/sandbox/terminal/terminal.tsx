@@ -12,7 +12,7 @@ import { ShellView } from './shell-view.tsx';
 import { add, choose, close, nextNumber, type Shells, shellsMax, shellsOf, split } from './shells.ts';
 import type { TerminalSearch } from './terminal-search.ts';
 
-/** Shells in the sandbox, a tab each. They go on when one leaves, and are there again after a reload. */
+/** Shells in the sandbox, one tab each. They go on when the user leaves, and are there again after a reload. */
 export function Terminal() {
   const target = useTarget();
   const { watch, cols, rows }: TerminalSearch = useSearch({ strict: false });
@@ -98,7 +98,7 @@ function ShellTabs({ target, font, onFont }: ShellsProps) {
 
 type NewShellsProps = {
   isFull: boolean;
-  /** `start`: as whom and where, if not as usual. */
+  /** `start`: the user and directory, if not the usual ones. */
   onNew: (start?: ShellStart) => void;
 };
 

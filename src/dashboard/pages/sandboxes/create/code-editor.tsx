@@ -5,10 +5,10 @@ import { readCode } from './read-code.ts';
 
 type CodeEditorProps = { wish: Wish; onRead: (wish: Wish) => void };
 
-/** A text of the code while somebody changes it. */
+/** The code while the user edits it. */
 type Draft = { language: string; text: string; of: Wish; problem: string | null };
 
-/** The code that creates a sandbox, in three languages; what is changed in it is read back. */
+/** The code that creates a sandbox, in three languages; edits in it are read back. */
 export function CodeEditor({ wish, onRead }: CodeEditorProps) {
   const texts = codeOf(wish, location.origin);
   const [language, setLanguage] = useState('JavaScript');
@@ -22,7 +22,7 @@ export function CodeEditor({ wish, onRead }: CodeEditorProps) {
       setDraft({ language, text, of: wish, problem: error instanceof Error ? error.message : String(error) });
     }
   };
-  // Once the form is changed, it is the form that counts.
+  // Once the form changes, the form counts.
   const shown = draft?.language === language && draft.of === wish ? draft : null;
   const written = texts[language] ?? '';
   return (

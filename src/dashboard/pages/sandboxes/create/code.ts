@@ -1,18 +1,18 @@
-/** Headers of the requests to a host, by host and by name. */
+/** Request headers per host, by host and by name. */
 export type HeaderRules = Record<string, Record<string, string>>;
 
-/** What a new sandbox is to be, as the form has it. */
+/** The wanted sandbox, as in the form. */
 export type Wish = {
   template: string;
   timeoutSeconds: number;
   metadata: Record<string, string>;
   env: Record<string, string>;
   internet: boolean;
-  /** Addresses, blocks and domains that it may reach, and may not. */
+  /** Addresses, blocks and domains that it may and may not reach. */
   allow: string[];
   deny: string[];
   rules: HeaderRules;
-  /** Names of volumes by the path at which they are mounted. */
+  /** Names of volumes by mount path. */
   volumes: Record<string, string>;
   pauseAtEnd: boolean;
 };
@@ -35,7 +35,7 @@ export function bodyOf(wish: Wish): Record<string, unknown> {
 
 const hasNetwork = ({ allow, deny, rules }: Wish) => allow.length + deny.length + Object.keys(rules).length > 0;
 
-/** The parts of a policy that say something, under the names that each language has for them. */
+/** The non-empty parts of a policy, under each language's own names. */
 function networkOf({ allow, deny, rules }: Wish, allowName: string, denyName: string): Record<string, unknown> {
   const ruled = Object.entries(rules).map(([host, headers]) => [host, [{ transform: { headers } }]]);
   return {
@@ -45,7 +45,7 @@ function networkOf({ allow, deny, rules }: Wish, allowName: string, denyName: st
   };
 }
 
-/** What the form begins with. */
+/** The form's initial state. */
 export const plainWish: Wish = {
   template: 'base',
   timeoutSeconds: 300,
@@ -59,7 +59,7 @@ export const plainWish: Wish = {
   pauseAtEnd: false,
 };
 
-/** The same by the SDKs and by curl. */
+/** The same with the SDKs and curl. */
 export function codeOf(wish: Wish, origin: string): Record<string, string> {
   return { JavaScript: javascript(wish), Python: python(wish), curl: curl(wish, origin) };
 }
@@ -112,7 +112,7 @@ function curl(wish: Wish, origin: string): string {
   );
 }
 
-/** Reads lines of `name=value`; empty ones are left out. Answers null where a line is none. */
+/** Reads lines of `name=value`; skips empty ones. Answers null if a line has another form. */
 export function parsePairs(text: string): Record<string, string> | null {
   const pairs: Record<string, string> = {};
   for (const line of text.split('\n')) {
@@ -124,7 +124,7 @@ export function parsePairs(text: string): Record<string, string> | null {
   return pairs;
 }
 
-/** The lines that say something. */
+/** The non-empty lines. */
 export const parseLines = (text: string): string[] =>
   text
     .split('\n')

@@ -10,11 +10,11 @@ import { CodeEditor } from './code-editor.tsx';
 import { Check, Lines, Pairs } from './fields.tsx';
 import { RuleRows } from './rule-rows.tsx';
 
-/** Creates a sandbox, by a form or by the code that does the same: a change of one shows in the other. */
+/** Creates a sandbox, through a form or the equivalent code: a change of one shows in the other. */
 export function CreateSheet({ template, onClose }: { template: string; onClose: () => void }) {
   const navigate = useNavigate();
   const [wish, setWish] = useState<Wish>({ ...plainWish, template });
-  /** How often the code has changed the form, whose fields begin anew then. */
+  /** How often the code has changed the form; the fields then start over. */
   const [read, setRead] = useState(0);
   const change = (next: Partial<Wish>) => setWish(now => ({ ...now, ...next }));
   const create = useChange<Sandbox>('Sandbox created', ['/v2/sandboxes']);
@@ -64,7 +64,7 @@ export function CreateSheet({ template, onClose }: { template: string; onClose: 
 
 type ReachProps = { wish: Wish; onChange: (next: Partial<Wish>) => void };
 
-/** What the sandbox may reach, what it mounts, and what becomes of it. */
+/** What the sandbox may reach, what it mounts, and what happens to it at the end. */
 function Reach({ wish, onChange }: ReachProps) {
   const hasMore = bodyOf({ ...plainWish, ...pickMore(wish) })['network'] !== undefined || hasMembers(wish.volumes);
   return (

@@ -14,7 +14,7 @@ export function Check({ label, checked, onChange }: CheckProps) {
 
 type LinesProps = { label: string; placeholder: string; initial: string[]; onChange: (lines: string[]) => void };
 
-/** Several texts, one on a line. */
+/** Several texts, one per line. */
 export function Lines({ label, placeholder, initial, onChange }: LinesProps) {
   return (
     <label className="field">
@@ -36,7 +36,7 @@ type PairsProps = {
   onChange: (pairs: Record<string, string>) => void;
 };
 
-/** Names with a value each, one on a line. */
+/** Names with values, one pair per line. */
 export function Pairs({ label, placeholder, initial, onChange }: PairsProps) {
   return (
     <label className="field">

@@ -75,7 +75,7 @@ test('a member that the form has no place for is said at every depth, in every l
   expect(() => readCode('Python', 'Sandbox.create(other=1)')).toThrow('nothing for other');
   expect(() => readCode('Python', 'Sandbox.create(network={"other": 1})')).toThrow('nothing for other');
   expect(() => readCode('curl', '-d \'{"other":1}\'')).toThrow('nothing for other');
-  // What says nothing is not lost.
+  // Parts without a value are not lost.
   expect(readCode('Python', 'Sandbox.create(other=None)').template).toBe('base');
 });
 

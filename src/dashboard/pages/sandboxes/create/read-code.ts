@@ -4,7 +4,7 @@ import type { Literal } from './read-literal.ts';
 
 type Members = Record<string, Literal>;
 
-/** Takes members one by one, and knows at the end which ones nobody asked for. */
+/** Takes members one by one, and knows at the end which ones nobody took. */
 function taker(members: Members) {
   const left = new Map(Object.entries(members).filter(([, value]) => value !== null));
   const take = (name: string): Literal | undefined => {
@@ -42,7 +42,7 @@ function taker(members: Members) {
       const value = take(name) ?? [];
       return Array.isArray(value) ? value : wrong(name, 'list');
     },
-    /** Throws where anything is left that this form has no place for. */
+    /** Throws if anything is left that this form has no place for. */
     end() {
       const [name] = left.keys();
       if (name !== undefined) throw new Error(`This form has nothing for ${name}: use the program itself`);
@@ -53,7 +53,7 @@ function taker(members: Members) {
 const isMembers = (value: Literal): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Members that are all texts. */
+/** Members that must all be texts. */
 function textsOf(members: Members, what: string): Record<string, string> {
   for (const [name, value] of Object.entries(members))
     if (typeof value !== 'string') throw new Error(`${what}.${name} is no text`);
@@ -126,7 +126,7 @@ function ofPython(text: string): Wish {
   return wish;
 }
 
-/** Body of a request in a command of curl: what stands between the quotes behind `-d`. */
+/** The request body in a curl command: what stands between the quotes after `-d`. */
 function bodyOfCurl(text: string): Members {
   const begin = text.indexOf("-d '");
   const end = text.lastIndexOf("'");
@@ -159,7 +159,7 @@ function ofCurl(text: string): Wish {
 
 const readers: Record<string, (text: string) => Wish> = { JavaScript: ofJavaScript, Python: ofPython, curl: ofCurl };
 
-/** Reads what a program is to create. Throws an error with a sentence where it is not understood whole. */
+/** Reads what a program is to create. Throws an error with a sentence unless it understands all of it. */
 export function readCode(language: string, text: string): Wish {
   const wish = readers[language]?.(text);
   if (!wish) throw new Error(`${language} is not read`);

@@ -15,7 +15,7 @@ test('values of JavaScript and Python are read as they stand', () => {
 
 test('escapes and quotes are those of the languages', () => {
   expect(readCall(String.raw`f("a\"b\n\u0041\x42", 'it\'s')`, 'f').plain).toEqual(['a"b\nAB', "it's"]);
-  // No name of a member reaches what all objects have.
+  // No member's name can reach what all objects inherit.
   expect(Object.keys(readCall(`f({ "__proto__": { x: 1 } })`, 'f').plain[0] as object)).toEqual(['__proto__']);
 });
 

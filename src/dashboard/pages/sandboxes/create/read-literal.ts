@@ -1,10 +1,10 @@
-/** A value that a program writes down: what JSON has, however JavaScript or Python spells it. */
+/** A literal value in a program: what JSON has, however JavaScript or Python spells it. */
 export type Literal = null | boolean | number | string | Literal[] | { [name: string]: Literal };
 
-/** Arguments of a call: those without a name, and those with one. */
+/** Arguments of a call: the positional and the named ones. */
 type Arguments = { plain: Literal[]; named: Record<string, Literal> };
 
-/** Text that is read at most, characters, and how deep values may lie in each other. */
+/** Limits: characters of text that are read, and nesting depth of values. */
 const [charactersMax, depthMax] = [20_000, 20];
 
 const words: Record<string, null | boolean> = {
@@ -13,7 +13,7 @@ const words: Record<string, null | boolean> = {
 };
 const escapes: Record<string, string> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f', '0': '\0' };
 
-/** Reads once from left to right. Throws a sentence about what it does not understand. */
+/** Reads once, from left to right. Throws a sentence about what it does not understand. */
 class Reader {
   readonly #text: string;
   #at: number;
@@ -23,7 +23,7 @@ class Reader {
     this.#at = at;
   }
 
-  /** Goes over white space and what follows it, if that is next. */
+  /** Skips white space, and then `mark` if it is next. */
   take(mark: string): boolean {
     this.#skip();
     if (!this.#text.startsWith(mark, this.#at)) return false;
@@ -70,7 +70,7 @@ class Reader {
     return Object.fromEntries(members);
   }
 
-  /** Reads one after another, with commas between, until the end mark. */
+  /** Reads items separated by commas, up to the end mark. */
   #each(end: string, one: () => void): void {
     while (!this.take(end)) {
       one();
@@ -133,8 +133,8 @@ function wordOf(name: string): Literal {
 }
 
 /**
- * Reads the arguments of the first call of `callee` in a program of JavaScript or Python. They must be values as they
- * stand: no names, no sums. Throws an error with a sentence for whoever writes it.
+ * Reads the arguments of the first call of `callee` in a JavaScript or Python program. They must be literal values: no
+ * names, no sums. Throws an error with a sentence for the author.
  */
 export function readCall(program: string, callee: string): Arguments {
   if (program.length > charactersMax) throw new Error('It is too long');

@@ -7,7 +7,7 @@ import type { HeaderRules } from './code.ts';
 
 type Row = { id: number; host: string; header: string; value: string };
 
-/** What stands in a header for a secret, whose value never comes here. */
+/** The placeholder for a secret in a header; the secret's value never comes here. */
 const placeholderOf = (secret: string) => `\${e2b.secrets.${secret}}`;
 
 const rowsOf = (rules: HeaderRules): Row[] =>
@@ -15,7 +15,7 @@ const rowsOf = (rules: HeaderRules): Row[] =>
     .flatMap(([host, headers]) => Object.entries(headers).map(([header, value]) => ({ host, header, value })))
     .map((row, id) => ({ ...row, id }));
 
-/** The rules that rows say; those without a host or a header say nothing yet. */
+/** The rules that the rows define; rows without a host or a header define nothing yet. */
 function rulesOfRows(rows: readonly Omit<Row, 'id'>[]): HeaderRules {
   const rules: HeaderRules = {};
   for (const { host, header, value } of rows)
