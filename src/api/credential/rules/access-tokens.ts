@@ -12,12 +12,12 @@ import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import type { CredentialCache } from './cache.ts';
 
-/** Access tokens of a user. */
+/** Access tokens that a user may have. */
 const accessTokensMax = 200;
 
 /**
- * A new access token of a user. `text` is the token itself: it is shown now or never. `held`: what the user asks by.
- * Throws `rate_limited` where the user has `tokensMax`, `unauthenticated` where `held` has ended.
+ * Makes an access token for a user. `text` is the token itself, which is shown only now. `held`: the credential of the
+ * user's request. Throws `rate_limited` where the user has `tokensMax`, `unauthenticated` where `held` has ended.
  */
 export async function createAccessToken(
   { clock, db }: { clock: Clock; db: Db },
@@ -40,7 +40,7 @@ export async function createAccessToken(
   return { token, text };
 }
 
-/** Revokes a token: the next request with it is refused. Throws `not_found`, `invalid` for a text that is no ID. */
+/** Revokes a token: the next request with it is refused. Throws `not_found`, `invalid` for a text that is not an ID. */
 export async function revokeAccessToken(
   { credentials, db }: { credentials: CredentialCache; db: Db },
   user: UserRecord,

@@ -23,7 +23,7 @@ await addMember(deps, mine, bob, 'developer');
 beforeEach(async () => void (await db.deleteFrom('api_keys').execute()));
 
 const names = async (team = mine) => (await listTeamKeys(db, team)).map(({ key }) => key.name);
-/** As `GET /teams` makes one. */
+/** A key like those that `GET /teams` makes. */
 const listed = async () => {
   const { key } = await createApiKey(deps, mine, 'x');
   await db.updateTable('api_keys').set({ name: listedKeyName }).where('key_id', '=', key.keyId).execute();

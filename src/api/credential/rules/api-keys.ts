@@ -17,13 +17,13 @@ import type { CredentialCache } from './cache.ts';
 
 /** Keys of this kind that a user keeps for each team; older ones end. */
 const listedKeysMax = 20;
-/** Keys of a team, without those that listing teams makes. */
+/** Keys of a team, not counting those that listing teams makes. */
 const apiKeysMax = 1_000;
 
 /**
- * A new API key of a team. `text` is the key itself: it is shown now or never. `createdBy`: the member who makes it.
- * Throws `invalid` for a name of the platform's own, `rate_limited` where the team has `keysMax`, `forbidden` where the
- * member is no admin any more.
+ * Makes an API key for a team. `text` is the key itself, which is shown only now. `createdBy`: the member who makes it.
+ * Throws `invalid` for a name reserved for the platform, `rate_limited` where the team has `keysMax`, `forbidden` where
+ * the member is no longer an admin.
  */
 export async function createApiKey(
   { clock, db }: { clock: Clock; db: Db },
@@ -49,8 +49,8 @@ export async function createApiKey(
 }
 
 /**
- * A new key that stands in an answer to `GET /teams`. The oldest of these of the user end beyond `listedKeysMax`.
- * Throws `forbidden` where the user may use none any more, `unauthenticated` where what he asks by has ended.
+ * Makes a key for an answer to `GET /teams`. The user's oldest such keys end beyond `listedKeysMax`. Throws `forbidden`
+ * where the user may no longer use any, `unauthenticated` where the credential of the request has ended.
  */
 export async function createListedKey(
   { clock, db }: { clock: Clock; db: Db },
@@ -79,7 +79,7 @@ function refuseReserved(name: string): void {
     throw new AtollError('invalid', `name: "${listedKeyName}" is for the keys that GET /teams makes`);
 }
 
-/** A new API key that a member of the team makes, with who that is. */
+/** Makes an API key for a member of the team, and records who that is. */
 export async function createMembersKey(
   deps: { clock: Clock; db: Db },
   team: TeamRecord,
@@ -91,7 +91,7 @@ export async function createMembersKey(
   return { ...made, createdBy };
 }
 
-/** A team's keys, the oldest first, each with who made it. */
+/** A team's keys, the oldest first, each with its maker. */
 export async function listTeamKeys(
   db: Db,
   team: TeamRecord,
@@ -102,8 +102,8 @@ export async function listTeamKeys(
 }
 
 /**
- * Throws `not_found` where the team has no key with this ID, `invalid` for a text that is no ID, `conflict` for a key
- * that listing teams has made: by another name it could do more than the member may.
+ * Renames a key. Throws `not_found` where the team has no key with this ID, `invalid` for a text that is not an ID,
+ * `conflict` for a key that listing teams has made: under another name it could do more than the member may.
  */
 export async function renameTeamKey(db: Db, team: TeamRecord, keyId: string, name: string): Promise<void> {
   checkId(keyId);
@@ -122,7 +122,7 @@ export async function renameTeamKey(db: Db, team: TeamRecord, keyId: string, nam
 
 /**
  * Revokes a key: the next request with it is refused. Throws `not_found` where the team has no key with this ID,
- * `invalid` for a text that is no ID.
+ * `invalid` for a text that is not an ID.
  */
 export async function revokeTeamKey(
   { credentials, db }: { credentials: CredentialCache; db: Db },

@@ -170,7 +170,7 @@ test('who sends nothing good is told what is needed, and who sends a key that it
     ['other', known],
   ] as const)
     await expect(find(['apiKey', 'admin'], { apiKey })).rejects.toMatchObject(message(text));
-  // A key helps nobody there.
+  // An API key does not help there.
   await expect(find('admin', { apiKey: 'other' })).rejects.toMatchObject(
     message("this needs X-Admin-Token, or an operator's session"),
   );
@@ -201,7 +201,7 @@ test('a banned team is refused, and a blocked one may read and remove; an operat
     for (const [way, sent] of callers)
       await expect(find(way, sent, true)).rejects.toMatchObject({ code: 'forbidden', message: 'This team is banned' });
     expect(await find('adminTeam', asOperator, false)).toMatchObject({ kind: 'team' });
-    // Who acts for no team is not asked about one.
+    // A caller who acts for no team need not name one.
     expect(await find('user', { bearer: token.text }, false)).toMatchObject({ kind: 'user' });
   } finally {
     await set({ banned: 0, blocked: 0 });

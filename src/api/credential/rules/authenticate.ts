@@ -22,7 +22,7 @@ export type AuthenticationDeps = {
   seed: Uint8Array;
 };
 
-/** What a request carries to prove who sends it. */
+/** The parts of a request that prove who sends it. */
 export type Credentials = {
   apiKey: string | null;
   /** Value of `Authorization: Bearer`. */
@@ -35,8 +35,8 @@ export type Credentials = {
 };
 
 /**
- * Finds the caller. The ways are tried independently: a good credential counts whatever else is sent with it. Throws
- * `unauthenticated` when none is good, `forbidden` for a banned team, and for a blocked one unless `readsOrRemoves`.
+ * Finds the caller. Each way is tried on its own: one valid credential is enough, whatever else is sent with it. Throws
+ * `unauthenticated` when none is valid, `forbidden` for a banned team, and for a blocked one unless `readsOrRemoves`.
  */
 export async function authenticate(
   deps: AuthenticationDeps,
@@ -51,7 +51,7 @@ export async function authenticate(
       checkTeam(caller.team, readsOrRemoves);
     return caller;
   }
-  // Who has sent a key knows what is needed, and has that of another installation, or an old one.
+  // A caller who sends a key knows that one is needed, but it is of another installation, or an old one.
   const reason =
     ways.includes('apiKey') && credentials.apiKey?.trim()
       ? "the API key in X-API-Key is none of this installation's, or was revoked"

@@ -15,7 +15,7 @@ afterAll(() => store[Symbol.asyncDispose]());
 const it = { nowUs: 1e15 };
 const clock = () => it.nowUs;
 
-/** A process whose database says when another one has changed something. */
+/** A process whose database reports when another process has changed something. */
 function process() {
   const state = { isChanged: false };
   const changedElsewhere = () => {

@@ -12,24 +12,24 @@ import type { Role } from '../../../protocol/api/member.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Membership, TeamRecord, UserRecord } from '../../team/record.ts';
 
-/** Credentials and teams that are remembered. Of more, those are forgotten that were not used for longest. */
+/** Credentials and teams in memory. Beyond that, those unused for longest are forgotten. */
 const entriesMax = 10_000;
 
-/** An API key that is valid, its team, and what it may. */
+/** A valid API key, its team, and its role. */
 type KnownApiKey = { keyId: string; team: TeamRecord; role: Role };
-/** An access token that is valid, its user and the teams of that user. */
+/** A valid access token, its user and the user's teams. */
 type KnownToken = { tokenId: string; user: UserRecord; memberships: Membership[] };
 
 /**
- * Who stands behind credentials that were seen, so that a request costs no query for it. Forgets everything as soon as
- * a key, token, team or member changes: in this process by `clear`, elsewhere by what the store notices.
+ * Remembers who is behind credentials, so that a request costs no query. Forgets everything as soon as a key, token,
+ * team or member changes: changes of this process call `clear`, and the store notices those of others.
  */
 export class CredentialCache {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #known = new LRUCache<string, object>({ max: entriesMax });
   #uses = noUses();
-  /** Counts the clears: what was read before one must not be kept after it. */
+  /** Counts the clears: what was read before a clear must not be kept after it. */
   #generation = 0;
 
   constructor(store: Store, clock: Clock) {
@@ -68,13 +68,13 @@ export class CredentialCache {
     return this.#find(`team ${teamId}`, () => findTeam(this.#store.db, { teamId }));
   }
 
-  /** To be called after every change of keys, tokens, teams or members. */
+  /** Call it after every change of keys, tokens, teams or members. */
   clear(): void {
     this.#generation++;
     this.#known.clear();
   }
 
-  /** Writes down when credentials were last used; called now and then, not for each request. */
+  /** Writes to the database when credentials were last used. Called from time to time, not for each request. */
   async flushUses(): Promise<void> {
     const uses = this.#uses;
     this.#uses = noUses();
@@ -88,14 +88,14 @@ export class CredentialCache {
     if (session === null || session.userId === null) return session && { session, user: null, memberships: [] };
     const user = (await findUsers(this.#store.db, [session.userId])).get(session.userId);
     if (!user) return null;
-    // Whoever is no operator any more has no operator's session either.
+    // A session that was an operator's ends with the user's role.
     const isOperator = session.isOperator && user.isOperator;
     return { session: { ...session, isOperator }, user, memberships: await teamsOf(this.#store.db, user.userId) };
   }
 
   async #find<T extends object>(name: string, load: () => Promise<T | null>): Promise<T | null> {
     if (this.#store.changedElsewhere()) this.clear();
-    // A name is only ever stored with what its one caller loads.
+    // Each name is only ever used by one caller, and so with one type.
     const known = this.#known.get(name) as T | undefined;
     if (known !== undefined) return known;
     const generation = this.#generation;

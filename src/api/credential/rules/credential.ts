@@ -1,7 +1,7 @@
 import { randomHex, sha256Hex } from '../../../base/crypto/secret.ts';
 import type { CredentialRecord } from '../record.ts';
 
-/** The families of credentials and how each begins. */
+/** The families of credentials, and the prefix of each. */
 export const credentialPrefixes = { apiKey: 'e2b_', accessToken: 'sk_e2b_' } as const;
 /** A kind of credential. */
 export type CredentialFamily = keyof typeof credentialPrefixes;
@@ -10,7 +10,7 @@ const randomBytesLength = 20;
 const maskPrefixLength = 2;
 const maskSuffixLength = 4;
 
-/** A new credential: `text` is shown once and kept nowhere, `record` is what is stored. */
+/** A new credential: `text` is shown once and kept nowhere, `record` is what to store. */
 export function newCredential(
   family: CredentialFamily,
   name: string,
@@ -31,7 +31,7 @@ export function newCredential(
   };
 }
 
-/** The digest under which a credential is stored, or null for a text that can't be one of its family. */
+/** The digest under which a credential is stored, or null for a text that can't belong to its family. */
 export function digestOf(family: CredentialFamily, text: string): string | null {
   const prefix = credentialPrefixes[family];
   const value = text.slice(prefix.length);

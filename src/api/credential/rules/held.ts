@@ -5,8 +5,8 @@ import type { HeldCredential } from '../caller.ts';
 import { findAccessToken } from '../store/access-token.ts';
 
 /**
- * Throws `unauthenticated` where a credential has ended since its request was let in: what it makes would outlive it.
- * `db` is a transaction that has locked the user.
+ * Throws `unauthenticated` where a credential has ended since its request was admitted: whatever the request makes
+ * would outlive it. `db` is a transaction that has locked the user.
  */
 export async function requireHeld(db: Db, { kind, digest }: HeldCredential): Promise<void> {
   const known = kind === 'session' ? await findSession(db, digest) : await findAccessToken(db, digest);

@@ -42,7 +42,7 @@ test('what is spent more is paid back before the next request, and never more th
   let nowMs = 0;
   const limiter = new RateLimiter(() => nowMs);
   const take = () => limiter.take('team', 2);
-  // Nobody owes anything before the first request.
+  // Before the first request nobody owes anything.
   limiter.spend('team', 2, 1_000);
   expect(take().remaining).toBe(19);
   limiter.spend('team', 2, 15);
@@ -74,7 +74,7 @@ const scene = () => ({ limitsOf: limitsFrom({ requestsPerSecond: 7 }), rateLimit
 test('a team has its own rate, a person who acts for none that of the installation', () => {
   const deps = scene();
   expect(limitRate(deps, key)).toMatchObject({ limit: 50, remaining: 49 });
-  // Whoever has a token of a volume of it takes of the same.
+  // The holder of a token for one of the team's volumes shares the team's bucket.
   expect(limitRate(deps, volume)).toMatchObject({ limit: 50, remaining: 48 });
   expect(limitRate(deps, person)).toMatchObject({ limit: 70, remaining: 69 });
   expect(limitRate(deps, session('u', false))).toMatchObject({ limit: 70, remaining: 68 });
@@ -85,7 +85,7 @@ test('an operator has no limit, nor has who is nobody yet, nor a team whose rate
   const scraper: Caller = { kind: 'scraper', actor: null };
   for (const caller of [null, operatorForTeam, session('u', true), session(null, true), free, scraper])
     expect(limitRate(scene(), caller)).toBe(null);
-  // An operator's link without an account, which is no operator any more.
+  // An operator's link without an account, whose operator rights have ended.
   expect(limitRate(scene(), session(null, false))).toBe(null);
 });
 
@@ -105,7 +105,7 @@ test('a long body counts as the requests that it takes as much time as', () => {
   expect(limitRate(deps, key)?.remaining).toBe(48);
   chargeBody(deps, key, 3 * 16_384);
   expect(limitRate(deps, key)?.remaining).toBe(44);
-  // Nothing is taken of others.
+  // Nothing is taken from others.
   for (const caller of [null, operatorForTeam, person]) chargeBody(deps, caller, 2 ** 20);
   expect(limitRate(deps, key)?.remaining).toBe(43);
 });

@@ -3,15 +3,15 @@ import { AtollError } from '../../../base/error.ts';
 import type { Caller } from '../caller.ts';
 import type { LimitsOf } from '../../team/rules/limits.ts';
 
-/** What a caller may have saved up by being quiet, in seconds of its rate. */
+/** What a quiet caller may save up, in seconds of its rate. */
 const burstSeconds = 10;
 /**
- * Callers whose use is remembered. Of more, those are forgotten that were quiet for longest: they begin with all they
+ * Callers whose use is remembered. Beyond that, those quiet for longest are forgotten: they start again with all they
  * could save.
  */
 const callersMax = 10_000;
 
-/** What is left to a caller after a request. */
+/** What a caller has left after a request. */
 export type RateQuota = { limit: number; remaining: number; resetSeconds: number };
 
 type Bucket = { tokens: number; atMs: number };
@@ -21,7 +21,7 @@ export class RateLimiter {
   readonly #buckets = new LRUCache<string, Bucket>({ max: callersMax });
   readonly #nowMs: () => number;
 
-  /** `nowMs` never goes back: the wall clock would give or take tokens when it is set. */
+  /** `nowMs` never goes back: setting a wall clock would add or remove tokens. */
   constructor(nowMs: () => number = () => performance.now()) {
     this.#nowMs = nowMs;
   }
@@ -45,7 +45,7 @@ export class RateLimiter {
     };
   }
 
-  /** Takes `tokens` more for a request that was let in; what is missing is paid back before the next one. */
+  /** Takes `tokens` more for an admitted request; a debt is paid back before the next one. */
   spend(name: string, perSecond: number, tokens: number): void {
     const bucket = this.#buckets.get(name);
     if (bucket === undefined || perSecond === 0) return;
@@ -53,19 +53,19 @@ export class RateLimiter {
   }
 }
 
-/** Bytes of a body that count as one more request: as long as one takes, these take to parse and check. */
+/** Bytes of a body that count as one more request: parsing and checking them takes as long as one. */
 export const bytesPerRequest = 16_384;
 
-/** What counting requests takes. */
+/** What it takes to count requests. */
 export type Charging = { limitsOf: LimitsOf; rateLimiter: RateLimiter };
 
-/** Counts a request that was let in as so many more, where it takes as much time as they do. */
+/** Counts an admitted request as several more, where it takes as much time. */
 export function chargeRequests({ limitsOf, rateLimiter }: Charging, caller: Caller | null, requests: number): void {
   if (!isLimited(caller)) return;
   rateLimiter.spend(caller.team.teamId, limitsOf(caller.team).requestsPerSecond, requests);
 }
 
-/** Counts a long body as the requests that it takes as much time as. */
+/** Counts a long body as the number of requests that take as much time. */
 export function chargeBody(deps: Charging, caller: Caller | null, bytes: number): void {
   chargeRequests(deps, caller, Math.floor(bytes / bytesPerRequest));
 }
@@ -73,7 +73,7 @@ export function chargeBody(deps: Charging, caller: Caller | null, bytes: number)
 /** Milliseconds of the API's only thread that count as one more request: a team has a third of it. */
 const msPerRequest = 1;
 
-/** Counts a request as the time that it took. */
+/** Counts a request by the time that it took. */
 export function chargeTime(deps: Charging, caller: Caller | null, ms: number): void {
   chargeRequests(deps, caller, Math.floor(ms / msPerRequest));
 }
@@ -83,8 +83,8 @@ function isLimited(caller: Caller | null): caller is Extract<Caller, { kind: 'te
 }
 
 /**
- * Counts a request of a team against its rate, and one of a person who acts for none against the installation's. Null
- * where there is no limit; an operator has none.
+ * Counts a team's request against its rate, and that of a person who acts for no team against the installation's rate.
+ * Null where there is no limit; an operator has none.
  */
 export function limitRate({ limitsOf, rateLimiter }: Charging, caller: Caller | null): RateQuota | null {
   const counted = isLimited(caller) ? { name: caller.team.teamId, team: caller.team } : personOf(caller);

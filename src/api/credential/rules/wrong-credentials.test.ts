@@ -4,7 +4,7 @@ import { RateLimiter } from './rate-limit.ts';
 import { countWrongCredential, wrongCredentialsPerSecond } from './wrong-credentials.ts';
 
 const wrong = new AtollError('unauthenticated', 'no');
-/** How many of `tries` wrong credentials from the addresses in turn are let through to be answered 401. */
+/** How many of `tries` wrong credentials, sent from the addresses in turn, pass the limit and are answered 401. */
 function letIn(
   limiter: RateLimiter,
   tries: number,

@@ -2,15 +2,18 @@ import { AtollError } from '../../../base/error.ts';
 import { parseAddress } from '../../../protocol/network/network.ts';
 import type { RateLimiter } from './rate-limit.ts';
 
-/** Wrong credentials that one client may send a second, on average over the time that a `RateLimiter` lets save up. */
+/**
+ * Wrong credentials per second that one client may send, on average over the time for which a `RateLimiter` lets
+ * callers save up.
+ */
 export const wrongCredentialsPerSecond = 5;
-/** A client has an IPv6 network of its own, and not one address. */
+/** An IPv6 client has a whole network, not one address. */
 const networkBytesOfIpv6 = 8;
 
 /**
- * Counts a request whose credentials are wrong against its client. Right ones are never held up, whoever else sends
- * wrong ones from the same address: they are looked up first. `address`: of the client, as the edge gives it; empty for
- * who connects to the API's own socket, and so is on the machine. Throws `rate_limited` beyond the rate.
+ * Counts a request with wrong credentials against its client. Correct ones are looked up first, so they are never held
+ * up by others who send wrong ones from the same address. `address`: of the client, as the edge passes it; empty for a
+ * connection to the API's own socket, which comes from this machine. Throws `rate_limited` beyond the rate.
  */
 export function countWrongCredential(limiter: RateLimiter, address: string, error: unknown): void {
   if (address === '' || !(error instanceof AtollError) || error.code !== 'unauthenticated') return;
@@ -18,8 +21,8 @@ export function countWrongCredential(limiter: RateLimiter, address: string, erro
 }
 
 /**
- * The client that an address of a request, as the edge gives it, stands for. Behind a proxy that the edge trusts, it is
- * the last address that the proxy names, and the proxy comes after it; what comes before the client may have made up.
+ * The client behind a request's address, as the edge passes it. Behind a proxy that the edge trusts, it is the last
+ * address that the proxy names, and the proxy comes after it; the client may have made up what comes before.
  */
 export function clientOf(address: string): string {
   const addresses = address.split(',').map(text => text.trim());

@@ -14,8 +14,8 @@ export async function insertApiKey(db: Db, key: ApiKeyRecord): Promise<void> {
 }
 
 /**
- * The key with this digest, its team, and what it may: a key that listing teams made may what its member may, and is
- * none where there is no such member.
+ * The key with this digest, its team, and its role. A key that listing teams made has the member's role, and is not
+ * valid where there is no such member.
  */
 export async function findApiKey(
   db: Db,
