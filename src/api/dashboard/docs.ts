@@ -16,8 +16,8 @@ const contentTypes: Record<string, string> = {
 type Page = Compressible & { contentType: string };
 
 /**
- * The built documentation, read whole into memory: a process that may not read the checkout any more serves it at
- * `/docs/`. Null where it is not built.
+ * The built documentation, held in memory: a process that may no longer read the checkout serves it at `/docs/`. Null
+ * where it is not built.
  */
 export function loadDocs(folder: string): Pages | null {
   if (!existsSync(join(folder, 'index.html'))) return null;
@@ -39,7 +39,7 @@ export function loadDocs(folder: string): Pages | null {
 function answer(page: Page | undefined, request: Request): Response {
   if (!page)
     return new Response('There is no such page. All of them: /docs/\n', { status: 404, headers: docsHeaders() });
-  // A page is asked for again each time, and sent again where an upgrade has changed it.
+  // Browsers ask for a page again each time, and get it again only when an upgrade has changed it.
   const tag = tagOf(page);
   const headers = { ...docsHeaders(page.contentType), ETag: tag, Vary: 'Accept-Encoding' };
   if (request.headers.get('if-none-match') === tag) return new Response(null, { status: 304, headers });
@@ -53,5 +53,5 @@ function pageOf(path: string): Page {
   return { ...compressible(readFileSync(path)), contentType };
 }
 
-/** Weak: the same page, compressed or not. */
+/** Weak: the tag is the same whether the page is compressed or not. */
 const tagOf = ({ bytes }: Page) => `W/"${createHash('sha256').update(bytes).digest('hex').slice(0, 32)}"`;

@@ -4,12 +4,12 @@ import { gzipSync } from 'node:zlib';
 import { randomHex } from '../../base/crypto/secret.ts';
 import { assetHeaders, pageHeaders } from './headers.ts';
 
-/** Answers requests of pages that it has; null for all others. */
+/** Answers requests for pages that it has; null for all others. */
 export type Pages = (request: Request) => Response | null;
 
 const prefix = '/dashboard';
 const nonceBytes = 16;
-/** What the built page has where the nonce of each answer goes. */
+/** Placeholder in the built page for the nonce of each answer. */
 const nonceMark = '__NONCE__';
 
 const contentTypes: Record<string, string> = {
@@ -20,17 +20,16 @@ const contentTypes: Record<string, string> = {
 };
 
 /**
- * A file in memory. It is compressed when somebody takes it so for the first time: at a start nobody waits for
- * that.
+ * A file in memory. It is compressed at the first request that accepts this, not at the start, which would take longer.
  */
 export type Compressible = { bytes: Uint8Array<ArrayBuffer>; gzipped(): Uint8Array<ArrayBuffer> };
 
 type Asset = Compressible & { contentType: string; isCompressed: boolean };
 
 /**
- * The built dashboard, read whole into memory: a process that may not read the checkout any more serves it. Every path
- * below `/dashboard` is the page, which finds its own way, but for the files in `/dashboard/assets`. Null where it is
- * not built.
+ * The built dashboard, held in memory: a process that may no longer read the checkout serves it. Every path below
+ * `/dashboard` is the page, which does its own routing, except the files in `/dashboard/assets`. Null where it is not
+ * built.
  */
 export function loadDashboard(folder: string): Pages | null {
   if (!existsSync(join(folder, 'index.html'))) return null;
@@ -68,14 +67,14 @@ function assetOf(path: string): Asset {
   };
 }
 
-/** Bytes that may be asked for compressed. */
+/** Bytes that can be served compressed. */
 export function compressible(content: Uint8Array): Compressible {
   const bytes = new Uint8Array(content);
   let gzipped: Uint8Array<ArrayBuffer> | undefined;
   return { bytes, gzipped: () => (gzipped ??= new Uint8Array(gzipSync(bytes))) };
 }
 
-/** The raw path of a request; with a Host that is none, Bun gives the URL without its origin. */
+/** The raw path of a request; if the Host is invalid, Bun gives the URL without its origin. */
 export function pathOf(url: string): string {
   const start = url.startsWith('/') ? 0 : url.indexOf('/', url.indexOf('//') + 2);
   return /^[^?#]*/.exec(url.slice(start))?.[0] ?? '/';

@@ -1,4 +1,6 @@
-/** What every answer of the dashboard says: nobody frames it, sniffs it, or learns where one came from. */
+/**
+ * Headers of every answer of the dashboard: nobody may frame it, sniff its type, or learn from where a visitor came.
+ */
 const always: Record<string, string> = {
   'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'DENY',
@@ -9,8 +11,8 @@ const always: Record<string, string> = {
 };
 
 /**
- * The headers of the page. Scripts, styles, fonts and connections are of this very origin; `nonce` is for the style
- * elements that the terminal makes. What comes out of a sandbox can't become a script even if it got into the page.
+ * The headers of the page. Scripts, styles, fonts and connections come from its own origin; `nonce` is for the style
+ * elements that the terminal makes. Output of a sandbox can't become a script even if it got into the page.
  */
 export function pageHeaders(nonce: string): Record<string, string> {
   return {
@@ -37,7 +39,9 @@ export function assetHeaders(contentType: string): Record<string, string> {
   return { ...always, 'Content-Type': contentType, 'Cache-Control': 'public, max-age=31536000, immutable' };
 }
 
-/** The headers of a page of the documentation: it has a style sheet and pictures of this very origin, and no script. */
+/**
+ * The headers of a page of the documentation: style sheet and pictures come from its own origin, and it has no script.
+ */
 export function docsHeaders(contentType = 'text/plain; charset=utf-8'): Record<string, string> {
   return {
     ...always,

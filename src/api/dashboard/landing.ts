@@ -3,20 +3,20 @@ import { docsHeaders, pageHeaders } from './headers.ts';
 
 const nonceBytes = 16;
 
-/** Octets of an origin that the page repeats; a longer one is nobody's address. */
+/** Longest origin that the page repeats, in octets; no real address is longer. */
 const originMax = 300;
 
-/** What there is to lead to. */
+/** The pages to link to. */
 type Leads = { dashboard: boolean; docs: boolean };
 
 /**
- * What is at `/`: a page for browsers, and the same in plain text for who takes anything, as curl does without being
- * told; null for every other request, which gets the API's own answer: also where nothing is said to be taken.
+ * The answer at `/`: a page for browsers, and the same in plain text for clients that accept anything, like curl by
+ * default. Null for every other request, including one without an Accept header, which gets the API's own answer.
  */
 export function landingPage(request: Request, leads: Leads): Response | null {
   const { pathname, origin } = URL.parse(request.url) ?? { pathname: '', origin: '' };
   if (pathname !== '/' || (request.method !== 'GET' && request.method !== 'HEAD')) return null;
-  // The edge says how the client reaches it; it passes plain HTTP on.
+  // The edge says how the client reaches it, because it passes on plain HTTP.
   const whole = request.headers.get('x-forwarded-proto') === 'https' ? origin.replace(/^http:/, 'https:') : origin;
   const own = whole.length > originMax ? '' : whole;
   const accepted = request.headers.get('accept') ?? '';
