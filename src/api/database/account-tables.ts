@@ -3,7 +3,7 @@ import type { accessTokenColumns, apiKeyColumns } from '../credential/record.ts'
 import type { Durability } from '../../protocol/durability.ts';
 import type { Fixed, Flag, TableOf } from './column-types.ts';
 
-/** The tables of teams, their people, and what both sign in with. */
+/** The tables of teams, their people, and the credentials of both. */
 export type AccountTables = {
   teams: TeamTable;
   users: UserTable;
@@ -22,11 +22,11 @@ export type TeamTable = {
   name: string;
   /** The namespace of the team's template names. */
   slug: string;
-  /** What differs from the installation's limits. */
+  /** Only limits that differ from the installation's. */
   limits_json: string;
   banned: Flag;
   blocked: Flag;
-  /** What its pauses outlive where nothing is said. */
+  /** What its pauses survive by default. */
   pause_durability: Durability;
   created_at_us: Fixed<number>;
 };
@@ -38,11 +38,11 @@ export type UserTable = {
   name: string;
   created_at_us: Fixed<number>;
   is_operator: Flag;
-  /** Hash by argon2id, with its parameters (PHC string). Null: the user has none. */
+  /** Argon2id hash with its parameters (PHC string). Null: the user has no password. */
   password_hash: string | null;
 };
 
-/** Who users are at identity providers (OpenID Connect Core 1.0, section 5.7). */
+/** The users' identities at identity providers (OpenID Connect Core 1.0, section 5.7). */
 type UserIdentityTable = {
   issuer: Fixed<string>;
   subject: Fixed<string>;
@@ -59,7 +59,7 @@ type TeamMemberTable = {
   created_at_us: Fixed<number>;
 };
 
-/** Invitations into teams that nobody has taken yet. */
+/** Invitations into teams that nobody has accepted yet. */
 type InvitationTable = {
   invitation_id: Fixed<string>;
   digest: Fixed<string>;
@@ -70,7 +70,7 @@ type InvitationTable = {
   expires_at_us: Fixed<number>;
 };
 
-/** Who is signed in at the dashboard. Without a user, the operator. */
+/** Sessions at the dashboard. A session without a user is the operator's. */
 export type SessionTable = {
   session_id: Fixed<string>;
   user_id: Fixed<string | null>;
@@ -78,13 +78,13 @@ export type SessionTable = {
   is_operator: Fixed<Flag>;
   created_at_us: Fixed<number>;
   last_used_at_us: number;
-  /** When it last proved whose it is. */
+  /** When the session last proved whose it is. */
   proven_at_us: number;
   address: Fixed<string>;
   user_agent: Fixed<string>;
 };
 
-/** Each signs in once. */
+/** Sign-in links, each good for one use. */
 type SignInLinkTable = {
   digest: Fixed<string>;
   user_id: Fixed<string | null>;

@@ -3,7 +3,7 @@ import type { Db } from './db.ts';
 
 const place = 1;
 
-/** What the database's clock shows, and what is to be added to it since it was found to be wrong. */
+/** The time on the database's clock, and the correction to add since it was found to be wrong. */
 export type ClockReading = {
   nowUs: number;
   correctionUs: number;
@@ -23,7 +23,7 @@ export async function readClock(db: Db): Promise<ClockReading> {
   return { nowUs: row.now_us, correctionUs: row.correction_us, revision: row.revision };
 }
 
-/** Says what is to be added to the clock from now on. False: somebody else has said so since it was read. */
+/** Sets the correction to add to the clock from now on. False: another process has changed it since it was read. */
 export async function correctClock(db: Db, read: ClockReading, correctionUs: number): Promise<boolean> {
   const values = { place, correction_us: Math.round(correctionUs), revision: read.revision + 1 };
   const { place: _, ...changed } = values;
@@ -38,7 +38,7 @@ export async function correctClock(db: Db, read: ClockReading, correctionUs: num
   return row !== undefined;
 }
 
-/** Until when each process that shares the database has said that it is alive, by its ID. */
+/** How long each process that shares the database counts as alive, by its ID. */
 export async function aliveUntil(db: Db): Promise<Map<string, number>> {
   const rows = await db.selectFrom('replicas').select(['replica_id', 'until_us']).execute();
   return new Map(rows.map(row => [row.replica_id, row.until_us]));

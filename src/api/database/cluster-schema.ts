@@ -1,7 +1,7 @@
 import type { BlobKind, BlobOwner, BlobState } from '../blob/record.ts';
 import type { Fixed, Flag } from './column-types.ts';
 
-/** The tables of machines that join, and of what is in their store, by the conventions of `Tables`. */
+/** The tables of machines that join and of their store, by the conventions of `Tables`. */
 export type ClusterTables = {
   cluster_authority: ClusterAuthorityTable;
   cluster_invites: ClusterInviteTable;
@@ -22,7 +22,7 @@ type ClusterAuthorityTable = {
   sealed_key: Fixed<string>;
 };
 
-/** Invitations of machines. Each is good once: it is deleted by the join. */
+/** Invitations of machines. Each is valid once: the join deletes it. */
 type ClusterInviteTable = {
   token_id: Fixed<string>;
   /** The SHA-256 of the token's secret, encrypted by the seed. */
@@ -30,24 +30,24 @@ type ClusterInviteTable = {
   expires_at_us: Fixed<number>;
 };
 
-/** The machines that have joined. What the operator wants of one is in `nodes`. */
+/** The machines that have joined. What the operator wants of a machine is in `nodes`. */
 type ClusterNodeTable = {
   node_id: Fixed<string>;
   /** `host:port`. */
   address: string;
   /** SHA-256 of the certificates that it may show, hex, the newest last. */
   certificates_json: string;
-  /** When it is to get a new certificate. */
+  /** When it should get a new certificate. */
   renew_at_us: number;
   joined_at_us: number;
   /** Until when it may count on control. Null: it has not answered yet. */
   lease_until_us: number | null;
   /**
-   * It was silent for so long that what ran there counts as paused; it gets no lease before it has paused that itself.
+   * It was silent for so long that its sandboxes count as paused; it gets no lease before it has paused them itself.
    */
   given_up: Flag;
   boot_id: string | null;
-  /** `NodeInfo`, as it last said. */
+  /** `NodeInfo`, as last reported. */
   info_json: string | null;
 };
 
@@ -58,30 +58,30 @@ type BlobStoreTable = {
   store_id: Fixed<string>;
 };
 
-/** What is in the store. A row comes before its objects and goes after them. */
+/** The content of the store. A row is written before its objects and removed after them. */
 type BlobTable = {
   blob_id: Fixed<string>;
   kind: Fixed<BlobKind>;
-  /** As `BlobRecord` says. Each name of a kind has one blob that is there or is uploaded. */
+  /** See `BlobRecord`. At most one blob per kind and name is there or being uploaded. */
   name: Fixed<string>;
   state: BlobState;
   bytes: number;
-  /** The key that its content is encrypted with, encrypted by the seed; null: it is not encrypted. */
+  /** The key that encrypts its content, encrypted by the seed; null: it is not encrypted. */
   sealed_key: Fixed<string | null>;
   /** `PauseFacts` of a pause; null for a layer. */
   facts_json: string | null;
-  /** While it is uploaded: the process that does so. */
+  /** The process that uploads it, while that goes on. */
   replica_id: string | null;
   changed_at_us: number;
 };
 
-/** What needs a blob. One without any is collected after a while. */
+/** What needs a blob. A blob that nothing needs is collected after a while. */
 type BlobRefTable = { blob_id: Fixed<string>; owner_kind: Fixed<BlobOwner['kind']>; owner_id: Fixed<string> };
 
-/** The outcomes of steps of builds, for machines that have not carried them out. */
+/** The outcomes of build steps, for machines that have not carried them out. */
 type BuildStepTable = {
   team_id: Fixed<string>;
-  /** The digest of all that it depends on. */
+  /** The digest of everything that the step depends on. */
   step_key: Fixed<string>;
   /** Its digest; null where the step changed no file. */
   layer: string | null;

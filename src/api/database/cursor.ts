@@ -5,19 +5,19 @@ import { formatTime } from '../../base/time.ts';
 import { parseTime } from '../../base/clock.ts';
 
 /**
- * Where the next page of a list begins: behind the entry with this time and ID, in the order (time, ID), newest first.
+ * Where the next page of a list begins: after the entry with this time and ID, in the order (time, ID), newest first.
  */
 export type Cursor = { atUs: number; id: string };
 
 /**
- * The rows behind a cursor, newest first. As one comparison, an index over both columns finds the place; as two, every
- * row before it is looked at.
+ * The rows after a cursor, newest first. As one comparison, an index over both columns finds the place; as two, the
+ * database would read every row before it.
  */
 export function behind(cursor: Cursor, timeColumn: string, idColumn: string): RawBuilder<SqlBool> {
   return sql<SqlBool>`(${sql.ref(timeColumn)}, ${sql.ref(idColumn)}) < (${cursor.atUs}, ${cursor.id})`;
 }
 
-/** Opaque to clients: the place of the last item of a page, newest first. */
+/** The place of a page's last item, newest first; clients treat it as opaque. */
 function formatCursor(place: Cursor): string {
   return Buffer.from(`${formatTime(place.atUs)}__${place.id}`).toString('base64url');
 }
@@ -32,7 +32,7 @@ export function parseCursor(token: string, field = 'nextToken'): Cursor {
   return { atUs, id };
 }
 
-/** Cuts `limit + 1` items that were asked for to a page, with the token of the next one. */
+/** Cuts `limit + 1` requested items to a page, with the token of the next one. */
 export function pageOf<T>(
   found: T[],
   limit: number,

@@ -10,13 +10,13 @@ import { connectSqlite } from './sqlite/connect.ts';
 export type Store = {
   readonly kind: StoreLocation['kind'];
   readonly db: Kysely<Tables>;
-  /** True once after a change of keys or teams that was made over another connection (on SQLite: of anything). */
+  /** True once after a change of keys or teams over another connection (on SQLite: after any change). */
   changedElsewhere(): boolean;
   /** Resolves when what was committed before the call outlives a loss of power. */
   flushed(): Promise<void>;
   /**
-   * Reports sandboxes whose rows changed, whoever changed them, until the answer is called. On SQLite nobody else
-   * does, and nothing is reported.
+   * Calls `listener` with the sandboxes whose rows anybody has changed, until the returned function is called. On
+   * SQLite nobody else changes rows, and nothing is reported.
    */
   onSandboxChanges(listener: SandboxListener): () => void;
   [Symbol.asyncDispose](): Promise<void>;
@@ -34,7 +34,7 @@ export async function openStore(location: StoreLocation): Promise<Store> {
   }
 }
 
-/** Connects to a database whatever its schema is: for those who bring it up to date or copy it. */
+/** Connects to a database whatever its schema: for callers that bring it up to date or copy it. */
 export function connectStore(location: StoreLocation): Store {
   if (location.kind === 'sqlite') {
     const { dialect, changedElsewhere, flushed, endWriting } = connectSqlite(location.path);
@@ -59,7 +59,7 @@ export function connectStore(location: StoreLocation): Store {
     kind: 'postgres',
     db,
     changedElsewhere: () => watch.changedElsewhere(),
-    // Its commits wait for their disk (`synchronous_commit`), unless its operator has said otherwise.
+    // Commits wait for the server's disk (`synchronous_commit`), unless its operator has changed that.
     flushed: async () => {},
     onSandboxChanges: listener => watch.onSandboxes(listener),
     async [Symbol.asyncDispose]() {

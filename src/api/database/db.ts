@@ -8,12 +8,12 @@ export type StoreLocation = { kind: 'sqlite'; path: string } | { kind: 'postgres
 /** Runs queries: the database itself or a transaction on it. */
 export type Db = Kysely<Tables> | Transaction<Tables>;
 
-/** Runs `work` in a transaction: in the one that `db` is, else in one of its own. */
+/** Runs `work` in a transaction: in `db` if that is one, else in a new one. */
 export function inTransaction<T>(db: Db, work: (db: Transaction<Tables>) => Promise<T>): Promise<T> {
   return db.isTransaction ? work(db as Transaction<Tables>) : db.transaction().execute(work);
 }
 
-/** Which database `db` speaks to: only PostgreSQL runs transactions side by side, and locks rows. */
+/** The kind of database behind `db`: only PostgreSQL runs transactions side by side, and locks rows. */
 export function kindOf(db: Db): StoreLocation['kind'] {
   return db.getExecutor().adapter instanceof PostgresAdapter ? 'postgres' : 'sqlite';
 }

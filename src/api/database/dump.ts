@@ -8,24 +8,24 @@ import { schemaVersion } from './migrate.ts';
 import { vacuumInto } from './sqlite/connect.ts';
 import { tablesInOrder } from './table-order.ts';
 
-/** Rows that are read at a time. */
+/** Rows per read. */
 const readBatch = 500;
 
 /** The first line of a dump. */
 export type DumpHeader = { dump: 1; schema: string };
 /** A line before the rows of a table; each row is a line too, an array of the columns' values. */
 export type DumpTable = { table: string; columns: string[] };
-/** A line, and of a row whose it is. */
+/** A line and, for a row, its table and content. */
 type DumpLine = { line: string; table?: string; row?: Record<string, unknown> };
 
 /**
- * The whole state as lines of JSON, the same from both databases, as it is at one moment: others may go on writing.
- * `scratch` names a file that may be made meanwhile. Throws `precondition` for a database that was never used.
+ * The whole state at one moment as lines of JSON, the same from both databases; others may go on writing. `scratch`
+ * names a file that may be made meanwhile. Throws `precondition` for a database that was never used.
  */
 export async function* dumpStore(location: StoreLocation, scratch: string): AsyncGenerator<DumpLine> {
   if (location.kind === 'sqlite') {
     try {
-      // A copy, so that nobody who writes has to wait for the reading of it.
+      // Reads a copy, so that writers need not wait.
       vacuumInto(location.path, scratch);
       await using copy = connectStore({ kind: 'sqlite', path: scratch });
       yield* dumpTables(copy.db, 'sqlite');

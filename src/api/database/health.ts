@@ -2,12 +2,12 @@ import { sql } from 'kysely';
 import { AtollError } from '../../base/error.ts';
 import type { Db } from './db.ts';
 
-/** How long an answer holds for others who ask: whoever asks without end makes no more work than this. */
+/** How long an answer is reused, ms: a flood of requests makes no more work than this. */
 const freshMs = 1_000;
-/** A database that takes longer for nothing does not answer. */
+/** A database that needs longer for a trivial query does not answer. */
 const answerMs = 2_000;
 
-/** Whether what the API stands on answers. */
+/** Checks whether the parts that the API depends on answer. */
 export class Health {
   readonly #db: Db;
   #last: { readonly atMs: number; readonly outcome: Promise<void> } | null = null;
@@ -21,7 +21,7 @@ export class Health {
     const nowMs = performance.now();
     if (this.#last === null || nowMs - this.#last.atMs > freshMs) {
       const outcome = this.#askDatabase();
-      // Whoever waits hears it; nobody may.
+      // The waiting callers get the error, if there are any.
       outcome.catch(() => {});
       this.#last = { atMs: nowMs, outcome };
     }

@@ -14,17 +14,19 @@ import { failureOf } from './sqlite/connect.ts';
 /** What a database holds, found out without changing it. */
 type StoreContents =
   | { kind: 'empty' }
-  /** `installation` is null where the first start was cut off before it named it. `isCluster`: control runs on it. */
+  /**
+   * `installation` is null where the first start was cut off before it named itself. `isCluster`: control runs on it.
+   */
   | { kind: 'state'; installation: InstallationRecord | null; isCluster: boolean };
 
-/** The migration that brings what only a cluster has. */
+/** The migration that adds the tables of a cluster. */
 const clusterSchema = '0004-cluster';
 
 const sqliteMagic = 'SQLite format 3\0';
 
 /**
- * Looks whether a database can be used, and whose it is. Throws `internal` for one that is damaged, `unavailable` for
- * one that can't be reached, `no_space`, `precondition` for one of a version that this one does not take over.
+ * Checks whether a database can be used, and whose it is. Throws `internal` for a damaged one, `unavailable` for one
+ * out of reach, `no_space`, `precondition` for one of a version that this one does not take over.
  */
 export async function inspectStore(location: StoreLocation): Promise<StoreContents> {
   if (location.kind === 'postgres') await requireServer(location.url);
@@ -41,17 +43,17 @@ export async function inspectStore(location: StoreLocation): Promise<StoreConten
   return { kind: 'state', installation: await findInstallation(store.db), isCluster };
 }
 
-/** The first start of control makes one, and nothing else does. */
+/** Only the first start of control makes an authority. */
 async function hasAuthority(db: Db): Promise<boolean> {
   return (await db.selectFrom('cluster_authority').select('place').executeTakeFirst()) !== undefined;
 }
 
-/** What SQLite opens, with the names that it puts behind that of the database. */
+/** The files that SQLite opens, by their suffixes to the database's name. */
 const sqliteSuffixes = ['', '-journal', '-wal', '-shm'];
 
 /**
- * They are in a folder of the api's, which may have been taken over, and who looks watches all parts: to open a pipe
- * would have him wait for whoever writes to it.
+ * The files are in a folder of the api, which may have been taken over, and the process that checks them watches all
+ * parts: opening a pipe would make it wait for a writer.
  */
 function requireFiles(path: string): void {
   for (const name of sqliteSuffixes.map(suffix => `${path}${suffix}`)) {
@@ -60,7 +62,7 @@ function requireFiles(path: string): void {
   }
 }
 
-/** False for a file that is missing, or empty as a file system leaves one that was lost. */
+/** False for a missing file, and for an empty one, as a file system leaves a lost one. */
 function isThere(path: string): boolean {
   try {
     const head = Buffer.alloc(sqliteMagic.length);
@@ -79,14 +81,14 @@ function isThere(path: string): boolean {
   }
 }
 
-/** Reads every page of it: a few milliseconds for each 10 MB. */
+/** Reads every page: a few milliseconds for each 10 MB. */
 function requireWhole(path: string): void {
   let found: string;
   try {
     using database = new Database(path, { readwrite: true, strict: true });
     found = database.query<{ quick_check: string }, []>('pragma quick_check(1)').get()?.quick_check ?? 'nothing';
   } catch (error) {
-    // What is locked or can't be read at all is not damaged.
+    // A file that is locked or can't be read at all is not damaged.
     if (/^SQLITE_(CORRUPT|NOTADB)/.test(systemCodeOf(error))) throw damaged(path, messageOf(error));
     const failure = failureOf(error, ` at ${path}`);
     if (!(failure instanceof AtollError) || failure.code !== 'no_space') throw failure;
@@ -119,7 +121,7 @@ async function requireServer(url: string): Promise<void> {
   }
 }
 
-/** A database by its place, without the password that leads into it. Throws `invalid` for what is no URL of one. */
+/** A database's place, without its password. Throws `invalid` for anything but the URL of one. */
 export function nameOfDatabase(url: string): string {
   const clients = hostsOf(url).map(clientOf);
   return `${clients.map(({ host, port }) => `${host}:${port}`).join(',')}/${clients[0]?.database ?? ''}`;

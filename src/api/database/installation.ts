@@ -3,19 +3,19 @@ import { AtollError } from '../../base/error.ts';
 import type { Store } from './database.ts';
 import type { Db } from './db.ts';
 
-/** Whose state a database holds. */
+/** The installation that a database belongs to. */
 export type InstallationRecord = {
   /** UUID, made at the first start. */
   installationId: string;
-  /** Says which seed belongs to it, and nothing of the seed. */
+  /** Identifies the seed that belongs to it, without revealing the seed. */
   seedDigest: string;
   /** Grows with every start and every minute: of two copies of a database, the older one has the smaller number. */
   generation: number;
-  /** When an operator took a database that may lack what the node keeps, microseconds; null: it lacks nothing. */
+  /** When an operator accepted a database that may lack what the node keeps, microseconds; null: it lacks nothing. */
   acceptedAtUs: number | null;
 };
 
-/** Whose state this is; null before the first start has said so. */
+/** The installation of this state; null before the first start has recorded it. */
 export async function findInstallation(db: Db): Promise<InstallationRecord | null> {
   const row = await db.selectFrom('installation').selectAll().executeTakeFirst();
   return row
@@ -28,7 +28,7 @@ export async function findInstallation(db: Db): Promise<InstallationRecord | nul
     : null;
 }
 
-/** Says whose state this is from now on. */
+/** Records the installation of this state. */
 export async function putInstallation(
   db: Db,
   { installationId, seedDigest, generation, acceptedAtUs }: InstallationRecord,
@@ -41,7 +41,7 @@ export async function putInstallation(
 }
 
 /**
- * Counts the generation up and answers it, when it is on the disk: the data directory records it afterwards and must
+ * Increases the generation, and answers it once it is on the disk: the data directory records it afterwards and must
  * never be ahead of its own database. Throws `precondition` where the state is no longer this installation's.
  */
 export async function advanceGeneration(store: Store, installationId: string): Promise<number> {
@@ -68,7 +68,7 @@ export async function advanceGeneration(store: Store, installationId: string): P
   });
 }
 
-/** What the store does not know may be deleted again: an operator has looked at it. */
+/** Allows deleting again what the store does not know: an operator has checked it. */
 export async function settleInstallation(db: Db): Promise<void> {
   await db.updateTable('installation').set({ accepted_at_us: null }).execute();
 }

@@ -11,10 +11,9 @@ import type { Tables } from './schema.ts';
 const writeBatch = 200;
 
 /**
- * Fills an empty database with a dump, of either kind of database, and brings it up to date: its rows come into the
- * schema that they were of, in one transaction with what `adjust` does. Throws `conflict` where the database is not
- * empty,
- * `precondition` for a dump of a newer version, `invalid` for one that is damaged.
+ * Fills an empty database with a dump, of either kind of database, and brings it up to date. The rows go into the
+ * schema that they were written with; everything is one transaction, together with `adjust`. Throws `conflict` where
+ * the database is not empty, `precondition` for a dump of a newer version, `invalid` for a damaged one.
  */
 export async function loadDump(
   location: StoreLocation,
@@ -74,7 +73,7 @@ async function insertRows(db: Db, { table, columns }: DumpTable, rows: unknown[]
   await sql`insert into ${sql.table(table)} (${sql.join(names)}) values ${sql.join(values)}`.execute(db);
 }
 
-/** What a table numbers by itself goes on behind the rows that it was given. */
+/** Tables that number their rows continue after the rows that were loaded. */
 async function setSequences(db: Db): Promise<void> {
   const { rows } = await sql<{ table_name: string; column_name: string }>`
     select table_name, column_name from information_schema.columns

@@ -23,10 +23,10 @@ import { eventsByType } from './migrations/0016-events-by-type.ts';
 import type { Db } from './db.ts';
 import type { Tables } from './schema.ts';
 
-/** Kysely's own. */
+/** Kysely's own table. */
 const migrationTable = 'kysely_migration';
 
-/** Forward only, in the order of their names. A migration that was released is never edited; its name never changes. */
+/** Forward only, in the order of their names. A released migration is never edited or renamed. */
 export const migrations: Record<string, Migration> = {
   '0001-schema': schema,
   '0002-idempotency-keys': idempotencyKeys,
@@ -56,7 +56,7 @@ export async function migrate(db: Kysely<Tables>, upTo?: string): Promise<void> 
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
   const { error, results } = await (upTo === undefined ? migrator.migrateToLatest() : migrator.migrateTo(upTo));
   if (error === undefined) return;
-  // What the world did to the database says itself what it is.
+  // An error of the world says itself what it is.
   if (error instanceof AtollError) throw error;
   const failed = results?.find(result => result.status === 'Error')?.migrationName;
   throw new AtollError(
@@ -74,8 +74,8 @@ export async function schemaVersion(db: Db): Promise<string | null> {
 }
 
 /**
- * Throws `precondition` for a schema that an earlier version has made: that version may be running on it, and only a
- * start of this one brings it up to date.
+ * Throws `precondition` for a schema of an earlier version: that version may be running on it, and only a start of this
+ * one brings it up to date.
  */
 export async function refusePending(db: Db): Promise<void> {
   const version = await schemaVersion(db);
@@ -88,7 +88,7 @@ export async function refusePending(db: Db): Promise<void> {
   );
 }
 
-/** Throws `precondition` for a schema that is not of this version, nor of a released one before it. */
+/** Throws `precondition` for a schema that is neither of this version nor of an earlier released one. */
 export async function refuseUnknown(db: Db, upTo?: string): Promise<void> {
   const unknown = [...(await doneMigrations(db)), ...(upTo === undefined ? [] : [upTo])].filter(
     name => migrations[name] === undefined,

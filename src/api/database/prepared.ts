@@ -5,15 +5,15 @@ import { assert } from '../../base/error.ts';
 import { kindOf } from './db.ts';
 import type { Db } from './db.ts';
 
-/** The place of a value in a query. */
+/** Stands for a value in a query. */
 export type ParameterOf<Params> = <Name extends keyof Params & string>(name: Name) => Expression<Params[Name]>;
 
-/** The places of the values of a list. */
+/** Stand for the values of a list. */
 type EachOf<Params> = <Name extends keyof Params & string>(
   name: Name,
 ) => Expression<Params[Name] extends readonly (infer Value)[] ? Value : never>[];
 
-/** Stands among a query's values for one that is given when it runs: of a list, for the one at `index`. */
+/** Stands among a query's values for one that is given when it runs; in a list, for the one at `index`. */
 class Placeholder {
   readonly name: string;
   readonly index: number;
@@ -30,14 +30,14 @@ class Placeholder {
 }
 
 /**
- * A query that is written as any other, with a parameter for each value that differs from run to run. It is put into
- * SQL once for each kind of database: for the queries of every create and kill, of which that takes most of the time.
- * PostgreSQL, too, reads and plans it once for each connection, for which it has to name its columns: what `*` stands
- * for changes when another release adds one. `words` are of a closed list (states, as an example), and are written
- * into the query: each list of them makes a query of its own.
+ * A query written like any other, with a parameter for each value that differs from run to run. It is compiled to SQL
+ * once for each kind of database: for the queries of every create and kill, compiling takes most of the time.
+ * PostgreSQL, too, parses and plans it once for each connection. For that it has to name its columns: the meaning of
+ * `*` changes when another release adds a column. `words` come from a closed list (e.g. states) and are written into
+ * the query: each list of them makes a separate query.
  *
- * `parameter.each` has the places of a list, which has a value at least. The last one is there again until there are as
- * many as a power of two, so that all lengths make few queries: twice must mean the same as once, as behind `in`.
+ * `parameter.each` stands for a list with at least one value. The last value is repeated up to a power of two, so that
+ * all lengths make few queries: a repeated value must not change the meaning, as after `in`.
  */
 export function prepared<Params extends object, Row = unknown, Word extends string = never>(
   build: (db: Db, parameter: PlacesOf<Params>, words: readonly Word[]) => { compile(db: Db): CompiledQuery<Row> },
@@ -59,7 +59,7 @@ export function prepared<Params extends object, Row = unknown, Word extends stri
 
 type PlacesOf<Params> = ParameterOf<Params> & { each: EachOf<Params> };
 
-/** A query that is kept, to be run by itself, or with others by `together`. */
+/** A kept query, run alone or with others by `together`. */
 type Prepared<Params, Row, Word> = {
   (db: Db, params: Params, words?: readonly Word[]): Promise<Row[]>;
   queryOf(db: Db, params: Params, words?: readonly Word[]): CompiledQuery<Row>;
@@ -67,14 +67,14 @@ type Prepared<Params, Row, Word> = {
 
 /**
  * Runs queries that do not need each other's answers, one after the other, on one connection: for PostgreSQL they are
- * one way to the server and back. Throws the error of the first one that fails; outside of a transaction the others
- * count all the same.
+ * one trip to the server and back. Throws the error of the first one that fails; outside of a transaction the others
+ * take effect all the same.
  */
 export async function together<Rows extends unknown[]>(
   db: Db,
   queries: readonly [...{ [Index in keyof Rows]: CompiledQuery<Rows[Index]> }],
 ): Promise<{ [Index in keyof Rows]: Rows[Index][] }> {
-  // All are waited for: a connection is not given back with an answer under way.
+  // Waits for all: a connection must not be given back with an answer under way.
   const outcomes = await db
     .getExecutor()
     .provideConnection(connection => Promise.allSettled(queries.map(query => connection.executeQuery(query))));
@@ -84,7 +84,7 @@ export async function together<Rows extends unknown[]>(
   }) as { [Index in keyof Rows]: Rows[Index][] };
 }
 
-/** What a query is called where a database keeps it. */
+/** The name under which a database keeps a query. */
 type Statement = { readonly statement: string };
 
 /** The name of a query that is run again and again; undefined for all others. */

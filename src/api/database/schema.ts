@@ -8,9 +8,9 @@ import type { Fixed, Flag, TableOf } from './column-types.ts';
 import type { sandboxColumns } from '../sandbox/record.ts';
 
 /**
- * The tables, the same on SQLite and PostgreSQL. What differs between the two is hidden by these conventions:
- * times are integers of microseconds since the epoch (`…_us`), truths are 0 or 1, and JSON is text
- * (`…_json`), because each of these has one form that both hold exactly.
+ * The tables, the same on SQLite and PostgreSQL. Conventions hide the differences: times are integers of microseconds
+ * since the epoch (`…_us`), booleans are 0 or 1, and JSON is text (`…_json`), because each of these has one form that
+ * both hold exactly.
  */
 export type Tables = AccountTables &
   ClusterTables & {
@@ -79,30 +79,30 @@ export type BuildTable = {
   config_json: string;
   /** `BuildReason` of build-row.ts; null where nothing failed. */
   reason_json: string | null;
-  /** A Dockerfile that was given before the build was started. */
+  /** A Dockerfile that was given before the build started. */
   request_json: string | null;
-  /** The sandbox that a snapshot was taken of. It may be gone. */
+  /** The sandbox that a snapshot was taken of. It may be gone by now. */
   source_sandbox_id: Fixed<string | null>;
   created_at_us: Fixed<number>;
   updated_at_us: number;
   finished_at_us: number | null;
-  /** While it is built: the process that takes over its log and outcome. */
+  /** During the build: the process that takes over its log and outcome. */
   replica_id: ColumnType<string | null, string | null | undefined, string | null>;
-  /** In a cluster, the node that has been told to build it. */
+  /** In a cluster, the node that was told to build it. */
   node_id: ColumnType<string | null, string | null | undefined, string | null>;
-  /** In a cluster, while it is built: `StartBuild`, encrypted by the seed, for another node. */
+  /** In a cluster, during the build: `StartBuild`, encrypted by the seed, for another node. */
   sealed_plan: ColumnType<string | null, string | null | undefined, string | null>;
-  /** In a cluster, how many nodes that were told to build it have been lost. */
+  /** In a cluster, the number of lost nodes that had been told to build it. */
   nodes_lost: ColumnType<number, number | undefined, number>;
-  /** Lines of its log before those of the present node. */
+  /** Number of lines in its log before those of the present node. */
   log_offset: ColumnType<number, number | undefined, number>;
   /** Its layers are in the store of the cluster. */
   layers_stored: ColumnType<0 | 1, 0 | 1 | undefined, 0 | 1>;
-  /** Its memory is in the store too, or it has none, or that is lost. */
+  /** Its memory is in the store too, or it has none, or the memory is lost. */
   memory_stored: ColumnType<0 | 1, 0 | 1 | undefined, 0 | 1>;
 };
 
-/** Which build a tag of a template selects: the newest assignment counts. */
+/** The build that a tag of a template selects: the newest assignment counts. */
 type BuildTagTable = {
   template_id: Fixed<string>;
   tag: Fixed<string>;
@@ -113,10 +113,10 @@ type BuildTagTable = {
 /** One line of a build's log. */
 type BuildLogTable = {
   build_id: Fixed<string>;
-  /** Counted from 0 without a gap. */
+  /** Counted from 0 without gaps. */
   number: Fixed<number>;
   timestamp_ms: Fixed<number>;
-  /** Place in `logLevels`: a minimum is a comparison. */
+  /** Place in `logLevels`, so that a minimum is a comparison. */
   level: Fixed<number>;
   message: Fixed<string>;
   step: Fixed<string | null>;
@@ -128,42 +128,45 @@ type SandboxTable = TableOf<typeof sandboxColumns>;
 /** One row for each metadata pair, so that a filter is an index lookup on both databases. */
 type SandboxLabelTable = {
   sandbox_id: Fixed<string>;
-  /** SHA-256 of the pair: any text of any length, NUL included, compares exactly. */
+  /** SHA-256 of the pair: texts of any length, NUL included, compare exactly. */
   pair_digest: Fixed<string>;
 };
 
-/** A create that its client may repeat: the same key, the same sandbox. */
+/** A create that its client may repeat: the same key means the same sandbox. */
 type IdempotencyKeyTable = {
   team_id: Fixed<string>;
   idempotency_key: Fixed<string>;
   /** Digest of the request, by the installation's seed. */
   request_digest: Fixed<string>;
-  /** Not a foreign key: the create is answered alike when its sandbox is gone. */
+  /** Not a foreign key: the answer stays the same when the sandbox is gone. */
   sandbox_id: Fixed<string>;
   /** `CreatedSandbox`. */
   answer_json: Fixed<string>;
-  /** The sandbox ran: this is the answer. Before, it is only where that sandbox still has a row. */
+  /** The sandbox ran: this is the answer. Until then, the answer holds only while that sandbox still has a row. */
   answered: Flag;
   created_at_us: Fixed<number>;
 };
 
-/** Another request that its client may repeat: the same key, the same answer. */
+/** Another request that its client may repeat: the same key means the same answer. */
 type RepeatedRequestTable = {
   team_id: Fixed<string>;
   operation: Fixed<string>;
   idempotency_key: Fixed<string>;
   /** Digest of the request, by the installation's seed. */
   request_digest: Fixed<string>;
-  /** The process that carries it out; empty where nobody does any more and it is not known what it did. */
+  /** The process that carries it out; empty where no process does any more and its effect is unknown. */
   replica_id: string;
-  /** Encrypted, since there are tokens in it; null while it is carried out, and where its process ended meanwhile. */
+  /**
+   * Encrypted, because it contains tokens; null while the request is carried out, and where its process ended
+   * meanwhile.
+   */
   sealed_answer: string | null;
   created_at_us: Fixed<number>;
 };
 
 /**
- * What an operator wants of a machine, or Kubernetes (`evicting`: move or pause all); whether it is connected and
- * healthy shows itself.
+ * What an operator, or Kubernetes (`evicting`: move or pause all), wants of a machine; whether it is connected and
+ * healthy is observed.
  */
 export type WantedNodeStatus = 'ready' | 'draining' | 'pausing' | 'moving' | 'evicting' | 'standby';
 
@@ -176,10 +179,10 @@ type AuditTable = {
   at_us: Fixed<number>;
   operation: Fixed<string>;
   target: Fixed<string>;
-  /** `local`: who is root on the machine, by the command line; the ID is the account's name. */
+  /** `local`: root on the machine, using the command line; the ID is the account's name. */
   actor_kind: Fixed<'apiKey' | 'user' | 'admin' | 'local' | 'none'>;
   actor_id: Fixed<string | null>;
-  /** Not a foreign key: what a team did is shown also when it is gone. */
+  /** Not a foreign key: a team's changes are shown even when it is gone. */
   team_id: Fixed<string | null>;
   address: Fixed<string>;
   status: Fixed<number>;
@@ -200,26 +203,26 @@ export type SecretTable = {
   updated_at_us: number;
 };
 
-/** An hour in which sandboxes of a template ran for a team. */
+/** An hour in which a team ran sandboxes of a template. */
 type TemplateHourTable = {
   team_id: Fixed<string>;
-  /** When the hour began, epoch seconds. */
+  /** Start of the hour, epoch seconds. */
   hour_seconds: Fixed<number>;
   template_id: Fixed<string>;
-  /** The sum of what ran at each of its minutes. */
+  /** The sum of the sandboxes that ran at each of its minutes. */
   sandbox_minutes: number;
-  /** The last minute that is in the sum, epoch seconds: each counts once, however many processes look. */
+  /** The last minute in the sum, epoch seconds: each counts once, however many processes watch. */
   counted_seconds: number;
 };
 
 /** A minute in which sandboxes of a team ran or were started. */
 type TeamMetricTable = {
   team_id: Fixed<string>;
-  /** When the minute began, epoch seconds. */
+  /** Start of the minute, epoch seconds. */
   at_seconds: Fixed<number>;
   /** The most that were seen running at a time. */
   concurrent: number;
-  /** How many were running when it was looked last. */
+  /** How many were running at the last look. */
   latest: number;
   starts: number;
 };
@@ -227,7 +230,7 @@ type TeamMetricTable = {
 /** A sandbox that is gone. */
 type PastSandboxTable = {
   sandbox_id: Fixed<string>;
-  /** Not a foreign key: a team may go first. */
+  /** Not a foreign key: a team may be deleted first. */
   team_id: Fixed<string>;
   node_id: Fixed<string>;
   ended_at_us: Fixed<number>;
@@ -235,9 +238,9 @@ type PastSandboxTable = {
   logs_stored: ColumnType<0 | 1, 0 | 1 | undefined, 0 | 1>;
 };
 
-/** What happened. Written in the transaction of the change itself; never changed. */
+/** Something that happened. Written in the transaction of the change itself; never modified. */
 type EventTable = {
-  /** Events of one subject have ascending ones. */
+  /** Events of one subject have ascending sequences. */
   sequence: Generated<number>;
   event_id: Fixed<string>;
   team_id: Fixed<string>;
@@ -256,11 +259,11 @@ export type WebhookTable = {
   name: string;
   url: string;
   enabled: Flag;
-  /** The wanted types, each between commas: whether one is wanted is a `like` on both databases. */
+  /** The wanted types, each between commas: on both databases a `like` tests for one. */
   types_text: string;
   /** Output of `seal`. */
   sealed_secret: string;
-  /** The last try failed. */
+  /** The last attempt failed. */
   failing: Flag;
   created_at_us: Fixed<number>;
   updated_at_us: number;
@@ -270,7 +273,7 @@ export type WebhookTable = {
 type WebhookDeliveryTable = {
   webhook_id: Fixed<string>;
   sequence: Fixed<number>;
-  /** `kind:ID`: deliveries with the same one go out in order. */
+  /** `kind:ID`: deliveries with the same subject go out in order. */
   subject: Fixed<string>;
   state: DeliveryState;
   /** A process works on it, until `due_at_us` at most. */
@@ -290,59 +293,61 @@ export type VolumeTable = {
   name: Fixed<string>;
   size_mib: Fixed<number>;
   created_at_us: Fixed<number>;
-  /** The machine that its content goes to now. */
+  /** The machine to which its content is moving. */
   moving_to: string | null;
   /** The process that moves or copies it. */
   replica_id: string | null;
   /** Name of its newest copy among the blobs. */
   copy_id: string | null;
   copied_at_us: number | null;
-  /** Which state of the content that is, as its machine counts. */
+  /** The state of the content in that copy, as its machine counts. */
   copied_change_us: number | null;
 };
 
-/** Which sandboxes, running or paused, have a volume. */
+/** The sandboxes, running or paused, that have a volume. */
 type SandboxVolumeTable = { sandbox_id: Fixed<string>; volume_id: Fixed<string> };
 
-/** One row: whose state this is. */
+/** One row: the installation of this state. */
 type InstallationTable = {
   installation_id: string;
-  /** Says which seed belongs to it, and nothing of the seed. */
+  /** Identifies the seed that belongs to it, without revealing the seed. */
   seed_digest: string;
   /** Counts starts, and minutes of running: of two copies of the state, the older one has the smaller number. */
   generation: number;
-  /** When an operator took a database that is older than what the node keeps. Null: never, or it was settled since. */
+  /**
+   * When an operator accepted a database that is older than what the node keeps. Null: never, or it was settled since.
+   */
   accepted_at_us: number | null;
 };
 
-/** Volumes whose content nobody is to find: of deletes, and of creates that have not come to their end. */
+/** Volumes whose content must not be found any more: of deletes, and of creates that have not finished. */
 type VolumeRemovalTable = { volume_id: Fixed<string>; node_id: Fixed<string>; noted_at_us: Fixed<number> };
 
 /** The api processes that share this database. */
 type ReplicaTable = {
   replica_id: Fixed<string>;
-  /** Where it runs: a later process of the same name is in its place. */
+  /** Where it runs: a later process of the same name replaces it. */
   name: Fixed<string>;
-  /** Alive until then, in the database's time, unless it says so again. */
+  /** Alive until then, in the database's time, unless it extends that. */
   until_us: number;
 };
 
-/** By how much the clock of the database is known to be wrong: PostgreSQL's. One row, of place 1, or none. */
+/** How far PostgreSQL's clock is known to be wrong. One row, of place 1, or none. */
 type ClockTable = {
   place: Fixed<number>;
-  /** Added to what it shows, by all who share it. */
+  /** Added to its time by all who share it. */
   correction_us: number;
   /** Grows with each change. */
   revision: number;
 };
 
-/** The history of the database that this state was last used in: PostgreSQL's. One row, of place 1. */
+/** The history of the PostgreSQL database that this state was last used in. One row, of place 1. */
 type TimelineTable = {
   place: Fixed<number>;
   /** Identifier of the cluster of databases, made by `initdb`. */
   system_id: string;
   /** Grows with each promotion of a standby. */
   timeline: number;
-  /** When it was another one than before. Null: never. */
+  /** When it last changed. Null: never. */
   changed_at_us: number | null;
 };

@@ -6,8 +6,8 @@ import type { Timeline } from './postgres/primary.ts';
 import { prepared } from './prepared.ts';
 
 /**
- * For how long after the database went over to another server, or came from a backup, nothing is concluded of what it
- * lacks: changes that were answered may be missing in it. Seconds.
+ * How long after the database went over to another server, or came from a backup, nothing is concluded from what it
+ * lacks: changes that were answered may be missing. Seconds.
  */
 const quarantineSeconds = 24 * 3600;
 const place = 1;
@@ -15,15 +15,15 @@ const place = 1;
 /** What is known of the database's history. */
 type TimelineState = {
   timeline: Timeline;
-  /** It is another one than the last time anybody looked. */
+  /** It differs from the one at the last check. */
   isNew: boolean;
-  /** It changed a short while ago: what the database lacks may be there all the same. */
+  /** It changed a short while ago: what the database lacks may exist all the same. */
   isSuspect: boolean;
 };
 
 /**
- * Compares the history of the database with the one that its state was last used in, and records it. Null on SQLite,
- * which has no servers.
+ * Compares the database's history with the one that its state was last used in, and records it. Null on SQLite, which
+ * has no servers.
  */
 export async function noticeTimeline(db: Db, nowUs: number): Promise<TimelineState | null> {
   if (kindOf(db) !== 'postgres') return null;
@@ -53,7 +53,7 @@ export async function noticeTimeline(db: Db, nowUs: number): Promise<TimelineSta
 
 const quarantineUs = quarantineSeconds * microsPerSecond;
 
-/** Whether the database went over to another server a short while ago, as far as anybody has noticed. */
+/** Whether the database went over to another server a short while ago, as far as any process has noticed. */
 export async function isSuspect(db: Db, nowUs: number): Promise<boolean> {
   const [row] = await changed(db, {});
   return row !== undefined && row.changed_at_us !== null && nowUs - row.changed_at_us < quarantineUs;

@@ -2,13 +2,13 @@ import { PostgresAdapter, sql } from 'kysely';
 import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** Updates that decide who is let in, beside those that the first release reports. */
+/** Updates that decide who is let in, besides those that the first release reports. */
 const watched: Record<string, string> = { users: 'is_operator, password_hash', sessions: 'proven_at_us' };
 
 /** Roles of members, invitations, passwords, and when a session last proved whose it is. */
 export const people: Migration = {
   async up(db: Kysely<unknown>) {
-    // Members could do everything before there were roles.
+    // Before there were roles, members could do everything.
     await db.schema
       .alterTable('team_members')
       .addColumn('role', 'text', column => column.notNull().defaultTo('admin'))

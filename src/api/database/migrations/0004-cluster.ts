@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
 /**
- * Machines that join by themselves: the cluster's authority, invitations, what each machine last said, who builds what.
+ * Machines that join by themselves: the cluster's authority, invitations, each machine's last report, who builds what.
  */
 export const cluster: Migration = {
   async up(db: Kysely<unknown>) {

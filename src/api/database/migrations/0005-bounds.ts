@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** What bounds the rows of a team is found by an index: the oldest of its history, and its audit log. */
+/** Indexes for what limits a team's rows: the oldest of its history, and its audit log. */
 export const bounds: Migration = {
   async up(db: Kysely<unknown>) {
     await db.schema

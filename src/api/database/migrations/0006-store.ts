@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** What a cluster keeps in its store, what refers to it, and which pauses outlive their machine. */
+/** The content of a cluster's store, the references to it, and which pauses outlive their machine. */
 export const store: Migration = {
   async up(db: Kysely<unknown>) {
     await db.schema

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** Who users are at identity providers. */
+/** The users' identities at identity providers. */
 export const identities: Migration = {
   async up(db: Kysely<unknown>) {
     await db.schema

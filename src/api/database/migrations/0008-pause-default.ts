@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** What pauses of a team outlive where nothing is said. */
+/** What a team's pauses survive by default. */
 export const pauseDefault: Migration = {
   async up(db: Kysely<unknown>) {
     await db.schema

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** The history of the database that this state was last used in, and when it went over to another one. */
+/** The history of the database that this state was last used in, and when that changed. */
 export const timeline: Migration = {
   async up(db: Kysely<unknown>) {
     await db.schema

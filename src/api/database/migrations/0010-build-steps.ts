@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
 /**
- * What lets another machine go on with builds: their plans, the outcomes of steps, memory in the store. And where
+ * What another machine needs to go on with builds: their plans, the outcomes of steps, memory in the store. Also where
  * sandboxes were before, and which of their logs are in the store.
  */
 export const buildSteps: Migration = {
@@ -22,7 +22,7 @@ export const buildSteps: Migration = {
       .execute();
     await db.schema
       .createTable('build_steps')
-      // No foreign key: its check would wait for whoever holds the team's row. What is not used is pruned.
+      // No foreign key: its check would wait for whoever holds the team's row. Unused rows are pruned.
       .addColumn('team_id', 'text', column => column.notNull())
       .addColumn('step_key', 'text', column => column.notNull())
       .addColumn('layer', 'text')

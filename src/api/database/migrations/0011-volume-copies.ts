@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** Volumes that go from machine to machine, and their copies in the store; an index by the next machine. */
+/** Volumes that move from machine to machine, and their copies in the store; an index by the next machine. */
 export const volumeCopies: Migration = {
   async up(db: Kysely<unknown>) {
     await db.schema.alterTable('volumes').addColumn('moving_to', 'text').execute();
@@ -9,7 +9,7 @@ export const volumeCopies: Migration = {
     await db.schema.alterTable('volumes').addColumn('copy_id', 'text').execute();
     await db.schema.alterTable('volumes').addColumn('copied_at_us', 'bigint').execute();
     await db.schema.alterTable('volumes').addColumn('copied_change_us', 'bigint').execute();
-    // Each machine is compared with its own rows, however many others there are.
+    // Each machine is compared with its own rows only, however many others there are.
     await db.schema
       .createIndex('sandboxes_by_next_node')
       .on('sandboxes')

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** Keys by which clients repeat requests that make something else than a sandbox. */
+/** Keys with which clients repeat requests that make something other than a sandbox. */
 export const repeatedRequests: Migration = {
   async up(db: Kysely<unknown>) {
     await db.schema

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** For how long sandboxes of each template ran. */
+/** How long sandboxes of each template ran. */
 export const templateHours: Migration = {
   async up(db: Kysely<unknown>) {
     await db.schema

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** By how much the clock of the database is known to be wrong. */
+/** How far the database's clock is known to be wrong. */
 export const databaseClock: Migration = {
   async up(db: Kysely<unknown>) {
     await db.schema

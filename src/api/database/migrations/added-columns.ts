@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 import type { Columns } from '../../record/column.ts';
 
-/** The migrations that add columns to a table, by name, as the definitions of its columns say (`since`). */
+/** The migrations that add columns to a table, by name, derived from the definitions of its columns (`since`). */
 export function addedColumns(table: string, columns: Columns): Record<string, Migration> {
   const added = Object.values(columns).flatMap(({ name, since }) => (since ? [{ name, ...since }] : []));
   const byMigration = Object.groupBy(added, ({ migration }) => migration) as Record<string, typeof added>;

@@ -4,21 +4,21 @@ import pg from 'pg';
 import { PostgresDriver } from './driver.ts';
 import { Primary, type Timeline } from './primary.ts';
 
-/** Connections one process holds at most. */
+/** The most connections of one process. */
 const connectionsMax = 10;
-/** No query of the platform takes longer; one that does is better an error than a held lock. */
+/** No query of the platform takes longer; for one that does, an error is better than a held lock. */
 const statementTimeoutMs = 30_000;
-/** For a server that does not even say that: the network between is gone. */
+/** For a server that does not even report a timeout: the network in between is gone. */
 const answerTimeoutMs = statementTimeoutMs + 5_000;
 const connectTimeoutMs = 10_000;
 
-/** The dialect, and the newest history that its connections have led to; null before the first one. */
+/** The dialect, and the newest history that its connections have reached; null before the first one. */
 type PostgresConnection = { dialect: Dialect; newestTimeline(): Timeline | null };
 
 /**
- * Kysely's PostgreSQL dialect on `pg`. Bun's own client is as fast, but gives 64-bit integers as text with no way to
- * say otherwise and cannot `LISTEN`; `pg` is what Kysely's dialect is made and tested for. `url` may name several
- * servers, of which one takes changes.
+ * Kysely's PostgreSQL dialect on `pg`. Bun's own client is as fast, but always gives 64-bit integers as text and cannot
+ * `LISTEN`; `pg` is what Kysely's dialect is made and tested for. `url` may name several servers, one of which accepts
+ * changes.
  */
 export function connectPostgres(url: string): PostgresConnection {
   const primary = new Primary(url, {
@@ -26,7 +26,7 @@ export function connectPostgres(url: string): PostgresConnection {
     statement_timeout: statementTimeoutMs,
     query_timeout: answerTimeoutMs,
     keepAlive: true,
-    // What does not depend on an answer goes to the server before that has come.
+    // Queries that do not depend on an answer go to the server before it has come.
     pipeline: true,
     connectionTimeoutMillis: connectTimeoutMs,
     application_name: 'atoll',

@@ -5,8 +5,8 @@ import type { Tables } from '../schema.ts';
 import { PostgresDriver } from './driver.ts';
 import type { Primary } from './primary.ts';
 
-// What becomes of a transaction whose begin fails, where a question behind it is on its way already. That servers do so
-// takes a standby, or an operator who cancels at the right moment: here the connection says it.
+// What becomes of a transaction whose begin fails while a query after it is already on its way. Real servers do that
+// only as a standby, or when an operator cancels at the right moment: here the connection reports it.
 
 /** A server that answers a begin with an error; what it was told, and how its connection was given back. */
 function serverThatRefusesToBegin(code: string) {
@@ -17,7 +17,7 @@ function serverThatRefusesToBegin(code: string) {
       const text = typeof asked === 'string' ? asked : asked.text;
       said.push(text.split(' ')[0] ?? '');
       await Bun.sleep(1);
-      // Behind a begin that failed in the middle, the transaction is aborted.
+      // After a begin that failed in the middle, the transaction is aborted.
       const why = text.startsWith('start transaction') ? code : '25P02';
       throw Object.assign(new pg.DatabaseError('refused', 1, 'error'), { code: why });
     },
@@ -70,7 +70,7 @@ for (const [code, answer] of Object.entries(told)) {
   });
 }
 
-/** A server that goes away at a commit, and afterwards says what became of it; null: it does not know. */
+/** A server that goes away at a commit, and afterwards tells its outcome; null: it does not know. */
 function serverThatLosesAnswers(status: string | null, timelineAfter = 1) {
   const asked: unknown[] = [];
   let timeline = 1;

@@ -4,23 +4,20 @@ import { AtollError, assert } from '../../../base/error.ts';
 import { statementOf } from '../prepared.ts';
 import type { Primary, Timeline } from './primary.ts';
 
-/**
- * How long a commit whose answer was lost is asked about. A server that was started anew answers within a second or
- * two.
- */
+/** How long to ask about a commit whose answer was lost. A restarted server answers within a second or two. */
 const outcomeWaitMs = 5_000;
 const outcomeRetryMs = 100;
 const retryAfterSeconds = 2;
-/** A server that ends or starts, and a connection that does. */
+/** A server that ends or starts, or a connection that does. */
 const lostCodes = /^(?:08|57P)/;
-/** A server that is there and refuses: it is full, or gave up a statement after its longest time. */
+/** A server that is there and refuses: it is full, or cancelled a statement after its longest time. */
 const refusedCodes = /^(?:53300|57014)/;
-/** A server that follows another one by now: nothing can be changed there. */
+/** A server that now follows another one: nothing can be changed there. */
 const standbyCode = '25006';
 
 /**
- * What whoever asked is told of what he asked for, or two who asked at once. What was done in a transaction is undone
- * then, a change by itself was not made. Source: PostgreSQL, appendix A.
+ * Errors about the caller's own request, or about two requests at once. What was done in a transaction is undone then,
+ * and a single change was not made. Source: PostgreSQL, appendix A.
  */
 const askersOwn: Record<string, (cause: unknown) => AtollError> = {
   // unique_violation
@@ -40,7 +37,7 @@ const askersOwn: Record<string, (cause: unknown) => AtollError> = {
   '22021': cause => new AtollError('invalid', 'A text must not hold a NUL character; nothing was changed', { cause }),
 };
 
-/** `error_code` of a change that was sent, and of which nobody knows whether it was made. Read it again. */
+/** `error_code` of a change that was sent and may or may not have been made. Read it again. */
 export const outcomeUnknown = 'database_outcome_unknown';
 
 /** True where the database did not say whether it made a change. */
@@ -49,9 +46,9 @@ export function isOutcomeUnknown(error: unknown): boolean {
 }
 
 /**
- * Kysely's driver on connections of `pg` to the primary. A database that does not answer is `unavailable`, and says
- * whether anything can have been changed: a transaction knows its ID from its begin, so that one whose commit had no
- * answer is asked about.
+ * Kysely's driver on connections of `pg` to the primary. A database that does not answer is `unavailable`, and the
+ * error says whether anything can have been changed: a transaction knows its ID from its begin, so that the driver can
+ * ask about one whose commit had no answer.
  */
 export class PostgresDriver implements Driver {
   readonly #primary: Primary;
@@ -70,7 +67,7 @@ export class PostgresDriver implements Driver {
     connection: DatabaseConnection,
     { isolationLevel, accessMode }: TransactionSettings,
   ): Promise<void> {
-    // A backup reads all of its tables as they are at one moment.
+    // A backup reads all of its tables as of one moment.
     const modes = [
       ...(isolationLevel === undefined ? [] : [`isolation level ${isolationLevel}`]),
       ...(accessMode === undefined ? [] : [accessMode]),
@@ -108,8 +105,8 @@ export class PostgresDriver implements Driver {
   }
 
   /**
-   * Asks how a transaction ended. Throws `unavailable` where it did not commit; `unanswered` where nobody can say in
-   * time, or another server was promoted meanwhile, on which the ID may be that of another transaction.
+   * Asks how a transaction ended. Throws `unavailable` where it did not commit; `unanswered` where nobody can tell in
+   * time, or another server was promoted meanwhile, where the ID may belong to another transaction.
    */
   async #wasCommitted(asked: Asked, unanswered: unknown): Promise<true> {
     for (const endMs = performance.now() + outcomeWaitMs; performance.now() < endMs; await Bun.sleep(outcomeRetryMs)) {
@@ -132,22 +129,22 @@ export class PostgresDriver implements Driver {
       ]);
       return rows[0]?.status ?? null;
     } catch {
-      return null; // the server went away again: whoever asks tries until its time is over
+      return null; // the server went away again: the caller tries until its time is over
     } finally {
       client.release();
     }
   }
 }
 
-/** A transaction, and the history that it was made in. */
+/** A transaction, and the history in which it was made. */
 type Asked = { transactionId: string; timeline: Timeline | null };
 
 class Connection implements DatabaseConnection {
   readonly #client: pg.PoolClient;
   readonly #primary: Primary;
-  /** ID of the transaction under way, as the server calls it; undefined outside of one. */
+  /** ID of the transaction under way, as the server names it; undefined outside of a transaction. */
   #begun: Promise<string> | undefined;
-  /** Resolves when what was asked last is on its way. */
+  /** Resolves when the last query is on its way. */
   #lastSent: Promise<unknown> = Promise.resolve();
   #broken: Error | undefined;
 
@@ -160,14 +157,14 @@ class Connection implements DatabaseConnection {
     const { sql, parameters, query } = compiled;
     const isChange = query.kind !== 'SelectQueryNode';
     const values = [...parameters];
-    // What is in a transaction is undone with its connection.
+    // A change within a transaction is undone with its connection.
     const mayStay = this.#begun === undefined && isChange;
     const { command, rowCount, rows } = await this.#inTurn(isChange, () =>
       this.#do(mayStay, () =>
         this.#client.query<R & pg.QueryResultRow>({ name: statementOf(compiled), text: sql, values }),
       ),
     ).catch(async error => {
-      await this.#begun; // where that failed, it is the reason
+      await this.#begun; // a failed begin is the reason
       throw error;
     });
     const changes = command === 'INSERT' || command === 'UPDATE' || command === 'DELETE' || command === 'MERGE';
@@ -179,8 +176,8 @@ class Connection implements DatabaseConnection {
   }
 
   /**
-   * Sends something when what was asked before is on its way. A question may go with the begin of its transaction; what
-   * changes anything must not be carried out where that fails.
+   * Sends something once what came before is on its way. A query may go together with the begin of its transaction; a
+   * change must not be carried out if the begin fails.
    */
   async #inTurn<T>(isChange: boolean, send: () => Promise<T>): Promise<T> {
     const sent = this.#lastSent.then(async () => {
@@ -192,17 +189,17 @@ class Connection implements DatabaseConnection {
   }
 
   /**
-   * Sends the begin of a transaction, without waiting for the answer: questions that come next go to the server with
-   * it. `modes` as SQL has them, e.g. `isolation level repeatable read`; empty: the server's.
+   * Sends the begin of a transaction without waiting for the answer: the next queries go to the server with it. `modes`
+   * as in SQL, e.g. `isolation level repeatable read`; empty: the server's default.
    */
   begin(modes: string): void {
     this.#begun = this.#sendBegin(modes);
-    this.#begun.catch(() => {}); // whoever asks something next hears of it
+    this.#begun.catch(() => {}); // the next query reports it
   }
 
   async #sendBegin(modes: string): Promise<string> {
     try {
-      // Two statements in one message: one way to the server and back.
+      // Two statements in one message: one trip to the server and back.
       const results = await this.#do(false, () =>
         this.#client.query(`start transaction ${modes}; select pg_current_xact_id()::text as id`),
       );
@@ -211,13 +208,13 @@ class Connection implements DatabaseConnection {
       assert(id !== '', 'a transaction has no ID');
       return id;
     } catch (error) {
-      // Nobody may have it again: what came behind the begin may hold locks, or be under way.
+      // Nobody may get this connection again: what came after the begin may hold locks, or still run.
       this.#broken ??= error instanceof Error ? error : new Error(String(error));
       throw error;
     }
   }
 
-  /** What to ask about the transaction under way by. Throws where its begin failed. */
+  /** The facts by which to ask about the transaction under way. Throws where its begin failed. */
   async begun(): Promise<Asked> {
     assert(this.#begun !== undefined, 'no transaction is under way');
     return { transactionId: await this.#begun, timeline: this.#primary.timelineOf(this.#client) };
@@ -226,17 +223,18 @@ class Connection implements DatabaseConnection {
   async commit(): Promise<void> {
     const { command } = await this.#do(true, () => this.#client.query('commit'));
     this.#begun = undefined;
-    // A transaction in which a statement failed can't be committed, and the server says so by what it did instead.
+    // A transaction in which a statement failed can't be committed; the server shows that by answering what it did
+    // instead.
     if (command === 'ROLLBACK') throw new Error('the transaction was rolled back: a statement in it had failed');
   }
 
   async rollback(): Promise<void> {
     this.#begun = undefined;
-    // The server does it by itself for a connection that is gone.
+    // If the connection is gone, the server rolls back by itself.
     if (this.#broken === undefined) await this.#do(false, () => this.#client.query('rollback'));
   }
 
-  /** Back to the pool, or away with it where it is of no use any more. */
+  /** Gives the connection back to the pool, or ends it where it is of no more use. */
   release(): void {
     this.#client.release(this.#broken);
   }

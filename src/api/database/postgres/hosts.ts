@@ -1,14 +1,14 @@
 import { AtollError } from '../../../base/error.ts';
 
-/** Servers that one URL names at most. */
+/** The most servers that one URL names. */
 const hostsMax = 8;
 
 const form = /^(postgres(?:ql)?:\/\/)((?:[^/?#]*@)?)([^/?#]*)([^?#]*)(?:\?([^#]*))?$/;
 
 /**
- * The URL of each server that a URL names, in its order, as libpq reads one with several hosts: `h1:5432,h2:5432` after
- * the user, or the parameters `host` and `port`, e.g. with folders of unix sockets. A single port is that of all.
- * Throws `invalid` where these don't fit together.
+ * The URL of each server that a URL names, in order, as libpq reads one with several hosts: `h1:5432,h2:5432` after the
+ * user, or the parameters `host` and `port`, e.g. with folders of unix sockets. A single port applies to all. Throws
+ * `invalid` where these don't fit together.
  */
 export function hostsOf(url: string): string[] {
   const [, scheme = '', user = '', authority = '', path = '', query = ''] = form.exec(url) ?? [];

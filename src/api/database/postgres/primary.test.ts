@@ -3,8 +3,8 @@ import type { Socket } from 'bun';
 import type pg from 'pg';
 import { connectToPrimary, isLeft, Primary, type Timeline } from './primary.ts';
 
-// Which of several servers is taken, where each says what the test has it say. Real ones that are cut off and promoted
-// are in `test/cluster-long`.
+// Tests the choice among several servers, whose answers the test sets. `test/cluster-long` has real ones that are cut
+// off and promoted.
 
 const cleanUps: (() => Promise<unknown> | void)[] = [];
 afterEach(async () => {
@@ -14,7 +14,7 @@ afterEach(async () => {
 const int32 = (number: number) => Buffer.from([number >> 24, number >> 16, number >> 8, number]);
 const int16 = (number: number) => int32(number).subarray(2);
 
-/** A message of the server's (PostgreSQL's protocol 3.0): a letter, its length, and the rest. */
+/** A message of the server (PostgreSQL's protocol 3.0): a letter, its length, and the rest. */
 function message(letter: string, ...parts: (string | Buffer)[]): Buffer {
   const body = Buffer.concat(parts.map(part => Buffer.from(part as string)));
   return Buffer.concat([Buffer.from(letter), int32(body.length + 4), body]);
@@ -22,7 +22,7 @@ function message(letter: string, ...parts: (string | Buffer)[]): Buffer {
 const ready = message('Z', 'I');
 const letsIn = Buffer.concat([message('R', int32(0)), ready]);
 
-/** What a server says that it is. */
+/** A server's answer about what it is. */
 function facts({ systemId, timeline }: Timeline, isStandby = false): Buffer {
   const values = { isStandby: isStandby ? 't' : 'f', systemId, timeline: String(timeline) };
   const types = { isStandby: 16, systemId: 25, timeline: 23 };
@@ -36,7 +36,7 @@ function facts({ systemId, timeline }: Timeline, isStandby = false): Buffer {
 
 type Connection = { socket: Socket; isOpen: boolean; isIn: boolean };
 
-/** A server; `answers` says what it says of itself to each connection that asks. */
+/** A server; `answers` gives its answer about itself to each connection. */
 function scriptedServer(answers: () => Buffer) {
   const connections: Connection[] = [];
   const of = (socket: Socket) => connections.find(connection => connection.socket === socket);
@@ -122,7 +122,7 @@ test('a single server is taken, and its timeline is known by each connection', a
   expect([primary.timelineOf(client), primary.newest]).toEqual([one.it.here, one.it.here]);
   expect(primary.timelineOf({} as pg.PoolClient)).toBeNull();
   client.release();
-  // The connection is there already.
+  // The connection exists already.
   (await primary.connect()).release();
   expect(one.connections).toHaveLength(1);
 });
@@ -161,12 +161,12 @@ test('where a server has become a standby, the one is found that was promoted', 
   primary.lost(client);
   const next = await primary.connect();
   expect([leadsTo(next, second), primary.newest?.timeline]).toEqual([true, 2]);
-  // What was on it ends as soon as it is given back.
+  // A connection in use ends as soon as it is given back.
   expect(first.open()).toHaveLength(1);
   client.release();
   await until(() => first.open().length === 0);
   next.release();
-  // The first one is back, as the primary that it was: it is never taken.
+  // The first server is back, as the primary that it was: it is never chosen.
   first.it.isStandby = false;
   second[Symbol.dispose]();
   primary.lost(next);
@@ -206,7 +206,7 @@ test('where a server is gone another one is asked for at once', async () => {
 
 test('a server that fails as soon as it was found is asked about by whoever comes next', async () => {
   const first = server(1);
-  // The look at it, and then the connection that is wanted.
+  // One connection to check the server, and then the requested one.
   let connections = 0;
   const flapping = scriptedServer(() => facts({ systemId: 's', timeline: 2 }, ++connections === 2));
   cleanUps.push(() => flapping[Symbol.dispose]());
@@ -224,7 +224,7 @@ test('where a further connection finds a standby, the server that was promoted i
   const client = await primary.connect();
   expect(leadsTo(client, second)).toBe(true);
   client.release();
-  // The other one's connections end with their use.
+  // The other server's connections end after their use.
   held.release();
   await until(() => first.open().length === 0);
 });
@@ -261,12 +261,12 @@ test('however many wait, the servers are looked at once', async () => {
   const primary = primaryAmong([first, second]);
   const clients = await Promise.all([primary.connect(), primary.connect()]);
   expect([first.connections.length, second.connections.length]).toEqual([3, 1]);
-  // Those that only asked have ended.
+  // Connections that only asked have ended.
   await until(() => first.open().length === 2 && second.open().length === 0);
   for (const client of clients) client.release();
 });
 
-/** A client has noticed that its connection is closed. */
+/** Resolves when a client has noticed that its connection is closed. */
 const noticed = (client: pg.PoolClient | pg.Client) => new Promise<void>(resolve => client.once('end', resolve));
 
 test('a connection that the server closes ends nothing else', async () => {
@@ -286,7 +286,7 @@ test('a connection that the server closes ends nothing else', async () => {
 
 test('after its end nothing is open, and nothing connects', async () => {
   const [one, other] = [server(1), server(1, true)];
-  // What is left open stays so.
+  // Idle connections stay open.
   const primary = new Primary(urlOf(one, other), { idleTimeoutMillis: 0 });
   const looking = primary.connect();
   const ended = primary.end();
@@ -306,7 +306,7 @@ test('a connection beside the pool leads to the primary too, and ends with its u
   }
   await until(() => second.open().length === 0);
   await expect(connectToPrimary(urlOf(first, second), {}, { systemId: 's', timeline: 3 })).rejects.toThrow(older);
-  // What was refused does not stay open.
+  // A refused connection does not stay open.
   await expect(connectToPrimary(urlOf(first), {})).rejects.toThrow(standby);
   await until(() => first.open().length === 0 && second.open().length === 0);
 });

@@ -2,10 +2,10 @@ import pg from 'pg';
 import { messageOf } from '../../../base/error.ts';
 import { hostsOf } from './hosts.ts';
 
-/** For one server among several: another one may answer. Milliseconds. */
+/** Time for one server among several, as another one may answer. Milliseconds. */
 const oneOfSeveralMs = 3_000;
 
-/** Which history of which database a connection leads to: a promoted standby begins a timeline of its own. */
+/** The history of a database that a connection reaches: a promoted standby begins its own timeline. */
 export type Timeline = { systemId: string; timeline: number };
 
 const question = `
@@ -15,7 +15,7 @@ const question = `
   from pg_control_system()
 `;
 
-/** Asks a server what it is. Throws where it follows another one, and takes no changes itself. */
+/** Asks a server what it is. Throws where it follows another one, and so takes no changes. */
 async function requirePrimary(client: pg.Client | pg.PoolClient): Promise<Timeline> {
   const { rows } = await client.query<Timeline & { isStandby: boolean }>(question);
   const [found] = rows;
@@ -24,9 +24,9 @@ async function requirePrimary(client: pg.Client | pg.PoolClient): Promise<Timeli
 }
 
 /**
- * The connections of a process to the server that takes changes, of those that `url` names. Where that one goes away or
- * becomes a standby, the others are asked. A server of a timeline that was left, e.g. a primary that came back after
- * another one was promoted, is never taken.
+ * A process's connections to that server of `url` which accepts changes. When it goes away or becomes a standby, the
+ * others are asked. A server on an abandoned timeline, e.g. a primary that came back after another one was promoted, is
+ * never chosen.
  */
 export class Primary {
   readonly #places: readonly string[];
@@ -42,7 +42,7 @@ export class Primary {
     this.#settings = settings;
   }
 
-  /** A connection to the server that takes changes. Throws what is wrong of each server. */
+  /** A connection to the server that accepts changes. Throws what is wrong with each server. */
   async connect(): Promise<pg.PoolClient> {
     const known = this.#pool;
     const pool = known ?? (await this.#look());
@@ -57,17 +57,17 @@ export class Primary {
     }
   }
 
-  /** The newest timeline that a connection has led to. */
+  /** The newest timeline that a connection has reached. */
   get newest(): Timeline | null {
     return this.#newest;
   }
 
-  /** The timeline that a connection is on: its server's for as long as the connection lasts. */
+  /** The timeline of a connection: that of its server, as long as the connection lasts. */
   timelineOf(client: pg.PoolClient): Timeline | null {
     return this.#timelines.get(client) ?? null;
   }
 
-  /** Another connection is asked for anew, wherever the primary is by then: this one's server is gone or a standby. */
+  /** Requests a new connection, wherever the primary is by then: this one's server is gone or a standby. */
   lost(client: pg.PoolClient): void {
     if (this.#pool && this.#timelines.has(client)) this.#retire(this.#pool);
   }
@@ -80,11 +80,11 @@ export class Primary {
 
   #retire(pool: pg.Pool): void {
     if (this.#pool === pool) this.#pool = null;
-    // Ends when those have given back their connections who have one; one that is ending already refuses.
+    // Settles when all borrowed connections are back; a pool that is ending already refuses.
     void pool.end().catch(() => {});
   }
 
-  /** One look at a time, however many wait for it. */
+  /** One search at a time, however many wait for it. */
   #look(): Promise<pg.Pool> {
     this.#looking ??= this.#choose().finally(() => {
       this.#looking = null;
@@ -111,8 +111,9 @@ export class Primary {
         this.#timelines.set(client as pg.PoolClient, timeline);
       },
     });
-    // A connection that the server closes is replaced at the next query; unheard, its error would end the process. The
-    // pool listens to idle ones alone, and one that is in use may have no query at the moment to tell it to.
+    // A connection that the server closes is replaced at the next query; without a listener, its error would end the
+    // process. The pool listens to idle connections only, and one in use may have no query at the moment to report the
+    // error to.
     pool.on('error', () => {});
     pool.on('connect', client => client.on('error', () => {}));
     return pool;
@@ -121,14 +122,14 @@ export class Primary {
 
 const leftBehind = 'it is on an older timeline: another server was promoted since';
 
-/** Whether a server is on a timeline that was left for a newer one. */
+/** Whether a server is on a timeline that was abandoned for a newer one. */
 export function isLeft(found: Timeline, newest: Timeline | null): boolean {
   return newest !== null && found.systemId === newest.systemId && found.timeline < newest.timeline;
 }
 
 /**
- * Which of several servers takes changes: that of the newest timeline, where more than one say so. A single one is not
- * asked: its connections are.
+ * The server that accepts changes: the one on the newest timeline, if several claim it. A single server is not asked:
+ * its connections are.
  */
 async function primaryAmong(places: readonly string[], newest: Timeline | null): Promise<string> {
   const [only] = places;
@@ -152,8 +153,8 @@ async function primaryAmong(places: readonly string[], newest: Timeline | null):
 }
 
 /**
- * A connection beside the pool to the server that takes changes, of those that `url` names. Where `newest` is known,
- * none of a timeline that was left for that.
+ * A connection, outside of the pool, to that server of `url` which accepts changes. Where `newest` is known, servers on
+ * a timeline abandoned for it are left out.
  */
 export async function connectToPrimary(
   url: string,

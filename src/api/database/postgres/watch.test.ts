@@ -5,7 +5,7 @@ import { sandboxChannel } from '../migrations/first/replicas.ts';
 import type { Timeline } from './primary.ts';
 import { ChangeWatch } from './watch.ts';
 
-// What the watch makes of a server that answers as the test says. With a real one it is in `test/api/database`.
+// Tests the watch against a server that answers as the test says. `test/api/database` uses a real one.
 
 const cleanUps: (() => Promise<unknown> | void)[] = [];
 afterEach(async () => {
@@ -17,7 +17,7 @@ const here: Timeline = { systemId: 's', timeline: 1 };
 const int32 = (number: number) => Buffer.from([number >> 24, number >> 16, number >> 8, number]);
 const int16 = (number: number) => int32(number).subarray(2);
 
-/** A message of the server's (PostgreSQL's protocol 3.0): a letter, its length, and the rest. */
+/** A message of the server (PostgreSQL's protocol 3.0): a letter, its length, and the rest. */
 function message(letter: string, ...parts: (string | Buffer)[]): Buffer {
   const body = Buffer.concat(parts.map(part => Buffer.from(part as string)));
   return Buffer.concat([Buffer.from(letter), int32(body.length + 4), body]);
@@ -25,7 +25,7 @@ function message(letter: string, ...parts: (string | Buffer)[]): Buffer {
 const letsIn = message('R', int32(0));
 const ready = message('Z', 'I');
 
-/** What a server says that it is. */
+/** A server's answer about what it is. */
 function facts(isStandby: boolean): Buffer {
   const values = { isStandby: isStandby ? 't' : 'f', systemId: here.systemId, timeline: String(here.timeline) };
   const types = { isStandby: 16, systemId: 25, timeline: 23 };
@@ -39,7 +39,7 @@ function facts(isStandby: boolean): Buffer {
 
 type Connection = { socket: Socket; isOpen: boolean; said: string[] };
 
-/** A server; `answers` gets each query and says what it answers, null for what any would. */
+/** A server; `answers` gets each query and returns the answer, null for the usual one. */
 function server(answers: (query: string, connection: number) => Buffer | null = () => null) {
   const connections: Connection[] = [];
   let accepts = true;
@@ -120,7 +120,7 @@ test('changes of sandboxes that come together are told together, and those of cr
   notify(sandboxChannel, 'd');
   notify(credentialChannel, '');
   await until(() => watching.changedElsewhere());
-  // A window: what was gathered would be told in it.
+  // Time in which gathered changes would be reported.
   await Bun.sleep(20);
   expect(heard).toHaveLength(2);
 });
@@ -168,7 +168,7 @@ test('after its close nothing is connected, nothing is told, and nothing connect
   notify(sandboxChannel, 'a');
   await watching.close();
   await until(() => open().length === 0);
-  // A window: it would have connected again in it.
+  // Time in which it would have connected again.
   await Bun.sleep(1_100);
   expect([connections.length, heard]).toEqual([1, []]);
 });

@@ -4,26 +4,26 @@ import { sandboxChannel } from '../migrations/first/replicas.ts';
 import { connectToPrimary, isLeft, type Timeline } from './primary.ts';
 
 const reconnectMs = 1_000;
-/** A server that has said nothing for so long is asked whether it is there, and has as long for its answer, ms. */
+/** After this silence the server is asked whether it is there, and has as long for its answer, ms. */
 const silenceMs = 5_000;
 /** Changes that come within this time are reported together, ms. */
 const gatherMs = 5;
 
-/** Gets the IDs of sandboxes whose rows changed, whoever changed them; null where any may have. */
+/** Called with the IDs of sandboxes whose rows anybody has changed; null where it may be any. */
 export type SandboxListener = (sandboxIds: ReadonlySet<string> | null) => void;
 
 /**
- * Hears of changes to keys, teams and sandboxes, whoever makes them. Without connection every answer is
- * "changed": nothing is kept that might be revoked. So it is while the connection leads to another history of the
- * database than `newest`, that of the connections by which it is read: there others are told.
+ * Watches for changes of keys, teams and sandboxes, whoever makes them. Without a connection every answer is "changed",
+ * so that nothing is kept that might be revoked. The same holds while its connection is on another history of the
+ * database than `newest`, that of the reading connections: changes made there are not reported here.
  */
 export class ChangeWatch {
   readonly #url: string;
   readonly #newest: () => Timeline | null;
   #client: pg.Client | null = null;
-  /** The history that the connection leads to. */
+  /** The history that the connection is on. */
   #timeline: Timeline | null = null;
-  /** The history of which changes were told so far. */
+  /** The history whose changes were reported so far. */
   #known: Timeline | null = null;
   #listening = false;
   #credentialsChanged = true;
@@ -45,7 +45,7 @@ export class ChangeWatch {
     return changed;
   }
 
-  /** Notifies `listener` of changed sandboxes from here on, until the answer is called. One at a time. */
+  /** Notifies `listener` of changed sandboxes until the returned function is called. One listener at a time. */
   onSandboxes(listener: SandboxListener): () => void {
     this.#sandboxListener = listener;
     return () => {
@@ -59,7 +59,7 @@ export class ChangeWatch {
     await this.#client?.end();
   }
 
-  /** Where the history is another one anything may be different; a server that was left for it tells nothing of it. */
+  /** On another history anything may be different, and a server that was abandoned for it reports nothing of it. */
   #notice(): void {
     const newest = this.#newest();
     if (newest === null || isSame(newest, this.#known)) return;
@@ -117,7 +117,7 @@ export class ChangeWatch {
       this.#listening = true;
       this.#sandboxListener?.(null);
     } catch {
-      // No database, which every query reports by itself: `over` tries again.
+      // No database; every query reports that by itself, and `over` tries again.
       await this.#client?.end().catch(() => {});
       over();
     }

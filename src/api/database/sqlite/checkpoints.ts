@@ -1,9 +1,9 @@
-/** Writes after which what the log has is put into the database: some hundred pages. */
+/** Writes after which the log is copied into the database: some hundred pages. */
 const writesMax = 500;
 
 /**
- * What the thread runs, as text: a program that is one file has no other that a thread could be made from. It answers
- * each message once what the log has is in the database, as far as it could be put there, and ends by being told so.
+ * The thread's program, as text: a platform compiled into one file has no other file to make a thread from. It answers
+ * each message once the log is in the database, as far as possible, and ends when told to.
  */
 const program = `
 import { Database } from 'bun:sqlite';
@@ -23,17 +23,17 @@ self.onmessage = ({ data: { path, isEnd } }) => {
 };
 `;
 
-/** Puts what a log has into its database, in a thread: it waits for the disk, and nobody waits for that. */
+/** Copies a log into its database in a thread: that waits for the disk, so that nobody else has to. */
 type Checkpoints = {
-  /** Something was written. */
+  /** Counts a write. */
   written(): void;
-  /** Ends the thread; the database may be closed then. */
+  /** Ends the thread; after that the database may be closed. */
   end(): Promise<void>;
 };
 
 /**
- * Checkpoints of the database at `path`. The thread is made when first so much was written: most of the command line's
- * processes write less. Where it can't be made, or ends, writers do its work.
+ * Checkpoints of the database at `path`. The thread is made only after that many writes: most of the command line's
+ * processes make fewer. Where it can't be made, or ends, writers do its work.
  */
 export function checkpointsOf(path: string): Checkpoints {
   let worker: Worker | undefined;
@@ -48,9 +48,9 @@ export function checkpointsOf(path: string): Checkpoints {
       isBusy = false;
       URL.revokeObjectURL(url);
     });
-    // It stays busy then, and is asked nothing any more.
+    // It then stays busy, and gets no more requests.
     for (const name of ['error', 'close']) made.addEventListener(name, () => ended.resolve());
-    // The process may end without it.
+    // The process may end without waiting for it.
     made.unref();
     return made;
   };

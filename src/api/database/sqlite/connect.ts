@@ -8,13 +8,13 @@ import type { DatabaseConnection, Dialect, SqliteDatabase, SqliteStatement } fro
 import { checkpointsOf } from './checkpoints.ts';
 import { logFile } from './log-file.ts';
 
-/** Prepared statements kept; the platform's own queries are far fewer. */
+/** Prepared statements to keep; the platform's own queries are far fewer. */
 const statementsMax = 512;
 /** How long a write waits for another process (the command line, a backup) to finish its own. */
 const busyTimeoutMs = 5_000;
 /**
- * Pages of the log after which whoever writes puts them into the database and waits for the disk, 40 MiB: long before,
- * a thread has done most of it.
+ * Pages of the log after which the writer itself copies them into the database and waits for the disk, 40 MiB: usually
+ * the thread has done most of it long before.
  */
 const logPagesMax = 10_000;
 
@@ -23,17 +23,17 @@ type SqliteConnection = {
   dialect: Dialect;
   /** True once after each change that another connection, of this or another process, made to the database. */
   changedElsewhere(): boolean;
-  /** To be called, and waited for, before the connection is closed. */
+  /** Call it, and wait for it, before closing the connection. */
   endWriting(): Promise<void>;
-  /** Resolves when everything that was committed before the call is on the disk. Callers share a write. */
+  /** Resolves when everything committed before the call is on the disk. Callers share a write. */
   flushed(): Promise<void>;
 };
 
 /**
- * Kysely's SQLite dialect on `bun:sqlite`. `path` is a file, made with mode 0600, or `:memory:`.
- * WAL with `synchronous=NORMAL`: what was committed survives the death of the process at any moment, and a loss of
- * power once `flushed` has said so. To have each commit wait for the disk would have creates wait, which a loss of
- * power takes back anyway.
+ * Kysely's SQLite dialect on `bun:sqlite`. `path` is a file, made with mode 0600, or `:memory:`. WAL with
+ * `synchronous=NORMAL`: commits survive the death of the process at any moment, and a loss of power once `flushed` has
+ * resolved. If each commit waited for the disk, creates would wait too, although a loss of power ends their sandboxes
+ * anyway.
  */
 export function connectSqlite(path: string): SqliteConnection {
   try {
@@ -63,7 +63,7 @@ function connect(path: string): SqliteConnection {
   const versionOf = () => dataVersion.get()?.data_version;
   let seenVersion = versionOf();
   const changes = database.query<{ count: number }, []>('select total_changes() as count');
-  // A commit is a statement of its own, but where one statement is all of it and answers rows.
+  // A commit is a separate statement, except where a single statement that answers rows is the whole transaction.
   const stateOf = () => withCodes(() => `${writes} ${changes.get()?.count} ${versionOf()}`);
   return {
     dialect: {
@@ -87,8 +87,8 @@ function connect(path: string): SqliteConnection {
 }
 
 /**
- * `work` for all callers: never twice at once, and never a run for a caller that it began before. Those who come
- * meanwhile share the next one.
+ * Runs `work` for all callers: never twice at once, and each caller gets a run that began after its call. Callers that
+ * come meanwhile share the next run.
  */
 function shared(work: () => Promise<void>): () => Promise<void> {
   let current = Promise.resolve();
@@ -105,7 +105,7 @@ function shared(work: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** `work`, where `state` is another one than before the last time: a disk that nothing was written to may rest. */
+/** Runs `work` only if `state` has changed since the last time, so that an unused disk may rest. */
 function whereChanged(state: () => string, work: () => Promise<void>): () => Promise<void> {
   let done = '';
   return async () => {
@@ -116,14 +116,14 @@ function whereChanged(state: () => string, work: () => Promise<void>): () => Pro
   };
 }
 
-/** Puts all that the log has into the database, and that on the disk. Errors: `unavailable`, where others use it. */
+/** Copies the whole log into the database, and syncs that to the disk. Errors: `unavailable`, where others use it. */
 function emptyLog(database: Database): void {
   const { busy } = withCodes(() => database.query<{ busy: number }, []>('pragma wal_checkpoint(truncate)').get()) ?? {};
   if (busy !== 0)
     throw new AtollError('unavailable', 'the database is in use, and what it has in its log not on the disk');
 }
 
-/** Writes a copy of a database as it is at one moment to a new file, while others go on using it. */
+/** Writes a copy of a database as of one moment to a new file, while others go on using it. */
 export function vacuumInto(path: string, copy: string): void {
   withCodes(() => {
     using database = new Database(path, { readwrite: true, strict: true });
@@ -133,8 +133,8 @@ export function vacuumInto(path: string, copy: string): void {
 }
 
 /**
- * Every transaction here writes. Taking the write lock at its begin lets a busy database be waited for;
- * a lock that is asked for after a read fails at once when another process wrote in between.
+ * Every transaction here writes. Taking the write lock at its begin makes it wait for a busy database; a lock requested
+ * after a read fails at once when another process wrote in between.
  */
 class ImmediateSqliteDriver extends SqliteDriver {
   readonly #inTransaction: () => boolean;
@@ -148,13 +148,15 @@ class ImmediateSqliteDriver extends SqliteDriver {
     await connection.executeQuery(CompiledQuery.raw('begin immediate'));
   }
 
-  /** A full disk and the like have SQLite roll back by itself; asking again would hide why. */
+  /** After a full disk and the like, SQLite rolls back by itself; rolling back again would hide the reason. */
   override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
     if (this.#inTransaction()) await super.rollbackTransaction(connection);
   }
 }
 
-/** SQLite can roll back schema changes; with this, a migration that is cut short leaves nothing half made. */
+/**
+ * SQLite can roll back schema changes; this makes Kysely do so, and an interrupted migration leaves nothing half made.
+ */
 class TransactionalDdlAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {
     return true;
@@ -196,7 +198,7 @@ function wrap(statement: Statement, onWrite: () => void): SqliteStatement {
   };
 }
 
-/** What the world does to a database is no defect: whoever asked hears what it was. */
+/** A failure of the world is not a defect: the caller learns what it was. */
 function withCodes<T>(work: () => T): T {
   try {
     return work();
@@ -206,8 +208,8 @@ function withCodes<T>(work: () => T): T {
 }
 
 /**
- * What a failure of SQLite means to whoever asked. Source: https://www.sqlite.org/rescode.html. What is not of the
- * world is answered as it is. `where` is said to those who may know the place.
+ * The meaning of an SQLite failure for the caller. Source: https://www.sqlite.org/rescode.html. Other errors are
+ * answered unchanged. `where`: the place, for callers who may know it.
  */
 export function failureOf(error: unknown, where = ''): unknown {
   if (/^SQLITE_CONSTRAINT_(?:UNIQUE|PRIMARYKEY)/.test(systemCodeOf(error)))

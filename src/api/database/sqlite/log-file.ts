@@ -1,26 +1,24 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { systemCodeOf } from '../../../base/error.ts';
 
-/** The write-ahead log of an SQLite database, beside it. */
+/** The write-ahead log of an SQLite database, a file beside it. */
 type LogFile = {
   /**
-   * Writes the log out; a checkpoint has written out what is not in it any more. Fails as the disk does: what was
-   * committed since the last success may be on the disk then, or not, and the next call tries again.
+   * Syncs the log to the disk; what is no longer in the log was synced by a checkpoint. Fails as the disk does: commits
+   * since the last success may or may not be on the disk then, and the next call tries again.
    */
   writeOut(): Promise<void>;
   close(): Promise<void>;
 };
 
 /**
- * The kernel takes what a disk has refused for written: it says so once to each descriptor that was open by then, and
- * the next `fdatasync` succeeds. As frames behind a missing one count for nothing, whatever is committed later would be
- * lost with it. So one descriptor stays open, and after a failure all that the log has is put into the database, from
- * memory, where the kernel still has it, and the log begins anew: `moveIntoDatabase` does that or throws. To write the
- * log itself again would not help: ext4 goes on taking blocks that were new for ones that nothing was written to.
- * Source: fsync(2), errors.
+ * The kernel counts data that a disk has refused as written: it reports the failure once to each descriptor that was
+ * open by then, and the next `fdatasync` succeeds. As frames after a missing one count for nothing, all later commits
+ * would be lost with it. So one descriptor stays open, and after a failure the whole log is copied into the database,
+ * from memory, where the kernel still has it, and the log starts over: `moveIntoDatabase` does that or throws. Writing
+ * the log itself again would not help: ext4 still treats new blocks as never written. Source: fsync(2), errors.
  *
- * The database itself must not be opened here: to close any descriptor of a file gives up the locks that this process
- * has on it.
+ * The database itself must not be opened here: closing any descriptor of a file gives up this process's locks on it.
  */
 export function logFile(path: string, moveIntoDatabase: () => void): LogFile {
   let file: FileHandle | undefined;

@@ -1,12 +1,12 @@
 import { PostgresAdapter, sql } from 'kysely';
 import type { Kysely } from 'kysely';
 
-/** The channel on which PostgreSQL reports that keys, tokens, teams or members changed, whoever changed them. */
+/** The channel on which PostgreSQL reports that somebody has changed keys, tokens, teams or members. */
 export const credentialChannel = 'atoll_credentials';
 
 /**
- * What decides who is let in, by the columns whose change matters: a key's last use does not.
- * SQLite needs nothing of this: it tells its connections of any change.
+ * The tables that decide who is let in, with the columns whose change matters: a key's last use does not. SQLite needs
+ * none of this: it reports any change to its connections.
  */
 const watched: Record<string, string> = {
   teams: '',

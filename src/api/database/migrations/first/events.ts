@@ -1,18 +1,18 @@
 import { PostgresAdapter } from 'kysely';
 import type { Kysely } from 'kysely';
 
-/** What happened, who is to be notified of it, and how that went. */
+/** What happened, whom to notify of it, and how that went. */
 export async function createEventTables(db: Kysely<unknown>): Promise<void> {
   const isPostgres = db.getExecutor().adapter instanceof PostgresAdapter;
   await db.schema
     .createTable('events')
-    // SQLite's own way of saying the same.
+    // SQLite's own form of the same.
     .addColumn('sequence', isPostgres ? 'bigserial' : 'integer', column =>
       isPostgres ? column.primaryKey() : column.primaryKey().autoIncrement(),
     )
     .addColumn('event_id', 'text', column => column.notNull().unique())
-    // No foreign key: its check would wait for whoever holds the team's row, each after the sandbox that the other one
-    // has.
+    // No foreign key: its check would wait for whoever holds the team's row, and two transactions could each wait for
+    // the sandbox that the other one has.
     .addColumn('team_id', 'text', column => column.notNull())
     .addColumn('type', 'text', column => column.notNull())
     .addColumn('subject_kind', 'text', column => column.notNull())

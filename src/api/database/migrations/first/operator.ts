@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 
-/** What the operator has to do with: the installation, its machines, who changed what, and what teams ran a minute. */
+/** The operator's tables: the installation, its machines, who changed what, and what teams ran each minute. */
 export async function createOperatorTables(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('installation')

@@ -1,12 +1,12 @@
 import { PostgresAdapter, sql } from 'kysely';
 import type { Kysely } from 'kysely';
 
-/** The channel on which PostgreSQL reports the ID of each sandbox whose row changed, whoever changed it. */
+/** The channel on which PostgreSQL reports the ID of each sandbox whose row anybody has changed. */
 export const sandboxChannel = 'atoll_sandboxes';
 
 /**
- * The api processes that share the database. What one works on names it in `replica_id`, without a foreign key: what a
- * process left is found by its ID being nobody's any more.
+ * The api processes that share the database. A row names the process that works on it in `replica_id`, without a
+ * foreign key: what a process left behind has an ID that is no process's any more.
  */
 export async function createReplicaTables(db: Kysely<unknown>): Promise<void> {
   await db.schema

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 
-/** Sandboxes, what they are found by, and whose the sandboxes were that are gone. */
+/** Sandboxes, the tables to find them by, and the owners of sandboxes that are gone. */
 export async function createSandboxTables(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('sandboxes')
@@ -9,7 +9,7 @@ export async function createSandboxTables(db: Kysely<unknown>): Promise<void> {
     .addColumn('team_id', 'text', column => column.notNull().references('teams.team_id'))
     .addColumn('node_id', 'text', column => column.notNull())
     .addColumn('state', 'text', column => column.notNull())
-    // No foreign keys: a template may go while sandboxes that were made from it still end.
+    // No foreign keys: a template may be deleted while sandboxes made from it are still ending.
     .addColumn('template_id', 'text', column => column.notNull())
     .addColumn('build_id', 'text', column => column.notNull())
     .addColumn('alias', 'text')
@@ -49,7 +49,8 @@ export async function createSandboxTables(db: Kysely<unknown>): Promise<void> {
     .addPrimaryKeyConstraint('sandbox_labels_pk', ['pair_digest', 'sandbox_id'])
     .execute();
   await db.schema.createIndex('sandbox_labels_by_sandbox').on('sandbox_labels').column('sandbox_id').execute();
-  // How many places of its limit a team takes is counted at each create: from the index alone, however many are paused.
+  // Each create counts how many places of its limit a team takes: from the index alone, however many sandboxes are
+  // paused.
   await db.schema.createIndex('sandboxes_by_state').on('sandboxes').columns(['team_id', 'state']).execute();
   await db.schema
     .createTable('past_sandboxes')

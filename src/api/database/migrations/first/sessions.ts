@@ -1,11 +1,11 @@
 import type { Kysely } from 'kysely';
 
-/** Who is signed in at the dashboard, and links by which one signs in. Of both the digests alone are stored. */
+/** Sessions at the dashboard, and sign-in links. Only digests of both are stored. */
 export async function createSessionTables(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('sessions')
     .addColumn('session_id', 'text', column => column.primaryKey())
-    // Null: whoever is root on the machine, who needs no account.
+    // Null: root on the machine, who needs no account.
     .addColumn('user_id', 'text', column => column.references('users.user_id').onDelete('cascade'))
     .addColumn('digest', 'text', column => column.notNull().unique())
     .addColumn('is_operator', 'integer', column => column.notNull())

@@ -1,6 +1,6 @@
 import type { CreateTableBuilder, Kysely } from 'kysely';
 
-/** Teams, users, and the credentials and secrets that they have. */
+/** Teams, users, and their credentials and secrets. */
 export async function createTeamTables(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('teams')

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 
-/** Volumes of teams, which sandboxes have them, and those whose content is to go. */
+/** Volumes of teams, the sandboxes that have them, and volumes whose content must be removed. */
 export async function createVolumeTables(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('volumes')
