@@ -13,7 +13,7 @@ export type AuditRecord = {
   after: Record<string, unknown> | null;
 };
 
-/** What an operation says of its change beside what every request has. Never a secret. */
+/** What an operation adds to its audit entry, besides what every request has. Never a secret. */
 export type Change = {
   /** `kind:ID` of what was changed. */
   target?: string;
@@ -21,16 +21,19 @@ export type Change = {
   after?: Record<string, unknown>;
 };
 
-/** What a stream tells next: each item with the place behind which to go on after it. */
+/** What a stream sends next: each item with its place, from which a reader can continue. */
 export type News<T> = {
   items: { place: number; item: T }[];
-  /** There is more already. */
+  /** More items are there already. */
   isMore: boolean;
-  /** How something stands now that has no place among the items: who reads on later is told how it stands then. */
+  /**
+   * The present state of something that has no place among the items: a reader that continues later gets the state of
+   * that time.
+   */
   standing?: { event: string; data: unknown };
-  /** Nothing will follow these items, and this is how it ended. */
+  /** Nothing follows these items, and this is how it ended. */
   end?: object;
 };
 
-/** Something that is told as it happens, from `begin` on. */
+/** Something that is reported as it happens, from `begin` on. */
 export type StreamSource<T> = { begin: number; next(): Promise<News<T>> };

@@ -51,7 +51,7 @@ export const readTeamAuditRoute = route({
 
 type PageQuery = { operation?: string; target?: string; actor?: string; limit?: number; nextToken?: string };
 
-/** A page of the entries of a team; of all where none is named. */
+/** A page of a team's entries; of all entries where no team is named. */
 async function pageOf(db: Db, { operation, target, actor, ...page }: PageQuery, teamId: string | undefined) {
   const filter = {
     ...(teamId !== undefined && { teamId }),

@@ -25,7 +25,7 @@ const entry = (number: number): AuditRecord => ({
   after: null,
 });
 
-/** A database that fails with `error` at everything. */
+/** A database on which everything fails with `error`. */
 const failing = (error: Error): Db =>
   new Proxy(db, {
     get() {
@@ -48,7 +48,7 @@ test('an entry is written at once, or else when the database is back, in order',
   await expect(entries.flush(away)).rejects.toThrow('the database is away');
   await entries.flush(db);
   expect(await written()).toEqual(['entry-1', 'entry-2', 'entry-3']);
-  // What was written waits no longer.
+  // Written entries no longer wait.
   await entries.flush(away);
   expect(logged).toEqual([]);
 });

@@ -4,12 +4,12 @@ import { insertAudit } from '../store/audit.ts';
 import type { Db } from '../../database/db.ts';
 import type { AuditRecord } from '../record.ts';
 
-/** Entries that wait for a database. One more is written to the log and not kept. */
+/** Entries that may wait for a database. Further ones are written to the log and not kept. */
 const waitingMax = 1_000;
 /** How often this runs, milliseconds. */
 export const auditBacklogIntervalMs = 2_000;
 
-/** Audit entries of changes that were made although the database went away before they could be written down. */
+/** Audit entries of changes whose database went away before the entries could be written. */
 export class AuditBacklog {
   readonly #log: Log;
   #waiting: AuditRecord[] = [];
@@ -18,10 +18,7 @@ export class AuditBacklog {
     this.#log = log;
   }
 
-  /**
-   * Writes an entry down, now or when the database is back. A change that was made must not be answered as one that
-   * failed.
-   */
+  /** Writes an entry, now or when the database is back. A change that was made must not be answered as a failure. */
   async write(db: Db, entry: AuditRecord): Promise<void> {
     try {
       await insertAudit(db, entry);
@@ -32,7 +29,7 @@ export class AuditBacklog {
     }
   }
 
-  /** Writes down what waits. Throws where the database does not take it; it waits on then. */
+  /** Writes the waiting entries. Throws where the database does not take them; they go on waiting then. */
   async flush(db: Db): Promise<void> {
     for (let entry = this.#waiting[0]; entry !== undefined; entry = this.#waiting[0]) {
       await insertAudit(db, entry);

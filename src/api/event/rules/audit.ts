@@ -13,15 +13,15 @@ import type { Clock } from '../../../base/clock.ts';
 
 /** How long entries are kept. */
 const auditDays = 90;
-/** Entries of one team, and those of none together; beyond, the oldest go. */
+/** Entries of one team, and those of no team together; beyond that, the oldest are removed. */
 const auditPerTeamMax = 100_000;
 /** How often this runs, milliseconds. */
 export const auditPruneIntervalMs = 10 * 60_000;
-/** Entries on a page at most, and where the caller does not say. */
+/** The most entries on a page, and the default. */
 export const auditPageMax = 100;
 const addressCharactersMax = 200;
 
-/** Writes down a change. `caller` is null for operations without credential. */
+/** Records a change. `caller` is null for operations without a credential. */
 export async function recordChange(
   { auditBacklog, clock, db }: { auditBacklog: AuditBacklog; clock: Clock; db: Db },
   request: { operation: string; caller: Caller | null; address: string; status: number },
@@ -44,7 +44,7 @@ export async function recordChange(
   });
 }
 
-/** Writes down what was done by the command line on the machine, in the transaction of the change. */
+/** Records what the command line did on the machine, in the transaction of the change. */
 export async function recordLocalChange(
   db: Db,
   command: { operation: `cli.${string}`; account: string; atUs: number; teamId: string | null },
@@ -59,7 +59,7 @@ export async function recordLocalChange(
     actorId: command.account.slice(0, addressCharactersMax),
     teamId: command.teamId,
     address: '',
-    // As the route would have answered.
+    // The status that the route would have answered.
     status: 200,
     before: boundedFacts(change.before),
     after: boundedFacts(change.after),
@@ -78,7 +78,7 @@ export async function readAudit(
   return pageOf(found, limit, entry => ({ atUs: entry.atUs, id: entry.entryId }));
 }
 
-/** Forgets entries that are older than `auditDays`, and those beyond `perTeamMax` of a team. */
+/** Removes entries that are older than `auditDays`, and a team's entries beyond `perTeamMax`. */
 export async function reconcileAudit(
   { clock, db }: { clock: Clock; db: Db },
   perTeamMax: number = auditPerTeamMax,

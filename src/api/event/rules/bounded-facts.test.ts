@@ -23,6 +23,6 @@ test('of long lists and texts the beginning is kept, and how much more there was
   expect(kept.at(-1)).toBe(`and ${4096 - (kept.length - 1)} more`);
   expect(kept.length).toBeGreaterThan(50);
   expect(JSON.stringify(facts).length).toBeLessThan(4096);
-  // One member alone may be too long.
+  // A single member may be too long.
   expect(boundedFacts({ denyOut: ['x'.repeat(5_000)] })).toEqual({ denyOut: ['and 1 more'] });
 });

@@ -1,13 +1,13 @@
-/** Length of the facts of one side of a change, as JSON, up to which they are kept as they are. */
+/** Length of the facts of one side of a change, as JSON, up to which they are kept unchanged. */
 const factsCharactersMax = 4096;
-/** What is kept of each list and text where they are longer. */
+/** How much of each list and text is kept where the facts are longer. */
 const partCharactersMax = 1000;
 
 type Facts = Record<string, unknown>;
 
 /**
- * What an entry of the audit log keeps of the facts of a change: entries are bounded by number, and callers decide how
- * long lists of destinations are. Of long ones it has the first members, and how many more there were.
+ * The facts of a change that an audit entry keeps: entries are limited in number, but callers decide the length of
+ * lists of destinations. Long lists are cut to their first members, with the number of the others.
  */
 export function boundedFacts(facts: Facts | undefined): Facts | null {
   if (facts === undefined) return null;

@@ -11,7 +11,7 @@ import type { Db } from '../../database/db.ts';
 /** How often this runs, milliseconds. */
 export const eventsPruneIntervalMs = 10 * 60_000;
 
-/** Events of a team as a list in JSON, which the database has of each; newest first unless asked otherwise. */
+/** Events of a team as a list in JSON, built from the JSON of each in the database; newest first by default. */
 export async function eventsOf(
   db: Db,
   team: TeamRecord,
@@ -23,7 +23,7 @@ export async function eventsOf(
   return new JsonText(`[${bodies.join(',')}]`);
 }
 
-/** Forgets events that are old, or too many. */
+/** Removes events that are too old, or too many. */
 export async function reconcileEvents({ clock, db }: { clock: Clock; db: Db }): Promise<void> {
   await pruneEvents(db, clock() - eventBounds.keptDays * 24 * 3600 * microsPerSecond);
 }

@@ -8,22 +8,25 @@ import type { SandboxInTransition } from '../../sandbox/record.ts';
 
 /** Bounds of streams of events. */
 export const eventStreamBounds = {
-  /** How often the database is looked at, ms. */
+  /** How often it checks the database, ms. */
   pollMs: 250,
   /** Events read at a time. */
   pageMax: 100,
-  /** On PostgreSQL a transaction may become visible after one with a higher sequence; so long it is looked for, ms. */
+  /**
+   * On PostgreSQL a transaction may become visible after one with a higher sequence; late ones are looked for during
+   * this time, ms.
+   */
   lateMs: 5_000,
-  /** How often it is looked for, ms. */
+  /** How often late ones are looked for, ms. */
   lookBackMs: 1_000,
-  /** Sandboxes in transition that are told of at once. */
+  /** Sandboxes in transition that are reported at once. */
   transitionsMax: 1_000,
 } as const;
 
 /**
- * The events of a team behind `after`, or from now on, as JSON texts. On PostgreSQL those right before `after` are told
- * again, for one may have become visible only since. `viewOf`: also which sandboxes are between two states, so told, at
- * the beginning and each time that this has changed.
+ * The events of a team after `after`, or from now on, as JSON texts. On PostgreSQL those right before `after` are sent
+ * again, because one may have become visible only since. `viewOf`: also reports, in this form, which sandboxes are
+ * between two states, at the beginning and whenever that has changed.
  */
 export async function eventSource(
   db: Db,
@@ -52,7 +55,7 @@ export async function eventSource(
         rows.map(({ sequence }) => sequence),
         performance.now(),
       );
-      // Who goes on from a late one's own place would be told everything behind it again.
+      // A reader that continued from a late event's own place would get everything after it again.
       const items = [
         ...late.map(({ body }) => ({ place: behind, item: body })),
         ...rows.map(({ sequence, body }) => ({ place: sequence, item: body })),
@@ -66,15 +69,15 @@ async function readerFrom(db: Db, teamId: string, begin: number, tellsAgain: boo
   if (kindOf(db) === 'sqlite') return lateReader(begin, begin, performance.now());
   const floor = await longBefore(db, teamId, begin, eventStreamBounds.lateMs * 1000);
   const reader = lateReader(begin, floor, performance.now());
-  // Who begins now is told what becomes visible from now on, late ones too, and nothing of what is there.
+  // A new reader gets what becomes visible from now on, late events included, and nothing that is there already.
   if (!tellsAgain) reader.read(await sequencesBetween(db, teamId, floor, begin), performance.now());
   return reader;
 }
 
-/** Events that became visible after one with a higher sequence was told. */
+/** Events that became visible after one with a higher sequence was sent. */
 async function lateEvents(db: Db, teamId: string, reader: LateReader): Promise<EventRow[]> {
   const floor = reader.floorToLookFrom(performance.now());
-  // A transaction of SQLite is over before the next one has a sequence.
+  // On SQLite, a transaction is over before the next one gets a sequence.
   if (floor === null || kindOf(db) === 'sqlite') return [];
   const unread = reader.unread(await sequencesBetween(db, teamId, floor, reader.position()));
   const late = unread.slice(0, eventStreamBounds.pageMax);
@@ -87,8 +90,8 @@ async function lateEvents(db: Db, teamId: string, reader: LateReader): Promise<E
 type LateReader = ReturnType<typeof lateReader>;
 
 /**
- * Remembers what was read of rows that may come late: up to `position` everything was read that was visible, and behind
- * `floor` there may be more.
+ * Remembers what was read of rows that may come late: everything visible was read up to `position`, and there may be
+ * more after `floor`.
  */
 export function lateReader(begin: number, from: number, nowMs: number) {
   const { lateMs, lookBackMs } = eventStreamBounds;
@@ -102,14 +105,14 @@ export function lateReader(begin: number, from: number, nowMs: number) {
   };
   return {
     position: () => position,
-    /** Behind which sequence to look for late rows; null where there is nothing to look at, or not yet again. */
+    /** The sequence after which to look for late rows; null where there is nothing to look for, or not yet again. */
     floorToLookFrom(nowMs: number): number | null {
       settle(nowMs);
       if (floor >= position || nowMs < lookedMs + lookBackMs) return null;
       lookedMs = nowMs;
       return floor;
     },
-    /** Has the next look be at once. */
+    /** Makes the next look happen at once. */
     lookAgain: () => void (lookedMs = -Infinity),
     unread: (sequences: readonly number[]): number[] => sequences.filter(sequence => !readMs.has(sequence)),
     read(sequences: readonly number[], nowMs: number): void {

@@ -3,7 +3,7 @@ import type { Db } from '../../database/db.ts';
 /** An event as it is stored: its number and its JSON text. */
 export type EventRow = { sequence: number; body: string };
 
-/** At most `limit` events of a team behind `sequence`, in the order of their sequences. */
+/** At most `limit` events of a team after `sequence`, in the order of their sequences. */
 export async function eventsAfter(db: Db, teamId: string, sequence: number, limit: number): Promise<EventRow[]> {
   const rows = await db
     .selectFrom('events')
@@ -26,7 +26,7 @@ export async function newestSequence(db: Db, teamId: string): Promise<number> {
   return Number(row?.newest ?? 0);
 }
 
-/** The sequences of a team's events behind `sequence`, up to `upTo`, in their order. */
+/** The sequences of a team's events after `sequence`, up to `upTo`, in order. */
 export async function sequencesBetween(db: Db, teamId: string, sequence: number, upTo: number): Promise<number[]> {
   const rows = await db
     .selectFrom('events')
@@ -39,7 +39,7 @@ export async function sequencesBetween(db: Db, teamId: string, sequence: number,
   return rows.map(row => Number(row.sequence));
 }
 
-/** Those of a team's events that have one of these sequences, in their order. */
+/** A team's events with these sequences, in order. */
 export async function eventsAt(db: Db, teamId: string, sequences: readonly number[]): Promise<EventRow[]> {
   const rows = await db
     .selectFrom('events')
@@ -52,8 +52,8 @@ export async function eventsAt(db: Db, teamId: string, sequences: readonly numbe
 }
 
 /**
- * The sequence of a team's newest event that is `longUs` older than its newest one up to `sequence`; 0 where it has
- * none.
+ * The sequence of a team's newest event that is at least `longUs` older than its newest one up to `sequence`; 0 where
+ * it has none.
  */
 export async function longBefore(db: Db, teamId: string, sequence: number, longUs: number): Promise<number> {
   const newest = db

@@ -4,7 +4,7 @@ import { behind } from '../../database/cursor.ts';
 import type { Cursor } from '../../database/cursor.ts';
 import type { AuditRecord } from '../record.ts';
 
-/** Writes an entry down; one that is there already, as the answer to its first try was lost, stays as it is. */
+/** Writes an entry. One that is there already, because the answer to the first attempt was lost, stays unchanged. */
 export async function insertAudit(db: Db, entry: AuditRecord): Promise<void> {
   await insertEntry(db, {
     ...entry,
@@ -34,10 +34,10 @@ const insertEntry = prepared<StoredEntry>((db, parameter) =>
     .onConflict(conflict => conflict.column('entry_id').doNothing()),
 );
 
-/** Which entries are asked for; all must match. */
+/** Which entries to list; all conditions must match. */
 export type AuditFilter = { teamId?: string; operation?: string; target?: string; actor?: string };
 
-/** Entries behind `after`, newest first. */
+/** Entries after `after`, newest first. */
 export async function listAudit(
   db: Db,
   filter: AuditFilter,

@@ -3,15 +3,15 @@ import type { RawBuilder } from 'kysely';
 import type { Db } from '../../database/db.ts';
 import type { Tables } from '../../database/schema.ts';
 
-/** Rows that one statement removes at most: others write in between. */
+/** The most rows that one statement removes, so that others can write in between. */
 const removedAtOnce = 1_000;
 
-/** A table whose rows say what was: of a team each, with a time, and gone some day. */
+/** A table of past things: each row belongs to a team, has a time, and is removed some day. */
 type History = {
   table: 'audit_log' | 'idempotency_keys' | 'past_sandboxes' | 'repeated_requests';
-  /** Tells rows of one team and time apart. */
+  /** Tells apart rows of the same team and time. */
   key: string;
-  /** When a row came, microseconds since the epoch. */
+  /** When a row was written, microseconds since the epoch. */
   at: string;
 };
 
@@ -24,8 +24,8 @@ export const histories = {
 } as const satisfies Record<string, History & { table: keyof Tables }>;
 
 /**
- * Forgets the rows from before `beforeUs`, and of each team the oldest beyond `perTeamMax`; what belongs to no team
- * counts as one. In statements of `removedAtOnce` rows.
+ * Removes rows from before `beforeUs`, and each team's oldest beyond `perTeamMax`; rows without a team count as one
+ * team's. Uses statements of `removedAtOnce` rows.
  */
 export async function pruneHistory(
   db: Db,

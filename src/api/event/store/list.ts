@@ -8,12 +8,12 @@ import { prepared, type ParameterOf } from '../../database/prepared.ts';
 import type { Tables } from '../../database/schema.ts';
 import { inBatches } from './history.ts';
 
-/** Which events are asked for; all must match. */
+/** Which events to list; all conditions must match. */
 export type EventFilter = { kind?: EventSubject; subjectId?: string; types?: readonly EventType[] };
-/** Which part of a list of events is asked for. */
+/** Which part of a list of events to read. */
 type EventPage = { offset: number; limit: number; oldestFirst: boolean };
 
-/** Events of a team as JSON texts, in the order in which they happened or the other way round. */
+/** Events of a team as JSON texts, in the order in which they happened or the reverse. */
 export async function listEvents(db: Db, teamId: string, filter: EventFilter, page: EventPage): Promise<string[]> {
   const { kind, subjectId, types } = filter;
   const { limit, offset, oldestFirst } = page;
@@ -27,7 +27,7 @@ export async function listEvents(db: Db, teamId: string, filter: EventFilter, pa
     const rows = await nearbyPage(db, values, words);
     if (rows.length === limit) return rows.map(row => row.body_json);
   }
-  // Lists of types are the caller's: they make no queries that are kept.
+  // Lists of types come from callers, so they make no kept queries.
   const rows = types ? await chosen(db, values, typesOf(types, kind), words) : await pageOf(db, values, words);
   return rows.map(row => row.body_json);
 }
@@ -36,7 +36,7 @@ type Word = 'oldest-first' | 'subject' | EventSubject;
 type Values = { teamId: string; subjectId: string; limit: number; offset: number; end: number };
 type Row = { body_json: string };
 
-/** Among how many events, of all kinds, a page of one kind is looked for before an index has to help. */
+/** Number of a team's events, of all kinds, in which a page of one kind is looked for before an index has to help. */
 const nearby = 500;
 
 /** The types that events of a kind can have, each once. */
@@ -55,8 +55,8 @@ const pageOf = prepared<Values, Row, Word>((db, parameter, words) => {
 });
 
 /**
- * The page of a kind as far as it is among a team's first events, or its last: most events are of one kind, so it is
- * seldom short. Where it is, more of it may lie further on.
+ * The part of a kind's page that is among a team's first events, or its last: most events are of one kind, so the page
+ * is seldom short. If it is, more of it may lie further on.
  */
 const nearbyPage = prepared<Values, Row, Word>((db, parameter, words) => {
   const near = db
@@ -82,8 +82,8 @@ async function chosen(db: Db, values: Values, types: EventType[], words: readonl
 }
 
 /**
- * Of each type no more are looked at than the page ends with, by an index: others, which are most of a team's events,
- * need not be passed over.
+ * Reads, by an index, no more events of each type than the page ends with: other types, which are most of a team's
+ * events, need not be passed over.
  */
 function ofTypes(db: Db, parameter: ParameterOf<Values>, types: readonly EventType[], words: readonly Word[]) {
   const direction = directionOf(words);
@@ -112,8 +112,8 @@ function ofTypes(db: Db, parameter: ParameterOf<Values>, types: readonly EventTy
 }
 
 /**
- * Of one subject there are few events: they are found by its kind, or all kinds, and its ID. As a list of their own:
- * SQLite would rather look at all of a team's, which it need not sort.
+ * One subject has few events: they are found by its kind, or all kinds, and its ID. They are a subquery of their own:
+ * else SQLite would rather read all of a team's events, which it need not sort.
  */
 function ofSubject(db: Db, parameter: ParameterOf<Values>, kind: EventSubject | undefined) {
   const own = db
@@ -136,7 +136,7 @@ function pageWithin(
     .offset(parameter('offset'));
 }
 
-/** Forgets events from before `beforeUs`, and of each team the oldest beyond its maximum, with their deliveries. */
+/** Removes events from before `beforeUs`, and each team's oldest beyond its maximum, with their deliveries. */
 export async function pruneEvents(
   db: Db,
   beforeUs: number,

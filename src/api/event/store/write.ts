@@ -7,7 +7,7 @@ import type { EventSubject, EventType, LifecycleEvent } from '../../../protocol/
 import type { Db } from '../../database/db.ts';
 import { prepared, together } from '../../database/prepared.ts';
 
-/** An event that is to be recorded. */
+/** An event to record. */
 export type NewEvent = {
   teamId: string;
   type: EventType;
@@ -18,7 +18,7 @@ export type NewEvent = {
   members?: Partial<LifecycleEvent>;
 };
 
-/** What E2B called the change before types had their present names. */
+/** E2B's names for the changes before the types had their present names. */
 const labels: Partial<Record<string, string>> = {
   created: 'create',
   updated: 'update',
@@ -29,9 +29,9 @@ const labels: Partial<Record<string, string>> = {
 };
 
 /**
- * Writes down an event and to which of the team's webhooks it is to be delivered. `db` must be the transaction of the
- * change that it tells of: then neither is there without the other, and events of one subject are numbered in their
- * order. `behind`: what else changes with it, on the same way to the database.
+ * Records an event, and to which of the team's webhooks it must be delivered. `db` must be the transaction of the
+ * change that it reports: then neither is there without the other, and events of one subject are numbered in order.
+ * `behind`: other changes to make in the same trip to the database.
  */
 export async function recordEvent(db: Db, event: NewEvent, behind: readonly CompiledQuery[] = []): Promise<void> {
   const { teamId, type, subject, atUs } = event;
@@ -48,7 +48,7 @@ export async function recordEvent(db: Db, event: NewEvent, behind: readonly Comp
   const [[inserted]] = await together(db, [insert, ...behind]);
   assert(inserted, 'an event that is inserted has a sequence');
   const { sequence, webhook } = inserted;
-  // Most teams have none, and to ask is a way to the database and back in each change.
+  // Most teams have none, and asking would be one more trip to the database in each change.
   if (webhook === null) return;
   await deliver(db, { sequence, subject: `${subject.kind}:${subject.id}`, atUs, teamId, types: `%,${type},%` });
 }
