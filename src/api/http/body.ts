@@ -1,14 +1,14 @@
 import { AtollError } from '../../base/error.ts';
 import { parseBoundedJson } from './bounded-json.ts';
 
-/** The longest request bodies, bytes. A route says which it takes where the usual one is not enough. */
+/** The longest request bodies, bytes. A route names one where the usual one is not enough. */
 export const bodyBytesMax = {
   usual: 2 ** 20,
-  /** Nobody counts what strangers send before it is read, and what they may send is short. */
+  /** What strangers send is not counted before it is read, so it must be short. */
   strangers: 16_384,
   /** Two certificates and a token of Kubernetes. */
   joinCluster: 32_768,
-  /** Environment and metadata may have 1.25 MiB, and escapes make JSON of it longer. */
+  /** Environment and metadata may have 1.25 MiB, and escapes make their JSON longer. */
   createSandbox: 4 * 2 ** 20,
   /** A Dockerfile may have a million characters. */
   build: 8 * 2 ** 20,
@@ -18,8 +18,8 @@ export const bodyBytesMax = {
 type JsonBody = { value: unknown; bytes: number };
 
 /**
- * Reads a JSON body. The content type is not looked at: some clients send none.
- * Throws `too_large` without reading on, and `invalid` for what is no JSON or too much of it.
+ * Reads a JSON body. Ignores the content type, which some clients do not send. Throws `too_large` without reading on,
+ * and `invalid` for anything but JSON or for too much of it.
  */
 export async function readJson(request: Request, bytesMax: number): Promise<JsonBody> {
   const { text, bytes } = await readText(request, bytesMax);

@@ -2,7 +2,7 @@ import { AtollError } from '../../base/error.ts';
 
 /** How deep a body may nest; the deepest that clients send is 6. */
 export const jsonDepthMax = 32;
-/** Members and elements of a body together. */
+/** Members and elements of a body, counted together. */
 export const jsonValuesMax = 200_000;
 
 const quote = 0x22;
@@ -12,8 +12,8 @@ const open = new Set([0x5b, 0x7b]);
 const close = new Set([0x5d, 0x7d]);
 
 /**
- * Parses JSON whose depth and number of values were counted first, in one walk over the text: parsing and checking take
- * their time by these, and not by its length alone. Throws `invalid`.
+ * Parses JSON after counting its depth and number of values in one walk over the text: the time for parsing and
+ * checking depends on these, and not on the length alone. Throws `invalid`.
  */
 export function parseBoundedJson(text: string): unknown {
   checkBounds(text);
@@ -41,7 +41,7 @@ function checkBounds(text: string): void {
   }
 }
 
-/** The position of the quote that ends a string which begins before `at`, or of the text's end. */
+/** The position of the quote that ends a string begun before `at`, or of the text's end. */
 function endOfString(text: string, at: number): number {
   for (; at < text.length; at++) {
     const code = text.charCodeAt(at);

@@ -15,7 +15,7 @@ export type CompiledRoute<Uses> = {
   answers: Map<number, (body: unknown) => void>;
 };
 
-/** Compiles the schemas of a route. `checkAnswers`: those of its answers too. */
+/** Compiles the schemas of a route; with `checkAnswers`, also those of its answers. */
 export function compileRoute<Uses>(route: Route<Uses>, checkAnswers: boolean): CompiledRoute<Uses> {
   const answers = new Map<number, (body: unknown) => void>();
   for (const [status, { schema }] of Object.entries(route.responses)) {

@@ -4,7 +4,7 @@ import type { Route } from './route.ts';
 
 const [KiB, MiB] = [2 ** 10, 2 ** 20];
 
-/** Who proves himself in each way. */
+/** Who can prove themselves in each way. */
 const callers: Record<Way, string> = {
   apiKey: 'by a key of the team',
   userTeam: 'by a member of the team',
@@ -19,7 +19,7 @@ const callers: Record<Way, string> = {
   metricsToken: "with the installation's token for metrics",
 };
 
-/** What is true of an operation beside its schemas, in sentences made of what the route itself says. */
+/** What holds for an operation besides its schemas, in sentences derived from the route itself. */
 export function descriptionOf(route: Route): string {
   const ways = waysOf[route.auth].map(way => callers[way]);
   return [

@@ -7,13 +7,13 @@ import type { OpenStreams } from './open-streams.ts';
 
 /** Bounds of every stream. */
 const streamBounds = {
-  /** Without an item, a comment is sent after this time, ms, so that nobody on the way takes the stream for dead. */
+  /** After this time without an item a comment is sent, ms, so that nobody on the way takes the stream for dead. */
   heartbeatMs: 15_000,
-  /** A stream ends after this time and the client begins another. */
+  /** A stream ends after this time, and the client begins another. */
   secondsMax: 60,
 } as const;
 
-/** The members of a query that every stream takes; `after` says where it begins. */
+/** The members of a query that every stream accepts; `after` says where it begins. */
 export const streamQuery = (after: string) => ({
   after: Type.Optional(
     int64({ minimum: 0, description: `The \`id\` of the last item that was seen; default: ${after}` }),
@@ -28,14 +28,14 @@ export const streamQuery = (after: string) => ({
   ),
 });
 
-/** The header by which other readers of server-sent events say where they were. Source: the HTML standard, 9.2. */
+/** The header by which other readers of server-sent events name their place. Source: the HTML standard, 9.2. */
 export const streamHeaders = Type.Object({
   'last-event-id': Type.Optional(
     Type.String({ pattern: '^[0-9]{0,15}$', description: 'The same as `after`; the greater one counts' }),
   ),
 });
 
-/** The success of a stream whose items are of this schema. `more`: what else is said of it. */
+/** The success of a stream whose items have this schema. `more`: text to add to its description. */
 export const streamAnswer = (item: TSchema, more: string) =>
   ({
     200: {
@@ -56,13 +56,13 @@ type StreamRequest = {
   isStillLetIn(): Promise<boolean>;
 };
 
-/** Behind which place a stream is to begin; null where nobody says. */
+/** The place after which a stream should begin; null where the client names none. */
 export function placeOf({ query, headers }: Pick<StreamRequest, 'query' | 'headers'>): number | null {
   const last = headers['last-event-id'];
   return last ? Math.max(Number(last), query.after ?? 0) : (query.after ?? null);
 }
 
-/** The answer of a stream. Throws `rate_limited` where the team has too many open. `textOf`: an item as JSON. */
+/** The answer of a stream. Throws `rate_limited` where the team has too many open. `textOf`: writes an item as JSON. */
 export function streamReply<T>(
   { streams, stopping }: { streams: OpenStreams; stopping: AbortSignal },
   request: StreamRequest,
@@ -71,7 +71,7 @@ export function streamReply<T>(
 ) {
   const open = streams.open(request.caller.team.teamId);
   const ends = AbortSignal.any([request.signal, stopping]);
-  // Where nobody reads a word of it, nothing below would give its place back.
+  // Where nobody reads a word of it, nothing below would free its place.
   ends.addEventListener('abort', () => open[Symbol.dispose]());
   const texts = messages(source, request, { pollMs, textOf, open }, ends);
   const encoder = new TextEncoder();
@@ -89,9 +89,9 @@ export function streamReply<T>(
 }
 
 /**
- * What a source tells in the form of server-sent events: first `ready` with the place where the stream begins, then
- * each item, then `end` where the source ends. Ends with `signal`, after `seconds`, and when `isStillLetIn` says no,
- * which is asked before each look: a revoked credential reads nothing more.
+ * Sends a source as server-sent events: first `ready` with the place where the stream begins, then each item, then
+ * `end` where the source ends. It ends with `signal`, after `seconds`, and when `isStillLetIn`, called before each
+ * look, says no: a revoked credential reads nothing more.
  */
 async function* messages<T>(
   source: StreamSource<T>,

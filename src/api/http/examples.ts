@@ -1,6 +1,6 @@
 /**
- * Bodies that people begin with, by operation: they are in the API's document, and on the pages of the documentation. A
- * test holds each against its schema.
+ * Bodies to start with, by operation: they are in the API's document, and on the pages of the documentation. A test
+ * checks each against its schema.
  */
 export const examples: Readonly<Record<string, object>> = {
   createSandbox: { templateID: 'base', timeout: 600, metadata: { task: 'example' }, envVars: { COLOUR: 'blue' } },

@@ -3,12 +3,12 @@ import type { Method, Route } from './route.ts';
 
 /**
  * Finds routes by raw path. (Bun's own route table also matches the raw path and decodes parameters once, but takes a
- * broken encoding for U+FFFD, answers a wrong method as a missing route, and lets `GET /a/fixed` fall through to
+ * broken encoding for U+FFFD, treats a wrong method like a missing route, and lets `GET /a/fixed` fall through to
  * `/a/:any`.)
  */
 export type RouteTable<R> = (method: string, rawPath: string) => Match<R>;
 
-/** What was found for a path and a method. */
+/** The result for a path and a method. */
 type Match<R> =
   | { kind: 'found'; route: R; params: Record<string, string> }
   | { kind: 'method_not_allowed'; allowed: Method[] }
@@ -20,7 +20,7 @@ type Branch<R> = {
   routes: Map<Method, { route: R; names: string[] }>;
 };
 
-/** A table of routes. A fixed segment goes before a parameter; `HEAD` is answered by `GET`. */
+/** A table of routes. A fixed segment has priority over a parameter; `GET` answers `HEAD`. */
 export function routeTable<R extends Pick<Route, 'method' | 'path'>>(routes: readonly R[]): RouteTable<R> {
   const root = newBranch<R>();
   for (const route of routes) add(root, route);

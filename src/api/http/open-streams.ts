@@ -3,11 +3,11 @@ import { AtollError } from '../../base/error.ts';
 /** Streams of one team that one process serves at a time: each looks for news several times a second. */
 export const streamsPerTeamMax = 200;
 
-/** Counts the streams that are open. */
+/** Counts the open streams. */
 export class OpenStreams {
   readonly #byTeam = new Map<string, number>();
 
-  /** Counts one more of the team until it is disposed of. Throws `rate_limited`. */
+  /** Counts one more stream of the team until it is disposed of. Throws `rate_limited`. */
   open(teamId: string): Disposable {
     const count = this.#byTeam.get(teamId) ?? 0;
     if (count >= streamsPerTeamMax) {

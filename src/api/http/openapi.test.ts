@@ -15,10 +15,10 @@ const made = (spec: object) =>
     ...spec,
     handle: (async () => {}) as never,
   } as never);
-/** As it is sent. */
+/** In the form that is sent. */
 const documentOf = (...specs: object[]) =>
   JSON.parse(JSON.stringify(openApiDocument(specs.map(made) as Route[], '1.2.3'))) as Json;
-/** The one operation of a document, and the whole. */
+/** The only operation of a document, and the whole document. */
 function operationOf(spec: object): { operation: Json; document: Json } {
   const document = documentOf(spec);
   const [path] = Object.values(document['paths'] as Json);

@@ -37,7 +37,7 @@ const securitySchemes: Json = {
   },
 };
 
-/** For each way its alternatives; all members of one are needed together. */
+/** The alternatives of each way; all members of an alternative are needed together. */
 const securityOf: Record<Way, Json[]> = {
   apiKey: [{ apiKey: [] }],
   userTeam: [
@@ -59,7 +59,8 @@ const securityOf: Record<Way, Json[]> = {
 };
 
 /**
- * The OpenAPI 3.1 document of the routes, from the same definitions that validate. The same routes give the same bytes.
+ * The OpenAPI 3.1 document of the routes, from the same definitions that validate requests. The same routes give the
+ * same bytes.
  */
 export function openApiDocument(routes: readonly Route[], version: string): Json {
   const components = new Components();
@@ -85,7 +86,7 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
   };
 }
 
-/** The resource of a path: its first word that is neither a version nor says that it is the operator's. */
+/** The resource of a path: its first word that is neither a version nor the operator's prefix. */
 const tagOf = (path: string): string =>
   path.split('/').find(word => word !== '' && word !== 'admin' && !/^v\d+$/.test(word) && !word.startsWith('{')) ??
   'other';
@@ -151,7 +152,7 @@ function responsesOf(route: Route, components: Components): Json {
             ? jsonContent(components.refer(schema))
             : { [contentType]: { schema: components.refer(schema) } },
       }),
-      // OpenAPI has a word for this from version 3.2 on.
+      // OpenAPI has a keyword for this only from version 3.2 on.
       ...(binary && { content: bytesContent(contentType, item && { 'x-atoll-event': components.refer(item) }) }),
     };
   }
@@ -240,7 +241,7 @@ class Components {
     return json;
   }
 
-  /** Words become an enum; the rest stays a choice. */
+  /** Constant words become an enum; any other union stays a choice. */
   #union(branches: TSchema[]): Json {
     const words = branches.map(branch => branch['const'] as unknown);
     if (words.every(word => typeof word === 'string')) return { type: 'string', enum: words };

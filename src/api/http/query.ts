@@ -4,8 +4,8 @@ import { validator } from './validate.ts';
 import type { Validator } from './validate.ts';
 
 /**
- * Reads a query string by a schema of integers, booleans, texts and arrays of texts (comma-separated).
- * Of a name that is given several times the first counts; unknown names are ignored.
+ * Reads a query string by a schema of integers, booleans, texts and arrays of texts (comma-separated). Of a repeated
+ * name the first value counts; unknown names are ignored.
  */
 export function queryValidator(schema: TObject): Validator {
   const validate = validator(schema, 'query');
@@ -21,7 +21,7 @@ export function queryValidator(schema: TObject): Validator {
   };
 }
 
-/** Reads the headers that a schema of texts names in lower case; all others are ignored. */
+/** Reads those headers that a schema of texts names, in lower case; all others are ignored. */
 export function headersValidator(schema: TObject): Validator {
   const validate = validator(schema, 'headers');
   const names = Object.keys(schema.properties);
@@ -38,7 +38,7 @@ export function headersValidator(schema: TObject): Validator {
   };
 }
 
-/** What can't be converted stays text, for the validator to refuse by the member's name. */
+/** A value that can't be converted stays text, for the validator to refuse by the member's name. */
 function convert(schema: TSchema, text: string): unknown {
   switch (schema[Kind]) {
     case 'Integer':

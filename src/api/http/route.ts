@@ -10,15 +10,15 @@ import type { Caller } from '../credential/caller.ts';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /**
- * One kind of success. Header values are their descriptions. With `contentType`, the body is text and sent as it is.
+ * One kind of success. Header values are their descriptions. With `contentType`, the body is text and sent unchanged.
  */
 type ResponseSpec = {
   description: string;
   schema?: TSchema;
-  /** Bytes, and no JSON. */ binary?: true;
+  /** The body is bytes instead of JSON. */ binary?: true;
   headers?: Record<string, string>;
   contentType?: string;
-  /** Content of each event; streams only. */
+  /** Content of each event; for streams only. */
   item?: TSchema;
 };
 type Responses = { readonly [status: number]: ResponseSpec };
@@ -32,10 +32,10 @@ type ReplyOf<R extends Responses> = {
       : { status: S; headers?: ReplyHeaders };
 }[keyof R & number];
 
-/** What a handler may answer, types erased. */
+/** What a handler may answer, with types erased. */
 export type Reply = { status: number; body?: unknown; stream?: ReadableStream<Uint8Array>; headers?: ReplyHeaders };
 
-/** What a handler is given of a request. */
+/** The parts of a request that a handler gets. */
 type Input<C extends Caller | null, P, Q, B, H> = {
   caller: C;
   /** Decoded once each. */
@@ -43,23 +43,23 @@ type Input<C extends Caller | null, P, Q, B, H> = {
   query: Q;
   body: B;
   headers: H;
-  /** Scheme and host by which the client reaches the API, without a slash at the end. */
+  /** Scheme and host by which the client reaches the API, without a trailing slash. */
   origin: string;
-  /** A browser says that a page of this very origin asks. */
+  /** The browser says that a page of this very origin sent it. */
   sameOrigin: boolean;
   /** The client's address. */
   address: string;
   /** Empty when the client does not name itself. */
   userAgent: string;
-  /** The body as it comes, for routes without a JSON one, and its announced length. */
+  /** The body as a stream, for routes without a JSON body, and its announced length. */
   upload: { stream: ReadableStream<Uint8Array> | null; length: number | null };
   /** Aborted when the client goes away. */
   signal: AbortSignal;
-  /** Whether the caller would still be let in: an answer that goes on ends when a key or session is revoked. */
+  /** Whether the caller would still be admitted: a continuing answer ends when a key or session is revoked. */
   isStillLetIn(): Promise<boolean>;
-  /** Others had their turn in the middle of this one, for so long: none of that is counted as the caller's. */
+  /** Reports time in the middle of this request that went to others: it is not charged to the caller. */
   othersHad(ms: number): void;
-  /** What is being changed, for the audit log. The last word on each member counts. */
+  /** What is being changed, for the audit log. The last value of each member counts. */
   audit(change: Change): void;
 };
 
@@ -82,44 +82,47 @@ type RouteSpec<
   auth: A;
   params?: P;
   query?: Q;
-  /** A JSON object. With `bodyOptional`, no body at all is the same as `{}`. */
+  /** A JSON object. With `bodyOptional`, a missing body equals `{}`. */
   body?: B;
   bodyOptional?: boolean;
-  /** The body is bytes that the handler reads as they come. */
+  /** The body is bytes that the handler reads as they arrive. */
   upload?: boolean;
-  /** The longest body, bytes, where the usual one of all routes, or of those for strangers, is too short. */
+  /** The longest body, bytes, where the usual limit, for all routes or for strangers, is too short. */
   bodyBytesMax?: number;
-  /** What a member of the team must be at least. Default: a viewer to read, a developer to change. */
+  /** The least role that a member of the team needs. Default: a viewer to read, a developer to change. */
   role?: Role;
-  /** A session must have proven within the last minutes whose it is. */
+  /** A session must have proven whose it is within the last minutes. */
   proof?: boolean;
   /**
-   * Refuse members of the body that the schema does not name. Default: for the operator's routes. Clients' are told to
-   * ignore them.
+   * Refuse members of the body that the schema does not name. Default: only for the operator's routes; clients of the
+   * others are told that unknown members are ignored.
    */
   strict?: boolean;
   /** Headers that it reads, by their names in lower case. */
   headers?: H;
   responses: R;
-  /** Whether it changes anything, which the audit log then has. Default: unless it is a GET. */
+  /** Whether it changes anything; then the audit log records it. Default: unless it is a GET. */
   changes?: boolean;
-  /** Whether its answer waits until a loss of power takes nothing of it back. Default: where it changes anything. */
+  /** Whether its answer waits until a loss of power can't undo it. Default: where it changes anything. */
   durable?: boolean;
-  /** Its answers, errors included, must be kept by nobody on the way. */
+  /** Nobody on the way may keep its answers, errors included. */
   noStore?: boolean;
   /**
-   * It looks at rows of which a team may have thousands: teams take turns, and what it takes of the only thread counts.
-   * Not for what waits for machines: there are few turns.
+   * It reads rows of which a team may have thousands: teams take turns, and its time on the only thread counts. Not for
+   * operations that wait for machines, as there are few turns.
    */
   long?: boolean;
-  /** Statuses of errors beside those that any route may answer, or follow from `auth` and from what it reads. */
+  /**
+   * Statuses of errors in addition to those that any route may answer, or that follow from `auth` and from what it
+   * reads.
+   */
   errors?: readonly number[];
-  /** `uses`: what the operation works on, by the members that it names. */
+  /** `uses`: the parts that the operation works with, those members that it names. */
   handle: (uses: Uses, input: Input<CallerOf[A], Static<P>, Static<Q>, Static<B>, Static<H>>) => Promise<Out>;
 };
 
 /**
- * One operation of the REST API: what validates its requests, what documents it, and what answers it with what it
+ * One operation of the REST API: what validates its requests, documents it, and answers it with the parts that it
  * `Uses`.
  */
 export type Route<Uses = never> = {
@@ -165,7 +168,7 @@ export function route<
     ...(spec.params || spec.query || spec.body || spec.headers ? [400] : []),
     ...(spec.body ? [413] : []),
     500,
-    // While the platform starts, and where the database does not answer.
+    // While the platform starts, and when the database does not answer.
     503,
   ];
   const changes = spec.changes ?? spec.method !== 'GET';
@@ -192,7 +195,7 @@ export function route<
     headers: spec.headers ?? null,
     responses: spec.responses,
     errors: [...new Set([...implied, ...(spec.errors ?? [])])].toSorted((a, b) => a - b),
-    // The server hands over only what the very same schemas accepted.
+    // The server passes on only what the same schemas have accepted.
     handle: spec.handle as unknown as Route<Uses>['handle'],
   };
 }

@@ -7,16 +7,18 @@ import { AtollError, assert } from '../../base/error.ts';
 FormatRegistry.Set('date-time', text => !Number.isNaN(Date.parse(text)));
 FormatRegistry.Set('uuid', text => /^[0-9a-f-]{36}$/.test(text));
 
-/** How much of a member's name a message repeats. */
+/** How many characters of a member's name a message repeats. */
 const nameCharactersShown = 64;
 
-/** Answers the value with only the members its schema knows, or throws `invalid` naming the member and the rule. */
+/**
+ * Answers the value with only the members that its schema knows, or throws `invalid` naming the member and the rule.
+ */
 export type Validator = (value: unknown) => unknown;
 
-/** What becomes of members that a schema does not name. */
+/** What to do with members that a schema does not name. */
 type Unknown = 'drop' | 'refuse';
 
-/** For what is asked. `whole` names the value itself in errors, e.g. `request body`. */
+/** The validator of requests. `whole` names the value itself in errors, e.g. `request body`. */
 export function validator(schema: TSchema, whole: string, unknown: Unknown = 'drop'): Validator {
   const check = knownChecker(schema, whole);
   return value => {
@@ -37,8 +39,8 @@ function knownChecker(schema: TSchema, whole: string): Validator {
 }
 
 /**
- * A text with a NUL character is none that PostgreSQL keeps, nor one that programs and files take. What maps hold is
- * data of the caller, which is kept as JSON.
+ * PostgreSQL can't store a text with a NUL character, and programs and files don't take one. Values of maps are the
+ * caller's data, which is kept as JSON.
  */
 function refuseNul(schema: TSchema | undefined, value: unknown, pointer: string): void {
   if (typeof value === 'string' && value.includes('\0'))
@@ -53,11 +55,11 @@ function refuseNul(schema: TSchema | undefined, value: unknown, pointer: string)
   }
 }
 
-/** Throws when an answer is not exactly as documented: a member too few, too many or of another type. For tests. */
+/** Throws when an answer differs from its documentation: a member too few, too many or of another type. For tests. */
 export function answerChecker(schema: TSchema, whole: string): (value: unknown) => void {
   const validate = knownChecker(schema, whole);
   return value => {
-    // What a client reads is the JSON of the answer, in which members that are undefined are absent.
+    // A client reads the JSON of the answer, which leaves out undefined members.
     const sent = JSON.stringify(value);
     const known = JSON.stringify(validate(JSON.parse(sent)));
     assert(known.length === sent.length, `${whole} has members that are not documented: ${sent}`);
