@@ -120,7 +120,7 @@ test('changes of sandboxes that come together are told together, and those of cr
   notify(sandboxChannel, 'd');
   notify(credentialChannel, '');
   await until(() => watching.changedElsewhere());
-  // Time in which gathered changes would be reported.
+  // A window in which gathered changes would be reported.
   await Bun.sleep(20);
   expect(heard).toHaveLength(2);
 });
@@ -168,7 +168,7 @@ test('after its close nothing is connected, nothing is told, and nothing connect
   notify(sandboxChannel, 'a');
   await watching.close();
   await until(() => open().length === 0);
-  // Time in which it would have connected again.
+  // A window in which it would have connected again.
   await Bun.sleep(1_100);
   expect([connections.length, heard]).toEqual([1, []]);
 });
