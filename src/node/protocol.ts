@@ -31,7 +31,7 @@ import { turnsOfReads } from '../base/concurrency/long-reads.ts';
 import type { Space } from './space/space.ts';
 import { volumeProtocolOf, type VolumeParts } from './volumes/protocol.ts';
 
-/** What the methods of the protocol are carried out with: each takes its part of it. */
+/** What the methods of the protocol need: each takes its part of it. */
 type ProtocolParts = CreateParts &
   ResumeParts &
   PauseParts &
@@ -54,11 +54,11 @@ type ProtocolParts = CreateParts &
     history: History;
     machine: Machine;
     memoryFacts: MemoryFacts;
-    /** Digests of earlier builds of the agent that are here. */
+    /** Digests of the earlier builds of the agent that are here. */
     earlierAgents: readonly string[];
   };
 
-/** The node as the api and the edge see it. */
+/** The node, as the api and the edge see it. */
 export function protocolOf(parts: ProtocolParts): NodeProtocol {
   const { sandboxes, drivers, checkpoints, egress, logs, history, machine, layout } = parts;
   const dials = new PendingDials();
@@ -129,7 +129,7 @@ export function protocolOf(parts: ProtocolParts): NodeProtocol {
   };
 }
 
-/** Sandboxes on gVisor have no pool, and can wait all the same. */
+/** Sandboxes on gVisor have no pool, but they can be restored ahead. */
 const noPool = { size: 0, ready: 0, hits: 0, misses: 0, refills: 0, failures: 0 };
 
 function poolCounts({ pool, restoredAhead }: Pick<ProtocolParts, 'pool' | 'restoredAhead'>): Pick<NodeUsage, 'pool'> {
@@ -137,7 +137,7 @@ function poolCounts({ pool, restoredAhead }: Pick<ProtocolParts, 'pool' | 'resto
   return { pool: { ...(pool?.counts() ?? noPool), restored: restoredAhead.counts() } };
 }
 
-/** `diskFailed`: a sandbox begins on a disk that is whole. */
+/** A sandbox begins on a disk that is whole: `diskFailed` is false by default. */
 function summaryOf(record: RunningRecord, diskFailed = false): NodeSandbox {
   const { sandboxId, executionId, startedAtMs, resources } = record;
   return { sandboxId, executionId, startedAtMs, resources, diskFailed };

@@ -1,11 +1,11 @@
-/** Processors that a sandbox's programs kept busy, as means that forget over 1, 5 and 15 minutes. */
+/** How many processors a sandbox's programs kept busy, as decaying means over 1, 5 and 15 minutes. */
 export type Load = readonly [number, number, number];
 
 const memorySeconds = [60, 300, 900] as const;
-/** Fits any load of a machine; the kernel's own line is shorter. */
+/** Long enough for any load of a machine; the kernel's own line is shorter. */
 const lineLength = 63;
 
-/** The load after `seconds` in which so many processors were busy in the mean. */
+/** The load after `seconds` in which `busy` processors were busy on average. */
 export function laterLoad(load: Load, busy: number, seconds: number): Load {
   const [one, five, fifteen] = memorySeconds.map((memory, index) => {
     const kept = Math.exp(-seconds / memory);

@@ -1,7 +1,7 @@
 import type { GroupMemory } from '../cgroup/group-memory.ts';
 
 const bytesPerKiB = 1024;
-/** As wide as the kernel writes them: programs cut columns. */
+/** As wide as the kernel writes the names: programs cut columns. */
 const nameWidth = 16;
 const valueWidth = 8;
 
@@ -9,7 +9,7 @@ const valueWidth = 8;
 export function meminfo(limitBytes: number, memory: GroupMemory): string {
   const { usedBytes, fileBytes, sharedBytes, slabBytes } = memory;
   const used = Math.min(usedBytes, limitBytes);
-  // What the kernel gives up when programs want it; tmpfs it can't.
+  // What the kernel can give up when programs need memory; it can't give up tmpfs.
   const reclaimable = Math.min(Math.max(fileBytes - sharedBytes, 0) + slabBytes.reclaimable, used);
   const lines: [string, number][] = [
     ['MemTotal', limitBytes],

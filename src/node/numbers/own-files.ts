@@ -8,9 +8,9 @@ import { cpuinfo, hostProcessors, online } from './processors.ts';
 import { stat, type ProcessorTimes } from './stat.ts';
 
 /**
- * Files of the kernel that speak of the whole machine, and the names of those that a sandbox has in their place. They
- * are files of the node's, mounted one by one: no program serves them, so none can hang a reader, be attacked through
- * them, or keep a checkpoint from being made.
+ * The kernel's files that describe the whole machine, and the names of the files that a sandbox has in their place.
+ * Those belong to the node and are mounted one by one: no program serves them, so none can hang a reader, be attacked
+ * through them, or prevent a checkpoint.
  */
 export const ownFiles = {
   '/proc/sys/kernel/random/boot_id': 'boot-id',
@@ -28,7 +28,7 @@ export type Used = {
   times: ProcessorTimes;
   load: Load;
   tasks: number;
-  /** When it booted, as its clock tells: ages of processes are counted from there. Seconds since 1970. */
+  /** When it booted, by its own clock, from which the ages of processes count. Seconds since 1970. */
   bootSeconds: number;
 };
 
@@ -36,9 +36,9 @@ export type Used = {
 type OwnFiles = {
   /** Makes `directory` with every file, for a sandbox that has used nothing yet. */
   make(directory: string, facts: { bootId: string; resources: SandboxResources }): void;
-  /** What follows from a sandbox's size, when that changes. */
+  /** Updates what depends on a sandbox's size, when that changes. */
   resize(directory: string, resources: SandboxResources): void;
-  /** What changes while it runs. */
+  /** Updates what changes while it runs. */
   refresh(directory: string, resources: SandboxResources, used: Used): void;
 };
 
@@ -63,9 +63,9 @@ const unused = {
 } satisfies Omit<Used, 'bootSeconds'>;
 
 /**
- * The files as they are on this host. What is mounted is the file and not its name, so each is written in place; and
- * in the same length, which CRIU compares where a program has one open. A reader at that very moment may see digits of
- * both.
+ * The files as they are on this host. The mount shows the file and not its name, so each file is written in place; and
+ * with the same length, which CRIU compares if a program has it open. A reader at that very moment may see digits of
+ * both versions.
  */
 export function createOwnFiles(processors = hostProcessors()): OwnFiles {
   const countOf = ({ cpuCount }: SandboxResources) => Math.max(Math.min(cpuCount, processors.length), 1);
@@ -90,7 +90,7 @@ export function createOwnFiles(processors = hostProcessors()): OwnFiles {
       write(directory, { ...fixed, ...sized(resources), ...moving(resources, fresh()) }, 'wx');
     },
     resize(directory, resources) {
-      // Shorter ones must not keep the end of the longer.
+      // Shorter ones must not keep the end of longer ones.
       write(directory, { ...sized(resources), ...moving(resources, fresh()) }, 'w');
     },
     refresh: (directory, resources, used) => write(directory, moving(resources, used), 'r+'),

@@ -1,8 +1,8 @@
 type Ticks = { busy: number; all: number };
 
 /**
- * Answers how busy each processor of the machine was since the last call: its number, and 0 to 1. `read`: /proc/stat
- * (proc_stat(5)).
+ * Answers how busy each processor of the machine was since the last call: its number, and 0 to 1. `read` reads
+ * /proc/stat (proc_stat(5)).
  */
 export function processorShares(read: () => string): () => Map<number, number> {
   let last = ticksOf(read());

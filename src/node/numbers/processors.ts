@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** What /proc/cpuinfo says of each processor of the host, from the first on; where it says nothing, an empty list. */
+/** The entries of the host's processors in /proc/cpuinfo, from the first on; an empty list if it has none. */
 export function hostProcessors(text = readFileSync('/proc/cpuinfo', 'latin1')): string[] {
   return text.split('\n\n').filter(block => block.startsWith('processor'));
 }

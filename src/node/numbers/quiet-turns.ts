@@ -1,24 +1,26 @@
 /**
- * What all sandboxes together may use of a processor without anybody being looked at, microseconds: half of the unit in
- * which the kernel tells processor time (USER_HZ, time(7)).
+ * How much of a processor all sandboxes together may use without a look at any of them, microseconds: half of the unit
+ * in which the kernel reports processor time (USER_HZ, time(7)).
  */
 const unseenUs = 5_000;
-/** So many turns in a row are passed at most. */
+/** At most this many turns in a row are skipped. */
 const passedMax = 3;
-/** Processors that a sandbox has used of late, from which on the next look finds less and says so. */
+/** From this many recently used processors on, the next look finds a lower use and reports that. */
 const stirsFrom = 0.01;
 
-/** Says which turns find nothing to do. A look at hundreds of idle sandboxes costs more than all that they do. */
+/** Decides which turns have nothing to do. Looking at hundreds of idle sandboxes costs more than all that they do. */
 type QuietTurns = {
-  /** Whether a turn may be passed: nobody in it has done anything since it was taken that could be seen. */
+  /** Whether a turn may be skipped: nobody in it has visibly done anything since it was last taken. */
   pass(turn: number): boolean;
-  /** Records that everybody of a turn was looked at since `pass`; `uses`: processors that each has used of late. */
+  /**
+   * Records that all sandboxes of a turn were looked at since `pass`; `uses`: processors that each has used recently.
+   */
   looked(turn: number, uses: Iterable<number>): void;
 };
 
-/** `usedUs`: processor time of all sandboxes together; it may fail, and then no turn is passed. */
+/** `usedUs`: processor time of all sandboxes together; it may fail, and then no turn is skipped. */
 export function quietTurns(usedUs: () => number): QuietTurns {
-  /** By turn, what all had used when it was taken, and how often it was passed since. */
+  /** For each turn, the total use when it was last taken, and how often it was skipped since. */
   const quiet = new Map<number, { usedUs: number; passed: number }>();
   let nowUs = NaN;
   return {
@@ -30,7 +32,7 @@ export function quietTurns(usedUs: () => number): QuietTurns {
       return mayPass;
     },
     looked(turn, uses) {
-      // One that did a lot comes after others until some looks have found that it does no more.
+      // A sandbox that did a lot comes after others until some looks have found that it no longer does.
       if ([...uses].some(use => use >= stirsFrom)) quiet.delete(turn);
       else quiet.set(turn, { usedUs: nowUs, passed: 0 });
     },

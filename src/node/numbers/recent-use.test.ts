@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { isHeavy, laterUse } from './recent-use.ts';
 
-/** Whether a sandbox counts as heavy at each look, by the processors that it has used since the one before. */
+/** Whether a sandbox counts as heavy at each look, given the processors that it has used since the look before. */
 function verdicts(busy: number[]): boolean[] {
   let use = 0;
   return busy.map(processors => isHeavy((use = laterUse(use, processors))));

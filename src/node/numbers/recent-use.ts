@@ -1,13 +1,16 @@
-/** A sandbox that has used so many processors of late gives way to those that have not. */
+/** A sandbox that has recently used this many processors gives way to those that have not. */
 const heavyFrom = 0.5;
-/** What is left of its use at the next look: one that used two processors counts as heavy for four looks more. */
+/**
+ * The part of its use that still counts at the next look: after using two processors it counts as heavy for four more
+ * looks.
+ */
 const left = 0.75;
 
 /**
- * Processors that a sandbox has used of late: the most of any look, less with each look since. `busy`: processors that
- * it has used since the look before.
+ * Processors that a sandbox has used recently: the maximum over all looks, where a look counts less with each later
+ * one. `busy`: processors that it has used since the last look.
  */
 export const laterUse = (before: number, busy: number): number => Math.max(busy, before * left);
 
-/** Whether a sandbox has used so much of late that others come first. */
+/** Whether a sandbox has recently used so much that others come first. */
 export const isHeavy = (use: number): boolean => use >= heavyFrom;

@@ -11,7 +11,9 @@ type Parts = Parameters<typeof startRefreshing>[0];
 type Sandbox = ReturnType<Parts['sandboxes']['running']>[number];
 type Refreshed = [slot: string, used: Parameters<Sandbox['processes']['driver']['refreshOwnFiles']>[2]];
 
-/** A node with these slots in use. `happened`: what was asked of the control groups; `cpuSeconds`: what each used. */
+/**
+ * A node with these slots in use. `happened` records the calls to the control groups; `cpuSeconds` is the use of each.
+ */
 function node(...numbers: number[]) {
   const happened: string[] = [];
   const refreshed: Refreshed[] = [];
@@ -182,7 +184,7 @@ test('where all together have done next to nothing, nobody is looked at, but eve
   expect(looks(1000)).toBe(3);
   it.cpuSeconds['group/s2'] = 0.0049;
   expect(looks(1000)).toBe(0);
-  // Less by one alone, but not by all of them.
+  // This is too little for one sandbox, but not for all of them.
   it.cpuSeconds['group/s5'] = 0.0049;
   expect(looks(1000)).toBe(3);
   expect(it.refreshed.map(([slot]) => slot).toSorted()).toEqual(['s2', 's5']);
@@ -205,7 +207,7 @@ test('one that has stopped is looked at until it has used nothing for a while', 
   jest.advanceTimersByTime(1000);
   it.asked.length = 0;
   jest.advanceTimersByTime(6000);
-  // Three hundredths of a processor are less than one after four looks.
+  // Three hundredths of a processor decay to less than one after four looks.
   expect(it.asked.filter(path => path === 'group/s1')).toHaveLength(4);
 });
 

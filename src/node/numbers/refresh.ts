@@ -14,9 +14,12 @@ import { processorShares } from './processor-shares.ts';
 import { quietTurns } from './quiet-turns.ts';
 import { isHeavy, laterUse } from './recent-use.ts';
 
-/** Age of a sandbox's numbers at most, while it does something that could be seen; see quiet-turns.ts. */
+/** The greatest age of a sandbox's numbers while it visibly does something; see quiet-turns.ts. */
 const refreshIntervalMs = 1_000;
-/** Each sandbox has its turn in one of these parts of the interval, so that no request waits long for all of them. */
+/**
+ * The interval has this many parts, and each sandbox has its turn in one, so that no request waits long for all of
+ * them.
+ */
 const turns = 4;
 
 type Running = {
@@ -38,7 +41,7 @@ type Known = {
   cpuSeconds: number;
   load: Load;
   busy: number;
-  /** Processors that it has used of late, see recent-use.ts. */
+  /** Processors that it has used recently, see recent-use.ts. */
   use: number;
   path: string;
   bootSeconds: number;
@@ -46,7 +49,7 @@ type Known = {
 
 const unused: Pick<Known, 'load' | 'busy' | 'use'> = { load: [0, 0, 0], busy: 0, use: 0 };
 
-/** What numbers are kept current with. */
+/** What keeping the numbers current needs. */
 type RefreshParts = {
   sandboxes: { running(): Running[] };
   cgroups: Pick<Cgroups, 'memory' | 'cpuUs' | 'forget' | 'cpuTimes' | 'tasks' | 'pins' | 'weigh'>;
@@ -55,8 +58,9 @@ type RefreshParts = {
 };
 
 /**
- * Lets every sandbox that has used any processor time since its last turn read what it uses: nobody reads in one that
- * has used none. Moves busy sandboxes to processors with room, and has those that compute a lot come after others.
+ * Keeps each sandbox's own files about its use current. A sandbox that has used no processor time since its last turn
+ * is skipped, because nobody reads there. Also moves busy sandboxes to processors with room, and makes those that
+ * compute a lot come after others.
  */
 export function startRefreshing({ sandboxes, cgroups, layout, log }: RefreshParts): { stop(): void } {
   const known = new Map<string, Known>();
@@ -70,7 +74,7 @@ export function startRefreshing({ sandboxes, cgroups, layout, log }: RefreshPart
     const last = known.get(sandboxId);
     if (last?.executionId !== record.executionId) {
       cgroups.pins.adopt(path);
-      // A process of before may have thought otherwise.
+      // An earlier process may have set another weight.
       cgroups.weigh(path, false);
       const { executionId } = record;
       known.set(sandboxId, { ...unused, executionId, atMs: nowMs, cpuSeconds, path, bootSeconds: bootSeconds(pid) });
@@ -103,7 +107,7 @@ export function startRefreshing({ sandboxes, cgroups, layout, log }: RefreshPart
     try {
       look(sandbox, performance.now());
     } catch (error) {
-      // One that ends at this moment has nothing to read any more.
+      // A sandbox that is ending at this moment has nothing to read any more.
       const { sandboxId } = sandbox;
       log.debug('the numbers of a sandbox are not current', { sandboxId, error: messageOf(error) });
     }

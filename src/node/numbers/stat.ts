@@ -1,14 +1,15 @@
-/** Ticks of a second in what the kernel tells programs: USER_HZ, the same on every machine (time(7)). */
+/** Ticks of a second in what the kernel reports to programs: USER_HZ, the same on every machine (time(7)). */
 const ticksPerSecond = 100;
-/** A number of ticks in 600 years has so many digits. */
+/** The number of ticks in 600 years has this many digits. */
 const digitsMax = 12;
 
 /** Seconds of processor time since a sandbox began, all its processors together. */
 export type ProcessorTimes = { userSeconds: number; systemSeconds: number; idleSeconds: number };
 
 /**
- * /proc/stat (proc_stat(5)) of a sandbox with `count` processors that share its work evenly: which of the host's ran it
- * is no property of the sandbox. Of the same length for the same count: blanks follow the last line.
+ * /proc/stat (proc_stat(5)) of a sandbox with `count` processors that share its work evenly: which of the host's
+ * processors did the work is no property of the sandbox. Its length depends only on the count: blanks follow the last
+ * line.
  */
 export function stat(times: ProcessorTimes, options: { count: number; bootSeconds: number; tasks: number }): string {
   const { count, bootSeconds, tasks } = options;

@@ -13,7 +13,7 @@ import { createCleanups } from './slot/cleanups.ts';
 import { createSlots } from './slot/slots.ts';
 import { Sandboxes } from './state/sandboxes.ts';
 
-/** One that no interface of this machine is named after. */
+/** A number that no interface of this machine is named after. */
 const installation = 9_999;
 const cleanUps: (() => unknown)[] = [];
 afterEach(async () => {
@@ -22,7 +22,7 @@ afterEach(async () => {
 
 type Parts = Parameters<typeof adoptSandboxes>[0];
 
-/** A node before it has looked at what is there; `happened` says what it does about it, in order. */
+/** A node before it has looked at what is there; `happened` records what it does about it, in order. */
 function node({
   leftovers = [] as number[],
   fails = [] as string[],
@@ -104,7 +104,7 @@ function node({
   };
 }
 
-/** The processes of a sandbox, as far as a record tells of them. */
+/** The processes of a sandbox, as far as its record describes them. */
 function processesIn(slot: number) {
   const child = Bun.spawn(['sleep', '1000']);
   cleanUps.push(() => (child.kill(9), child.exited));
@@ -128,7 +128,7 @@ const until = async (holds: () => boolean) => {
 test('what runs is taken over, and keeps its slot', async () => {
   const { adopt, record, recorded, records, kinds, happened, slots, sandboxes } = node({ leftovers: [3, 7] });
   await record(running('a', processesIn(3)));
-  // As a snapshot that was cut off leaves it.
+  // This is what a snapshot that was cut off leaves.
   mkdirSync(join(records.keptOf('a'), 'memory.partial'));
   expect(await adopt()).toEqual({ adopted: 1, removed: 1, paused: 0 });
   expect(kinds()).toEqual({ a: 'running' });
@@ -136,7 +136,7 @@ test('what runs is taken over, and keeps its slot', async () => {
   expect(slots.used()).toBe(1);
   expect(() => slots.occupy(3)).toThrow('used twice');
   expect(existsSync(join(records.keptOf('a'), 'memory.partial'))).toBeFalse();
-  // Its agent is where the data directory is now.
+  // Its agent is in the current data directory.
   expect(recorded('a')).toMatchObject({ state: 'running', agentDir: expect.stringContaining('/data/node/agents/1') });
   expect(sandboxes.running()[0]).toMatchObject({ policyInForce: { internetAccess: true }, diskFailed: false });
 });
@@ -232,7 +232,7 @@ test('of one that has ended its files are kept, as soon as nothing of it is left
   expect(recorded('a')).toMatchObject({ state: 'paused', kept: 'filesystem', executionId: 'a-1', frozen: null });
   await until(() => happened.length > 1);
   expect(happened).toEqual(['release s3', 'checksums of a']);
-  // Memory that is older than its files is none of it any more.
+  // Memory that is older than the sandbox's files is useless.
   expect(existsSync(join(records.keptOf('a'), 'memory'))).toBeFalse();
   expect(records.list().map(({ sandboxId }) => sandboxId)).toEqual(['a']);
   expect([slots.used(), logged]).toEqual([0, ['warn a sandbox has lost its processes and is paused with its files']]);
@@ -249,7 +249,7 @@ test('checksums of a paused one are written where it has none', async () => {
 });
 
 test('one whose disk is found damaged behind the start is not taken for one that has its memory', async () => {
-  // Whether its disk can be repaired or not.
+  // This holds whether its disk can be repaired or not.
   const { adopt, record, sandboxes } = node({ isDamaged: true, fails: ['checksums of a'] });
   await record(pausedRecord(running('a', gone(3)), 'memory', null));
   await adopt();

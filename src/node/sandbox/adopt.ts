@@ -32,12 +32,15 @@ import type { SlotHost } from './slot/slot-host.ts';
 import type { Slots } from './slot/slots.ts';
 import type { Paused, Running, Unreadable } from './state/sandbox-state.ts';
 
-/** Sandboxes that are taken over, or paused with their files, at a time: each waits for the disk and for the helper. */
+/**
+ * How many sandboxes are taken over, or paused with their files, at a time: each waits for the disk and for the
+ * helper.
+ */
 const takenOverAtOnce = 8;
-/** Leftovers that are removed at a time: the kernel removes many namespaces in the time that one takes. */
+/** How many leftovers are removed at a time: the kernel removes many namespaces in the time that one takes. */
 const removedAtOnce = 32;
 
-/** What sandboxes are adopted with. */
+/** What adopting sandboxes needs. */
 type AdoptParts = EndParts &
   FollowParts & {
     layout: Layout;
@@ -56,13 +59,13 @@ type AdoptParts = EndParts &
   };
 
 /**
- * Takes over the sandboxes that ran on while the platform did not and those that are paused, keeps the files of those
- * that have lost their processes, and removes whatever else is there: the same code after a clean stop, after a crash,
+ * Takes over the sandboxes that ran on without the platform and those that are paused, keeps the files of those that
+ * have lost their processes, and removes whatever else is there: by the same code after a clean stop, after a crash,
  * and after a reboot of the host.
  */
 export async function adoptSandboxes(parts: AdoptParts): Promise<{ adopted: number; removed: number; paused: number }> {
   const { sandboxes, records, slots } = parts;
-  // All is read before anything is removed: what can't be looked at ends the start, and not a sandbox.
+  // Everything is read before anything is removed: if something can't be read, the start fails and no sandbox ends.
   const known = recordedHere(parts).map(({ record, ...found }) => ({
     ...found,
     record: record && ranOn(parts, record),
@@ -95,13 +98,16 @@ export async function adoptSandboxes(parts: AdoptParts): Promise<{ adopted: numb
   return { adopted: adopted.length, removed: leftovers.length, paused: sandboxes.paused().length };
 }
 
-/** A CRIU that went on without the platform, and whose sandbox has ended, takes nothing back and may wait for it. */
+/**
+ * Ends a CRIU that went on without the platform and whose sandbox has ended: it undoes nothing and may wait for the
+ * sandbox.
+ */
 async function endCutOffRuns(run: string): Promise<void> {
   for (const name of readdirSync(run))
     if (name.endsWith('.conf')) for (const pid of await processesWith(join(run, name))) killIfThere(pid);
 }
 
-/** What is recorded, wherever the data directory was when that was written. */
+/** The records found here, wherever the data directory was when they were written. */
 function recordedHere({ records, layout }: AdoptParts) {
   return records.list().map(({ record, ...found }) => {
     if (record) requireOwnProcesses(layout, record);
@@ -109,9 +115,9 @@ function recordedHere({ records, layout }: AdoptParts) {
   });
 }
 
-/** What can't be removed now is tried again behind the start: it holds its slot and nobody else. */
+/** Retries a removal that fails now after the start: until then it only holds its slot. */
 async function releaseNowOrLater(parts: AdoptParts, slot: Slot): Promise<void> {
-  // It is not known who has it.
+  // It is not known which driver has it.
   const release = () => parts.slotHost.release(slot, parts.drivers.keepersOf(slot.number));
   try {
     await release();
@@ -130,8 +136,8 @@ function addUnreadable({ sandboxes, log }: AdoptParts, facts: Omit<Unreadable, '
 }
 
 /**
- * What a record says after a crash. A pause is recorded while its processes are held by the checkpoint; a crash at that
- * very moment lets them go again, and as nobody was told of the pause, the sandbox has simply run on.
+ * What a record says after a crash. A pause is recorded while the checkpoint holds its processes; a crash at that very
+ * moment lets them run again, and because nobody was told of the pause, the sandbox has simply run on.
  */
 function ranOn({ drivers, layout }: AdoptParts, record: SandboxRecord): SandboxRecord {
   if (record.state === 'running' || !record.frozen || !isAlive(record.frozen)) return record;
@@ -140,13 +146,13 @@ function ranOn({ drivers, layout }: AdoptParts, record: SandboxRecord): SandboxR
   return { ...known, ...frozen, state: 'running', resumedFrom: null };
 }
 
-/** Its restore was cut off: of processes that are there nobody can say which have run. */
+/** Whether its restore was cut off: then nobody can say which of the processes that are there have run. */
 const isHalfRestored = ({ layout }: AdoptParts, { slot }: RunningRecord) =>
   existsSync(runFile({ runDir: layout.run }, restoreName(slotOf(layout.installation, slot))));
 
 /**
- * A sandbox whose processes went with the host, in a restore that was cut off, or while nobody watched, has its files
- * still: it is paused with them. One that has none yet was never answered.
+ * A sandbox whose processes ended with the host, in a restore that was cut off, or while nobody watched, still has its
+ * files: it is paused with them. If it has none yet, its creation was never answered.
  */
 async function keepFiles(parts: AdoptParts, running: RunningRecord): Promise<void> {
   const { records, log } = parts;
@@ -159,7 +165,7 @@ async function keepFiles(parts: AdoptParts, running: RunningRecord): Promise<voi
   log.warn('a sandbox has lost its processes and is paused with its files', { sandboxId });
 }
 
-/** What a crash kept from its end is done now: its processes are gone by now, like those of any leftover slot. */
+/** Finishes what a crash has interrupted: its processes are gone by now, like those of any leftover slot. */
 async function adoptPaused(parts: AdoptParts, record: PausedRecord): Promise<void> {
   const { sandboxes, records, log } = parts;
   const { sandboxId } = record;
@@ -173,8 +179,8 @@ async function adoptPaused(parts: AdoptParts, record: PausedRecord): Promise<voi
 }
 
 /**
- * Of a sandbox that ended while it was looked at, what is left is a leftover like any other. One that can't be taken
- * over though it runs keeps its slot and its files, for the next start or the operator.
+ * If a sandbox ended while it was looked at, its remains are a leftover like any other. A sandbox that runs but can't
+ * be taken over keeps its slot and its files, for the next start or the operator.
  */
 async function adoptRunning(parts: AdoptParts, record: RunningRecord): Promise<void> {
   const { sandboxes, drivers, processControl, slots, egress, log } = parts;
@@ -185,7 +191,7 @@ async function adoptRunning(parts: AdoptParts, record: RunningRecord): Promise<v
     const driver = drivers.of(record.driver);
     processes = await processControl.watch(driver, place, record.pid);
     await prepare(parts, record);
-    // A pause or snapshot that a crash cut off has never come to its end.
+    // A pause or snapshot that a crash cut off may have left it frozen.
     driver.thaw(place);
     await undoCutOff(parts, processes);
     egress.adopt({ sandboxId, slot: place, namespace: processes.namespace }, record.network);
@@ -226,12 +232,12 @@ async function undoCutOff({ layout, helper, helperBinary }: AdoptParts, processe
   for (const name of runs) rmSync(join(run, name), { force: true });
 }
 
-/** What fails here is no reason to end a sandbox that runs. */
+/** A failure here is no reason to end a sandbox that runs. */
 async function prepare({ layout, disks, records, volumes, log }: AdoptParts, record: RunningRecord): Promise<void> {
   const { sandboxId } = record;
   const slot = slotOf(layout.installation, record.slot);
   try {
-    // In the new helper's namespace its disk is mounted nowhere yet, and a pause writes it out by its mount.
+    // Its disk is not mounted yet in the new helper's namespace, and a pause writes the disk out by its mount.
     await disks.open(records.diskOf(sandboxId), slotMountPoint(layout, slot));
     await holdVolumes(volumes, slot, record.volumes);
     await removeMemory(records, sandboxId);

@@ -18,20 +18,20 @@ import { slotDisk, slotMountPoint } from './slot/slot-disk.ts';
 import { restoreProcesses, type RestoredParts } from './start/restored.ts';
 import { startStandby, type Started } from './start/standby.ts';
 
-/** What is tried, and with what. */
+/** What the trial of checkpoints needs. */
 type FindCheckpointSupportOptions = {
-  /** Where set-up has put CRIU; undefined: nowhere. */
+  /** Where set-up has put CRIU; undefined: it has not. */
   criuDir: string | undefined;
   cgroups: Cgroups;
-  /** What the tried sandbox is started by; undefined: no driver of this node lets its sandboxes be checkpointed. */
+  /** The driver that starts the trial sandbox; undefined: no driver of this node supports checkpoints. */
   driver: Driver | undefined;
-  /** Limits of the tried sandbox. */
+  /** Limits of the trial sandbox. */
   resources: SandboxResources;
-  /** Resolves when sandboxes can be started: those that are tried wait for it. */
+  /** Resolves when sandboxes can be started: trial sandboxes wait for it. */
   installed: Promise<void>;
 };
 
-/** Finds out whether this node can checkpoint sandboxes, by doing it where that was not done since the host started. */
+/** Finds out whether this node can checkpoint sandboxes, by doing it, unless it was done since the host started. */
 export async function findCheckpointSupport(
   parts: TriedParts & { helperBinary: string },
   { criuDir, cgroups, driver, resources, installed }: FindCheckpointSupportOptions,
@@ -52,7 +52,7 @@ export async function findCheckpointSupport(
     mountsDir: layout.mounts,
     canBringLater: notLater === null,
   });
-  // Copies of a program that may be another one now, and what a crash has left.
+  // These are copies of a program that may have changed since, and what a crash has left.
   rmSync(join(layout.run, 'programs'), { recursive: true, force: true });
   rmSync(join(layout.data, 'restoring'), { recursive: true, force: true });
   const found = await findMemoryKeeping({
@@ -75,12 +75,12 @@ export async function findCheckpointSupport(
   return { supported: true, host };
 }
 
-/** What sandboxes are tried with. */
+/** What trial sandboxes need. */
 type TriedParts = RestoredParts & { egress: Egress };
 
 type Tried = TestedSandbox & { started: Started };
 
-/** Sandboxes with nothing in their root but what every sandbox has: that is made where it is missing. */
+/** Sandboxes whose root contains only what every sandbox has, which is made if it is missing. */
 function triedSandboxes(
   parts: TriedParts,
   host: RestoreHost,
@@ -89,8 +89,8 @@ function triedSandboxes(
 ): SelfTestParts<Tried> {
   const { layout, egress, slotHost, processControl } = parts;
   const disk = join(layout.disks, 'self-test.img');
-  // On the file system of the layers: one in memory, as the skeleton is on, takes idmapped mounts since Linux 6.3
-  // only.
+  // On the file system of the layers: a file system in memory, such as the skeleton's, takes idmapped mounts only
+  // since Linux 6.3.
   const root = join(layout.data, 'self-test-root');
   const layers = [root];
   rmSync(disk, { force: true });

@@ -11,7 +11,7 @@ test('the image of a disk is found by where that is mounted', () => {
   const imageAt = imagesByPoint(sandboxes, { diskOf: id => `/disks/${id}.img` }, layout);
   const pointOf = (number: number) => slotMountPoint(layout, slotOf(3, number));
   expect(imageAt(pointOf(7))).toBe('/disks/i1.img');
-  // One that waits for a sandbox.
+  // The disk of a standby sandbox.
   expect(imageAt(pointOf(8))).toBe(slotDisk(layout, slotOf(3, 8)));
   expect(imageAt('/run/atoll/3/mounts/volume-v1')).toBe(`${layout.volumes}/v1/disk.img`);
   for (const point of ['/', '/run/atoll/3/mounts/restore-s7', '/mnt/s', '/mnt/s12345'])

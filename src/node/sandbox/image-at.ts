@@ -7,8 +7,8 @@ import type { Sandboxes } from './state/sandboxes.ts';
 const volumePrefix = 'volume-';
 
 /**
- * The image of a disk by where it is mounted; undefined for one that nobody writes to. The kernel knows it by a name
- * that is gone.
+ * Finds the image of a disk by its mount point; undefined for a disk that nobody writes to. The kernel knows the image
+ * by a name that is gone.
  */
 export function imagesByPoint(
   sandboxes: Sandboxes,

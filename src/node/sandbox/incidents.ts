@@ -2,12 +2,12 @@ import { createJournal } from '../../base/journal.ts';
 import type { IncidentsPage, IncidentsCursor, SandboxIncident } from '../../protocol/node.ts';
 
 /**
- * Incidents that nobody has asked for are kept up to this many: far more than sandboxes can run. The api finds ends
- * beyond by comparing.
+ * Up to this many unread incidents are kept: far more than the sandboxes that can run. The api finds further ends by
+ * comparing.
  */
 const incidentsMax = 10_000;
 
-/** What befalls sandboxes by themselves, for the api to read; see `NodeProtocol.incidents`. */
+/** What happens to sandboxes by itself, for the api to read; see `NodeProtocol.incidents`. */
 export type Incidents = {
   report(incident: SandboxIncident): void;
   read(after: IncidentsCursor | null, waitMs: number, signal?: AbortSignal): Promise<IncidentsPage>;

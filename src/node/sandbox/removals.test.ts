@@ -8,16 +8,16 @@ import { createRecords } from './records/record-store.ts';
 import { deleteSnapshot } from './snapshot/snapshot-store.ts';
 
 // Memory, disks and what builds leave are as large as tenants make them. While the host's disk removes them, the node
-// answers everybody else: a removal on the event loop would end before anything else has a turn.
+// still answers everybody else: a removal on the event loop would end before anything else has a turn.
 
-/** As many files take the disk a while, as gigabytes in a few do. */
+/** This many files keep the disk busy as long as gigabytes in a few do. */
 const folders = 10;
 const filesEach = 200;
-/** A removal elsewhere leaves thousands. */
+/** A removal off the event loop leaves thousands. */
 const turnsLeast = 50;
 /**
- * On a busy machine who removes may have a processor while the event loop waits for one: that shows nothing. A removal
- * on the event loop leaves no turns in any of these.
+ * On a busy machine the removal may have a processor while the event loop waits for one: that proves nothing. A
+ * removal on the event loop leaves no turns in any attempt.
  */
 const triesMax = 20;
 
@@ -39,7 +39,7 @@ function fill(directory: string): void {
   }
 }
 
-/** Turns of the event loop while `remove` runs, until the folder is gone. */
+/** Counts the turns of the event loop while `remove` runs, until the folder is gone. */
 async function turnsOf(remove: () => Promise<unknown>, folder: string): Promise<number> {
   let turns = 0;
   let isAnswered = false;

@@ -7,7 +7,7 @@ import type { Processes } from './slot/processes.ts';
 import { slotMountPoint } from './slot/slot-disk.ts';
 import type { Sandboxes } from './state/sandboxes.ts';
 
-/** What is reported with. */
+/** What reporting needs. */
 type ReportParts = {
   sandboxes: Sandboxes;
   layout: Layout;
@@ -16,7 +16,7 @@ type ReportParts = {
   log: Log;
 };
 
-/** Says in the logs of running sandboxes that they can't write anything new, or can again. */
+/** Writes into the logs of running sandboxes that they can't write anything new, or that they can again. */
 export function reportSpace({ sandboxes, logs }: Pick<ReportParts, 'sandboxes' | 'logs'>, held: boolean): void {
   const message = held
     ? 'the disk of the platform is nearly full: nothing new can be written until there is room'
@@ -26,8 +26,8 @@ export function reportSpace({ sandboxes, logs }: Pick<ReportParts, 'sandboxes' |
 }
 
 /**
- * Says of a sandbox whose file system has given up writing what happened, and the way out: in the logs, in its state
- * and among the incidents. False: no sandbox runs on the disk (yet).
+ * Reports a sandbox whose file system has given up writing, and the way out: in the logs, in its state and among the
+ * incidents. False: no sandbox runs on the disk (yet).
  */
 export function reportFailedDisk(parts: ReportParts, disk: MountedDisk): boolean {
   const { sandboxes, layout, logs, log } = parts;
@@ -44,7 +44,7 @@ export function reportFailedDisk(parts: ReportParts, disk: MountedDisk): boolean
   return true;
 }
 
-/** A pause or a kill that was under way has taken the disk away: nothing is left to say then. */
+/** If a pause or a kill that was under way has taken the disk away, nothing is left to report. */
 function markFailed({ sandboxes, incidents }: ReportParts, sandboxId: string, processes: Processes): void {
   const state = sandboxes.get(sandboxId);
   if (state?.kind !== 'running' || state.processes !== processes) return;

@@ -11,7 +11,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const copies = () => join(folder, 'agents');
 const cache = () => join(folder, 'digests');
 
-/** Makes a copy of an agent with this in it. */
+/** Makes a copy of an agent with this text in it. */
 function copy(name: string, text: string, time = 1_000): string {
   const path = join(copies(), name, 'lib', 'a');
   mkdirSync(join(copies(), name, 'lib'), { recursive: true });
@@ -54,7 +54,7 @@ test('the digest of a copy that is known is not computed again; of one that is g
   const third = await readAgents(copies(), present, cache());
   expect(third.earlier).toEqual([]);
   expect(readFileSync(cache(), 'utf8')).toBe(`present ${first.present}\n`);
-  // As it was written where one copy alone was known.
+  // The format from when only one copy was known.
   writeFileSync(cache(), `${present} ${first.present}`);
   expect((await readAgents(copies(), present, cache())).present).toBe(first.present);
 });

@@ -5,22 +5,22 @@ import { setImmediate } from 'node:timers/promises';
 import { AtollError } from '../../../base/error.ts';
 import { readIfThere, writeWhole } from '../../../base/small-file.ts';
 
-/** What of a file of the agent is read at a time. */
+/** How much of an agent's file is read at a time. */
 const partBytes = 1 << 20;
 
-/** The copies of the agent that are on this machine, each by a digest of its content. */
+/** The copies of the agent on this machine, each by a digest of its content. */
 export type Agents = {
-  /** The digest of the one that new sandboxes are started with. */
+  /** The digest of the copy that new sandboxes start with. */
   readonly present: string;
   /** The digests of the others: sandboxes run from them, or may come from a machine whose sandboxes do. */
   readonly earlier: readonly string[];
-  /** The digest of a copy. Errors: `precondition` where it is not there any more. */
+  /** The digest of a copy. Errors: `precondition` if it is not there any more. */
   digestOf(directory: string): string;
-  /** The copy with such a digest. Errors: `precondition` where this machine has none. */
+  /** The copy with this digest. Errors: `precondition` if this machine has none. */
   require(digest: string): string;
 };
 
-/** Reads the copies in `folder`, of which `present` is the present one; no others come while the node runs. */
+/** Reads the copies in `folder`; `present` is the current one. No others are added while the node runs. */
 export async function readAgents(folder: string, present: string, cacheFile: string): Promise<Agents> {
   const digests = await digestsOf(folder, cacheFile);
   const digestOf = (directory: string) => {
@@ -47,7 +47,10 @@ export async function readAgents(folder: string, present: string, cacheFile: str
   };
 }
 
-/** By the names of the copies. What was read before is not read again: a name changes with the files below it. */
+/**
+ * Digests by the names of the copies. Copies that were read before are not read again: a name changes with the files
+ * in it.
+ */
 async function digestsOf(folder: string, cacheFile: string): Promise<Map<string, string>> {
   const lines = (readIfThere(cacheFile) ?? '').split('\n').filter(Boolean);
   const known = new Map(
@@ -64,7 +67,7 @@ async function digestsOf(folder: string, cacheFile: string): Promise<Map<string,
   return digests;
 }
 
-/** A digest of the content of a copy of the agent: machines have copies of their own, from other times. */
+/** A digest of the content of a copy of the agent: machines have copies of their own, made at other times. */
 export async function agentDigest(directory: string): Promise<string> {
   const hash = createHash('sha256');
   const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile());
@@ -77,7 +80,7 @@ export async function agentDigest(directory: string): Promise<string> {
 
 /**
  * Reads a file of the agent through one piece of memory, in two thirds of a stream's processor time: each first start
- * does. Others have their turn between two parts.
+ * does this. Other work gets its turn between two parts.
  */
 async function eachPart(path: string, take: (part: Buffer) => void): Promise<void> {
   const memory = Buffer.allocUnsafe(partBytes);

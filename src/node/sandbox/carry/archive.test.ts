@@ -100,7 +100,7 @@ test('what is cut short, longer than it says or leads elsewhere is refused', asy
   }
 });
 
-/** An archive of a header, whatever is in it, and bytes behind it. */
+/** An archive with this header, whatever it contains, followed by bytes. */
 function archiveOf(header: unknown, data = ''): Buffer {
   const text = Buffer.from(JSON.stringify(header));
   const length = Buffer.alloc(4);

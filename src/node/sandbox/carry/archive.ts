@@ -6,31 +6,31 @@ import { extentsOf } from './extents.ts';
 import type { Copy } from './known-pages.ts';
 import { parseJson } from '../../../base/json-text.ts';
 
-/** A record and files in one stream: the length of the header (4 bytes), the header, and what of the files is data. */
+/** A record and files in one stream: the length of the header (4 bytes), the header, and the data of the files. */
 export type ArchiveHeader<Content> = {
   version: 1;
   record: Content;
-  /** Digest of the agent that it was started with. */
+  /** Digest of the agent that the sandbox was started with. */
   agent: string;
   files: ArchivedFile[];
-  /** The draft that the receiver has: its ID, and files of it, which `copies` name by their number. */
+  /** The draft that the receiver has: its ID, and its files, to which `copies` refer by number. */
   draft?: { draftId: string; files: string[] };
 };
 
-/** Where the files of a draft are; undefined for one that is not here. */
+/** Finds the folder of a draft; undefined if the draft is not here. */
 export type FindDraft = (draftId: string) => string | undefined;
 
 /** A file of an archive. */
 export type ArchivedFile = {
-  /** Relative, as `memory/core-1.img`. */
+  /** Relative, e.g. `memory/core-1.img`. */
   path: string;
   sizeBytes: number;
   mode: number;
-  /** What of it the stream has. */
+  /** The parts of it that are in the stream. */
   extents: [at: number, bytes: number][];
-  /** It begins as the file of this path in the draft. */
+  /** It begins as a copy of the draft's file at this path. */
   isDrafted?: boolean;
-  /** What of it is in files of the draft. */
+  /** The parts of it that are in files of the draft. */
   copies?: Copy[];
 };
 
@@ -39,10 +39,10 @@ const headerBytesMax = 64 << 20;
 const filesMax = 100_000;
 const pieceBytes = 1 << 20;
 const modeBits = 0o777;
-/** Names of what is kept, below a folder or two. Nothing in them leads elsewhere. */
+/** Names of kept files, one or two folders deep. They can't lead anywhere else. */
 const pathForm = /^[\w-][\w.-]*(\/[\w-][\w.-]*)*$/;
 
-/** What is in a folder, as an archive has it; `skips` says what of it is left out. */
+/** The files of a folder, as an archive describes them; `skips` tells which to leave out. */
 export function planFiles(folder: string, skips: (path: string) => boolean): ArchivedFile[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
@@ -66,13 +66,13 @@ export function archiveBytes(header: ArchiveHeader<unknown>): number {
   return lengthBytes + Buffer.byteLength(JSON.stringify(header)) + data;
 }
 
-/** Bytes that the files of an archive take where they are written: what comes, and what is copied from a draft. */
+/** Bytes that the files of an archive take once written: those that arrive, and those copied from a draft. */
 function writtenBytes({ files }: ArchiveHeader<unknown>): number {
   const stretches = files.flatMap(({ extents, copies = [] }) => [...extents, ...copies]);
   return stretches.reduce((sum, [, bytes]) => sum + bytes, 0);
 }
 
-/** The archive of a folder. Fails where a file is shorter than it was when it was planned. */
+/** The archive of a folder. Fails if a file is shorter than when it was planned. */
 export async function* readArchive(folder: string, header: ArchiveHeader<unknown>): AsyncGenerator<Uint8Array> {
   const text = Buffer.from(JSON.stringify(header));
   const length = Buffer.alloc(lengthBytes);
@@ -100,9 +100,9 @@ async function* readExtent(file: FileHandle, path: string, at: number, bytes: nu
 }
 
 /**
- * Writes an archive into a folder, which is empty, and answers its header. A draft that it refers to is used up by it.
- * `admit` hears before the first file how many bytes all of them will take, and may throw. Errors: `invalid` for what
- * is none.
+ * Writes an archive into an empty folder, and answers its header. It uses up a draft that it refers to. `admit` is
+ * called before the first file with the bytes that all of them will take, and may throw. Errors: `invalid` for a
+ * malformed archive.
  */
 export async function writeArchive<Content>(
   source: AsyncIterable<Uint8Array>,
@@ -157,7 +157,7 @@ async function writeExtent(bytes: Reader, file: FileHandle, at: number, count: n
   }
 }
 
-/** Opens files to read, all of which are closed together. */
+/** Opens files for reading; all are closed together. */
 async function openAll(paths: readonly string[]): Promise<AsyncDisposable & { files: FileHandle[] }> {
   await using opened = new AsyncDisposableStack();
   const files: FileHandle[] = [];
@@ -187,7 +187,7 @@ async function writeAll(file: FileHandle, piece: Uint8Array, at: number): Promis
     written += (await file.write(piece, written, piece.length - written, at + written)).bytesWritten;
 }
 
-/** Whoever has the key has written it; what it says of places is looked at all the same. */
+/** Only a holder of the key can have written it; the places in it are checked all the same. */
 function headerOf(text: string): ArchiveHeader<unknown> {
   const header = parseJson(text) as ArchiveHeader<unknown> | null | undefined;
   if (!header) throw wrong('its header is no JSON');
@@ -206,7 +206,7 @@ function headerOf(text: string): ArchiveHeader<unknown> {
   return header;
 }
 
-/** Stretches of a file follow one another, and end in it. */
+/** Checks that the parts of a file come one after another, and end within it. */
 function requireOrder(path: string, places: readonly (readonly number[])[], sizeBytes: number): void {
   let end = 0;
   for (const [at = -1, bytes = 0] of places) {
@@ -218,7 +218,7 @@ function requireOrder(path: string, places: readonly (readonly number[])[], size
 
 const wrong = (why: string) => new AtollError('invalid', `what came is not what was sent: ${why}`);
 
-/** Takes as many bytes of a stream as are asked for. */
+/** Takes as many bytes of a stream as the caller asks for. */
 class Reader {
   readonly #source: AsyncIterator<Uint8Array>;
   #rest: Uint8Array = new Uint8Array();
@@ -227,7 +227,7 @@ class Reader {
     this.#source = source[Symbol.asyncIterator]();
   }
 
-  /** Exactly so many. */
+  /** Takes exactly this many. */
   async take(count: number): Promise<Buffer> {
     const parts: Uint8Array[] = [];
     for (let left = count; left > 0;) {
@@ -238,7 +238,7 @@ class Reader {
     return Buffer.concat(parts);
   }
 
-  /** At least one and at most so many. */
+  /** Takes at least one byte and at most `max`. */
   async some(max: number): Promise<Uint8Array> {
     if (!(await this.#fill())) throw wrong('it ends too early');
     const part = this.#rest.subarray(0, max);

@@ -14,7 +14,7 @@ afterEach(() => rmSync(place, { recursive: true }));
 
 const coming = (sizeBytes: number) => ({ key: randomBytes(32).toString('base64url'), sizeBytes, keep: async () => {} });
 
-/** A disk of so many bytes, which are free but for what was promised. */
+/** A disk with this many free bytes, minus those that were promised. */
 function diskOf(freeBytes: number) {
   const reservations = new Reservations();
   const reserve = (what: string, bytes: number) => {

@@ -9,24 +9,24 @@ import type { Room } from '../../space/reservations.ts';
 import type { Space } from '../../space/space.ts';
 import { type ArchiveHeader, type FindDraft, writeArchive } from './archive.ts';
 
-/** Things of one kind that come at a time. */
+/** How many things of one kind may arrive at a time. */
 const arrivalsMax = 4;
-/** For how long one that came waits to be kept. Milliseconds. */
+/** How long an arrival waits to be kept. Milliseconds. */
 const heldMs = 60 * 60_000;
 
 type Carried = 'sandbox' | 'draft' | 'snapshot' | 'volume';
 
-/** Something that is to come: sealed with `key` (base64url), of so many bytes. */
+/** Something that will arrive: sealed with `key` (base64url), of `sizeBytes`. */
 type Coming<Content, Kept> = {
   key: string;
   sizeBytes: number;
-  /** For what may refer to a draft. */
+  /** Set for what may refer to a draft. */
   findDraft?: FindDraft;
-  /** All of it is in the folder, which goes afterwards where it is still there. */
+  /** Called when everything is in the folder; the folder is removed afterwards if it is still there. */
   keep(header: ArchiveHeader<Content>, folder: string): Promise<Kept>;
 };
 
-/** What comes to this machine, each in a folder of its own beneath `place`, which is emptied first. */
+/** What arrives at this machine, each in a folder of its own below `place`, which is emptied first. */
 export class Arrivals {
   readonly #place: string;
   readonly #what: Carried;
@@ -39,10 +39,10 @@ export class Arrivals {
     this.#space = space;
   }
 
-  /** Errors: `unavailable` or `no_space` where no more of so many bytes is taken. */
+  /** Errors: `unavailable` or `no_space` if no more of this size can be accepted. */
   async receive<Content, Kept>({ key, sizeBytes, findDraft, keep }: Coming<Content, Kept>): Promise<Arrival<Kept>> {
     const room = this.#admit(sizeBytes);
-    // Another machine has announced how much comes: where it is more, it must not be the disk's reserve.
+    // Another machine has announced the size: if more comes, it must not use up the disk's reserve.
     const admit = (bytes: number) => {
       if (bytes > sizeBytes) this.#reserve(bytes - sizeBytes)[Symbol.dispose]();
     };
@@ -81,7 +81,7 @@ export class Arrivals {
     };
   }
 
-  /** Nobody else comes between what it asks for and what it gets. */
+  /** Nobody else gets in between the question for room and the answer. */
   #admit(sizeBytes: number): Room {
     if (this.#open.size >= arrivalsMax)
       throw new AtollError(
@@ -97,7 +97,7 @@ export class Arrivals {
   }
 }
 
-/** What has come is on the disk right after, and counts there. */
+/** Bytes that have arrived are on the disk right after, and count there. */
 async function* counted(bytes: AsyncIterable<Uint8Array>, room: Room): AsyncGenerator<Uint8Array> {
   for await (const piece of bytes) {
     room.wrote(piece.length);

@@ -28,7 +28,7 @@ afterEach(() => {
 const target = { sandboxId: 's', executionId: 'e' };
 const record = { ...target, state: 'paused', kept: 'memory', driver: 'crun', network: { internetAccess: true } };
 
-/** Paths that were written out to the disk, each as it was named then. */
+/** Paths that were written out to the disk, each under its name at that time. */
 async function writtenOut(): Promise<{ paths: string[] } & Disposable> {
   await using any = await open(folder);
   const handles = Object.getPrototypeOf(any) as FileHandle;
@@ -41,7 +41,7 @@ async function writtenOut(): Promise<{ paths: string[] } & Disposable> {
   return { paths, [Symbol.dispose]: () => spy.mockRestore() };
 }
 
-/** The copies of a machine by their digests, the present one first. */
+/** The copies of a machine by their digests, the current one first. */
 function agentsOf(copies: Record<string, string>): Agents {
   const [present = '', ...earlier] = Object.keys(copies);
   return {
@@ -139,7 +139,7 @@ function machine(name: string) {
     log: silentLog,
   };
   const carrier = createCarrier(parts as unknown as CarryParts);
-  /** Has a sandbox that is paused here. */
+  /** Adds a paused sandbox here. */
   const paused = (record: Partial<PausedRecord> = {}) => {
     const kept = records.keptOf('s');
     mkdirSync(join(kept, 'memory'), { recursive: true });
@@ -173,7 +173,7 @@ test('a paused sandbox is carried with what it has kept, and is paused there', a
   const [from, to] = [machine('from'), machine('to')];
   from.paused();
   expect(await carry(from, to)).toMatchObject({ ...target, kept: 'memory' });
-  // Nothing is sent that is not under checksums.
+  // Nothing is sent without checksums.
   expect(from.happened).toEqual(['late memory']);
   expect(to.happened).toEqual(['checksums', 'came from another machine, paused']);
   const there = to.records.keptOf('s');
@@ -185,7 +185,7 @@ test('a paused sandbox is carried with what it has kept, and is paused there', a
     frozen: null,
     volumes: [],
   });
-  // It comes a second time, and is here.
+  // When it comes a second time, it is already here.
   expect(await carry(from, to)).toMatchObject(target);
   expect(to.happened).toHaveLength(2);
 });

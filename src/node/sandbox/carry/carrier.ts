@@ -25,12 +25,12 @@ import { Arrivals } from './arrivals.ts';
 import type { Drafts } from './drafts.ts';
 import { sinceDraft } from './since-draft.ts';
 
-/** For how long one that is sent may be held. Milliseconds. */
+/** How long a sandbox may be held while it is sent. Milliseconds. */
 const heldMs = 30 * 60_000;
 
 type PauseHeader = ArchiveHeader<PausedRecord>;
 
-/** What sandboxes are carried with. */
+/** What carrying sandboxes needs. */
 export type CarryParts = FrozenParts & {
   layout: Layout;
   records: Records;
@@ -39,12 +39,12 @@ export type CarryParts = FrozenParts & {
   space: Pick<Space, 'reserve'>;
   logs: Pick<SandboxLogs, 'write'>;
   agents: Agents;
-  /** What memory that comes has to fit. */
+  /** What arriving memory has to fit. */
   memoryFacts: MemoryFacts;
   drafts: Drafts;
 };
 
-/** Carries paused sandboxes from machine to machine; `sendRest`: to one that has a draft. */
+/** Carries paused sandboxes from machine to machine; `sendRest` sends to a machine that has a draft. */
 export function createCarrier(parts: CarryParts): PauseCarrier & Pick<DraftCarrier, 'sendRest'> {
   const arrivals = new Arrivals(join(parts.layout.data, 'arriving'), 'sandbox', parts.space);
   return {
@@ -72,7 +72,7 @@ export function createCarrier(parts: CarryParts): PauseCarrier & Pick<DraftCarri
   };
 }
 
-/** What the sandbox has kept, with no process that could change it, under checksums. In its turn. */
+/** The kept files of a sandbox, under checksums, once no process can change them. To be called in its turn. */
 async function still(parts: CarryParts, target: ExecutionRef): Promise<PausedRecord> {
   const found = parts.sandboxes.findPaused(target);
   if (!found || found.record.setAside)
@@ -88,7 +88,7 @@ export function requireNoVolumes({ volumes }: SandboxRecord): void {
     throw new AtollError('precondition', 'a sandbox with volumes stays on the machine that has them');
 }
 
-/** What a sandbox that runs would be if it were paused with its memory now; null for one that does not run. */
+/** What a running sandbox would be if it were paused with its memory now; null if it does not run. */
 function describeRunning(parts: CarryParts, target: ExecutionRef): Promise<PauseFacts> | null {
   const state = parts.sandboxes.get(target.sandboxId);
   if (state?.kind !== 'running' || state.record.executionId !== target.executionId) return null;
@@ -105,7 +105,7 @@ function describeRunning(parts: CarryParts, target: ExecutionRef): Promise<Pause
   })();
 }
 
-/** The archive of a sandbox. The network's policy stays here: whoever resumes it says what holds. */
+/** The archive of a sandbox. The network policy stays here: whoever resumes it says which one applies. */
 function headerOf({ records, agents }: CarryParts, record: PausedRecord): PauseHeader {
   const isWorkFile = (path: string) => isChecksums(path) || /^memory\.(partial|stale)(\/|$)/.test(path);
   return {
@@ -129,7 +129,7 @@ function describe(parts: CarryParts, record: PausedRecord): PauseFacts {
   };
 }
 
-/** The sandbox keeps its turn until all was read, or nobody reads any more. */
+/** The sandbox keeps its turn until everything was read, or nobody reads any more. */
 async function send(
   parts: CarryParts,
   target: ExecutionRef,
@@ -174,7 +174,7 @@ async function* whileHeld(
   }
 }
 
-/** The record of a sandbox that came, as it holds on this machine. Errors: `invalid`, `precondition`. */
+/** The record of a sandbox that arrived, adapted to this machine. Errors: `invalid`, `precondition`. */
 function arrivedRecord(parts: CarryParts, target: ExecutionRef, { record, agent }: PauseHeader): PausedRecord {
   const { sandboxId, executionId, kept, driver } = record;
   if (sandboxId !== target.sandboxId || executionId !== target.executionId)
@@ -185,7 +185,7 @@ function arrivedRecord(parts: CarryParts, target: ExecutionRef, { record, agent 
   return { ...record, agentDir, frozen: null, setAside: null, volumes: [] };
 }
 
-/** In the sandbox's turn. From the record on it is paused here, whatever happens. */
+/** To be called in the sandbox's turn. Once the record is written it is paused here, whatever happens. */
 async function keepArrived(parts: CarryParts, record: PausedRecord, folder: string): Promise<PausedSandbox> {
   const { sandboxes, records, kept, logs } = parts;
   const { sandboxId } = record;
@@ -194,7 +194,7 @@ async function keepArrived(parts: CarryParts, record: PausedRecord, folder: stri
   if (sandboxes.get(sandboxId))
     throw new AtollError('conflict', `sandbox ${sandboxId} is on this node already, as another execution`);
   try {
-    // The checksums write out what is beside them, and no memory: that is in a folder of its own.
+    // Writing the checksums also writes out the files beside them, but not memory, which is in a folder of its own.
     await syncTree(folder);
     renameSync(folder, records.keptOf(sandboxId));
     await kept.writeChecksums(sandboxId);

@@ -18,7 +18,7 @@ const key = randomBytes(32).toString('base64url');
 const draftOf = () => ({ sandboxId: 's', executionId: 'e', draftId: newUuid() });
 const memoryFacts = { agent: 'a' };
 
-/** A machine on which nothing can be checkpointed; `running` is a sandbox of it. */
+/** A machine without checkpoints; `running` is its sandbox. */
 function machine(name: string, running: { volumes?: object[]; memoryBytes?: number } = {}) {
   const data = join(folder, name);
   mkdirSync(data);
@@ -45,7 +45,7 @@ function machine(name: string, running: { volumes?: object[]; memoryBytes?: numb
   return { ...carrier, drafts, data, rests, checkpoints };
 }
 
-/** Puts a draft there as it is taken. */
+/** Puts a draft there, as if it had been taken. */
 function taken({ drafts }: ReturnType<typeof machine>, draft: ReturnType<typeof draftOf>): void {
   const made = drafts.begin(draft);
   mkdirSync(join(made, 'memory'));

@@ -21,20 +21,20 @@ import { type CarryParts, requireNoVolumes } from './carrier.ts';
 import { KnownPages } from './known-pages.ts';
 import { isPages, memoryFolder, pagesIn } from './since-draft.ts';
 
-/** Memory of which a draft is made, at most: the places of its pages are in the memory of the node. */
+/** Most memory that a draft is made of: the node's memory holds the places of its pages. */
 const memoryBytesMax = 2 * 2 ** 30;
 
 type DraftParts = CarryParts & { helper: Helper; layers: Layers; checkpoints: CheckpointSupport };
 type DraftHeader = ArchiveHeader<DraftRef>;
 
-/** Carries drafts of running sandboxes from machine to machine. `pauses`: sends what comes after one. */
+/** Carries drafts of running sandboxes from machine to machine. `pauses` sends what follows a draft. */
 export function createDraftCarrier(parts: DraftParts, pauses: Pick<DraftCarrier, 'sendRest'>): DraftCarrier {
   const { drafts, layout, memoryFacts } = parts;
   const arrivals = new Arrivals(join(layout.data, 'arriving-drafts'), 'draft', parts.space);
   const headerOf = (target: DraftRef): DraftHeader => ({
     version: 1,
     record: target,
-    // Nobody goes on from a draft alone: what comes after it says which agent it was.
+    // No sandbox continues from a draft alone: what follows it says which agent it was.
     agent: memoryFacts.agent,
     files: planFiles(drafts.require(target).folder, path => path !== basename(diskOf(parts, target)) && !isPages(path)),
   });
@@ -55,7 +55,7 @@ export function createDraftCarrier(parts: DraftParts, pauses: Pick<DraftCarrier,
         sizeBytes,
         async keep({ record }, folder) {
           if (record.draftId !== target.draftId) throw new AtollError('invalid', 'what came is another draft');
-          // What the pause leaves as it is need not be written out then.
+          // This way the pause need not write out what it leaves unchanged.
           await syncTree(folder);
           await drafts.put(target, folder);
         },
@@ -67,7 +67,7 @@ export function createDraftCarrier(parts: DraftParts, pauses: Pick<DraftCarrier,
 
 const diskOf = ({ records }: DraftParts, { sandboxId }: DraftRef) => records.diskOf(sandboxId);
 
-/** Takes the draft of a running sandbox, and answers what the machine that gets it has to have. */
+/** Takes the draft of a running sandbox, and answers what the receiving machine must have. */
 async function take(parts: DraftParts, target: DraftRef): Promise<Omit<PauseFacts, 'kept' | 'sizeBytes'>> {
   const { drafts, helper, layers, layout, sandboxes, space } = parts;
   const { record, processes } = sandboxes.requireRunning(target);
@@ -96,9 +96,9 @@ async function take(parts: DraftParts, target: DraftRef): Promise<Omit<PauseFact
       const directory = join(folder, memoryFolder);
       await draftMemory(host, source, { directory, name: `draft-${slot.name}`, facts: {} });
     });
-    // It runs on meanwhile: what is half written by then is other than it is later, and is sent again.
+    // It runs on meanwhile: whatever is half written by then differs later, and is sent again.
     await copyImage(helper, { from: disk, to: join(folder, basename(disk)), what: 'the disk of a draft' });
-    // While it runs on: nothing of that is left to do when it stands still.
+    // This happens while it runs on, so that none of it is left to do while it stands still.
     drafts.finish(target, await KnownPages.of(pagesIn(folder).map(path => join(folder, path))));
     const memory = { ...parts.memoryFacts, agent: parts.agents.digestOf(record.agentDir) };
     return { layers: record.image.layers, driver: record.driver, memory };

@@ -23,13 +23,13 @@ beforeEach(() => {
 });
 afterEach(() => {
   jest.useRealTimers();
-  // What was dropped may be going at this moment.
+  // Something that was dropped may be removed at this moment.
   rmSync(folder, { recursive: true, force: true });
 });
 
 const draftOf = (executionId = 'e') => ({ sandboxId: 's', executionId, draftId: newUuid() });
 const refusal = (code: string) => expect.objectContaining({ code }) as Error;
-/** Pages that say when nobody looks for them any more. */
+/** Pages that record when nobody looks for them any more. */
 function pages() {
   const state = { disposed: 0 };
   return { state, known: { [Symbol.dispose]: () => state.disposed++ } as unknown as KnownPages };

@@ -6,22 +6,22 @@ import type { DraftRef } from '../../../protocol/cluster.ts';
 import { emptyFolder } from './arrivals.ts';
 import type { KnownPages } from './known-pages.ts';
 
-/** Drafts that are here at a time, each as large as its sandbox's memory and disk. */
+/** Most drafts here at a time, each as large as its sandbox's memory and disk. */
 const draftsMax = 8;
-/** For how long one waits for the pause that it is for; who has begun that may be no more. Milliseconds. */
+/** How long a draft waits for its pause; whoever has begun the move may be gone. Milliseconds. */
 const heldMs = 3 * 60_000;
-/** Names a folder. */
+/** The form of an ID, which names a folder. */
 const idForm = /^[0-9a-f-]{36}$/;
 
-/** One that is here. `known`: the pages of its memory, where it was taken. */
+/** A draft that is here. `known`: the pages of its memory, on the machine where it was taken. */
 export type Draft = { draftId: string; folder: string; known: KnownPages | undefined };
 
 type Held = Draft & { executionId: string; isWhole: boolean; timer: Timer };
 
 /**
- * Drafts: what sandboxes were, a moment before they are moved. Both machines have the same files of one, and what the
- * pause then keeps is sent as what differs from them. Nothing depends on one: without it all is sent. A restart of the
- * node drops them.
+ * Drafts: the state of sandboxes a moment before they are moved. Both machines have the same files of a draft, and
+ * what the pause then keeps is sent as the difference from them. Nothing depends on a draft: without it everything is
+ * sent. A restart of the node drops them.
  */
 export class Drafts {
   readonly #place: string;
@@ -31,7 +31,7 @@ export class Drafts {
     this.#place = emptyFolder(place);
   }
 
-  /** An empty folder for one. Errors: `conflict` where there is another one of the execution, `unavailable`. */
+  /** Makes an empty folder for a draft. Errors: `conflict` if the execution has another one, `unavailable`. */
   begin({ sandboxId, executionId, draftId }: DraftRef): string {
     if (!idForm.test(draftId)) throw new AtollError('invalid', `${draftId} is not the ID of a draft`);
     if ([...this.#held.values()].some(held => held.executionId === executionId))
@@ -46,7 +46,7 @@ export class Drafts {
     return folder;
   }
 
-  /** From now on all of it is there. */
+  /** Marks a draft as complete. */
   finish({ draftId }: Pick<DraftRef, 'draftId'>, known?: KnownPages): void {
     const held = this.#held.get(draftId);
     if (!held) return known?.[Symbol.dispose]();
@@ -54,7 +54,7 @@ export class Drafts {
     held.known = known;
   }
 
-  /** Takes the files in a folder for one. Errors: those of `begin`. */
+  /** Makes a draft of the files in a folder. Errors: those of `begin`. */
   async put(draft: DraftRef, from: string): Promise<void> {
     const folder = this.begin(draft);
     await rm(folder, { recursive: true });
@@ -62,13 +62,13 @@ export class Drafts {
     this.finish(draft);
   }
 
-  /** Undefined where it is not here, or not whole yet. */
+  /** Undefined if it is not here, or not complete yet. */
   find({ executionId, draftId }: Pick<DraftRef, 'executionId' | 'draftId'>): Draft | undefined {
     const held = this.#held.get(draftId);
     return held?.isWhole && held.executionId === executionId ? held : undefined;
   }
 
-  /** Errors: `not_found` where it is not here. */
+  /** Errors: `not_found` if it is not here. */
   require(draft: DraftRef): Draft {
     const found = this.find(draft);
     if (found) return found;

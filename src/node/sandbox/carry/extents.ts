@@ -3,10 +3,10 @@ import { errno, libc } from '../../native/libc.ts';
 /** `lseek(2)`. */
 const SEEK_DATA = 3;
 const SEEK_HOLE = 4;
-/** `errno(3)`: there is no data from there on. */
+/** `errno(3)`: there is no data from this place on. */
 const ENXIO = 6;
 
-/** Where in a file there is data, in its order: place and length in bytes. What is between is a hole. */
+/** Where a file has data, in order: place and length in bytes. The space between is a hole. */
 export function extentsOf(fd: number, sizeBytes: number): [at: number, bytes: number][] {
   const extents: [number, number][] = [];
   for (let at = 0; at < sizeBytes;) {

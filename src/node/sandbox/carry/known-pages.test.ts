@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'bun:test';
 import { KnownPages } from './known-pages.ts';
 
-/** How often a file is open in this process. */
+/** How many descriptors of this process have a file open. */
 function opensOf(path: string): number {
   const linkOf = (name: string) => {
     try {
@@ -29,7 +29,7 @@ test('known files stay open while pages are looked for in them, and not a moment
     const split = known.split(now);
     known[Symbol.dispose]();
     expect(opensOf(draft)).toBe(1);
-    // Whatever is opened next gets the number of what was closed.
+    // The next file that is opened gets the number of the closed one.
     using _others = await KnownPages.of([other]);
     expect(await split).toEqual({ copies: [[0, bytes.length, 0, 0]], extents: [] });
     expect(opensOf(draft)).toBe(0);

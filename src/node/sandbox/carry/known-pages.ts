@@ -2,29 +2,32 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { AtollError } from '../../../base/error.ts';
 
-/** What is compared at a time: memory comes in pages, disks in blocks of that size. */
+/** The unit of comparison: memory comes in pages, disks in blocks of that size. */
 const pageBytes = 4096;
-/** More than a file has. */
+/** More pages than a file has. */
 const filePages = 2 ** 32;
-/** Read of a file at a time. */
+/** Bytes of a file that are read at a time. */
 const pieceBytes = 1 << 20;
-/** Read of a known file around a page that is looked at. */
+/** Bytes of a known file that are read around a page. */
 const windowBytes = 256 << 10;
 
-/** A stretch of a file that is in a known one: place, bytes, number of the known file, place there. */
+/** A part of a file that is in a known one: place, bytes, number of the known file, place there. */
 export type Copy = [at: number, bytes: number, file: number, from: number];
 
-/** A file in parts: those that are in known files, and those that are not. */
+/** A file in parts: those that are in known files, and the others. */
 type Split = { copies: Copy[]; extents: [at: number, bytes: number][] };
 
 /**
  * Pages of files that another machine has, found by their content wherever they are: in a later state of the same
- * processes most of them are the same, and at other places. Nobody changes the files meanwhile. They stay open for who
- * looks for pages when it is disposed of: their numbers are other files' after that.
+ * processes most pages are the same, but at other places. Nobody changes the files meanwhile. After the disposal the
+ * files stay open until lookups that are under way have ended: then other files get their descriptors' numbers.
  */
 export class KnownPages implements Disposable {
   readonly #files: KnownFile[];
-  /** The last page that has a content, by a hash of that. Those of a file begin at its number × `filePages`. */
+  /**
+   * Numbers of pages, by a hash of their content; of equal pages, the last. The numbers of a file's pages begin at its
+   * number × `filePages`.
+   */
   readonly #places = new Map<number, number>();
   #users = 0;
   #isOver = false;
@@ -68,7 +71,7 @@ export class KnownPages implements Disposable {
     return split;
   }
 
-  /** Where a page is: after the one before it, if it is there. */
+  /** Finds a page; if possible, right after the page before it. */
   #find(piece: Buffer, at: number, last: Copy | undefined, fileAt: number): [file: number, from: number] | undefined {
     if (last && last[0] + last[1] === fileAt) {
       const [, bytes, file, from] = last;
@@ -90,8 +93,8 @@ export class KnownPages implements Disposable {
 }
 
 /**
- * Which parts of a file are others than at the same places of a known one of the same size. `extents`: where there is
- * data in one of the two.
+ * Which parts of a file differ from the same places of a known one of the same size. `extents`: where either file has
+ * data.
  */
 export async function changesOf(
   path: string,
@@ -113,7 +116,7 @@ export async function changesOf(
   return changed;
 }
 
-/** Places that are in one of two lists of them, in their order and each once. */
+/** Places that are in either of two lists, in order and each once. */
 export function eitherOf(
   one: readonly [at: number, bytes: number][],
   other: readonly [at: number, bytes: number][],
@@ -142,7 +145,7 @@ function addCopy(copies: Copy[], [at, bytes, file, from]: Copy): void {
   else copies.push([at, bytes, file, from]);
 }
 
-/** The content of a file, of one part of it where that is said, in pieces that begin at whole pages of the part. */
+/** The content of a file, or of one part of it, in pieces that begin at whole pages of the part. */
 async function* piecesOf(
   path: string,
   from = 0,

@@ -3,7 +3,7 @@ import { machine, release } from 'node:os';
 import type { MemoryFacts } from '../../../protocol/node.ts';
 import type { CheckpointSupport } from '../keep/checkpoint-support.ts';
 
-/** What memory that comes from elsewhere has to fit on this machine. `agent`: its digest. */
+/** What memory from other machines has to fit here. `agent`: the digest of the agent. */
 export function memoryFactsOf(checkpoints: CheckpointSupport, agent: string): MemoryFacts {
   return {
     architecture: machine(),
@@ -14,7 +14,7 @@ export function memoryFactsOf(checkpoints: CheckpointSupport, agent: string): Me
   };
 }
 
-/** What the first processor can: x86 calls it flags, Arm features (proc(5)). */
+/** The features of the first processor: x86 calls them flags, Arm features (proc(5)). */
 export function cpuFlags(cpuinfo: string): string[] {
   const flags = /^(?:flags|Features)\s*:\s*(.*)$/m.exec(cpuinfo)?.[1] ?? '';
   return flags.split(/\s+/).filter(Boolean).toSorted();

@@ -8,7 +8,7 @@ import { archiveBytes, type ArchiveHeader, type FindDraft, planFiles, readArchiv
 import { KnownPages } from './known-pages.ts';
 import { sinceDraft } from './since-draft.ts';
 
-// What a pause has kept, for who has a draft of it: what is sent, and what comes of it there.
+// What a pause sends to a machine that has a draft, and what that machine makes of it.
 
 const page = 4096;
 let folder = '';
@@ -20,7 +20,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 const at = (...names: string[]) => join(folder, ...names);
-/** Both machines have it. */
+/** Puts a file of the draft on both machines. */
 function drafted(path: string, content: Uint8Array): void {
   for (const place of ['draft', 'there']) writeFileSync(at(place, path), content);
 }
@@ -49,7 +49,7 @@ test('of memory only pages go that the draft has nowhere, and all of it arrives'
   const [memory, other] = [randomBytes(600 * page), randomBytes(3 * page)];
   drafted('memory/pages-1.img', memory);
   drafted('memory/pages-2.img', other);
-  // One process has grown in front and at its end, and one page of it is another one; another process has moved.
+  // One process has grown at both ends, and one page of it has changed; another process has moved.
   const grown = Buffer.concat([randomBytes(2 * page), memory, Buffer.from('rest')]);
   randomBytes(page).copy(grown, 302 * page);
   writeFileSync(at('kept/memory/pages-1.img'), other);

@@ -5,12 +5,12 @@ import type { Draft } from './drafts.ts';
 import { extentsOf } from './extents.ts';
 import { changesOf, eitherOf } from './known-pages.ts';
 
-/** Where in a draft and in what is kept the memory is; the disk has the name that it has where it is kept. */
+/** Where a draft, and what a pause keeps, has the memory; the disk has the same name as where it is kept. */
 export const memoryFolder = 'memory';
 /** Whether a file has pages of memory. */
 export const isPages = (path: string) => /^memory\/pages-\d+\.img$/.test(path);
 
-/** The same archive for who has a draft, without what that has. `kept`: where the files are. */
+/** The same archive without what the draft already contains. `kept` is the folder of the files. */
 export async function sinceDraft<Content>(
   header: ArchiveHeader<Content>,
   kept: string,
@@ -27,7 +27,7 @@ export async function sinceDraft<Content>(
   return { ...header, draft: { draftId, files: pagesIn(folder) }, files };
 }
 
-/** Those of a draft, as its archive names them. */
+/** The files of a draft with pages of memory, as its archive names them. */
 export const pagesIn = (folder: string) =>
   readdirSync(join(folder, memoryFolder))
     .map(name => join(memoryFolder, name))
@@ -36,7 +36,7 @@ export const pagesIn = (folder: string) =>
 
 const isOfSize = (path: string, bytes: number) => existsSync(path) && statSync(path).size === bytes;
 
-/** What of a disk is other than in its draft. */
+/** The parts of a disk that differ from its draft. */
 async function changed(path: string, draft: string, { sizeBytes, extents }: ArchivedFile): Promise<[number, number][]> {
   const fd = openSync(draft, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {

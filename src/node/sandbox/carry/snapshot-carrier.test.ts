@@ -35,7 +35,7 @@ const helper = {
   },
 } as unknown as Helper;
 
-/** A machine with a present agent of this content, and an earlier one where that is given. */
+/** A machine whose current agent has this content, and optionally with an earlier one. */
 async function machine(name: string, agent: string, earlier?: string) {
   const data = join(folder, name);
   const layout = { data, snapshots: join(data, 'snapshots'), agents: join(data, 'agents') } as Layout;
@@ -69,7 +69,7 @@ async function machine(name: string, agent: string, earlier?: string) {
 }
 type Machine = Awaited<ReturnType<typeof machine>>;
 
-/** Puts a snapshot there that was taken with the agent in `agentDir`. */
+/** Adds a snapshot that was taken with the agent in `agentDir`. */
 function snapshot({ directory }: Machine, agentDir: string): void {
   mkdirSync(directory, { recursive: true });
   writeManifest(directory, {
@@ -85,7 +85,7 @@ function snapshot({ directory }: Machine, agentDir: string): void {
   writeFileSync(join(directory, checksumsFile), 'of this machine alone');
 }
 
-/** Carries the snapshot; `as`: what it is taken for. */
+/** Carries the snapshot; `as` is the ID under which it is received. */
 async function carry(from: Machine, to: Machine, as = snapshotId): Promise<void> {
   const { sizeBytes, bytes } = await from.send(snapshotId, key);
   const arrival = await to.receive(as, key, sizeBytes);
@@ -129,7 +129,7 @@ test('one of an earlier agent is only for machines that have that one, as theirs
     await machine('both', 'new', 'old'),
     await machine('other', 'new'),
   ];
-  // Where the agents were when it was taken does not count.
+  // The place of the agents at that time does not matter.
   snapshot(from, '/elsewhere/build-earlier');
   expect((await from.describe(snapshotId)).memory.agent).toBe(same.memoryFacts.agent);
   const agentOf = ({ directory }: Machine) => (readManifest(directory).facts as SnapshotFacts).agentDir;

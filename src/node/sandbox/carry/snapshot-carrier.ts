@@ -16,7 +16,7 @@ import type { Agents } from './agents.ts';
 import { archiveBytes, type ArchiveHeader, planFiles, readArchive } from './archive.ts';
 import { Arrivals } from './arrivals.ts';
 
-/** What the memory of snapshots is carried with. */
+/** What carrying the memory of snapshots needs. */
 type CarryParts = {
   layout: Layout;
   helper: Helper;
@@ -24,17 +24,17 @@ type CarryParts = {
   drivers: Drivers;
   space: Pick<Space, 'reserve'>;
   agents: Agents;
-  /** What memory that comes has to fit. */
+  /** What arriving memory has to fit. */
   memoryFacts: MemoryFacts;
 };
 
-/** In the archive of a snapshot: which one it is. The rest says its manifest, a file of it. */
+/** Identifies the snapshot in its archive. Everything else is in its manifest, which is one of the files. */
 type SnapshotRecord = { snapshotId: string };
 type Header = ArchiveHeader<SnapshotRecord>;
 
 /**
- * Carries the memory of snapshots, of templates' servers too, from machine to machine. What is in a snapshot never
- * changes: it is read without a lock, and one that is deleted meanwhile is too short for whoever reads it.
+ * Carries the memory of snapshots, including those of templates' servers, from machine to machine. A snapshot does not
+ * change, so it is read without a lock; if it is deleted meanwhile, the reader finds it too short.
  */
 export function createSnapshotCarrier(parts: CarryParts): SnapshotCarrier {
   const arrivals = new Arrivals(join(parts.layout.data, 'arriving-snapshots'), 'snapshot', parts.space);
@@ -46,7 +46,7 @@ export function createSnapshotCarrier(parts: CarryParts): SnapshotCarrier {
         kept: 'memory',
         sizeBytes: sealedBytes(archiveBytes(header)),
         layers: (facts as SnapshotFacts).layers,
-        // Only its sandboxes are checkpointed.
+        // Only this driver's sandboxes are checkpointed.
         driver: (parts.drivers.withCheckpoints ?? parts.drivers.default).name,
         memory: { ...parts.memoryFacts, kernel: madeBy.kernel, criu: madeBy.criu, agent: header.agent },
       } satisfies PauseFacts;
@@ -73,7 +73,7 @@ function headerOf({ layout, agents }: CarryParts, snapshotId: string): Header {
   return { version: 1, record: { snapshotId }, agent, files: planFiles(directory, isChecksums) };
 }
 
-/** From the renaming on it is a snapshot of this machine. */
+/** Once it is renamed it is a snapshot of this machine. */
 async function keepArrived(
   parts: CarryParts,
   snapshotId: string,
@@ -89,7 +89,7 @@ async function keepArrived(
   writeManifest(folder, { ...manifest, facts });
   await writeChecksums(parts, folder);
   mkdirSync(parts.layout.snapshots, { recursive: true, mode: 0o700 });
-  // On the disk before it has its name, by which it is trusted.
+  // It is on the disk before it gets its name, because the name means that it is complete.
   await makeDurable(parts, folder);
   renameSync(folder, directory);
   await syncPath(parts.layout.snapshots);

@@ -17,7 +17,7 @@ afterEach(() => {
 
 const key = randomBytes(32).toString('base64url');
 
-/** A machine with these volumes. `happened`: what is done with them; what `fails` names, fails. */
+/** A machine with these volumes. `happened` records what is done with them; those named in `fails` fail. */
 function machine(name: string, ...ids: string[]) {
   const happened: string[] = [];
   const fails = new Set<string>();
@@ -57,7 +57,7 @@ function machine(name: string, ...ids: string[]) {
   return { ...carrier, happened, fails, reserved, reservations, copies };
 }
 
-/** Reads a volume off, as it is sent. */
+/** Reads a volume as it is sent. */
 async function sent(from: ReturnType<typeof machine>, fixedId: string): Promise<Uint8Array[]> {
   const pieces: Uint8Array[] = [];
   for await (const piece of (await from.send(fixedId, key)).bytes) pieces.push(Uint8Array.from(piece));

@@ -11,20 +11,20 @@ import type { Volumes } from '../../volumes/volumes.ts';
 import { archiveBytes, type ArchiveHeader, planFiles, readArchive } from './archive.ts';
 import { Arrivals, emptyFolder } from './arrivals.ts';
 
-/** For how long a volume stays fixed. Milliseconds. */
+/** How long a volume stays fixed. Milliseconds. */
 const heldMs = 60 * 60_000;
-/** Volumes that are fixed at a time: a copy of one takes as much of the disk as its content. */
+/** How many volumes are fixed at a time: a copy of one takes as much of the disk as its content. */
 const fixedMax = 4;
 const image = 'disk.img';
 
-/** In the archive of a volume: which one it is. */
+/** Identifies the volume in its archive. */
 type VolumeRecord = { volumeId: string };
 type Header = ArchiveHeader<VolumeRecord>;
 
-/** `folder` has its image; `end` gives it back. */
+/** `folder` has the volume's image; `end` gives it back. */
 type Fixed = { folder: string; header: Header; end(): Promise<void> };
 
-/** What volumes are carried with. */
+/** What carrying volumes needs. */
 type CarryParts = { layout: Layout; volumes: Volumes; space: Pick<Space, 'reserve'> };
 
 /** Carries volumes from machine to machine, and to a store. */

@@ -19,7 +19,7 @@ test('a checkpoint may take all of a disk with too many files to find those with
       return checkpointBytes(source, disk);
     };
     expect(await bytes([])).toBe(1000);
-    // Each time with all of its open and mapped files.
+    // Each process counts with all of its open and mapped files.
     expect(await bytes(Array.from({ length: 20_000 }, () => process.pid))).toBe(1000 + allocatedBytes(disk));
   } finally {
     rmSync(folder, { recursive: true });

@@ -19,7 +19,7 @@ export function memoryAbilityOf(support: CheckpointSupport, { capabilities }: Dr
   return support.supported ? { kept: true } : { kept: false, reason: support.reason };
 }
 
-/** What checkpoints and restores the driver's sandboxes. Errors: `precondition` with the reason where nothing does. */
+/** What checkpoints and restores the driver's sandboxes. Errors: `precondition` with the reason if nothing does. */
 export function requireCheckpoints(support: CheckpointSupport, { capabilities }: Driver): RestoreHost {
   if (capabilities.withoutCheckpoints !== null)
     throw new AtollError(
@@ -30,10 +30,7 @@ export function requireCheckpoints(support: CheckpointSupport, { capabilities }:
   throw new AtollError('precondition', `the memory of sandboxes can't be kept on this node: ${support.reason}`);
 }
 
-/**
- * Processes in a slot as something to be checkpointed. `layers` and `diskMount`: mount points in the helper's
- * namespace.
- */
+/** Describes processes in a slot for a checkpoint. `layers` and `diskMount`: mount points in the helper's namespace. */
 export function checkpointSource(
   { slot, driver, pid }: Pick<Processes, 'slot' | 'driver' | 'pid'>,
   root: Pick<CheckpointSource, 'disk' | 'diskMount' | 'layers' | 'volumes' | 'teamId'>,
@@ -54,9 +51,9 @@ export function checkpointSource(
 }
 
 /**
- * Says of a failed checkpoint what it means: that this sandbox has something that can't be kept is its state, and no
- * trouble of the node that passes, unless CRIU itself lacked something. It may quote names that the sandbox chose:
- * those decide no more than which of the two is answered.
+ * Turns a failed checkpoint into its meaning: if this sandbox has something that can't be kept, that is its state and
+ * no passing trouble of the node, unless CRIU itself lacked something. CRIU's message may quote names that the sandbox
+ * chose: they can decide only which of the two is answered.
  */
 export function explainCheckpoint(error: unknown): unknown {
   if (!isCheckpointFailure(error)) return error;
@@ -65,9 +62,9 @@ export function explainCheckpoint(error: unknown): unknown {
 }
 
 /**
- * Says of a failed restore what it means, as above. What processes have open on a volume others may have deleted,
- * changed or locked meanwhile: then nothing is wrong with the machine, and asking again does not help. Nobody has what
- * a sandbox without volumes has: that its memory does not go on is a fault.
+ * Turns a failed restore into its meaning, as above. Others may have deleted, changed or locked what processes have
+ * open on a volume: then nothing is wrong with the machine, and asking again does not help. Nobody else changes the
+ * files of a sandbox without volumes: if its memory can't continue, that is a fault.
  */
 export function explainRestore(error: unknown, volumes: readonly SandboxVolume[]): unknown {
   if (!isCheckpointFailure(error)) return error;
@@ -88,8 +85,8 @@ const shortage = (error: AtollError) =>
   new AtollError('unavailable', error.message, { fields: error.fields, detail: nodeFull, cause: error });
 
 /**
- * How much of the host's disk a checkpoint of a sandbox takes now: its memory, and files without a name; all of its
- * disk, where it has too many files to find these.
+ * How much of the host's disk a checkpoint of a sandbox would take now: its memory, and files without a name; or all
+ * of its disk, if it has too many files to find those.
  */
 export async function checkpointBytes(
   { driver, slot }: Pick<Processes, 'driver' | 'slot'>,

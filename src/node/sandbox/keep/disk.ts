@@ -9,16 +9,16 @@ import type { Helper } from '../../native/helper.ts';
 import { mountedDisks } from '../../space/mounted-disks.ts';
 import { slotMountPoint } from '../slot/slot-disk.ts';
 
-/** Writing out all that a sandbox has written and the host's disk has not taken yet. */
+/** Time to write out everything that a sandbox has written and the host's disk does not have yet. */
 const syncTimeoutMs = 5 * 60_000;
 /** How long a restore may keep a mount that it does not need. */
 const releaseTimeoutMs = 30_000;
 const releasePollMs = 5;
-/** Reading all that says where things are on a large disk, cold. */
+/** Time to read all metadata of a large disk, with cold caches. */
 const repairTimeoutMs = 10 * 60_000;
-/** From here on, e2fsck has left something as it was: its status is a sum of what there was. Source: e2fsck(8). */
+/** From this status on, e2fsck has left something unrepaired: the status is a sum of bits. Source: e2fsck(8). */
 const uncorrectedStatus = 4;
-/** From here on, it was ended by a signal. */
+/** From this status on, a signal ended it. */
 const endedStatus = 128;
 
 /**
@@ -30,7 +30,7 @@ export async function syncDisk(
   image: string,
 ): Promise<void> {
   const mountPoint = slotMountPoint(layout, slot);
-  // One that has failed writes nothing any more: what is in the image is all that there is.
+  // A disk that has failed writes nothing any more: its image has all that there is.
   const disks = mountedDisks(helper.mountsPid, layout.mounts);
   if (disks.some(({ point, failed }) => failed && point === mountPoint)) return syncPath(image);
   const { status, output } = await helper.spawn(['sync', '--file-system', mountPoint], { timeoutMs: syncTimeoutMs });
@@ -43,8 +43,9 @@ export async function syncDisk(
 }
 
 /**
- * Waits until the kernel writes no more to a disk's image that was unmounted: a restore that runs at the time has the
- * mount in a namespace of its own for a moment longer, and the file system writes once more when the last one goes.
+ * Waits until the kernel no longer writes to a disk's image after it was unmounted: a restore that runs at the time
+ * holds the mount in a namespace of its own for a moment longer, and the file system writes once more when the last
+ * mount goes.
  */
 export async function unused(disks: Disks, image: string): Promise<void> {
   const deadline = performance.now() + releaseTimeoutMs;
@@ -55,9 +56,8 @@ export async function unused(disks: Disks, image: string): Promise<void> {
 }
 
 /**
- * Whether the file system of a disk that is mounted nowhere is whole, once it has done what it does at each mount: its
- * journal says what was being written, and files without a name go. Nothing else of it is changed. Errors: `internal`
- * where nobody can say.
+ * Whether the file system of an unmounted disk is whole, after doing what a mount does: it replays the journal and
+ * removes files without a name. Nothing else is changed. Errors: `internal` if this can't be found out.
  */
 export async function isWhole({ helper }: { helper: Helper }, image: string): Promise<boolean> {
   for (const options of [
@@ -76,10 +76,10 @@ export async function isWhole({ helper }: { helper: Helper }, image: string): Pr
 }
 
 /**
- * Repairs the file system of a disk that is mounted nowhere, where it has failed before: what it had on the disk by
- * then is what it has. Of one that takes itself for whole it reads a block, or with `all` everything that says where
- * things are: after a loss of power it knows of no damage, as the disks of sandboxes are written to without flushing.
- * Errors: `internal` where it can't be repaired.
+ * Repairs the file system of an unmounted disk if it has failed before: it keeps what the disk had by then. If the
+ * file system considers itself whole, this reads one block, or with `all` all metadata: after a loss of power it does
+ * not know of damage, because the disks of sandboxes are written without flushes. Errors: `internal` if it can't be
+ * repaired.
  */
 export async function repairDisk(
   { helper, log }: { helper: Helper; log: Log },

@@ -24,7 +24,7 @@ test('a sandbox that could not be recorded as paused with its files is recorded 
       diskOf: () => join(directory, 'disk.img'),
       async write({ state }: SandboxRecord) {
         steps.push(state);
-        // It has its name, and its folder can't be written out.
+        // The record has its name, but its folder can't be written out.
         if (state === 'paused') throw new Error('the disk fails');
       },
     },

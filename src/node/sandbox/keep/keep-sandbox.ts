@@ -24,10 +24,10 @@ import {
 import { syncDisk } from './disk.ts';
 import { memoryOf } from './memory-files.ts';
 
-/** What a pause must leave of the host's disk: running sandboxes must be able to go on writing. */
+/** Room that a pause must leave on the host's disk: running sandboxes must be able to go on writing. */
 const diskReserveBytes = 256 * 1024 ** 2;
 
-/** What sandboxes are kept with. */
+/** What keeping sandboxes needs. */
 type KeepParts = {
   layout: Layout;
   helper: Helper;
@@ -44,23 +44,23 @@ type KeepParts = {
 /** A sandbox whose processes run. */
 export type KeepSource = { record: RunningRecord; processes: Processes };
 
-/** What is kept of it, and what is to be known of that. */
+/** What to keep of it, and what is known of that. */
 export type KeepWhat = {
   memory: boolean;
-  /** Its agent does not answer. */
+  /** Whether its agent does not answer. */
   agentUnresponsive: boolean;
 };
 
 /**
- * Keeps a sandbox that is paused: its files, and its memory where `memory` asks for it. Answers the record, which is
- * on the disk. From then on the sandbox is paused, whatever happens: its processes are frozen where it says so, and
- * else have ended or are to be ended. A failed keep leaves it running. Errors: `precondition` (its memory can't be
- * kept, and why), `no_space`, `internal`.
+ * Keeps a sandbox that is being paused: its files, and its memory if `memory` asks for it. Answers the record, which
+ * is on the disk. From then on the sandbox is paused, whatever happens: its processes are frozen if the record says
+ * so, and otherwise have ended or are to be ended. A failed keep leaves it running. Errors: `precondition` (its memory
+ * can't be kept, and why), `no_space`, `internal`.
  */
 export async function keepSandbox(parts: KeepParts, source: KeepSource, what: KeepWhat): Promise<PausedRecord> {
   const disk = parts.records.diskOf(source.record.sandboxId);
   const bytes = what.memory ? await checkpointBytes(source.processes, disk) : 0;
-  // A disk that fills up while a sandbox is paused hurts those that run.
+  // A disk that fills up while a sandbox is paused hurts the running ones.
   using _room = parts.space.reserve('what a paused sandbox keeps', bytes, diskReserveBytes);
   return await (what.memory ? keepMemory(parts, source, what) : keepFiles(parts, source));
 }
@@ -72,7 +72,7 @@ async function keepFiles(parts: KeepParts, { record, processes }: KeepSource): P
   let written = false;
   await driver.freeze(slot);
   try {
-    // Before the end of anything: a host whose disk is full leaves the sandbox running.
+    // This comes before anything ends: if the host's disk is full, the sandbox runs on.
     await syncDisk(parts, slot, records.diskOf(record.sandboxId));
     await volumes.sync(slot);
     written = true;
@@ -125,8 +125,8 @@ async function keepMemory(
     });
     return end === 'freeze' ? paused : { ...paused, frozen: null };
   } catch (error) {
-    // A CRIU that is killed between two steps can take a process with it. Without its first one, the files are what can
-    // be kept.
+    // A CRIU that is killed between two steps can take a process with it. If that is the sandbox's first process, only
+    // the files can be kept.
     if (error instanceof AtollError && hasEnded(error, record)) {
       const { sandboxId } = record;
       parts.log.error('the processes of a sandbox ended in its pause; it is paused with its files', {
@@ -142,7 +142,7 @@ async function keepMemory(
   }
 }
 
-/** It runs on, and a write that failed may have its name already: a restart must not take it for paused. */
+/** The sandbox runs on, but a failed write may already have its name: a restart must not take it for paused. */
 async function recordAsRunning({ records, log }: KeepParts, record: RunningRecord): Promise<void> {
   await records
     .write(record)
@@ -154,13 +154,13 @@ async function recordAsRunning({ records, log }: KeepParts, record: RunningRecor
     );
 }
 
-/** Whether a sandbox has ended with the CRIU of a pause that failed, or is about to. */
+/** Whether a sandbox has ended with the CRIU of a failed pause, or is about to. */
 function hasEnded({ detail }: AtollError, record: RunningRecord): boolean {
   return detail === sandboxEnded || (detail === criuKilled && !isAlive(record));
 }
 
 /**
- * Keeps the files of a sandbox whose processes have ended, or are about to, when the last of them has. Errors:
+ * Keeps the files of a sandbox whose processes have ended, or are about to, once the last of them has ended. Errors:
  * `no_space`, `internal`.
  */
 export async function keepFilesOfEnded(

@@ -36,7 +36,7 @@ test('files without memory that get their checksums late are looked through befo
       { status: argv.includes('-p') ? 4 : 0, output: '' }
     ),
   } as unknown as Helper;
-  // Whoever unmounts it has it for a moment longer.
+  // A program that unmounts it still has it for a moment.
   let looks = 0;
   const used = async () => (programs.push('used'), ++looks === 1);
   const kept = createKeptFiles({
@@ -57,7 +57,7 @@ const files = { sandboxId: 'one', kept: 'filesystem' } as PausedRecord;
 const memory = { ...files, kept: 'memory' } as PausedRecord;
 
 /**
- * What judges memory, and whether that is still there. `statuses`: those of e2fsck, by an option that it is given;
+ * Judges memory, and tells whether that is still there. `statuses` are those of e2fsck, by one of its options;
  * `fails`: the record can't be written.
  */
 function judging(statuses: Record<string, number>, { fails = false } = {}) {

@@ -13,30 +13,30 @@ import type { Records } from '../records/record-store.ts';
 import { isWhole, repairDisk, unused } from './disk.ts';
 import { removeMemory } from './memory-files.ts';
 
-/** Reading and hashing a whole disk, cold. */
+/** Time to read and hash a whole disk, with cold caches. */
 const checksumTimeoutMs = 10 * 60_000;
 
 /** What a paused sandbox keeps on the host's disk, under checksums. */
 export type KeptFiles = {
-  /** Writes checksums over what is kept; all of it is on the host's disk when this settles. Errors: `internal`. */
+  /** Writes checksums over what is kept; when this settles, everything is on the host's disk. Errors: `internal`. */
   writeChecksums(sandboxId: string): Promise<void>;
   /**
-   * As `writeChecksums`, of what may not be whole: where there were none when they were due, a loss of power may have
-   * left the disk in any state. Files that were kept without memory are looked through before, and repaired. Errors:
+   * Like `writeChecksums`, for files that may be damaged: if checksums were due but not written, a loss of power may
+   * have left the disk in any state. Files that were kept without memory are first checked and repaired. Errors:
    * `internal`.
    */
   writeLateChecksums(sandboxId: string, kept: Kept): Promise<void>;
   /**
-   * For memory that has no checksums: it knows its disk as it was, so where that is damaged it is recorded that the
-   * files alone are kept, and the memory is removed. Answers what is recorded then. Errors: `internal`, and those of
+   * For memory without checksums. The memory knows the disk as it was: if the disk is damaged, this records that only
+   * the files are kept, and removes the memory. Answers the record after that. Errors: `internal`, and those of
    * `Records.write`.
    */
   judgeMemory(record: PausedRecord): Promise<PausedRecord>;
-  /** `teamId`: whose it is. Errors: `internal` where something that is kept is missing or changed. */
+  /** `teamId`: the team that it belongs to. Errors: `internal` if something that is kept is missing or changed. */
   verify(sandboxId: string, teamId?: string): Promise<void>;
   /** Whether there are checksums. */
   hasChecksums(sandboxId: string): boolean;
-  /** Before anything is changed of what is kept: a crash from here on must not let it pass for damaged. */
+  /** Called before any kept file is changed: otherwise a crash after the change would make it look damaged. */
   removeChecksums(sandboxId: string): Promise<void>;
 };
 
@@ -75,7 +75,7 @@ export function createKeptFiles(options: {
       await unused(disks, image);
       if (await isWhole({ helper }, image)) return record;
       log.error('the memory of a paused sandbox is removed: its disk is damaged', { sandboxId });
-      // Before anybody repairs the disk: a crash behind that would find it whole.
+      // This comes before the disk is repaired: after a crash behind that, the disk would look whole.
       const files: PausedRecord = { ...record, kept: 'filesystem' };
       await records.write(files);
       await removeMemory(records, sandboxId);
@@ -88,7 +88,7 @@ export function createKeptFiles(options: {
           detail: 'sandbox_state_damaged',
         });
     },
-    // Those that a crash cut off are empty: earlier versions named them before they were written.
+    // Checksums that a crash cut off are empty: earlier versions named the file before it was written.
     hasChecksums: sandboxId => (statSync(checksumsOf(sandboxId), { throwIfNoEntry: false })?.size ?? 0) > 0,
     async removeChecksums(sandboxId) {
       rmSync(checksumsOf(sandboxId), { force: true });

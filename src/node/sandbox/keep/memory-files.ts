@@ -10,20 +10,20 @@ export function memoryOf(records: Records, sandboxId: string): string {
   return join(records.keptOf(sandboxId), 'memory');
 }
 
-/** Removes what is there while memory is written and after it was used, but not the memory itself. */
+/** Removes the files from while memory is written and after its use, but not the memory itself. */
 export async function removeOldMemory(records: Records, sandboxId: string): Promise<void> {
   const memory = memoryOf(records, sandboxId);
   for (const directory of [`${memory}.partial`, staleOf(memory)]) await rm(directory, { recursive: true, force: true });
 }
 
-/** Removes all memory of a sandbox that runs. */
+/** Removes all kept memory of a running sandbox. */
 export async function removeMemory(records: Records, sandboxId: string): Promise<void> {
   await rm(memoryOf(records, sandboxId), { recursive: true, force: true });
   await removeOldMemory(records, sandboxId);
 }
 
 /**
- * Puts the memory of a sandbox that was resumed away: it is stale. Nobody waits for its removal, as it may be large.
+ * Puts away the memory of a sandbox that was resumed: it is stale. Nobody waits for its removal, which may take long.
  */
 export async function discardMemory(records: Records, sandboxId: string, log: Log): Promise<void> {
   const memory = memoryOf(records, sandboxId);

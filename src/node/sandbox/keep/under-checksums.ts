@@ -2,7 +2,7 @@ import type { Paused } from '../state/sandbox-state.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
 import type { KeptFiles } from './kept.ts';
 
-/** Writes the checksums of a paused sandbox where it has none. Answers the state that it is in then. In its turn. */
+/** Writes the checksums of a paused sandbox if it has none. Answers its state after that. To be called in its turn. */
 export async function underChecksums(
   { sandboxes, kept }: { sandboxes: Sandboxes; kept: KeptFiles },
   paused: Paused,

@@ -7,10 +7,10 @@ import type { Running, Starting } from '../state/sandbox-state.ts';
 import { endWithProcesses, type EndParts } from './end.ts';
 import { followLogs, type FollowParts } from './follow-logs.ts';
 
-/** What sandboxes are created with. */
+/** What creating sandboxes needs. */
 export type CreateParts = EndParts &
   FollowParts & {
-    /** Refuses what the node has no room for; see start/admission.ts. */
+    /** Refuses sandboxes that the node has no room for; see start/admission.ts. */
     admitNew(request: CreateSandbox): Promise<Disposable>;
     /** See start/start-new.ts. */
     startNew(request: CreateSandbox): Promise<StartedSandbox>;
@@ -18,8 +18,8 @@ export type CreateParts = EndParts &
   };
 
 /**
- * Creates a sandbox; the same execution is started once, however often it is asked for. Errors: those of
- * `NodeProtocol.create`, and `conflict` where the sandbox is here as another execution.
+ * Creates a sandbox; the same execution is started once, however often this is called. Errors: those of
+ * `NodeProtocol.create`, and `conflict` if the sandbox is here as another execution.
  */
 export async function createSandbox(parts: CreateParts, request: CreateSandbox): Promise<RunningRecord> {
   const { sandboxes } = parts;

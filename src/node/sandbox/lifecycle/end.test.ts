@@ -20,8 +20,8 @@ const order = (sandboxId: string, executionId = 'e1') =>
 const target = (sandboxId: string, executionId = 'e1') => ({ sandboxId, executionId });
 
 /**
- * A node whose parts do nothing but say, in `happened`, what is asked of them; what `fails` names fails once. Cleanups
- * wait for `cleanUp`. `outOfMemory`: how often the kernel has killed in a sandbox; `lost`: why memory did not come.
+ * A node whose parts only record their calls, in `happened`; those named in `fails` fail once. Cleanups wait for
+ * `cleanUp`. `outOfMemory`: how often the kernel has killed in a sandbox; `lost`: why memory did not come.
  */
 function node({ fails = [] as string[], outOfMemory = 0, lost = undefined as (() => string) | undefined } = {}) {
   const [happened, logged, entries, failing] = [[] as string[], [] as string[], [] as string[], [...fails]];
@@ -89,13 +89,13 @@ function node({ fails = [] as string[], outOfMemory = 0, lost = undefined as (()
   return {
     ...{ parts, sandboxes, did, logged, entries, ends, processesOf, fail: (name: string) => void failing.push(name) },
     kindOf: (id: string) => sandboxes.get(id)?.kind ?? 'gone',
-    /** One that runs. */
+    /** Adds a running sandbox. */
     async create(id: string) {
       await createSandbox(parts, order(id));
       did();
     },
     cleanUp: async () => Promise.all(waiting.splice(0).map(free => free())),
-    /** When what was asked for a sandbox so far is over. */
+    /** Resolves when all that was asked for a sandbox so far is done. */
     settled: async (id: string) => {
       for (let turn = 0; turn < 3; turn++) await sandboxes.inTurn(id, async () => {});
     },
@@ -110,7 +110,7 @@ test('an execution is created once, however often it is asked for', async () => 
   expect(new Set(records).size).toBe(1);
   expect(await createSandbox(parts, order('a'))).toMatchObject(target('a'));
   await expect(createSandbox(parts, order('a', 'e2'))).rejects.toThrow('sandbox a is here already: it is running');
-  // The room is somebody else's as soon as the sandbox uses it.
+  // The room is free for others as soon as the sandbox uses its memory.
   expect(did()).toEqual(['may begin', 'admit', 'start', 'room', 'follow a']);
   expect([kindOf('a'), entries]).toEqual(['running', ['created from template t']]);
 });
@@ -160,7 +160,7 @@ test('an end that fails is tried again by itself until it succeeds, and by whoev
   await expect(killSandbox(parts, target('a'))).rejects.toThrow('end a failed');
   expect(kindOf('a')).toBe('ending');
   did();
-  // What somebody asks for in between does not begin a second row of tries.
+  // A request in between does not begin a second series of attempts.
   for (let round = 0; round < 2; round++) {
     fail('end a');
     await expect(killSandbox(parts, target('a'))).rejects.toThrow('end a failed');

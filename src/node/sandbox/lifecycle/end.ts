@@ -15,12 +15,12 @@ import type { Ending, Frozen, Paused, Running, Unreadable } from '../state/sandb
 import type { Sandboxes } from '../state/sandboxes.ts';
 import { freeProcesses } from './frozen.ts';
 
-/** What sandboxes are ended with. */
+/** What ending sandboxes needs. */
 export type EndParts = {
   sandboxes: Sandboxes;
   records: Pick<Records, 'forget' | 'remove'>;
   processControl: Pick<ProcessControl, 'end' | 'release'>;
-  /** Why memory that was to come to a slot is lost; see snapshot/later-memory.ts. */
+  /** Why memory that should have come to a slot is lost; see snapshot/later-memory.ts. */
   whyMemoryLost(slotName: string): Promise<string | undefined>;
   /** See keep/keep-sandbox.ts. */
   keepFilesOfEnded(source: KeepSource): Promise<PausedRecord>;
@@ -32,12 +32,12 @@ export type EndParts = {
   log: Log;
 };
 
-/** What sandboxes are killed with, those that are out of reach too. */
+/** What killing sandboxes needs, including those that are out of reach. */
 export type KillParts = EndParts & { drivers: Pick<Drivers, 'keepersOf'> };
 
 type Reason = EndReason | OwnEnd;
 
-/** Between two tries to end a sandbox that could not be ended. */
+/** Time between two attempts to end a sandbox. */
 const retryDelayMs = 1_000;
 
 const endings: Record<Reason, { level: 'info' | 'error'; text: string }> = {
@@ -49,14 +49,14 @@ const endings: Record<Reason, { level: 'info' | 'error'; text: string }> = {
 
 /**
  * Ends a sandbox, running or paused, and settles when none of its processes is left and nobody can reach it any more;
- * what it held of the host is gone soon after (see slot/cleanups.ts). What was asked of the sandbox before is waited
- * for. One that is not here is gone already, and another execution stays.
+ * what it held of the host is gone soon after (see slot/cleanups.ts). Waits for earlier requests for the sandbox. A
+ * sandbox that is not here is already gone, and another execution stays.
  */
 export async function killSandbox(parts: KillParts, target: ExecutionRef, reason: EndReason = 'asked'): Promise<void> {
   const { sandboxes } = parts;
   await sandboxes.inTurn(target.sandboxId, async () => {
     const state = sandboxes.get(target.sandboxId);
-    // Where the record is damaged, nobody can say whether it is this execution: the operator decides.
+    // If the record is damaged, nobody can say whether it is this execution: the operator decides.
     if (state?.kind === 'unreadable' && state.record?.executionId === target.executionId)
       return endUnreadable(parts, state);
     // A removal that failed before is tried again.
@@ -67,8 +67,8 @@ export async function killSandbox(parts: KillParts, target: ExecutionRef, reason
 }
 
 /**
- * Removes all of a sandbox that is out of reach, whatever of it still runs. In its turn; one that failed can be
- * repeated.
+ * Removes everything of a sandbox that is out of reach, whatever of it still runs. To be called in its turn; a failed
+ * call can be repeated.
  */
 export async function endUnreadable(parts: KillParts, unreadable: Unreadable): Promise<void> {
   const { sandboxes, records, slotHost, drivers } = parts;
@@ -76,14 +76,14 @@ export async function endUnreadable(parts: KillParts, unreadable: Unreadable): P
   records.forget(sandboxId);
   if (slot) await slotHost.empty(slot, drivers.keepersOf(slot.number));
   await records.remove(sandboxId);
-  // Once: it is another sandbox's right after.
+  // Given back only once: right after this it belongs to another sandbox.
   if (slot) slotHost.give(slot);
   sandboxes.remove(unreadable);
 }
 
 /**
- * Ends a sandbox when its processes end without being told to, and records that among the incidents. One that ended for
- * its memory is paused with its files.
+ * Ends a sandbox when its processes end unasked, and records that among the incidents. If missing memory ended it, it
+ * is paused with its files.
  */
 export function endWithProcesses(parts: EndParts, { sandboxId, processes }: Running): void {
   const { sandboxes, incidents, log } = parts;
@@ -103,16 +103,16 @@ export function endWithProcesses(parts: EndParts, { sandboxId, processes }: Runn
   void processes.ended.then(() => sandboxes.react(sandboxId, ended));
 }
 
-/** Why memory of it did not come; undefined where that is not what it ended of. */
+/** Why its memory did not come; undefined if something else ended it. */
 async function lossOf({ whyMemoryLost }: EndParts, { slot }: Processes): Promise<string | undefined> {
   try {
     return await whyMemoryLost(slot.name);
   } catch (error) {
-    return messageOf(error); // rather its files than nothing
+    return messageOf(error); // better to keep its files than nothing
   }
 }
 
-/** In its turn. What can't be kept now, for lack of room, is tried again until somebody kills the sandbox. */
+/** To be called in its turn. If there is no room to keep it now, tries again until somebody kills the sandbox. */
 async function pauseEnded(parts: EndParts, running: Running, why: string): Promise<void> {
   const { sandboxes, logs, log, incidents } = parts;
   const { sandboxId, record, processes } = running;
@@ -137,12 +137,12 @@ async function pauseEnded(parts: EndParts, running: Running, why: string): Promi
   incidents.report({ sandboxId, executionId: record.executionId, reason: 'memory_lost' });
 }
 
-/** Ends a sandbox. What fails is tried again later, also where nobody asks for it any more. */
+/** Ends a sandbox. A failed end is tried again later, even if nobody asks for it any more. */
 async function end(parts: EndParts, state: Running | Paused | Frozen | Ending, reason: Reason): Promise<void> {
   try {
     await endNow(parts, state, reason);
   } catch (error) {
-    // Whoever failed first has seen to the next try.
+    // The first failure has already scheduled the next attempt.
     if (state.kind !== 'ending') endLater(parts, state.sandboxId, reason);
     throw error;
   }
@@ -162,8 +162,8 @@ function endLater(parts: EndParts, sandboxId: string, reason: Reason): void {
 }
 
 /**
- * Ends a sandbox, as far as it got. The record goes first: whatever a crash leaves behind from then on belongs to
- * nobody, and the next start removes it. What the processes held of the host, the disk included, is taken away right
+ * Ends a sandbox, or continues an end that failed. The record goes first: whatever a crash leaves after that belongs
+ * to nobody, and the next start removes it. What the processes held of the host, including the disk, is removed right
  * after.
  */
 async function endNow(parts: EndParts, state: Running | Paused | Frozen | Ending, reason: Reason): Promise<void> {
@@ -174,7 +174,7 @@ async function endNow(parts: EndParts, state: Running | Paused | Frozen | Ending
     state.kind === 'ending' ? state : sandboxes.transition(state, { kind: 'ending', sandboxId, record, processes });
   if (state.kind === 'running') {
     await logs.catchUp(sandboxId);
-    // It holds the network that is about to go.
+    // The log follower holds the network that is about to go.
     await logs.leave(sandboxId);
   }
   records.forget(sandboxId);

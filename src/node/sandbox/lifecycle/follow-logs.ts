@@ -2,10 +2,10 @@ import type { SandboxLogs } from '../../logs/sandbox-logs.ts';
 import type { Running } from '../state/sandbox-state.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
 
-/** What logs are followed with. */
+/** What following logs needs. */
 export type FollowParts = { sandboxes: Sandboxes; logs: Pick<SandboxLogs, 'follow'> };
 
-/** Takes what the agent of a running sandbox reports into its log. `createdMs`: see `SandboxLogs.follow`. */
+/** Puts what the agent of a running sandbox reports into the sandbox's log. `createdMs`: see `SandboxLogs.follow`. */
 export function followLogs({ sandboxes, logs }: FollowParts, running: Running, createdMs?: number): void {
   const { sandboxId, record, processes } = running;
   let latest = record.network;

@@ -7,10 +7,10 @@ import type { ProcessControl, Processes } from '../slot/processes.ts';
 import type { Frozen, Paused, Pausing } from '../state/sandbox-state.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
 
-/** How many sandboxes are frozen at a time: the memory of each is in use. */
+/** How many sandboxes may be frozen at a time: each still uses its memory. */
 const frozenMax = 16;
 
-/** What the processes of paused sandboxes are ended with. */
+/** What ending the processes of paused sandboxes needs. */
 export type FrozenParts = {
   sandboxes: Sandboxes;
   records: Pick<Records, 'write'>;
@@ -21,7 +21,7 @@ export type FrozenParts = {
   log: Log;
 };
 
-/** Keeps the frozen processes of a paused sandbox for a while. In its turn. */
+/** Keeps the frozen processes of a paused sandbox for a while. To be called in its turn. */
 export function freeze(parts: FrozenParts, pausing: Pausing, record: PausedRecord, processes: Processes): Frozen {
   const { sandboxes, frozenMs } = parts;
   const { sandboxId } = pausing;
@@ -35,7 +35,7 @@ export function freeze(parts: FrozenParts, pausing: Pausing, record: PausedRecor
   return frozen;
 }
 
-/** Ends the frozen processes of a paused sandbox. What was kept is all of it then. In its turn. */
+/** Ends the frozen processes of a paused sandbox. After that it is only what was kept. To be called in its turn. */
 export async function dropFrozen(parts: FrozenParts, frozen: Frozen): Promise<Paused> {
   const { sandboxId, processes } = frozen;
   const record = await recordWithoutProcesses(parts, frozen.record);
@@ -46,8 +46,9 @@ export async function dropFrozen(parts: FrozenParts, frozen: Frozen): Promise<Pa
 }
 
 /**
- * Records that a paused sandbox has no processes any more, before they are ended: to end they go on, and a start after
- * a crash would take those that it finds so for a sandbox that runs. What can't be recorded keeps no memory in use.
+ * Records that a paused sandbox has no processes any more, before they are ended: they have to run to end, and if the
+ * platform crashes then, the next start would take the sandbox for a running one. Processes are ended even if this
+ * can't be recorded: they keep no memory in use.
  */
 export async function recordWithoutProcesses(
   { records, log }: Pick<FrozenParts, 'records' | 'log'>,
@@ -66,15 +67,15 @@ export async function recordWithoutProcesses(
 }
 
 /**
- * Frees what a paused sandbox used when it ran, and puts the last that its kernel wrote on the host's disk. In its
- * turn.
+ * Frees what a paused sandbox used when it ran, and puts the last writes of its kernel on the host's disk. To be
+ * called in its turn.
  */
 export async function freeProcesses(
   { processControl, kept, log }: Pick<FrozenParts, 'processControl' | 'kept' | 'log'>,
   sandboxId: string,
   processes: Processes,
 ): Promise<void> {
-  // It is tried again by itself, and the checksums wait for it.
+  // The release repeats by itself if it fails, and the checksums wait for it.
   await processControl
     .release(processes)
     .catch(error => log.error('what a paused sandbox used could not be freed', { sandboxId, error: messageOf(error) }));

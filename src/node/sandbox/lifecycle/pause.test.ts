@@ -29,7 +29,7 @@ const recordOf = (sandboxId: string, executionId = 'e1', resumedFrom: string | n
   } as unknown as RunningRecord;
 };
 
-/** A node whose parts do nothing but say, in `happened`, what is asked of them; what `fails` names fails once. */
+/** A node whose parts only record their calls, in `happened`; those named in `fails` fail once. */
 function node({ fails = [] as string[], frozenMs = 0 } = {}) {
   const [happened, logged, entries, failing] = [[] as string[], [] as string[], [] as string[], [...fails]];
   const step = (name: string) => {
@@ -108,7 +108,7 @@ function node({ fails = [] as string[], frozenMs = 0 } = {}) {
       await pauseSandbox(parts, target(id), { memory });
       did();
     },
-    /** When what was asked for a sandbox so far is over. */
+    /** Resolves when all that was asked for a sandbox so far is done. */
     settled: async (id: string) => {
       for (let turn = 0; turn < 3; turn++) await sandboxes.inTurn(id, async () => {});
     },

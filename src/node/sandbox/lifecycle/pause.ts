@@ -6,7 +6,7 @@ import type { PausedRecord } from '../records/record.ts';
 import type { Running } from '../state/sandbox-state.ts';
 import { freeProcesses, freeze, type FrozenParts } from './frozen.ts';
 
-/** What sandboxes are paused with. */
+/** What pausing sandboxes needs. */
 export type PauseParts = FrozenParts & {
   /** See keep/keep-sandbox.ts. */
   keep(source: KeepSource, what: KeepWhat): Promise<PausedRecord>;
@@ -14,7 +14,7 @@ export type PauseParts = FrozenParts & {
 };
 
 /**
- * Pauses a sandbox; the same execution is paused once, however often it is asked for. Errors: those of
+ * Pauses a sandbox; the same execution is paused once, however often this is called. Errors: those of
  * `NodeProtocol.pause`.
  */
 export async function pauseSandbox(
@@ -35,7 +35,10 @@ export async function pauseSandbox(
   });
 }
 
-/** Whether the agent does not answer; false where nobody wants to know. Errors: `unavailable` where it must answer. */
+/**
+ * Whether the agent does not answer; false if nobody wants to know. Errors: `unavailable` if it must answer and does
+ * not.
+ */
 async function isAgentSilent({ processes }: Running, { requireAgent, noteAgent }: PauseOptions): Promise<boolean> {
   if (!requireAgent && !noteAgent) return false;
   try {
@@ -47,7 +50,7 @@ async function isAgentSilent({ processes }: Running, { requireAgent, noteAgent }
   }
 }
 
-/** What is reported of a paused sandbox. */
+/** The answer about a paused sandbox. */
 export function pausedSummaryOf(record: PausedRecord): PausedSandbox {
   const { sandboxId, executionId, kept, pausedAtMs, agentUnresponsive } = record;
   return { sandboxId, executionId, kept, pausedAtMs, ...(agentUnresponsive && { agentUnresponsive }) };

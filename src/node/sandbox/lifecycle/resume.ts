@@ -10,28 +10,28 @@ import { endWithProcesses, type EndParts } from './end.ts';
 import { followLogs, type FollowParts } from './follow-logs.ts';
 import { dropFrozen, freeProcesses, recordWithoutProcesses, type FrozenParts } from './frozen.ts';
 
-/** What sandboxes are resumed with. */
+/** What resuming sandboxes needs. */
 export type ResumeParts = EndParts &
   FollowParts &
   FrozenParts & {
-    /** Refuses what the node has no room for; see start/admission.ts. */
+    /** Refuses sandboxes that the node has no room for; see start/admission.ts. */
     admitAgain(record: PausedRecord, request: ResumeSandbox): Promise<Disposable>;
     /** See start/start-again.ts. */
     startAgain(record: PausedRecord, request: ResumeSandbox): Promise<StartedSandbox | FailedStart>;
     /** See start/thaw.ts. */
     thaw(frozen: Frozen, request: ResumeSandbox): Promise<StartedSandbox>;
-    /** Removes the memory that was kept: it is stale. */
+    /** Removes the kept memory, which is stale. */
     discardMemory(sandboxId: string): Promise<void>;
     withdrawn: Pick<Withdrawn, 'require'>;
     logs: Pick<SandboxLogs, 'write' | 'follow' | 'catchUp' | 'leave'>;
     log: Log;
   };
 
-/** A start that failed, and what is left to begin with. */
+/** A failed start, and what is left to begin with. */
 type FailedStart = { error: unknown; record: PausedRecord };
 
 /**
- * Lets a paused sandbox run again; the same next execution begins once, however often it is asked for. Errors: those of
+ * Lets a paused sandbox run again; the same next execution begins once, however often this is called. Errors: those of
  * `NodeProtocol.resume`.
  */
 export async function resumeSandbox(parts: ResumeParts, request: ResumeSandbox): Promise<RunningRecord> {
@@ -58,12 +58,12 @@ export async function resumeSandbox(parts: ResumeParts, request: ResumeSandbox):
 async function resume(parts: ResumeParts, paused: Paused | Frozen, request: ResumeSandbox): Promise<Running> {
   if (paused.kind === 'paused') return resumeFromDisk(parts, paused, request);
   const { driver, slot } = paused.processes;
-  // Somebody may have thawed them from outside: they are not what was kept any more.
+  // Somebody may have thawed them from outside: then they are not what was kept any more.
   if (request.memory && driver.isFrozen(slot)) return resumeFrozen(parts, paused, request);
   return resumeFromDisk(parts, await dropFrozen(parts, paused), request);
 }
 
-/** Where the processes are still there, they are the sandbox. A failed resume ends them. */
+/** Processes that are still there are the sandbox. A failed resume ends them. */
 async function resumeFrozen(parts: ResumeParts, frozen: Frozen, request: ResumeSandbox): Promise<Running> {
   const { sandboxes } = parts;
   const { sandboxId, record, processes } = frozen;
@@ -76,7 +76,7 @@ async function resumeFrozen(parts: ResumeParts, frozen: Frozen, request: ResumeS
   try {
     return sandboxes.transition(resuming, runningState(await parts.thaw(frozen, request)));
   } catch (error) {
-    // What was kept is on the host's disk. Which network policy these processes have now, nobody can say.
+    // What was kept is on the host's disk. Nobody can say which network policy these processes now have.
     const left = await recordWithoutProcesses(parts, record);
     sandboxes.transition(resuming, { kind: 'paused', sandboxId, record: left });
     processes.driver.killFrozen(processes.slot);
@@ -85,7 +85,7 @@ async function resumeFrozen(parts: ResumeParts, frozen: Frozen, request: ResumeS
   }
 }
 
-/** Starts from what is on the host's disk. A failed start leaves it as it was. */
+/** Starts from what is on the host's disk. A failed start leaves that unchanged. */
 async function resumeFromDisk(parts: ResumeParts, paused: Paused, request: ResumeSandbox): Promise<Running> {
   const { sandboxes } = parts;
   const { sandboxId, record } = paused;

@@ -7,7 +7,7 @@ import { endUnreadable, killSandbox, type KillParts } from './end.ts';
 import { dropFrozen } from './frozen.ts';
 import { pausedSummaryOf, pauseSandbox, type PauseParts } from './pause.ts';
 
-/** Stops a sandbox that nobody answers for, and keeps what it has, with its memory where that can be kept. */
+/** Stops a sandbox that nobody answers for, and keeps what it has, including its memory if possible. */
 export async function setAside(parts: PauseParts, target: ExecutionRef, reason: string): Promise<void> {
   const { sandboxes, log } = parts;
   const { sandboxId } = target;
@@ -26,7 +26,7 @@ export async function setAside(parts: PauseParts, target: ExecutionRef, reason: 
   });
 }
 
-/** Makes a sandbox that was set aside a paused one like any other again. Errors: `not_found`. */
+/** Makes a sandbox that was set aside an ordinary paused one again. Errors: `not_found`. */
 export async function takeBack(parts: PauseParts, target: ExecutionRef): Promise<PausedSandbox> {
   const { sandboxes } = parts;
   return sandboxes.inTurn(target.sandboxId, async () => {
@@ -36,7 +36,7 @@ export async function takeBack(parts: PauseParts, target: ExecutionRef): Promise
   });
 }
 
-/** The record is on the disk before anybody acts on what it says. */
+/** Marks the record. It is on the disk before anybody acts on it. */
 async function mark(
   { sandboxes, records }: PauseParts,
   paused: Paused,
@@ -73,7 +73,7 @@ function knownOf(record: PausedRecord | RunningRecord): SetAsideSandbox['known']
   };
 }
 
-/** Removes a sandbox that was set aside, because an operator says so. Errors: `not_found`. */
+/** Removes a sandbox that was set aside, when an operator asks for it. Errors: `not_found`. */
 export async function removeSetAside(parts: KillParts, sandboxId: string): Promise<void> {
   const { sandboxes } = parts;
   const state = sandboxes.get(sandboxId);

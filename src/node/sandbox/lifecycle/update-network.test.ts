@@ -33,10 +33,10 @@ test('what was printed under a policy is in the log before another one is in for
   await updateNetwork(parts, target, { internetAccess: false });
   expect(steps).toEqual([['catch up', network], 'write', 'update']);
   expect(inForce()).toEqual({ internetAccess: false });
-  // Nothing is replaced, and so nothing has to be looked through before.
+  // Nothing is replaced, so nothing has to be searched first.
   await updateNetwork(parts, target, { internetAccess: false });
   expect(steps).toHaveLength(3);
-  // An agent that does not answer, which there is none of here, keeps no policy from being in force.
+  // An agent that does not answer (there is none here) does not keep a policy from taking effect.
   const silent = { ...parts, egress: { ...parts.egress, trusted: () => 'certificates' } };
   for (let round = 0; round < 2; round++) await updateNetwork(silent, target, { internetAccess: true });
   expect(steps.filter(step => step === 'update')).toHaveLength(3);

@@ -7,7 +7,7 @@ import { trustAuthorities } from '../start/agent-settings.ts';
 import type { Running } from '../state/sandbox-state.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
 
-/** What network policies are replaced with. */
+/** What replacing network policies needs. */
 export type UpdateParts = {
   sandboxes: Sandboxes;
   records: Pick<Records, 'write'>;
@@ -15,7 +15,7 @@ export type UpdateParts = {
   logs: Pick<SandboxLogs, 'write' | 'catchUp'>;
 };
 
-/** Replaces what may leave a sandbox; one update after the other. Errors: `not_found`, `internal`. */
+/** Replaces the policy of what may leave a sandbox; one update after the other. Errors: `not_found`, `internal`. */
 export async function updateNetwork(parts: UpdateParts, target: ExecutionRef, network: SandboxNetwork): Promise<void> {
   const { sandboxes } = parts;
   sandboxes.requireProcesses(target);
@@ -23,17 +23,17 @@ export async function updateNetwork(parts: UpdateParts, target: ExecutionRef, ne
 }
 
 /**
- * The record goes first: a restart in between must not bring the old policy back. After a restart every sandbox is told
- * its policy again; where nothing of it can be missing, that costs little.
+ * The record goes first: a restart in between must not bring the old policy back. After a restart every sandbox gets
+ * its policy again, which costs little if nothing of it can be missing.
  */
 async function replace(parts: UpdateParts, running: Running, network: SandboxNetwork): Promise<void> {
   const { sandboxes, records, egress, logs } = parts;
   const { sandboxId, processes, policyInForce } = running;
   if (policyInForce && Bun.deepEquals(policyInForce, network)) return void (await trust(parts, running, network));
-  // What programs have printed up to now is looked through for what this policy has, and the next one may not.
+  // What programs have printed so far is searched for the secrets of this policy, which the next one may lack.
   await logs.catchUp(sandboxId);
   const record = { ...running.record, network };
-  // Until all of it is done it is not certain what is in force.
+  // Until all of this is done, it is not certain which policy is in force.
   const updating = sandboxes.transition(running, { ...running, record, policyInForce: null });
   await records.write(record);
   const isTrusted = await trust(parts, updating, network);
@@ -43,8 +43,8 @@ async function replace(parts: UpdateParts, running: Running, network: SandboxNet
 }
 
 /**
- * Has programs of the sandbox trust whom its policy needs them to. Its agent does so: one that does not answer keeps no
- * policy from being in force. False: it is to be told again.
+ * Makes programs of the sandbox trust the authorities that its policy needs. The agent does this: if it does not
+ * answer, the policy takes effect all the same. False: the agent has to be told again.
  */
 async function trust({ egress, logs }: UpdateParts, running: Running, network: SandboxNetwork): Promise<boolean> {
   const { sandboxId, processes, record } = running;

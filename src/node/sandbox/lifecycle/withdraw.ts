@@ -2,7 +2,7 @@ import type { ExecutionRef } from '../../../protocol/node.ts';
 import type { Withdrawn } from '../records/withdrawn.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
 
-/** Sees to it that an execution does not begin here any more; false where it has. What is under way is waited for. */
+/** Makes sure that an execution no longer begins here; false if it already has. Waits for what is under way. */
 export async function withdrawExecution(
   { sandboxes, withdrawn }: { sandboxes: Sandboxes; withdrawn: Withdrawn },
   { sandboxId, executionId }: ExecutionRef,

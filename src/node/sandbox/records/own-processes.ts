@@ -7,9 +7,9 @@ import type { ProcessPlace, SandboxRecord } from './record.ts';
 import { isAlive } from './start-ticks.ts';
 
 /**
- * Fails with `precondition` where the recorded processes are those of another installation of this machine: the data
- * directory was moved or copied while they ran. What is around them has that one's names, and a copy that ended them
- * would end the original's.
+ * Fails with `precondition` if the recorded processes belong to another installation of this machine: the data
+ * directory was moved or copied while they ran. What is around them has that installation's names, and a copy that
+ * ended them would end the original's.
  */
 export function requireOwnProcesses(
   { installation, run, data }: Pick<Layout, 'installation' | 'run' | 'data'>,
@@ -29,7 +29,7 @@ export function requireOwnProcesses(
   );
 }
 
-/** The control groups of a process, one on a line; none of one that has ended. */
+/** The control groups of a process, one per line; none if it has ended. */
 function groupsOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cgroup`, 'utf8');

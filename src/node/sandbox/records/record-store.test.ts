@@ -47,7 +47,7 @@ test('the secrets of a policy are on the disk for nobody to read, and there agai
     expect(createRecords(join(directory, 'sandboxes'), recordKey(directory)).list()).toEqual([
       { sandboxId: 's', record },
     ]);
-    // Whoever gets the folder next finds nothing of it.
+    // The next owner of the folder finds nothing of it.
     const other = createRecords(join(directory, 'others'), recordKey(directory));
     other.keptOf('s');
     await other.write(record);
@@ -56,7 +56,7 @@ test('the secrets of a policy are on the disk for nobody to read, and there agai
     await other.remove('s');
     expect(other.list()).toEqual([]);
     expect(readFileSync(join(directory, 'others-spare/s/record.json.new'), 'utf8')).toBe('{');
-    // The host was restarted: nothing leaves until somebody says what may.
+    // After a restart of the host nothing gets out until somebody says what may.
     rmSync(join(directory, 'record-key'));
     expect(createRecords(join(directory, 'sandboxes'), recordKey(directory)).list()).toEqual([
       { sandboxId: 's', record: { ...record, network: { internetAccess: false } } },
@@ -83,7 +83,7 @@ test('a record that a loss of power took is nothing to look at, unless the sandb
         .list()
         .toSorted((a, b) => (a.sandboxId < b.sandboxId ? -1 : 1));
     const damaged = { record: undefined, damaged: expect.stringContaining('JSON') };
-    // Nothing but a loss of power takes what was written: before the host has restarted, nobody can say what it was.
+    // Only a loss of power takes what was written: before the host has restarted, nobody can say what it was.
     expect(found()).toEqual([
       { sandboxId: 'ran', ...damaged },
       { sandboxId: 'resumed', ...damaged },

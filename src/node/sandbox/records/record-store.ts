@@ -9,42 +9,46 @@ import type { SandboxNetwork } from '../../../protocol/node.ts';
 import type { SandboxRecord } from './record.ts';
 import type { RecordKey } from './record-key.ts';
 
-/** The sandboxes that the node answers for, one directory each: the record, and a folder with what a pause keeps. */
+/**
+ * The sandboxes that the node is responsible for, one directory each: the record, and a folder with what a pause
+ * keeps.
+ */
 export type Records = {
-  /** The sandbox's disk and, while it is paused with its memory, that. Made where it is missing. */
+  /** The folder of the sandbox's disk and, while it is paused with its memory, of the memory. Made if it is missing. */
   keptOf(sandboxId: string): string;
   diskOf(sandboxId: string): string;
   /**
-   * From here on a restart of the platform finds the sandbox in this state. That it is paused, and what comes after a
-   * pause, also survives a loss of power; of a sandbox that was never paused nothing is to be told after one.
+   * After this a restart of the platform finds the sandbox in this state. That a sandbox is paused, and every state
+   * after its first pause, also survives a loss of power; a sandbox that was not paused yet leaves nothing after one.
    */
   write(record: SandboxRecord): Promise<void>;
-  /** From here on a restart removes what is left of the sandbox. */
+  /** After this a restart removes what is left of the sandbox. */
   forget(sandboxId: string): void;
   /** Removes the sandbox's files. The host's disk takes its time for a large one: nobody else waits for it. */
   remove(sandboxId: string): Promise<void>;
   /**
-   * Every sandbox with files here. Those without a record are leftovers, as are those whose record a loss of power took
-   * before it was on the disk; of any other whose record is damaged nobody can say what it is. Throws where a record
-   * can't be read: what it says is not to be guessed.
+   * Every sandbox with files here. Those without a record are leftovers, and so are those whose record a loss of power
+   * took before it was on the disk; if any other record is damaged, nobody can say what that sandbox is. Throws if a
+   * record can't be read: its content must not be guessed.
    */
   list(): FoundRecord[];
 };
 
-/** A folder of a sandbox: its record, and why that can't be read where it can't. */
+/** A sandbox's folder: its record, or why that can't be read. */
 type FoundRecord = { sandboxId: string; record: SandboxRecord | undefined; damaged?: string };
 
 /**
- * Folders of removed sandboxes, emptied, that the next ones get: making and removing two folders costs more than
- * renaming one.
+ * Emptied folders of removed sandboxes, for the next ones: making and removing two folders costs more than renaming
+ * one.
  */
 const spareMax = 64;
 
-/** In a sandbox's folder: all that is written of it is on the disk before it counts, since its first pause. */
+/** In a sandbox's folder since its first pause: everything written of it is on the disk before it counts. */
 const durableMark = 'durable';
 
 /**
- * `key` encrypts the credentials in policies: it is lost when the host restarts, and then nothing runs that needs it.
+ * `key` encrypts the credentials in policies: it is lost when the host restarts, and then no process is left that
+ * needs it.
  */
 export function createRecords(dir: string, { key, isNew: hostHasRestarted }: RecordKey): Records {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -78,7 +82,7 @@ export function createRecords(dir: string, { key, isNew: hostHasRestarted }: Rec
         await syncPath(`${path}.new`);
       }
       renameSync(`${path}.new`, path);
-      // Side by side: one commit of the file system's journal serves both.
+      // Both at once: one commit of the file system's journal serves both.
       if (durable) await Promise.all([directoryOf(record.sandboxId), dir].map(syncPath));
     },
     forget(sandboxId) {
@@ -94,8 +98,9 @@ export function createRecords(dir: string, { key, isNew: hostHasRestarted }: Rec
       await rm(join(keptOf(sandboxId), 'disk.img'), { force: true });
       if (spare.length < spareMax && (await isBare(directoryOf(sandboxId)))) {
         const folder = join(spareDir, sandboxId);
-        // Not a word of this one for the next. The host's disk takes longer for it than for a name: nobody waits here.
-        // A byte stays: of a file that was cut to none, ext4 waits for all that is written next (auto_da_alloc).
+        // The next sandbox must not find a word of this one. The host's disk takes longer for that than for a name:
+        // nobody waits here. One byte stays: after a file was cut to nothing, ext4 waits for everything that is
+        // written to it next (auto_da_alloc).
         await truncate(`${recordOf(sandboxId)}.new`, 1).catch(unlessGone);
         renameSync(directoryOf(sandboxId), folder);
         spare.push(folder);
@@ -110,7 +115,7 @@ export function createRecords(dir: string, { key, isNew: hostHasRestarted }: Rec
   };
 }
 
-/** Nothing is left in a sandbox's folder but the empty one for what a pause keeps, and a record that was forgotten. */
+/** Whether a sandbox's folder contains only the empty one for what a pause keeps, and a record that was forgotten. */
 async function isBare(directory: string): Promise<boolean> {
   try {
     const entries = await readdir(directory, { withFileTypes: true });
@@ -143,8 +148,8 @@ function read(path: string, sandboxId: string, key: Uint8Array): Omit<FoundRecor
 }
 
 /**
- * Of another start of the host, the key is gone: nothing may leave until whoever resumes the sandbox says what. The
- * same holds for what can't be opened for another reason; it says nothing of the sandbox itself.
+ * After a restart of the host the key is gone: nothing may leave until whoever resumes the sandbox says what may. The
+ * same holds if opening fails for another reason, which says nothing about the sandbox itself.
  */
 function opened(sealed: string, key: Uint8Array, sandboxId: string): SandboxNetwork {
   let text: string;

@@ -3,18 +3,18 @@ import { AtollError, isGone } from '../../../base/error.ts';
 import type { ProcessPlace } from './record.ts';
 
 /**
- * When a process started, in clock ticks since boot; undefined when there is none. Throws where that can't be found
- * out: to take a process for dead that lives would remove its sandbox. Source: proc(5), stat field 22.
+ * When a process started, in clock ticks since boot; undefined if there is no such process. Throws if that can't be
+ * found out: taking a living process for dead would remove its sandbox. Source: proc(5), stat field 22.
  */
 function startTicksOf(pid: number): number | undefined {
   const stat = readStat(pid);
   if (stat === undefined) return undefined;
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  // One that only waits to be reaped has ended: its namespaces are gone.
+  // A process that only waits to be reaped has ended: its namespaces are gone.
   return fields[0] === 'Z' || fields[0] === 'X' ? undefined : Number(fields[19]);
 }
 
-/** Where the first process `pid` of a slot is, for its record. Errors: `internal` where it has ended. */
+/** Identifies the first process `pid` of a slot, for its record. Errors: `internal` if it has ended. */
 export function placeOf(slot: { number: number }, pid: number): ProcessPlace {
   const startTicks = startTicksOf(pid);
   if (startTicks === undefined) throw new AtollError('internal', 'the sandbox ended while it was started');

@@ -2,20 +2,20 @@ import { join } from 'node:path';
 import { AtollError } from '../../../base/error.ts';
 import { readIfThere, writeWhole } from '../../../base/small-file.ts';
 
-/** Executions that do not begin on this node any more, however late somebody asks for them. */
+/** Executions that may no longer begin on this node, however late somebody asks for them. */
 export type Withdrawn = {
   /** Errors: `conflict` for an execution that was withdrawn. */
   require(executionId: string): void;
-  /** When it returns, this also holds after a loss of power. */
+  /** When this returns, it holds even after a loss of power. */
   add(executionId: string): void;
 };
 
-/** Whoever stands still for longer than this was taken for dead long ago, and its calls have passed their time. */
+/** A caller that stands still for longer was taken for dead long ago, and its calls have timed out. */
 const keptMs = 24 * 3_600_000;
-/** The oldest ones are forgotten first. */
+/** Beyond this number the oldest are forgotten. */
 const keptMax = 2_048;
 
-/** Those that are kept in a file of the folder `data`. */
+/** Opens the list, which is kept in a file of the folder `data`. */
 export function openWithdrawn(data: string, nowMs: () => number = Date.now): Withdrawn {
   const path = join(data, 'withdrawn.json');
   const text = readIfThere(path);

@@ -2,23 +2,23 @@ import { messageOf } from '../../../base/error.ts';
 import { createSemaphore } from '../../../base/concurrency/semaphore.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
 
-/** How many slots are freed at a time: each keeps the kernel busy, and creates shall find it free. */
+/** How many slots are freed at a time: each keeps the kernel busy, which creates need. */
 const atOnce = 8;
-/** Between two tries to free what could not be freed. */
+/** Time between two attempts to free a slot. */
 const retryDelayMs = 1_000;
 
 /**
- * Removes what ended sandboxes still hold of the host. It is taken away after whoever ended them was answered: no
- * process is left then, nothing leads to the sandbox any more, and a crash leaves it for the next start to remove.
+ * Removes what ended sandboxes still hold of the host. This happens after the caller that ended them was answered: no
+ * process is left then, nothing leads to the sandbox any more, and what a crash leaves is removed by the next start.
  */
 export type Cleanups = {
-  /** Runs `free`, again and again until it succeeds. `name`: of the slot, for the log. */
+  /** Runs `free` until it succeeds. `name` is that of the slot, for the log. */
   begin(name: string, free: () => Promise<void>): void;
   /** Whether something is being removed. */
   underWay(): boolean;
-  /** Resolves when the next of what is under way is gone. */
+  /** Resolves when the next removal under way is done. */
   next(): Promise<void>;
-  /** Resolves when all is gone, or could not be removed at the last try. */
+  /** Resolves when everything is removed, or could not be at the last attempt. */
   stop(): Promise<void>;
 };
 
@@ -30,7 +30,7 @@ export function createCleanups(log: Log): Cleanups {
   let stopped = false;
 
   const untilGone = async (name: string, free: () => Promise<void>) => {
-    // Whoever ended the sandbox is answered first.
+    // The caller that ended the sandbox is answered first.
     await new Promise(resolve => setImmediate(resolve));
     for (;;) {
       try {

@@ -7,8 +7,8 @@ import type { Processes } from './processes.ts';
 export type HeldVolume = { source: string; path: string };
 
 /**
- * Mounts its volumes in a sandbox that has its root and runs nothing of its user's yet; they are held until the slot is
- * released. Errors: `not_found`, `invalid` (a place where nothing can be mounted).
+ * Mounts its volumes in a sandbox that has its root and runs nothing of its user's yet; they are held until the slot
+ * is released. Errors: `not_found`, `invalid` (a place where nothing can be mounted).
  */
 export async function mountVolumes(
   volumes: Volumes,
@@ -22,15 +22,15 @@ export async function mountVolumes(
 }
 
 /**
- * The volumes of a sandbox that others are mounted inside of: who mounts one there makes its place, and would wait for
- * as long as the outer one is held still. `inner`: those that are to be mounted.
+ * The volumes of a sandbox that others are mounted inside of: mounting one there makes its directory, and has to wait
+ * while the outer one is held still. `inner`: the volumes that are to be mounted.
  */
 export function volumesAround(wanted: readonly SandboxVolume[], inner = wanted): string[] {
   const isAround = (outer: string) => inner.some(({ path }) => path.startsWith(`${outer}/`));
   return wanted.filter(({ path }) => isAround(path)).map(({ volumeId }) => volumeId);
 }
 
-/** Keeps the volumes of a slot mounted on the node until it is released. Those that are inside of others come later. */
+/** Keeps the volumes of a slot mounted on the node until it is released. Volumes inside of others come later. */
 export async function holdVolumes(volumes: Volumes, slot: Slot, wanted: SandboxVolume[]): Promise<HeldVolume[]> {
   if (wanted.length === 0) return [];
   const ordered = wanted.toSorted((a, b) => a.path.length - b.path.length);

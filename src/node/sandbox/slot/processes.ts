@@ -15,10 +15,10 @@ import type { Volumes } from '../../volumes/volumes.ts';
 import type { Cleanups } from './cleanups.ts';
 import type { SlotHost } from './slot-host.ts';
 
-/** The processes of a sandbox in its slot, from their start until they are released. */
+/** The processes of a sandbox in its slot, from their start to their release. */
 export type Processes = {
   slot: Slot;
-  /** What has started them, and alone knows how to stop and end them. */
+  /** The driver that has started them: only it knows how to stop and end them. */
   driver: Driver;
   /** The first of them, in the host's numbers. */
   pid: number;
@@ -28,22 +28,24 @@ export type Processes = {
   ended: Promise<void>;
 };
 
-/** Takes care of processes from right after their start to their end. */
+/** Looks after processes from right after their start to their end. */
 export type ProcessControl = {
-  /** Watches processes that were started or found. Throws where they have ended. */
+  /** Watches processes that were started or found. Throws if they have ended. */
   watch(driver: Driver, slot: Slot, pid: number): Promise<Processes>;
   /** Connects a sandbox with the host. Nothing passes before it has a policy. */
   linkUp(driver: Driver, slot: Slot, pid: number): Promise<void>;
   /** Ends the processes and their way out. What the slot holds of the host stays. A failed end can be repeated. */
   end(processes: Processes): Promise<void>;
   /**
-   * Ends the processes and makes their slot free, once for each. Where that fails it is tried again until it succeeds,
-   * and nobody else is to.
+   * Ends the processes and frees their slot, once for each. If that fails, it repeats until it succeeds, and nobody
+   * else has to repeat it.
    */
   release(processes: Processes): Promise<void>;
 };
 
-/** The control over the processes of a node. `mtu`: the largest packet on their links. `ipv6`: those have it. */
+/**
+ * The control over the processes of a node. `mtu`: the largest packet on their links. `ipv6`: whether those have IPv6.
+ */
 export function createProcessControl(options: {
   helper: Helper;
   egress: Egress;
@@ -86,14 +88,14 @@ export function createProcessControl(options: {
       egress.countLast(slot);
       await egress.remove(slot);
       volumes.release(slot);
-      // Last: its number is another file's after that, and a failed end is repeated.
+      // This comes last: after it the number belongs to another file, and a failed end is repeated.
       namespace.close();
     },
     async release(processes) {
       const { slot, driver } = processes;
       let haveEnded = false;
       const free = async () => {
-        // Their network is closed by a number, which is another file's after that.
+        // Closing uses the number of a descriptor, which belongs to another file after that.
         if (!haveEnded) await control.end(processes);
         haveEnded = true;
         await slotHost.release(slot, [driver]);

@@ -10,7 +10,7 @@ import { holdVolumes, type HeldVolume } from './mount-volumes.ts';
 type ShownVolume = HeldVolume & { point: string };
 
 /**
- * Shows volumes with owners as the sandbox has them, for a program that starts the sandbox and passes as a stranger
+ * Shows volumes, with owners as the sandbox has them, for a program that starts the sandbox and counts as a stranger
  * meanwhile. Errors: `not_found`.
  */
 export async function showVolumes(
@@ -33,7 +33,7 @@ export async function showVolumes(
   }
 }
 
-/** Takes the shown volumes away: the sandbox has mounts of its own by then. */
+/** Takes the shown volumes away: by then the sandbox has mounts of its own. */
 export async function hideVolumes(helper: Helper, shown: ShownVolume[]): Promise<void> {
   for (const { point } of shown) {
     await helper.call('unmount', { at: point });

@@ -11,24 +11,24 @@ import type { Cleanups } from './cleanups.ts';
 import { slotDisk, slotMountPoint } from './slot-disk.ts';
 import type { Slots } from './slots.ts';
 
-/** How long the kernel may take to remove the link of an ended sandbox by itself before it is told to. */
+/** How long the kernel may take to remove the link of an ended sandbox by itself before the helper does it. */
 const linkGoneTimeoutMs = 1_000;
 /**
- * Between two looks whether a link is gone, longer each time: with many sandboxes ending, the kernel takes them
- * together.
+ * Time between two looks whether a link is gone, longer each time: when many sandboxes end, the kernel removes their
+ * links together.
  */
 const linkPollMs = { first: 5, max: 80 } as const;
 
 /** What slots hold of the host: taken before a sandbox starts, given back when nothing of it is left. */
 export type SlotHost = {
-  /** A free slot. One that is about to be free is waited for. Errors: `unavailable` when all are in use. */
+  /** A free slot. Waits for one that is about to be free. Errors: `unavailable` when all are in use. */
   take(): Promise<Slot>;
   /**
-   * Removes everything of a slot. Repeatable; works on what a crash left. `drivers`: those that may keep something of
-   * it.
+   * Removes everything of a slot. Repeatable; also removes what a crash has left. `drivers`: those that may keep
+   * something of it.
    */
   empty(slot: Slot, drivers: Driver[]): Promise<void>;
-  /** Makes an empty slot free. */
+  /** Marks an empty slot as free. */
   give(slot: Slot): void;
   /** Empties a slot and makes it free. */
   release(slot: Slot, drivers: Driver[]): Promise<void>;
@@ -56,7 +56,7 @@ export function createSlotHost(options: {
       if (reason)
         log.warn('a sandbox ended because its memory could not all be brought back', { slot: slot.name, reason });
       await Promise.all([linkGone(helper, slot), disks.close(slotMountPoint(layout, slot))]);
-      // That of a sandbox has gone with it. A build's may have gigabytes: nobody else waits for its removal.
+      // A sandbox's disk has gone with the sandbox. A build's may have gigabytes: nobody else waits for its removal.
       if (existsSync(slotDisk(layout, slot))) await rm(slotDisk(layout, slot), { force: true });
       volumes.release(slot);
     },
@@ -70,8 +70,8 @@ export function createSlotHost(options: {
 }
 
 /**
- * The kernel removes a link with its network namespace, many at a time and off everyone's path;
- * removing one explicitly blocks the helper for a grace period of the kernel.
+ * The kernel removes a link with its network namespace, many at a time and off everyone's path; removing one
+ * explicitly blocks the helper for a grace period of the kernel.
  */
 async function linkGone(helper: Helper, slot: Slot): Promise<void> {
   const deadline = performance.now() + linkGoneTimeoutMs;

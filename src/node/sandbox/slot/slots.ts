@@ -5,7 +5,7 @@ import { slotOf, slotsMax, type Slot } from '../../layout.ts';
 export type Slots = {
   /** Fails with `unavailable` when all are in use. */
   take(): Slot;
-  /** Marks a slot as used that was found in use. */
+  /** Marks a slot that was found in use as used. */
   occupy(number: number): Slot;
   give(slot: Slot): void;
   used(): number;
@@ -13,7 +13,7 @@ export type Slots = {
 
 /** The slots of an installation, all of them free. */
 export function createSlots(installation: number): Slots {
-  // The one that has been free for longest goes first: nothing on the way still remembers its address.
+  // The slot that has been free for longest is used first: nothing in the network still remembers its address.
   const free = new Set(Array.from({ length: slotsMax }, (_, number) => number));
   const occupy = (number: number): Slot => {
     assert(free.delete(number), `slot ${number} is used twice`);

@@ -5,7 +5,7 @@ import { readManifestIfWhole } from '../../snapshot/manifest.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
 import { listSnapshots, type SnapshotFacts } from './snapshot-store.ts';
 
-/** The copies of the agent that processes of sandboxes run from, or will again when they go on from their memory. */
+/** The copies of the agent that sandboxes run from, or will again when they continue from their memory. */
 export function agentsInUse(sandboxes: Sandboxes, layout: Pick<Layout, 'snapshots' | 'agents'>): string[] {
   const snapshots = listSnapshots(layout).flatMap(({ snapshotId }) => {
     const manifest = readManifestIfWhole(join(layout.snapshots, snapshotId));

@@ -13,7 +13,7 @@ export type DiskCopy = AsyncDisposable & {
   mountPoint: string;
 };
 
-/** Mounts the copy of a disk that `take` makes at the path of the image that it gets. */
+/** Mounts the copy of a disk; `take` makes the copy at the path that it gets. */
 export async function mountDiskCopy(
   { layout, disks }: { layout: Layout; disks: Disks },
   take: (image: string) => Promise<void>,

@@ -30,7 +30,7 @@ test('a snapshot that there is no room for is refused before the sandbox is held
       const kept = keepSnapshot(parts, { snapshotId: newUuid(), memory }, source);
       await expect(kept).rejects.toMatchObject({ code: 'no_space' });
     }
-    // The memory, and of the disk a copy, a copy for those that begin with it, and a layer.
+    // The memory, and three times the disk: a copy, a copy for those that begin with it, and a layer.
     expect(asked[0]).toBeWithin((1 << 30) + (3 << 20), (1 << 30) + (4 << 20));
     expect(asked[1]).toBeWithin(2 << 20, 3 << 20);
     expect(readdirSync(parts.layout.snapshots)).toEqual([]);

@@ -31,15 +31,15 @@ import { allocatedBytes, mountDiskCopy, type DiskCopy } from './copy-disk.ts';
 import { deleteSnapshot, snapshotOf, type SnapshotFacts } from './snapshot-store.ts';
 
 /**
- * Up to this size what a sandbox has written is also kept as its disk, and those that begin with its memory get a copy:
- * a file that a program has open keeps its inode number (SQLite, for one, writes no more to a database that seems to be
- * another file). More is shared by all of them as a layer.
+ * Up to this size, what a sandbox has written is also kept as a disk, and sandboxes that begin with its memory get a
+ * copy: a file that a program has open then keeps its inode number (SQLite, for one, no longer writes to a database
+ * that seems to be another file). Above it, all of them share the writes as a layer.
  */
 const diskBytesMax = 256 * 1024 ** 2;
 /** For errors. */
 const what = "the sandbox's disk";
 
-/** What snapshots are kept with. */
+/** What keeping snapshots needs. */
 export type SnapshotParts = {
   layout: Layout;
   helper: Helper;
@@ -53,7 +53,7 @@ export type SnapshotParts = {
 /** Something that runs in a slot. */
 export type SnapshotSource = {
   processes: Pick<Processes, 'slot' | 'driver' | 'pid'>;
-  /** Whose it is; absent: of nobody's that is known. */
+  /** The team that it belongs to; absent: none is known. */
   teamId?: string | undefined;
   /** The image of its disk. */
   disk: string;
@@ -64,7 +64,7 @@ export type SnapshotSource = {
 };
 
 /**
- * Keeps what runs in a slot as it is at this moment; it is frozen shortly and runs on. Errors: those of
+ * Keeps the present state of what runs in a slot; it is frozen briefly and runs on. Errors: those of
  * `NodeProtocol.snapshot`.
  */
 export async function keepSnapshot(
@@ -86,7 +86,7 @@ export async function keepSnapshot(
         await checkpoint(parts, host, source, image, directory);
       });
     });
-    // Processes that go on find everything as they left it; a sandbox that boots is given the platform's files anew.
+    // Processes that continue find everything as they left it; a sandbox that boots gets the platform's files anew.
     const own = { ...parts, builder: builderFor(parts.builder, source.teamId) };
     const upper = await sealUpper(own, copy, host ? [] : [...platformFiles, ...volatile]);
     const layers = await flattened(own, upper === null ? source.layers : [...source.layers, upper]);
@@ -98,7 +98,7 @@ export async function keepSnapshot(
   }
 }
 
-/** How much of the host's disk a snapshot takes while it is made, at most. */
+/** How much of the host's disk a snapshot takes at most while it is made. */
 async function snapshotBytes(source: SnapshotSource, memory: boolean): Promise<number> {
   const diskBytes = allocatedBytes(source.disk);
   // What was written is copied, and becomes a layer.
@@ -106,7 +106,7 @@ async function snapshotBytes(source: SnapshotSource, memory: boolean): Promise<n
   return copies * diskBytes + (memory ? await checkpointBytes(source.processes, source.disk) : 0);
 }
 
-/** Whether a snapshot with memory has the disk too, of which this is an image. */
+/** Whether a snapshot with memory also keeps the disk, whose image this is. */
 function hasDisk({ layers }: SnapshotSource, image: string): boolean {
   return allocatedBytes(image) <= diskBytesMax && layers.length + 1 < stackedLayersMax;
 }
@@ -142,7 +142,7 @@ async function checkpoint(
       directory,
       name: `snapshot-${processes.slot.name}`,
       facts: { ...facts, layers: source.layers } satisfies SnapshotFacts,
-      // The image itself is mounted next, and its file system writes to it for as long as it likes.
+      // The image itself is mounted next, and its file system may still write to it for any time.
       diskCopy: { image, isKept: () => hasDisk(source, image) },
     });
   } catch (error) {
@@ -150,7 +150,7 @@ async function checkpoint(
   }
 }
 
-/** What was written becomes a layer above those that the sandbox has; null where nothing was. */
+/** Makes what was written a layer above those that the sandbox has; null if nothing was written. */
 async function sealUpper(parts: SnapshotParts, { mountPoint }: DiskCopy, excluded: string[]): Promise<string | null> {
   return makeLayer(parts, {
     job: { kind: 'pack', excluded, marked: true, limits: layerLimits },

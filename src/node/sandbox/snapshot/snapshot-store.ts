@@ -5,12 +5,12 @@ import { AtollError } from '../../../base/error.ts';
 import type { Layout } from '../../layout.ts';
 import { hasManifest, readManifestIfWhole } from '../../snapshot/manifest.ts';
 
-/** What must be known of a snapshot's memory beside its files. */
+/** What must be known of a snapshot's memory in addition to its files. */
 export type SnapshotFacts = {
   agentDir: string;
   bootId: string;
   controlToken: string;
-  /** What its root was made of, beneath its disk. */
+  /** The layers of its root, below its disk. */
   layers: string[];
 };
 
@@ -22,18 +22,18 @@ export function snapshotOf({ snapshots }: Pick<Layout, 'snapshots'>, snapshotId:
   return join(snapshots, snapshotId);
 }
 
-/** Deletes the memory of a snapshot. One that is not here is gone already. */
+/** Deletes the memory of a snapshot. One that is not here is already gone. */
 export async function deleteSnapshot(layout: Pick<Layout, 'snapshots'>, snapshotId: string): Promise<void> {
   const directory = snapshotOf(layout, snapshotId);
   if (!existsSync(directory)) return;
-  // By its name it is whole at any time: what a crash leaves of the rest is nothing that is taken for a snapshot.
+  // Under its name it is always complete: what a crash leaves of the deletion can't be taken for a snapshot.
   const doomed = `${directory}.deleting`;
   await rm(doomed, { recursive: true, force: true });
   renameSync(directory, doomed);
   await rm(doomed, { recursive: true, force: true });
 }
 
-/** The snapshots with memory on the node, damaged ones too, and when they were taken. */
+/** The snapshots with memory on the node, including damaged ones, and when they were taken. */
 export function listSnapshots({ snapshots }: Pick<Layout, 'snapshots'>): { snapshotId: string; takenAtMs: number }[] {
   if (!existsSync(snapshots)) return [];
   return readdirSync(snapshots).flatMap(name => {

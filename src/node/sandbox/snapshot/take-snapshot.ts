@@ -4,7 +4,7 @@ import type { Pausing, Running } from '../state/sandbox-state.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
 import { keepSnapshot, type SnapshotParts, type SnapshotSource } from './keep-snapshot.ts';
 
-/** Keeps what a running sandbox is at this moment. Errors: those of `NodeProtocol.snapshot`. */
+/** Keeps the present state of a running sandbox. Errors: those of `NodeProtocol.snapshot`. */
 export async function takeSnapshot(
   parts: SnapshotParts & { sandboxes: Sandboxes; records: Records },
   request: TakeSnapshot,
@@ -14,7 +14,7 @@ export async function takeSnapshot(
   const source = sandboxes.requireProcesses(request);
   const snapshot = await keepSnapshot(parts, request, sourceOf(records, source), work =>
     sandboxes.inTurn(sandboxId, () => {
-      // The processes are the same for all of an execution.
+      // The processes stay the same for a whole execution.
       sandboxes.requireRunning(request);
       return work();
     }),

@@ -6,21 +6,21 @@ import { diskFile } from '../../snapshot/manifest.ts';
 import type { Space } from '../../space/space.ts';
 import { allocatedBytes } from '../snapshot/copy-disk.ts';
 
-/** What a new sandbox must leave of the host's memory, on top of its own smallest need. */
+/** What a new sandbox must leave of the host's memory, beyond its own smallest need. */
 const memoryReserveBytes = 512 * 1024 ** 2;
 
-/** What is made for nobody leaves that much of the host's memory to those who ask. */
+/** Sandboxes that are made for nobody yet leave this share of the host's memory to those that are asked for. */
 const roomyShare = 1 / 4;
 
-/** What a sandbox takes of the host by its start alone. */
+/** What a sandbox takes of the host just by starting. */
 export type Need = { memoryBytes: number; diskBytes: number };
 
-/** What one takes that begins without memory that was kept: what any does. */
+/** What a sandbox takes that begins without kept memory. */
 export const leastNeed: Need = { memoryBytes: 0, diskBytes: 0 };
 
-/** What one takes that begins with the memory in a folder, and with a copy of the disk that may be beside it. */
+/** What a sandbox takes that begins with the memory in a folder, and with a copy of the disk that may be in it. */
 export function needOf(directory: string): Need {
-  if (!existsSync(directory)) return leastNeed; // whoever opens it says so
+  if (!existsSync(directory)) return leastNeed; // whoever opens it reports that
   const pages = readdirSync(directory).filter(name => /^pages-\d+\.img$/.test(name));
   const disk = join(directory, diskFile);
   return {
@@ -29,20 +29,20 @@ export function needOf(directory: string): Need {
   };
 }
 
-/** Refuses sandboxes that would put those that run at risk. */
+/** Refuses sandboxes that would put the running ones at risk. */
 export type Admission = {
   /**
-   * Keeps what a sandbox needs from others until the answer is disposed of: when it has started it has taken that.
-   * Errors: `unavailable`, and `no_space` where the disk has only its reserve left.
+   * Reserves what a sandbox needs until the answer is disposed of, which happens once it has started and taken that.
+   * Errors: `unavailable`, and `no_space` if the disk has only its reserve left.
    */
   admit(need: Need): Promise<Disposable>;
-  /** The same for what nobody waits for: nothing is ended for it. */
+  /** The same for a sandbox that nobody waits for: nothing is ended for it. */
   admitAhead(need: Need): Promise<Disposable>;
-  /** Whether more of the host's memory is free than what nobody waits for must leave, also with what more is needed. */
+  /** Whether more of the host's memory is free than sandboxes made ahead must leave, even with `more` taken. */
   isRoomy(more: Need): boolean;
 };
 
-/** `freeMemory` ends what waits frozen, where memory is short. `availableBytes`: of the host's memory. */
+/** `freeMemory` ends frozen sandboxes if memory is short. `availableBytes` is that of the host's memory. */
 export function createAdmission({
   space,
   freeMemory,
@@ -72,7 +72,7 @@ export function createAdmission({
       try {
         return availableBytes() - promised - memoryBytes > Math.max(totalBytes * roomyShare, memoryReserveBytes);
       } catch {
-        return false; // a process that can't even look has nothing for what nobody waits for
+        return false; // a process that can't even look has no room for sandboxes that nobody waits for
       }
     },
   };

@@ -4,11 +4,11 @@ import type { Driver } from '../../drivers/driver.ts';
 
 /** Processes that begin anew on layers, with a root, a network policy and volumes. */
 export type BeginOrder = {
-  /** Names the sandbox in what is logged of its network. */
+  /** Names the sandbox in logs about its network. */
   sandboxId: string;
-  /** Whose starts it is one of; absent: nobody waits for it yet, or nobody knows who. */
+  /** The team whose starts it counts with; absent: nobody waits for it yet, or the team is not known. */
   teamId?: string;
-  /** Absent: one that all such sandboxes have. Null: see `StartRoot`. */
+  /** Absent: a name that all such sandboxes have. Null: see `StartRoot`. */
   hostname?: string | null;
   driver: Driver;
   /** Layer digests, lowest first. */
@@ -16,6 +16,6 @@ export type BeginOrder = {
   resources: SandboxResources;
   network: SandboxNetwork;
   volumes: SandboxVolume[];
-  /** The image of a disk that exists, of a sandbox that boots again; null: a new one, at the slot's place. */
+  /** The image of an existing disk, for a sandbox that boots again; null: a new one, at the slot's place. */
   disk: string | null;
 };

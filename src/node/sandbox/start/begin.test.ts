@@ -17,7 +17,7 @@ const slot = slotOf(0, 3);
 const resources = { cpuCount: 2, memoryMiB: 512, diskMiB: 1024 };
 const network = { allowInternetAccess: true };
 
-/** A node with one standby sandbox. `happened`: what is done, in order; what `fails` names, fails. */
+/** A node with one standby sandbox. `happened` records what is done, in order; those named in `fails` fail. */
 function node(standbyIs: Partial<Standby> = {}) {
   const happened: string[] = [];
   const fails = new Set<string>();

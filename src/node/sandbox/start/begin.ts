@@ -8,12 +8,12 @@ import type { Pool } from './ahead/pool.ts';
 import { startRooted, type RootedParts } from './rooted.ts';
 import { exchangeDisk, startStandby, type Standby, type Started } from './standby.ts';
 
-/** What processes begin with. */
+/** What beginning processes needs. */
 export type BeginParts = RootedParts & { layers: Layers };
 
 /**
- * Begins processes anew, from a standby sandbox where the driver has such. Their agent listens and has no settings yet.
- * A failed begin leaves nothing new. `pool`: whose standby sandboxes may be taken. Errors: `not_found` (a layer or
+ * Begins processes anew, from a standby sandbox if the driver has such. Their agent listens and has no settings yet. A
+ * failed begin leaves nothing new. `pool`: its standby sandboxes may be taken. Errors: `not_found` (a layer or
  * volume), `invalid` (a place where no volume can be mounted), `unavailable` (no slot), `internal`.
  */
 export async function begin(parts: BeginParts, order: BeginOrder, pool: Pool | undefined): Promise<Started> {
@@ -28,7 +28,7 @@ export async function begin(parts: BeginParts, order: BeginOrder, pool: Pool | u
   return standby;
 }
 
-/** A standby sandbox with the disk that is asked for. */
+/** Takes or starts a standby sandbox with the requested disk. */
 async function takeStandby(parts: BeginParts, order: BeginOrder, pool: Pool | undefined): Promise<Standby> {
   const { driver, resources, layers, disk } = order;
   const standby = pool?.take(driver, disk === null ? { resources, layers } : null);
@@ -36,7 +36,7 @@ async function takeStandby(parts: BeginParts, order: BeginOrder, pool: Pool | un
   return disk === null ? standby : exchangeDisk(parts, standby, disk);
 }
 
-/** Makes a standby sandbox the one that is asked for. */
+/** Turns a standby sandbox into the requested one. */
 async function configureStandby(
   { layout, egress, volumes, ...parts }: BeginParts,
   order: BeginOrder,
@@ -59,7 +59,7 @@ async function configureStandby(
   await bothOf([step('root', takeRoot), step('egress', () => egress.apply({ sandboxId, slot, namespace }, network))]);
 }
 
-/** Waits for all, also where one fails: what is under way must not meet what is undone. Throws the first error. */
+/** Waits for all of them, even if one fails: work under way must not meet its undoing. Throws the first error. */
 async function bothOf(works: readonly unknown[]): Promise<void> {
   const failed = (await Promise.allSettled(works)).find(outcome => outcome.status === 'rejected');
   if (failed) throw failed.reason;

@@ -9,29 +9,31 @@ import type { Layout, Slot } from '../../layout.ts';
 import { slotMountPoint } from '../slot/slot-disk.ts';
 
 /**
- * Directories whose content says what runs now, e.g. which process has a lock: where the operating system boots it
- * finds them as they were installed. They are on the sandbox's disk, so that templates can have something in them.
+ * Directories whose content says what runs now, e.g. which process has a lock: after a boot the operating system
+ * expects them as installed. They are on the sandbox's disk, so that templates can have files in them.
  */
 export const volatile = ['run'];
 
-/** Beside the sandbox's files on its disk, where it can't reach: what is to be removed. */
+/** Next to the sandbox's files on its disk, where the sandbox can't reach it: holds what is to be removed. */
 const discarded = 'discarded';
-/** Less than a pause waits for the disk (keep/disk.ts). What is left is removed at the next boot. */
+/** Less than a pause waits for the disk (keep/disk.ts). The next boot removes what is left. */
 const removeTimeoutMs = 20_000;
 
-/** What volatile directories are emptied with. */
+/** What emptying volatile directories needs. */
 export type VolatileParts = {
   layout: Layout;
   helper: Helper;
   helperBinary: string;
-  /** Bounds the programs at a time that remove what sandboxes have left: they take their time, and not all of it. */
+  /**
+   * Bounds how many programs remove files of sandboxes at a time: they may take long, but not all of the disk's time.
+   */
   removals: Semaphore;
   log: Log;
 };
 
 /**
- * Empties the volatile directories of a sandbox whose disk is mounted and used by nothing else: they are put aside at
- * once, and removed by a program while the sandbox runs, however many files it has left there.
+ * Empties the volatile directories of a sandbox whose disk is mounted and not used by anything else: they are put
+ * aside at once, and a program removes them while the sandbox runs, however many files are in them.
  */
 export function emptyVolatile({ layout, helper, helperBinary, removals, log }: VolatileParts, slot: Slot): void {
   const mountPoint = slotMountPoint(layout, slot);
@@ -51,8 +53,8 @@ export function emptyVolatile({ layout, helper, helperBinary, removals, log }: V
 }
 
 /**
- * An empty directory takes the place of one that is moved away. The content is a stranger's: a link in its place leads
- * out of the disk.
+ * Moves a directory away and puts an empty one in its place. The content is a stranger's: a link in its place could
+ * lead out of the disk.
  */
 function putAside(directory: string, away: string): void {
   const facts = lstatSync(directory, { throwIfNoEntry: false });

@@ -16,7 +16,7 @@ type DiskParts = { layout: Layout; helper: Helper; disks: Disks };
 
 /**
  * Makes the disk of a sandbox that begins with the processes of a snapshot: every file has the inode that they know.
- * `origin`: the build that it then says its sandbox was made from; null: it says what the snapshot's says.
+ * `origin`: the build that the disk then names as its sandbox's; null: the same as in the snapshot.
  */
 export async function makeDiskOfSnapshot(
   parts: DiskParts,
@@ -29,7 +29,7 @@ export async function makeDiskOfSnapshot(
   if (origin) await recordOrigin(parts, image, origin);
 }
 
-/** Says on a disk which build its sandbox was made from. */
+/** Writes onto a disk which build its sandbox was made from. */
 async function recordOrigin({ layout, helper, disks }: DiskParts, disk: string, origin: Origin): Promise<void> {
   const mountPoint = join(layout.mounts, `origin-${newUuid()}`);
   await disks.open(disk, mountPoint);
@@ -42,7 +42,7 @@ async function recordOrigin({ layout, helper, disks }: DiskParts, disk: string, 
   }
 }
 
-/** Makes a disk with nothing on it: what every new one has would hide what the processes of a snapshot know. */
+/** Makes an empty disk: the files of every new disk would hide those that the processes of a snapshot know. */
 async function makeBareDisk({ layout, helper, disks }: DiskParts, image: string, diskMiB: number): Promise<void> {
   const mountPoint = join(layout.mounts, `bare-${newUuid()}`);
   await disks.create(image, diskMiB, mountPoint);

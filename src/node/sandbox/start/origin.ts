@@ -1,6 +1,6 @@
 import type { TemplateImage } from '../../../protocol/node.ts';
 
-/** The file in which every sandbox finds what it was made from, relative to its root. */
+/** The file that tells a sandbox what it was made from, relative to its root. */
 export const originFile = '.e2b';
 
 /** The content of that file. */

@@ -17,39 +17,41 @@ import { startRooted, type RootedParts } from './rooted.ts';
 import { restoreProcesses, type RestoredParts } from './restored.ts';
 import type { Started } from './standby.ts';
 
-/** What a new sandbox is to begin with: a snapshot, or (null) an image that its driver wants from the start. */
+/** What a new sandbox begins with: a snapshot, or (null) an image that its driver wants from the start. */
 export type Beginning = {
   driver: Driver;
   snapshotId: string | null;
   image: TemplateImage;
   resources: SandboxResources;
-  /** Its disk says which build it was made from; else it says what the snapshot's says. */
+  /** Its disk names the build that it was made from; if false, it names the snapshot's. */
   recordsOrigin: boolean;
 };
 
-/** A snapshot that a new sandbox is to begin with. */
+/** A snapshot that a new sandbox begins with. */
 export type SnapshotBeginning = Beginning & { snapshotId: string };
 
-/** What snapshots are opened with, for sandboxes that begin with them. */
+/** What opening snapshots needs, for sandboxes that begin with them. */
 export type BeginningParts = RestoredParts &
   RootedParts & {
     layers: Layers;
     disks: Disks;
     checkpoints: CheckpointSupport;
-    /** Checks of snapshots under way, by snapshot ID: those who begin with one at the same time check it once. */
+    /**
+     * Checks of snapshots under way, by snapshot ID: sandboxes that begin with one at the same time share one check.
+     */
     openings: SingleFlight<string, OpenSnapshot>;
   };
 
-/** A snapshot that was found whole, and what its processes know themselves by. */
+/** A snapshot that was found whole, and the identity that its processes know. */
 type Opened = {
   host: RestoreHost;
   snapshot: OpenSnapshot;
   facts: Omit<SnapshotFacts, 'layers'>;
-  /** With the layers beneath the snapshot's disk. */
+  /** Includes the layers below the snapshot's disk. */
   image: TemplateImage;
 };
 
-/** Opens the snapshot that a sandbox is to begin with. Errors: those of `openSnapshot`, and `precondition`. */
+/** Opens the snapshot that a sandbox begins with. Errors: those of `openSnapshot`, and `precondition`. */
 export async function openBeginning(
   { layout, checkpoints, openings }: BeginningParts,
   { driver, snapshotId, image }: SnapshotBeginning,
@@ -77,7 +79,7 @@ export const makeBeginningsDisk = (
  */
 export type RestoredStandby = Started & { image: TemplateImage; agentDir: string };
 
-/** Restores or starts a sandbox for whoever will ask for it. What fails leaves nothing. */
+/** Restores or starts a sandbox before anybody asks for it. A failure leaves nothing. */
 export const standbyOf = (parts: BeginningParts, beginning: Beginning): Promise<RestoredStandby> => {
   const { snapshotId } = beginning;
   return snapshotId === null ? rootedStandby(parts, beginning) : restoreStandby(parts, { ...beginning, snapshotId });

@@ -17,49 +17,51 @@ import { hideVolumes, showVolumes } from '../slot/show-volumes.ts';
 import { slotDisk, slotMountPoint } from '../slot/slot-disk.ts';
 import type { StandbyParts, Started } from './standby.ts';
 
-/** What processes are restored with. */
+/** What restoring processes needs. */
 export type RestoredParts = StandbyParts & {
   helper: Helper;
   volumes: Volumes;
-  /** The present copy of the agent. */
+  /** The current copy of the agent. */
   agentDir: string;
-  /** Earlier copies that the helper shows, for sandboxes that go on from their memory. */
+  /** Earlier copies that the helper shows, for sandboxes that continue from their memory. */
   agentsShown: Set<string>;
 };
 
-/** What is restored, and as whom. */
+/** What to restore, and as which sandbox. */
 type RestoreOrder = {
-  /** Whose starts it is one of; absent: nobody waits for it yet, or nobody knows who. */
+  /** The team whose starts it counts with; absent: nobody waits for it yet, or the team is not known. */
   teamId?: string;
   snapshot: OpenSnapshot;
   driver: Driver;
-  /** The image of its disk, which exists; or what makes it at the slot's place, where it belongs to nobody yet. */
+  /**
+   * The image of its existing disk; or a function that makes it at the slot's place, where it belongs to nobody yet.
+   */
   disk: string | { make(image: string): Promise<void> };
   /** Mount points, lowest first. */
   points: string[];
   resources: SandboxResources;
   volumes: SandboxVolume[];
-  /** What the processes in the snapshot know themselves by. */
+  /** The copy of the agent that the processes in the snapshot run from. */
   agentDir: string;
   bootId: string;
   controlToken: string;
-  /** Called when its link is there and no process: nothing passes before it has a policy. */
+  /** Called when its link is there but no process: nothing passes before it has a policy. */
   onLinked?(processes: Processes): Promise<void>;
   /** Called when no process has run yet. If it fails, none will. */
   onRestored?(processes: Processes): Promise<void>;
-  /** They are frozen instead of running, each where it is to go on. */
+  /** Freezes the processes at the point where they would continue, instead of letting them run. */
   frozen?: boolean;
-  /** How much of their memory may come when they already run, where this host can do that; absent: none. */
+  /** How much of their memory may come while they already run, if this host can do that; absent: none. */
   later?: LaterMeasure | undefined;
 };
 
 /**
- * Brings the processes of a snapshot back to life in a slot of its own, on a disk. A failed restore leaves nothing new.
- * Restores take turns with starts.
+ * Brings the processes of a snapshot back to life in a slot of its own, on a disk. A failed restore leaves nothing
+ * new. Restores take turns with starts.
  */
 export function restoreProcesses(parts: RestoredParts, host: RestoreHost, order: RestoreOrder): Promise<Started> {
   const late = lateVolumes(order);
-  // Nobody else's start waits for that of a volume.
+  // The start of a volume does not hold up the starts of others.
   return parts.volumes
     .change(volumesAround(order.volumes, late), () =>
       parts.starts.run(order.teamId, () =>
@@ -73,7 +75,7 @@ export function restoreProcesses(parts: RestoredParts, host: RestoreHost, order:
     });
 }
 
-/** Where that can't be done, which is seen before any process has run, all memory comes at once. */
+/** If later memory is not possible, which shows before any process has run, all memory comes at once. */
 async function restoreWithLater(parts: RestoredParts, host: RestoreHost, order: RestoreOrder): Promise<Started> {
   let mayRun = false;
   const watched: RestoreOrder = {
@@ -89,7 +91,7 @@ async function restoreWithLater(parts: RestoredParts, host: RestoreHost, order: 
   });
 }
 
-/** Those that the sandbox of the snapshot did not have. */
+/** The volumes that the snapshot's sandbox did not have. */
 function lateVolumes({ snapshot, volumes }: RestoreOrder): SandboxVolume[] {
   const had = new Set(snapshot.manifest.mounts.map(({ point }) => point));
   return volumes.filter(({ path }) => !had.has(path));
@@ -116,7 +118,7 @@ async function restoreInSlot(parts: RestoredParts, host: RestoreHost, order: Res
       diskMount: slotMountPoint(layout, slot),
       layers: order.points,
       agentDir,
-      // The boot ID is the same as before, as nothing boots.
+      // The boot ID stays the same, because nothing boots.
       ownFilesDir: driver.makeOwnFiles(slot, { bootId, resources: order.resources }),
       sysDir: layout.sysTree,
       ...(order.later && { later: order.later }),
@@ -133,7 +135,7 @@ async function restoreInSlot(parts: RestoredParts, host: RestoreHost, order: Res
       },
       ...(order.frozen && { beforeResume: async () => driver.beginFreeze(slot) }),
     });
-    // Where that could not begin in time they have run for a moment.
+    // If that could not begin in time, they have run for a moment.
     if (order.frozen) await driver.freeze(slot);
     return { processes: restored(), controlToken, bootId };
   } catch (error) {
@@ -151,7 +153,7 @@ async function openDisk({ layout, disks }: RestoredParts, { disk }: RestoreOrder
   await disks.open(image, slotMountPoint(layout, slot));
 }
 
-/** Where a copy of the agent is in the helper's namespace, for a program that passes as a stranger. */
+/** Where a copy of the agent is in the helper's namespace, for a program that counts as a stranger. */
 async function showAgent(parts: RestoredParts, agentDir: string): Promise<string> {
   const { layout, helper, agentsShown } = parts;
   if (agentDir === parts.agentDir) return layout.agentMount;

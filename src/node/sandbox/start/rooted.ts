@@ -12,7 +12,7 @@ import type { BeginOrder } from './begin-order.ts';
 import { emptyVolatile, type VolatileParts } from './empty-volatile.ts';
 import type { StandbyParts, Started } from './standby.ts';
 
-/** What sandboxes that start with their root are started with. */
+/** What starting sandboxes with their root needs. */
 export type RootedParts = StandbyParts & VolatileParts & { helper: Helper; volumes: Volumes; egress: Egress };
 
 /** Without a network policy nothing of it gets out. */
@@ -23,7 +23,7 @@ type RootedOrder = Omit<BeginOrder, 'network'> & { network: BeginOrder['network'
  * nothing new. Such starts take turns with others. `points`: its mounted layers, lowest first.
  */
 export function startRooted(parts: RootedParts, order: RootedOrder, points: string[]): Promise<Started> {
-  // Nobody else's start waits for that of a volume.
+  // The start of a volume does not hold up the starts of others.
   return parts.volumes.change(volumesAround(order.volumes), () =>
     parts.starts.run(order.teamId, () => start(parts, order, points)),
   );
@@ -50,7 +50,7 @@ async function start(parts: RootedParts, order: RootedOrder, points: string[]): 
     const { pid, announced } = await driver.start(slot, { controlToken, bootId, resources, root });
     processes = await processControl.watch(driver, slot, pid);
     await processControl.linkUp(driver, slot, pid);
-    // Before any of the user's programs runs.
+    // This comes before any of the user's programs runs.
     if (network) await egress.apply({ sandboxId, slot, namespace: processes.namespace }, network);
     await driver.begin?.(slot, pid);
     await agentListens(processes.namespace, processes.ended, announced);

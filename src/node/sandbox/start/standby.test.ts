@@ -15,7 +15,7 @@ afterEach(() => rmSync(disksFolder, { recursive: true }));
 const slot = slotOf(0, 7);
 const resources = { cpuCount: 1, memoryMiB: 512, diskMiB: 1024 };
 
-/** What standby sandboxes are started with, in which `fails` fails; their agent is a server of the test. */
+/** What starting standby sandboxes needs; the step in `fails` fails, and a server of the test is their agent. */
 async function scene(fails = '') {
   const done: string[] = [];
   const inits: (string | null)[] = [];
@@ -116,7 +116,7 @@ test('where a disk can’t take the place the standby sandbox is released', asyn
   for (const fails of ['close', 'open', 'none']) {
     using at = await scene(fails);
     const standby = await startStandby(at.parts, { driver: at.driver, resources, disk: null });
-    // Its own is not there.
+    // A new disk is not there.
     if (fails !== 'none') writeFileSync(join(disksFolder, 's7.img'), '');
     await expect(exchangeDisk(at.parts, standby, '/disks/mine')).rejects.toThrow();
     expect([fails, at.done.at(-1)]).toEqual([fails, 'released']);

@@ -17,18 +17,18 @@ export type Started = {
   processes: Processes;
   /** Proves the platform to the agent. */
   controlToken: string;
-  /** What its programs read as the kernel's boot ID (UUID). */
+  /** The kernel's boot ID (UUID) that its programs read. */
   bootId: string;
 };
 
 /** A started sandbox with an empty disk that belongs to nobody yet: it has no settings. */
 export type Standby = Started & {
   resources: SandboxResources;
-  /** Layer digests of the root that it has already, lowest first; null: it has none. */
+  /** Layer digests of the root that it already has, lowest first; null: it has none. */
   layers: readonly string[] | null;
 };
 
-/** What standby sandboxes are started with. */
+/** What starting standby sandboxes needs. */
 export type StandbyParts = {
   layout: Layout;
   disks: Disks;
@@ -38,13 +38,13 @@ export type StandbyParts = {
   starts: FairSemaphore;
 };
 
-/** A standby sandbox that is wanted. */
+/** The standby sandbox that is wanted. */
 type StandbyOrder = {
   driver: Driver;
   resources: SandboxResources;
-  /** The image of a disk that exists; null: a new one. */
+  /** The image of an existing disk; null: a new one. */
   disk: string | null;
-  /** Who waits for it; absent: nobody yet. */
+  /** The team that waits for it; absent: nobody yet. */
   teamId?: string;
 };
 
@@ -53,7 +53,7 @@ export function startStandby(parts: StandbyParts, order: StandbyOrder): Promise<
   return parts.starts.run(order.teamId, () => start(parts, order));
 }
 
-/** Puts a disk that exists in the place of a standby sandbox's own. Where that fails the standby is released. */
+/** Puts an existing disk in the place of a standby sandbox's own. If that fails the standby sandbox is released. */
 export async function exchangeDisk(parts: StandbyParts, standby: Standby, disk: string): Promise<Standby> {
   const { layout, disks, processControl } = parts;
   const { slot } = standby.processes;

@@ -15,18 +15,18 @@ const record = { sandboxId: 's1', state: 'paused', kept: 'memory', driver: 'crun
 const request = { nextExecutionId: 'e2', memory: true } as Parameters<typeof startAgain>[2];
 
 type SceneOptions = {
-  /** The files have checksums from when they were kept. */
+  /** The files have had checksums since they were kept. */
   hasChecksums?: boolean;
   fails?: string;
   /** Why no memory can be kept here. */
   without?: string | null;
-  /** Whoever looks through the disk finds damage. */
+  /** The check of the disk finds damage. */
   isDamaged?: boolean;
-  /** Where its disk is: where there is one, somebody has it for a moment longer. */
+  /** Where its disk is; if set, somebody still has it for a moment. */
   disk?: string;
 };
 
-/** What a paused sandbox is started with, up to the check of its disk, which fails. */
+/** What starting a paused sandbox needs, up to the check of its disk, which fails. */
 function scene(options: SceneOptions = {}) {
   const { hasChecksums = true, fails, without = null, isDamaged = false, disk = '/disk' } = options;
   let looks = 0;
@@ -74,7 +74,7 @@ test('a sandbox that boots is recorded as having its files alone, before anythin
     expect(left.record).toEqual({ ...record, kept: 'filesystem' });
     expect(done).toEqual([
       ...['verify', 'remove', ...records, 'e2fsck -p /disk', 'e2fsck -f -y /disk'],
-      // For the next attempt.
+      // These are for the next attempt.
       ...['judge', 'late filesystem'],
     ]);
   }

@@ -9,13 +9,13 @@ import { memoryOf } from '../keep/memory-files.ts';
 import type { PausedRecord } from '../records/record.ts';
 import { startSandbox, type StartedSandbox, type StartOrder, type StartParts } from './start-sandbox.ts';
 
-/** What paused sandboxes are started with. */
+/** What starting paused sandboxes needs. */
 type StartAgainParts = StartParts & { drivers: Drivers; checkpoints: CheckpointSupport; kept: KeptFiles };
 
 /**
- * Starts a paused sandbox from what is on the host's disk, if that is whole: with its memory, where it has kept that
- * and is asked to, else it boots. A failed start answers the error and what is left to begin with: everything, or the
- * files alone where some of it has run.
+ * Starts a paused sandbox from what is on the host's disk, if that is whole: with its memory, if it has kept that and
+ * the request asks for it; otherwise it boots. A failed start answers the error and what is left to begin with:
+ * everything, or only the files if some of it has run.
  */
 export async function startAgain(
   parts: StartAgainParts,
@@ -25,7 +25,7 @@ export async function startAgain(
   const { kept, log } = parts;
   const { sandboxId } = record;
   const left = { record };
-  // Where there are none the disk was in use or failed when they were due, or the power went.
+  // Checksums are missing if the disk was in use or failed when they were due, or the power went.
   const late = !kept.hasChecksums(sandboxId);
   if (!late) await kept.verify(sandboxId, record.teamId);
   await kept.removeChecksums(sandboxId);
@@ -35,7 +35,8 @@ export async function startAgain(
       ? await restoreMemory(parts, left, request)
       : await boot(parts, left, request, late);
   } catch (error) {
-    // Damage may have got its checksums as it was, and be why this failed: the next start finds the disk repaired.
+    // Damage may have got checksums as it was, and be the cause of this failure: the next start then finds the disk
+    // repaired.
     try {
       left.record = await kept.judgeMemory(left.record);
       await kept.writeLateChecksums(sandboxId, left.record.kept);
@@ -46,7 +47,7 @@ export async function startAgain(
   }
 }
 
-/** Brings the processes back as they were. `left.record` becomes what is left where that fails. */
+/** Brings the processes back as they were. If that fails, `left.record` becomes what is left. */
 async function restoreMemory(
   parts: StartAgainParts,
   left: { record: PausedRecord },
@@ -76,7 +77,7 @@ async function restoreMemory(
     });
   } catch (error) {
     if (written) {
-      // Some of it may have run and changed files that others have in memory: only the files can be told to be whole.
+      // Some of it may have run and changed files that others have in memory: only the files are known to be whole.
       left.record = { ...record, kept: 'filesystem' };
       await records.write(left.record);
     }
@@ -85,7 +86,7 @@ async function restoreMemory(
 }
 
 /**
- * Starts a paused sandbox from its files: new processes, a new boot ID, nothing in what does not outlive a boot.
+ * Starts a paused sandbox from its files: new processes, a new boot ID, and nothing that does not outlive a boot.
  * `late`: there were no checksums when they were due.
  */
 async function boot(
@@ -96,7 +97,7 @@ async function boot(
 ): Promise<StartedSandbox> {
   const { record } = left;
   if (record.kept === 'memory') {
-    // Before anything changes the files: processes that have them in memory as they were must not go on with them.
+    // This comes before anything changes the files: processes that have them in memory as they were must not continue.
     const files: PausedRecord = { ...record, kept: 'filesystem' };
     await parts.records.write(files);
     left.record = files;

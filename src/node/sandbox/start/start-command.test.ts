@@ -19,13 +19,13 @@ const commands = {
   env: { NAME: 'value', PATH: '/opt/own:/usr/bin' },
 };
 
-/** Lets what is due come to its end. */
+/** Lets due work come to its end. */
 async function after(ms = 0): Promise<void> {
   jest.advanceTimersByTime(ms);
   for (let turn = 0; turn < 20; turn++) await Promise.resolve();
 }
 
-/** A sandbox whose programs end as `ends` says, one after the other; the last one again and again. */
+/** A sandbox whose programs end as `ends` says, one after the other; the last end repeats. */
 function sandbox(...ends: (ProcessEnd | Error | 'hangs')[]) {
   const ran: AgentProcess[] = [];
   const run = (process: AgentProcess): Promise<ProcessEnd> => {
@@ -203,7 +203,7 @@ test('without a ready command a start command gets twenty seconds to fail', asyn
   expect(ran).toEqual([]);
 });
 
-/** Starts the server of a template in a sandbox whose agent has it end as `ends` says, or run on. */
+/** Starts the server of a template in a sandbox whose agent reports the end in `ends`, or none. */
 async function serverOf(image: object, accessToken: string | null, ends: Record<string, number>) {
   jest.useRealTimers();
   const asked: { command: string; token: string | null; user: string }[] = [];

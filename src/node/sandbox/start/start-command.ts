@@ -26,16 +26,16 @@ type Run = (
  * minute.
  */
 export const readyTimeoutMs = { build: 10 * 60_000, create: 50_000 };
-/** One run of the ready command. */
+/** Longest time of one run of the ready command. */
 const readyRunTimeoutMs = 60_000;
-/** Between two runs of the ready command: short at first, because most servers are up at once. */
+/** Pause between two runs of the ready command: short at first, because most servers are up at once. */
 const readyPauseMs = { first: 20, max: 2_000 };
-/** What is waited in a build where there is a start command and nothing says when it is ready. */
+/** How long a build waits if there is a start command and nothing says when it is ready. */
 export const waitMsWithoutReady = 20_000;
 
 /**
- * Starts the template's server in a new sandbox and waits until it is ready, where the template says when that is.
- * Errors: `unavailable` when it fails or takes too long, as protocol/template/server-failure.ts has it.
+ * Starts the template's server in a new sandbox and waits until it is ready, if the template says when that is.
+ * Errors: `unavailable` if it fails or takes too long, as in protocol/template/server-failure.ts.
  */
 export async function startTemplateServer(
   namespace: NetworkNamespace,
@@ -71,7 +71,7 @@ export async function startTemplateServer(
 }
 
 /**
- * Starts the start command in the background. Settles with how it ended, if it ever does; when the connection to it is
+ * Starts the start command in the background. Settles with how it ended, if it ever does; if the connection to it is
  * given up, it runs on.
  */
 export function launchStartCommand(
@@ -91,13 +91,13 @@ export function launchStartCommand(
     ...(onStart && { onStart }),
   };
   const started = run(process, onOutput);
-  started.catch(() => {}); // whoever waits for readiness hears of it
+  started.catch(() => {}); // callers that wait for readiness get the error
   return started;
 }
 
 /**
- * Waits until the ready command has succeeded; without one, until the start command had time to fail.
- * Errors: `unavailable` when the start command fails or the time is over.
+ * Waits until the ready command has succeeded; without one, until the start command had time to fail. Errors:
+ * `unavailable` if the start command fails or the time is over.
  */
 export async function awaitReady(
   run: Run,
@@ -108,7 +108,7 @@ export async function awaitReady(
   const failed = new AbortController();
   void options.started?.then(
     end => {
-      // A command that puts its server into the background and ends is fine.
+      // A command that puts its server into the background and then ends is fine.
       if (end.exitCode === 0) return;
       failure = new AtollError('unavailable', `the start command failed: ${end.status}`);
       failed.abort();
@@ -148,7 +148,7 @@ export async function awaitReady(
   }
 }
 
-/** Waits, or less when the signal says so. */
+/** Waits, or less if the signal says so. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise(resolve => {
     const timer = setTimeout(resolve, ms);

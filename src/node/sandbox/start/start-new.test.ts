@@ -26,8 +26,8 @@ const request = (changes: object = {}, ofImage: object = {}) =>
   }) as unknown as CreateSandbox;
 
 /**
- * A node with a pool, and with what waits restored ahead where `waiting` says so. `happened`: what is done, in order;
- * what `fails` names, fails that often.
+ * A node with a pool, and with a sandbox restored ahead if `waiting` is set. `happened` records what is done, in
+ * order; each mention in `fails` fails once.
  */
 function node(options: { waiting?: boolean; adoptsRoot?: boolean; fails?: string[]; startCommand?: string } = {}) {
   const { startCommand } = options;
@@ -104,7 +104,7 @@ test('a sandbox begins with the memory that it is created from, or with its temp
   expect(found).toMatchObject({ snapshotId: 'of-the-build', recordsOrigin: true, resources });
   expect(found?.image).toMatchObject({ layers: ['l1', 'l2'], memorySnapshotId: 'of-the-build', buildId: 'b' });
   expect(found?.image).not.toHaveProperty('started');
-  // A disk has any size; memory and processors are what the server has found.
+  // The disk may have any size; memory and processors must be those that the server has seen.
   expect(it.beginning(request({ resources: { ...resources, diskMiB: 1 } }, { started }))).toBeDefined();
   for (const changes of [
     { volumes: [{ volumeId: 'v', path: '/v' }] },

@@ -14,7 +14,7 @@ import {
 } from './restored-standby.ts';
 import { startSandbox, type StartedSandbox, type StartOrder, type StartParts } from './start-sandbox.ts';
 
-/** What new sandboxes are started with. */
+/** What starting new sandboxes needs. */
 type StartNewParts = StartParts &
   BeginningParts & {
     drivers: Drivers;
@@ -24,7 +24,7 @@ type StartNewParts = StartParts &
 
 /**
  * Starts the sandbox of a create: with the memory of a snapshot, with the template's server as its build has kept it,
- * or anew. A failed start leaves nothing. Errors: as those of `NodeProtocol.create`.
+ * or anew. A failed start leaves nothing. Errors: those of `NodeProtocol.create`.
  */
 export async function startNew(parts: StartNewParts, request: CreateSandbox): Promise<StartedSandbox> {
   const order: StartOrder = {
@@ -46,8 +46,8 @@ export async function startNew(parts: StartNewParts, request: CreateSandbox): Pr
 }
 
 /**
- * What the sandbox of a create begins with; undefined where it boots. One with the memory of its template boots too
- * where that can't be used.
+ * What the sandbox of a create begins with; undefined if it boots. One that begins with the memory of its template
+ * boots, too, if that can't be used.
  */
 export function beginningOf(
   { drivers, checkpoints }: Pick<StartNewParts, 'drivers' | 'checkpoints'>,
@@ -56,7 +56,7 @@ export function beginningOf(
   const { resources } = request;
   const { started, ...image } = request.image;
   const driver = drivers.toStart(image.driver);
-  // Snapshots hold what CRIU has checkpointed. Without it the sandbox boots from the files.
+  // Snapshots hold what CRIU has checkpointed. Without CRIU the sandbox boots from the files.
   if (driver.capabilities.withoutCheckpoints !== null) return undefined;
   const { memorySnapshotId } = image;
   if (memorySnapshotId !== undefined)
@@ -67,7 +67,7 @@ export function beginningOf(
   return { driver, snapshotId, image: own, resources, recordsOrigin: true };
 }
 
-/** Whether a sandbox can begin with what a template's build has kept of its server, with limits of its own. */
+/** Whether a sandbox with these limits can begin with what a template's build has kept of its server. */
 function canBeginWithServer(
   checkpoints: CheckpointSupport,
   kept: SandboxResources,
@@ -77,8 +77,8 @@ function canBeginWithServer(
 }
 
 /**
- * Starts a sandbox with the start command running as the template's build has kept it. Undefined where that can't be
- * used: the sandbox boots then, and starts the command.
+ * Starts a sandbox with the start command running as the template's build has kept it. Undefined if that can't be
+ * used: the sandbox then boots, and starts the command.
  */
 async function startWithServer(
   parts: StartNewParts,
@@ -103,14 +103,14 @@ async function startFromTemplate(parts: StartNewParts, order: StartOrder): Promi
   const { driver, image, resources } = order;
   const beginning = { driver, snapshotId: null, image, resources, recordsOrigin: true };
   const started = driver.capabilities.adoptsRoot
-    ? undefined // the pool has what waits
+    ? undefined // the pool has the waiting ones
     : await startWaiting(parts, order, beginning, 'template');
   return started ?? startSandbox(parts, order, { kind: 'template' });
 }
 
 /**
- * Starts a sandbox with one that waits for it; undefined: none does, or it can't be used. Where it can be and the
- * template's server fails in it, that is the error.
+ * Turns a waiting sandbox into the requested one; undefined: none waits, or it can't be used. If it can be used and
+ * the template's server fails in it, that is the error.
  */
 async function startWaiting(
   parts: StartNewParts,

@@ -28,7 +28,7 @@ const image = {
 };
 const network = { allowInternetAccess: true };
 
-/** What an agent answers to a command: it runs, and has ended with this status. */
+/** An agent's answer to a command: it has run, and ended with this status. */
 function ended(exitCode: number): Response {
   const message = (value: unknown, flags: number) => {
     const envelope = envelopeOf(Buffer.from(JSON.stringify(value)));
@@ -41,8 +41,8 @@ function ended(exitCode: number): Response {
 }
 
 /**
- * A node with one sandbox that waits, and what calls itself its agent. `happened`: what is done, in order; what
- * `fails` names, fails.
+ * A node with one sandbox that waits, and a server that stands in for its agent. `happened` records what is done, in
+ * order; those named in `fails` fail.
  */
 function node(...failing: string[]) {
   const happened: string[] = [];
@@ -138,7 +138,7 @@ test('a new sandbox has its policy, its disk, its settings and its server before
   const it = node();
   const { record, processes } = await it.start(template, served);
   expect(processes).toBe(it.processes as unknown as typeof processes);
-  // Both at once.
+  // The two run at the same time.
   expect(it.happened.slice(0, 2).sort()).toEqual(['egress', 'name a']);
   expect(it.happened.slice(2)).toEqual(['kept', given, 'init', 'lease', 'serve', 'ready', 'record']);
   expect(it.written).toEqual([record]);

@@ -19,15 +19,15 @@ import type { RestoredStandby } from './restored-standby.ts';
 import type { Started } from './standby.ts';
 import { startTemplateServer } from './start-command.ts';
 
-/** A sandbox as it is to run, wherever it begins. */
+/** A sandbox as it should run, wherever it begins. */
 export type StartOrder = CreateSandbox & {
   driver: Driver;
   volumes: SandboxVolume[];
-  /** Null: it was never paused. */
+  /** Null: it was not paused. */
   resumedFrom: Kept | null;
 };
 
-/** Where a sandbox begins. */
+/** What a sandbox begins with. */
 type Origin =
   /** With the files of its template and an empty disk. */
   | { kind: 'template'; standby?: RestoredStandby | undefined }
@@ -40,7 +40,7 @@ type Origin =
       kind: 'memory';
       host: RestoreHost;
       snapshot: OpenSnapshot;
-      /** What these processes know themselves by. */
+      /** The copy of the agent that these processes run from. */
       agentDir: string;
       bootId: string;
       controlToken: string;
@@ -51,24 +51,24 @@ type Origin =
 /** A sandbox that runs, has its settings and is recorded. */
 export type StartedSandbox = { record: RunningRecord; processes: Processes };
 
-/** What sandboxes are started with. */
+/** What starting sandboxes needs. */
 export type StartParts = BeginParts &
   RestoredParts & {
     egress: Egress;
     records: Records;
     /** Undefined: every create starts its own processes. */
     pool: Pool | undefined;
-    /** What processes write is put into the logs. */
+    /** Whether what processes write goes into the logs. */
     logOutput: boolean;
     /** See `NodeOptions`. */
     requireLease(): void;
   };
 
 /**
- * Starts a sandbox: layers and disk, network, root, processes, the agent's settings, the template's server, the record,
- * in this order. When it resolves a restart of the platform adopts the sandbox. A failed start leaves no processes and
- * no slot; the sandbox's files stay, for the caller to judge. Errors: as `begin`'s, and `unavailable` where the
- * template's server does not start.
+ * Starts a sandbox: layers and disk, network, root, processes, the agent's settings, the template's server, the
+ * record, in this order. Once it resolves, a restart of the platform adopts the sandbox. A failed start leaves no
+ * processes and no slot; the sandbox's files stay, for the caller to judge. Errors: those of `begin`, and
+ * `unavailable` if the template's server does not start.
  */
 export async function startSandbox(parts: StartParts, order: StartOrder, origin: Origin): Promise<StartedSandbox> {
   const { records, disks, layout, processControl } = parts;
@@ -95,7 +95,7 @@ export async function startSandbox(parts: StartParts, order: StartOrder, origin:
   }
 }
 
-/** Processes with a root and a network policy. */
+/** Starts processes with a root and a network policy. */
 async function bringUp(parts: StartParts, order: StartOrder, origin: Origin, disk: string): Promise<Started> {
   const { image, network, ...rest } = order;
   const { sandboxId } = order;
@@ -122,7 +122,7 @@ async function bringUp(parts: StartParts, order: StartOrder, origin: Origin, dis
   });
 }
 
-/** Lets processes that waited frozen run, as a sandbox of its own. Where that fails, none of them is left. */
+/** Lets processes that waited frozen run, as a sandbox of its own. If that fails, none of them is left. */
 async function wake(
   { processControl, requireLease }: StartParts,
   standby: RestoredStandby,
@@ -141,10 +141,10 @@ async function wake(
   }
 }
 
-/** Whether its processes are new: with those of a snapshot it goes on. */
+/** Whether its processes are new; a sandbox with those of a snapshot continues. */
 const boots = ({ kind }: Origin): boolean => kind === 'template' || kind === 'files';
 
-/** Answers the control token that its agent goes by from now on. */
+/** Answers the control token that its agent now uses. */
 async function configure(
   { egress, log, logOutput }: StartParts,
   order: StartOrder,
@@ -152,24 +152,25 @@ async function configure(
   { processes, controlToken }: Started,
 ): Promise<string> {
   const { driver, sandboxId, image, accessToken, envVars, network, resumedFrom } = order;
-  // Who forks a sandbox has another name than it.
+  // A fork has another name than the sandbox that it was made from.
   if (!boots(origin)) await driver.nameHost?.(processes.pid, sandboxId);
   const settings = {
-    // One that goes on as it was has its environment, and who forks it gives another.
+    // A sandbox that continues as it was has its environment; a fork is given another one.
     envVars: resumedFrom === 'memory' ? null : envVars,
     accessToken,
     defaults: boots(origin) ? { user: image.defaultUser, workdir: image.defaultWorkdir } : null,
     authorities: egress.trusted(network) ?? null,
     freshEntropy: !boots(origin),
-    // One that goes on as it was is the only one with its memory, and recorded with its token before it ran.
+    // A sandbox that continues as it was is the only one with its memory, and was recorded with its token before it
+    // ran.
     freshControlToken: !boots(origin) && resumedFrom === null,
     hostname: sandboxId,
     logOutput,
-    // Its files may be looked at as soon as it is known: those of a disk that it has had before are.
+    // Clients may look at its files as soon as it is known: those of a disk that it had before are complete.
     filesLater: origin.kind === 'template',
   };
   return configureAgent(processes.namespace, controlToken, settings).catch(error => {
-    // A paused sandbox whose agent does not listen is a sandbox all the same.
+    // A paused sandbox whose agent does not listen is still a sandbox.
     if (resumedFrom !== 'memory') throw error;
     log.warn('the agent of a resumed sandbox does not answer', { sandboxId, error: messageOf(error) });
     return controlToken;

@@ -9,11 +9,11 @@ import type { Frozen } from '../state/sandbox-state.ts';
 import { configureAgent } from './agent-settings.ts';
 import type { StartedSandbox } from './start-sandbox.ts';
 
-/** What frozen sandboxes are thawed with. */
+/** What thawing frozen sandboxes needs. */
 type ThawParts = { records: Records; egress: Egress; logOutput: boolean; log: Log; requireLease(): void };
 
 /**
- * Lets the frozen processes of a paused sandbox go on, as another execution. Where that fails, none of them has run;
+ * Lets the frozen processes of a paused sandbox continue, as another execution. If that fails, none of them has run;
  * the sandbox may be recorded as running.
  */
 export async function thaw(parts: ThawParts, frozen: Frozen, request: ResumeSandbox): Promise<StartedSandbox> {
@@ -31,8 +31,8 @@ export async function thaw(parts: ThawParts, frozen: Frozen, request: ResumeSand
 }
 
 /**
- * What must be new to a sandbox that goes on from its memory. One whose agent does not listen is a sandbox all the
- * same.
+ * Sets what must be new in a sandbox that continues from its memory. If its agent does not listen, it is still a
+ * sandbox.
  */
 async function configure({ egress, logOutput, log }: ThawParts, frozen: Frozen, request: ResumeSandbox): Promise<void> {
   const { sandboxId, record, processes } = frozen;

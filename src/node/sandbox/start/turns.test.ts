@@ -4,7 +4,7 @@ import { begin } from './begin.ts';
 import { restoreProcesses } from './restored.ts';
 import { startRooted } from './rooted.ts';
 
-/** What starts are asked of: places that are all taken by one team, and what others' starts then come to. */
+/** What starts wait for: all places are taken by one team, and the result shows what the starts of others then get. */
 function crowded() {
   const starts = createFairSemaphore(1, 1);
   void starts.run('crowd', () => new Promise(() => {}));

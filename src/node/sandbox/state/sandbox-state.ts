@@ -3,12 +3,12 @@ import type { Slot } from '../../layout.ts';
 import type { PausedRecord, RunningRecord } from '../records/record.ts';
 import type { Processes } from '../slot/processes.ts';
 
-/** A create is under way: there are no processes that anybody may use, and no record. */
+/** A create is under way: nobody may use its processes yet, and there is no record. */
 export type Starting = {
   kind: 'starting';
   sandboxId: string;
   executionId: string;
-  /** Settles as the create does. */
+  /** Settles like the create. */
   started: Promise<RunningRecord>;
 };
 
@@ -18,41 +18,41 @@ export type Running = {
   sandboxId: string;
   record: RunningRecord;
   processes: Processes;
-  /** The network policy, where it is certain that all of it is in force. */
+  /** The network policy, if all of it is certainly in force. */
   policyInForce: SandboxNetwork | null;
   /** No file of it can be changed any more: a pause with its files and a resume repair the disk. */
   diskFailed: boolean;
 };
 
-/** A pause is under way; it ends in `frozen` or `paused`, or in `running` where it fails. */
+/** A pause is under way; it ends in `frozen` or `paused`, or in `running` if it fails. */
 export type Pausing = { kind: 'pausing'; sandboxId: string; record: RunningRecord; processes: Processes };
 
-/** What it is, is on the host's disk; no process of it is left. */
+/** Everything of it is on the host's disk; no process of it is left. */
 export type Paused = { kind: 'paused'; sandboxId: string; record: PausedRecord };
 
-/** Paused with its memory, and its processes are still there: none of them has run since. */
+/** It is paused with its memory, but its processes are still there: none of them has run since. */
 export type Frozen = {
   kind: 'frozen';
   sandboxId: string;
   record: PausedRecord;
   processes: Processes;
-  /** Ends the processes when they were frozen for long enough. Cleared when the state is left. */
+  /** Ends the processes once they were frozen for long enough. Cleared when the state is left. */
   timer: Timer;
 };
 
-/** A resume is under way; where it fails the sandbox is paused again. */
+/** A resume is under way; if it fails the sandbox is paused again. */
 export type Resuming = { kind: 'resuming'; sandboxId: string; record: PausedRecord; nextExecutionId: string };
 
-/** It is being removed. One whose removal failed stays here, for the next kill. */
+/** It is being removed. If the removal fails it stays in this state, for the next kill. */
 export type Ending = {
   kind: 'ending';
   sandboxId: string;
   record: RunningRecord | PausedRecord;
-  /** Those that were still there. */
+  /** The processes that were still there. */
   processes: Processes | null;
 };
 
-/** It is on this node and out of reach: its files stay as they are until an operator decides. */
+/** It is on this node but out of reach: its files stay as they are until an operator decides. */
 export type Unreadable = {
   kind: 'unreadable';
   sandboxId: string;
@@ -60,17 +60,17 @@ export type Unreadable = {
   reason: string;
   /** Where its processes may still be. */
   slot: Slot | null;
-  /** As it was recorded; null where that can't be read. */
+  /** The record; null if it can't be read. */
   record: RunningRecord | null;
 };
 
-/** What a sandbox of this node is at a moment. A state is a value: a change puts another in its place. */
+/** The state of a sandbox of this node at a moment. A state is a value: a change replaces it by another. */
 export type SandboxState = Starting | Running | Pausing | Paused | Frozen | Resuming | Ending | Unreadable;
 
 /** The name of a state. */
 export type StateKind = SandboxState['kind'];
 
-/** Which states may follow on which. `gone`: the node knows nothing of the sandbox any more. */
+/** Which states may follow each state. `gone`: the node knows nothing of the sandbox any more. */
 export const transitions = {
   starting: ['running', 'gone'],
   running: ['running', 'pausing', 'ending'],
@@ -82,12 +82,12 @@ export const transitions = {
   unreadable: ['gone'],
 } as const satisfies Record<StateKind, readonly (StateKind | 'gone')[]>;
 
-/** The states from which `To` may follow. */
+/** The states that `To` may follow. */
 type Before<To extends StateKind | 'gone'> = {
   [From in StateKind]: To extends (typeof transitions)[From][number] ? From : never;
 }[StateKind];
 
-/** The states that may follow on each state of `From`: what does not follow on one of them is none. */
+/** The states that may follow every state in `From`: a state that may not follow one of them is left out. */
 export type After<From extends StateKind> = {
   [To in StateKind]: [From] extends [Before<To>] ? To : never;
 }[StateKind];
@@ -95,8 +95,8 @@ export type After<From extends StateKind> = {
 /** A state by its kind. */
 export type StateOf<Kind extends StateKind> = Extract<SandboxState, { kind: Kind }>;
 
-/** A sandbox that the node has a first state for: created, or found when the node starts. */
+/** A state in which the node first knows a sandbox: created, or found when the node starts. */
 export type FirstState = Starting | Running | Paused | Unreadable;
 
-/** A state that a sandbox can be gone after. */
+/** A state after which a sandbox can be gone. */
 export type LastState = StateOf<Before<'gone'>>;

@@ -16,7 +16,7 @@ const running: Running = {
 const paused: Paused = { kind: 'paused', sandboxId, record: { sandboxId, executionId: 'e1' } as PausedRecord };
 
 test('what does not follow on a state is no type of what may follow', () => {
-  // The compiler refuses these lines where the table of transitions says otherwise.
+  // The compiler rejects these lines if the table of transitions says otherwise.
   const followsOnRunning: After<'running'> extends 'running' | 'pausing' | 'ending' ? true : false = true;
   const pausedFollowsOnRunning: 'paused' extends After<'running'> ? true : false = false;
   const frozenFollowsOnPaused: 'frozen' extends After<'paused'> ? true : false = false;
@@ -84,7 +84,7 @@ test('after the end of a node nothing changes its sandboxes but what is asked fo
     await gate.promise;
     done.push('asked before');
   });
-  // Their time comes before the end of the node, their turn after it.
+  // They become due before the end of the node, but their turn comes after it.
   const late = sandboxes.react(sandboxId, async () => void done.push('happened'));
   sandboxes.close();
   gate.resolve();

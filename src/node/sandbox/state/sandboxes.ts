@@ -18,54 +18,54 @@ import {
 } from './sandbox-state.ts';
 
 /**
- * Every sandbox of this node: the one place that knows in which state each is, and the only one that changes it.
- * Whoever changes a sandbox has its turn first; what was asked for meanwhile waits, in the order in which it was asked.
+ * Every sandbox of this node: the one place that knows the state of each, and the only one that changes it. A change
+ * of a sandbox first takes the sandbox's turn; later requests wait, in their order.
  */
 export class Sandboxes {
   readonly #states = new Map<string, SandboxState>();
   readonly #turns = new KeyedMutex<string>();
   #closed = false;
 
-  /** The state of a sandbox now; undefined where the node knows nothing of it. */
+  /** The present state of a sandbox; undefined if the node knows nothing of it. */
   get(sandboxId: string): SandboxState | undefined {
     return this.#states.get(sandboxId);
   }
 
-  /** All states now, in the order in which the node came to know the sandboxes. */
+  /** All present states, in the order in which the node came to know the sandboxes. */
   all(): IterableIterator<SandboxState> {
     return this.#states.values();
   }
 
-  /** The sandboxes whose processes run: a pause that is under way may still fail. */
+  /** The sandboxes whose processes run, including those being paused: that may still fail. */
   running(): (Running | Pausing)[] {
     const running: (Running | Pausing)[] = [];
     for (const state of this.all()) if (state.kind === 'running' || state.kind === 'pausing') running.push(state);
     return running;
   }
 
-  /** The sandboxes that are paused, those that a resume is under way for included: it may still fail. */
+  /** The paused sandboxes, including those being resumed: that may still fail. */
   paused(): (Paused | Frozen | Resuming)[] {
     return [...this.all()].filter(isPaused);
   }
 
-  /** What was recorded of every sandbox, whatever its state: who needs what sandboxes stand on asks here. */
+  /** The records of all sandboxes, whatever their state: they say what the sandboxes need, e.g. layers. */
   records(): SandboxRecord[] {
     return [...this.all()].flatMap(state => (state.kind !== 'starting' && state.record ? [state.record] : []));
   }
 
-  /** Whether nobody can say of some sandbox what it is, and so what it stands on. */
+  /** Whether there is a sandbox of which nobody can say what it is, and so what it needs. */
   hasUnknown(): boolean {
     return [...this.all()].some(state => state.kind === 'unreadable' && !state.record);
   }
 
-  /** The execution, where it runs and nothing that ends it is under way. In its turn. Errors: `not_found`. */
+  /** The execution, if it runs and nothing is ending it. To be called in its turn. Errors: `not_found`. */
   requireRunning(target: ExecutionRef): Running {
     const state = this.requireProcesses(target);
     if (state.kind === 'running') return state;
     throw notRunning(target);
   }
 
-  /** The execution, where its processes run: a pause that is under way may still fail. Errors: `not_found`. */
+  /** The execution, if its processes run, even while it is being paused: that may still fail. Errors: `not_found`. */
   requireProcesses(target: ExecutionRef): Running | Pausing {
     const state = this.get(target.sandboxId);
     const runs = state?.kind === 'running' || state?.kind === 'pausing';
@@ -73,7 +73,7 @@ export class Sandboxes {
     throw notRunning(target);
   }
 
-  /** The execution, where it is paused and no resume is under way. */
+  /** The execution, if it is paused and not being resumed. */
   findPaused({ sandboxId, executionId }: ExecutionRef): Paused | Frozen | undefined {
     const state = this.get(sandboxId);
     const isIt = (state?.kind === 'paused' || state?.kind === 'frozen') && state.record.executionId === executionId;
@@ -87,14 +87,15 @@ export class Sandboxes {
     return count;
   }
 
-  /** Runs `work` when the changes of the sandbox that were asked for before have ended, however they did. */
+  /** Runs `work` once all earlier changes of the sandbox have ended, whether they failed or not. */
   inTurn<T>(sandboxId: string, work: () => Promise<T>): Promise<T> {
     return this.#turns.run(sandboxId, work);
   }
 
   /**
-   * As `inTurn`, for what nobody has asked for: a sandbox's end, a time that is over. After `close` nothing is done:
-   * the next node of the data directory finds it, and the slot may be another sandbox's by then.
+   * Like `inTurn`, for changes that nobody has asked for: a sandbox's end, or a time that is over. After `close` it
+   * does nothing: the next node of the data directory finds the change, and the slot may belong to another sandbox by
+   * then.
    */
   async react(sandboxId: string, work: () => Promise<void>): Promise<void> {
     await this.inTurn(sandboxId, async () => {
@@ -102,7 +103,7 @@ export class Sandboxes {
     });
   }
 
-  /** For the end of a node whose sandboxes go on: from now on they change only where somebody asks for it. */
+  /** For the end of a node whose sandboxes run on: from now on they change only on request. */
   close(): void {
     this.#closed = true;
     for (const state of this.all()) if (state.kind === 'frozen') clearTimeout(state.timer);
@@ -115,7 +116,7 @@ export class Sandboxes {
     return state;
   }
 
-  /** Puts a state in the place of the one that the sandbox is in, and answers it. In the sandbox's turn. */
+  /** Replaces the sandbox's state by another, and answers that. To be called in the sandbox's turn. */
   transition<From extends StateKind, To extends StateOf<After<From>>>(from: StateOf<From>, to: To): To {
     this.#leave(from, to.kind);
     assert(from.sandboxId === to.sandboxId, `sandbox ${from.sandboxId} becomes ${to.sandboxId}`);
@@ -123,7 +124,7 @@ export class Sandboxes {
     return to;
   }
 
-  /** Forgets a sandbox. In its turn. */
+  /** Forgets a sandbox. To be called in its turn. */
   remove(from: LastState): void {
     this.#leave(from, 'gone');
     this.#states.delete(from.sandboxId);

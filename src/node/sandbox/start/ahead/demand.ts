@@ -1,33 +1,33 @@
 import type { Beginning } from '../restored-standby.ts';
 import { createShortage } from './shortage.ts';
 
-/** A snapshot that nobody asked for in so long is restored for nobody. */
+/** A snapshot that nobody has asked for in this long is not restored ahead. */
 const recentMs = 5 * 60_000;
-/** Requests that are remembered. */
+/** How many requests are remembered. */
 const rememberedMax = 64;
-/** Whoever asks once may not ask again. */
+/** A snapshot that was asked for only once may not be asked for again. */
 const timesMin = 2;
 /**
- * Forks begin together, with a snapshot that is deleted right after them: who begins with a snapshot so soon after
- * another is not counted. Builds' are not deleted: of these all are.
+ * Forks begin together, with a snapshot that is deleted right after them: a create that begins with a snapshot this
+ * soon after another is not counted. Builds' snapshots are not deleted: all of their creates count.
  */
 const apartMs = 1_000;
-/** Where creates came together, no more wait. */
+/** Most that wait after creates that came together. */
 const grownMax = 32;
 
-/** What creates have asked for lately, and how much of it is worth having before they ask again. */
+/** What creates have asked for recently, and how much of it is worth preparing before they ask again. */
 type Demand = {
-  /** A create asked for it. */
+  /** Called when a create has asked for it. */
   note(beginning: Beginning): void;
-  /** Another one waits. */
+  /** Called when another one waits. */
   refilled(): void;
-  /** Forgets what is meant, as if nobody had asked for it. */
+  /** Forgets what `isMeant` accepts, as if nobody had asked for it. */
   forget(isMeant: (beginning: Beginning) => boolean): void;
-  /** What should wait, the most asked for first: one fewer than were asked for, as many together as may wait. */
+  /** What should wait, the most asked for first: one fewer than was asked for, at most as many together as may wait. */
   wanted(): { beginning: Beginning; count: number }[];
 };
 
-/** `size`: how many wait together at most, where creates do not come together. `now`: see `createShortage`. */
+/** `size`: most that wait together, unless creates come together. `now`: see `createShortage`. */
 export function createDemand(size: number, now: () => number): Demand {
   const shortage = createShortage(now);
   let asked: { beginning: Beginning; atMs: number; lastMs: number }[] = [];
@@ -66,7 +66,7 @@ export function createDemand(size: number, now: () => number): Demand {
   };
 }
 
-/** Whether a sandbox that was restored for the one can be what the other asks for. */
+/** Whether a sandbox that was restored for one can serve the other. */
 export function isSame(a: Beginning, b: Beginning): boolean {
   return (
     a.snapshotId === b.snapshotId &&

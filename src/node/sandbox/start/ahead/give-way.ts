@@ -1,12 +1,12 @@
 /**
- * For how long refilling gives way to creates and kills; under a steady load the pool must fill again all the same.
- * `after`: what is over here has to be written down and told to its client by others, on the same cores. A pool that is
- * more than half empty does not wait for these.
+ * How long refilling gives way to creates and kills; under a steady load the pool must still fill up again. `after`:
+ * when one is done here, others still have to record it and tell its client, on the same cores. A pool that is more
+ * than half empty does not wait for those.
  */
 const giveWayMs = { step: 5, after: 10, max: 100 } as const;
 /**
- * Waits until nobody waits for a create or a kill, for a while: those that have their standby sandbox are done within
- * milliseconds. `awaited`: how many creates and kills somebody waits for now.
+ * Waits until nobody has waited for a create or a kill for a while: creates that have their standby sandbox are done
+ * within milliseconds. `awaited`: how many creates and kills somebody waits for now.
  */
 export async function giveWayTo(
   awaited: () => number,

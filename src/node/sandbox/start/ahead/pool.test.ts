@@ -5,7 +5,7 @@ import type { Standby } from '../standby.ts';
 
 afterEach(() => void jest.useRealTimers());
 
-/** A pool whose standby sandboxes start at once; none that is removed comes back. */
+/** A pool whose standby sandboxes start at once; one that is removed does not come back. */
 function scene(size: number, roomySize = 0) {
   const host = { isRoomy: true, awaited: 0, roomAskedFor: 0, removalFails: false, removals: 0 };
   const started: { standby: Standby; end: () => void }[] = [];
@@ -85,7 +85,7 @@ test('a pool does not grow beside creates that somebody waits for', async () => 
   host.awaited = 1;
   take(5);
   for (let time = 0; time < 20; time++) await pass();
-  // Those that it keeps always are started all the same.
+  // It still starts those that it always keeps.
   expect(started.length).toBeLessThanOrEqual(4);
   host.awaited = 0;
   for (let time = 0; time < 20; time++) await pass();

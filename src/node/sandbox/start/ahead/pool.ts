@@ -12,34 +12,34 @@ import { createShortage } from './shortage.ts';
 import { createShrinking } from './shrinking.ts';
 import { startStandby, type Standby, type StandbyParts } from '../standby.ts';
 
-/** After a failed start, so that a host in trouble is not kept busy with it. */
+/** Pause after a failed start, so that a host in trouble is not kept busy with starts. */
 const retryDelayMs = 2_000;
-/** A pool that has grown keeps no more. */
+/** The most that a grown pool keeps. */
 const grownMax = 128;
 
 /** Standby sandboxes that wait to be taken, so that a create only has to configure one. */
 export type Pool = {
   /**
-   * A standby sandbox of the driver that nobody had, with a disk of the asked size, and with the asked root or none;
-   * null: it gets another disk, and has no root. Undefined when there is none: start one then.
+   * An unused standby sandbox of the driver, with a disk of the requested size, and with the requested root or none;
+   * null: it will get another disk, and has no root. Undefined when there is none: then start one.
    */
   take(driver: Driver, asked: Asked | null): Standby | undefined;
   counts(): PoolCounts;
-  /** Ends those that a grown pool has more, and lets it grow again only for creates to come: the host is short. */
+  /** Ends the surplus of a grown pool, and lets it grow again only for later creates: the host is short. */
   shrink(): Promise<void>;
   /** Stops refilling and removes the standby sandboxes. */
   stop(): Promise<void>;
 };
 
-/** What a pool is made with. */
+/** What a pool needs. */
 type PoolOptions = {
-  /** Standby sandboxes that are kept whatever is asked for. */
+  /** How many standby sandboxes it always keeps. */
   size: number;
-  /** How many are kept where the host has room for them, for creates that come together; none: 0. */
+  /** How many it keeps while the host has room, for creates that come together; 0: no more than `size`. */
   roomySize: number;
-  /** Whether the host has so much room that some of it may be spent on more of them. */
+  /** Whether the host has so much room that more of them may use some. */
   isRoomy(): boolean;
-  /** Limits can be changed when a standby sandbox is taken, the disk can't. */
+  /** The limits can be changed when a standby sandbox is taken; the disk can't. */
   resources: SandboxResources;
   /** A driver whose sandboxes adopt their root. */
   driver: Driver;
@@ -51,7 +51,7 @@ type PoolOptions = {
 
 /**
  * Keeps `size` standby sandboxes ready, and `roomySize` while the host has room. After creates that came together and
- * found too few it keeps as many as these wanted, for some minutes.
+ * found too few, it keeps as many as they wanted, for some minutes.
  */
 export function createPool(parts: StandbyParts & { layers: Layers }, options: PoolOptions): Pool {
   const { size, roomySize, resources, driver, log } = options;
@@ -84,7 +84,7 @@ export function createPool(parts: StandbyParts & { layers: Layers }, options: Po
   };
   const giveWay = () => giveWayTo(options.awaited, { isStopped: () => stopped, isUrgent: () => ready.size * 2 < size });
   const discard = async (standby: Standby) => {
-    if (!ready.delete(standby)) return; // taken: it is its sandbox's business now
+    if (!ready.delete(standby)) return; // it was taken, and belongs to its sandbox now
     await release(standby);
     refilling.begin();
   };
@@ -125,7 +125,7 @@ export function createPool(parts: StandbyParts & { layers: Layers }, options: Po
   };
 }
 
-/** Removes a standby sandbox. Where that fails it is tried again by itself; the pool need not wait for that. */
+/** Removes a standby sandbox. If that fails it repeats by itself; the pool need not wait for that. */
 async function releaseBy(
   { processControl, log }: Pick<PoolOptions, 'processControl' | 'log'>,
   { processes }: Standby,

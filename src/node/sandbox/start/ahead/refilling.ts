@@ -1,37 +1,37 @@
 import { cpus } from 'node:os';
 
 /**
- * How many standby sandboxes are started at a time where half of them are missing; else one, so that creates find a
- * core free.
+ * How many standby sandboxes start at a time if half of them are missing; otherwise one does, so that creates find a
+ * free core.
  */
 const atOnceMax = cpus().length;
-/** Before each that a grown pool has more: the creates that made it grow have work for the processors now. */
+/** Pause before each one that a grown pool adds: the creates that made it grow need the processors now. */
 const growDelayMs = 50;
 
-/** Starts standby sandboxes where some are missing. */
+/** Starts standby sandboxes when some are missing. */
 type Refilling = {
-  /** Looks how many are missing, and begins. */
+  /** Looks how many are missing, and begins to start them. */
   begin(): void;
   underWay(): number;
-  /** Resolves when nothing is under way any more. Nothing begins then. */
+  /** Resolves when nothing is under way any more. Nothing begins after this. */
   stop(): Promise<void>;
 };
 
-/** The pool, for which it is done. */
+/** The pool that it refills. */
 type PoolSide = {
-  /** Standby sandboxes that it keeps whatever is asked for. */
+  /** How many standby sandboxes it always keeps. */
   size: number;
-  /** Those that it keeps now: no fewer. */
+  /** How many it keeps now: no fewer than `size`. */
   wanted(): number;
-  /** How many fewer than so many it has, those that are being started aside. */
+  /** How many are missing to `count`, not counting those that are being started. */
   missingOf(count: number): number;
   /** Whether there is room for one more than `size`. */
   isRoomy(): boolean;
-  /** Whether somebody waits for a create or a kill: a pool does not grow beside these. */
+  /** Whether somebody waits for a create or a kill: the pool does not grow meanwhile. */
   isAwaited(): boolean;
   /** Starts one; never fails. */
   start(): Promise<void>;
-  /** Hears that one was started, or could not be. */
+  /** Called when one was started, or could not be. */
   changed(): void;
 };
 

@@ -12,7 +12,7 @@ const of = (snapshotId: string, memoryMiB = 512, recordsOrigin = true) =>
   }) as unknown as Beginning;
 const minuteMs = 60_000;
 
-/** What is restored ahead on a host that is never short of anything, unless it is told so. */
+/** Sandboxes restored ahead on a host that is short of nothing, unless the test says so. */
 function scene(size: number) {
   const host = {
     nowMs: 0,
@@ -61,7 +61,7 @@ test('one fewer wait than were asked for, and no more than there may be', async 
   expect(take(of('a'))).toBeUndefined();
   await settles(1);
   expect(host.restored).toBe(1);
-  // Neither another snapshot nor another size is the same.
+  // Neither another snapshot nor another size counts as the same.
   expect(take(of('b'))).toBeUndefined();
   expect(take(of('a', 1024))).toBeUndefined();
   await settles(2);
@@ -91,7 +91,7 @@ test('where creates came together as many wait, the first ones at once, until fi
   for (let create = 0; create < 6; create++) expect(ahead.take(of('a'))).toBeDefined();
   await settles(7);
   await ahead.drop();
-  // Nobody is expected to come with so many again.
+  // Nobody is expected to ask for so many again.
   host.nowMs += 3_000;
   for (let create = 0; create < 3; create++) {
     host.nowMs += 3_000;
@@ -141,7 +141,7 @@ test('those who begin with a snapshot together, as forks do, count as one', asyn
     ahead.take(snapshot);
     host.nowMs += 100;
   }
-  // Whoever is asked for now waits, and nobody else.
+  // Only what is asked for now waits.
   for (const _ of [1, 2]) ahead.take(of('b'));
   await settles(1);
   expect(ahead.take(of('b'))).toBeDefined();

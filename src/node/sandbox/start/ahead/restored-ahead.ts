@@ -7,21 +7,21 @@ import { createDemand, isSame } from './demand.ts';
 import { giveWayTo } from './give-way.ts';
 import type { Beginning, RestoredStandby } from '../restored-standby.ts';
 
-/** Before each beyond the size: the creates that want so many have work for the processors now. */
+/** Pause before each one beyond the size: the creates that want so many need the processors now. */
 const growDelayMs = 100;
-/** Between two looks whether those that wait are still wanted, and whether more are. */
+/** Time between two checks whether the waiting sandboxes are still wanted, and whether more are. */
 const lookMs = 2_000;
 
 /**
- * Sandboxes that were restored before anybody asked, of the snapshots that creates begin with again and again; and
- * those of a driver that wants the root from the start, which are started so.
+ * Sandboxes that were restored before anybody asked, from the snapshots that creates begin with again and again; and,
+ * for a driver that wants the root from the start, sandboxes started with it.
  */
 export type RestoredAhead = {
-  /** Remembers what a create asks for, and gives one that waits; undefined: there is none. */
+  /** Remembers what a create asks for, and gives it one that waits; undefined: there is none. */
   take(beginning: Beginning): RestoredStandby | undefined;
   /**
-   * Counts on one that waits until the answer is disposed of: who will take it needs no room of the host for it.
-   * Undefined: there is none that nobody counts on.
+   * Reserves one that waits until the answer is disposed of: whoever will take it needs no room of the host for it.
+   * Undefined: none is left to reserve.
    */
   countOn(beginning: Beginning): Disposable | undefined;
   counts(): RestoredCounts;
@@ -29,21 +29,24 @@ export type RestoredAhead = {
   drop(): Promise<void>;
   /** Ends those that begin with a snapshot, which is being deleted. */
   forget(snapshotId: string): Promise<void>;
-  /** Restores nothing any more and ends those that wait. */
+  /** Stops restoring and ends those that wait. */
   stop(): Promise<void>;
 };
 
-/** What they are restored with. */
+/** What restoring ahead needs. */
 type RestoredAheadOptions = {
-  /** How many wait at most, of all snapshots together, where creates do not come together. */
+  /** How many wait at most, from all snapshots together, unless creates come together. */
   size: number;
   restore(beginning: Beginning): Promise<RestoredStandby>;
   /**
-   * Whether the host has so much room that some of it may be spent on nobody: on those that wait, and on one more,
-   * where that is given. One that leaves too little would end right after it was restored.
+   * Whether the host has so much room that sandboxes for nobody may use some: those that wait, and one more if `more`
+   * is given. One that leaves too little would end right after its restore.
    */
   isRoomy(more?: Beginning): boolean;
-  /** Keeps what one takes of the host until it is disposed of. Fails where there is not enough; ends nobody for it. */
+  /**
+   * Reserves what one takes of the host until it is disposed of. Fails if there is not enough; nothing is ended for
+   * it.
+   */
   admit(beginning: Beginning): Promise<Disposable>;
   processControl: Pick<ProcessControl, 'release'>;
   layers: Pick<Layers, 'beforeRemoval'>;
@@ -67,7 +70,7 @@ export function createRestoredAhead(options: RestoredAheadOptions): RestoredAhea
   const of = (beginning: Beginning) => [...waiting].filter(one => isSame(one.beginning, beginning));
 
   const end = async (one: Waiting) => {
-    if (waiting.delete(one)) await release(options, one); // else it was taken: it is its sandbox's business now
+    if (waiting.delete(one)) await release(options, one); // else it was taken, and belongs to its sandbox now
   };
   const endAll = async (isMeant: (one: Waiting) => boolean) => {
     await Promise.all([...waiting].filter(isMeant).map(end));
@@ -82,7 +85,7 @@ export function createRestoredAhead(options: RestoredAheadOptions): RestoredAhea
       void one.processes.ended.then(() => end(one));
     } catch (error) {
       counts.failures++;
-      // Who asks for it again has it restored then, and is told what is wrong.
+      // The next create that asks for it restores it itself, and gets the error.
       asked.forget(other => isSame(other, beginning));
       log.warn('a snapshot could not be restored ahead', { error: messageOf(error) });
     }
@@ -94,7 +97,7 @@ export function createRestoredAhead(options: RestoredAheadOptions): RestoredAhea
       const kept = new Set(wanted.flatMap(({ beginning, count }) => of(beginning).slice(0, count)));
       await endAll(one => !kept.has(one));
       const next = wanted.find(({ beginning, count }) => of(beginning).length < count && options.isRoomy(beginning));
-      // Beside those whom somebody waits for, no more are restored than always: the next look does.
+      // While somebody waits, no more than the usual number are restored: the next look restores the others.
       if (stopped || !next || (waiting.size >= size && options.awaited() > 0)) return;
       if (waiting.size >= size) await Bun.sleep(growDelayMs);
       await add(next.beginning);
@@ -102,7 +105,7 @@ export function createRestoredAhead(options: RestoredAheadOptions): RestoredAhea
   };
   const filling = onceAtATime(fill, log);
   const look = () => void (stopped || filling.begin());
-  /** Also what is under way: it would come after the others have ended. */
+  /** Includes those that are under way: they would appear after the others have ended. */
   const endNow = async (isMeant: (beginning: Pick<Beginning, 'snapshotId' | 'image'>) => boolean) => {
     asked.forget(isMeant);
     await endAll(isMeant);
@@ -133,7 +136,7 @@ export function createRestoredAhead(options: RestoredAheadOptions): RestoredAhea
   };
 }
 
-/** Ends processes that wait. Where that fails it is tried again by itself; nobody need wait for that. */
+/** Ends processes that wait. If that fails it repeats by itself; nobody need wait for that. */
 async function release(
   { processControl, log }: RestoredAheadOptions,
   { processes }: Pick<Waiting, 'processes'>,
@@ -144,7 +147,7 @@ async function release(
     .catch(error => log.warn('a restored sandbox could not be removed', { error: messageOf(error) }));
 }
 
-/** Notes that one of those that wait is expected by somebody, where there is one for each. */
+/** Notes that somebody expects one of those that wait, if there is one for everybody. */
 function countOnOne(expected: Set<Beginning>, beginning: Beginning, waiting: number): Disposable | undefined {
   if ([...expected].filter(other => isSame(other, beginning)).length >= waiting) return undefined;
   const own = { ...beginning };
@@ -152,7 +155,7 @@ function countOnOne(expected: Set<Beginning>, beginning: Beginning, waiting: num
   return { [Symbol.dispose]: () => void expected.delete(own) };
 }
 
-/** Work that is begun where it is not under way. One that fails is tried again when it is begun the next time. */
+/** Begins the work unless it is under way. If it fails, it is tried again the next time. */
 function onceAtATime(work: () => Promise<void>, log: Log) {
   let underWay: Promise<void> | undefined;
   const failed = (error: unknown) => log.warn('nothing could be restored ahead', { error: messageOf(error) });

@@ -10,7 +10,7 @@ const asked = (layers: string[], changes: Partial<typeof resources> = {}) => ({
   layers,
 });
 
-/** A pool of so many standby sandboxes, none of which has a root. */
+/** A pool of this many standby sandboxes without a root. */
 function scene(size: number) {
   const happened: string[] = [];
   const logged: string[] = [];
@@ -81,7 +81,7 @@ test('a create gets the one that has its root, else one that has none, and none 
   expect(it.ahead.choose(asked(['l1']))?.layers).toEqual(['l1']);
   expect(it.ahead.choose(asked(['l2']))?.layers).toBeNull();
   expect(it.ahead.choose(null)?.layers).toBeNull();
-  // It is given another size before its root.
+  // It gets another size before its root.
   for (const size of ['cpuCount', 'memoryMiB'])
     expect(it.ahead.choose(asked(['l1'], { [size]: 1 }))?.layers).toBeNull();
   expect(it.ahead.choose(asked(['l1'], { diskMiB: 1 }))).toBeUndefined();

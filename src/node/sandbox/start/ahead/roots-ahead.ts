@@ -16,24 +16,24 @@ export type Asked = {
 };
 
 /**
- * Gives standby sandboxes the root that creates ask for most often before anybody asks: putting it in place is the
+ * Gives standby sandboxes the root that creates ask for most often, before anybody asks: putting it in place is the
  * longest part of a create.
  */
 type RootsAhead = {
-  /** The standby sandbox that suits best; it stays in the pool. Null: it gets another disk, and has no root. */
+  /** The standby sandbox that fits best; it stays in the pool. Null: it will get another disk, and has no root. */
   choose(asked: Asked | null): Standby | undefined;
-  /** Standby sandboxes that are out of the pool, because they are getting their root. */
+  /** How many standby sandboxes are out of the pool because they are getting their root. */
   underWay(): number;
-  /** Begins with the next one where there is one to be given a root. */
+  /** Begins with the next standby sandbox that should get a root, if there is one. */
   prepare(): void;
-  /** Resolves when nothing is under way any more. Nothing begins then. */
+  /** Resolves when nothing is under way any more. Nothing begins after this. */
   stop(): Promise<void>;
 };
 
-/** What roots are given ahead with. */
+/** What giving roots ahead needs. */
 type RootsAheadParts = { layers: Layers; layout: Layout };
 
-/** The pool, for which it is done. */
+/** The pool that it works for. */
 type PoolSide = {
   /** How many standby sandboxes it keeps now. */
   size(): number;
@@ -41,14 +41,14 @@ type PoolSide = {
   driver: Driver;
   log: Log;
   ready: Set<Standby>;
-  /** Whether standby sandboxes are started that are worth more than a root. */
+  /** Whether standby sandboxes are being started, which matter more than a root. */
   isStarting(): boolean;
   giveWay(): Promise<void>;
-  /** Removes one that was ready and has another started; never fails. */
+  /** Removes one that was ready and starts another; never fails. */
   discard(standby: Standby): Promise<void>;
   /** Removes one that is out of the pool; never fails. */
   release(standby: Standby): Promise<void>;
-  /** Hears that one was put back or released. */
+  /** Called when one was put back or released. */
   changed(): void;
 };
 
@@ -73,7 +73,7 @@ export function createRootsAhead({ layers: store, layout }: RootsAheadParts, poo
       ready.add(standby);
       if (hasEnded) await discard(standby);
     } catch (error) {
-      // What is wrong with a root is told to those who ask for it. Nobody else shall pay for trying it again.
+      // Creates that ask for this root get its error themselves. Nobody else should pay for another attempt.
       usual.forget(one => isSameRoot(one, root));
       log.warn('a standby sandbox could not be given a root', { error: messageOf(error) });
       await release(standby);
@@ -96,7 +96,7 @@ export function createRootsAhead({ layers: store, layout }: RootsAheadParts, poo
   const untilDone = async () => {
     while (await next());
   };
-  // A layer that goes is not to be kept by those whom nobody has asked for.
+  // Sandboxes that nobody has asked for must not keep a layer that is being removed.
   store.beforeRemoval(async digest => {
     usual.forget(root => root.includes(digest));
     await preparing;
@@ -123,5 +123,5 @@ export function createRootsAhead({ layers: store, layout }: RootsAheadParts, poo
   };
 }
 
-/** One of another size is changed before it gets its root. */
+/** One of another size is resized before it gets its root. */
 const sizes = ['cpuCount', 'memoryMiB', 'diskMiB'] as const;

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { createShortage } from './shortage.ts';
 
-/** A shortage on a clock that the test moves. */
+/** A shortage with a clock that the test moves. */
 function scene(unknown = 0) {
   const clock = { ms: 0 };
   const shortage = createShortage(() => clock.ms, unknown);

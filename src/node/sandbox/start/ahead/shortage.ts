@@ -1,27 +1,30 @@
-/** Creates that come within so long want their standby sandboxes together. */
+/** Creates that come within this time want their standby sandboxes together. */
 const togetherMs = 5_000;
-/** Who has come with many creates at once may do so again for that long. */
+/** A client that came with many creates at once may do so again for this long. */
 const expectedMs = 10 * 60_000;
 
-/** How many standby sandboxes creates lately wanted together. */
+/** How many standby sandboxes creates have recently wanted together. */
 type Shortage = {
-  /** A create wanted one, whether there was one or not. */
+  /** Called when a create wanted one, whether there was one or not. */
   taken(): void;
-  /** Another was started. */
+  /** Called when another was started. */
   refilled(): void;
-  /** The most that were wanted together and not replaced meanwhile, in the last ten minutes, or may be unknown. */
+  /**
+   * The most in the last ten minutes that were wanted together and not replaced meanwhile, or `unknown` if that is
+   * more.
+   */
   most(): number;
-  /** Expects nothing any more; those who are unknown not for ten minutes. */
+  /** Expects nothing any more; for ten minutes this also holds for `unknown`. */
   forget(): void;
 };
 
 /**
- * Nobody has wanted any yet. `now`: milliseconds of a clock that does not go back. `unknown`: how many may be wanted
- * together by those who have not come yet.
+ * A shortage before the first create. `now`: milliseconds of a clock that does not go back. `unknown`: how many
+ * clients that have not come yet may want together.
  */
 export function createShortage(now: () => number = () => performance.now(), unknown = 0): Shortage {
   let lately: { by: 1 | -1; atMs: number }[] = [];
-  /** From the greatest to the least, each later than the one before: what a later one exceeds is not kept. */
+  /** From the greatest to the least, each later than the one before: a peak that a later one exceeds is dropped. */
   let peaks: { count: number; atMs: number }[] = [];
   let forgottenAtMs = -Infinity;
 

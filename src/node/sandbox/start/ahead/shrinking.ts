@@ -1,20 +1,20 @@
 import type { Standby } from '../standby.ts';
 
-/** Between two looks whether a grown pool is still wanted. */
+/** Time between two checks whether a grown pool is still wanted. */
 const lookMs = 30_000;
 
-/** Ends what a grown pool has more than is wanted. */
+/** Ends the surplus of a grown pool. */
 type Shrinking = {
-  /** Leaves no more than its size, and has nothing more expected: the host is short. */
+  /** Leaves no more than its size, and expects nothing more: the host is short. */
   shrink(): Promise<void>;
   stop(): void;
 };
 
-/** The pool, for which it is done. */
+/** The pool that it shrinks. */
 type PoolSide = {
-  /** Standby sandboxes that it keeps whatever is asked for. */
+  /** How many standby sandboxes it always keeps. */
   size: number;
-  /** Those that it keeps now: no fewer. */
+  /** How many it keeps now: no fewer than `size`. */
   wanted(): number;
   ready: Set<Standby>;
   /** Whether there is room for more than `size`. */
@@ -25,10 +25,10 @@ type PoolSide = {
   release(standby: Standby): Promise<void>;
 };
 
-/** Looks now and then from now on. */
+/** From now on, checks from time to time. */
 export function createShrinking({ size, ready, ...pool }: PoolSide): Shrinking {
   const to = async (count: number) => {
-    // Those with a root last.
+    // Those with a root come last.
     const order = [...ready].toSorted((a, b) => Number(b.layers !== null) - Number(a.layers !== null));
     for (const standby of order.slice(count)) if (ready.delete(standby)) await pool.release(standby);
   };

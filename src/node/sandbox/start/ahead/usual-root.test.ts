@@ -56,7 +56,7 @@ test('a pool that has grown remembers more creates, and has the root for as many
   for (let create = 0; create < 10; create++) usual.note(other);
   expect(usual.wanted()).toEqual({ root: base, count: 5 });
   size = 2;
-  // What the last creates for the pool as it is now have asked for.
+  // The last creates, as many as are remembered for the present size of the pool, asked for this.
   expect(usual.wanted()).toEqual({ root: base, count: 0 });
 });
 

@@ -1,26 +1,26 @@
-/** Creates that are remembered for each standby sandbox of the pool: enough to see what is asked for often. */
+/** How many creates are remembered per standby sandbox of the pool: enough to see what is often asked for. */
 const rememberedPerStandby = 2;
-/** And no more: a large pool sees as soon as a smaller one that something else is asked for. */
+/** The most that are remembered: so a large pool notices a change as soon as a smaller one. */
 const rememberedMost = 32;
-/** Another root becomes the usual one when it was asked for so many times as often: an exchange costs starts. */
+/** Another root becomes the usual one if it was asked for this many times as often: an exchange costs starts. */
 const clearlyMore = 2;
 
 type Root = readonly string[];
 
-/** Which root the last creates asked for most often. A root is named by its layer digests, lowest first. */
+/** The root that the last creates asked for most often. A root is given by its layer digests, lowest first. */
 type UsualRoot = {
-  /** Remembers what a create asked for; null: something that no root can be put in place for ahead. */
+  /** Remembers what a create asked for; null: something whose root can't be put in place ahead. */
   note(root: Root | null): void;
-  /** Forgets the roots of which this is true, as if nobody had asked for them. */
+  /** Forgets the roots that `isMeant` accepts, as if nobody had asked for them. */
   forget(isMeant: (root: Root) => boolean): void;
   /**
-   * The usual root, and how many standby sandboxes should have it: as many of the pool as it had of the creates, but
-   * one, which is for whoever asks for something else. Undefined: none.
+   * The usual root, and how many standby sandboxes should have it: the same share of the pool as of the creates, minus
+   * one for a create that asks for something else. Undefined: there is none.
    */
   wanted(): { root: Root; count: number } | undefined;
 };
 
-/** Nobody has asked for anything yet. `poolSize`: standby sandboxes of the pool, which may become more and fewer. */
+/** Starts without any requests. `poolSize`: how many standby sandboxes the pool has, which may change. */
 export function createUsualRoot(poolSize: () => number): UsualRoot {
   const rememberedMax = () => Math.min(poolSize() * rememberedPerStandby, rememberedMost);
   let last: (Root | null)[] = [];
@@ -54,7 +54,7 @@ export function isSameRoot(a: Root | null, b: Root): boolean {
   return a !== null && a.length === b.length && a.every((digest, index) => digest === b[index]);
 }
 
-/** How often each root is among them, by its name. Where two are there as often, what came first is first. */
+/** How often each root is among them, by its name. If two are equally frequent, the one that came first is first. */
 function timesOfEach(roots: readonly (Root | null)[]): Map<string, { root: Root; times: number }> {
   const each = new Map<string, { root: Root; times: number }>();
   for (const root of roots) {
@@ -66,5 +66,5 @@ function timesOfEach(roots: readonly (Root | null)[]): Map<string, { root: Root;
   return each;
 }
 
-/** Digests have no spaces. */
+/** Joins the digests by spaces, because they contain none. */
 const nameOf = (root: Root) => root.join(' ');
