@@ -8,9 +8,9 @@ import { advice } from '../../base/process/set-up.ts';
 const instructionBytes = 8;
 
 /**
- * The seccomp filter of every sandbox as an array of `struct sock_filter`: set-up has made it of native/seccomp by
- * libseccomp, into a folder beside the helper. Handed to the runtime ready-made, as having the runtime compile a
- * profile costs 15 to 28 ms a sandbox. Errors: `unavailable` where set-up has made none.
+ * The seccomp filter of every sandbox, as an array of `struct sock_filter`: set-up has compiled it from native/seccomp
+ * with libseccomp, into a folder next to the helper. The runtime gets it ready-made, because compiling a profile would
+ * cost it 15 to 28 ms per sandbox. Errors: `unavailable` if set-up has made none.
  */
 export function readSeccompFilter(helperBinary: string, architecture: string = process.arch): Uint8Array {
   const path = join(dirname(helperBinary), 'seccomp', `${architecture}.bpf`);

@@ -4,16 +4,19 @@ export type CheckpointSource = {
   pid: number;
   /** The slot that it is in. */
   slotName: string;
-  /** Whose it is; absent: of nobody's that is known. */
+  /** The team that it belongs to; absent: none is known. */
   teamId?: string;
-  /** Memory that it has now. */
+  /** Bytes of memory that it uses now. */
   memoryBytes(): number;
   group: {
     /** Settles when every process is frozen. */
     freeze(): Promise<void>;
-    /** Begins it, for processes that are stopped for another reason yet. */
+    /** Begins to freeze, for processes that are still stopped for another reason. */
     beginFreeze(): void;
-    /** Settles when what was begun is done. Where one process is not frozen in time, none of the others goes on. */
+    /**
+     * Settles when the freeze that was begun is complete. If one process is not frozen in time, none of the others
+     * runs on.
+     */
     frozen(): Promise<void>;
     thaw(): void;
     /** All processes, in the host's numbers. */
@@ -24,6 +27,6 @@ export type CheckpointSource = {
   diskMount: string;
   /** Mount points of its layers in the helper's namespace, lowest first. */
   layers: string[];
-  /** Mount points of its volumes, as it sees them. */
+  /** Mount points of its volumes, as the sandbox sees them. */
   volumes: string[];
 };

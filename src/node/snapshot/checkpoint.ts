@@ -22,17 +22,17 @@ const what = "the sandbox's disk";
 const syncTimeoutMs = 10 * 60_000;
 
 /**
- * Keeps the memory of a sandbox that pauses. The disk is not copied: with the snapshot it is the whole sandbox, and
- * must stay as it is until the snapshot is restored or deleted. `alongside` is begun when no process runs any more, for
- * what else is to be written out beside the images; `onComplete` is called when the snapshot is complete and no process
- * has ended yet. If one of them fails, as after any other failure, the sandbox runs on and nothing remains. From then
- * on the snapshot survives a crash of the platform, and one of the host after `makeDurable`.
+ * Keeps the memory of a sandbox that is being paused. The disk is not copied: together with the snapshot it is the
+ * whole sandbox, and must stay unchanged until the snapshot is restored or deleted. `alongside` begins when no process
+ * runs any more, for other data that must be written out; `onComplete` is called when the snapshot is complete and no
+ * process has ended yet. If one of them fails, as after any other failure, the sandbox runs on and nothing remains.
+ * From then on the snapshot survives a crash of the platform, and after `makeDurable` also one of the host.
  *
- * With `then: 'end'` all processes have ended or are about to when this settles. With `then: 'freeze'` they are
- * still there and none has run since: thawed, they continue as if nothing had been, which makes the snapshot stale;
- * killed, the snapshot is what is left. Answers which it is, as a sandbox that holds open deleted files of its layers
- * can only end. Errors: `unavailable` (it can't be kept, and why), `precondition` (it has too many open files),
- * `no_space`, `canceled`.
+ * With `then: 'end'` all processes have ended or are about to when this settles. With `then: 'freeze'` they are still
+ * there and none has run since: if thawed, they continue as if nothing had happened, which makes the snapshot stale;
+ * if killed, only the snapshot is left. Answers which of the two it is, because a sandbox that holds open deleted
+ * files of its layers can only end. Errors: `unavailable` (it can't be kept, and why), `precondition` (it has too many
+ * open files), `no_space`, `canceled`.
  */
 export async function checkpointToPause(
   host: CriuHost,
@@ -45,7 +45,7 @@ export async function checkpointToPause(
       if (then === 'freeze' && (await needsLinks(partialOf(options.directory)))) throw new OnlyByEnding();
       const alongside = [() => writeOut(host, partialOf(options.directory)), ...(options.alongside ?? [])];
       await finish(host, source, options, dumped, { alongside });
-      // The kernel stops them where CRIU leaves them, before the next instruction of their own.
+      // The kernel freezes them where CRIU leaves them, before their next own instruction.
       if (then === 'freeze') source.group.beginFreeze();
       try {
         requireTraced(source.pid);
@@ -56,7 +56,7 @@ export async function checkpointToPause(
         await discard(options.directory, error);
       }
       complete = true;
-      // Whoever is connected from outside hears of the end now, and not by a silence.
+      // Peers outside see the end of their connections now, instead of only silence.
       if (then === 'end')
         await host.helper
           .spawn([host.helperBinary, 'cut', String(source.pid)], { timeoutMs: cutTimeoutMs })
@@ -73,8 +73,8 @@ export async function checkpointToPause(
       return then;
     } catch (error) {
       if (!complete) throw error;
-      // The sandbox is paused, whatever went wrong since. What is left of its processes must not run: those that are
-      // not frozen yet are about to be.
+      // The sandbox is paused, whatever went wrong since. The rest of its processes must not run: those that are not
+      // frozen yet are about to be.
       for (const pid of source.group.processes()) killIfThere(pid);
       source.group.thaw();
       return 'end';
@@ -88,15 +88,15 @@ export async function checkpointToPause(
     .catch(error => discard(partialOf(options.directory), error));
 }
 
-/** What becomes of the processes: they end, or stay frozen. */
+/** What happens to the processes: they end, or stay frozen. */
 type PauseEnd = 'end' | 'freeze';
 
 class OnlyByEnding extends Error {}
 
 /**
- * Keeps the memory and a copy of the disk of a sandbox that runs on, from one moment of its life. It is frozen
- * meanwhile. The copy is part of the snapshot. With `diskCopy` it is made as that image, and the snapshot has another
- * copy where `isKept` says so when the image is there. Errors as for `checkpointToPause`.
+ * Keeps the memory and a copy of the disk of a sandbox that runs on, both from one moment of its life. It is frozen
+ * meanwhile. The copy is part of the snapshot. With `diskCopy` the copy is made as that image, and the snapshot has
+ * another copy if `isKept` says so once the image is there. Errors as for `checkpointToPause`.
  */
 export async function checkpointAndRun(
   host: CriuHost,
@@ -117,8 +117,8 @@ export async function checkpointAndRun(
 }
 
 /**
- * Writes the memory of a sandbox that runs on into a directory, as it is at one moment: to be compared with later, and
- * nothing that could be restored. It stands still meanwhile. Errors: `unavailable`, `no_space`.
+ * Writes the memory of a sandbox that runs on into a directory, from one moment: for a later comparison, not for a
+ * restore. It stands still meanwhile. Errors: `unavailable`, `no_space`.
  */
 export async function draftMemory(host: CriuHost, source: CheckpointSource, options: CheckpointOptions): Promise<void> {
   const partial = partialOf(options.directory);
@@ -131,7 +131,7 @@ export async function draftMemory(host: CriuHost, source: CheckpointSource, opti
 }
 
 /**
- * Fails where CRIU does not hold the sandbox any more: what it has done since the images were made is not in them.
+ * Fails if CRIU does not hold the sandbox any more: what it has done since the images were made is not in them.
  * Source: proc_pid_status(5).
  */
 function requireTraced(pid: number): void {
@@ -139,7 +139,7 @@ function requireTraced(pid: number): void {
     throw new AtollError('unavailable', 'CRIU has let the sandbox go', { detail: criuKilled });
 }
 
-/** The disk of a sandbox that is frozen: what its kernel holds is written to the image, then the image is copied. */
+/** Copies the disk of a frozen sandbox: first what its kernel holds is written to the image. */
 async function copyDisk({ helper }: Pick<CriuHost, 'helper'>, source: CheckpointSource, to: string): Promise<void> {
   const argv = ['sync', '--file-system', source.diskMount];
   const { status, output } = await helper.spawn(argv, { timeoutMs: syncTimeoutMs });
@@ -151,7 +151,7 @@ async function copyDisk({ helper }: Pick<CriuHost, 'helper'>, source: Checkpoint
   await copyImage(helper, { from: source.disk, to, what });
 }
 
-/** Gives the images their final form and name. `alongside` is done meanwhile. */
+/** Gives the images their final form and name. `alongside` runs meanwhile. */
 async function finish(
   host: CriuHost,
   { volumes }: CheckpointSource,

@@ -23,9 +23,9 @@ const closed = 7;
 const shutBoth = 3;
 
 /**
- * Closes the TCP connections of a checkpoint that have only one end in it: nobody will be at the other one when it is
- * restored. Who reads from such a socket sees the end of the stream, who writes gets EPIPE. Connections between
- * processes of the sandbox stay open, with what is under way in them. Answers how many were closed.
+ * Closes the TCP connections of a checkpoint that have only one end in it: nobody will be at the other end after a
+ * restore. A program that reads from such a socket sees the end of the stream; one that writes gets EPIPE. Connections
+ * between processes of the sandbox stay open, with the data under way in them. Answers how many were closed.
  */
 export async function closeOneEndedConnections(filesImage: string): Promise<number> {
   let count = 0;
@@ -50,9 +50,9 @@ export async function closeOneEndedConnections(filesImage: string): Promise<numb
 }
 
 type Connection = {
-  /** Whether it is fully open: what is half closed can't be put back on both ends. */
+  /** Whether it is fully open: a half-closed connection can't be restored at both ends. */
   open: boolean;
-  /** This end and the other one, each as its addresses seen from there; `here` only where it is open. */
+  /** This end and the other one, each as its addresses seen from there; `here` has entries only while it is open. */
   here: string[];
   there: string;
 };
@@ -68,7 +68,7 @@ function connectionOf(file: Field[]): Connection | undefined {
   return { open, here: open ? [`${local} ${peer}`] : [], there: `${peer} ${local}` };
 }
 
-/** An IPv4 address of a socket of the other family is the same address. */
+/** An IPv4 address counts as the same address on a socket of the other family. */
 function address(words: number[]): string {
   return words.length === 4 && words[0] === 0 && words[1] === 0 && words[2] === 0xffff0000
     ? String(words[3])

@@ -2,15 +2,15 @@ import { open, readFile, readdir } from 'node:fs/promises';
 import { forEachParallel } from '../../base/concurrency/parallel.ts';
 
 /**
- * Read of a process's arguments; CRIU's have a few hundred. A sandbox's process says where its own are, and may say
- * that they are terabytes (prctl(2), `PR_SET_MM_MAP`).
+ * How much of a process's arguments is read; CRIU's have a few hundred bytes. A sandbox's process says where its own
+ * are, and may claim that they take terabytes (prctl(2), `PR_SET_MM_MAP`).
  */
 const argumentBytesMax = 4096;
-/** Processes that are looked at at a time. */
+/** How many processes are looked at at a time. */
 const looksAtOnce = 16;
 
 /**
- * Whether a process was started with an argument, among its first 4 KiB of them. One that has ended has none. Source:
+ * Whether a process was started with an argument, among its first 4 KiB of arguments; false if it has ended. Source:
  * proc_pid_cmdline(5).
  */
 export const runsWith = async (pid: number, argument: string): Promise<boolean> =>
@@ -36,5 +36,5 @@ export async function processesWith(argument: string): Promise<number[]> {
   return found;
 }
 
-/** Empty where the process has ended meanwhile. */
+/** Empty if the process has ended meanwhile. */
 export const readOr = (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '');

@@ -2,14 +2,14 @@ import { expect, test } from 'bun:test';
 import { firstErrors } from './criu-words.ts';
 
 const pid = process.pid;
-/** A process that has ended, whose ID the host gave after ours. */
+/** A process that has ended, whose ID the host assigned after this process's. */
 const ended = Bun.spawnSync(['true']).pid;
 const logOf = (...reasons: string[]) => reasons.map(reason => `(00.1) Error (criu/x.c:1): ${reason}`).join('\n');
 const said = (...reasons: string[]) =>
   firstErrors(logOf(...reasons), { places: ['/data/dumps/one'], processes: [pid], lowestPid: pid });
 
 test('processes are told by what the sandbox knows them by, and those that have ended without a number', () => {
-  // Here both are the same, as the tests have no namespace of their own.
+  // Here both are the same, because the tests have no namespace of their own.
   expect(said(`SEIZE ${pid}: can't wait task: No child processes`)).toBe(
     `SEIZE ${pid}: can't wait task: No child processes`,
   );

@@ -5,10 +5,15 @@ import { readIfThere } from '../../base/small-file.ts';
 /** Lines of CRIU's log that a failure shows, and characters of them. A sandbox chose the names in them. */
 const shownErrors = { lines: 6, characters: 600 } as const;
 
-/** Said where the host has fewer descriptors than CRIU would like, and at each end: neither is why. */
+/**
+ * CRIU writes this if the host has fewer descriptors than it would like, and at each failed end: neither is the cause.
+ */
 const saysNothing = /^(?:rlimit: Can't setup RLIMIT_NOFILE|(?:Dumping|Restoring) FAILED)/;
 
-/** What people would not understand of a fork bomb, which CRIU tries for half a minute to stop. */
+/**
+ * Plain words for errors that people would not understand, about a fork bomb, which CRIU tries to stop for half a
+ * minute.
+ */
 const inPlainWords: [RegExp, string][] = [
   [
     /^Timeout reached\. Try to interrupt: \d+$/,
@@ -18,20 +23,20 @@ const inPlainWords: [RegExp, string][] = [
 ];
 const plain = (reason: string) => inPlainWords.reduce((said, [words, better]) => said.replace(words, better), reason);
 
-/** What tells what is the host's in CRIU's words from what is the sandbox's. */
+/** Facts that tell the host's things in CRIU's words from the sandbox's. */
 type HostFacts = {
   /** Directories of the host that CRIU was told of. */
   places: readonly string[];
-  /** The host's IDs of the sandbox's processes, as far as there are some. */
+  /** The host's IDs of the sandbox's processes, if there are any. */
   processes: readonly number[];
-  /** None of its processes has a lower ID of the host. */
+  /** None of its processes has a lower ID on the host. */
   lowestPid: number;
 };
 
 /**
- * What the lines of the form `… Error (file:line): what` say, the first ones: those behind follow from them. People
- * read it, of whom many are strangers to the host: processes are named as the sandbox knows them, and nothing is where
- * the host has it. Nothing is decided by it.
+ * The first errors of CRIU's log, from lines of the form `… Error (file:line): what`: later ones follow from them.
+ * They are for people, many of whom do not know the host: processes get the numbers that the sandbox knows, and places
+ * on the host are left out. No decision depends on the text.
  */
 export function firstErrors(log: string, facts: HostFacts): string {
   const errors = log.split('\n').flatMap(line => {
@@ -46,12 +51,12 @@ export function firstErrors(log: string, facts: HostFacts): string {
   return withoutPlaces(withoutPids(reasons.join('; '), facts), facts.places).slice(0, shownErrors.characters);
 }
 
-/** A number that CRIU may mean a process or thread by: no part of a name, and of a path only where that is of /proc. */
+/** A number by which CRIU may mean a process or thread: not part of a name, and in a path only below /proc. */
 const maybePids = /(?<=\/proc\/|\btask\/)\d+|(?<![\w./:@-])\d+(?![\w@-])/g;
 
 /**
- * The IDs of the sandbox's processes as it knows them. Those that have ended, as those of a fork bomb do all the time,
- * are told by what IDs the host has given since.
+ * Replaces the IDs of the sandbox's processes by those that it knows. Processes that have ended, as those of a fork
+ * bomb do all the time, are recognized by the IDs that the host has assigned since.
  */
 function withoutPids(text: string, { processes, lowestPid }: HostFacts): string {
   const newestPid = lastPid();
@@ -68,7 +73,7 @@ function withoutPids(text: string, { processes, lowestPid }: HostFacts): string 
 /** The host's latest process ID. Source: proc_loadavg(5). */
 export const lastPid = (): number => Number(readFileSync('/proc/loadavg', 'utf8').trim().split(' ')[4]);
 
-/** What a process or thread of these is known by in its own namespace. Source: proc_pid_status(5). */
+/** The number of a process or thread in its own namespace. Source: proc_pid_status(5). */
 function pidInside(pid: number, processes: readonly number[]): string | undefined {
   const status = readIfThere(`/proc/${pid}/status`) ?? '';
   const of = /^Tgid:\t(\d+)$/m.exec(status)?.[1];

@@ -24,14 +24,14 @@ import { advice } from '../../base/process/set-up.ts';
 /** The CRIU that set-up found, or why there is none. Written by scripts/build-criu.mjs. */
 export type Criu = { argv: string[]; version: string; source: string };
 
-/** Longest run: a sandbox's whole memory and a copy of its disk go through it. */
+/** Longest run: it processes a sandbox's whole memory and a copy of its disk. */
 const runTimeoutMs = 10 * 60_000;
 /** CRIU warns of what a sandbox has, as often as the sandbox likes. It stops soon after an error. */
 const logBytesMax = 1 << 20;
 const learnTimeoutMs = 20_000;
 const program = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** Reads what set-up left in `directory`. Fails with `unavailable` and the reason where there is no CRIU. */
+/** Reads what set-up left in `directory`. Fails with `unavailable` and the reason if there is no CRIU. */
 export function findCriu(directory: string): Criu {
   const file = join(directory, 'criu.json');
   if (!existsSync(file)) throw new AtollError('unavailable', `CRIU was not set up: ${advice.setUp}`);
@@ -40,13 +40,13 @@ export function findCriu(directory: string): Criu {
   return { argv: argv.map(part => part.replace('{}', directory)), version, source };
 }
 
-/** What CRIU is run with. */
+/** What running CRIU needs. */
 export type CriuHost = {
   helper: Helper;
-  /** The helper's executable, which has the small programs that CRIU needs around it. */
+  /** The helper's executable, which contains the small programs that CRIU needs. */
   helperBinary: string;
   criu: Criu;
-  /** For sockets and logs; short, as the names of sockets are. */
+  /** For sockets and logs; short, because socket names must be. */
   runDir: string;
   hurry: HurryGracePeriods;
   /** For programs that CRIU starts, some as the user of a sandbox, who must be able to reach it. */
@@ -56,31 +56,32 @@ export type CriuHost = {
 /** One run of CRIU. */
 type CriuRun = {
   command: 'dump' | 'restore';
-  /** Names the files of this run; no other run at the time has it. */
+  /** Names the files of this run; no other run has the same name at the time. */
   name: string;
   imagesDir: string;
-  /** Options as in CRIU's configuration file, one a line, e.g. `external mnt[/x]:/y`. */
+  /** Options as in CRIU's configuration file, one per line, e.g. `external mnt[/x]:/y`. */
   options: string[];
   /** Called when CRIU has its place among the helper's programs, and is about to begin. */
   onPlace?(): void;
   /** Called at CRIU's stages; a dump or restore whose stage fails is undone. */
   stages: Stages;
-  /** Directories of the control groups of what it restores. */
+  /** Directories of the control groups for the processes that it restores. */
   groups?: string[];
-  /** Whose sandbox it is; absent: of nobody's that is known. */
+  /** The team of the sandbox; absent: none is known. */
   teamId?: string | undefined;
   /** The host's IDs of the processes that it dumps. */
   processes?(): number[];
   /** How long it may compute; absent: as long as it may run. */
   cpuSeconds?: number;
-  /** The host's user who has made the user namespace, or is to make it. Default root. */
+  /** The host's user that has made the user namespace, or is to make it. Default root. */
   owner?: number;
   /** Memory comes from the images while the processes run (later-memory.ts). */
   memoryLater?: boolean;
 };
 
 /**
- * Runs CRIU to its end. Errors: `no_space`, or `unavailable` with what CRIU could not do. What a stage threw is thrown.
+ * Runs CRIU to its end. Errors: `no_space`, or `unavailable` with what CRIU could not do; an error that a stage threw
+ * is thrown.
  */
 export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
   const { helper, helperBinary, criu } = host;
@@ -99,7 +100,7 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
     ...run.options,
   ];
   writeFileSync(configFile, settings.map(line => `${line}\n`).join(''), { mode: 0o600 });
-  // CRIU packs what is in a tmpfs with `tar --gzip`. Packing memory that soon comes back is not worth its time.
+  // CRIU packs what is in a tmpfs with `tar --gzip`. Compressing memory that soon comes back is not worth the time.
   const owner = run.owner === undefined ? [] : namespaceOwner(helperBinary, run.owner);
   const last = run.stages['pre-resume'] ? ['ATOLL_CRIU_PRE_RESUME=1'] : [];
   const paths = [`PATH=${shimDir(host)}:${program}`, `ATOLL_CRIU_SOCKET=${listener.path}`];
@@ -113,11 +114,11 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
     const kind = run.command === 'dump' ? 'dump' : 'start';
     const { teamId, onPlace } = run;
     const { status, output } = await helper.spawn(started, { timeoutMs: runTimeoutMs, kind, teamId, onPlace });
-    // The stage goes on of a CRIU that was killed in it: what it has made of the sandbox is known when it has
-    // ended.
+    // If CRIU was killed in a stage, the stage still runs: only after its end is it known what it has done to the
+    // sandbox.
     await listener.settled();
     const wasKilled = status > signalStatus && status <= signalStatus + signalsMax;
-    // By its file, this start or a later one finds that a dump may have left something in the sandbox.
+    // This start or a later one sees from its file that a dump may have left something in the sandbox.
     if (run.command === 'restore' || !wasKilled) forgetRun(host, run.name);
     if (status === 0) return;
     if (wasKilled) throw killed(run, status - signalStatus);
@@ -127,17 +128,17 @@ export async function runCriu(host: CriuHost, run: CriuRun): Promise<void> {
   }
 }
 
-/** The file of a run of CRIU: it is there from its begin until the platform knows how it ended. */
+/** The file of a run of CRIU: it exists from the beginning of the run until the platform knows how it ended. */
 export const runFile = ({ runDir }: Pick<CriuHost, 'runDir'>, name: string): string => join(runDir, `${name}.conf`);
 
-/** Removes the file by which a run of CRIU is known to have begun. */
+/** Removes the file that shows that a run of CRIU has begun. */
 export function forgetRun(host: Pick<CriuHost, 'runDir'>, name: string): void {
   rmSync(runFile(host, name), { force: true });
 }
 
-/** Something ended CRIU, as the kernel does for lack of memory. That says nothing of the sandbox, nor of room. */
+/** Something has ended CRIU, e.g. the kernel for lack of memory. That says nothing about the sandbox, or about room. */
 function killed({ command, cpuSeconds }: CriuRun, signal: number): AtollError {
-  // What the sandbox has is too much, and will be the next time.
+  // The sandbox has too much of something, and will have it the next time.
   if (cpuSeconds !== undefined && signal === constants.signals.SIGXCPU)
     return new AtollError(
       'precondition',
@@ -155,13 +156,13 @@ export const checkpointFailed = 'checkpoint_failed';
 export const criuKilled = 'criu_killed';
 /** The detail of errors about a dump whose CRIU was killed and took the sandbox's first process with it. */
 export const sandboxEnded = 'sandbox_ended';
-/** The helper adds it to the signal that ended a program, as shells do. */
+/** The helper adds this to the signal that ended a program, as shells do. */
 const signalStatus = 128;
-/** Beyond is an exit status of CRIU's own, which ends with 255 when it fails. */
+/** Greater numbers are exit statuses of CRIU's own: it ends with 255 when it fails. */
 const signalsMax = 64;
 
 /**
- * Lets CRIU remember what the kernel can do. To be called once after the start of the helper; saves 20 ms of each run.
+ * Lets CRIU remember what the kernel can do. To be called once after the start of the helper; saves 20 ms in each run.
  */
 export async function learnKernel({
   helper,
@@ -189,8 +190,8 @@ export function quote(value: string): string {
 }
 
 /**
- * A directory whose `gzip` compresses nothing: the helper, under that name. A copy, as the user of a sandbox does not
- * reach the helper itself; who finds none takes the host's own, by which what is packed stays the same.
+ * A directory whose `gzip` compresses nothing: a copy of the helper under that name, because the user of a sandbox
+ * can't reach the helper itself. If CRIU finds no copy it uses the host's gzip, which gives the same content.
  */
 function shimDir({ helperBinary, programDir }: CriuHost): string {
   mkdirSync(programDir, { recursive: true, mode: 0o711 });
@@ -223,6 +224,6 @@ function failureOf({ imagesDir, ...run }: CriuRun, host: CriuHost, log: string, 
   });
 }
 
-/** The path of the host in an option: `root /x`, `external mnt[key]:/x`. */
+/** The host's path in an option: `root /x`, `external mnt[key]:/x`. */
 const placeIn = (option: string): string[] =>
   /^(?:root |external mnt\[[^\]]*\]:)"?(\/[^"]+)/.exec(option)?.slice(1) ?? [];

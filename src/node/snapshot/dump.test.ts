@@ -17,7 +17,7 @@ import type { CheckpointSource } from './checkpoint-source.ts';
 import { criuKilled, findCriu, learnKernel, quote, runCriu, sandboxEnded, type CriuHost } from './criu.ts';
 import { dump } from './dump.ts';
 
-// CRIU itself is in test/snapshot. Here a program that says what is wanted takes its place.
+// CRIU itself is tested in test/snapshot. Here a program of the test stands in for it.
 
 let folder = '';
 beforeEach(() => {
@@ -39,7 +39,10 @@ type Run = {
   until?: Promise<void>;
 };
 
-/** A host whose CRIU runs as is said, run after run, and then as the last one. `undo`: the status of the undoing. */
+/**
+ * A host whose CRIU does these runs, one after another, and then repeats the last one. `undo`: the exit status of the
+ * undoing.
+ */
 function hostOf(runs: Run[], { undo = 0, watch = 0 } = {}) {
   const [did, answers, configs]: [string[], string[], string[]] = [[], [], []];
   let round = 0;
@@ -81,7 +84,7 @@ function hostOf(runs: Run[], { undo = 0, watch = 0 } = {}) {
   return { host, did, answers, configs };
 }
 
-/** Reports a stage as CRIU's action script does, and answers what it was told: `y`, `n`, or nothing. */
+/** Reports a stage like CRIU's action script, and answers what it was told: `y`, `n`, or nothing. */
 async function report(path: string, line: string): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   let told = '';
@@ -121,7 +124,7 @@ test('CRIU is told of its settings in a file, hears yes at each stage, and leave
   expect(configs[0]?.split('\n')).toContain('tree 7');
   expect(configs[0]?.split('\n')).toContain(`log-file ${join(folder, 'run', 'one.log')}`);
   expect([left(), did]).toEqual([[], ['dump dump', 'no hurry']]);
-  // What packs nothing stands in for gzip, for everybody.
+  // The program that compresses nothing stands in for gzip, and every user can run it.
   expect(readFileSync(join(folder, 'programs/gzip'), 'utf8')).toBe('the helper');
   expect(statSync(join(folder, 'programs/gzip')).mode & 0o777).toBe(0o755);
   await runOf(host, {}, 'restore');
@@ -135,7 +138,7 @@ test('a stage that fails, or that nobody knows, is answered with no, and its err
   expect([failing.answers, left()]).toEqual([['n'], []]);
   const unknown = hostOf([{ stages: ['pre-dump 0'] }]);
   await expect(runOf(unknown.host, {})).rejects.toEqual(error('internal', 'an unknown stage: pre-dump'));
-  // What is no line of the action script is not heard out.
+  // A line that the action script would not send is not read to its end.
   const long = hostOf([{ stages: ['x'.repeat(100)] }]);
   await runOf(long.host, {});
   expect(long.answers).toEqual(['']);
@@ -216,7 +219,7 @@ test('a run whose CRIU was killed in a stage ends when the stage has', async () 
   expect((await wasOver) as unknown).toEqual([criuKilled, true]);
 });
 
-/** A sandbox of which nothing is known but its process, which is this one. */
+/** A sandbox of which only the process is known: this process. */
 function sourceOf(did: string[]): CheckpointSource {
   const group = {
     freeze: async () => void did.push('freeze'),
@@ -271,7 +274,7 @@ test('after a final commit nothing is undone: what has run would be of the past'
       detail: criuKilled,
     });
     expect(did).toEqual([...looks, 'dump dump', 'no hurry', ...undone]);
-    // Who finds the mark later undoes it; once it is undone there is none.
+    // Whoever finds the mark later undoes the dump; once that is done there is no mark.
     expect(left()).toEqual(final ? ['one.conf'] : []);
     rmSync(join(folder, 'run', 'one.conf'), { force: true });
   }

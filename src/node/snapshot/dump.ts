@@ -14,60 +14,60 @@ import { undoFailed } from './undo-dump.ts';
 
 /** Where a checkpoint goes. */
 export type CheckpointOptions = {
-  /** Where the snapshot will be. Its parent exists, on the file system of the disk; it does not itself. */
+  /** Where the snapshot will be. It does not exist yet; its parent does, on the file system of the disk. */
   directory: string;
-  /** Names the files of this run; no other run at the time has it. */
+  /** Names the files of this run; no other run has the same name at the time. */
   name: string;
-  /** The caller's own facts, handed back when the snapshot is opened. */
+  /** The caller's own facts, which it gets back when the snapshot is opened. */
   facts: Record<string, unknown>;
-  /** When aborted before the snapshot is complete, the sandbox is left as it was and nothing remains. */
+  /** If it aborts before the snapshot is complete, the sandbox is left as it was and nothing remains. */
   signal?: AbortSignal;
 };
 
-/** Files of this size are kept though they have no name any more: what is open and deleted is in the checkpoint. */
+/** Up to this size, files without a name are kept: files that are open and deleted are part of the checkpoint. */
 const deletedFileBytesMax = 4 * 1024 ** 3;
 /**
- * A dump that CRIU could not do is tried again, and the sandbox runs in between: a connection that was made and not
- * accepted yet, or a watch that was set after we looked, is gone a moment later. CRIU's answer does not tell them from
- * what stays.
+ * A dump that CRIU could not do is tried again, and the sandbox runs in between: a connection that was made but not
+ * accepted yet, or a watch that was set after the look, is gone a moment later. CRIU's answer does not tell those from
+ * lasting causes.
  */
 const attemptsMax = 3;
 const retryDelayMs = 50;
 const watchTimeoutMs = 60_000;
 /**
- * How long CRIU may compute: as it takes for thousands of processes or connections, and what memory takes beside. It
- * computes on the host's account, not the sandbox's.
+ * How long CRIU may compute: enough for thousands of processes or connections, plus a time for the memory. It computes
+ * on the host's account, not the sandbox's.
  */
 const cpuSeconds = { least: 120, perGiB: 2 } as const;
-/** Files in memory, with their holes: CRIU goes through so much in about a second. */
+/** Bytes of files in memory, holes included: CRIU processes this much in about a second. */
 const memoryFileBytesMax = 2 ** 40;
 
 /** Options that a dump and its restores share. */
 export const sharedOptions = ['empty-ns net', 'tcp-established', 'manage-cgroups=ignore', 'file-locks'];
 
-/** What is there of a dump when its images are complete. */
+/** What a dump has produced when its images are complete. */
 export type Dumped = {
   /** The sandbox's external mounts. */
   mounts: SandboxMount[];
-  /** The checksums that `follow` asked for: they are due when the snapshot has its manifest. */
+  /** The checksums that `follow` asked for: they are due once the snapshot has its manifest. */
   checksums: Promise<void>;
 };
 
 type Dump = {
   /** Whether the processes end after `commit`. */
   end: boolean;
-  /** Whether no process may run on after `commit`: what it has made would be of the past. */
+  /** Whether no process may run on after `commit`: its further work would not be in the snapshot. */
   final: boolean;
   /** Called when the images are complete and the processes still there. If it fails they run on. */
   commit(dumped: Dumped): Promise<void>;
-  /** Has checksums made, and the images written out, while CRIU writes them. */
+  /** Makes checksums, and writes the images out, while CRIU writes them. */
   follow?: Follow;
 };
 
 /**
  * Writes the memory and processes of a sandbox into its partial snapshot. After an error the sandbox is as it was,
- * unless that came after a final `commit`: then it is as CRIU has left it. Errors: `unavailable` (it can't be kept, and
- * why), `canceled`.
+ * unless the error came after a final `commit`: then it is as CRIU has left it. Errors: `unavailable` (it can't be
+ * kept, and why), `canceled`.
  */
 export async function dump(
   host: CriuHost,
@@ -111,7 +111,7 @@ export async function dump(
         onPlace() {
           if (!follow) return;
           dumped.checksums = followImages(host, partial, follow);
-          dumped.checksums.catch(() => {}); // who removes the directory of a dump that has failed does not ask
+          dumped.checksums.catch(() => {}); // after a failed dump, whoever removes its directory does not wait for them
         },
         stages: {
           async 'post-dump'() {
@@ -131,7 +131,7 @@ export async function dump(
   }
 }
 
-/** Refuses what CRIU would go through for minutes and find nothing. Errors: `precondition`. */
+/** Refuses what CRIU would process for minutes without finding anything. Errors: `precondition`. */
 async function requireLittleToGoThrough({ group }: CheckpointSource): Promise<void> {
   const bytes = await memoryFileBytes(group.processes());
   if (bytes <= memoryFileBytesMax) return;
@@ -159,9 +159,9 @@ function hostIdOfRoot(pid: number): number {
 }
 
 /**
- * Tells CRIU where the sandbox's file watches are; it could find few of them by itself. Afterwards the processes go,
- * also where they stood still before: CRIU stops them by itself, and where one is stopped by a signal in a frozen group
- * of cgroup v1, it would wait for it without end.
+ * Tells CRIU where the sandbox's file watches are; it could find few of them by itself. The processes run after this,
+ * even if they stood still before: CRIU stops them by itself, and it would wait for ever for one that is stopped by a
+ * signal in a frozen group of cgroup v1.
  */
 async function watchPaths(
   host: CriuHost,
@@ -174,7 +174,8 @@ async function watchPaths(
   try {
     writeFileSync(list, group.processes().join('\n'));
     const argv = [host.helperBinary, 'watch-paths', String(pid), list, image, diskMount, ...layers];
-    // As long as a sandbox has files, in which it may be looked for each: nobody's short programs wait for that.
+    // It takes as long as the sandbox has files, each of which may be looked at: short programs of others do not wait
+    // for that.
     const { status, output } = await host.helper.spawn(argv, { timeoutMs: watchTimeoutMs, kind: 'dump', teamId });
     if (status !== 0)
       throw new AtollError('unavailable', `the sandbox's file watches can't be kept: ${withoutPlaces(output)}`);

@@ -4,25 +4,27 @@ import { readIfThere } from '../../base/small-file.ts';
 import { readOr, runsWith } from './criu-processes.ts';
 import { runFile, type CriuHost } from './criu.ts';
 
-/** Most runs are over before the first look. */
+/** Most runs end before the first look. */
 const lookEveryMs = 2_000;
-/** At so many looks nobody has run. It takes longer than a slow disk to bring a page of memory that comes later. */
+/**
+ * After this many looks at which no process has run. That is longer than a slow disk takes to bring a page of memory.
+ */
 const stillLooksMax = 5;
 
-/** Ends a CRIU that would wait without end, until disposal. */
+/** Until disposal, ends a CRIU that would wait for ever. */
 type CriuGuard = Disposable & {
-  /** `first`: the sandbox's first process, which a CRIU that restores has made. Looks begin. */
+  /** Begins to look. `first`: the sandbox's first process, which a restoring CRIU has made. */
   watch(first: number): void;
-  /** While this is done, CRIU waits for the platform. */
+  /** During this work, CRIU waits for the platform. */
   during<T>(work: () => Promise<T>): Promise<T>;
 };
 
 /**
- * Where a process of several threads is killed under a dump, the kernel tells the tracer of its first thread only when
- * the others are reaped, and CRIU waits for the first one alone. Where one is killed under a restore, CRIU ends the
- * sandbox's first process and waits for that, which waits for the dead one, which is CRIU's to reap; and where all are,
- * it may wait for them to say that they have come further. What is dead at two looks is not on its way to be reaped.
- * Where one is killed right before CRIU takes hold of it in the end, nobody traces it, and all that CRIU has made wait
+ * If a process of several threads is killed during a dump, the kernel tells the tracer of its first thread only once
+ * the others are reaped, and CRIU waits only for the first. If one is killed during a restore, CRIU ends the sandbox's
+ * first process and waits for that, which waits for the dead one, which CRIU would have to reap; and if all are
+ * killed, CRIU may wait until they report progress. A process that is dead at two looks is not about to be reaped. If
+ * one is killed right before CRIU seizes it at the end, nobody traces it, and all processes that CRIU has made wait
  * for it: they stand still.
  */
 export function guardCriu(host: Pick<CriuHost, 'runDir'>, name: string, everyMs = lookEveryMs): CriuGuard {
@@ -40,7 +42,7 @@ export function guardCriu(host: Pick<CriuHost, 'runDir'>, name: string, everyMs 
       dead.add(first);
       if (deadBefore.has(first) && madeFirst) return void killIfThere(maker);
     }
-    // Those that there are now: CRIU has taken hold of what was made since it began.
+    // The processes that exist now: CRIU has seized those made since it began.
     for (const pid of await treeOf(first)) {
       const tracer = await tracerOfDead(pid);
       if (tracer === null) continue;
@@ -73,7 +75,7 @@ export function guardCriu(host: Pick<CriuHost, 'runDir'>, name: string, everyMs 
   };
 }
 
-/** A process and all that descend from it, the dead among them. Source: proc_pid_task(5), `children`. */
+/** A process and all its descendants, including dead ones. Source: proc_pid_task(5), `children`. */
 async function treeOf(pid: number): Promise<number[]> {
   const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
   const lists = await Promise.all(threads.map(thread => readOr(`/proc/${pid}/task/${thread}/children`)));
@@ -82,8 +84,8 @@ async function treeOf(pid: number): Promise<number[]> {
 }
 
 /**
- * What changes when one of the processes runs: how often each of their threads has given a processor away. Empty where
- * one is about to run, or waits for a disk or the like. Source: proc_pid_status(5).
+ * A text that changes when one of the processes runs: how often each of their threads has given up a processor. Empty
+ * if one is about to run, or waits for a disk or the like. Source: proc_pid_status(5).
  */
 async function standingOf(pids: number[]): Promise<string> {
   const lines: string[] = [];
@@ -96,7 +98,7 @@ async function standingOf(pids: number[]): Promise<string> {
   return lines.join(' ');
 }
 
-/** Who traces a process that is dead and not reaped; null where it is alive, gone, or nobody does. */
+/** The tracer of a process that is dead and not reaped; null if it is alive, gone, or not traced. */
 async function tracerOfDead(pid: number): Promise<number | null> {
   const status = await readOr(statusFile(pid));
   const tracer = Number(/^TracerPid:\t(\d+)$/m.exec(status)?.[1] ?? 0);

@@ -9,7 +9,7 @@ let runDir = '';
 beforeEach(() => void (runDir = mkdtempSync(join(tmpdir(), 'atoll-later-'))));
 afterEach(() => rmSync(runDir, { recursive: true }));
 
-/** A helper that answers each program in turn, and what it was asked for. */
+/** A helper that gives each program the next answer, and records the calls. */
 function hostOf(...answers: { status: number; output: string }[]) {
   const asked: string[][] = [];
   const spawn = async (argv: string[]) => {
@@ -117,7 +117,7 @@ test('memory is lost where whoever brought it ended, or has complained, and not 
   expect(await why()).toBeUndefined();
   expect(await why()).toBe('gone');
   await expect(why()).rejects.toThrow('could not be found out');
-  // One that was killed has left no more than the file for it.
+  // A process that was killed has left only the file for its complaints.
   const log = join(runDir, 'later', `${plans()[0]}.log`);
   writeFileSync(log, '');
   expect(await why()).toBe('it was killed');

@@ -13,22 +13,24 @@ import type { ChosenPages } from './later-pages.ts';
 type LaterHost = Pick<CriuHost, 'helper' | 'helperBinary' | 'runDir'>;
 
 const beginTimeoutMs = 20_000;
-/** The one that brings memory gives up after ten minutes (native/snapshot-later.c). */
+/** The process that brings memory gives up after ten minutes (native/snapshot-later.c). */
 const waitTimeoutMs = 11 * 60_000;
-/** What who waits for that says at most (1: it is lost); more where it was ended. */
+/**
+ * Highest exit status of the program that waits for it (1: the memory is lost); a higher one means that it was ended.
+ */
 const waitedStatus = 1;
 
-/** Who brings a sandbox's memory while it runs. It looks at each piece before the sandbox has it. */
+/** The process that brings a sandbox's memory while it runs. It verifies each piece before the sandbox gets it. */
 export type LaterMemory = {
-  /** Looks at what CRIU puts back at once. Fails with `unavailable` where that is damaged. */
+  /** Verifies the memory that CRIU puts back at once. Fails with `unavailable` if that is damaged. */
   verifyNow(): Promise<void>;
-  /** Ends it where the restore has failed. Answers which image it has found damaged, where it did. */
+  /** Ends it after a failed restore. Answers which image it has found damaged, if any. */
   giveUp(): Promise<string | undefined>;
 };
 
 type LaterRun = {
   slotName: string;
-  /** The snapshot, and the directory that CRIU has its images from. */
+  /** The snapshot, and the directory from which CRIU reads its images. */
   directory: string;
   imagesDir: string;
   /** A control group with all of the sandbox's processes. */
@@ -37,8 +39,8 @@ type LaterRun = {
 };
 
 /**
- * Starts a process that brings memory from the images of a directory, to whichever CRIU restores from there next. It
- * goes on when the platform ends, and ends the sandbox where it can't go on. Errors: `unavailable`.
+ * Starts a process that brings memory from the images of a directory, to the CRIU that next restores from there. It
+ * goes on when the platform ends, and ends the sandbox if it can't go on. Errors: `unavailable`.
  */
 export async function bringLater({ helper, helperBinary, runDir }: LaterHost, run: LaterRun): Promise<LaterMemory> {
   mkdirSync(plansIn(runDir), { recursive: true });
@@ -68,7 +70,10 @@ export async function bringLater({ helper, helperBinary, runDir }: LaterHost, ru
   };
 }
 
-/** As native/snapshot-later.c reads it. The last process is served first: the agent, which is among the oldest. */
+/**
+ * The plan, in the form that native/snapshot-later.c reads. The last process is served first: the agent, which is
+ * among the oldest.
+ */
 function planOf({ directory, imagesDir, group, pages: { later, now } }: LaterRun): string {
   const processes = later
     .toSorted((a, b) => b.pid - a.pid)
@@ -82,7 +87,7 @@ function planOf({ directory, imagesDir, group, pages: { later, now } }: LaterRun
 }
 
 /**
- * Waits until all memory of a sandbox is there. Where it can't come the sandbox is ended. Errors: `unavailable`, with
+ * Waits until all memory of a sandbox is there. If it can't come, the sandbox is ended. Errors: `unavailable`, with
  * the detail `sandboxEnded` in that case.
  */
 export async function memoryIsThere(
@@ -97,8 +102,8 @@ export async function memoryIsThere(
 }
 
 /**
- * Why memory that was to come to a slot is lost, once that is certain: whoever brought it was killed, or found it
- * damaged. Undefined: all is there, or the sandbox ended before. Errors: `unavailable` where that can't be found out.
+ * Why memory for a slot is lost, once that is certain: the process that brought it was killed, or found it damaged.
+ * Undefined: all is there, or the sandbox ended before. Errors: `unavailable` if that can't be found out.
  */
 export async function whyMemoryLost(
   { helper, helperBinary, runDir }: LaterHost,
@@ -112,13 +117,13 @@ export async function whyMemoryLost(
       throw new AtollError('unavailable', 'it could not be found out whether the memory of the sandbox has all come');
     if (status !== 0) return withoutPlaces(output);
   }
-  // What it complains of goes when all is there.
+  // Its complaints are removed when all memory is there.
   const complaints = complaintsOf(runDir, slotName);
   if (complaints.length === 0) return undefined;
   return complaints.map(file => readIfThere(file)?.trim() ?? '').find(text => text !== '') ?? 'it was killed';
 }
 
-/** Forgets what was to come for a slot whose sandbox has ended. Answers why it could not, where it could not. */
+/** Removes the plan of a slot whose sandbox has ended. Answers why that failed, if it did. */
 export function forgetLater(runDir: string, slotName: string): string | undefined {
   const plans = plansOf(runDir, slotName);
   const complaints = complaintsOf(runDir, slotName);
@@ -127,7 +132,7 @@ export function forgetLater(runDir: string, slotName: string): string | undefine
   return reason;
 }
 
-/** Forgets what was to come for slots that nobody is in. */
+/** Removes the plans of slots that nobody uses. */
 export function forgetLaterBut(runDir: string, slotNames: Set<string>): void {
   for (const name of namesIn(plansIn(runDir)))
     if (!slotNames.has(name.slice(0, name.indexOf('-')))) rmSync(join(plansIn(runDir), name), { force: true });
@@ -145,7 +150,7 @@ const complaintsOf = (runDir: string, slotName: string) =>
     .filter(name => name.startsWith(prefixOf(slotName)) && name.endsWith(complaintsEnd))
     .map(name => join(plansIn(runDir), name));
 
-/** What the one that brings memory complains of. */
+/** The end of the names of files with the complaints of a process that brings memory. */
 const complaintsEnd = '.log';
 
 const namesIn = (directory: string) => ifThere(() => readdirSync(directory), []);

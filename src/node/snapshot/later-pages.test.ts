@@ -25,7 +25,7 @@ const number = (field: number, value: number): Field => ({ number: field, wire: 
 type Mapping = { at: number; bytes: number; flags?: number; advice?: number };
 const anonymous = 0x22;
 
-/** Mappings of a process as CRIU lists them. */
+/** Mappings of a process, as CRIU lists them. */
 function mappingsOf(pid: number, mappings: Mapping[]): void {
   const message = encodeFields(
     mappings.map(({ at, bytes, flags = anonymous, advice }) => {
@@ -107,7 +107,7 @@ test('large pieces come later, small ones, others’ and those of files at once'
     ],
   });
   expect([await leftOut(2), await leftOut(9)]).toEqual([[], [32 * MiB, 200 * MiB]]);
-  // The snapshot's own list is as it was, and so is who may read it.
+  // The snapshot's own list is unchanged, and so are its permissions.
   expect(readFileSync(join(snapshot(), 'pagemap-9.img'))).toEqual(before);
   expect(statSync(join(links(), 'pagemap-9.img')).mode & 0o777).toBe(0o644);
 });

@@ -15,47 +15,49 @@ const mapping = { from: 1, to: 2, flags: 6, advice: 9 } as const;
 const kind = { private: 0x2, anonymous: 0x20, locked: 0x20_00 } as const;
 /** Source: madvise(2), `MADV_WIPEONFORK`; a bit for each advice. */
 const wipeOnFork = 1 << 18;
-/** CRIU's marks of an entry: private memory of no file; in the file with the pages. Source: criu/include/pagemap.h. */
+/**
+ * CRIU's marks of an entry: private memory without a file; in the file with the pages. Source: criu/include/pagemap.h.
+ */
 const mark = { later: 2, present: 4 } as const;
 
-/** What is checked at a time. Source: native/snapshot-hash.h. */
+/** How many bytes are checked at a time. Source: native/snapshot-hash.h. */
 const checkedBytes = 1 << 20;
 
-/** What comes later, at least: of a sandbox, and of a piece. */
+/** The least memory that comes later: of a sandbox, and of a piece. */
 export type LaterMeasure = { sandboxBytes: number; pieceBytes: number };
 /**
- * Less is back within a few hundredths of a second, all at once. Each piece is a place that is looked for whenever a
- * page is touched.
+ * Less memory is back within a few hundredths of a second, all at once. Each piece is a place that is searched
+ * whenever a page is touched.
  */
 export const muchMemory: LaterMeasure = { sandboxBytes: 32 << 20, pieceBytes: 1 << 20 };
-/** For trying it. */
+/** For tests. */
 export const anyMemory: LaterMeasure = { sandboxBytes: 1, pieceBytes: pageBytes };
-/** Lists of pages longer than this together are not gone through: their memory is in many pieces. */
+/** If lists of pages are longer than this together, they are not read: the memory is in many pieces. */
 const listBytesMax = 256 << 10;
 /** The same for lists of mappings. */
 const mappingsBytesMax = 512 << 10;
 
-/** Memory of a process, by its addresses, and where it is in the file with its pages. */
+/** Memory of a process, by its addresses, and its place in the file with its pages. */
 type Piece = { from: number; to: number; offset: number };
 
 /** Addresses of a process. */
 type Area = { from: number; to: number };
 
-/** What is decided. `file`: an image with pages. */
+/** The decision. `file` is an image with pages. */
 export type ChosenPages = {
-  /** What of each process comes later, and all of its memory that the kernel watches meanwhile. */
+  /** The part of each process that comes later, and all of its memory that the kernel watches meanwhile. */
   later: { pid: number; file: string; areas: Area[]; pieces: Piece[] }[];
-  /** The rest, by whole checked pieces of an image: the numbers of the first and of the one behind the last. */
+  /** The rest, in whole checked pieces of an image: the numbers of the first piece and of the one after the last. */
   now: { file: string; from: number; to: number }[];
 };
 
 type List = { name: string; pid: number; file: string; areas: Area[]; pieces: (Piece & { mayBeLater: boolean })[] };
 
 /**
- * Decides which memory of the images in `directory` comes when its processes already run, and says so in the images of
- * `to`, which are links to them. Null, and nothing is changed, where all is to come at once. Later comes only what no
- * other process has at the same address: what processes have in common since a fork would no longer be one memory.
- * `bytesMax` is the sandbox's limit: a program that forks meanwhile gets a second copy.
+ * Decides which memory of the images in `directory` comes while its processes already run, and records that in the
+ * images of `to`, which are links to them. Null, and nothing is changed, if all is to come at once. Only memory comes
+ * later that no other process has at the same address: memory that processes have shared since a fork would no longer
+ * be shared. `bytesMax` is the sandbox's limit: a program that forks meanwhile gets a second copy.
  */
 export async function chooseLaterPages(
   directory: string,
@@ -112,9 +114,9 @@ async function readList(directory: string, name: string, measure: LaterMeasure):
 }
 
 /**
- * What the kernel will watch, which is what CRIU takes for private memory of no file (criu/include/vma.h,
- * `vma_entry_can_be_lazy`); and `wiped`: what a child is to find empty. The kernel does not tell of that, so it must be
- * there before somebody forks.
+ * What the kernel will watch, which is what CRIU takes for private memory without a file (criu/include/vma.h,
+ * `vma_entry_can_be_lazy`); and `wiped`: what a child must find empty. The kernel does not report that, so it must be
+ * there before anybody forks.
  */
 async function readMappings(path: string): Promise<{ areas: Area[]; wiped: Area[] }> {
   const areas: Area[] = [];
@@ -133,7 +135,7 @@ async function readMappings(path: string): Promise<{ areas: Area[]; wiped: Area[
   return { areas, wiped };
 }
 
-/** Where an image of pages holds something that does not come later. */
+/** The parts of an image of pages that do not come later. */
 function neededNow({ file, pieces }: List): ChosenPages['now'] {
   const now: ChosenPages['now'] = [];
   for (const { from, to, offset, mayBeLater } of pieces) {
@@ -152,7 +154,7 @@ function flagsOf(fields: Field[]): number | null {
   return fields.some(({ number }) => number === entry.flags) ? numberIn(fields, entry.flags) : null;
 }
 
-/** What two processes have at the same address comes at once. */
+/** Makes memory that two processes have at the same address come at once. */
 function keepShared(lists: List[]): void {
   const pieces = lists.flatMap(list => list.pieces.map(piece => ({ piece, list })));
   let open: typeof pieces = [];

@@ -9,7 +9,7 @@ let directory: string;
 beforeAll(() => (directory = mkdtempSync(join(tmpdir(), 'atoll-remaps-'))));
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** Writes the image with an entry of each type, as CRIU does: original ID, ID of what stands for it, type. */
+/** Writes the image with an entry of each type, like CRIU: original ID, ID of its substitute, type. */
 function image(types: number[]): void {
   const entries = types.map((type, index) => {
     const fields = [index + 1, index + 10, type].map((value, at) => ({

@@ -7,8 +7,8 @@ import { numberIn } from './images/protobuf.ts';
 const remap = { type: 3, linked: 0 } as const;
 
 /**
- * Whether a dump relies on names that CRIU gave to open files without one, in the sandbox's root. It takes them away
- * again when the processes go on, and the disk alone is then not what belongs to the dump.
+ * Whether a dump depends on names that CRIU gave to open files without one, in the sandbox's root. CRIU removes them
+ * again when the processes run on, and then the disk alone does not match the dump any more.
  */
 export async function needsLinks(imagesDir: string): Promise<boolean> {
   const image = join(imagesDir, 'remap-fpath.img');

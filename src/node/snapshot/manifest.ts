@@ -4,18 +4,18 @@ import { AtollError } from '../../base/error.ts';
 import type { SandboxMount } from './mounts.ts';
 import { parseJson } from '../../base/json-text.ts';
 
-/** What is in a snapshot's directory, in `manifest.json`. */
+/** The content of `manifest.json` in a snapshot's directory. */
 export type Manifest = {
   version: 1;
-  /** Whether processes and memory are in it, or the disk alone. */
+  /** Whether it contains processes and memory, or only the disk. */
   memory: boolean;
-  /** Whether a copy of the disk is in it, as `disk.img`. */
+  /** Whether it contains a copy of the disk, as `disk.img`. */
   disk: boolean;
   createdAtMs: number;
   mounts: SandboxMount[];
   /** What took it: images are for the same machine type, and not for older kernels and CRIUs. */
   madeBy: { machine: string; kernel: string; criu: string | null };
-  /** The caller's own. */
+  /** The caller's own facts. */
   facts: Record<string, unknown>;
 };
 
@@ -23,19 +23,23 @@ export type Manifest = {
 export const diskFile = 'disk.img';
 const manifestFile = 'manifest.json';
 
-/** Writes the manifest of a snapshot. It has its name when it is whole: native/snapshot-follow.c goes by that. */
+/**
+ * Writes the manifest of a snapshot. It gets its name when it is complete, which native/snapshot-follow.c relies on.
+ */
 export function writeManifest(directory: string, manifest: Manifest): void {
   const file = join(directory, manifestFile);
   writeFileSync(`${file}.new`, JSON.stringify(manifest, null, 2), { mode: 0o600 });
   renameSync(`${file}.new`, file);
 }
 
-/** Whether there is a snapshot at all; whether it is whole, `readManifest` and the checksums say. */
+/** Whether there is a snapshot at all; `readManifest` and the checksums tell whether it is complete. */
 export function hasManifest(directory: string): boolean {
   return existsSync(join(directory, manifestFile));
 }
 
-/** Fails with `not_found`, or `unavailable` where the directory holds something else than a whole snapshot of ours. */
+/**
+ * Fails with `not_found`, or `unavailable` if the directory holds anything but a complete snapshot of this platform.
+ */
 export function readManifest(directory: string): Manifest {
   if (!hasManifest(directory)) throw new AtollError('not_found', `there is no snapshot at ${directory}`);
   const manifest = readManifestIfWhole(directory);
@@ -43,7 +47,9 @@ export function readManifest(directory: string): Manifest {
   throw new AtollError('unavailable', `the snapshot at ${directory} is damaged, or of another version of Atoll`);
 }
 
-/** Undefined where it is damaged or of another version: a loss of power leaves such, of a snapshot being taken. */
+/**
+ * Undefined if it is damaged or of another version: a loss of power while a snapshot is taken leaves such a manifest.
+ */
 export function readManifestIfWhole(directory: string): Manifest | undefined {
   const text = readFileSync(join(directory, manifestFile), 'utf8');
   const manifest = parseJson(text) as Manifest | null | undefined;

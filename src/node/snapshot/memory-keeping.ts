@@ -9,12 +9,12 @@ import { readIfThere } from '../../base/small-file.ts';
 /** Why all memory has to be back before a sandbox runs; null: it may come while it runs. */
 export type Later = { notLater: string | null };
 
-/** Whether this host can keep the memory of sandboxes, and if not, why: for `atoll doctor` and for who asks for it. */
+/** Whether this host can keep the memory of sandboxes, and if not, why: for `atoll doctor` and for callers. */
 type MemoryKeeping = ({ possible: true; criu: Criu } & Later) | { possible: false; reason: string };
 
 /**
- * Finds out by doing it, once for each boot of the host, kernel and CRIU. `test` checkpoints a sandbox and restores it;
- * whatever it throws is the reason. `cacheFile` is where the answer is kept for the next start of the platform.
+ * Finds out by doing it, once for each boot of the host, kernel and CRIU. `test` checkpoints a sandbox and restores
+ * it; its error is the reason. `cacheFile` keeps the answer for the next start of the platform.
  */
 export async function findMemoryKeeping(options: {
   criuDir: string;
@@ -43,12 +43,12 @@ export function knownMemoryKeeping(criu: Criu, cacheFile: string): MemoryKeeping
   return readCache(cacheFile, keyOf(criu));
 }
 
-/** Where a node keeps what it has found out, among its data. */
+/** The file among a node's data that keeps what it has found out. */
 export function memoryKeepingFile(data: string): string {
   return join(data, 'memory-keeping.json');
 }
 
-/** What an answer says: one of an earlier release, which says less, is none. */
+/** The form of an answer: one of an earlier release says less, and does not count. */
 const form = 2;
 
 function keyOf(criu: Criu): string {

@@ -4,50 +4,52 @@ import { quote } from './criu.ts';
 import { ownFiles } from '../numbers/own-files.ts';
 import { maskedDirectories, maskedFiles, shownDevices, shownOfSysfs } from '../drivers/crun/config.ts';
 
-/** File systems that belong to a sandbox alone and hold nothing, or nothing that is not in the checkpoint. */
+/** File systems of a sandbox alone that hold nothing, or nothing that is not in the checkpoint. */
 const ownTypes = new Set(['proc', 'devpts', 'mqueue']);
-/** Where a sandbox's own tmpfs are; their content is in the checkpoint. Other tmpfs only cover something. */
+/** The mount points of a sandbox's own tmpfs; their content is in the checkpoint. Other tmpfs only cover something. */
 const ownTmpfs = new Set(['/dev', '/dev/shm', '/sys/fs/cgroup']);
 
-/** Sandboxes that were started by earlier versions have a sysfs of their own, and these directories of it masked. */
+/** Sandboxes that earlier versions started have a sysfs of their own, with these directories masked. */
 const earlier = {
   sysfs: '/sys',
   directories: ['/sys/devices/virtual/powercap', '/sys/firmware', '/sys/fs/fuse', '/sys/kernel'],
 };
 
 /**
- * What takes the place of a sandbox's external mounts when it is restored. Paths in the helper's mount namespace; every
- * directory on the way lets strangers pass, as it is the sandbox's root that goes it.
+ * What takes the place of a sandbox's external mounts when it is restored. Paths are in the helper's mount namespace;
+ * every directory on the way lets strangers pass, because the sandbox's root goes that way.
  */
 type MountSources = {
   /** The agent that the sandbox was started with. */
   agentDir: string;
-  /** Where its own files are that stand for the kernel's. */
+  /** Where its own files are that stand in for the kernel's. */
   ownFilesDir: string;
-  /** What it has as /sys, below what is mounted there. */
+  /** Its /sys, below what is mounted there. */
   sysDir: string;
   /** The sandbox's control group, relative to the root of each hierarchy. */
   cgroupPath: string;
-  /** A directory that is empty and stays so. */
+  /** A directory that is empty and stays empty. */
   emptyDir: string;
-  /** By mount point: directories with owners already shifted. */
+  /** By mount point: directories whose owners are already shifted. */
   volumes: Record<string, string>;
 };
 
-/** What is mounted at a place in a sandbox. */
+/** A mount in a sandbox. */
 export type SandboxMount = {
   point: string;
-  /** Whether it comes from outside of the sandbox. The root does too, and is not counted: it is made in another way. */
+  /**
+   * Whether it comes from outside of the sandbox. So does the root, which does not count: it is made in another way.
+   */
   external: boolean;
-  /** What stands for an external one in the checkpoint; absent in those of earlier versions: its point. */
+  /** What stands for an external mount in the checkpoint; absent in those of earlier versions: its mount point. */
   key?: string;
-  /** What may not be done there: of `ro`, `nosuid`, `nodev`, `noexec`. */
+  /** Its restrictions, out of `ro`, `nosuid`, `nodev`, `noexec`. */
   restrictions: string[];
 };
 
 const restricting = ['ro', 'nosuid', 'nodev', 'noexec'];
 
-/** The mounts of a sandbox from its mountinfo (proc_pid_mountinfo(5)), one for each point. */
+/** The mounts of a sandbox from its mountinfo (proc_pid_mountinfo(5)), one for each mount point. */
 export function sandboxMounts(mountinfo: string): SandboxMount[] {
   const mounts = new Map<string, SandboxMount>();
   for (const line of mountinfo.trim().split('\n')) {
@@ -66,8 +68,8 @@ export function sandboxMounts(mountinfo: string): SandboxMount[] {
 }
 
 /**
- * How CRIU is told of a mount that comes from outside when it makes a checkpoint: `external mnt[POINT]:KEY`. Fails with
- * `invalid` for a point that would be read as something else: its name can be a stranger's.
+ * Tells CRIU about a mount that comes from outside when it makes a checkpoint: `external mnt[POINT]:KEY`. Fails with
+ * `invalid` for a point that CRIU would read as something else: a stranger may have chosen its name.
  */
 export function externalOption({ point, key }: SandboxMount): string {
   if (/[\]:\x00-\x1f\x7f]/.test(point))
@@ -93,7 +95,7 @@ export function looserMounts(wanted: SandboxMount[], mountinfo: string): Sandbox
   return wanted.filter(({ point, restrictions }) => restrictions.some(name => !present.get(point)?.includes(name)));
 }
 
-/** What to mount at an external mount point. Fails with `internal` where nothing is known to belong there. */
+/** What to mount at an external mount point. Fails with `internal` if nothing is known to belong there. */
 export function mountSource(point: string, sources: MountSources): string {
   const volume = sources.volumes[point];
   if (volume !== undefined) return volume;
@@ -103,7 +105,7 @@ export function mountSource(point: string, sources: MountSources): string {
   if (point === '/sys/fs/cgroup' || point.startsWith('/sys/fs/cgroup/')) return join(point, sources.cgroupPath);
   if (point === '/sys') return sources.sysDir;
   if (shownDevices.includes(point) || shownOfSysfs.includes(point)) return point;
-  // What is masked: a file by /dev/null, a directory by an empty one.
+  // Masked places: a file gets /dev/null, a directory an empty one.
   if (maskedDirectories.includes(point) || earlier.directories.includes(point)) return sources.emptyDir;
   if (maskedFiles.includes(point)) return '/dev/null';
   throw new AtollError('internal', `the checkpoint has a mount at ${point} that this node can't put back`);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'bun:test';
 import { memoryFileBytes, namelessBytes } from './nameless-files.ts';
 
-/** What they take, where all files are looked at. */
+/** The bytes that they take, if all files are looked at. */
 const bytesOf = async (...pids: number[]) => (await namelessBytes(pids)) ?? Number.NaN;
 
 test('files that are open and have no name count once, with what they take of the disk', async () => {
@@ -46,12 +46,12 @@ test('a file without a name that is mapped only counts too', async () => {
 test('other work goes on while many mappings of a file with a long name are looked at', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-nameless-'));
   try {
-    // Words as /proc/PID/maps separates them, as many as a path has room for.
+    // Names with the separators of /proc/PID/maps, as many as a path has room for.
     const deep = join(folder, ...Array.from({ length: 15 }, () => 'a '.repeat(120)));
     mkdirSync(deep, { recursive: true });
     writeFileSync(join(deep, 'file'), 'x');
     const mapped = Array.from({ length: 5_000 }, () => Bun.mmap(join(deep, 'file')));
-    // In the processor's time of this process: that of a busy machine would count what others do.
+    // Processor time of this process: on a busy machine, elapsed time would count the work of others.
     const spentUs = () => process.cpuUsage().user + process.cpuUsage().system;
     const begunUs = spentUs();
     let [lastUs, longestUs] = [begunUs, 0];

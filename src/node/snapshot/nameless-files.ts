@@ -4,27 +4,27 @@ import { readdir, stat } from 'node:fs/promises';
 /** Unit of `st_blocks`, whatever the file system's blocks are. Source: stat(2). */
 const sectorBytes = 512;
 /**
- * Open files of a sandbox that are looked at, with mapped ones that have no name, and bytes that are read of what says
- * which are mapped, some 100 for each as a rule: it may have millions, and nobody waits for that.
+ * How many open files of a sandbox, and mapped ones without a name, are looked at, and how many bytes are read of the
+ * lists of mapped files, usually some 100 per file: there may be millions, and nobody waits for that.
  */
 const most = { looks: 100_000, bytes: 16 << 20 } as const;
-/** Files that are looked at, and pieces that are read, in a row, between other work. */
+/** How many files are looked at, and pieces are read, between two turns of other work. */
 const atOnce = { looks: 500, pieces: 16 } as const;
 const pieceBytes = 64 << 10;
 
-/** How the kernel shows the path of a file that has none any more. Source: proc_pid_fd(5). */
+/** How the kernel marks the path of a file that has none any more. Source: proc_pid_fd(5). */
 const deleted = ' (deleted)';
 /** Files in memory that have no other name, as the kernel shows them: memfd_create(2), shmat(2), shared mmap(2). */
 const memoryFiles = ['/memfd:', '/SYSV', '/dev/zero'];
 /** Files in memory, which count as memory. */
 const inMemory = [...memoryFiles, '/dev/shm/'];
 
-/** What may still be looked at and read; below zero: there was more. */
+/** How much may still be looked at and read; below zero: there was more. */
 type Left = { looks: number; bytes: number };
 
 /**
- * How much of the disk files take that processes have open or mapped and that have no name: a checkpoint copies them.
- * What can't be looked at counts nothing. Null: they have more than the `most` that is looked at.
+ * How much of the disk is taken by files that processes have open or mapped and that have no name: a checkpoint copies
+ * them. Files that can't be looked at do not count. Null: there are more than `most`.
  */
 export async function namelessBytes(pids: readonly number[], { looks, bytes }: Left = most): Promise<number | null> {
   const taken = new Map<string, number>();
@@ -38,8 +38,8 @@ export async function namelessBytes(pids: readonly number[], { looks, bytes }: L
 }
 
 /**
- * How long the files are together, holes included, that processes have in memory alone, open or mapped. A checkpoint
- * goes through them page by page, also where there is none. Those beyond what is looked at count nothing.
+ * The total length, holes included, of files in memory that processes have open or mapped. A checkpoint processes them
+ * page by page, even where there is no page. Files beyond the limit do not count.
  */
 export async function memoryFileBytes(pids: readonly number[], { looks, bytes }: Left = most): Promise<number> {
   const lengths = new Map<string, number>();
@@ -54,7 +54,7 @@ const sumOf = (amounts: ReadonlyMap<string, number>) => [...amounts.values()].re
 
 type Kind = (path: string) => boolean;
 
-/** Links to files of a kind, by how the kernel shows their paths. Source: proc_pid_fd(5). */
+/** Links to files of a kind, which is recognized by how the kernel shows their paths. Source: proc_pid_fd(5). */
 async function* linksTo(kind: Kind, pids: readonly number[], left: Left): AsyncGenerator<string> {
   for (const pid of pids) {
     for (const name of await readdir(`/proc/${pid}/fd`).catch(() => [])) {
@@ -68,8 +68,8 @@ async function* linksTo(kind: Kind, pids: readonly number[], left: Left): AsyncG
 }
 
 /**
- * The same of mapped files, each once. The links of map_files take ten times as long to read as what maps says of all;
- * of that, lines are cut into words that are about such a file alone. Source: proc_pid_maps(5), proc_pid_map_files(5).
+ * The same for mapped files, each once. Reading the links of map_files takes ten times as long as reading maps; of
+ * maps, only lines about such files are split into words. Source: proc_pid_maps(5), proc_pid_map_files(5).
  */
 async function* mapped(kind: Kind, pid: number, left: Left): AsyncGenerator<string> {
   const known = new Set<string>();
@@ -91,7 +91,7 @@ async function* mapped(kind: Kind, pid: number, left: Left): AsyncGenerator<stri
   }
 }
 
-/** What says which files a process has mapped, piece by piece; nothing of one that has ended. */
+/** The list of files that a process has mapped, piece by piece; nothing if it has ended. */
 async function* mapsOf(pid: number): AsyncGenerator<string> {
   let file: number;
   try {

@@ -17,20 +17,20 @@ import { mapToHostIds } from './user-namespace.ts';
 
 const protectTimeoutMs = 10_000;
 
-/** A snapshot that was found whole, but for its memory. */
+/** A snapshot that was found whole; its memory is not checked yet. */
 export type OpenSnapshot = {
   directory: string;
   manifest: Manifest;
   /**
-   * Settles when its memory was read, once for all who ask; fails with `unavailable` where that is damaged. No process
+   * Settles when its memory was read, once for all callers; fails with `unavailable` if that is damaged. No process
    * may run before, unless its memory comes later.
    */
   memoryWhole(): Promise<void>;
 };
 
 /**
- * Checks a snapshot for use, but for its memory. It may then be restored any number of times.
- * Errors: `not_found`, or `unavailable` where it is damaged or incomplete.
+ * Checks a snapshot, except for its memory, before its use. It may then be restored any number of times. Errors:
+ * `not_found`, or `unavailable` if it is damaged or incomplete.
  */
 export async function openSnapshot(
   host: Pick<CriuHost, 'helper' | 'helperBinary'>,
@@ -42,7 +42,7 @@ export async function openSnapshot(
   return { directory, manifest, memoryWhole: () => (whole ??= verifyChecksums(host, directory, 'memory')) };
 }
 
-/** What checkpoints are restored with. */
+/** What restoring checkpoints needs. */
 export type RestoreHost = CriuHost & {
   cgroups: Cgroups;
   /** For links to snapshots' files; on the same file system as snapshots. */
@@ -53,10 +53,10 @@ export type RestoreHost = CriuHost & {
   canBringLater: boolean;
 };
 
-/** Where a sandbox goes. The slot is taken and has no control group, link or process; the disk is mounted. */
+/** The place for a sandbox. The slot is taken and has no control group, link or process; the disk is mounted. */
 type RestoreTarget = {
   slot: Slot;
-  /** The control group that is made, relative to the root of each hierarchy. */
+  /** The control group to make, relative to the root of each hierarchy. */
   cgroupPath: string;
   resources: SandboxResources;
   diskMount: string;
@@ -64,13 +64,13 @@ type RestoreTarget = {
   layers: string[];
   /** The agent that the sandbox was started with: its memory is mapped from these files. */
   agentDir: string;
-  /** A directory that strangers may pass: files of the sandbox's own that stand for the kernel's. */
+  /** A directory that strangers may pass, with the sandbox's own files that stand in for the kernel's. */
   ownFilesDir: string;
-  /** What the sandbox has as /sys. */
+  /** The sandbox's /sys. */
   sysDir: string;
-  /** How much memory may come when the processes already run; absent: none. */
+  /** How much memory may come while the processes already run; absent: none. */
   later?: LaterMeasure;
-  /** By mount point: directories with owners already shifted. */
+  /** By mount point: directories whose owners are already shifted. */
   volumes: Record<string, string>;
   /**
    * Called when the sandbox's namespaces are there and nothing runs in them: gives it its link, its address and its
@@ -79,14 +79,14 @@ type RestoreTarget = {
   onNamespaces(pid: number): Promise<void>;
   /** Called when everything is in place and no process of the sandbox has run yet. If it fails, none will. */
   onRestored?(pid: number): Promise<void>;
-  /** Called when they are about to be let go, which they are in any case. */
+  /** Called right before they are released, which happens in any case. */
   beforeResume?(): Promise<void>;
 };
 
-/** The name of the run of CRIU that restores into a slot. */
+/** The name of CRIU's run that restores into a slot. */
 export const restoreName = ({ name }: Pick<Slot, 'name'>): string => `restore-${name}`;
 
-/** Forgets the restores that a crash cut off, when nothing is left of them: their slots are free for others. */
+/** Forgets the restores that a crash cut off, once nothing is left of them: their slots are free for others. */
 export function forgetRestores(runDir: string): void {
   for (const name of readdirSync(runDir))
     if (name.startsWith(restoreName({ name: '' })) && name.endsWith('.conf')) rmSync(join(runDir, name));
@@ -94,8 +94,8 @@ export function forgetRestores(runDir: string): void {
 
 /**
  * Brings the processes of a snapshot back to life in a slot and answers the first of them. All of them run when this
- * settles. Errors: `unavailable`, with why, also where its memory is damaged; then no process is left, and the slot is
- * to be released like any other.
+ * settles. Errors: `unavailable` with the reason, also if its memory is damaged; then no process is left, and the slot
+ * has to be released like any other.
  */
 export async function restore(
   host: RestoreHost,
@@ -155,11 +155,11 @@ export async function restore(
       ...(beforeResume && { 'pre-resume': () => guard.during(beforeResume) }),
     },
   }).catch(async error => {
-    // A CRIU that was killed leaves what it has made of the sandbox, for which whoever brings memory would wait.
+    // A killed CRIU leaves what it has made of the sandbox, and the process that brings memory would wait for that.
     host.cgroups.kill(target.cgroupPath);
-    // Memory begins to come before CRIU has ended, which ends with the sandbox where some is damaged.
+    // Memory begins to come before CRIU has ended; if some is damaged, CRIU ends with the sandbox.
     const found = await later?.giveUp();
-    // Memory that is cut off ends CRIU before it was found to be.
+    // If an image is too short, CRIU ends before the check has found that.
     await memoryWhole;
     throw found === undefined ? error : damaged(found);
   });
@@ -167,7 +167,7 @@ export async function restore(
   return { pid };
 }
 
-/** The root that CRIU is told of, until it is undone: the sandbox has a mount of its own by then. */
+/** The root that CRIU is told of, until it is undone: by then the sandbox has a mount of its own. */
 async function mountRoot(
   { helper, mountsDir }: RestoreHost,
   { slot: { name, baseId }, diskMount, layers }: RestoreTarget,
@@ -183,14 +183,14 @@ async function mountRoot(
   return root;
 }
 
-/** Where there is much memory: has some of it come when the processes run. */
+/** If there is much memory, lets some of it come while the processes run. */
 async function beginLater(
   host: RestoreHost,
   { directory }: OpenSnapshot,
   { later: measure, slot, resources }: RestoreTarget,
   { images, groups: [group] }: { images: string; groups: string[] },
 ): Promise<LaterMemory | undefined> {
-  // Earlier releases have kept no checksums by the piece.
+  // Earlier releases have no checksums by the piece.
   if (!measure || group === undefined || !existsSync(join(directory, memorySumsFile))) return undefined;
   const pages = await chooseLaterPages(directory, images, { bytesMax: resources.memoryMiB * 2 ** 20, measure });
   if (!pages) return undefined;
@@ -203,7 +203,7 @@ function requireRestorable({ memory, madeBy }: Manifest): void {
     throw new AtollError('unavailable', `the snapshot is of a ${madeBy.machine} machine, this is ${process.arch}`);
 }
 
-/** Before a process of the sandbox runs: what was read-only is read-only again. */
+/** Before a process of the sandbox runs, makes the mounts read-only again that were read-only. */
 async function restrictMounts({ helper, helperBinary }: CriuHost, pid: number, wanted: SandboxMount[]): Promise<void> {
   const mountinfo = () => readFileSync(`/proc/${pid}/mountinfo`, 'utf8');
   const looser = looserMounts(wanted, mountinfo());
@@ -225,10 +225,11 @@ async function restrictMounts({ helper, helperBinary }: CriuHost, pid: number, w
     );
 }
 
-/** The images as links, but for the one that names host IDs: a checkpoint is restored many times, also at a time. */
+/** Links the images, and copies the one with host IDs: a checkpoint is restored many times, even at the same time. */
 async function linkImages(from: string, to: string, baseId: number): Promise<void> {
   rmSync(to, { recursive: true, force: true });
-  // What is restored opens them as the sandbox's own users, by a descriptor of the directory; its parent stays closed.
+  // The restored processes open them as the sandbox's own users, by a descriptor of the directory; its parent stays
+  // closed.
   mkdirSync(to, { recursive: true, mode: 0o711 });
   for (const name of readdirSync(from)) {
     if (name === diskFile || !name.endsWith('.img')) continue;

@@ -7,29 +7,30 @@ import { anyMemory, type LaterMeasure } from './later-pages.ts';
 import type { Later } from './memory-keeping.ts';
 import { openSnapshot, type OpenSnapshot } from './restore.ts';
 
-/** A sandbox for the test: anything that a real one has, and a root that need not hold a file. */
+/** A sandbox for the test: it has all that a real one has, and its root need not hold a file. */
 export type TestedSandbox = {
   source: CheckpointSource;
   /** Settles when its agent accepts a connection. */
   answers(): Promise<void>;
 };
 
-/** What the test is made with. All of it leaves nothing when it fails. */
+/** What the test needs. Each part leaves nothing when it fails. */
 export type SelfTestParts<Sandbox extends TestedSandbox> = {
   start(): Promise<Sandbox>;
-  /** Frees what a sandbox without processes used, but for its disk. */
+  /** Frees what a sandbox without processes used, except for its disk. */
   release(sandbox: Sandbox): Promise<void>;
-  /** On the disk of the sandbox that was released. */
+  /** Restores on the disk of the sandbox that was released. */
   restore(snapshot: OpenSnapshot, later: LaterMeasure | undefined): Promise<Sandbox>;
-  /** Ends what runs of it. */
+  /** Ends its processes. */
   kill(sandbox: Sandbox): Promise<void>;
-  /** Removes the disk, where there is one: a restore that fails leaves it. */
+  /** Removes the disk, if there is one: a failed restore leaves it. */
   removeDisk(): void;
 };
 
 /**
- * Checkpoints a real sandbox, ends it, restores it and asks its agent for a sign of life; and once more with memory
- * that comes later. Fails with what does not work, but for the latter. `directory` is for the snapshot and is removed.
+ * Checkpoints a real sandbox, ends it, restores it and asks its agent for a sign of life; then once more with memory
+ * that comes later. Fails with what does not work; if only later memory does not work, it does not fail. `directory`
+ * is for the snapshot and is removed.
  */
 export async function testMemoryKeeping<Sandbox extends TestedSandbox>(
   host: CriuHost,

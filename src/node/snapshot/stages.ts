@@ -1,30 +1,30 @@
 import { rmSync } from 'node:fs';
 import { AtollError } from '../../base/error.ts';
 
-/** What CRIU stops for. The process is the first one of the sandbox, in the host's numbers. */
+/** The stages at which CRIU stops. The process is the first one of the sandbox, in the host's numbers. */
 export type Stages = {
   /** While a sandbox is restored: its namespaces are there, its sockets and processes are not. */
   'setup-namespaces'?(pid: number): Promise<void>;
   /** Everything is in place, and nothing of it runs yet. */
   'post-restore'?(pid: number): Promise<void>;
-  /** Every process stands where it is to go on, and is let go next, also where this fails. */
+  /** Every process stands where it will continue, and is released next, even if this fails. */
   'pre-resume'?(pid: number): Promise<void>;
   /** The dump is complete, and the processes are stopped; if this fails they run on. */
   'post-dump'?(): Promise<void>;
 };
 
-/** Hears of the stages of a run of CRIU, until disposal. */
+/** Handles the stages of a run of CRIU, until disposal. */
 type StageListener = AsyncDisposable & {
   path: string;
-  /** What a stage threw. */
+  /** The error that a stage threw. */
   failure(): unknown;
-  /** Settles when no stage is being carried out: one goes on when whoever asked for it is no more. */
+  /** Settles when no stage is being carried out: a stage runs on even if the process that asked for it is gone. */
   settled(): Promise<void>;
 };
 
 const lineBytesMax = 64;
 
-/** Listens for the action script of one run of CRIU (native/snapshot-program.c) and carries its stages out. */
+/** Listens for the action script of one run of CRIU (native/snapshot-program.c) and carries out its stages. */
 export function listenForStages(path: string, stages: Stages): StageListener {
   let failure: unknown;
   let underWay: Promise<unknown> = Promise.resolve();

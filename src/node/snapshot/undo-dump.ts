@@ -7,16 +7,16 @@ import { processesWith } from './criu-processes.ts';
 import type { CheckpointSource } from './checkpoint-source.ts';
 
 const undoTimeoutMs = 60_000;
-/** A dump that goes on without the platform is over by then, also of much memory and on a slow disk. */
+/** A dump that goes on without the platform is over by then, even with much memory and on a slow disk. */
 const goesOnMs = 15_000;
 const lookEveryMs = 20;
 /** The helper's answer about a sandbox whose first process has ended, or is about to. */
 const endedStatus = 3;
 
 /**
- * Takes back what a dump that failed has done to a sandbox. CRIU does that by itself, unless it was killed, or a
- * process of the sandbox was killed under it: then it ends at once, and would leave the sandbox out of reach. Fails
- * with `unavailable`, detail `sandboxEnded`, where the sandbox has ended with a CRIU that was killed.
+ * Undoes what a failed dump has done to a sandbox. CRIU does that by itself, unless it was killed, or a process of the
+ * sandbox was killed under it: then it ends at once, and would leave the sandbox out of reach. Fails with
+ * `unavailable`, detail `sandboxEnded`, if the sandbox has ended with a CRIU that was killed.
  */
 export async function undoFailed(
   host: CriuHost,
@@ -36,8 +36,8 @@ export async function undoFailed(
 }
 
 /**
- * Takes back what CRIU has left in a sandbox: rules that let no packet through, connections that send
- * nothing. The kernel lets its processes go by itself. A sandbox that is ending has nothing left to take back.
+ * Undoes what CRIU has left in a sandbox: rules that let no packet through, and connections that send nothing. The
+ * kernel lets its processes run again by itself. A sandbox that is ending has nothing left to undo.
  */
 export async function undoDump(
   host: Pick<CriuHost, 'helper' | 'helperBinary' | 'runDir'>,
@@ -64,10 +64,7 @@ export async function undoDump(
   }
 }
 
-/**
- * Waits for a CRIU that went on when the platform ended, and takes back by itself what it has done
- * (native/criu-children.c).
- */
+/** Waits for a CRIU that went on when the platform ended, and that undoes its own work (native/criu-children.c). */
 async function untilOver(config: string): Promise<void> {
   const deadline = performance.now() + goesOnMs;
   for (;;) {

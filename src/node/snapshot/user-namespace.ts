@@ -6,7 +6,7 @@ const entry = { uidMap: 1, gidMap: 2 } as const;
 const extent = { lowerFirst: 2 } as const;
 
 /**
- * Gives the user namespace of a checkpoint another range of host IDs. Everything else in a checkpoint has IDs as seen
+ * Gives the user namespace of a checkpoint another range of host IDs. All other IDs in a checkpoint are as seen
  * inside, so this is all that ties it to a slot. Our namespaces have one extent for users and one for groups.
  */
 export async function mapToHostIds(from: string, to: string, baseId: number): Promise<void> {

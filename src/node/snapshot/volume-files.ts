@@ -9,8 +9,8 @@ const file = { name: 6, size: 8 } as const;
 
 /**
  * Lets the open files of volumes have another size when a checkpoint is restored: others may have written to them
- * meanwhile, as they may to any open file of a shared file system. `volumes` are mount points. Answers how many files
- * are open there.
+ * meanwhile, as to any open file of a shared file system. `volumes` are mount points. Answers how many files are open
+ * there.
  */
 export async function allowOtherSizes(filesImage: string, volumes: string[]): Promise<number> {
   if (volumes.length === 0) return 0;

@@ -105,7 +105,7 @@ const ofPaused = {
   setAside: null,
 } as unknown as PausedRecord;
 
-/** A machine. `happened`: what is done beside the carrying; what `fails` names, fails. */
+/** A machine. `happened` records its other actions; those named in `fails` fail. */
 function machine(name: string) {
   const data = join(folder, name);
   mkdirSync(data, { recursive: true });

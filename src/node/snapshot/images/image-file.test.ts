@@ -8,7 +8,7 @@ import { encodeFields, numberIn, withNumbers } from './protobuf.ts';
 const directory = mkdtempSync(join(tmpdir(), 'atoll-images-'));
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** An image of so many entries, the first field of each its number. */
+/** An image with this many entries, each with its number as the first field. */
 function imageOf(count: number): string {
   const path = join(directory, 'some.img');
   const parts = Array.from({ length: count }, (_, number) => {

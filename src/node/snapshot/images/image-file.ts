@@ -5,30 +5,30 @@ import { decodeFields, encodeFields, type Field } from './protobuf.ts';
 const magicBytes = 8;
 const lengthBytes = 4;
 /**
- * The largest image that is looked into. A sandbox decides how many entries there are, one for each open file: 290,000
- * files with short names or 136,000 sockets take as much.
+ * The largest image that is read. A sandbox decides how many entries there are, one for each open file: 290,000 files
+ * with short names or 136,000 sockets take as much.
  */
 const imageBytesMax = 16 << 20;
-/** For how long everything else of the node waits at a time, and after how many entries the clock is looked at. */
+/** How long all other work of the node waits at a time, and after how many entries the clock is read. */
 const turnMs = 5;
 const entriesPerLook = 64;
 
 /**
- * Looks at all entries of an image of CRIU. An image is two magic numbers, then messages with their length (32 bits,
- * little-endian) in front. Source: criu.org/Images. Errors: `precondition` for one that is too large.
+ * Reads all entries of an image of CRIU. An image is two magic numbers, then messages, each after its length (32 bits,
+ * little-endian). Source: criu.org/Images. Errors: `precondition` for one that is too large.
  */
 export async function lookThrough(path: string, look: (entry: Field[]) => void): Promise<void> {
   await eachMessage(path, message => look(decodeFields(message)));
 }
 
 /**
- * Rewrites an image entry by entry; `change` answers an entry itself where that stays as it is. The file is replaced
- * and not written into: its old content may be shared with other directories by hard links. Errors: `precondition` for
- * one that is too large.
+ * Rewrites an image entry by entry; `change` answers an entry itself if it stays unchanged. The file is replaced
+ * instead of written into: other directories may share its old content by hard links. Errors: `precondition` for one
+ * that is too large.
  */
 export async function rewriteImage(from: string, to: string, change: (entry: Field[]) => Field[]): Promise<void> {
   const parts: Uint8Array[] = [];
-  /** Up to here the image is in `parts`: what stays as it is is copied in large pieces. */
+  /** Up to here the image is in `parts`: unchanged content is copied in large pieces. */
   let copied = 0;
   const bytes = await eachMessage(from, (message, { at, end, bytes }) => {
     const entry = decodeFields(message);
@@ -44,10 +44,10 @@ export async function rewriteImage(from: string, to: string, change: (entry: Fie
   await writeFile(to, Buffer.concat(parts), { mode: 0o600 });
 }
 
-/** Where a message with its length is in an image. */
+/** Where a message, including its length, is in an image. */
 type Place = { at: number; end: number; bytes: Buffer };
 
-/** Takes the messages of an image, and answers its bytes. Others get a turn now and then. */
+/** Takes the messages of an image, and answers its bytes. Other work gets a turn from time to time. */
 async function eachMessage(path: string, take: (message: Uint8Array, place: Place) => void): Promise<Buffer> {
   const { size } = await stat(path);
   if (size > imageBytesMax)

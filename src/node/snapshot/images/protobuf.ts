@@ -1,8 +1,8 @@
 import { AtollError } from '../../../base/error.ts';
 
 /**
- * One field of a protocol buffer message, undecoded: what a field means is not needed to copy it.
- * Source: protobuf.dev, "Encoding".
+ * One field of a protocol buffer message, undecoded: copying it does not need its meaning. Source: protobuf.dev,
+ * "Encoding".
  */
 export type Field = { number: number; wire: 0; value: bigint } | { number: number; wire: 1 | 2 | 5; value: Uint8Array };
 
@@ -37,7 +37,7 @@ export function decodeFields(bytes: Uint8Array): Field[] {
   return fields;
 }
 
-/** Puts fields together again. */
+/** Joins fields into a message. */
 export function encodeFields(fields: Field[]): Uint8Array {
   const parts: Uint8Array[] = [];
   for (const field of fields) {
@@ -58,7 +58,7 @@ function varintOf(value: bigint): Uint8Array {
   return Uint8Array.from(bytes);
 }
 
-/** The number in field `number`, 0 where it is absent. */
+/** The number in field `number`, 0 if it is absent. */
 export function numberIn(fields: Field[], number: number): number {
   const field = fields.findLast(field => field.number === number);
   return field?.wire === 0 ? Number(field.value) : 0;
@@ -69,19 +69,19 @@ export function numbersIn(fields: Field[], number: number): number[] {
   return fields.flatMap(field => (field.number === number && field.wire === 0 ? [Number(field.value)] : []));
 }
 
-/** The text in field `number`, empty where it is absent. */
+/** The text in field `number`, empty if it is absent. */
 export function textIn(fields: Field[], number: number): string {
   const field = fields.findLast(field => field.number === number);
   return field?.wire === 2 ? Buffer.from(field.value).toString() : '';
 }
 
-/** The message in field `number`, decoded; undefined where it is absent. */
+/** The message in field `number`, decoded; undefined if it is absent. */
 export function messageIn(fields: Field[], number: number): Field[] | undefined {
   const field = fields.find(field => field.number === number);
   return field?.wire === 2 ? decodeFields(field.value) : undefined;
 }
 
-/** The same fields with number fields replaced or added. */
+/** The same fields, with number fields replaced or added. */
 export function withNumbers(fields: Field[], numbers: Record<number, number>): Field[] {
   const kept = fields.filter(field => !(field.number in numbers));
   const added = Object.entries(numbers).map(([number, value]): Field => ({
@@ -92,7 +92,7 @@ export function withNumbers(fields: Field[], numbers: Record<number, number>): F
   return [...kept, ...added];
 }
 
-/** The same fields with every message in field `number` replaced by what `change` makes of it. */
+/** The same fields, with every message in field `number` replaced by the result of `change`. */
 export function withMessages(fields: Field[], number: number, change: (message: Field[]) => Field[]): Field[] {
   return fields.map(field =>
     field.number === number && field.wire === 2
