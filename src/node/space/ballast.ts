@@ -3,24 +3,32 @@ import { join } from 'node:path';
 import { libc } from '../native/libc.ts';
 import { isGone } from '../../base/error.ts';
 
-/** Kept on the disk for the platform's own small writes: who deletes something writes first that it is deleted. */
+/**
+ * Reserved on the disk for the platform's own small writes: deleting something begins with writing that it is deleted.
+ */
 const ballastBytes = 64 * 1024 ** 2;
-/** Less than this free, and it is given up, unless somebody is filling the disk right now: he would have it too. */
+/**
+ * Below this much free space it is given up, unless somebody is filling the disk right now: they would take it as
+ * well.
+ */
 const givenUpBelowBytes = 32 * 1024 ** 2;
-/** So much less free than at the last look, and somebody is filling the disk. */
+/** If this much less is free than at the last look, somebody is filling the disk. */
 const fillingBytes = 1024 ** 2;
-/** Looks at which nothing went, before nobody is: a file system tries again for a while before it refuses a write. */
+/**
+ * After this many looks without a loss, nobody is filling it: a file system retries for a while before it refuses a
+ * write.
+ */
 const stillLooks = 10;
-/** It is made again when so much is free. */
+/** It is made again when this much is free. */
 const madeAgainAboveBytes = 512 * 1024 ** 2;
 
 /** A file that takes room as long as there is some. */
 type Ballast = {
-  /** Gives it up or makes it again, by what is free now. */
+  /** Gives it up or makes it again, depending on what is free now. */
   follow(freeBytes: number): void;
 };
 
-/** The ballast of a data directory, as it is there. */
+/** The ballast of a data directory, if it is there. */
 export function createBallast(dataDir: string): Ballast {
   const path = pathOf(dataDir);
   let isThere = hasBallast(path);
@@ -40,7 +48,7 @@ export function createBallast(dataDir: string): Ballast {
 
 const pathOf = (dataDir: string) => join(dataDir, 'ballast');
 
-/** Gives the ballast up where the disk is full already: for a start, before it writes anything. It makes none. */
+/** Gives the ballast up if the disk is already full: for a start, before it writes anything. Does not make one. */
 export function makeRoomToStart(dataDir: string, freeBytes: number): void {
   if (freeBytes < givenUpBelowBytes && hasBallast(pathOf(dataDir))) rmSync(pathOf(dataDir));
 }
@@ -54,7 +62,7 @@ function hasBallast(path: string): boolean {
   }
 }
 
-/** False where the file system can't promise room: then there is none. */
+/** False if the file system can't promise room: then there is no ballast. */
 function makeBallast(path: string): boolean {
   const file = openSync(path, 'w', 0o600);
   try {

@@ -3,7 +3,7 @@ import { isGone } from '../../base/error.ts';
 import type { DiskFill, MountedDisk } from './mounted-disks.ts';
 
 /**
- * What ext4 keeps back of every file system by itself: a fiftieth, and no more than this. Source:
+ * What ext4 reserves in every file system by itself: a fiftieth, and no more than this. Source:
  * ext4_calculate_resv_clusters in Linux.
  */
 const defaultClustersMax = 4096;
@@ -13,19 +13,19 @@ const knobOf = ({ device }: MountedDisk) => `/sys/fs/ext4/${device}/reserved_clu
 
 /** Keeps mounted disks from growing, each by the reserve that ext4 keeps for its own needs. */
 export class DiskRooms {
-  /** Devices that have what ext4 keeps back by itself, as every disk has that is mounted anew. */
+  /** Devices with ext4's own reserve, which every newly mounted disk has. */
   readonly #untouched = new Set<string>();
 
   /**
-   * Lets a mounted disk take so many bytes more and no new block beyond them: whatever would need one gets a real
-   * ENOSPC inside, root too, while reading, changing in place and deleting go on. The rest of its free blocks are in
-   * the reserve. With 0 it can't take either what is freed inside from now on. Source:
+   * Lets a mounted disk take `bytes` more and no new block beyond them: a write that needs one gets a real ENOSPC
+   * inside, even as root, while reading, changing in place and deleting still work. The rest of its free blocks are in
+   * the reserve. With 0, it can't even take blocks that are freed inside from now on. Source:
    * Documentation/admin-guide/ext4.rst of Linux, reserved_clusters.
    */
   set(disk: MountedDisk, { blocks, bfree, bsize }: DiskFill, bytes: number): void {
     const least = Math.min(Math.floor(blocks / defaultShare), defaultClustersMax);
     const wanted = bytes === 0 ? blocks - 1 : Math.max(least, bfree - Math.floor(bytes / bsize));
-    // This is asked at each look for every disk that there is: most knobs are read once.
+    // Each look calls this for every disk: most knobs are read only once.
     if (wanted === least && this.#untouched.has(disk.device)) return;
     this.#untouched.delete(disk.device);
     try {

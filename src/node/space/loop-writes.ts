@@ -11,7 +11,7 @@ export type LoopWrites = {
 
 /** Unit of the kernel's counts, whatever the device's blocks are. */
 const sectorBytes = 512;
-// Number, name, four counts of reads, writes and those merged, and sectors written.
+// Number, name, four counts of reads, writes and merged ones, and sectors written.
 const line = /^ *(\d+) +(\d+) (loop\d+)(?: \d+){6} (\d+) /gm;
 
 /** Every loop device of the host. Source: Documentation/admin-guide/iostats.rst of Linux. */

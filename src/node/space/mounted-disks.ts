@@ -4,16 +4,16 @@ import { isGone } from '../../base/error.ts';
 
 /** A disk of a sandbox or a volume that is mounted: an ext4 image on a loop device. */
 export type MountedDisk = {
-  /** Where, in the helper's mount namespace. */
+  /** Its mount point in the helper's mount namespace. */
   point: string;
   /** E.g. `loop7`: the name of its knobs in /sys/fs/ext4. */
   device: string;
-  /** The file system has given up writing, because the host's disk failed it. */
+  /** Whether the file system has given up writing, because the host's disk has failed it. */
   failed: boolean;
 };
 
 /**
- * The writable disks below `mounts` in the mount namespace of `pid`. The text is read once, line by line: it has a few
+ * The writable disks below `mounts` in the mount namespace of `pid`. Reads the text once, line by line: it has a few
  * lines for each sandbox. Source: proc_pid_mountinfo(5).
  */
 export function mountedDisks(pid: number, mounts: string): MountedDisk[] {
@@ -27,22 +27,22 @@ export function parseMountedDisks(mountinfo: string, mounts: string): MountedDis
     const [before = '', after = ''] = line.split(' - ', 2);
     const [type, source = '', options = ''] = after.split(' ');
     const [, , , root, point = ''] = before.split(' ');
-    // The mount of the whole disk, and not a part of it that is shown elsewhere.
+    // Only the mount of the whole disk, not of a part of it that is shown elsewhere.
     if (type !== 'ext4' || root !== '/' || !source.startsWith('/dev/loop') || !point.startsWith(`${mounts}/`)) continue;
     const flags = options.split(',');
-    // Since Linux 6.16 it stays writable by name and says so apart.
+    // Since Linux 6.16 a failed file system still counts as writable, and reports the failure separately.
     const failed = flags.includes('ro') || flags.includes('emergency_ro') || flags.includes('shutdown');
     disks.set(source, { point, device: source.slice('/dev/'.length), failed });
   }
   return [...disks.values()];
 }
 
-/** What a disk has and what is free of it, in blocks of its file system of `bsize` bytes. */
+/** The size of a disk and its free space, in blocks of its file system of `bsize` bytes. */
 export type DiskFill = { blocks: number; bfree: number; bsize: number };
 
 /**
- * How full a mounted disk is; undefined: it was unmounted meanwhile. Its file system has counted that already and waits
- * for nothing, and a thread that asks in this one's place costs four times as much.
+ * How full a mounted disk is; undefined: it was unmounted meanwhile. The call is synchronous: the file system has the
+ * counts and waits for nothing, and another thread would cost four times as much.
  */
 export function fillOf(disk: MountedDisk, root: string): DiskFill | undefined {
   try {
@@ -54,9 +54,9 @@ export function fillOf(disk: MountedDisk, root: string): DiskFill | undefined {
 }
 
 /**
- * Bytes that a disk has promised and the host's disk has not given to its image yet: what is written and still in
- * memory, and what was set aside inside by fallocate(2). They come without the disk's file system being asked again.
- * Negative: so much was removed inside and still belongs to the image, and writing that anew takes nothing.
+ * Bytes that a disk has promised and the host's disk has not given to its image yet: writes that are still in memory,
+ * and what was set aside inside by fallocate(2). They arrive without another question to the disk's file system.
+ * Negative: this much was removed inside and still belongs to the image, and writing it again takes nothing.
  */
 export function owedBytes({ blocks, bfree, bsize }: DiskFill, image: string): number {
   try {

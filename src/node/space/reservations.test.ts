@@ -9,7 +9,7 @@ test('what is promised counts until it is written or given back, and no longer',
     expect(reservations.bytes).toBe(130);
     second.wrote(10);
     expect(reservations.bytes).toBe(120);
-    // More came than was said.
+    // More arrived than was announced.
     second.wrote(40);
     expect(reservations.bytes).toBe(100);
   }

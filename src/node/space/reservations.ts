@@ -1,14 +1,14 @@
 /** Room on the host's disk that somebody is about to take. Disposal gives back what is left of it. */
 export type Room = Disposable & {
-  /** So much of it is on the disk now, and counts there. */
+  /** Reports that this many bytes of it are on the disk now, where they count. */
   wrote(bytes: number): void;
 };
 
-/** What was promised of the host's disk and is not written yet: nobody else may be promised it. */
+/** Room on the host's disk that was promised and is not written yet: nobody else may be promised it. */
 export class Reservations {
   #bytes = 0;
 
-  /** All of it together. */
+  /** The total of all promises. */
   get bytes(): number {
     return this.#bytes;
   }

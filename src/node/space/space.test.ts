@@ -50,13 +50,13 @@ afterEach(() => {
   for (const name of ['file', 'disk.img']) rmSync(join(data, name), { force: true });
 });
 
-/** Lets a look that is due come to its end. */
+/** Waits until a look that is due has ended. */
 async function looked(afterMs = 0): Promise<void> {
   jest.advanceTimersByTime(afterMs);
   for (let turn = 0; turn < 20; turn++) await Promise.resolve();
 }
 
-/** Takes so much of the disk, MiB. */
+/** Takes this much of the disk, MiB. */
 function fill(mib: number): void {
   const file = openSync(join(data, 'file'), 'w');
   expect(libc.fallocate(file, 0, 0n, BigInt(mib * MiB))).toBe(0);
@@ -71,7 +71,7 @@ type Watched = Space &
     knows: { value: boolean };
   };
 
-/** Watches the disk. `happened`: what was reported; `images`: which disk is mounted where. */
+/** Watches the disk. `happened` records the reports; `images` says which disk is mounted where. */
 function watched(reserveMiB: number, mountsPid = helper.mountsPid): Watched {
   const happened: string[] = [];
   const logged: Watched['logged'] = [];
@@ -110,7 +110,7 @@ test('what is free is what nobody was promised, and nothing that takes from the 
     room.wrote(5 * MiB);
     expect(space.freeBytes()).toBe(free - 15 * MiB);
     expect(() => space.reserve('another', 46 * MiB)).toThrow(expect.objectContaining({ code: 'no_space' }) as Error);
-    // With less kept back there is room for it.
+    // With a smaller reserve there is room for it.
     using other = space.reserve('another', 46 * MiB, 10 * MiB);
     expect(() => space.reserve('a third', 30 * MiB, 10 * MiB)).toThrow();
     other.wrote(0);
@@ -231,7 +231,7 @@ test('disks owe what they have promised, and grow as far as there is room', asyn
     await looked(200);
     expect(space.facts().owedBytes - before.owed).toBeGreaterThanOrEqual(29 * MiB);
     expect(space.freeBytes()).toBe(freeBytesOf(data) - space.facts().owedBytes);
-    // More of the host's disk goes: less than half of the reserve would be left of it.
+    // The host's disk fills further: less than half of the reserve would be left.
     fill(60);
     await looked(200);
     expect(space.happened).toEqual(['held']);
@@ -247,12 +247,12 @@ test('disks owe what they have promised, and grow as far as there is room', asyn
     const { bfree, bsize } = statfsSync(inside());
     expect(clusters()).toBe(bfree - Math.floor((space.freeBytes() - 10 * MiB) / bsize));
     expect(clusters()).toBeGreaterThan(before.clusters);
-    // A disk that is not somebody's owes nothing.
+    // A disk that belongs to nobody owes nothing.
     space.images.clear();
     await looked(200);
     expect(space.facts().owedBytes).toBe(0);
     expect(space.facts().failedDisks).toBe(0);
-    // Reported until somebody knows of it.
+    // The report repeats until somebody knows of it.
     space.knows.value = false;
     await inHelper('mount', '-o', 'remount,ro', point);
     await looked(200);

@@ -8,37 +8,37 @@ import { DiskRooms } from './hold.ts';
 import { Reservations, type Room } from './reservations.ts';
 import { fillOf, mountedDisks, owedBytes, type DiskFill, type MountedDisk } from './mounted-disks.ts';
 
-/** Between two looks at the disk; sooner where it is nearly full, later where nobody could fill it until the next. */
+/** Time between two looks at the disk; less if it is nearly full, more if nobody could fill it until the next look. */
 const lookMs = { near: 200, far: 1_000, remoteMax: 8_000 } as const;
-/** Below this share of the reserve, running disks take no new blocks; above the other, they do again. */
+/** Below this share of the reserve, running disks get no new blocks; above the other share, they get them again. */
 const holdShare = 1 / 2;
 const releaseShare = 3 / 4;
-/** One disk alone can't take the host's below this share between two looks, however fast it writes. */
+/** No single disk can take the host's disk below this share between two looks, however fast it writes. */
 const floorShare = 1 / 4;
-/** So many disks are looked at in a row, before others have their turn in this thread. */
+/** How many disks are looked at in a row, before other work gets its turn in this thread. */
 const disksInARow = 64;
-/** Below this multiple of the reserve it is nearly full. */
+/** Below this multiple of the reserve the disk is nearly full. */
 const nearFactor = 4;
-/** With so much more than that, bytes, nobody fills it before the next look. */
+/** With this many bytes more than that, nobody fills it before the next look. */
 const remoteBytes = 32 * 2 ** 30;
-/** What all together can't write in a millisecond: 8 GiB a second. */
+/** More than all together can write in a millisecond: 8 GiB a second. */
 const filledPerMs = (8 * 2 ** 30) / 1000;
 
 /**
- * The room on the host's disk. Disks of sandboxes are sparse: what all may write together is more than there is.
- * Whatever makes something new asks here first, and disks that grow are stopped before the host is full.
+ * The room on the host's disk. Disks of sandboxes are sparse: together they may write more than there is. Whatever
+ * makes something new asks here first, and growing disks are stopped before the host is full.
  */
 export type Space = {
-  /** What is free and nobody's yet, bytes. */
+  /** Bytes that are free and not promised to anybody. */
   freeBytes(): number;
-  /** Fails with `no_space`, with the figures, where `what` would take from the reserve. */
+  /** Fails with `no_space`, with the figures, if `what` would take from the reserve. */
   require(what: string, bytes?: number): void;
   /**
-   * The same, and keeps so many bytes from others until the answer is disposed of. `keptBackBytes`: what must be left
-   * instead of the reserve.
+   * The same, and reserves this many bytes until the answer is disposed of. `keptBackBytes`: what must be left instead
+   * of the reserve.
    */
   reserve(what: string, bytes: number, keptBackBytes?: number): Room;
-  /** Aborted, with `no_space`, when the reserve is half gone: for long work that writes. */
+  /** Aborts, with `no_space`, when half of the reserve is gone: for long work that writes. */
   signal(): AbortSignal;
   facts(): SpaceUsage;
   stop(): Promise<void>;
@@ -51,12 +51,12 @@ type SpaceOptions = {
   mounts: string;
   mountsPid: number;
   reserveBytes: number;
-  /** Which image is mounted where, as of now. */
+  /** Says which image is mounted where, as of now. */
   images(): (point: string) => string | undefined;
   log: Log;
   /** Called when disks are held or released. */
   onHeld(held: boolean): void;
-  /** Called with a disk whose file system has given up, until it answers true: somebody knows of it now. */
+  /** Called with a disk whose file system has given up, until the answer is true: then somebody knows of it. */
   onFailed(disk: MountedDisk): boolean;
 };
 
@@ -73,7 +73,7 @@ export function watchSpace(options: SpaceOptions): Space {
   let stopped = false;
   let wake = () => {};
   const reservations = new Reservations();
-  /** What is promised is not taken yet: it holds nobody. */
+  /** Promised room is not taken yet, so it holds no disk. */
   const untaken = () => freeBytesOf(dataDir) - owed;
   const free = () => untaken() - reservations.bytes;
 
@@ -93,7 +93,7 @@ export function watchSpace(options: SpaceOptions): Space {
     failed.follow(disks);
     const left = untaken();
     const next = held ? left < reserveBytes * releaseShare : left < reserveBytes * holdShare;
-    // All each time: a disk may have been mounted since, and another run of the platform may have held it.
+    // Every look sets all disks: one may have been mounted since, and another run of the platform may have held it.
     const room = Math.max(1, left - reserveBytes * floorShare);
     await each(known, logged, ({ disk, fill, owedBytes }) => {
       if (!disk.failed) rooms.set(disk, fill, next ? 0 : room + Math.max(0, -owedBytes));
@@ -117,7 +117,7 @@ export function watchSpace(options: SpaceOptions): Space {
       });
     }
   };
-  // The first look comes when whoever starts this is made, too: it asks for their images.
+  // The first look comes only once the caller is complete, too: the look asks it for the images.
   const ended = Promise.resolve().then(loop);
   return {
     freeBytes: free,
@@ -136,14 +136,14 @@ export function watchSpace(options: SpaceOptions): Space {
   };
 }
 
-/** Until the next look, by how far the disk is from being nearly full, bytes. */
+/** Time until the next look, given how many bytes the disk is from being nearly full. */
 function pauseMs(untilNearBytes: number): number {
   if (untilNearBytes < 0) return lookMs.near;
   if (untilNearBytes < remoteBytes) return lookMs.far;
   return Math.min(untilNearBytes / filledPerMs, lookMs.remoteMax);
 }
 
-/** Does it for one after the other: one for which it fails keeps nobody from looking at the others. */
+/** Works on the disks one after another: a failure for one does not keep the others from being looked at. */
 async function each<T>(disks: T[], onError: (error: unknown) => void, work: (disk: T) => void): Promise<void> {
   for (const [index, disk] of disks.entries()) {
     if (index % disksInARow === disksInARow - 1) await setImmediate();
@@ -168,7 +168,7 @@ function logHeld(
   else log.warn('there is room on the disk again: running sandboxes can write', { freeBytes });
 }
 
-/** What work that writes ends with. */
+/** The error that aborts work that writes. */
 function noRoomError(room: { freeBytes: number; reserveBytes: number }): unknown {
   try {
     requireRoom('it', room);

@@ -11,7 +11,7 @@ const MiB = 2 ** 20;
 const bytesPerSecond = 100 * MiB;
 const lookMs = 500;
 
-/** Disks on loop devices, and what the kernel was told of their pace. */
+/** Disks on loop devices, and the paces that the kernel was told. */
 function node({ left = [] as number[] } = {}) {
   const written = new Map<string, number>(left.map(number => [`loop${number}`, 0]));
   const limited = new Map<string, number>(left.map(number => [`7:${number}`, 1]));
@@ -48,7 +48,7 @@ function node({ left = [] as number[] } = {}) {
     state,
     disks,
     stop,
-    /** Begins to see a device that a disk is on. */
+    /** Makes a device with a disk visible. */
     mount(number: number, point: string) {
       written.set(`loop${number}`, written.get(`loop${number}`) ?? 10 * burstBytes);
       disks.push({ device: `loop${number}`, point, failed: false });
@@ -72,11 +72,11 @@ test('a disk that is written to on and on has a pace, until half of what it may 
   it.write(7, burstBytes - MiB);
   it.look();
   expect(it.told).toEqual([]);
-  // More than what came back meanwhile.
+  // More than what was credited meanwhile.
   it.write(7, 60 * MiB);
   it.look();
   expect(it.told).toEqual(['/atoll0 7:7 100 MiB/s']);
-  // As much as it may: nothing comes back.
+  // As much as it may write: no credit comes back.
   for (let looks = 0; looks < 40; looks++) {
     it.write(7, 50 * MiB);
     it.look();
@@ -125,7 +125,7 @@ test('a device that is free again, or has another disk, has no pace of the one b
   it.disks.splice(0, 2, { device: 'loop8', point: '/mnt/s3', failed: false });
   it.look();
   expect(it.limited.size).toBe(0);
-  // The new one may write as much at once as any.
+  // The new disk may write as much at once as any.
   it.write(8, burstBytes);
   it.look(2);
   expect(it.limited.size).toBe(0);

@@ -6,13 +6,13 @@ import { usedByAllUs } from '../cgroup/used-by-all.ts';
 import { isFreeLoop, loopWrites, type LoopWrites } from './loop-writes.ts';
 import type { MountedDisk } from './mounted-disks.ts';
 
-/** A disk is written as fast as the host takes it, for so many bytes; they come back as time goes by. */
+/** A disk may write this many bytes as fast as the host takes them; they are credited again over time. */
 export const burstBytes = 2 ** 30;
-/** Once they are gone there is a pace, until so many are back. */
+/** Once they are used up a pace applies, until this many are credited again. */
 const liftedFromBytes = burstBytes / 2;
-/** Between two looks. */
+/** Time between two looks. */
 const intervalMs = 500;
-/** Nobody who has used less processor time, microseconds, has written much. */
+/** Sandboxes that have used less processor time, in microseconds, have not written much. */
 const unseenUs = 20_000;
 
 type PaceOptions = {
@@ -21,20 +21,20 @@ type PaceOptions = {
   group: string;
   /** The writable disks that are mounted now. */
   disks(): MountedDisk[];
-  /** Whether somebody waits for all of a disk to be written out, as a pause does. */
+  /** Whether somebody waits until all of a disk is written out, as a pause does. */
   isAwaited(point: string): boolean;
-  /** What one disk may have written on and on. */
+  /** How fast one disk may write continuously. */
   bytesPerSecond: number;
   log: Log;
-  /** What the kernel counts. */
+  /** The kernel's counts. */
   writes?: () => LoopWrites[];
 };
 
 type Pace = { device: string; written: number; credit: number; point: string | undefined; isLimited: boolean };
 
 /**
- * Keeps disks that are written to on and on at a pace. What a sandbox writes, the kernel copies and writes out in
- * threads of its own, which nobody's share of the processors bounds: one disk would take from all others.
+ * Limits the pace of disks that are written to continuously. The kernel copies and writes out a sandbox's writes in
+ * threads of its own, which no share of the processors bounds: one disk would take from all others.
  */
 export function startPacing(options: PaceOptions): { stop(): void } {
   const { cgroups, group, bytesPerSecond, log, writes = loopWrites } = options;
@@ -50,7 +50,7 @@ export function startPacing(options: PaceOptions): { stop(): void } {
     if (point === undefined || point !== (pace.point ?? point)) paces.delete(name);
     const isFree = !paces.has(name) || pace.credit >= liftedFromBytes || options.isAwaited(point ?? '');
     pace.point = point;
-    // Said again at each look: another installation of this host lifts at its start what it knows nothing of.
+    // Set again at each look: another installation on this host lifts, at its start, limits that it does not know.
     if (!isFree && (pace.credit === 0 || pace.isLimited)) limit(pace, true);
     else if (isFree && pace.isLimited) limit(pace, false);
   };
@@ -79,13 +79,15 @@ export function startPacing(options: PaceOptions): { stop(): void } {
   return {
     stop() {
       clearInterval(timer);
-      // Nobody would lift it.
+      // Nobody else would lift it.
       for (const pace of paces.values()) if (pace.isLimited) outlived(() => limit(pace, false))();
     },
   };
 }
 
-/** Credits what was earned since the look before, and takes what was written; a device is first seen with all of it. */
+/**
+ * Credits what was earned since the last look, and subtracts what was written; a new device begins with full credit.
+ */
 function count(paces: Map<string, Pace>, { name, device, bytes }: LoopWrites, earned: number): void {
   const pace = paces.get(name);
   if (!pace)
@@ -95,7 +97,7 @@ function count(paces: Map<string, Pace>, { name, device, bytes }: LoopWrites, ea
   pace.written = bytes;
 }
 
-/** A process of before has left its limits where it was killed: of disks that are mounted, and of none any more. */
+/** An earlier process that was killed has left its limits: on disks that are mounted, and on devices without a disk. */
 function liftLeft({ cgroups, group, disks }: PaceOptions, all: LoopWrites[]): void {
   const limited = new Set(cgroups.limitedDevices(group));
   if (limited.size === 0) return;

@@ -11,7 +11,7 @@ test('room is given back as a file takes it, and all of it at the end', async ()
     const reservations = new Reservations();
     const file = join(folder, 'file');
     {
-      // It may not be there yet.
+      // The file may not exist yet.
       using _room = countWritten(reservations.add(4 << 20), file);
       expect(reservations.bytes).toBe(4 << 20);
       for (const left of [3 << 20, 2 << 20]) {

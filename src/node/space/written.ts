@@ -3,12 +3,12 @@ import type { Room } from './reservations.ts';
 
 /** Unit of `st_blocks`, whatever the file system's blocks are. Source: stat(2). */
 const sectorBytes = 512;
-/** How often it is looked how much of a file is there, ms. */
+/** How often the size of a file is checked, ms. */
 const lookEveryMs = 500;
 
 /**
- * Gives room back as it is taken by a file that somebody else writes: what is on the disk counts there, and would be
- * counted twice. Ends with the room.
+ * Gives room back while somebody else writes a file into it: what is on the disk counts there, and would be counted
+ * twice. Ends with the room.
  */
 export function countWritten(room: Room, path: string): Room {
   let counted = 0;

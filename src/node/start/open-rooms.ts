@@ -38,16 +38,16 @@ import type { OpenSnapshot } from '../snapshot/restore.ts';
 import { watchSpace } from '../space/space.ts';
 import { createVolumes } from '../volumes/volumes.ts';
 
-/** What programs in a sandbox see as the machine's name. Constant: forks and resumed sandboxes need no new one. */
+/** The machine's name that programs in a sandbox see. Constant: forks and resumed sandboxes need no new one. */
 const hostname = 'sandbox';
 
 /**
- * How many sandboxes are started at a time, for each core: while one waits for the kernel, another computes. Beside
- * them as many as for one core, one each of teams that start no other: some memory takes minutes.
+ * How many sandboxes start at a time, for each core: while one waits for the kernel, another computes. In addition
+ * there are as many places as for one core, one each for teams that start no other: some memory takes minutes.
  */
 const startsPerCore = 2;
 
-/** Programs that remove files of sandboxes, at a time. */
+/** How many programs remove files of sandboxes at a time. */
 const removalsAtOnce = 2;
 
 const defaultFrozenMs = 20_000;
@@ -55,8 +55,8 @@ const defaultLogBytesMax = 1 << 30;
 const defaultDiskReserveBytes = 2 * 1024 ** 3;
 
 /**
- * Opens the rooms of a node, each with the few values that it uses. Whatever runs for them is ended by `undo`. Nothing
- * of a sandbox is touched yet.
+ * Opens the rooms of a node, each with the few values that it uses. `undo` ends whatever runs for them. Nothing of a
+ * sandbox is touched yet.
  */
 export async function openRooms(options: NodeOptions, layout: Layout, undo: AsyncDisposableStack) {
   const { log, helperBinary } = options;
@@ -129,13 +129,13 @@ export async function openRooms(options: NodeOptions, layout: Layout, undo: Asyn
   };
 }
 
-/** The drivers, and the filter of devices of what they start. */
+/** The drivers, and the device filter for what they start. */
 function openDrivers(host: DriverHost & Pick<NodeOptions, 'log'>, usual: NodeOptions['driver']): Drivers {
   const drivers = createDrivers(host, usual);
   try {
     host.cgroups.filterDevices(cgroupRootOf(host.layout));
   } catch (error) {
-    // What devices a sandbox has is up to its /dev, and it can make none: the filter is a second wall.
+    // A sandbox's devices depend on its /dev, and it can make none: the filter is a second wall.
     host.log.warn('the kernel filters no devices of sandboxes', { error: messageOf(error) });
   }
   return drivers;
@@ -168,7 +168,7 @@ function slotRooms({
   };
 }
 
-/** What every sandbox has over its template: how names are resolved. */
+/** The files that every sandbox has in addition to its template: how names are resolved. */
 function systemFiles(nameservers: string[]): Record<string, string> {
   return {
     'etc/hostname': `${hostname}\n`,

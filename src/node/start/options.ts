@@ -8,7 +8,7 @@ import type { Layers } from '../layers/store.ts';
 import type { EgressSettings } from '../network/egress/settings.ts';
 import type { Space } from '../space/space.ts';
 
-/** What a node is started with. */
+/** What a node needs to start. */
 export type NodeOptions = {
   nodeId: string;
   dataDir: string;
@@ -20,53 +20,53 @@ export type NodeOptions = {
   builderDir: string;
   /** Resolvers that sandboxes use. */
   nameservers: string[];
-  /** What the operator chose about traffic out of sandboxes. */
+  /** The operator's choices about traffic out of sandboxes. */
   egress?: EgressSettings;
   /**
-   * How many standby sandboxes wait to be taken, always and where the host has room for them (as long as it is more),
-   * and the resources they are made with.
+   * How many standby sandboxes wait to be taken: `size` always, and `roomySize` (if that is more) while the host has
+   * room for them; and the resources that they are made with.
    */
   pool: { size: number; roomySize?: number; resources: SandboxResources };
   builds: BuildSettings;
-  /** Where set-up has put CRIU, which keeps the memory of sandboxes; absent: nothing does. */
+  /** Where set-up has put CRIU, which keeps the memory of sandboxes; absent: no memory can be kept. */
   criuDir?: string;
   /** Where set-up has put gVisor's runsc; absent: no sandbox can run on it. */
   runscDir?: string;
-  /** What isolates sandboxes whose template asks for nothing else; default crun. */
+  /** The driver of sandboxes whose template asks for no other; default crun. */
   driver?: DriverName;
   /**
-   * For how long a paused sandbox whose memory was kept stays frozen, to be thawed at once; 0: not at all. Default 20
-   * s.
+   * How long a paused sandbox whose memory was kept stays frozen, so that it can be thawed at once; 0: not at all.
+   * Default 20 s.
    */
   frozenMs?: number;
   /** Retention of a sandbox's samples, hours; also applied after it is gone. Default 24. */
   metricsHours?: number;
   /**
-   * The logs of sandboxes: bytes of all together (default 1 GiB), and whether what processes write is in them (default:
-   * yes).
+   * The logs of sandboxes: bytes of all together (default 1 GiB), and whether they include what processes write
+   * (default: yes).
    */
   logs?: { bytesMax?: number; output?: boolean };
-  /** What nobody but the platform itself may take of the disk. Default 2 GiB. */
+  /** Bytes of the disk that only the platform itself may take. Default 2 GiB. */
   diskReserveBytes?: number;
-  /** What one disk may have written on and on, bytes a second; 0: no limit. Default 96 MiB. */
+  /** How fast one disk may write continuously, bytes a second; 0: no limit. Default 96 MiB. */
   diskWriteBytesPerSecond?: number;
   /**
-   * Throws `unavailable` while the node can't know whether what was asked for is still wanted; asked right before
-   * processes of a sandbox run. Absent: it is.
+   * Throws `unavailable` while the node can't know whether what was asked for is still wanted; called right before
+   * processes of a sandbox run. Absent: it always is.
    */
   requireLease?: () => void;
   log: Log;
-  /** The native helper has died: nothing can be started or removed any more, and the platform must end. */
+  /** Called when the native helper has died: nothing can be started or removed any more, and the platform must end. */
   onHelperLost(): void;
 };
 
-/** A node that runs. */
+/** A running node. */
 export type Node = {
   protocol: NodeProtocol;
   builds: NodeBuildProtocol;
   /** Paused sandboxes, for other machines. */
   pauses: PauseCarrier;
-  /** Drafts of sandboxes that are moved, for other machines. */
+  /** Drafts of sandboxes that are being moved, for other machines. */
   drafts: DraftCarrier;
   /** The memory of snapshots, for other machines. */
   snapshots: SnapshotCarrier;
@@ -80,13 +80,13 @@ export type Node = {
   layers: Layers;
   /** The room on the disk of the data directory. */
   space: Pick<Space, 'reserve'>;
-  /** Sandboxes that were taken over, running and paused, and slots that were cleaned up, at the start. */
+  /** At the start: running and paused sandboxes that were taken over, and slots that were cleaned up. */
   found: { adopted: number; removed: number; paused: number };
   /** Ends the node's own processes. Sandboxes run on and are adopted by the next start. */
   stop(): Promise<void>;
   /**
-   * Ends every sandbox that runs and removes everything of the installation from the host, data excepted, and stops.
-   * What is paused or set aside stays, unless `all` goes (default). Answers what was ended.
+   * Ends every running sandbox, removes everything of the installation from the host except its data, and stops.
+   * Paused sandboxes and those that are set aside stay, unless `all` is set (the default). Answers what was ended.
    */
   down(options?: { all: boolean }): Promise<ExecutionRef[]>;
 };

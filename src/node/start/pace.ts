@@ -11,7 +11,10 @@ const defaultBytesPerSecond = 96 * 2 ** 20;
 
 type Rooms = { cgroups: Cgroups; sandboxes: Sandboxes; layout: Layout; helper: Pick<Helper, 'mountsPid'>; log: Log };
 
-/** Keeps disks that are written to on and on at a pace, unless that is 0; pauses and kills wait for none. */
+/**
+ * Limits the pace of disks that are written to continuously, unless the pace is 0; pauses and kills do not wait for
+ * it.
+ */
 export function keepPace(
   { cgroups, sandboxes, layout, helper, log }: Rooms,
   bytesPerSecond = defaultBytesPerSecond,
@@ -21,7 +24,7 @@ export function keepPace(
     cgroups,
     group: cgroupRootOf(layout),
     disks: () => mountedDisks(helper.mountsPid, layout.mounts),
-    // A process that waits for the disk ends when its writes have.
+    // A process that waits for the disk ends only once its writes are done.
     isAwaited: point =>
       [...sandboxes.all()].some(
         state =>

@@ -40,9 +40,9 @@ import { thaw } from '../sandbox/start/thaw.ts';
 type Rooms = Awaited<ReturnType<typeof openRooms>>;
 
 const defaultMetricsHours = 24;
-/** For each standby sandbox of the pool, so many restored ones may wait: they have much more memory. */
+/** How many restored sandboxes may wait for each standby sandbox of the pool: they have much more memory. */
 const restoredShare = 1 / 2;
-/** So many slots are left to those who ask by sandboxes that are restored for nobody. */
+/** Sandboxes that are restored ahead leave this many slots to creates. */
 const slotsLeft = 64;
 
 /**
@@ -53,7 +53,7 @@ export async function startNode(
   options: NodeOptions,
   installation: Installation = claimInstallation(options.dataDir),
 ): Promise<Node> {
-  // A start that fails leaves no process behind and gives the directory back.
+  // A failed start leaves no process behind and gives the directory back.
   await using undo = new AsyncDisposableStack();
   undo.defer(() => installation.unlock());
   const layout = layoutOf(options.dataDir, installation.runDir, installation.number);
@@ -99,7 +99,8 @@ export async function startNode(
     async down({ all } = { all: true }) {
       const every = [...sandboxes.running(), ...(all ? sandboxes.paused() : [])].map(refOf);
       const unreadable = all ? [...sandboxes.all()].filter(({ kind }) => kind === 'unreadable') : [];
-      // Registered last is done first. What one step can't do is reported in the end; the others are done all the same.
+      // The last step registered comes first. Failures of a step are reported at the end; the other steps are done all
+      // the same.
       const steps = new AsyncDisposableStack();
       steps.defer(stop);
       steps.defer(() => egress.down());
@@ -111,7 +112,7 @@ export async function startNode(
       steps.defer(() => stopAhead(ahead));
       steps.defer(() => builds.stop());
       await steps.disposeAsync();
-      // Only where nothing is left: who gets the number next would find it.
+      // Only if nothing is left: the next owner of the number would find the rest.
       installation.release();
       return every;
     },
@@ -123,10 +124,10 @@ const refOf = ({ record: { sandboxId, executionId } }: { record: ExecutionRef })
   executionId,
 });
 
-/** Sandboxes that wait for creates: those that were started, and those that were restored. */
+/** Sandboxes that wait for creates: started ones and restored ones. */
 type Ahead = { pool: Pool | undefined; restoredAhead: RestoredAhead | undefined };
 
-/** What waits for creates, and what says whether there is room for it and for others. */
+/** Makes the sandboxes that wait for creates, and the check whether there is room for them and for others. */
 function standbys(
   rooms: Rooms & { checkpoints: CheckpointSupport },
   { pool: { size, roomySize = 0, resources } }: Pick<NodeOptions, 'pool'>,
@@ -171,7 +172,7 @@ async function stopAhead({ pool, restoredAhead }: Ahead): Promise<void> {
   await Promise.all([pool?.stop(), restoredAhead?.stop()]);
 }
 
-/** What refuses sandboxes that there is no room for: a new one, and one that is resumed. */
+/** The checks that refuse sandboxes without room: for new ones and for resumed ones. */
 function admissions(
   rooms: Rooms & Pick<Ahead, 'restoredAhead'> & { checkpoints: CheckpointSupport },
   { admit }: Admission,
@@ -192,7 +193,7 @@ function admissions(
   };
 }
 
-/** What carries paused sandboxes and snapshots, and what those that come have to fit. */
+/** Makes what carries paused sandboxes and snapshots, and the facts that arriving ones have to fit. */
 async function carriage(rooms: Rooms, checkpoints: CheckpointSupport) {
   const { layout, agentDir } = rooms;
   const agents = await readAgents(layout.agents, agentDir, join(layout.data, 'agent-digest'));
@@ -208,7 +209,7 @@ async function carriage(rooms: Rooms, checkpoints: CheckpointSupport) {
   };
 }
 
-/** Puts the packet rules in place, and finds out meanwhile whether sandboxes can be checkpointed. */
+/** Puts the packet rules in place, and meanwhile finds out whether sandboxes can be checkpointed. */
 async function letSandboxesOut(rooms: Rooms, { criuDir, pool }: NodeOptions): Promise<CheckpointSupport> {
   const installed = rooms.egress.install();
   const { cgroups, drivers } = rooms;
@@ -230,7 +231,7 @@ async function stopRooms(
   rooms.sandboxes.close();
   for (const loop of parts.loops) loop.stop();
   await rooms.space.stop();
-  // Without its helper the node can remove nothing: what is left is the next start's.
+  // Without its helper the node can remove nothing: the next start removes the rest.
   if (rooms.helper.alive()) {
     await parts.builds.stop();
     await stopAhead(parts.ahead);

@@ -2,7 +2,7 @@ import { constants as system } from 'node:os';
 import { closeSync, constants } from 'node:fs';
 import { cString, errno, libc } from '../native/libc.ts';
 
-/** The same on all of the kernel's newer architectures (openat2(2)). */
+/** The same number on all of the kernel's newer architectures (openat2(2)). */
 const openat2 = 437;
 const RESOLVE_NO_MAGICLINKS = 2;
 const RESOLVE_NO_SYMLINKS = 4;
@@ -16,11 +16,11 @@ const AT_EMPTY_PATH = 0x1000;
 const { ELOOP, EINVAL, EXDEV } = system.errno;
 const nameOf = new Map(Object.entries(system.errno).map(([name, number]) => [number, name]));
 
-/** Links that are followed on one path: the kernel's own bound. */
+/** How many links are followed on one path: the kernel's own bound. */
 const linksMax = 40;
 /**
- * Parts of a path with links, those of their targets counted: the kernel follows 40 targets of 4,095 bytes each, which
- * takes it tens of milliseconds, and this process does nothing else meanwhile.
+ * Parts of a path with links, including those of their targets: the kernel would follow 40 targets of 4,095 bytes
+ * each, which takes it tens of milliseconds, and this process does nothing else meanwhile.
  */
 const partsMax = 256;
 /** The kernel's own bound of a link's target. */
@@ -40,9 +40,9 @@ export function openTop(path: string): Opened {
 
 /**
  * A handle (`O_PATH`) on what is at a clean, relative path below `top`; nothing is opened for reading or writing, so
- * that neither a FIFO nor a device is touched. Links on the way are followed, and none leads out: that fails with
- * `EXDEV`. A link at the end is followed unless `flags` holds `O_NOFOLLOW`. Errors: those of the system call, with its
- * `code`; `ELOOP` also for a path that with its links has too many parts.
+ * neither a FIFO nor a device is touched. Links on the way are followed, but one that leads out fails with `EXDEV`. A
+ * link at the end is followed unless `flags` contains `O_NOFOLLOW`. Errors: those of the system call, with its `code`;
+ * `ELOOP` also for a path that has too many parts with its links.
  */
 export function openBeneath(top: Opened, path: string, flags = 0): Opened {
   const found = tryOpen(top.fd, path === '' ? '.' : path, flags, beneath);
@@ -51,7 +51,7 @@ export function openBeneath(top: Opened, path: string, flags = 0): Opened {
   return followBeneath(top, path, flags);
 }
 
-/** The same part by part: the kernel gets names alone, and no `..`, so that nothing can be moved away meanwhile. */
+/** The same part by part: the kernel gets only names, and no `..`, so that nothing can be moved away meanwhile. */
 function followBeneath(top: Opened, path: string, flags: number): Opened {
   const fail = (number: number): never => {
     throw systemError('openat2', path, number);
@@ -84,7 +84,7 @@ function followBeneath(top: Opened, path: string, flags: number): Opened {
   }
 }
 
-/** Where a link leads; to itself, which counts as one more, where it is none any more. */
+/** The target of a link; if it is no longer a link, the name itself, which counts as one more link. */
 function targetIn(directory: number, name: string): string {
   const target = Buffer.alloc(targetBytesMax);
   const length = Number(libc.readlinkat(directory, cString(name), target, target.length));
@@ -94,7 +94,7 @@ function targetIn(directory: number, name: string): string {
   throw systemError('readlinkat', name, number);
 }
 
-/** Gives an open file that has no name yet one in a directory. Errors: those of the system call. */
+/** Gives a name in a directory to an open file that has none yet. Errors: those of the system call. */
 export function nameFile(fd: number, directory: Opened, name: string): void {
   if (libc.linkat(fd, cString(''), directory.fd, cString(name), AT_EMPTY_PATH) < 0)
     throw systemError('linkat', name, errno());
@@ -106,7 +106,7 @@ function open(at: number, path: string, flags: number, resolve: number): Opened 
   throw systemError('openat2', path, found);
 }
 
-/** The number of the error where it can't be opened. */
+/** Opens it, or answers the number of the error. */
 function tryOpen(at: number, path: string, flags: number, resolve: number): Opened | number {
   const how = new BigUint64Array([BigInt(flags | O_PATH | O_CLOEXEC), 0n, BigInt(resolve)]);
   const fd = Number(libc.syscall(openat2, at, cString(path), how, how.byteLength));

@@ -8,16 +8,16 @@ import { contentError } from './content-error.ts';
 import { describe, entryIn } from './entry.ts';
 import { makeIn, openDirectoryFor } from './parents.ts';
 
-/** Removing a tree with as many files as a volume holds. */
+/** Time to remove a tree with as many files as a volume can hold. */
 const removeTimeoutMs = 10 * 60_000;
-/** So long it goes on before others have their turn: who copies the volume, and who removes from another one. */
+/** After this long others get their turn: work that copies the volume, or removes from another one. */
 const removeTurnMs = 10_000;
-/** The status of a program that was killed when its time was over: 128, and the number of SIGKILL. */
+/** The exit status of a program that was killed when its time was over: 128, and the number of SIGKILL. */
 const killedStatus = 137;
 
-// In all of these, `path` is a clean one and `root` the volume's content as this process sees it.
+// In all of these, `path` is a clean path and `root` is the volume's content as this process sees it.
 
-/** What is at a path; of a link, itself. */
+/** What is at a path; a link is described itself. */
 export async function statEntry(root: string, path: string): Promise<VolumeEntry> {
   try {
     using top = openTop(root);
@@ -29,7 +29,7 @@ export async function statEntry(root: string, path: string): Promise<VolumeEntry
   }
 }
 
-/** Makes a directory; one that is there is answered as it is, where `force` allows that. */
+/** Makes a directory; one that exists is answered unchanged, if `force` allows that. */
 export async function makeDirectory(root: string, path: string, entry: NewVolumeEntry): Promise<VolumeEntry> {
   try {
     using top = openTop(root);
@@ -71,8 +71,8 @@ export async function changeEntry(
 }
 
 /**
- * Removes what is at a path with all below it, in a process of its own: a tree may hold a million files. `rootInHelper`
- * is the content as the helper sees it. `inTurn` is called for each part of the work.
+ * Removes what is at a path with everything below it, in a process of its own: a tree may hold a million files.
+ * `rootInHelper` is the content as the helper sees it. `inTurn` is called for each part of the work.
  */
 export async function removeEntry(
   { helper, helperBinary }: { helper: Helper; helperBinary: string },
@@ -89,7 +89,7 @@ export async function removeEntry(
     if (status === 0) return;
     if (status === killedStatus && performance.now() < deadline) continue;
     const missing = /^(2|18|20|40) /.test(output); // ENOENT, EXDEV, ENOTDIR, ELOOP
-    // The part before has removed the last of it, and was killed before it could say so.
+    // The part before has removed the last of it, and was killed before it could report that.
     if (missing && wasCut) return;
     throw new AtollError(
       missing ? 'not_found' : 'internal',

@@ -4,7 +4,7 @@ import { AtollError } from '../../base/error.ts';
 /** The kernel's own bound (PATH_MAX). */
 const pathBytesMax = 4095;
 
-/** A path of a volume without slash in front, dots and empty parts; empty for the root. Fails with `invalid`. */
+/** A path of a volume without leading slash, dots and empty parts; empty for the root. Fails with `invalid`. */
 export function cleanPath(path: string): string {
   if (path === '') throw new AtollError('invalid', 'path: must not be empty');
   if (path.includes('\0')) throw new AtollError('invalid', 'path: holds a NUL character');

@@ -3,7 +3,7 @@ import { AtollError, messageOf, systemCodeOf, type ErrorCode } from '../../base/
 const codes: Record<string, ErrorCode> = {
   ENOENT: 'not_found',
   ENOTDIR: 'not_found',
-  // A link that leads out of the volume, or in a circle: behind it is nothing of the volume's.
+  // A link that leads out of the volume, or in a circle, leads to nothing of the volume.
   EXDEV: 'not_found',
   ELOOP: 'not_found',
   EEXIST: 'conflict',
@@ -15,8 +15,8 @@ const codes: Record<string, ErrorCode> = {
 };
 
 /**
- * What a failed call means to who asked for `path`; anything unforeseen is `internal`. `codesHere` wins over the usual
- * meaning.
+ * The meaning of a failed call for a caller that asked for `path`; anything unforeseen is `internal`. `codesHere`
+ * takes precedence over the usual meanings.
  */
 export function contentError(error: unknown, path: string, codesHere: Record<string, ErrorCode> = {}): AtollError {
   if (error instanceof AtollError) return error;

@@ -25,7 +25,7 @@ const forced = { ...everybody, force: true };
 
 let folder = '';
 let used: string[] = [];
-/** What uses the volume now. */
+/** How many uses the volume has now. */
 let users = 0;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'atoll-volume-content-'));

@@ -5,7 +5,7 @@ import type { Opened } from './beneath.ts';
 
 const permissionBits = 0o7777;
 
-/** What an entry of an opened directory is; `path` is what it is to be called. Links are not followed. */
+/** Describes an entry of an opened directory; `path` becomes its path in the answer. Links are not followed. */
 export async function entryIn(directory: Opened, name: string, path: string): Promise<VolumeEntry> {
   const place = name === '' ? directory.path : `${directory.path}/${name}`;
   // The path of a descriptor is itself a link.
@@ -14,7 +14,7 @@ export async function entryIn(directory: Opened, name: string, path: string): Pr
   return { ...describe(facts, path), ...(target !== undefined && { target }) };
 }
 
-/** An entry from what the kernel says of it. */
+/** An entry, from the kernel's facts about it. */
 export function describe(facts: Stats, path: string): VolumeEntry {
   return {
     name: path === '' ? '/' : path.slice(path.lastIndexOf('/') + 1),

@@ -11,12 +11,12 @@ import { entryIn } from './entry.ts';
 import { openDirectoryFor } from './parents.ts';
 
 /**
- * open(2): a file without a name, which is gone with its descriptor unless it is given one. Its parts on every
- * architecture of ours but O_DIRECTORY.
+ * open(2): a file without a name, which is gone with its descriptor unless it gets a name. These are its bits on all
+ * of our architectures, except O_DIRECTORY.
  */
 const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY;
 
-/** The same file system beside a volume's root. */
+/** A place on the same file system outside of the volume's root. */
 const outsideOf = (root: string) => dirname(root);
 const uploadSuffix = '.upload';
 
@@ -27,7 +27,7 @@ export async function removeUploads(root: string): Promise<void> {
 }
 
 /**
- * Opens a regular file for reading; links on the way are followed inside of the volume. The descriptor is the caller's.
+ * Opens a regular file for reading; links on the way are followed inside the volume. The caller owns the descriptor.
  */
 export async function openFile(root: string, path: string): Promise<{ descriptor: number; sizeBytes: number }> {
   try {
@@ -39,23 +39,23 @@ export async function openFile(root: string, path: string): Promise<{ descriptor
         'invalid',
         `path: ${JSON.stringify(path)} is ${facts.isDirectory() ? 'a directory' : 'no regular file'}`,
       );
-    // A program in a sandbox may have a lease on its file: who opens it would wait until that is over, and the platform
-    // with him.
+    // A program in a sandbox may have a lease on its file: opening it would block until that is over, and the platform
+    // with it.
     return { descriptor: openSync(opened.path, constants.O_RDONLY | constants.O_NONBLOCK), sizeBytes: facts.size };
   } catch (error) {
     throw contentError(error, path);
   }
 }
 
-/** A file that is being written and has no name yet. One of `keep` and `drop` is to be called. */
+/** A file that is being written and has no name yet. Call one of `keep` and `drop`. */
 export type NewFile = {
   file: FileHandle;
-  /** Gives it its place, whole and on the disk, instead of what is there where `force` allows that. */
+  /** Puts it in its place, complete and on the disk; replaces what is there if `force` allows that. */
   keep(): Promise<VolumeEntry>;
   drop(): Promise<void>;
 };
 
-/** Begins a file that appears whole at its path, or not at all. Errors: those of a volume's content. */
+/** Begins a file that appears at its path complete or not at all. Errors: those of a volume's content. */
 export async function beginFile(root: string, path: string, entry: NewVolumeEntry): Promise<NewFile> {
   const { directory, name } = splitPath(path);
   if (name === '') throw new AtollError('conflict', 'path: the root of the volume is a directory');
@@ -91,7 +91,7 @@ export async function beginFile(root: string, path: string, entry: NewVolumeEntr
   }
 }
 
-/** Says at once what would else be found out after the last byte. */
+/** Reports at once what would otherwise show only after the last byte. */
 async function checkPlace(parent: Opened, name: string, path: string, force: boolean): Promise<void> {
   const known = await lstat(`${parent.path}/${name}`).catch(() => undefined);
   if (known && (!force || known.isDirectory())) {
@@ -104,7 +104,8 @@ async function checkPlace(parent: Opened, name: string, path: string, force: boo
 
 async function place(root: string, file: FileHandle, parent: Opened, name: string, force: boolean): Promise<void> {
   if (!force) return nameFile(file.fd, parent, name);
-  // A file can't be given a name that is taken, but it can be renamed to it: from where no sandbox sees or watches it.
+  // A file can't be given a name that is taken, but it can be renamed to it, from a place that no sandbox sees or
+  // watches.
   using outside = openTop(outsideOf(root));
   const temporary = `${outside.path}/${newUuid()}${uploadSuffix}`;
   nameFile(file.fd, outside, basename(temporary));

@@ -9,7 +9,7 @@ export class HeldVolumes {
   readonly #use: (volumeId: string) => Promise<VolumeUse>;
   readonly #touch: (volumeId: string) => void;
 
-  /** `use` mounts a volume; `touch` records that it is written to: who has one may write at any time. */
+  /** `use` mounts a volume; `touch` records that it is written to: a sandbox that has one may write at any time. */
   constructor(use: (volumeId: string) => Promise<VolumeUse>, touch: (volumeId: string) => void) {
     this.#use = use;
     this.#touch = touch;

@@ -4,15 +4,16 @@ import { tryCommand } from '../../base/process/command.ts';
 import type { Log } from '../../base/telemetry/log.ts';
 import { pathInHelper, type Helper } from '../native/helper.ts';
 
-/** Between two tries to let writers go on. */
+/** Time between two attempts to let writers continue. */
 const retryDelayMs = 1_000;
 
-/** A volume's content below its mount point. Nothing else has it there, so that nothing else is held by this path. */
+/** A volume's content below its mount point. No other file system has this path, so holding it holds nothing else. */
 export const contentOf = (point: string): string => join(point, 'data');
 
 /**
- * Carries out `work` while nobody writes to the volume that is mounted at `point`. The helper has no part in it but the
- * mount: it may be what waits, for its one thread or for a program of its own. Errors: `internal`, and those of `work`.
+ * Carries out `work` while nobody writes to the volume that is mounted at `point`. It needs the helper only for the
+ * mount: the helper may be among those that wait, in its one thread or a program that it runs. Errors: `internal`, and
+ * those of `work`.
  */
 export async function holdStill<T>(
   { helper, log }: { helper: Helper; log: Log },
@@ -26,12 +27,12 @@ export async function holdStill<T>(
     });
     return await work();
   } finally {
-    // Also after a freeze that failed: one that is killed has its way before it ends.
+    // Needed even after a failed freeze: one that is killed still takes effect before it ends.
     await letGo({ helper, log }, content);
   }
 }
 
-/** Whoever writes to the volume waits in the kernel until this has succeeded, and can't be ended. */
+/** Until this has succeeded, writers to the volume wait in the kernel, and can't be ended. */
 async function letGo({ helper, log }: { helper: Helper; log: Log }, content: string): Promise<void> {
   while (helper.alive()) {
     try {

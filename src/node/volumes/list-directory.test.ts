@@ -19,7 +19,7 @@ test('an answer has ten thousand entries at most, those below others counted', a
   const refused = error('holds more than 10000 entries');
   add('many', 0, 9_999);
   expect(await listDirectory(folder, '', 2)).toHaveLength(10_000);
-  // Before the others in their order, and behind them.
+  // One sorts before the others, and one behind them.
   for (const other of ['few', 'still']) {
     mkdirSync(at(other));
     await expect(listDirectory(folder, '', 2)).rejects.toEqual(refused);

@@ -6,17 +6,17 @@ import { openBeneath, openTop, type Opened } from './beneath.ts';
 import { contentError } from './content-error.ts';
 import { entryIn } from './entry.ts';
 
-/** Entries of one answer. */
+/** Most entries of one answer. */
 const entriesMax = 10_000;
-/** The kernel's own size of a directory: one of 10,000 names of the greatest length has a third of it. */
+/** The kernel's size of a directory: one with 10,000 names of the greatest length has a third of this. */
 const directoryBytesMax = 8 << 20;
-/** Paths and targets of links in one answer: in JSON a byte may take six, and what carries answers takes 64 MiB. */
+/** Paths and targets of links in one answer: in JSON a byte may take six, and answers may have 64 MiB. */
 const textBytesMax = 8 << 20;
 
 type Listing = { entries: VolumeEntry[]; path: string; textBytes: number };
 
 /**
- * The entries below a directory, `depth` levels of them, each directory followed by its children in the order of their
+ * The entries below a directory, down to `depth` levels, each directory followed by its children in the order of their
  * names.
  */
 export async function listDirectory(root: string, path: string, depth: number): Promise<VolumeEntry[]> {
@@ -40,7 +40,7 @@ async function addChildren(listing: Listing, directory: Opened, path: string, de
   for (const name of names.toSorted(byCodePoints)) {
     if (listing.entries.length === entriesMax) throw tooMany(listing);
     const childPath = path === '' ? name : `${path}/${name}`;
-    // What sandboxes remove meanwhile is not there any more; what is no UTF-8 has no name here.
+    // What sandboxes remove meanwhile is no longer there; a name that is not UTF-8 can't be given here.
     const entry = await entryIn(directory, name, childPath).catch(unlessGone);
     if (!entry) continue;
     listing.entries.push(entry);

@@ -8,21 +8,18 @@ import { pathInHelper, type Helper } from '../native/helper.ts';
 import { removeUploads } from './file-content.ts';
 import { contentOf, holdStill } from './hold-still.ts';
 
-/**
- * How long a volume that nobody uses any more stays mounted: whoever works with its content does so in many short
- * calls.
- */
+/** How long a volume stays mounted after its last use: work with its content consists of many short calls. */
 const lingerMs = 3_000;
-/** For letting on the writers of a volume that a crash has left held. */
+/** Time to release the writers of a volume that a crash has left held. */
 const unfreezeTimeoutMs = 60_000;
 
-/** A mounted volume that stays so until it is released. */
+/** A mounted volume that stays mounted until it is released. */
 export type VolumeUse = {
   /** The volume's content, in the helper's mount namespace. */
   root: string;
   /**
-   * Carries out what changes the content, at no time when the volume is held still: a call of this process on a file
-   * system that this process holds would wait for ever.
+   * Carries out a change of the content, but not while the volume is held still: a call of this process on a file
+   * system that it holds itself would wait for ever.
    */
   change<T>(work: () => Promise<T>): Promise<T>;
   release(): void;
@@ -34,29 +31,29 @@ type Options = {
   helper: Helper;
   /** Where volumes are mounted, in the helper's mount namespace. */
   mounts: string;
-  /** Changes of one volume, by its ID: mounts take turns with whatever else changes it. */
+  /** Changes of one volume, by its ID: mounts take turns with all other changes. */
   changing: KeyedMutex<string>;
   log: Log;
 };
 
-/** The volumes that are mounted now: each once, for as long as somebody uses it, and a little longer. */
+/** The volumes that are mounted now: each once, while somebody uses it, and a little longer. */
 export class MountedVolumes {
   readonly #options: Options;
   readonly #imageOf: (volumeId: string) => string;
   readonly #mounted = new Map<string, Mounted>();
   readonly #sealed = new Set<string>();
-  /** Whose image is mounted at its place: at any other one, another file system would be held. */
+  /** Volumes whose image is mounted at its place: at any other place, another file system would be held. */
   readonly #live = new Set<string>();
-  /** Changes of this process run beside each other, and none while a volume is held still. */
+  /** Changes by this process run side by side, but none while a volume is held still. */
   readonly #content = new SharedMutex<string>();
 
-  /** `imageOf` answers the path of a volume's image; it throws where there is none. */
+  /** `imageOf` answers the path of a volume's image; it throws if there is none. */
   constructor(options: Options, imageOf: (volumeId: string) => string) {
     this.#options = options;
     this.#imageOf = imageOf;
   }
 
-  /** Mounts a volume, if nobody else has. Fails with what `imageOf` fails with; `unavailable` for a sealed one. */
+  /** Mounts a volume, unless it is mounted. Fails with the errors of `imageOf`; `unavailable` for a sealed one. */
   async use(volumeId: string): Promise<VolumeUse> {
     if (this.#sealed.has(volumeId))
       throw new AtollError('unavailable', 'The volume goes to another machine now; try again', {
@@ -77,7 +74,7 @@ export class MountedVolumes {
     return { root, change: work => this.#content.share(volumeId, work), release };
   }
 
-  /** Unmounts a volume, whoever uses it, and calls `remove` before anybody can mount it again. */
+  /** Unmounts a volume, even if it is in use, and calls `remove` before anybody can mount it again. */
   async remove(volumeId: string, remove: () => Promise<void>): Promise<void> {
     clearTimeout(this.#mounted.get(volumeId)?.linger);
     this.#mounted.delete(volumeId);
@@ -95,7 +92,7 @@ export class MountedVolumes {
     this.#sealed.add(volumeId);
     try {
       if (entry) this.#end(volumeId, entry);
-      // After the unmount.
+      // Waits for the unmount.
       await this.#options.changing.run(volumeId, async () => {});
     } catch (error) {
       this.#sealed.delete(volumeId);
@@ -107,7 +104,7 @@ export class MountedVolumes {
     this.#sealed.delete(volumeId);
   }
 
-  /** Carries out `work` while the image does not change: who writes to the volume waits for so long. */
+  /** Carries out `work` while the image does not change: writers to the volume wait meanwhile. */
   async still<T>(volumeId: string, work: () => Promise<T>): Promise<T> {
     return this.#options.changing.run(volumeId, async () => {
       if (!this.#live.has(volumeId)) return work();
@@ -117,15 +114,15 @@ export class MountedVolumes {
   }
 
   /**
-   * Carries out what changes the content of several volumes beside other things, at no time when one of them is held
+   * Carries out work that changes the content of several volumes and other things, but not while one of them is held
    * still. They stay mounted meanwhile. Errors: those of `use`.
    */
   async change<T>(volumeIds: readonly string[], work: () => Promise<T>): Promise<T> {
     const uses: VolumeUse[] = [];
     try {
-      // All of them first: who holds one still has it from being mounted or unmounted too.
+      // All uses come first: holding a volume also keeps it from being mounted or unmounted.
       for (const volumeId of volumeIds) uses.push(await this.use(volumeId));
-      // Everybody asks in the same order: nobody waits for another who waits for him.
+      // Everybody asks in the same order, so that nobody waits for somebody who waits for them.
       return await this.#changeAll([...new Set(volumeIds)].sort(), work);
     } finally {
       for (const { release } of uses) release();
@@ -166,7 +163,8 @@ export class MountedVolumes {
     const { helper, log } = this.#options;
     await helper.call('disk-mount', { image, at: point, durable: true });
     this.#live.add(volumeId);
-    // A copy of it that a crash cut off may have left its writers waiting; of any other one this says that it is none.
+    // A crash during a copy may have left the volume's writers waiting; for any other volume the program reports that
+    // it is not held.
     await helper.spawn(['fsfreeze', '--unfreeze', point], { timeoutMs: unfreezeTimeoutMs });
     const root = contentOf(point);
     await removeUploads(pathInHelper({ helper }, root)).catch((error: unknown) =>

@@ -4,11 +4,11 @@ import { systemCodeOf } from '../../base/error.ts';
 import type { NewVolumeEntry } from '../../protocol/volume.ts';
 import { openBeneath, type Opened } from './beneath.ts';
 
-/** What parents that nobody asked for by name may be used for: everything. */
+/** The permissions of parents that nobody asked for by name: everything. */
 const parentMode = 0o777;
 
 /**
- * Opens the directory that a new entry goes into, made with its parents where they are missing and `force` allows it.
+ * Opens the directory that a new entry goes into; if it is missing and `force` allows it, makes it with its parents.
  */
 export async function openDirectoryFor(top: Opened, directory: string, entry: NewVolumeEntry): Promise<Opened> {
   const whole = openedIfThere(top, directory);
@@ -33,7 +33,7 @@ export async function openDirectoryFor(top: Opened, directory: string, entry: Ne
   }
 }
 
-/** How many parts of a path are there: what is below one that is missing is missing, too. */
+/** How many parts of a path exist: everything below a missing part is missing, too. */
 function partsThere(top: Opened, names: readonly string[]): number {
   let [there, missing] = [0, names.length];
   while (missing - there > 1) {
@@ -54,7 +54,7 @@ function openedIfThere(top: Opened, directory: string): Opened | undefined {
   }
 }
 
-/** Makes a directory. What takes its place meanwhile, a link say, is left alone. Errors: those of the system calls. */
+/** Makes a directory. Leaves alone what takes its place meanwhile, e.g. a link. Errors: those of the system calls. */
 export async function makeIn(parent: Opened, name: string, { uid, gid, mode }: NewVolumeEntry): Promise<void> {
   await mkdir(`${parent.path}/${name}`, 0o700);
   using made = openBeneath(parent, name, constants.O_DIRECTORY | constants.O_NOFOLLOW);

@@ -12,22 +12,22 @@ import { createRemovals } from './removals.ts';
 import type { Volumes } from './volumes.ts';
 import { createWrites } from './writes.ts';
 
-/** A sandbox with the volumes that it has. */
+/** A sandbox and its volumes. */
 type SandboxVolumes = { sandboxId: string; volumes: SandboxVolume[] };
 
-/** What the volumes of a node are served with. */
+/** What serving the volumes of a node needs. */
 export type VolumeParts = {
   volumes: Volumes;
   helper: Helper;
   helperBinary: string;
   space: Pick<Space, 'require'>;
-  /** Turns of those who list directories. */
+  /** Gives callers that list directories their turns. */
   inTurn: InTurn;
   /** Every sandbox of the node, whatever its state. */
   sandboxes: { records(): SandboxVolumes[] };
 };
 
-/** The volumes of this node as the api sees them. */
+/** The volumes of this node, as the api sees them. */
 export function volumeProtocolOf(parts: VolumeParts): VolumeProtocol {
   const { volumes, sandboxes } = parts;
   const writes = createWrites(parts.space);
@@ -41,7 +41,7 @@ export function volumeProtocolOf(parts: VolumeParts): VolumeProtocol {
       use.release();
     }
   };
-  /** The same for what changes it. */
+  /** The same for a call that changes the content. */
   const changing = <T>(volumeId: string, work: (root: string) => Promise<T>): Promise<T> =>
     within(volumeId, (root, use) => use.change(() => work(root)).finally(() => volumes.touch(volumeId)));
   return {

@@ -3,7 +3,7 @@ import { createRemovals } from './removals.ts';
 
 const settled = () => new Promise(resolve => setImmediate(resolve));
 
-/** Parts of removals that end when they are told to, and which have begun. */
+/** Parts of removals that end when the test says so, and the list of those that have begun. */
 function removalsOf() {
   const removals = createRemovals();
   const begun: string[] = [];
@@ -33,7 +33,7 @@ test('whoever removes from one volume waits for none of the turns of a team that
   ask('two', { volumeId: 'two', teamId: 'two' });
   await settled();
   expect(begun.slice(6)).toEqual(['one', 'two']);
-  // The next free place is for who has none, and not for the ninety that have waited for longer.
+  // The next free place goes to a team without one, and not to the ninety that have waited for longer.
   ask('three', { volumeId: 'three', teamId: 'three' });
   await end('many 3');
   expect(begun.slice(8)).toEqual(['three']);

@@ -2,16 +2,16 @@ import { createFairSemaphore } from '../../base/concurrency/fair-semaphore.ts';
 import { KeyedMutex } from '../../base/concurrency/keyed-mutex.ts';
 
 /**
- * Removals at a time, whosever they are, and one each of so many teams beside of whom none is: together more than
- * volumes are copied at a time, as each copy may keep one waiting.
+ * How many removals run at a time for anybody, and how many more places there are, one each, for teams that have none:
+ * together more than the volumes that are copied at a time, because each copy may keep a removal waiting.
  */
 const volumeRemovalsAtOnce = 6;
 const spareRemovals = 2;
 
-/** Whose volume something is removed from. */
+/** The volume that something is removed from, and its team. */
 type RemovalOf = { volumeId: string; teamId: string | undefined };
 
-/** Runs a part of a removal when it is its team's turn, and that of the part among those of its volume. */
+/** Runs a part of a removal when it is its team's turn, and its own turn among the parts for its volume. */
 type Removals = <T>(of: RemovalOf, part: () => Promise<T>) => Promise<T>;
 
 /** The removals from the volumes of a node. */

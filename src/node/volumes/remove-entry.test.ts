@@ -7,7 +7,7 @@ const killed = { status: 137, output: '' };
 const done = { status: 0, output: '' };
 const missing = { status: 1, output: '2 tree: No such file or directory' };
 
-/** Removes an entry by a program that ends as is said, time after time, and answers how often it had its turn. */
+/** Removes an entry by a program that ends as given, run after run, and answers how many turns it had. */
 async function remove(...ends: SpawnResult[]): Promise<number> {
   let turns = 0;
   const helper = { spawn: async () => ends[turns - 1] ?? done } as unknown as Helper;

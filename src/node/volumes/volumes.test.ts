@@ -20,7 +20,7 @@ import { createVolumes } from './volumes.ts';
 const [first, second] = ['00000000-0000-0000-0000-000000000001', '00000000-0000-0000-0000-000000000002'];
 const elsewhere = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const slot = slotOf(0, 1);
-/** Longer than a volume stays mounted that nobody uses. */
+/** Longer than an unused volume stays mounted. */
 const afterAWhileMs = 5_000;
 
 let folder = '';
@@ -31,8 +31,8 @@ afterEach(() => {
 });
 
 /**
- * The volumes of a node whose helper mounts nothing: `happened` says what is asked of it, in order. What `fails` names
- * fails once.
+ * The volumes of a node whose helper mounts nothing: `happened` records the calls, in order. Those named in `fails`
+ * fail once.
  */
 function node(fails: string[] = []) {
   const [happened, logged, failing]: [string[], string[], string[]] = [[], [], [...fails]];
@@ -101,7 +101,7 @@ test('of a volume that can’t be made nothing is left, and what a crash left is
   mkdirSync(join(dir, 'other'));
   expect(node().volumes.list()).toEqual([]);
   expect(readdirSync(dir)).toEqual(['other']);
-  // Everything of all tenants is below it.
+  // The content of all tenants is below it.
   expect(statSync(dir).mode & 0o777).toBe(0o700);
 });
 
@@ -130,7 +130,7 @@ test('a volume is mounted once for all who use it, and unmounted when nobody has
   await passTime();
   expect(did()).toEqual([]);
   two.release();
-  // Whoever comes back in time finds it mounted.
+  // A use that comes in time finds it still mounted.
   const three = await volumes.use(first);
   await passTime();
   expect(did()).toEqual([]);
@@ -183,7 +183,7 @@ test('a volume that goes to another machine is used by nobody until it is unseal
   await expect(volumes.change([second, first], async () => {})).rejects.toMatchObject({ code: 'unavailable' });
   volumes.unseal(first);
   (await volumes.use(first)).release();
-  // One that nobody has used is sealed as well.
+  // An unused volume is sealed as well.
   await volumes.seal(second);
 });
 
@@ -206,7 +206,7 @@ test('a removal unmounts a volume, whoever uses it, before its image goes', asyn
   await volumes.remove(second);
   expect([did(), readdirSync(dir)]).toEqual([['unmount 1', 'unmount 2'], []]);
   await expect(volumes.use(first)).rejects.toMatchObject({ code: 'not_found' });
-  // Another of the same name is none of those who used the one before.
+  // A new volume of the same name has none of the old one's users.
   await volumes.create(first, 8);
   const again = await volumes.use(first);
   did();
@@ -272,12 +272,12 @@ test('a volume has changed when a call last wrote to it, and while a sandbox has
   set('disk.img', 50);
   expect(stateOf(first)?.changedAtMs).toBe(100_000);
   volumes.release(slot);
-  // Whoever had it may have written to it to the end.
+  // The last user may have written to it to the end.
   expect(stateOf(first)?.changedAtMs).toBeGreaterThan(200_000);
   set('changed', 100);
   volumes.touch(first);
   expect(stateOf(first)?.changedAtMs).toBeGreaterThan(200_000);
-  // One from before there were marks gets one, and one that is gone does not come back by it.
+  // A volume from before there were marks gets one, and one that is gone does not come back by a mark.
   rmSync(join(dir, first, 'changed'));
   expect(stateOf(first)?.changedAtMs).toBe(0);
   volumes.touch(first);
@@ -297,7 +297,7 @@ test('a volume that arrives takes the place of what was here of it, when that is
   await volumes.arrive(first, arrived);
   expect([did(), existsSync(arrived), readdirSync(join(dir, first))]).toEqual([['unmount 1'], false, ['disk.img']]);
   expect(volumes.list()).toMatchObject([{ volumeId: first, sizeMiB: 3 }, { sizeMiB: 8 }]);
-  // A folder whose image has not come is listed without a size.
+  // A folder whose image has not arrived is listed without a size.
   rmSync(join(dir, second, 'disk.img'));
   expect(volumes.list().map(volume => 'sizeMiB' in volume)).toEqual([true, false]);
 });

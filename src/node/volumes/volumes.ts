@@ -27,9 +27,9 @@ import { HeldVolumes } from './held-volumes.ts';
 import { MountedVolumes, type VolumeUse } from './mounted-volumes.ts';
 
 const volumeImage = 'disk.img';
-/** Its time says when the volume was last written to, or was about to be. */
+/** The time of this file says when the volume was last written to, or was about to be. */
 const changedMark = 'changed';
-/** What `st_blocks` counts, whatever the file system's own are. Source: stat(2). */
+/** The unit of `st_blocks`, whatever the file system's blocks are. Source: stat(2). */
 const blockBytes = 512;
 const syncTimeoutMs = 5 * 60_000;
 /** The root of a new volume: every user of every sandbox may write there. */
@@ -37,29 +37,29 @@ const rootOwner = 9090;
 const rootMode = 0o777;
 
 /**
- * The volumes of this node: sparse ext4 images like the disks of sandboxes, so that their size is a real limit. Each is
- * mounted once, while a sandbox or a call uses it, and shown from there in any number of sandboxes. Flushes reach the
- * host's disk.
+ * The volumes of this node: sparse ext4 images like the disks of sandboxes, so that their size is a real limit. Each
+ * is mounted once, while a sandbox or a call uses it, and shown from there in any number of sandboxes. Flushes reach
+ * the host's disk.
  */
 export type Volumes = {
-  /** Makes an empty volume. One that is here stays as it is. */
+  /** Makes an empty volume. An existing one stays as it is. */
   create(volumeId: string, sizeMiB: number): Promise<void>;
   /** Fails with `not_found`. */
   use(volumeId: string): Promise<VolumeUse>;
   /**
-   * Carries out what makes entries in volumes beside other things: at no time when one of them is copied, as it would
-   * wait with all that it holds. Fails with `not_found`.
+   * Carries out work that makes entries in volumes and other things, but not while one of the volumes is copied: the
+   * work would wait with all that it holds. Fails with `not_found`.
    */
   change<T>(volumeIds: readonly string[], work: () => Promise<T>): Promise<T>;
   /** Uses volumes until the slot is released, and answers their roots. */
   hold(slot: Slot, volumeIds: string[]): Promise<string[]>;
   release(slot: Slot): void;
-  /** Puts all that was written to the slot's volumes on the host's disk. */
+  /** Puts everything that was written to the slot's volumes on the host's disk. */
   sync(slot: Slot): Promise<void>;
-  /** Deletes a volume that no sandbox has. What reads or writes it still has an orphan in its hands. */
+  /** Deletes a volume that no sandbox has. Readers and writers of it are left with an orphan. */
   remove(volumeId: string): Promise<void>;
   list(): NodeVolume[];
-  /** The bytes that images take on the host's disk, by volume; what was deleted in them has been given back. */
+  /** The bytes that images take on the host's disk, by volume; space of deleted files was given back. */
   taken(volumeIds: readonly string[]): Promise<Record<string, number>>;
   /** Records that a volume is written to. */
   touch(volumeId: string): void;
@@ -69,15 +69,15 @@ export type Volumes = {
   unseal(volumeId: string): void;
   /** Where a volume's image is. */
   folderOf(volumeId: string): string;
-  /** Copies the image of a volume that may be in use to a folder: as it is at one moment. */
+  /** Copies the image of a volume, which may be in use, to a folder: its state at one moment. */
   copy(volumeId: string, folder: string): Promise<void>;
-  /** Makes a volume of a folder with an image, which takes the place of what was here of it. */
+  /** Makes a volume of a folder with an image; it replaces the volume that was here. */
   arrive(volumeId: string, folder: string): Promise<void>;
-  /** Leaves everything as it is: the helper's mounts go with it. */
+  /** Leaves everything as it is: the mounts end with the helper. */
   stop(): void;
 };
 
-/** Opens the volumes in `dir`. What a crash has left half made is removed. */
+/** Opens the volumes in `dir`. Removes what a crash has left half made. */
 export function createVolumes(options: { helper: Helper; dir: string; mounts: string; log: Log }): Volumes {
   const { helper, dir, log } = options;
   mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -92,7 +92,7 @@ export function createVolumes(options: { helper: Helper; dir: string; mounts: st
     return image;
   });
   const touch = (volumeId: string) => mark(join(dir, volumeId));
-  // Awaited here: a promise that fails at once must be heard at once, or the runtime takes it for nobody's.
+  // Awaited here: a promise that fails at once needs a handler at once, or the runtime counts it as unhandled.
   const use = async (volumeId: string) => await mounted.use(checked(volumeId));
   const held = new HeldVolumes(use, touch);
 
@@ -154,7 +154,7 @@ async function syncVolume(helper: Helper, root: string): Promise<void> {
     throw new AtollError('no_space', `a volume can't be written out: ${withoutPlaces(output) || `status ${status}`}`);
 }
 
-/** The bytes that images take, by the names they are asked for with; those that are not there are left out. */
+/** The bytes that images take, by the names given for them; missing images are left out. */
 async function takenBytes(images: readonly [name: string, path: string][]): Promise<Record<string, number>> {
   const found = await Promise.all(
     images.map(async ([name, path]) => {
@@ -172,14 +172,17 @@ function mark(folder: string): void {
   else if (existsSync(folder)) writeFileSync(path, '', { mode: 0o600 });
 }
 
-/** While a sandbox has it, each write changes its image; who only reads it by the API changes that, too. */
+/**
+ * While a sandbox has it, the image's time counts, because each write changes it. Otherwise it does not, because
+ * reading by the API changes it, too.
+ */
 function stateOf(folder: string, volumeId: string, isInSandbox: boolean): VolumeState {
   const timeOf = (name: string) => statSync(join(folder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const marked = timeOf(changedMark);
   return { volumeId, isInSandbox, changedAtMs: isInSandbox ? Math.max(marked, timeOf(volumeImage)) : marked };
 }
 
-/** It is there whole or not at all. */
+/** The volume appears complete or not at all. */
 async function make(helper: Helper, dir: string, volumeId: string, sizeMiB: number): Promise<void> {
   const temporary = await mkdtemp(join(dir, 'making-'));
   try {

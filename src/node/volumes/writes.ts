@@ -6,9 +6,9 @@ import type { Space } from '../space/space.ts';
 import type { NewFile } from './file-content.ts';
 import type { VolumeUse } from './mounted-volumes.ts';
 
-/** Files that are being written at a time. */
+/** How many files may be written at a time. */
 const writesMax = 128;
-/** The longest that a client may take for one. */
+/** The longest time that a client may take for one file. */
 const writeTimeoutMs = 3_600_000;
 
 type Write = { file: NewFile; use: VolumeUse; timer: Timer };
@@ -16,21 +16,21 @@ type Write = { file: NewFile; use: VolumeUse; timer: Timer };
 /** The files that are being written, by the ID that their writer knows. */
 type Writes = {
   /**
-   * A place for one that is to begin, to be given back when it has, or can't. Throws `unavailable` where there is
-   * none, and `no_space` where it would take from the disk's reserve.
+   * A place for a write that is about to begin; give it back when the write has begun, or can't. Throws `unavailable`
+   * if there is no place, and `no_space` if it would take from the disk's reserve.
    */
   admit(): Disposable;
   /**
-   * Answers a descriptor of the caller's own: one that he goes on writing to when this has ended must not be somebody
+   * Answers a descriptor that the caller owns: if the caller still writes to it after the end, it must not be somebody
    * else's by then.
    */
   begin(file: NewFile, use: VolumeUse): { writeId: string; descriptor: number };
-  /** Errors: `unavailable` where it has ended already. */
+  /** Errors: `unavailable` if it has already ended. */
   keep(writeId: string): Promise<VolumeEntry>;
   drop(writeId: string): Promise<void>;
 };
 
-/** Makes a list of writes that is empty. `space`: of the disk that holds the volumes. */
+/** Makes an empty list of writes. `space` is that of the disk that holds the volumes. */
 export function createWrites(space: Pick<Space, 'require'>): Writes {
   const writes = new Map<string, Write>();
   let beginning = 0;
@@ -65,7 +65,8 @@ export function createWrites(space: Pick<Space, 'require'>): Writes {
           `${writesMax} files are being written to volumes, which is the most at a time; try again later`,
         );
       space.require('an upload to a volume');
-      // Before anything is waited for: of many that come at once each would see the place of all others free.
+      // Counted before anything is waited for: otherwise each of many that come at once would see the places of all
+      // others as free.
       beginning++;
       return { [Symbol.dispose]: () => void beginning-- };
     },
