@@ -67,8 +67,8 @@ export function answerChecker(schema: TSchema, whole: string): (value: unknown) 
 }
 
 /**
- * Drops what the schema does not name, and null where a member is optional that can't be null itself (null means "not
- * given"). Maps keep all their keys; `Object.fromEntries` defines even a key like `__proto__` as plain data.
+ * Drops members that the schema does not name, and null for an optional member that can't be null itself (null means
+ * "not given"). Maps keep all their keys; `Object.fromEntries` defines even a key like `__proto__` as plain data.
  */
 function keepKnown(schema: TSchema, value: unknown): unknown {
   if (Array.isArray(value)) {
@@ -92,7 +92,7 @@ function keepKnown(schema: TSchema, value: unknown): unknown {
   return Object.fromEntries(members);
 }
 
-/** Whoever misspells a member must not believe that he has changed something. */
+/** A caller who misspells a member must not believe that something has changed. */
 function refuseUnknown(schema: TSchema, value: unknown, pointer: string): void {
   if (schema[Kind] !== 'Object' || typeof value !== 'object' || value === null || Array.isArray(value)) return;
   const { properties, additionalProperties } = schema as TObject;
@@ -160,7 +160,10 @@ function ruleOf({ type, schema, value, errors }: ValueError): string {
   }
 }
 
-/** A member that may have one value alone is there because clients send it; its description says why no other. */
+/**
+ * A member with a single allowed value exists because clients send it; its description says why no other value is
+ * possible.
+ */
 function reasonOf({ description }: TSchema): string {
   return description === undefined ? '' : ` (${description})`;
 }
