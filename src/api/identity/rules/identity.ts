@@ -4,14 +4,17 @@ import { microsPerSecond, type Clock } from '../../../base/clock.ts';
 import { writeToken } from '../../../base/crypto/json-web-token.ts';
 import { keyNumberAt, signingKey, type PublicKey, type SigningKey } from './signing-key.ts';
 
-/** Seconds for which a token is good. */
+/** How long a token is valid, seconds. */
 const tokenLifeSeconds = 3600;
-/** Seconds after which sandboxes get new tokens: a request leaves with at least 45 minutes left. */
+/**
+ * Seconds after which sandboxes get new tokens: each request leaves with a token that is valid for at least 45 minutes
+ * more.
+ */
 const tokenRenewalSeconds = 900;
-/** Tokens that are remembered, so that one who compares policies finds the same token in both. */
+/** Tokens to remember, so that a comparison of policies finds the same token in both. */
 const rememberedMax = 10_000;
 
-/** Whom a token speaks of. */
+/** The subject of a token. */
 type Subject = { sandboxId: string; teamId: string; templateId: string };
 
 /** Vouches for sandboxes to others: OpenID Connect's issuer, with tokens that are JWT-SVIDs of SPIFFE. */
@@ -19,13 +22,15 @@ export type Identity = {
   issuer: string;
   /** A token for `audience`; the same one until the next renewal. */
   mint(subject: Subject, audience: string): string;
-  /** What verifies the tokens that are good now, and those of the next key. */
+  /** The keys that verify the tokens valid now, and those of the next signing key. */
   publicKeys(): PublicKey[];
-  /** Changes when sandboxes are to get new tokens. */
+  /** Changes when sandboxes should get new tokens. */
   renewal(): number;
 };
 
-/** What makes an identity. `domain`: the installation's, the trust domain of the names of its sandboxes. */
+/**
+ * What an identity is made from. `domain`: that of the installation, the trust domain in the names of its sandboxes.
+ */
 type IdentityOptions = { seed: Uint8Array; issuer: string; domain: string; clock: Clock };
 
 /** The identity of an installation. */
@@ -68,7 +73,7 @@ export function createIdentity({ seed, issuer, domain, clock }: IdentityOptions)
   };
 }
 
-/** ES256 signs with both numbers as they are, one after the other (RFC 7518, 3.4). */
+/** An ES256 signature is both numbers as they are, one after the other (RFC 7518, 3.4). */
 function signed({ privateKey, publicKey: { alg, kid } }: SigningKey, claims: Record<string, string | number>): string {
   return writeToken({ alg, kid }, claims, text =>
     sign('sha256', Buffer.from(text), { key: privateKey, dsaEncoding: 'ieee-p1363' }),

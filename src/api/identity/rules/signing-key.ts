@@ -1,26 +1,26 @@
 import { createECDH, createHash, createPrivateKey, hkdfSync, type KeyObject } from 'node:crypto';
 
-/** Seconds for which one key signs. Its successor is published for as long before it signs, and it itself after. */
+/** Seconds for which one key signs. It is published for as long before that, and for as long afterwards. */
 const keyLifeSeconds = 30 * 24 * 3600;
 
 /** Order of the group of P-256 (SEC 2, 2.4.2). */
 const groupOrder = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
-/** So many bits beyond the order's that every scalar is as likely as any other (FIPS 186-5, A.2.1). */
+/** Enough bits beyond the order's to make every scalar equally likely (FIPS 186-5, A.2.1). */
 const derivedBytes = 48;
 const coordinateBytes = 32;
 
-/** A public key as verifiers read it (RFC 7517, RFC 7518 6.2). */
+/** A public key in the form that verifiers read (RFC 7517, RFC 7518 6.2). */
 export type PublicKey = { kty: 'EC'; crv: 'P-256'; x: string; y: string; kid: string; use: 'sig'; alg: 'ES256' };
 
-/** Signs for one span of time. */
+/** A key that signs for one span of time. */
 export type SigningKey = { privateKey: KeyObject; publicKey: PublicKey };
 
-/** The number of the key that signs at a time. */
+/** The number of the key that signs at a given time. */
 export const keyNumberAt = (seconds: number): number => Math.floor(seconds / keyLifeSeconds);
 
 /**
- * The key of a number, derived from the installation's seed: every process of the installation has the same without
- * telling another, and nothing that is stored has to be kept from anybody.
+ * The key with a number, derived from the installation's seed: every process of the installation has the same key
+ * without any exchange, and no stored key has to be kept secret.
  */
 export function signingKey(seed: Uint8Array, keyNumber: number): SigningKey {
   const bits = Buffer.from(hkdfSync('sha256', seed, new Uint8Array(), `identity tokens ${keyNumber}`, derivedBytes));
