@@ -11,7 +11,7 @@ import { type InstallationFacts, writeFacts } from './facts.ts';
 const root = mkdtempSync(join(tmpdir(), 'atoll-check-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 const seed = Buffer.alloc(32, 1);
-/** A database with today's schema, which is copied: making one takes longer than most tests. */
+/** A database with today's schema, to be copied: making one takes longer than most tests. */
 const migrated = join(root, 'migrated.sqlite');
 await (await openStore({ kind: 'sqlite', path: migrated }))[Symbol.asyncDispose]();
 const otherSeed = Buffer.alloc(32, 2);
@@ -24,17 +24,17 @@ const facts: InstallationFacts = {
 };
 
 type Directory = {
-  /** Null: there is none. */
+  /** Null: there are none. */
   facts?: Partial<InstallationFacts> | null;
   seed?: Buffer | null;
   nodeId?: string | null;
   apiKey?: boolean;
-  /** It has a sandbox, or a volume. */
+  /** It contains a sandbox, or a volume. */
   keeps?: 'sandboxes' | 'volumes';
 };
 type Contents = { installationId?: string; seedDigest?: string; generation?: number } | 'unnamed' | 'empty' | null;
 
-/** A data directory and the path of a database, as the test says; by themselves they belong together. */
+/** A data directory and the path of a database, as the test describes them; by default they belong together. */
 async function place(directory: Directory = {}, contents: Contents = {}) {
   const dataDir = join(root, newUuid());
   mkdirSync(dataDir);
@@ -77,7 +77,7 @@ test('a directory and a database that were made for each other belong together',
     expect(await check()).toEqual({ kind: 'known', facts });
     await require();
     expect(readdirSync(dataDir)).toEqual(before);
-    // Nothing has to be accepted there.
+    // There is nothing to accept.
     expect(await check(true)).toEqual({ kind: 'known', facts });
   }
 });
@@ -194,7 +194,7 @@ test('facts that were lost are recorded again where directory and database agree
   expect(await named.check()).toMatchObject({
     ...{ kind: 'to record', installation: { installationId: 'mine' }, facts: undefined, accepted: false },
   });
-  // A first start that was cut off before it named its state.
+  // A first start that was cut off before it recorded its installation.
   expect(await (await place({ facts: null }, 'unnamed')).check()).toEqual({
     ...{ kind: 'to record', installation: null, facts: undefined, accepted: false },
   });
@@ -210,7 +210,7 @@ test('a command beside the platform needs a directory that is an installation’
     code: 'not_found',
     message: expect.stringContaining(`There is no installation in ${nothing.dataDir}`),
   });
-  // What one says is looked at.
+  // What the directory contains is checked.
   await expect((await place({ seed: null }, {})).require()).rejects.toMatchObject(refused('seed is missing'));
   await (await place({ facts: null }, 'unnamed')).require();
 });

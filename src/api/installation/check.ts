@@ -10,11 +10,11 @@ import { readIfThere } from '../../base/small-file.ts';
 import { type InstallationFacts, factsFile, readFacts } from './facts.ts';
 import type { Place } from './place.ts';
 
-/** How directory and database were found: made for each other, both new, or to be recorded as belonging together. */
+/** The relation of directory and database: made for each other, both new, or to be recorded as belonging together. */
 export type Pair =
   | { kind: 'new' }
   | { kind: 'known'; facts: InstallationFacts }
-  /** Goes on with what the database has. `accepted`: it may lack what the directory keeps. */
+  /** Goes on with the state in the database. `accepted`: it may lack what the directory keeps. */
   | {
       kind: 'to record';
       installation: InstallationRecord | null;
@@ -22,17 +22,17 @@ export type Pair =
       accepted: boolean;
     };
 
-/** A digest by which a seed is recognised, and from which it can't be found. */
+/** A digest that identifies a seed without revealing it. */
 export const seedDigestOf = (seed: Uint8Array): string => deriveToken(seed, 'installation');
 
-/** How the facts about an installation names its database: kind and name, never credentials. */
+/** How an installation's facts name its database: kind and name, never credentials. */
 export function databaseOf(location: StoreLocation): InstallationFacts['database'] {
   return location.kind === 'sqlite' ? 'sqlite' : `postgres ${nameOfDatabase(location.url)}`;
 }
 
 /**
  * Checks whether data directory, seed and database belong together, and changes nothing. `accept`: the operator goes on
- * with a database that is empty or older; `alone`: a machine alone is to go on with it. Errors: `precondition`, with a
+ * with a database that is empty or older; `alone`: the state is for a single machine. Errors: `precondition`, with a
  * remedy, where they don't belong together; `internal` for damage; `unavailable` for a database that can't be reached.
  */
 export async function checkPair(
@@ -82,7 +82,7 @@ export async function checkPair(
   );
 }
 
-/** For the commands that work beside a platform: the same, except that a directory has to be an installation's. */
+/** The same for commands that work beside a platform, except that the directory must be an installation's. */
 export async function requirePair(place: Place): Promise<void> {
   const { dataDir } = place;
   if (!existsSync(join(dataDir, 'seed')) && readFacts(dataDir) === undefined) {
@@ -141,8 +141,8 @@ function requireIdentity(dataDir: string, facts: InstallationFacts): void {
 }
 
 /**
- * A directory without facts: it is new, its first start was cut off, or they were lost. Where both agree, both are
- * recorded.
+ * For a directory without facts: it is new, its first start was cut off, or they were lost. If directory and database
+ * agree, both are recorded.
  */
 function checkUnrecorded(
   { dataDir, database: location }: Place,
@@ -167,7 +167,7 @@ function checkUnrecorded(
         'to the directory that belongs to it, or put the file back from a backup.',
     );
   }
-  // A state that names no installation is that of a first start which was cut off, and so is the directory then.
+  // A state without an installation comes from a first start that was cut off, and then so does the directory.
   const belongs = state.installation
     ? state.installation.seedDigest === seedDigestOf(Buffer.from(seed, 'hex'))
     : !keeps && apiKey === undefined;

@@ -7,12 +7,12 @@ import { AtollError } from '../../base/error.ts';
 import { newUuid } from '../../base/id.ts';
 import { seedDigestOf } from './check.ts';
 
-/** Who is at work says so several times in this time, seconds. */
+/** A process at work reports several times within this time, seconds. */
 const aliveSeconds = 15;
 
 /**
- * Opens the state that control processes share: it belongs to their seed, which has to be the same for all. Errors:
- * `precondition` for another seed, and for a clock that is not the database's; those of a database that can't be
+ * Opens the state that control processes share. It belongs to their seed, which must be the same for all. Errors:
+ * `precondition` for another seed, and for a clock that differs from the database's; those of a database that can't be
  * opened.
  */
 export async function openShared(
@@ -25,7 +25,7 @@ export async function openShared(
   try {
     await requireSameTime(store, nowMs, watchSeconds);
     const seedDigest = seedDigestOf(seed);
-    // Two first starts at the same time: one waits for the other's transaction, or fails and is started again.
+    // Of two first starts at the same time, one waits for the other's transaction, or fails and is started again.
     const found = await store.db.transaction().execute(async db => {
       const known = await findInstallation(db);
       if (known) return known;
@@ -49,7 +49,7 @@ export async function openShared(
 
 /**
  * Rules go by the database's time, but certificates and signed URLs by the machine's. A correction of the database's
- * clock holds as long as somebody works by it.
+ * clock holds as long as some process works by it.
  */
 async function requireSameTime({ db }: Store, nowMs: () => number, watchSeconds: number): Promise<void> {
   const wrong = async () => {
@@ -67,7 +67,7 @@ async function requireSameTime({ db }: Store, nowMs: () => number, watchSeconds:
     throw new AtollError('precondition', `A control process can't start here: ${text}. Nothing was changed.`);
 }
 
-/** Whether control processes say that they are alive. */
+/** Whether any control process reports that it is alive. */
 async function isAnybodyAtWork(db: Db, watchSeconds: number): Promise<boolean> {
   const before = await aliveUntil(db);
   await Bun.sleep(watchSeconds * 1000);

@@ -7,7 +7,7 @@ import { parseJson } from '../../base/json-text.ts';
 export type InstallationFacts = {
   installationId: string;
   nodeId: string;
-  /** Says which seed belongs to it, and nothing of the seed. */
+  /** Identifies the seed that belongs to it, without revealing the seed. */
   seedDigest: string;
   /** Place of its state: SQLite beside this file, or a PostgreSQL database by name. */
   database: 'sqlite' | `postgres ${string}`;
@@ -18,7 +18,7 @@ export type InstallationFacts = {
 /** Path of the facts in a data directory. */
 export const factsFile = (dataDir: string): string => join(dataDir, 'installation.json');
 
-/** Undefined for a directory without. Throws `internal` for one that can't be read. */
+/** Undefined for a directory without facts. Throws `internal` for facts that can't be read. */
 export function readFacts(dataDir: string): InstallationFacts | undefined {
   const text = readIfThere(factsFile(dataDir));
   if (text === undefined) return undefined;
@@ -36,7 +36,7 @@ export function readFacts(dataDir: string): InstallationFacts | undefined {
   );
 }
 
-/** Writes the facts. A crash leaves the old one or the new one. */
+/** Writes the facts. A crash leaves the old ones or the new ones. */
 export function writeFacts(dataDir: string, facts: InstallationFacts): void {
   writeWhole(factsFile(dataDir), `${JSON.stringify(facts, null, 2)}\n`);
 }

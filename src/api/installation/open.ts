@@ -7,10 +7,10 @@ import type { Log } from '../../base/telemetry/log.ts';
 import { databaseOf, type Pair, seedDigestOf } from './check.ts';
 import type { InstallationFacts } from './facts.ts';
 
-/** Interval at which both are marked anew: a database that goes back by less is not noticed. Milliseconds. */
+/** Interval at which both are marked anew, milliseconds: a database that goes back by less goes unnoticed. */
 const advanceIntervalMs = 60_000;
 
-/** Puts a facts in its place in the data directory, where only root can write. */
+/** Puts the facts in place in the data directory, where only root can write. */
 type FactsWriter = (facts: InstallationFacts) => Promise<void>;
 
 /**
@@ -58,8 +58,8 @@ export async function openPair(
 }
 
 /**
- * Marks both anew from time to time, until it is disposed of. Calls `onExchanged` when the database is another one by
- * now, or an older copy: what it lacks may exist all the same.
+ * Marks both anew from time to time, until it is disposed of. Calls `onExchanged` when the database has become another
+ * one, or an older copy: what it lacks may exist all the same.
  */
 export function keepPair(
   write: FactsWriter,
@@ -90,8 +90,8 @@ export function keepPair(
 }
 
 /**
- * Writes to the directory before the database advances, and again after. Whichever step a crash, a full disk or a lost
- * answer prevents, the database is at most one ahead, and never behind.
+ * Writes to the directory before the database advances, and again afterwards. Whichever step a crash, a full disk or a
+ * lost answer prevents, the database is at most one ahead, and never behind.
  */
 async function markAnew(write: FactsWriter, store: Store, facts: InstallationFacts): Promise<InstallationFacts> {
   const found = await findInstallation(store.db);
