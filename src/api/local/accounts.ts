@@ -25,12 +25,14 @@ import type { TeamRecord, UserRecord } from '../team/record.ts';
 /** An API key or access token as it may be shown after its creation. */
 type CredentialSummary = { id: string; name: string; masked: string; createdAt: Date; lastUsedAt: Date | null };
 
-/** What the command line can do with teams, users and their credentials. A team that is not named is the first one. */
+/**
+ * What the command line can do with teams, users and their credentials. Without a named team, the first one is meant.
+ */
 type LocalAccounts = ReturnType<typeof keysOf> & ReturnType<typeof teamsOf> & ReturnType<typeof usersOf>;
 
 /**
- * Opens the store for the time of one command of `account`, beside a platform that may be running on it. Each change is
- * audited in its own transaction.
+ * Opens the store for one command of `account`, beside a platform that may be running on it. Each change is audited in
+ * its own transaction.
  */
 export async function withLocalAccounts<T>(
   location: StoreLocation,
@@ -53,7 +55,7 @@ export async function withLocalAccounts<T>(
   return await use({ ...keysOf(db, change), ...teamsOf(db, change), ...usersOf(db, change) });
 }
 
-/** On SQLite, what reads beside the transaction waits for its end: within a change everything goes by `accounts.db`. */
+/** On SQLite, reads outside of the transaction wait for its end, so within a change everything uses `accounts.db`. */
 type Changer = <T>(
   operation: string,
   work: (accounts: Accounts) => Promise<{ teamId?: string; change: Change; answer: T }>,
@@ -179,7 +181,7 @@ function usersOf(reading: Db, change: Changer) {
   };
 }
 
-/** As the API has it, which reads it by a schema. */
+/** The same rule as in the API, which has it in a schema. */
 function requireName(name: string): void {
   const length = name.length;
   if (length >= 1 && length <= credentialNameCharactersMax && !/\p{Cc}/u.test(name)) return;

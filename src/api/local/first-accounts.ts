@@ -16,7 +16,7 @@ export async function ensureFirstTeam(deps: Deps): Promise<TeamRecord> {
   const known = await find();
   if (known) return known;
   return createTeam(deps, firstTeam).catch(async (error: unknown) => {
-    // Another process of control has made it at the same moment.
+    // Another process of control made it at the same moment.
     const made = await find();
     if (made) return made;
     throw error;
@@ -24,15 +24,15 @@ export async function ensureFirstTeam(deps: Deps): Promise<TeamRecord> {
 }
 
 /**
- * The API key of the first start: `known`, which only root can read since the store has its digest alone, or a new one
- * where that was revoked.
+ * The API key of the first start: `known`, which only root can read because the store has its digest alone, or a new
+ * one where that was revoked.
  */
 export async function ensureFirstApiKey(deps: Deps, team: TeamRecord, known: string | undefined): Promise<string> {
   if (known !== undefined && (await knowsApiKey(deps.db, known))) return known;
   return (await createApiKey(deps, team, 'first start')).text;
 }
 
-/** Whether an API key is one of this state. */
+/** Whether an API key belongs to this state. */
 async function knowsApiKey(db: Db, key: string): Promise<boolean> {
   const digest = digestOf('apiKey', key);
   return digest !== null && (await findApiKey(db, digest)) !== null;

@@ -8,20 +8,20 @@ import { loadDump } from '../database/load-dump.ts';
 import { migrations, refuseUnknown, schemaVersion } from '../database/migrate.ts';
 import { buildCounts, stateCounts } from '../sandbox/store/counts.ts';
 
-/** What a start of this version does to an installation. */
+/** What a start of this version would do to an installation. */
 type UpgradePlan = {
-  /** Schema of the state as it is, and the migrations that it has not had; none: nothing changes. */
+  /** Present schema of the state, and the migrations that it lacks; none: nothing changes. */
   schema: string;
   pending: string[];
-  /** Sandboxes in the state that run and that are paused. */
+  /** Running and paused sandboxes in the state. */
   running: number;
   paused: number;
-  /** Builds that wait or run: a restart ends them. */
+  /** Builds that wait or run; a restart ends them. */
   openBuilds: number;
 };
 
 /**
- * Finds out what this version would do, and changes nothing. Errors: `precondition` for a state that it does not take
+ * Finds out what this version would do, and changes nothing. Errors: `precondition` for a state that it can't take
  * over.
  */
 export async function planUpgrade(database: StoreLocation): Promise<UpgradePlan> {
@@ -40,8 +40,8 @@ export async function planUpgrade(database: StoreLocation): Promise<UpgradePlan>
 }
 
 /**
- * Migrates a copy of the state, so that a migration that fails does so before the platform is stopped. `folder`: where
- * there is room for the copy; nothing is left there. Errors: `internal`.
+ * Migrates a copy of the state, so that a failing migration fails before the platform is stopped. `folder`: has room
+ * for the copy; nothing is left there. Errors: `internal`.
  */
 export async function tryMigrations(database: StoreLocation, folder: string, signal?: AbortSignal): Promise<void> {
   removeLeftovers(folder, 'upgrade');
