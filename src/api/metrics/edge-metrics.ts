@@ -1,7 +1,7 @@
 import type { Metric } from '../../base/telemetry/meter.ts';
 import type { EdgeStats } from '../../protocol/directory.ts';
 
-/** What is open at the edge, for the operator's metrics. */
+/** Metrics of what is open at the edge, for the operator. */
 export function edgeMetrics({
   clientConnections,
   clientConnectionsMax,

@@ -14,28 +14,26 @@ export const createWorkflow = 'create-sandbox';
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-/** How an operation ended that threw `error`. */
+/** The outcome of an operation that threw `error`. */
 export function outcomeOf(error: unknown): Outcome {
   return error instanceof AtollError && error.status < 500 ? 'refused' : 'failed';
 }
 
-/** The code of an error, more exact where it has a detail. */
+/** The code of an error, or its detail, which is more exact. */
 const causeOf = (error: unknown): string => (error instanceof AtollError ? (error.detail ?? error.code) : 'internal');
 
 /** What this process counts of its own work, for the operator's metrics. */
 export type Measures = {
-  /**
-   * A request has come; the answer is to be called when it is answered. `route`: the path of its operation, or null.
-   */
+  /** Counts a request; call the returned function when it is answered. `route`: the path of its operation, or null. */
   request(method: string): (route: string | null, status: number) => void;
-  /** A workflow of the given name has ended. */
+  /** Counts a workflow of the given name that has ended. */
   workflow(name: string, outcome: Outcome, seconds: number): void;
-  /** A create or a fork has come to nothing, however many machines were asked; `error`: what its caller is told. */
+  /** Counts a create or fork that failed, however many machines were asked; `error`: what its caller is told. */
   notCreated(error: unknown): void;
   build(outcome: 'ready' | 'error', seconds: number): void;
   reconciled(reconciler: string, outcome: 'ok' | 'failed'): void;
   metrics(): Metric[];
-  /** What of it was lately. */
+  /** The most recent part of it. */
   readonly recent: Recent;
 };
 
@@ -94,7 +92,7 @@ export function createMeasures(): Measures {
   };
 }
 
-/** What is counted of changes of sandboxes. */
+/** Counts changes of sandboxes. */
 function sandboxMeasures(recent: Recent) {
   const workflows = counter({
     name: 'atoll_sandbox_operations_total',
@@ -124,7 +122,7 @@ function sandboxMeasures(recent: Recent) {
     notCreated(error: unknown) {
       const outcome = outcomeOf(error);
       workflows.add([createWorkflow, outcome]);
-      // By the code and not by its detail: the list of codes is closed.
+      // By the code and not the detail: the list of codes is closed.
       if (outcome === 'refused' && error instanceof AtollError) refusals.add([error.code]);
       recent.created(outcome, 0, Date.now(), causeOf(error));
     },

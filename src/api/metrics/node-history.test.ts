@@ -5,7 +5,7 @@ const every = (count: number, of: (index: number) => number) =>
   Array.from({ length: count }, (_, index) => ({ x: index * 60, y: of(index) }));
 
 test('a disk that grows steadily is full when its line meets its size', () => {
-  // A byte a second, and 200 of 1,000 bytes are left after 800 s.
+  // At a byte a second, 200 of 1,000 bytes are left after 800 s.
   expect(
     fullAt(
       every(21, index => index * 60 - 400),

@@ -1,6 +1,6 @@
 import type { DiskUsage } from '../../protocol/node-usage.ts';
 
-/** What a node used at a moment. */
+/** Use of a node at one moment. */
 type NodeSample = {
   /** Epoch seconds. */
   atSeconds: number;
@@ -11,19 +11,19 @@ type NodeSample = {
   disks: Pick<DiskUsage, 'mountPoint' | 'usedBytes' | 'totalBytes'>[];
 };
 
-/** A disk of a node as it is, and when it is full if it goes on as it did; null where it does not grow. */
+/** A disk of a node now, and when it will be full if it goes on as before; null where it does not grow. */
 type DiskForecast = NodeSample['disks'][number] & { nodeId: string; fullAtSeconds: number | null };
 
 /** Samples that are kept of a node: those of a day, one a minute. */
 export const nodeSamplesMax = 24 * 60;
-/** Nodes that are remembered; of more, the one that was heard of longest ago is forgotten. */
+/** Nodes to remember; beyond that, the one last heard of longest ago is forgotten. */
 const nodesMax = 1_000;
-/** A forecast takes samples over so long, s: what is younger is chance. */
+/** A forecast needs samples over at least this time, s: a shorter trend may be chance. */
 const forecastSecondsMin = 10 * 60;
-/** What is full later than this is not foretold, s. */
+/** Forecasts that lie further ahead are left out, s. */
 const forecastSecondsMax = 365 * 24 * 3_600;
 
-/** What nodes used in the last day, as this process saw it; it begins anew with the process. */
+/** The nodes' use during the last day, as this process saw it; it starts empty with the process. */
 export class NodeHistory {
   readonly #samples = new Map<string, NodeSample[]>();
 
@@ -31,7 +31,7 @@ export class NodeHistory {
     const samples = this.#samples.get(nodeId) ?? [];
     samples.push(sample);
     if (samples.length > nodeSamplesMax) samples.shift();
-    // Behind all others: the first one is the one heard of longest ago.
+    // Moves it to the end: the first one is the one heard of longest ago.
     this.#samples.delete(nodeId);
     this.#samples.set(nodeId, samples);
     const [oldest] = this.#samples.keys();
@@ -42,7 +42,7 @@ export class NodeHistory {
     return this.#samples.get(nodeId) ?? [];
   }
 
-  /** The disks of a node, each with when it will be full. */
+  /** The disks of a node, and when each will be full. */
   forecast(nodeId: string): DiskForecast[] {
     const samples = this.of(nodeId);
     return (samples.at(-1)?.disks ?? []).map(disk => {
@@ -57,7 +57,7 @@ export class NodeHistory {
 
 type Point = { x: number; y: number };
 
-/** When the line through the points, by least squares, meets `total`; null where it does not within a year. */
+/** When the line through the points, by least squares, reaches `total`; null where it does not within a year. */
 export function fullAt(points: readonly Point[], total: number): number | null {
   const [first, last] = [points[0], points.at(-1)];
   if (!first || !last || last.x - first.x < forecastSecondsMin) return null;

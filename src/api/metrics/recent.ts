@@ -1,23 +1,25 @@
-/** How something ended: as wanted, refused with the reason, or failed through no fault of the caller's. */
+/** How something ended: as wanted, refused with a reason, or failed through no fault of the caller's. */
 export type Outcome = 'ok' | 'refused' | 'failed';
 
-/** What is told of creates goes back so far, s. */
+/** How far back creates are reported, s. */
 export const recentSeconds = 3_600;
-/** Creates that are remembered at most: of more within the hour, the newest. */
+/** The most creates to remember: if there are more within the hour, the newest. */
 const createsMax = 20_000;
 
 type Create = { atMs: number; seconds: number | null; cause: string | null };
 
-/** A reconciler as it ran last. */
+/** The last run of a reconciler. */
 type Round = { name: string; atMs: number; ok: boolean; runs: number; failures: number; failedAtMs: number | null };
 
-/** Creates of the last hour: how many succeeded and failed, and how long half of them and 99 of 100 took at most. */
+/**
+ * Creates of the last hour: how many succeeded and failed, and the median and the 99th percentile of their durations.
+ */
 type RecentCreates = {
   succeeded: number;
   failed: number;
   p50Seconds: number | null;
   p99Seconds: number | null;
-  /** Why those that failed did, the most frequent first. */
+  /** The causes of the failures, the most frequent first. */
   causes: Array<{ cause: string; count: number }>;
 };
 
@@ -26,19 +28,19 @@ function percentile(sorted: readonly number[], share: number): number | null {
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? null;
 }
 
-/** What this process has done lately, for the operator's first page; it begins anew with the process. */
+/** What this process has done lately, for the operator's first page; it starts empty with the process. */
 export class Recent {
   readonly #creates: Create[] = [];
   readonly #rounds = new Map<string, Round>();
 
-  /** A create has ended after so long. One that was refused says nothing of how this process does. */
+  /** Counts a create that ended after `seconds`. A refused one says nothing about the health of this process. */
   created(outcome: Outcome, seconds: number, atMs: number, cause: string | null = null): void {
     if (outcome === 'refused') return;
     this.#creates.push({ atMs, seconds: outcome === 'ok' ? seconds : null, cause });
     this.#forget(atMs);
   }
 
-  /** A round of a reconciler has ended. */
+  /** Counts a round of a reconciler that has ended. */
   reconciled(name: string, outcome: 'ok' | 'failed', atMs: number): void {
     const before = this.#rounds.get(name);
     const ok = outcome === 'ok';

@@ -1,4 +1,4 @@
-/** Sandboxes that this process has started, by team, until they are written down. */
+/** Sandboxes that this process has started, by team, until they are written to the database. */
 export class StartCounts {
   #counts = new Map<string, number>();
 
@@ -6,7 +6,7 @@ export class StartCounts {
     this.#counts.set(teamId, (this.#counts.get(teamId) ?? 0) + starts);
   }
 
-  /** What was counted since the last call. */
+  /** The counts since the last call. */
   take(): Map<string, number> {
     const taken = this.#counts;
     this.#counts = new Map();

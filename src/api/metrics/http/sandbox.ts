@@ -17,7 +17,7 @@ export const rangeQuery = {
   end: Type.Optional(int64({ minimum: 0, description: 'Unix seconds, inclusive' })),
 };
 
-/** Samples that count as one more request: a day of them takes as long as some dozen. */
+/** Samples that count as one more request: a day of them takes as long as some dozen requests. */
 const samplesPerRequest = 40;
 
 /** `GET /sandboxes/{sandboxID}/metrics` */

@@ -6,7 +6,7 @@ import type { NodeHistory } from '../node-history.ts';
 /** How often this runs, milliseconds. */
 export const nodeSamplesIntervalMs = 60_000;
 
-/** Remembers what each node uses now; one that does not answer has no sample. */
+/** Remembers what each node uses now; a node that does not answer gets no sample. */
 export async function sampleNodes(deps: { clock: Clock; nodes: Nodes; nodeHistory: NodeHistory }): Promise<void> {
   const { clock, nodes, nodeHistory } = deps;
   await Promise.all(

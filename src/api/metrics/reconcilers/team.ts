@@ -13,15 +13,15 @@ import type { StartCounts } from '../start-counts.ts';
 export const teamMetricsIntervalMs = 5_000;
 /** How often this runs, milliseconds. */
 export const metricsPruneIntervalMs = 10 * 60_000;
-/** Sandboxes of one team that are gone and whose samples and logs can be read; beyond, the oldest are forgotten. */
+/** Past sandboxes of one team whose samples and logs can be read; beyond that, the oldest are forgotten. */
 const pastSandboxesPerTeamMax = 100_000;
 
-/** How long is kept what teams have run, and whose the sandboxes were that are gone. */
+/** How long metrics of teams, and the owners of past sandboxes, are kept. */
 export type MetricsRetention = { teamDays: number; pastSandboxHours: number };
 
 /**
- * Records how many sandboxes each team runs and has started, and once a minute of which templates. A team is written
- * down when there is something new of it.
+ * Records how many sandboxes each team runs and has started, and once a minute of which templates. A team's row is
+ * written when there is something new.
  */
 export function teamWatch({
   clock,
@@ -33,7 +33,7 @@ export function teamWatch({
   startCounts: StartCounts;
 }): () => Promise<void> {
   let atSeconds = 0;
-  /** The last sighting of each team that ran something then, or that was written down in this minute. */
+  /** The last sighting of each team that was running something, or that was written in this minute. */
   let seen = new Map<string, TeamSighting>();
   return async () => {
     const nowSeconds = Math.floor(clock() / microsPerSecond);
@@ -62,7 +62,7 @@ export function teamWatch({
   };
 }
 
-/** Forgets what is older than is kept, and of a team the sandboxes beyond `perTeamMax`. */
+/** Removes what is older than the retention allows, and a team's past sandboxes beyond `perTeamMax`. */
 export async function pruneMetrics(
   { clock, db }: { clock: Clock; db: Db },
   { teamDays, pastSandboxHours }: MetricsRetention,

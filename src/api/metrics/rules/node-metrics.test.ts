@@ -11,7 +11,7 @@ test('restarts on machines of a cluster are counted by machine, beside those of 
   const reports = [
     { nodeId: 'n1', info: null, usage },
     { nodeId: 'away', info: null, usage: null },
-    // A release that does not say it.
+    // A release that does not report it.
     { nodeId: 'n2', info: null, usage: {} as NodeUsage },
   ];
   expect(withRestarts([restarts, other], reports)).toEqual([

@@ -3,10 +3,10 @@ import { processRestartsMetric } from '../../../base/telemetry/process-restarts.
 import type { NodeInfo } from '../../../protocol/node.ts';
 import type { NodeUsage, RestoredCounts } from '../../../protocol/node-usage.ts';
 
-/** What a machine says of itself; both null where it does not answer. */
+/** What a machine reports; both null where it does not answer. */
 export type NodeReport = { nodeId: string; info: NodeInfo | null; usage: NodeUsage | null };
 
-/** One family of `atoll_node_…`: its kind, name, help, and its samples of one machine. */
+/** One family of `atoll_node_…`: its kind, name and help, and the samples of a machine. */
 type Family = [
   kind: Metric['kind'],
   name: string,
@@ -14,7 +14,7 @@ type Family = [
   samplesOf: (node: { info: NodeInfo; usage: NodeUsage }) => Sample[] | number | undefined,
 ];
 
-/** The metrics of machines. One that does not answer has `atoll_node_up` 0 and nothing else. */
+/** The metrics of machines. A machine that does not answer has `atoll_node_up` 0 and nothing else. */
 export function nodeMetrics(nodes: readonly NodeReport[]): Metric[] {
   const samples = nodes.map(({ nodeId, info, usage }) => ({ labels: { node: nodeId }, value: info && usage ? 1 : 0 }));
   return [
@@ -23,7 +23,7 @@ export function nodeMetrics(nodes: readonly NodeReport[]): Metric[] {
   ];
 }
 
-/** Counts what was started again on machines of a cluster with what was beside the api. */
+/** Adds the restarts on machines of a cluster to those counted beside the api. */
 export function withRestarts(metrics: readonly Metric[], nodes: readonly NodeReport[]): Metric[] {
   const samples = nodes.flatMap(({ nodeId: node, usage }) =>
     (usage?.restarts ?? []).map(({ count, ...labels }) => ({ labels: { node, ...labels }, value: count })),

@@ -12,7 +12,7 @@ import { nodeMetrics, type NodeReport, withRestarts } from './node-metrics.ts';
 import type { Measures } from '../measures.ts';
 import type { Nodes } from '../../placement/nodes.ts';
 
-/** What the operator's metrics are made of. */
+/** What the operator's metrics are made from. */
 export type OperatorMetricsDeps = {
   commit: string;
   db: Db;
@@ -23,12 +23,13 @@ export type OperatorMetricsDeps = {
   store: { isUsable: boolean } | null;
 };
 
-/** How long a machine is waited for, ms: Prometheus gives a scrape up after ten seconds, as if all were down. */
+/**
+ * How long to wait for a machine, ms: Prometheus gives up a scrape after ten seconds, and then everything looks down.
+ */
 const nodeAnswerMs = 3_000;
 
 /**
- * The text that Prometheus scrapes: what this process has counted, what the store has, and what each machine says of
- * itself.
+ * The text that Prometheus scrapes: what this process has counted, what the store has, and what each machine reports.
  */
 export async function operatorMetrics(deps: OperatorMetricsDeps, answerMs: number = nodeAnswerMs): Promise<string> {
   const [states, builds, nodes, known] = await Promise.all([
@@ -37,7 +38,8 @@ export async function operatorMetrics(deps: OperatorMetricsDeps, answerMs: numbe
     reportsOf(deps.nodes, answerMs),
     findInstallation(deps.db),
   ]);
-  // All control processes of a cluster tell what its one database has: by whose it is, it is counted once.
+  // All control processes of a cluster report the content of its one database; the installation's ID lets that be
+  // counted once.
   const whose = known ? { installation: known.installationId } : {};
   const openBuilds = (['waiting', 'building'] as const).map(status => ({
     labels: { ...whose, status },
@@ -70,7 +72,7 @@ export async function operatorMetrics(deps: OperatorMetricsDeps, answerMs: numbe
   ]);
 }
 
-/** A machine out of reach is not asked, and has to be seen all the same: one that vanished would alert nobody. */
+/** A machine out of reach is not asked, but must be visible all the same: one that vanished would alert nobody. */
 async function reportsOf(nodes: Nodes, answerMs: number): Promise<NodeReport[]> {
   const away = (nodes.away?.() ?? []).filter(({ isConnecting }) => !isConnecting);
   return [
@@ -86,7 +88,7 @@ async function reportOf(nodeId: string, node: NodeProtocol, answerMs: number): P
   return { nodeId, info, usage };
 }
 
-/** By the names that every exporter uses. */
+/** Under the names that every exporter uses. */
 function processMetrics(): Metric[] {
   const { user, system } = process.cpuUsage();
   return [

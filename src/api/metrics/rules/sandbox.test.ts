@@ -20,7 +20,7 @@ const joined = { address: 'b:1', certificates: [], renewAtUs: 1, joinedAtUs: 1 }
 await putClusterNode(db, { ...joined, nodeId: 'b' }, null);
 await recordHome(db, { sandboxId: 'moved', nodeId: 'b', leftAtUs: 1 });
 
-/** Machines that have taken one sample of each sandbox, at the second that `at` says, and what they were asked. */
+/** Machines that have taken one sample of each sandbox, at the second in `at`, and the requests to them. */
 function machines(at: Record<string, number | AtollError>, isCluster = true) {
   const asked: unknown[] = [];
   const answer = (nodeId: string) => {

@@ -7,7 +7,7 @@ import type { TeamRecord } from '../../team/record.ts';
 import type { Db } from '../../database/db.ts';
 import type { Nodes } from '../../placement/nodes.ts';
 
-/** Samples of one answer: those of a longer range are put together, and an hour's come as they were taken. */
+/** Samples in one answer: a longer range is merged, while an hour's samples come unchanged. */
 const samplesMax = 1_000;
 /** Sandboxes that one request may ask for. */
 export const batchMax = 100;
@@ -22,8 +22,8 @@ export function checkRange({ start, end }: TimeRange): void {
 }
 
 /**
- * What a team's sandbox has used, oldest first, within a range or all that is kept; also of one that is gone, for a
- * while, on every machine that it was on. Nothing for any other. `isPartial`: one of these is away. Throws `invalid`.
+ * Use of a team's sandbox, oldest first, within a range or as far as it is kept; also of a past one, for a while, on
+ * every machine that it was on. Empty for any other. `isPartial`: one of these machines is away. Throws `invalid`.
  */
 export async function readSamples(
   { db, nodes }: { db: Db; nodes: Nodes },
@@ -48,8 +48,8 @@ export async function readSamples(
 }
 
 /**
- * The latest sample of each of a team's sandboxes, by the ID as it was asked for. Others are left out, and those on a
- * machine that is away. Throws `invalid`.
+ * The latest sample of each of a team's sandboxes, by the ID in the request. Left out are other teams' sandboxes, and
+ * those on a machine that is away. Throws `invalid`.
  */
 export async function readLatestSamples(
   { db, nodes }: { db: Db; nodes: Nodes },
@@ -80,7 +80,7 @@ export async function readLatestSamples(
 }
 
 /**
- * What a team's running sandbox has sent and received by itself since it was created or resumed, and what was refused.
+ * What a team's running sandbox itself has sent and received since it was created or resumed, and what was refused.
  * Throws `not_found`, and `conflict` for one that does not run.
  */
 export async function readTraffic(

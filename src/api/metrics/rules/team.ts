@@ -13,19 +13,19 @@ import type { TeamRecord } from '../../team/record.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Db } from '../../database/db.ts';
 
-/** The most points of a range; its spans are as long as it takes. */
+/** The most points of a range; the spans get as long as that requires. */
 const teamPointsMax = 1_000;
 const defaultRangeSeconds = 7 * 24 * 3600;
-/** Templates that are told of, from the most used on. */
+/** The most templates to report, starting with the most used. */
 const templatesMax = 100;
 
-/** What a team ran in a span of time: at most at a time, starts a second, and for how long in all. */
+/** What a team ran in a span of time: the most at a time, starts per second, and total running time. */
 type TeamPoint = { atSeconds: number; concurrentSandboxes: number; sandboxStartRate: number; sandboxSeconds: number };
 
 /**
- * How many sandboxes a team ran at a time and started a second, oldest first, of the last week unless asked otherwise.
- * Nothing is said of times before its first sandbox, nor of those in which the platform did not run.
- * Throws `forbidden` for another team, `invalid`.
+ * How many sandboxes a team ran at a time and started per second, oldest first, by default for the last week. Leaves
+ * out the time before its first sandbox, and times when the platform did not run. Throws `forbidden` for another team,
+ * `invalid`.
  */
 export async function readTeamMetrics(
   { clock, db }: { clock: Clock; db: Db },
@@ -49,8 +49,8 @@ export async function readTeamMetrics(
 }
 
 /**
- * The highest value in a range and when it was; 0 at its start where there is none, and now where it is yet to come.
- * Throws as `readTeamMetrics`.
+ * The highest value in a range, and its time; 0 at the start of a range without values, and now for a range in the
+ * future. Throws as `readTeamMetrics`.
  */
 export async function readHighestTeamMetric(
   { clock, db }: { clock: Clock; db: Db },
@@ -68,7 +68,7 @@ export async function readHighestTeamMetric(
   return { atSeconds, value: metric === 'concurrent_sandboxes' ? value : value / teamMetricSeconds };
 }
 
-/** For how long sandboxes of each template ran for a team, the most first. Throws as `readTeamMetrics`. */
+/** How long sandboxes of each template ran for a team, the longest first. Throws as `readTeamMetrics`. */
 export async function readTemplateUse(
   { clock, db }: { clock: Clock; db: Db },
   team: TeamRecord,
@@ -86,7 +86,7 @@ export async function readTemplateUse(
   return used.map(use => ({ ...use, names: names.get(use.templateId) ?? [] }));
 }
 
-/** Idle minutes have no rows: where the last that was seen is nothing, there was nothing until the next row. */
+/** Idle minutes have no rows: where the last count is zero, it stays zero until the next row. */
 export function fillIdle(
   spans: readonly TeamSpan[],
   before: number | null,

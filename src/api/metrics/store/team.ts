@@ -4,7 +4,7 @@ import type { Db } from '../../database/db.ts';
 /** How long one row covers. */
 export const teamMetricSeconds = 60;
 
-/** What was seen of a team, to be put into the row of its minute. */
+/** A sighting of a team, to be added to the row of its minute. */
 export type TeamSighting = { teamId: string; running: number; starts: number };
 
 /** Adds sightings to the rows of the minute that began at `atSeconds`. */
@@ -43,24 +43,24 @@ export type TeamSpan = {
   concurrent: number;
   starts: number;
   latest: number;
-  /** What was seen running at the end of each minute, for that minute. */
+  /** What was running at the end of each minute, counted for that minute. */
   sandboxSeconds: number;
 };
 
 /** A range of time, Unix seconds, both ends included. */
 export type TeamRange = { startSeconds: number; endSeconds: number };
 
-/** What a latest count is packed below, beside its minute. */
+/** A latest count is below this, so that it can be packed together with its minute. */
 const packed = 2 ** 20;
 
-/** The rows of a range put together into spans of `stepSeconds` from its start on; spans without rows are left out. */
+/** The rows of a range combined into spans of `stepSeconds` from its start on; spans without rows are left out. */
 export async function teamSpans(
   db: Db,
   teamId: string,
   { startSeconds, endSeconds }: TeamRange,
   stepSeconds: number,
 ): Promise<TeamSpan[]> {
-  // Literals, because PostgreSQL takes two parameters of the same value for two expressions.
+  // Literals, because PostgreSQL treats two parameters of the same value as two expressions.
   const span = sql<number>`(at_seconds - ${sql.lit(startSeconds)}) / ${sql.lit(stepSeconds)}`;
   const rows = await db
     .selectFrom('team_metrics')
@@ -88,7 +88,7 @@ export async function teamSpans(
   }));
 }
 
-/** How many sandboxes were running when it was looked last before `beforeSeconds`; null where it never was. */
+/** How many sandboxes were running at the last look before `beforeSeconds`; null where there was none. */
 export async function latestBefore(db: Db, teamId: string, beforeSeconds: number): Promise<number | null> {
   const row = await db
     .selectFrom('team_metrics')
@@ -101,7 +101,7 @@ export async function latestBefore(db: Db, teamId: string, beforeSeconds: number
   return row?.latest ?? null;
 }
 
-/** The row of a range with the highest value, the latest of several. */
+/** The row of a range with the highest value; of several, the latest. */
 export async function highestOfTeam(
   db: Db,
   teamId: string,
@@ -121,7 +121,7 @@ export async function highestOfTeam(
   return row ? { atSeconds: row.at_seconds, value: row.value } : null;
 }
 
-/** Forgets what is older than `beforeSeconds`. */
+/** Removes rows from before `beforeSeconds`. */
 export async function pruneTeamMetrics(db: Db, beforeSeconds: number): Promise<void> {
   await db.deleteFrom('team_metrics').where('at_seconds', '<', beforeSeconds).execute();
 }

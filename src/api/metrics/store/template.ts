@@ -36,10 +36,10 @@ export async function countTemplates(db: Db, minuteSeconds: number): Promise<voi
     .execute();
 }
 
-/** For how long sandboxes of a template ran. */
+/** How long sandboxes of a template ran. */
 export type TemplateUse = { templateId: string; sandboxSeconds: number };
 
-/** The `limit` templates whose sandboxes ran the longest for a team, in the hours that a range has a part of. */
+/** The `limit` templates whose sandboxes ran longest for a team, in the hours that overlap a range. */
 export async function mostUsedTemplates(
   db: Db,
   teamId: string,
@@ -60,7 +60,7 @@ export async function mostUsedTemplates(
   return rows.map(row => ({ templateId: row.template_id, sandboxSeconds: Number(row.minutes) * teamMetricSeconds }));
 }
 
-/** Forgets the hours that began before `beforeSeconds`. */
+/** Removes the hours that began before `beforeSeconds`. */
 export async function pruneTemplateHours(db: Db, beforeSeconds: number): Promise<void> {
   await db.deleteFrom('template_hours').where('hour_seconds', '<', beforeSeconds).execute();
 }
