@@ -66,7 +66,7 @@ export const updateNodeRoute = route({
 
 const bytesPerMiB = 1024 * 1024;
 
-/** What a machine does not report of itself is 0 or empty. */
+/** Values that a machine does not report are 0 or empty. */
 function nodeView(
   commit: string,
   { nodeId, status, statusChangedAtUs, info, usage, release, allocation, creates }: NodeReport,

@@ -18,7 +18,7 @@ export const health = route({
   },
 });
 
-/** The route that serves the document which is emitted from all routes, this one included: written as text once. */
+/** The route of the document that describes all routes, this one included; it is written as text once. */
 export function documentRoute(document: () => Record<string, unknown>) {
   let text: JsonText<Record<string, unknown>> | undefined;
   return route({

@@ -9,12 +9,12 @@ import { changeNodeStatusFrom, findNodeStatus } from '../../placement/node-statu
 /** How often this runs, milliseconds. */
 export const cordonsIntervalMs = 5_000;
 
-/** What following Kubernetes takes. */
+/** What it takes to follow Kubernetes. */
 type CordonDeps = { db: Db; clock: Clock; log: Log; cordoned: CordonedAddresses };
 
 /**
- * Empties the machines that Kubernetes has cordoned (`kubectl drain` does that first), and takes those back of which it
- * says so no longer. What an operator wants of a machine in Atoll is left as it is.
+ * Empties the machines that Kubernetes has cordoned (`kubectl drain` does that first), and takes them back when it no
+ * longer says so. Leaves alone what an operator wants of a machine in Atoll.
  */
 export async function reconcileCordons({ db, clock, log, cordoned }: CordonDeps): Promise<void> {
   const addresses = await cordoned();

@@ -11,18 +11,18 @@ import { reasonAgainst } from '../rules/drain.ts';
 export const drainsIntervalMs = 1_000;
 /** A pause keeps a core busy. */
 const atOnce = 4;
-/** How long a sandbox that could not be paused or moved goes on before that is tried again. */
+/** How long a sandbox that could not be paused or moved runs on before the next attempt. */
 const retryMs = 15_000;
 
 const done = { pausing: 'paused', moving: 'moved' } as const;
 
 /**
- * Pauses or moves what runs on machines that are being emptied so. Each round begins those that can be and waits for
+ * Pauses or moves what runs on machines that are emptied in that way. Each round begins as many as it can and waits for
  * none. `settled` waits for those under way.
  */
 export function drains(deps: MoveDeps): { round(): Promise<void>; settled(): Promise<void> } {
   const semaphore = createSemaphore(atOnce);
-  // By the ID that a sandbox keeps: one that was not moved after all goes on as another execution.
+  // Keyed by the ID, which a sandbox keeps: one whose move failed goes on as another execution.
   const underWay = new Map<string, Promise<void>>();
   const failedAtMs = new Map<string, number>();
 
@@ -36,7 +36,7 @@ export function drains(deps: MoveDeps): { round(): Promise<void>; settled(): Pro
         const whole = await findExecution(deps.db, sandbox);
         return void (whole && (await moveSandbox(deps, whole)));
       }
-      // What is in the store can go on elsewhere.
+      // A sandbox in the store can go on elsewhere.
       const { durablePauses } = deps;
       const durable = durablePauses?.isUsable && sandbox.volumeMounts.length === 0 ? durablePauses : null;
       await pauseRunning(deps, sandbox, { memory: true, durable });
@@ -52,7 +52,7 @@ export function drains(deps: MoveDeps): { round(): Promise<void>; settled(): Pro
     }
   }
 
-  /** Nobody asks before the machine is gone: what can't be moved now is paused. */
+  /** Nobody is asked before the machine is gone: what can't be moved now is paused. */
   const evictionOf = async (sandbox: SandboxFacts): Promise<'pausing' | 'moving'> =>
     (await reasonAgainst(deps, sandbox, 'move')) === null ? 'moving' : 'pausing';
 

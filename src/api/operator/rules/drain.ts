@@ -16,7 +16,7 @@ import { requireKnown } from './nodes.ts';
 /** Dependencies of draining a machine. */
 export type DrainDeps = MovePlaceDeps & { clock: Clock };
 
-/** A sandbox that keeps a machine from being empty. `reason`: why it can't go in this way; null where it can. */
+/** A sandbox that keeps a machine from being empty. `reason`: why it can't leave in this way; null where it can. */
 type Remaining = { sandbox: SandboxFacts; reason: string | null };
 
 /** How far a machine is from being empty. */
@@ -25,27 +25,29 @@ export type Drain = {
   mode: 'none' | DrainMode;
   remaining: Remaining[];
   volumes: RemainingVolume[];
-  /** How much is on its disk alone, and is lost with it, also when nothing runs there any more. */
+  /** What is on its disk alone, and is lost with it, even when nothing runs there any more. */
   kept: { sandboxes: number; volumes: number };
 };
 
-/** A volume that keeps a machine from being empty, where it is emptied by moves. */
+/** A volume that keeps a machine from being empty, if that is emptied by moves. */
 type RemainingVolume = { volume: VolumeRecord; reason: string | null };
 
-/** What a machine is not empty of. A kill, too, needs the machine until its end, and is answered 500 without it. */
+/**
+ * States of sandboxes that occupy a machine. A kill, too, needs the machine to the end, and is answered 500 without it.
+ */
 const heldIn = [...occupyingStates, 'killing'] as const;
 
 const statusOf: Record<DrainMode, WantedNodeStatus> = { wait: 'draining', pause: 'pausing', move: 'moving' };
 
 /**
- * How far a machine is from being empty; those that can't go come first. `wanted`: as if it were drained in this way;
- * absent: as it is, or by pauses. Throws `not_found`.
+ * How far a machine is from being empty; the sandboxes that can't leave come first. `wanted`: as if it were drained in
+ * this way; absent: in its present way, or by pauses. Throws `not_found`.
  */
 export async function readDrain(deps: DrainDeps, nodeId: string, wanted?: DrainMode): Promise<Drain> {
   const { db } = deps;
   await requireKnown(deps, nodeId);
   const status = (await findNodeStatus(db, nodeId))?.status;
-  // By Kubernetes' word all are moved that can be; what speaks against that is shown.
+  // When Kubernetes evicts, all that can be moved are moved; the reasons against it are shown.
   const mode = status === 'evicting' ? 'move' : (drainModes.find(mode => statusOf[mode] === status) ?? 'none');
   const asked = wanted ?? (mode === 'none' ? 'pause' : mode);
   const there = (await sandboxesOn(db, nodeId, heldIn)).filter(
@@ -65,7 +67,7 @@ export async function readDrain(deps: DrainDeps, nodeId: string, wanted?: DrainM
   };
 }
 
-/** A volume that only paused sandboxes have stays with them, and keeps the machine from nothing. */
+/** A volume that only paused sandboxes have stays with them, and does not hold up the machine. */
 async function volumesOf(
   { db, nodes }: DrainDeps,
   nodeId: string,
@@ -81,19 +83,19 @@ async function volumesOf(
 }
 
 /**
- * Begins to empty a machine: it takes no new sandboxes, and those that it has end by themselves, or are paused with
- * their memory or moved. Throws `not_found`; `precondition` for moves where there is nothing by which they could go.
+ * Begins to empty a machine: it takes no new sandboxes, and its sandboxes end by themselves, or are paused with their
+ * memory or moved. Throws `not_found`; `precondition` for moves where there is no way to carry them.
  */
 export async function beginDrain(deps: DrainDeps, nodeId: string, mode: DrainMode): Promise<Drain> {
   await requireKnown(deps, nodeId);
-  // What Kubernetes has begun stays its own to end; who asks for the same waits for it.
+  // What Kubernetes has begun, only Kubernetes ends; a request for the same waits for it.
   if (mode === 'move' && (await findNodeStatus(deps.db, nodeId))?.status === 'evicting') return readDrain(deps, nodeId);
   if (mode === 'move') requireMoves(deps.durablePauses);
   await setNodeStatus(deps.db, { nodeId, status: statusOf[mode], changedAtUs: deps.clock() });
   return readDrain(deps, nodeId);
 }
 
-/** Why a sandbox can't go in a way; null where it can, or will be able to in a moment. */
+/** Why a sandbox can't leave in a way; null where it can, or will be able to in a moment. */
 export async function reasonAgainst(
   deps: MovePlaceDeps,
   sandbox: SandboxFacts,

@@ -13,7 +13,7 @@ import type { OrphanDeps } from './orphans.ts';
 /** Dependencies of a report about a machine. */
 export type NodeReportDeps = { createCounts: CreateCounts; db: Db; nodes: Nodes; startedAtUs: number };
 
-/** The name of the one cluster of an installation. */
+/** The name of an installation's only cluster. */
 export const clusterId = 'local';
 
 /** What is known of a machine. */
@@ -24,13 +24,13 @@ export type NodeReport = {
   /** Null while the machine does not answer. */
   info: NodeInfo | null;
   usage: NodeUsage | null;
-  /** Release of its program; absent: not known, or this process's own. */
+  /** Release of its program; absent: unknown, or the same as this process's. */
   release?: string;
   allocation: Awaited<ReturnType<typeof nodeAllocation>>;
   creates: { successes: number; fails: number };
 };
 
-/** All machines, also those that are out of reach; none in another cluster than this one. */
+/** All machines, including those out of reach; none for another cluster than this one. */
 export async function listNodes(deps: NodeReportDeps, wantedCluster: string | undefined): Promise<NodeReport[]> {
   if (wantedCluster !== undefined && wantedCluster !== clusterId) return [];
   const { nodes } = deps;
@@ -53,7 +53,7 @@ export async function readNode(deps: NodeReportDeps, nodeId: string): Promise<No
 
 /**
  * Takes a machine out of placement (`draining`, `standby`) or back in (`ready`). Its running sandboxes are not touched.
- * Throws `not_found`, and `conflict` for a status that a machine has by itself.
+ * Throws `not_found`, and `conflict` for a status that only the machine itself can have.
  */
 export async function changeNodeStatus(
   { clock, db, nodes }: OrphanDeps,
@@ -74,8 +74,8 @@ function isWanted(status: NodeStatus): status is NodeStatus & WantedNodeStatus {
 }
 
 /**
- * Throws `not_found` for a machine that there is not, in reach or out of it: also for one that another process has
- * taken out a moment ago.
+ * Throws `not_found` for a machine that does not exist, in reach or not: also for one that another process has just
+ * taken out.
  */
 export async function requireKnown(deps: { db: Db; nodes: Nodes }, nodeId: string): Promise<void> {
   const { nodes } = deps;
@@ -96,7 +96,7 @@ async function report(
   return {
     nodeId,
     status: info === null ? 'unhealthy' : shownStatus(wanted),
-    // That it is taken out holds over times in which it is away; it is ready since it was back.
+    // A machine that is taken out stays so while it is away; a ready one is ready since it came back.
     statusChangedAtUs:
       wanted && wanted.status !== 'ready' ? wanted.changedAtUs : Math.max(wanted?.changedAtUs ?? 0, sinceUs),
     info,
@@ -107,13 +107,13 @@ async function report(
   };
 }
 
-/** Whether its sandboxes are paused or moved for that, the drain itself says. */
+/** The drain itself says whether its sandboxes are paused or moved. */
 function shownStatus(wanted: NodeStatusRecord | null): NodeStatus {
   const status = wanted?.status ?? 'ready';
   return isEmptying(status) ? 'draining' : status;
 }
 
-/** What it was when it was there last. */
+/** The report of a machine as of its last presence. */
 async function reportAway(
   { createCounts, db }: NodeReportDeps,
   { nodeId, isConnecting, sinceUs, info, release }: AwayNode,

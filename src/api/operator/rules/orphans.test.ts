@@ -20,7 +20,7 @@ import { adoptSandbox, adoptVolume, discardSandbox, discardVolume, forgetUnknown
 const { db, ...store } = await openStore({ kind: 'sqlite', path: ':memory:' });
 afterAll(() => store[Symbol.asyncDispose]());
 
-/** A machine that has one sandbox and one volume that nobody knows, or does not answer. */
+/** A machine that has one unknown sandbox and one unknown volume, or does not answer. */
 function machine(nodeId: string, answering: (nodeId: string) => Promise<void>) {
   const volumes = {
     list: async () => (await answering(nodeId), [{ volumeId: `volume-${nodeId}`, createdAtMs: 0, sizeMiB: 1 }]),
@@ -69,7 +69,7 @@ test('one that does not answer, or is away, is told of, and the others are liste
   expect(sandboxes.map(({ nodeId }) => nodeId)).toEqual(['a', 'c', 'd']);
   expect(volumes.map(({ nodeId }) => nodeId)).toEqual(['a', 'c', 'd']);
   expect(unanswered).toEqual(['away', 'b']);
-  // What was not found may be there.
+  // What was not found may still be there.
   const refusal = { code: 'unavailable', message: expect.stringContaining('away, b') };
   await expect(discardSandbox(deps, 'sandbox-b')).rejects.toMatchObject(refusal);
   await expect(discardVolume(deps, 'volume-b')).rejects.toMatchObject(refusal);
@@ -85,7 +85,7 @@ const nowUs = 1e15;
 const mine = await createTeam({ db, clock: () => nowUs }, { name: 'Mine', slug: 'mine' });
 const theirs = await createTeam({ db, clock: () => nowUs }, { name: 'Theirs', slug: 'theirs' });
 
-/** A machine with what the test puts there; what it is told is in `told`. */
+/** A machine with what the test puts there; `told` records what it is told. */
 function keeper(told: string[]) {
   const it = {
     setAside: [] as SetAsideSandbox[],
@@ -106,7 +106,7 @@ function keeper(told: string[]) {
   return { it, protocol: protocol as unknown as NodeProtocol };
 }
 
-/** The machines `a` and `b`, of which `a` has set a sandbox aside that was `executionId`. */
+/** The machines `a` and `b`; `a` has set aside a sandbox that was `executionId`. */
 function scene({ isCluster = false } = {}) {
   const told: string[] = [];
   const [a, b] = [keeper(told), keeper(told)];
@@ -161,7 +161,7 @@ test('a sandbox that was set aside becomes a paused one of the team', async () =
   });
   expect(await stored()).toEqual(taken);
   expect([told, directory.knows(taken)]).toEqual([[`take back ${executionId}`], true]);
-  // A machine whose clock is ahead does not say when it began.
+  // A machine whose clock is ahead can't tell when it began.
   const ahead = scene();
   ahead.known.startedAtMs = nowUs / 1000 + 60_000;
   expect(await adoptSandbox(ahead.deps, mine, ahead.sandboxId)).toMatchObject({ startedAtUs: nowUs });
@@ -191,7 +191,7 @@ test('one that the database knows of another team is for that team', async () =>
 test('one whose row is of an execution that is nowhere goes on as what was set aside', async () => {
   const { deps, sandboxId, executionId, insert, stored, a, b } = scene();
   await insert({ nextExecutionId: 'next', nextNodeId: 'a', metadata: { kept: 'yes' } });
-  // Others that are there are none of its.
+  // Other sandboxes there are not its executions.
   for (const { running, paused } of [a, b]) {
     running.push({ sandboxId: 'other', executionId: 'other' });
     paused.push({ sandboxId: 'other', executionId: 'other too' });
@@ -209,7 +209,7 @@ for (const list of ['running', 'paused'] as const)
     await now.insert();
     now.b[list].push({ sandboxId: now.sandboxId, executionId: `before ${now.executionId}` });
     await expect(adoptSandbox(now.deps, mine, now.sandboxId)).rejects.toMatchObject(elsewhere);
-    // Also where it is to go on.
+    // Also on the machine where it is to go on.
     const next = scene();
     await next.insert({ nextExecutionId: 'next', nextNodeId: 'a' });
     next.a[list].push({ sandboxId: next.sandboxId, executionId: 'next' });
@@ -221,7 +221,7 @@ test('one that is paused in the store is there', async () => {
   const stored = scene();
   await stored.insert({ state: 'paused', kept: 'memory', durability: 'cluster' });
   await expect(adoptSandbox(stored.deps, mine, stored.sandboxId)).rejects.toMatchObject(elsewhere);
-  // On its machine alone it would be there, and what runs is in no store.
+  // On its machine alone it would be there, and a running sandbox is in no store.
   for (const change of [
     { state: 'paused', durability: 'node' },
     { state: 'running', durability: 'cluster' },
@@ -309,7 +309,7 @@ test('what is discarded is not removed a second time', async () => {
   const volumeId = newUuid();
   a.volumes.push({ volumeId, createdAtMs: 0 });
   const node = deps.nodes.get('a');
-  // Another process notes it while it is removed.
+  // Another process records it during the removal.
   node.volumes.remove = async () => recordVolumeRemoval(db, { volumeId, nodeId: 'a' }, 1);
   await discardVolume(deps, volumeId);
   expect((await volumeRemovalsOn(db, 'a')).filter(removal => removal.volumeId === volumeId)).toEqual([]);

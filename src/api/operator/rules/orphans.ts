@@ -23,10 +23,10 @@ import type { NodeVolume } from '../../../protocol/volume.ts';
 /** Dependencies of looking for what the store does not know. */
 export type OrphanDeps = { clock: Clock; db: Db; nodes: Nodes };
 
-/** Dependencies of giving a sandbox that was set aside to a team. */
+/** Dependencies of giving a team a sandbox that was set aside. */
 export type AdoptDeps = OrphanDeps & { directory: SandboxDirectory };
 
-/** Dependencies of giving an unknown volume to a team. */
+/** Dependencies of giving a team an unknown volume. */
 export type AdoptVolumeDeps = OrphanDeps & { limitsOf: LimitsOf };
 
 /** A volume younger than this may be one whose row is about to be written. */
@@ -37,12 +37,12 @@ type OrphanVolume = NodeVolume & { nodeId: string };
 /** Sandboxes and volumes that the database does not know. */
 type Orphans = { sandboxes: (SetAsideSandbox & { nodeId: string })[]; volumes: OrphanVolume[] };
 
-/** Machines that are asked at a time: a connection to the database each. */
+/** Machines asked at a time: each takes a connection to the database. */
 const nodesAtOnce = 32;
 
 /**
- * What nodes keep that the store does not know: it stays until an operator takes or removes it. `unanswered`: the nodes
- * that may keep more of it.
+ * What nodes keep that the store does not know: it stays until an operator adopts or removes it. `unanswered`: the
+ * nodes that may keep more.
  */
 export async function listOrphans(deps: OrphanDeps): Promise<Orphans & { unanswered: string[] }> {
   const listed = deps.nodes.list();
@@ -66,7 +66,7 @@ async function keptOn(protocol: NodeProtocol): Promise<{ setAside: SetAsideSandb
   return { setAside: await protocol.listSetAside(), volumes: await protocol.volumes.list() };
 }
 
-/** Read after what the machine has: a row that is written meanwhile is there. */
+/** Rows are read after the machine's list, so that a row written meanwhile is found. */
 async function unknownOf({ clock, db }: OrphanDeps, nodeId: string, present: NodeVolume[]): Promise<OrphanVolume[]> {
   const [known, removals] = await Promise.all([volumesOnNode(db, nodeId), volumeRemovalsOn(db, nodeId)]);
   const accounted = new Set([...known, ...removals.map(({ volumeId }) => volumeId)]);
@@ -77,9 +77,8 @@ async function unknownOf({ clock, db }: OrphanDeps, nodeId: string, present: Nod
 }
 
 /**
- * Gives a sandbox that was set aside to a team, as a paused one. What only the store knew of it (metadata, variables,
- * name) is not there any more; its token is the one that it had. Throws `not_found`, and `conflict` where it can't be
- * taken.
+ * Gives a team a sandbox that was set aside, as a paused one. What only the store knew of it (metadata, variables,
+ * name) is lost; its token stays the same. Throws `not_found`, and `conflict` where it can't be taken.
  */
 export async function adoptSandbox(deps: AdoptDeps, team: TeamRecord, sandboxId: string): Promise<SandboxRecord> {
   const { known, nodeId, reason } = await orphanSandbox(deps, sandboxId);
@@ -108,7 +107,7 @@ export async function adoptSandbox(deps: AdoptDeps, team: TeamRecord, sandboxId:
   const startedAtUs = Math.min(nowUs, Math.round(known.startedAtMs * 1000));
   const { cpuCount, memoryMiB, diskMiB } = known.resources;
   const node = deps.nodes.get(nodeId);
-  // The node first: a crash in between leaves it unknown to the store, and it is set aside again.
+  // The node first: after a crash in between, the store does not know the sandbox, and it is set aside again.
   await node.takeBack(target);
   const paused: Parameters<typeof putPausedSandbox>[1] = {
     ...defaultOptions,
@@ -130,7 +129,7 @@ export async function adoptSandbox(deps: AdoptDeps, team: TeamRecord, sandboxId:
     secure: true,
     volumeMounts,
     kept: known.kept,
-    // Its node says so with the next list of what is paused there.
+    // Its node reports this with the next list of paused sandboxes.
     agentUnresponsive: false,
     durability: null,
     nextExecutionId: null,
@@ -147,8 +146,8 @@ export async function adoptSandbox(deps: AdoptDeps, team: TeamRecord, sandboxId:
 }
 
 /**
- * Whether the sandbox of a row is on a machine, or in the store: what was set aside is then what has stayed of an
- * earlier execution. What is in the store goes with the row that refers to it.
+ * Whether the sandbox of a row is on a machine, or in the store: then the orphan is the rest of an earlier execution.
+ * What is in the store goes with the row that refers to it.
  */
 async function isThere({ db, nodes }: OrphanDeps, row: SandboxRecord): Promise<boolean> {
   if (row.state === 'paused' && row.durability === 'cluster') return true;
@@ -157,7 +156,7 @@ async function isThere({ db, nodes }: OrphanDeps, row: SandboxRecord): Promise<b
     const isKnown = nodes.list().some(node => node.nodeId === nodeId);
     if (nodeId === null || (!isKnown && (!isCluster(nodes) || (await isGone(db, nodeId))))) continue;
     const node = nodes.get(nodeId);
-    // In this order: what is paused after it was not among the running ones is among the paused ones.
+    // In this order: a sandbox that is paused after the first list was read is in the second one.
     const there = [await node.list(), await node.listPaused()].flat();
     if (there.some(({ executionId }) => executions.has(executionId))) return true;
   }
@@ -171,7 +170,7 @@ const isElsewhere = (sandboxId: string) =>
       'it, or kill the sandbox first',
   );
 
-/** Removes a sandbox that was set aside, with all that it has kept. Throws `not_found`. */
+/** Removes a sandbox that was set aside, with everything that it has kept. Throws `not_found`. */
 export async function discardSandbox(deps: OrphanDeps, sandboxId: string): Promise<void> {
   const { nodeId } = await orphanSandbox(deps, sandboxId);
   await deps.nodes.get(nodeId).removeSetAside(sandboxId);
@@ -195,7 +194,7 @@ function requireAnswers(unanswered: readonly string[]): void {
 }
 
 /**
- * Gives a volume that the store does not know to a team. Throws `not_found`, `conflict` (the name is taken),
+ * Gives a team a volume that the store does not know. Throws `not_found`, `conflict` (the name is taken),
  * `rate_limited`.
  */
 export async function adoptVolume(
@@ -244,7 +243,7 @@ async function orphanVolume(deps: OrphanDeps, volumeId: string): Promise<OrphanV
   );
 }
 
-/** Layers and memory that nothing needs may be deleted again, after a database was taken that did not know them. */
+/** Allows deleting unneeded layers and memory again, after an operator accepted a database that did not know them. */
 export async function forgetUnknown(db: Db): Promise<void> {
   await settleInstallation(db);
 }

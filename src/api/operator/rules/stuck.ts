@@ -4,19 +4,19 @@ import type { Db } from '../../database/db.ts';
 import type { SandboxRecord } from '../../sandbox/record.ts';
 import { sandboxesIn } from '../../sandbox/store/read.ts';
 
-/** A change that takes longer needs somebody to look: most take well under a second. */
+/** A change that takes longer needs somebody's attention: most take well under a second. */
 export const stuckSeconds = 60;
-/** How often it is looked for, milliseconds. */
+/** How often it looks for such changes, milliseconds. */
 export const stuckIntervalMs = 10_000;
 
 const changing = sandboxStates.filter(state => state !== 'running' && state !== 'paused');
 
 type Changing = Pick<SandboxRecord, 'sandboxId' | 'executionId' | 'teamId' | 'nodeId' | 'state'>;
 
-/** A sandbox that has been between two states that last for long: since this time at least. */
+/** A sandbox that has been in transition for too long: at least since this time. */
 type StuckSandbox = Changing & { sinceUs: number };
 
-/** Remembers since when each sandbox has been seen between two states. A process that starts begins anew. */
+/** Remembers since when each sandbox has been seen in transition. It starts empty with the process. */
 export class ChangeWatch {
   #seen = new Map<string, StuckSandbox>();
 
@@ -37,15 +37,15 @@ export class ChangeWatch {
   }
 }
 
-/** Dependencies of looking for what is stuck. */
+/** Dependencies of looking for stuck sandboxes. */
 export type StuckDeps = { clock: Clock; db: Db; changes: ChangeWatch };
 
-/** Looks once at what is between two states. */
+/** Looks once at the sandboxes in transition. */
 export async function watchChanges({ clock, db, changes }: StuckDeps): Promise<void> {
   changes.look(await sandboxesIn(db, changing), clock());
 }
 
-/** What is stuck now: what was watched for long and has not gone on since. */
+/** The sandboxes that are stuck now: watched for long without any progress. */
 export async function stuckSandboxes(deps: StuckDeps): Promise<StuckSandbox[]> {
   await watchChanges(deps);
   return deps.changes.stuckAt(deps.clock());

@@ -7,7 +7,7 @@ import type { TeamRecord } from '../../team/record.ts';
 import type { LimitsOf } from '../../team/rules/limits.ts';
 import { listVolumes } from '../../volume/store/volumes.ts';
 
-/** The limits that hold for a team, and what of them is taken. */
+/** The limits that apply to a team, and how much of each is in use. */
 export async function teamUse({ db, limitsOf }: { db: Db; limitsOf: LimitsOf }, team: TeamRecord): Promise<TeamUse> {
   const { teamId } = team;
   const [concurrentSandboxes, sandboxes, concurrentBuilds, kept, volumes] = await Promise.all([

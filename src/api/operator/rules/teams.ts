@@ -10,7 +10,7 @@ export async function listAllTeams(db: Db): Promise<TeamRecord[]> {
   return listTeams(db);
 }
 
-/** What is changed of a team; the rest stays. */
+/** The changes to a team; the rest stays. */
 type TeamChange = {
   name?: string;
   limits?: { [limit in keyof TeamLimits]?: TeamLimits[limit] | null };
@@ -20,8 +20,8 @@ type TeamChange = {
 };
 
 /**
- * Changes what is named of a team; a limit that is null is the installation's again. Holds from the next request on.
- * Throws `not_found`.
+ * Changes the named members of a team; a limit of null becomes the installation's again. Applies from the next request
+ * on. Throws `not_found`.
  */
 export async function changeTeam(
   { credentials, db }: { credentials: CredentialCache; db: Db },

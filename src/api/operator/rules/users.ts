@@ -7,7 +7,7 @@ import type { TeamRecord, UserRecord } from '../../team/record.ts';
 import { inTransaction, type Db } from '../../database/db.ts';
 import type { CredentialCache } from '../../credential/rules/cache.ts';
 
-/** The user that an operator means. Throws `not_found`, `invalid` for a text that is no ID. */
+/** The user that an operator names. Throws `not_found`, `invalid` for a text that is not an ID. */
 export async function userForAdmin(db: Db, userId: string): Promise<UserRecord> {
   if (!isUuid(userId)) throw new AtollError('invalid', `userID: "${userId}" is not the ID of a user (a UUID)`);
   const user = (await findUsers(db, [userId])).get(userId);
@@ -32,7 +32,7 @@ export async function removeMember(
 }
 
 /**
- * Makes a user an operator, or none any more, from the next request on. Answers as what it was. Throws as
+ * Makes a user an operator, or ends that, from the next request on. Answers the earlier record too. Throws as
  * `userForAdmin`.
  */
 export async function changeOperator(

@@ -12,7 +12,7 @@ import type { SandboxWork } from '../../sandbox/workflows/run.ts';
 
 const killsAtOnce = 8;
 
-/** The team that an operator means. Throws `not_found`, `invalid` for a text that is no ID. */
+/** The team that an operator names. Throws `not_found`, `invalid` for a text that is not an ID. */
 export async function teamForAdmin(db: Db, teamId: string): Promise<TeamRecord> {
   if (!isUuid(teamId)) throw new AtollError('invalid', `teamID: "${teamId}" is not the ID of a team (a UUID)`);
   const team = await findTeam(db, { teamId });
@@ -20,7 +20,9 @@ export async function teamForAdmin(db: Db, teamId: string): Promise<TeamRecord> 
   return team;
 }
 
-/** Ends every sandbox of a team. A sandbox that could not be removed counts as failed; its removal is tried again. */
+/**
+ * Ends every sandbox of a team. A sandbox that could not be removed counts as failed; its removal is tried again later.
+ */
 export async function killAllOf(deps: SandboxWork, team: TeamRecord): Promise<{ killed: number; failed: number }> {
   const count = { killed: 0, failed: 0 };
   await forEachParallel(await sandboxesOfTeam(deps.db, team.teamId), killsAtOnce, async sandbox => {
