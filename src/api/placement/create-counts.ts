@@ -1,6 +1,6 @@
 import { AtollError } from '../../base/error.ts';
 
-/** How creates and forks ended on each machine since the platform started. For operators. */
+/** Outcomes of creates and forks on each machine since the platform started. For operators. */
 export class CreateCounts {
   readonly #counts = new Map<string, { successes: number; fails: number }>();
 
@@ -13,7 +13,7 @@ export class CreateCounts {
     this.#counts.set(nodeId, { ...counts, [outcome]: counts[outcome] + 1 });
   }
 
-  /** Counts an end by `error` against the machine, but where the caller is at fault. */
+  /** Counts a failure with `error` against the machine, unless the caller is at fault. */
   countFailed(nodeId: string, error: unknown): void {
     if (!(error instanceof AtollError) || error.status >= 500) this.count(nodeId, 'fails');
   }

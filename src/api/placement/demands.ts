@@ -1,23 +1,23 @@
 import { occupyingStates } from '../../protocol/state.ts';
 import type { Db } from '../database/db.ts';
 
-/** What the metadata of a sandbox demands of its machine. */
+/** What a sandbox's metadata demands of its machine. */
 export type Demands = {
   /** Labels that the machine must have (`ATOLL_NODE_LABELS`). */
   labels: Readonly<Record<string, string>>;
-  /** It is not to be where another sandbox of the team has the same pair of metadata; null: it may be anywhere. */
+  /** It must not be where another sandbox of the team has the same pair of metadata; null: it may be anywhere. */
   apart: { teamId: string; value: string; /** Of the pair, in `sandbox_labels`. */ pairDigest: string } | null;
 };
 
 /** Demands of a sandbox that goes wherever there is room. */
 export const noDemands: Demands = { labels: {}, apart: null };
 
-/** Whether a machine has the labels that are demanded. */
+/** Whether a machine has the demanded labels. */
 export function hasLabels(demands: Demands, labels: Readonly<Record<string, string>> | undefined): boolean {
   return Object.entries(demands.labels).every(([name, value]) => labels?.[name] === value);
 }
 
-/** The machines that a sandbox is to be apart from, since another one is there, or is moved there. */
+/** The machines that a sandbox must stay away from, because another one is there, or is being moved there. */
 export async function machinesApart(db: Db, { apart }: Demands, exceptId?: string): Promise<Set<string>> {
   if (!apart) return new Set();
   let query = db
@@ -32,7 +32,7 @@ export async function machinesApart(db: Db, { apart }: Demands, exceptId?: strin
   return new Set(rows.flatMap(row => (row.next_node_id === null ? [row.node_id] : [row.node_id, row.next_node_id])));
 }
 
-/** What is demanded, for people; empty where nothing is. */
+/** The demands in words; empty where there are none. */
 export function demandsText({ labels, apart }: Demands): string {
   const pairs = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
   return [
@@ -41,5 +41,5 @@ export function demandsText({ labels, apart }: Demands): string {
   ].join(' and ');
 }
 
-/** The key of metadata by which sandboxes are kept apart. */
+/** The key of metadata that keeps sandboxes apart. */
 export const apartKey = 'atoll.apart';

@@ -6,7 +6,7 @@ import { misfit } from './misfit.ts';
 import { noCompatibleNode, type Nodes } from './nodes.ts';
 import { placeSandbox } from './place.ts';
 
-/** A sandbox that is to go on at another machine than `home`. */
+/** A sandbox that should go on at another machine than `home`. */
 type Leaving = {
   home: string;
   facts: PauseFacts;
@@ -16,14 +16,14 @@ type Leaving = {
   memoryMiB: number;
   /** Machines that had no room a moment ago. */
   full?: ReadonlySet<string> | undefined;
-  /** The sandbox itself, where it is there already. */
+  /** The sandbox itself, if it exists already. */
   sandboxId?: string;
   demands?: Demands | undefined;
 };
 
 /**
- * Another machine that a sandbox fits and that has room for it. Errors: `precondition` with the reason for each machine
- * in reach, `unavailable` where none has room.
+ * Another machine that fits a sandbox and has room for it. Errors: `precondition` with the reason for each machine in
+ * reach, `unavailable` where none has room.
  */
 export async function placeElsewhere({ db, nodes }: { db: Db; nodes: Nodes }, leaving: Leaving): Promise<string> {
   const { home, facts, memory, cpuCount, memoryMiB, full = [], sandboxId, demands } = leaving;

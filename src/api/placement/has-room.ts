@@ -7,13 +7,13 @@ import { allocationsIn, allocationsQuery, nodeAllocation, nothingPromised } from
 import { isCluster, type Nodes } from './nodes.ts';
 import { roomOf } from './room.ts';
 
-/** A sandbox that is to be on a machine; `sandboxId` is its own, where it has a row already. */
+/** A sandbox that is to be placed on a machine; `sandboxId` is its own, if it has a row already. */
 type Wanted = { nodeId: string; cpuCount: number; memoryMiB: number; sandboxId?: string };
 
 /**
- * Whether a machine takes a sandbox: it was not given up or taken out, has none that this one is to be apart from, and
- * what it has promised leaves room. It stays so until the transaction ends, so that two processes can't give the last
- * room away. One machine alone decides by itself.
+ * Whether a machine can take a sandbox: it was not given up or taken out, has none that this one must stay away from,
+ * and its promises leave room. The answer holds until the transaction ends, so that two processes can't both give away
+ * the last room. A single machine decides by itself.
  */
 export async function hasRoom(
   { db, nodes }: { db: Db; nodes: Nodes },
@@ -21,7 +21,7 @@ export async function hasRoom(
   demands: Demands = noDemands,
 ): Promise<boolean> {
   if (kindOf(db) === 'sqlite') return true;
-  // Counted when the lock is had: each query sees what was committed before it began.
+  // Counted once the lock is held: each query sees what was committed before it began.
   const [[machine], rows] = await together(db, [
     machineRow.queryOf(db, { nodeId }, ['locked']),
     allocationsQuery(db, [nodeId]),
@@ -32,7 +32,7 @@ export async function hasRoom(
   return roomOf(infoOf(machine), allocationsIn(rows).get(nodeId) ?? nothingPromised).fits({ cpuCount, memoryMiB });
 }
 
-/** What a machine that had no room has promised and may promise, for people. */
+/** What a machine without room has promised and may promise, in words. */
 export async function roomText(db: Db, nodeId: string): Promise<string> {
   const [machine] = await machineRow(db, { nodeId });
   if (!machine || machine.given_up === 1) return `node ${nodeId} is out of reach`;

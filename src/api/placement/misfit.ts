@@ -3,7 +3,8 @@ import type { NodeInfo } from '../../protocol/node.ts';
 
 /**
  * Why a paused sandbox can't go on at a machine; null where it can. With its memory it needs the same architecture, all
- * that its processors could, no older kernel and CRIU, and a copy of its agent; its files need the driver.
+ * abilities of its processors, a kernel and a CRIU that are not older, and a copy of its agent; its files need the
+ * driver.
  */
 export function misfit(facts: PauseFacts, info: NodeInfo | undefined, memory: boolean): string | null {
   const there = info?.restores;
@@ -23,7 +24,7 @@ export function misfit(facts: PauseFacts, info: NodeInfo | undefined, memory: bo
   return [there.agent, ...(info.earlierAgents ?? [])].includes(agent) ? null : 'it has another build of the agent';
 }
 
-/** By the numbers that versions begin with, e.g. `6.1` of `6.1.0-13-amd64`. */
+/** Compares the numbers at the start of versions, e.g. `6.1` of `6.1.0-13-amd64`. */
 function isOlder(version: string, than: string): boolean {
   const [a, b] = [numbersOf(version), numbersOf(than)];
   for (const [index, number] of b.entries()) {

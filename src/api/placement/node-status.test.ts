@@ -23,7 +23,7 @@ beforeEach(async () => {
 afterEach(() => store[Symbol.asyncDispose]());
 
 let made = 0;
-/** A sandbox of two CPUs and 512 MiB. */
+/** A sandbox with two CPUs and 512 MiB. */
 async function sandbox(nodeId: string, state: string, nextNodeId: string | null = null): Promise<void> {
   await sql`insert into sandboxes (sandbox_id, execution_id, team_id, node_id, state, template_id, build_id,
     agent_version, cpu_count, memory_mib, disk_mib, created_at_us, started_at_us, end_at_us, timeout_seconds, secure,
@@ -79,7 +79,7 @@ test('what an operator wants of a machine is found, and changed from what it was
   expect(await changeNodeStatusFrom(store.db, status('one', 'ready', 3), 'moving')).toBe(false);
   expect(await changeNodeStatusFrom(store.db, status('one', 'ready', 3), 'draining')).toBe(true);
   expect(await findNodeStatus(store.db, 'one')).toEqual(status('one', 'ready', 3));
-  // Where nothing was said of one, `ready` is wanted.
+  // A machine without a setting is wanted as `ready`.
   expect(await changeNodeStatusFrom(store.db, status('three', 'draining'), 'moving')).toBe(false);
   expect(await changeNodeStatusFrom(store.db, status('three', 'draining'), 'ready')).toBe(true);
   expect(await changeNodeStatusFrom(store.db, status('three', 'moving'), 'ready')).toBe(false);

@@ -9,7 +9,7 @@ import { isCluster, type Nodes } from './nodes.ts';
 /** What the operator wants of a machine, and since when. */
 export type NodeStatusRecord = { nodeId: string; status: WantedNodeStatus; changedAtUs: number };
 
-/** What an operator said of a machine, or null for one that nothing was said of. */
+/** An operator's setting for a machine, or null where there is none. */
 export async function findNodeStatus(db: Db, nodeId: string): Promise<NodeStatusRecord | null> {
   const row = await db.selectFrom('nodes').selectAll().where('node_id', '=', nodeId).executeTakeFirst();
   return row ? { nodeId: row.node_id, status: row.status, changedAtUs: row.status_changed_at_us } : null;
@@ -20,7 +20,7 @@ export async function drainingNodes(db: Db): Promise<Set<string>> {
   return idsIn(await draining(db, {}));
 }
 
-/** The same, and the allocations of a few machines. */
+/** The same, with the allocations of a few machines. */
 export async function drainingAndAllocations(
   db: Db,
   nodeIds: readonly string[],
@@ -35,16 +35,16 @@ const draining = prepared<object, { node_id: string }>(db =>
   db.selectFrom('nodes').select('node_id').where('status', '!=', 'ready'),
 );
 
-/** How a machine is emptied: by pauses, by moves, or by moves of what can be moved and pauses of all else. */
+/** How a machine is emptied: by pauses, by moves, or by moves where possible and pauses otherwise. */
 const emptying = ['pausing', 'moving', 'evicting'] as const;
 
-/** One of these. */
+/** One way to empty a machine. */
 export type Emptying = (typeof emptying)[number];
 
-/** Whether a machine is being emptied by what is done with its sandboxes. */
+/** Whether a machine is being emptied by acting on its sandboxes. */
 export const isEmptying = (status: string): status is Emptying => emptying.some(each => each === status);
 
-/** The machines whose sandboxes are to be paused or moved, and how. */
+/** The machines whose sandboxes should be paused or moved, and how. */
 export async function nodesToEmpty(db: Db): Promise<Map<string, Emptying>> {
   const rows = await toEmpty(db, {});
   return new Map(rows.flatMap(row => (isEmptying(row.status) ? [[row.node_id, row.status]] : [])));
@@ -63,7 +63,7 @@ export async function setNodeStatus(db: Db, { nodeId, status, changedAtUs }: Nod
     .execute();
 }
 
-/** The same where `from` is still wanted of it, which is `ready` of one that nothing was said of. False: it is not. */
+/** The same if `from` is still wanted of it, which is `ready` for a machine without a setting. False: it is not. */
 export async function changeNodeStatusFrom(
   db: Db,
   { nodeId, status, changedAtUs }: NodeStatusRecord,
@@ -87,8 +87,8 @@ export async function changeNodeStatusFrom(
 }
 
 /**
- * What the sandboxes of a machine were promised, and how many there are and are starting. One that is moved counts for
- * both machines: where the move fails it runs on where it was.
+ * What the sandboxes of a machine were promised, how many there are, and how many are starting. A sandbox being moved
+ * counts for both machines: if the move fails, it runs on where it was.
  */
 export type NodeAllocation = { cpuCount: number; memoryMiB: number; sandboxes: number; starting: number };
 
@@ -100,15 +100,15 @@ export async function nodeAllocation(db: Db, nodeId: string): Promise<NodeAlloca
 /** The allocation of a machine that has no sandboxes. */
 export const nothingPromised: NodeAllocation = { cpuCount: 0, memoryMiB: 0, sandboxes: 0, starting: 0 };
 
-/** So many machines are asked about by name at most. */
+/** The most machines that one query names. */
 export const namedNodesMax = 3;
 
-/** Allocations of every machine that has sandboxes, or of some: `namedNodesMax` at most. */
+/** Allocations of every machine that has sandboxes, or of at most `namedNodesMax` named ones. */
 export async function nodeAllocations(db: Db, nodeIds?: readonly string[]): Promise<Map<string, NodeAllocation>> {
   return allocationsIn((await db.executeQuery(allocationsQuery(db, nodeIds))).rows);
 }
 
-/** Asks for what `allocationsIn` reads. */
+/** The query whose answer `allocationsIn` reads. */
 export function allocationsQuery(db: Db, nodeIds?: readonly string[]): CompiledQuery<AllocationRow> {
   const [first = '', second = first, third = first] = nodeIds ?? [];
   assert((nodeIds?.length ?? 0) <= namedNodesMax, 'more machines are named than a query takes');
@@ -160,7 +160,7 @@ const allocations = prepared<NamedNodes, AllocationRow, 'named'>((db, parameter,
     .groupBy('node_id');
 });
 
-/** Whether a machine of a cluster was taken out for good: nobody speaks with it any more. */
+/** Whether a machine of a cluster was taken out for good: no process talks to it any more. */
 export async function isForgotten({ db, nodes }: { db: Db; nodes: Nodes }, nodeId: string): Promise<boolean> {
   if (!isCluster(nodes)) return false;
   const row = await db.selectFrom('cluster_nodes').select('node_id').where('node_id', '=', nodeId).executeTakeFirst();

@@ -2,10 +2,10 @@ import { AtollError } from '../../base/error.ts';
 import type { ClusterLinks } from '../../protocol/cluster.ts';
 import type { NodeInfo, NodeProtocol } from '../../protocol/node.ts';
 
-/** What programs are told of where no machine in reach has what a sandbox needs: `detail` of the error. */
+/** `detail` of the error where no machine in reach has what a sandbox needs, for programs. */
 export const noCompatibleNode = 'sandbox_no_compatible_node';
 
-/** A machine that takes no calls now. `connecting`: it answers, and is not ready yet; else it is out of reach. */
+/** A machine that takes no calls now. `connecting`: it answers, but is not ready yet; any other is out of reach. */
 export type AwayNode = {
   nodeId: string;
   isConnecting: boolean;
@@ -20,8 +20,8 @@ export type Carried = Pick<ClusterLinks, 'read' | 'write'>;
 /** The machines that host sandboxes, by their IDs. */
 export type Nodes = {
   /**
-   * `info`: of a machine in a cluster, as it last said; it is placed by that. `release`: of its program. `sinceUs`:
-   * since when it takes calls, where that is not since this process began.
+   * `info`: the last report of a machine in a cluster, used for placement. `release`: of its program. `sinceUs`: since
+   * when it takes calls, if that is not since this process began.
    */
   list(): ReadonlyArray<{
     nodeId: string;
@@ -32,13 +32,13 @@ export type Nodes = {
   }>;
   /** Throws `unavailable` for a node that is not connected. */
   get(nodeId: string): NodeProtocol;
-  /** The others of a cluster. */
+  /** The other machines of a cluster. */
   away?(): AwayNode[];
-  /** How the descriptors are used that machines of a cluster answer. Absent: they are of files. */
+  /** How to use the descriptors that machines of a cluster answer. Absent: they are of files. */
   readonly carried?: Carried;
 };
 
-/** Whether the machines are those of a cluster, which can be taken out. */
+/** Whether the machines belong to a cluster, and so can be taken out. */
 export const isCluster = ({ away }: Nodes): boolean => away !== undefined;
 
 /** The one node of an installation on a single machine. */

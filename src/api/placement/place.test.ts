@@ -10,7 +10,7 @@ const { db, ...store } = await openStore({ kind: 'sqlite', path: ':memory:' });
 afterAll(() => store[Symbol.asyncDispose]());
 beforeEach(async () => void (await db.deleteFrom('nodes').execute()));
 
-/** Machines of two CPUs and 4 GiB, each with what is said of it. */
+/** Machines with two CPUs and 4 GiB, each with the report in `said`. */
 function machines(said: Record<string, Partial<NodeInfo>>): Nodes {
   const list = Object.entries(said).map(([nodeId, change]) => ({
     nodeId,
@@ -37,7 +37,7 @@ const takeOut = (nodeId: string) => setNodeStatus(db, { nodeId, status: 'drainin
 const two = machines({ a: {}, b: {} });
 const labels = (demanded: Record<string, string>) => ({ demands: { labels: demanded, apart: null } });
 
-/** Machines by how often they are chosen: equal ones take turns. */
+/** The machines that are chosen: equal ones take turns. */
 async function chosen(nodes: Nodes, wanted: Partial<Wanted> = {}): Promise<Set<string>> {
   const found = new Set<string>();
   for (let left = 60; left > 0; left--) found.add(await place(nodes, wanted));

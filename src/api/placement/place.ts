@@ -21,36 +21,37 @@ export type Wanted = {
   memoryMiB: number;
   /** Absent: any. */
   driver?: DriverName | undefined;
-  /** The one machine that has what it begins with: a volume, or memory. */
+  /** The only machine that has what it starts from: a volume, or memory. */
   home?: string | undefined;
   /** Machines that had no room a moment ago. */
   full?: ReadonlySet<string>;
   demands?: Demands;
-  /** The sandbox itself, where it is there already. */
+  /** The sandbox itself, if it exists already. */
   sandboxId?: string;
 };
 
 /** A machine for a sandbox. */
 export type Placed = { nodeId: string; protocol: NodeProtocol };
 
-/** What each of these counts for, where machines are compared: all of it promised, or starting. */
+/** Weights of the parts in a comparison of machines; each part is 1 when all of it is promised, or starting. */
 const weights = { memory: 0.5, cpu: 0.3, starting: 0.2 } as const;
 /**
- * So many machines are compared, drawn by lot, where there are more than a few: that comes close to the best one, does
- * not send all who ask at the same moment to the same, and costs the same however many there are.
+ * Where there are more than a few machines, this many are drawn at random and compared: that comes close to the best
+ * choice, spreads simultaneous requests, and costs the same however many machines there are.
  */
 const compared = { count: namedNodesMax, from: 8 } as const;
-/** So many starts at a time keep a machine busy. */
+/** This many starts at a time keep a machine busy. */
 const startsMax = 8;
 
 /**
- * Chooses the machine of a new sandbox among those that an operator did not take out: the one with the most room, or
- * the one that has what the sandbox begins with. Whether it still has room is settled when its row is written. Throws
- * `unavailable` when there is none, with the numbers; `precondition` where that one was taken out for good.
+ * Chooses the machine of a new sandbox among those that no operator has taken out: the one with the most room, or the
+ * one that has what the sandbox starts from. Writing the sandbox's row settles whether it still has room. Throws
+ * `unavailable` when there is none, with the numbers; `precondition` where the machine that has it was taken out for
+ * good.
  */
 export async function placeSandbox(nodes: Nodes, db: Db, wanted?: Wanted): Promise<Placed> {
   const reached = nodes.list();
-  // One machine alone tells nothing of itself, and decides about its room by itself.
+  // A single machine does not report on itself, and decides about its room by itself.
   const areFew = reached.length <= namedNodesMax && reached.every(({ info }) => info);
   const { closed, allocations } = areFew
     ? await drainingAndAllocations(db, idsOf(reached))
@@ -76,7 +77,7 @@ type Candidate = ReturnType<Nodes['list']>[number];
 
 const idsOf = (candidates: readonly Candidate[]) => candidates.map(({ nodeId }) => nodeId);
 
-/** The one of these with the most room, where any has enough. `known`: allocations that were asked for already. */
+/** The one with the most room among these, if any has enough. `known`: allocations that were read already. */
 async function bestOf(
   db: Db,
   candidates: readonly Candidate[],
@@ -95,15 +96,15 @@ async function bestOf(
   );
 }
 
-/** Some of them, by lot. */
+/** Some of them, at random. */
 function drawFrom<T>(things: readonly T[], count: number): T[] {
   const left = [...things];
   return Array.from({ length: count }, () => left.splice(Math.floor(Math.random() * left.length), 1)).flat();
 }
 
 /**
- * Throws where the one machine that has what a sandbox begins with is not in reach: `precondition` where it never will
- * be, or `unavailable`.
+ * Throws where the only machine that has what a sandbox starts from is out of reach: `precondition` where it is gone
+ * for good, else `unavailable`.
  */
 async function requireHome({ db, nodes }: { db: Db; nodes: Nodes }, home: string): Promise<void> {
   if (nodes.list().some(({ nodeId }) => nodeId === home)) return;

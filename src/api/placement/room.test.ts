@@ -14,7 +14,7 @@ const machine: NodeInfo = {
 };
 const small = { cpuCount: 1, memoryMiB: 64 };
 
-/** How many sandboxes of a size fit a machine that has none. */
+/** How many sandboxes of a size fit an empty machine. */
 function countOf(info: NodeInfo, { cpuCount, memoryMiB } = small): number {
   for (let count = 0; ; count++) {
     const held = { cpuCount: count * cpuCount, memoryMiB: count * memoryMiB, sandboxes: count, starting: 0 };
