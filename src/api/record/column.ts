@@ -1,23 +1,25 @@
-/** How a member is stored: as it is, as 0 or 1, or as JSON text. Each has one form that both databases hold exactly. */
+/**
+ * How a member is stored: unchanged, as 0 or 1, or as JSON text. Each has one form that both databases hold exactly.
+ */
 type Form = 'plain' | 'flag' | 'json';
 
-/** The migration that gives a column to a table that is there already. It is never edited, like every migration. */
+/** The migration that adds a column to an existing table. It is never edited, like every migration. */
 type Since = {
-  /** Its name: a number, which is its place in the order, and words. */
+  /** Its name: a number, which gives its place in the order, and words. */
   readonly migration: `${number}-${string}`;
   readonly type: 'text' | 'integer' | 'bigint';
-  /** What it has in rows from before; absent: null. */
+  /** Its value in earlier rows; absent: null. */
   readonly initial?: string | number;
 };
 
-/** A member of a record, and the column that holds it. `Changes`: not set once and for all when the row is inserted. */
+/** A member of a record, and its column. `Changes`: it may change after the row is inserted. */
 export type Column<Name extends string, Value, Stored, Changes extends boolean> = {
   readonly name: Name;
   readonly form: Form;
   readonly changes: Changes;
   /** Absent: the table was made with it. */
   readonly since?: Since;
-  /** What a record and a row have. For the compiler alone: it is never there. */
+  /** The types in a record and in a row. For the compiler alone: it is never there. */
   readonly types?: { readonly value: Value; readonly stored: Stored };
 };
 
@@ -29,20 +31,20 @@ type StoredJson<T> = null extends T ? string | null : string;
 type ValueOf<C> = C extends { types?: { value: infer Value } } ? Value : never;
 type StoredOf<C> = C extends { types?: { stored: infer Stored } } ? Stored : never;
 
-/** What the rules speak of. */
+/** A record, as rules use it. */
 export type RecordOf<C extends Columns> = { -readonly [Member in keyof C]: ValueOf<C[Member]> };
-/** What a query gives and takes. */
+/** A row, as queries give and take it. */
 type RowOf<C extends Columns> = { [Member in keyof C as C[Member]['name']]: StoredOf<C[Member]> };
 
-/** Begins the definition of a column that is set once. Its form says what its records have. */
+/** Begins the definition of a column that is set once. Its form gives the type in records. */
 export const column = <const Name extends string>(name: Name, since?: Since) => {
   const own = { name, changes: false, ...(since && { since }) } as const;
   return {
     /** A text or a number. */
     plain: <T extends string | number | null>(): Column<Name, T, T, false> => ({ ...own, form: 'plain' }),
-    /** A truth. */
+    /** A boolean. */
     flag: <T extends boolean | null = boolean>(): Column<Name, T, StoredFlag<T>, false> => ({ ...own, form: 'flag' }),
-    /** Anything that JSON can say. */
+    /** Any JSON value. */
     json: <T>(): Column<Name, T, StoredJson<T>, false> => ({ ...own, form: 'json' }),
   };
 };
@@ -52,7 +54,7 @@ export const changing = <Name extends string, Value, Stored>(
   fixed: Column<Name, Value, Stored, false>,
 ): Column<Name, Value, Stored, true> => ({ ...fixed, changes: true });
 
-/** Both ways between the rows and the records of a table. */
+/** Translates between the rows and the records of a table. */
 type Mapper<C extends Columns> = {
   recordOf(row: RowOf<C>): RecordOf<C>;
   rowOf(record: RecordOf<C>): RowOf<C>;
@@ -60,10 +62,10 @@ type Mapper<C extends Columns> = {
   partOf<Member extends keyof C>(part: Pick<RecordOf<C>, Member>): Pick<RowOf<C>, C[Member]['name'] & keyof RowOf<C>>;
 };
 
-/** The mapper of a table. The columns' types hold for what it makes: it alone writes them. */
+/** The mapper of a table. It alone writes the columns, so their types hold for whatever it reads. */
 export function mapperOf<C extends Columns>(columns: C): Mapper<C> {
   const all = Object.entries(columns);
-  // Copies of one object have one shape from the beginning, so that filling them in is as fast as writing a literal.
+  // Copies of one object share a shape from the start, so that filling them in is as fast as a literal.
   const empty: Record<string, unknown> = Object.fromEntries(all.map(([member]) => [member, null]));
   const plain = all.filter(([, { form }]) => form === 'plain').map(([member, { name }]) => ({ member, name }));
   const converted = all
