@@ -8,7 +8,7 @@ const { db, ...store } = await openStore({ kind: 'sqlite', path: ':memory:' });
 afterAll(() => store[Symbol.asyncDispose]());
 let keys = 0;
 
-/** A process, and how often its work was done. */
+/** A process, and how often it did its work. */
 function process(replicaId = 'here') {
   const deps = { db, seed: new Uint8Array(32).fill(1), clock: () => 1e15, busy: new BusyExecutions(replicaId) };
   const done: unknown[] = [];
@@ -59,7 +59,7 @@ test('who repeats a request that is under way waits for its answer', async () =>
   });
   await begun.promise;
   const { has } = busy;
-  // It ends only when the second has seen that it is under way.
+  // It ends only after the second has seen that it is under way.
   busy.has = place => {
     go.resolve('made');
     return has.call(busy, place);
@@ -102,7 +102,7 @@ test('a request that a crash has cut off is not carried out again, by nobody', a
     return new Promise(() => {});
   });
   await begun.promise;
-  // The same process after its start, and another one, by which it counts as gone.
+  // The same process after a restart, and another process, for which it counts as gone.
   for (const { ask } of [process('here'), process('there')])
     await expect(ask(key)).rejects.toMatchObject({ detail: 'idempotency_outcome_unknown' });
 });

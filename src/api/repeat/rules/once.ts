@@ -9,7 +9,7 @@ import { requestMismatch, requestOutcomeUnknown, requestUnderWay } from '../../s
 import { endRequest, findRequest, forgetRequest, takeRequest } from '../store/requests.ts';
 import type { RepeatedRequest } from '../store/requests.ts';
 
-/** What carrying out a request once works on. */
+/** What carrying out a request once needs. */
 export type OnceDeps = {
   clock: Clock;
   db: Db;
@@ -17,18 +17,21 @@ export type OnceDeps = {
   busy: Pick<BusyExecutions, 'replicaId' | 'has' | 'while'>;
 };
 
-/** A request with a key; without one it is carried out each time. `asked`: all that makes it another request. */
+/**
+ * A request with a key; without a key it is carried out each time. `asked`: everything that distinguishes it from
+ * another request.
+ */
 type OnceRequest = { teamId: string; operation: string; key: string | undefined; asked: unknown };
 
-/** How long a repeated request waits for the one that is under way, milliseconds: as long as a client waits. */
+/** How long a repeated request waits for the one under way, milliseconds: as long as a client waits. */
 const waitMs = 50_000;
 const pollMs = 100;
 
 /**
- * Carries out a request that its client may repeat unless one with the same key was: then answers what that one was
- * answered. Waits for one that is under way. What is refused leaves the key free. Where a crash, or an error of the
- * platform, left open what became of it, nothing is done again: `conflict`, as for a key of another request, and for
- * one that does not end.
+ * Carries out a request that its client may repeat, unless one with the same key was carried out: then answers what
+ * that one was answered. Waits for one that is under way. A refusal leaves the key free. Where a crash, or an error of
+ * the platform, left the outcome open, nothing is done again: `conflict`, as for a key of another request, and for one
+ * that does not end.
  */
 export async function once<Answer>(
   deps: OnceDeps,
@@ -38,7 +41,7 @@ export async function once<Answer>(
   if (key === undefined) return work();
   const request = { ...which, key };
   const place = JSON.stringify([request.teamId, request.operation, key]);
-  // By the seed: nobody who reads the database can try what was asked for.
+  // Derived from the seed, so that a reader of the database can't guess requests.
   const requestDigest = deriveToken(deps.seed, `${request.operation} ${JSON.stringify(asked)}`);
   const sealing = encryptionKey(deps.seed, 'answers of repeated requests');
   for (const deadline = performance.now() + waitMs; performance.now() < deadline; await Bun.sleep(pollMs)) {
@@ -50,7 +53,7 @@ export async function once<Answer>(
       return { answer };
     });
     if (carried) return carried.answer;
-    // Asked before the row is read: one that ends in between has its answer in it.
+    // Checked before the row is read: the row of a request that ends in between has its answer.
     const isOurs = deps.busy.has(place);
     const known = await findRequest(deps.db, request, deps.clock());
     // It came to nothing meanwhile.
@@ -63,7 +66,10 @@ export async function once<Answer>(
   throw requestUnderWay();
 }
 
-/** Frees the key where the request changed nothing; else whoever asks again is told at once that nobody knows. */
+/**
+ * Frees the key where the request changed nothing; otherwise a repeated request learns at once that the outcome is
+ * unknown.
+ */
 async function freeing<Answer>(db: Db, request: RepeatedRequest, work: () => Promise<Answer>): Promise<Answer> {
   try {
     return await work();
@@ -74,6 +80,6 @@ async function freeing<Answer>(db: Db, request: RepeatedRequest, work: () => Pro
   }
 }
 
-/** Refused, or without room or a part that it needs. Any other error may have come behind the change. */
+/** Refused, or lacking room or a part that it needs. Any other error may have come after the change. */
 const changedNothing = (error: AtollError) =>
   (error.status < 499 || error.status === 503 || error.status === 507) && !isOutcomeUnknown(error);

@@ -1,18 +1,18 @@
 import type { Db } from '../../database/db.ts';
 
-/** A request that its client may repeat, by what tells it from others. */
+/** A request that its client may repeat, with what distinguishes it from others. */
 export type RepeatedRequest = { teamId: string; operation: string; key: string };
 
-/** What is known of a request: its answer, encrypted, or else who carries it out. */
+/** What is known of a request: its answer, encrypted, or else the process that carries it out. */
 type KnownRequest = {
   requestDigest: string;
   sealedAnswer: string | null;
   replicaId: string;
-  /** The process that carries it out says of itself that it is alive. */
+  /** The process that carries it out reports that it is alive. */
   isAlive: boolean;
 };
 
-/** Takes a request for this process to carry out; false where its key was taken before. */
+/** Takes a request for this process to carry out; false where its key is taken already. */
 export async function takeRequest(
   db: Db,
   { teamId, operation, key }: RepeatedRequest,
@@ -34,7 +34,7 @@ export async function takeRequest(
   return (numInsertedOrUpdatedRows ?? 0n) > 0n;
 }
 
-/** What is known of a request; undefined where nobody has taken it. */
+/** What is known of a request; undefined where no process has taken it. */
 export async function findRequest(
   db: Db,
   { teamId, operation, key }: RepeatedRequest,
@@ -57,7 +57,7 @@ export async function findRequest(
   };
 }
 
-/** Keeps what a request was answered; or that nobody carries it out any more, and it is not known what it did. */
+/** Stores the answer of a request; or that no process carries it out any more, and its effect is unknown. */
 export async function endRequest(
   db: Db,
   { teamId, operation, key }: RepeatedRequest,
