@@ -7,7 +7,7 @@ import { databaseClock } from './database-clock.ts';
 const startMs = 1_800_000_000_000;
 const syncSeconds = 5;
 
-/** A database whose clock can be set, and control processes by it; machines may have stood still or not. */
+/** A database with a clock that can be set, and control processes that use it; machines may have stood still or not. */
 function world() {
   const state = { passedMs: 0, wrongMs: 0, rate: 1, correctionUs: 0, revision: 0, asked: 0 };
   const source = {
@@ -22,13 +22,13 @@ function world() {
       return true;
     },
   };
-  /** One that has stood still for `stoodMs` with its clock, and what it hears of machines that have not. */
+  /** A process that has stood still for `stoodMs` with its clock, and hears machines that have not. */
   const process = async () => {
     const own = { stoodMs: 0, machines: undefined as number | null | undefined };
     const clock = await databaseClock(source, () => state.passedMs - own.stoodMs);
     const machines = { begin() {}, ahead: async () => own.machines };
     const wrongMs = () => Math.round(clock.clock() / 1000 - startMs - state.passedMs);
-    /** Answers by how much it said the clock of the database was wrong, ms; else 0. */
+    /** Answers how far it found the database's clock wrong, ms; else 0. */
     const synced = async (asked: typeof machines | null) => {
       let said = 0;
       const error: Log['error'] = (_, fields) => void (said = Number(fields?.['seconds']) * 1000);
@@ -48,12 +48,12 @@ test('a clock of the database that is set changes no time, and nor does one that
     state.passedMs += syncSeconds * 1000;
     const before = state.revision;
     state.wrongMs = wrong;
-    // Both have asked before either has said what is wrong.
+    // Both have read the clock before either has corrected it.
     const found = await Promise.all(both.map(({ sync }) => sync()));
     expect(found.filter(by => by !== 0)).toHaveLength(1);
     expect(state.revision).toBe(before + 1);
     for (const { sync, wrongMs } of both) expect([await sync(), wrongMs()]).toEqual([0, 0]);
-    // Who begins now has the same time.
+    // A process that starts now has the same time.
     expect((await process()).wrongMs()).toBe(0);
   }
   expect(state.correctionUs).toBe(0);
@@ -129,7 +129,7 @@ test('machines say how much time went by: the middle one of those that are heard
   hereMs += 1;
   say({ a: 100, b: 50_000, c: 200 });
   expect(await again).toBe(0);
-  // A clock that began anew says nothing yet.
+  // A clock that has started over can't report anything yet.
   const anew = passed.ahead();
   hereMs += 1;
   say({ a: 5, b: 5, c: 5 }, 'two');

@@ -4,25 +4,25 @@ import type { Log } from '../../../base/telemetry/log.ts';
 import type { Db } from '../../database/db.ts';
 import { type ClockReading, correctClock, readClock } from '../../database/clock.ts';
 
-/** A clock that differs by so much from what it was expected to show was set, or goes wrong. */
+/** A clock that differs by this much from what was expected was set, or runs wrong. */
 const wrongMsMin = 1_000;
-/** For how long a clock is held to what it showed: it may go a sixth of a percent wrong in that time. */
+/** How long a clock is compared with its earlier reading: it may drift by a sixth of a percent in that time. */
 const heldMs = 600_000;
 
-/** By how much more time has passed on machines than here. See `PassedTime`. */
+/** How much more time has passed on machines than here. See `PassedTime`. */
 type Ahead = { begin(): void; ahead(): Promise<number | null | undefined> };
 
 /** The database's time, which is the same for all who share it. */
 type DatabaseClock = SteadyClock & {
   /**
-   * Asks the database again: its clock and this machine's drift apart. Where it was set, and machines say that no more
-   * time has passed than here, all go on as if it had not been; while none of them says anything, this process goes on
-   * as before.
+   * Reads the database's clock again, as it and this machine's drift apart. If it was set, while machines say that no
+   * more time has passed than here, all processes go on as if it had not been; if no machine reports, this process goes
+   * on as before.
    */
   sync(machines: Ahead | null, log: Log): Promise<void>;
 };
 
-/** Where the time comes from. */
+/** The source of the time. */
 type ClockSource = {
   read(): Promise<ClockReading>;
   correct(read: ClockReading, correctionUs: number): Promise<boolean>;
@@ -35,9 +35,9 @@ export const clockOf = (db: Db): ClockSource => ({
 });
 
 /**
- * A clock that shows PostgreSQL's time: asked once, carried on by a clock that nobody can set. Off by half of what one
- * question takes at most. A machine whose own clock is wrong ends no sandbox early, nor does a database whose clock is
- * set while machines are there.
+ * A clock that shows PostgreSQL's time: read once, then carried on by a clock that nobody can set. It is wrong by at
+ * most half the duration of one query. Neither a wrong clock of the machine nor a changed clock of the database, while
+ * machines are there, ends a sandbox early.
  */
 export async function databaseClock(
   source: ClockSource,
@@ -58,7 +58,7 @@ export async function databaseClock(
       if (aheadMs === null) return;
       if (agreesWithThis(aheadMs, wrongMs)) {
         const byMs = offsetMs - state.offsetMs;
-        // Where another process was faster, the next look has what it has said.
+        // Where another process was faster, the next look finds its correction.
         if (!(await source.correct(read, read.correctionUs - byMs * 1000))) return;
         state.revision = read.revision + 1;
         return log.error("the database's clock was set or goes wrong: all go on as if it was right", {
@@ -74,7 +74,9 @@ export async function databaseClock(
   };
 }
 
-/** Else this process has stood still with its clock, or there is no machine: the database is right. */
+/**
+ * Otherwise this process has stood still together with its clock, or there is no machine: then the database is right.
+ */
 function agreesWithThis(aheadMs: number | undefined, wrongMs: number): boolean {
   return aheadMs !== undefined && Math.abs(aheadMs) < Math.abs(aheadMs - wrongMs);
 }

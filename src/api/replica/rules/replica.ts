@@ -6,31 +6,31 @@ import { kindOf } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import { enterReplica, keepReplica, leaveReplica, pruneReplicas } from '../store/replicas.ts';
 
-/** For how long a replica counts as alive after it last said so, seconds. */
+/** How long a replica counts as alive after its last report, seconds. */
 const defaultLeaseSeconds = 15;
-/** How often it says so within that time. */
+/** Reports within that time. */
 const beatsPerLease = 3;
-/** A replica that has been over for so long is forgotten, seconds. */
+/** A replica that ended this long ago is forgotten, seconds. */
 const forgottenAfterSeconds = 24 * 3600;
 
 /**
- * This process among those that share the database. What one works on carries its ID, and is another's to finish only
- * when this one has not said for `leaseSeconds` that it is alive.
+ * This process among those that share the database. What a process works on carries its ID; another may finish it only
+ * when this one has not reported for `leaseSeconds`.
  */
 export type Replica = {
   readonly replicaId: string;
-  /** How often `beat` is to be called, ms. */
+  /** How often to call `beat`, ms. */
   readonly beatIntervalMs: number;
-  /** Says that it is alive. */
+  /** Reports that it is alive. */
   beat(): Promise<void>;
-  /** Gives up everything at once. Not to be used afterwards. */
+  /** Gives up everything at once. Do not use it afterwards. */
   leave(): Promise<void>;
 };
 
-/** Nobody shares a database of its own: its process is alive as long as it runs. */
+/** Without a shared database, the process counts as alive as long as it runs. */
 const foreverUs = Number.MAX_SAFE_INTEGER;
 
-/** Enters this process. `place`: where it runs on this machine, by which a later start of it is known. */
+/** Registers this process. `place`: where it runs on this machine, which identifies a later start of it. */
 export async function startReplica(
   { db, clock }: { db: Db; clock: Clock },
   { place, leaseSeconds = defaultLeaseSeconds }: { place: string; leaseSeconds?: number },

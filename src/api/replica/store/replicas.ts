@@ -5,10 +5,10 @@ import type { Db } from '../../database/db.ts';
 import { prepared } from '../../database/prepared.ts';
 import type { Tables } from '../../database/schema.ts';
 
-/** An api process: its ID is new at each start, its name the same at every start in the same place. */
+/** An api process: its ID is new at each start, its name is the same for the same place. */
 type ReplicaRow = { replicaId: string; name: string };
 
-/** Enters a replica, alive until `untilUs`. An earlier process of the same name is over: this one is in its place. */
+/** Registers a replica, alive until `untilUs`. An earlier process of the same name is over: this one replaces it. */
 export async function enterReplica(db: Db, { replicaId, name }: ReplicaRow, untilUs: number): Promise<void> {
   await inTransaction(db, async db => {
     await db.deleteFrom('replicas').where('name', '=', name).execute();
@@ -16,7 +16,7 @@ export async function enterReplica(db: Db, { replicaId, name }: ReplicaRow, unti
   });
 }
 
-/** Says that a replica is alive until `untilUs`, also where it was given up meanwhile. */
+/** Records that a replica is alive until `untilUs`, even where it was given up meanwhile. */
 export async function keepReplica(db: Db, { replicaId, name }: ReplicaRow, untilUs: number): Promise<void> {
   await keep(db, { replicaId, name, untilUs });
 }
@@ -28,12 +28,12 @@ const keep = prepared<ReplicaRow & { untilUs: number }>((db, parameter) =>
     .onConflict(conflict => conflict.column('replica_id').doUpdateSet({ until_us: parameter('untilUs') })),
 );
 
-/** Removes a replica: what it worked on is anybody's from here on. */
+/** Removes a replica: from here on any process may take over its work. */
 export async function leaveReplica(db: Db, replicaId: string): Promise<void> {
   await db.deleteFrom('replicas').where('replica_id', '=', replicaId).execute();
 }
 
-/** Forgets replicas that have been over since `beforeUs`. */
+/** Forgets replicas that ended before `beforeUs`. */
 export async function pruneReplicas(db: Db, beforeUs: number): Promise<void> {
   await prune(db, { beforeUs });
 }
@@ -43,8 +43,8 @@ const prune = prepared<{ beforeUs: number }>((db, parameter) =>
 );
 
 /**
- * Of a row with a `replica_id`: nobody else works on it, because no other replica is named there or that one is over by
- * `nowUs`.
+ * Condition on rows with a `replica_id`: no other process works on it, because no other replica is named there or that
+ * one is over by `nowUs`.
  */
 export function isNobodyElses<Table extends 'sandboxes' | 'builds' | 'blobs' | 'volumes'>(
   expressions: ExpressionBuilder<Tables, Table>,
