@@ -1,6 +1,6 @@
-/** What this installation can do beyond the plain life of a sandbox. What it can't is refused, never ignored. */
+/** Abilities of this installation beyond the plain life of a sandbox. What it can't do is refused, never ignored. */
 export type Features = {
-  /** Addresses and blocks in `allowOut` and `denyOut`; without it, just "everything" and "nothing". */
+  /** Addresses and blocks in `allowOut` and `denyOut`; without it, only "everything" and "nothing". */
   egressAddresses: boolean;
   /** Domains in `allowOut`. */
   egressDomains: boolean;
@@ -12,7 +12,7 @@ export type Features = {
   iam: boolean;
 };
 
-/** What an installation can do that says nothing of it. */
+/** The features of an installation that names none. */
 export const noFeatures: Features = {
   egressAddresses: false,
   egressDomains: false,

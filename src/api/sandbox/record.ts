@@ -5,13 +5,13 @@ import type { Kept } from '../../protocol/node.ts';
 import type { SandboxState, Transition } from '../../protocol/state.ts';
 import { type RecordOf, changing, column } from '../record/column.ts';
 
-/** A volume that a sandbox has, by the name that it had when it was mounted. */
+/** A sandbox's volume, with the name that it had when it was mounted. */
 export type MountedVolume = VolumeMount & { volumeId: string };
 
-/** What a sandbox is and how it is stored: the one list of its members. Times are microseconds since the epoch. */
+/** The members of a sandbox and how each is stored: the only list of them. Times are microseconds since the epoch. */
 export const sandboxColumns = {
   sandboxId: column('sandbox_id').plain<string>(),
-  /** One incarnation (UUID): a resume gives a new one. */
+  /** One incarnation (UUID): a resume sets a new one. */
   executionId: changing(column('execution_id').plain<string>()),
   teamId: column('team_id').plain<string>(),
   nodeId: changing(column('node_id').plain<string>()),
@@ -25,18 +25,18 @@ export const sandboxColumns = {
   memoryMiB: column('memory_mib').plain<number>(),
   diskMiB: column('disk_mib').plain<number>(),
   createdAtUs: column('created_at_us').plain<number>(),
-  /** When the present run began. */
+  /** Start of the present run. */
   startedAtUs: changing(column('started_at_us').plain<number>()),
-  /** When it expires; of a paused sandbox, when it was paused. */
+  /** When it expires; for a paused sandbox, when it was paused. */
   endAtUs: changing(column('end_at_us').plain<number>()),
-  /** As asked at create; a wake-up by traffic uses it again. */
+  /** As requested at create; a wake-up by traffic uses it again. */
   timeoutSeconds: column('timeout_seconds').plain<number>(),
   secure: column('secure').flag(),
   autoPause: changing(column('auto_pause').flag()),
   autoPauseMemory: column('auto_pause_memory').flag(),
   autoPauseDurability: column('auto_pause_durability').plain<Durability>(),
   autoResume: column('auto_resume').flag(),
-  /** As given at create or by the last network update; null when not given. */
+  /** As set at create or by the last network update; null when not set. */
   allowInternetAccess: changing(column('allow_internet_access').flag<boolean | null>()),
   /** Its header values and its proxy's password are sealed. */
   network: changing(column('network_json').json<SandboxNetworkConfig | null>()),
@@ -45,19 +45,19 @@ export const sandboxColumns = {
   mcp: column('mcp_json').json<Record<string, unknown> | null>(),
   iam: column('iam_json').json<NonNullable<NewSandbox['iam']> | null>(),
   volumeMounts: column('volume_mounts_json').json<MountedVolume[]>(),
-  /** What a paused sandbox has kept, and one being paused is to keep. Else null. */
+  /** What a paused sandbox has kept, and what one being paused will keep. Else null. */
   kept: changing(column('kept').plain<Kept | null>()),
-  /** What the pause of a sandbox outlives, while it is paused, resumed or moved. Else null. */
+  /** What a sandbox's pause survives, while it is paused, resumed or moved. Else null. */
   durability: changing(column('durability').plain<Durability | null>()),
-  /** The memory that a paused sandbox has kept is that of an agent that did not answer. */
+  /** The memory that a paused sandbox has kept contains an agent that did not answer. */
   agentUnresponsive: changing(
     column('agent_unresponsive', { migration: '0014-agent-unresponsive', type: 'integer', initial: 0 }).flag(),
   ),
-  /** While it is resumed: the incarnation that begins. While it is moved: the one that a machine was asked to begin. */
+  /** During a resume: the incarnation that begins. During a move: the one that a machine was asked to begin. */
   nextExecutionId: changing(column('next_execution_id').plain<string | null>()),
-  /** While it is moved: the machine that is to have it; its own again, where it goes back. Else null. */
+  /** During a move: the machine that is to get it; its own one again, if it goes back. Else null. */
   nextNodeId: changing(column('next_node_id', { migration: '0009-moves', type: 'text' }).plain<string | null>()),
-  /** While it is between two states that last: the process that works on it. Else null. */
+  /** During a transition: the process that works on it. Else null. */
   replicaId: changing(column('replica_id').plain<string | null>()),
 } as const;
 
@@ -67,41 +67,41 @@ export type SandboxRecord = RecordOf<typeof sandboxColumns>;
 const { metadata, network: _network, envVars: _envVars, mcp: _mcp, iam: _iam, ...small } = sandboxColumns;
 
 /**
- * What is read of many sandboxes at a time: all but what its creator may make long. A team has thousands of sandboxes,
- * and hundreds of kilobytes of such texts of each would not fit into memory.
+ * The members read when many sandboxes are read at a time: all except those that their creator may make long. A team
+ * has thousands of sandboxes, and hundreds of kilobytes of text from each would not fit into memory.
  */
 export const sandboxFactColumns = small;
 
 /** The same with what lists show. */
 export const listedSandboxColumns = { ...small, metadata } as const;
 
-/** What is known of a sandbox where many are read. */
+/** A sandbox as it is read together with many others. */
 export type SandboxFacts = RecordOf<typeof sandboxFactColumns>;
 
 /** A sandbox of a list. */
 export type ListedSandbox = RecordOf<typeof listedSandboxColumns>;
 
-/** One that is there, or was. */
+/** An execution that exists, or did. */
 export type SandboxExecution = Pick<SandboxRecord, 'sandboxId' | 'executionId'>;
 
-/** A sandbox between two states. */
+/** A sandbox in transition. */
 export type SandboxInTransition = { sandboxId: string; transition: Transition };
 
-/** What the answer to a create tells, and what that needs. */
+/** What the answer to a create contains, and what making it needs. */
 export type CreatedSandbox = Pick<SandboxRecord, 'sandboxId' | 'templateId' | 'agentVersion' | 'alias' | 'secure'> & {
   network: Pick<SandboxNetworkConfig, 'allowPublicTraffic'> | null;
 };
 
-/** What the platform itself says of a sandbox. All else is what its creator asked for. */
+/** The members that the platform itself sets. Its creator asks for all others. */
 type Assigned =
   | ('sandboxId' | 'executionId' | 'teamId' | 'nodeId' | 'state' | 'templateId' | 'buildId' | 'alias' | 'agentVersion')
   | ('cpuCount' | 'memoryMiB' | 'diskMiB' | 'createdAtUs' | 'startedAtUs' | 'endAtUs' | 'kept' | 'nextExecutionId')
   | ('replicaId' | 'volumeMounts' | 'durability' | 'nextNodeId' | 'agentUnresponsive');
 
-/** What whoever creates a sandbox may ask for, and the sandbox then is. */
+/** What a create may ask for, and so determine about the sandbox. */
 export type SandboxOptions = Omit<SandboxRecord, Assigned>;
 
-/** What a sandbox is for which nothing was asked for. */
+/** The options of a sandbox whose create asks for nothing. */
 export const defaultOptions: Omit<SandboxOptions, 'timeoutSeconds' | 'secure'> = {
   autoPause: false,
   autoPauseMemory: true,

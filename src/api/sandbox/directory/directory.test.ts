@@ -13,7 +13,7 @@ function scene() {
   return { directory, closed };
 }
 
-/** As much of a sandbox as the directory looks at. */
+/** The part of a sandbox that the directory uses. */
 function sandbox(state: SandboxRecord['state'], executionId = newUuid()): SandboxRecord {
   return {
     sandboxId: 'i1',

@@ -5,21 +5,21 @@ import { closedChange, createEdges } from './edges.ts';
 import type { SandboxExecution, SandboxRecord } from '../record.ts';
 
 /**
- * What the edge must know to bring a request into a sandbox, and whose it is. `running` also while a snapshot is taken;
+ * What the edge must know to bring a request into a sandbox, and its team. `running` also while a snapshot is taken;
  * `paused` also while it is being resumed: waking it waits for that, and for the end of a move.
  */
 export type SandboxRoute = Route;
 
-/** Executions whose end is remembered; far more than can end while a row that was read is on its way. */
+/** Ended executions to remember; far more than can end while a row that was read is on its way. */
 const endedMax = 10_000;
 
 /**
- * Where every sandbox is, in memory: read for each request at the edge, loaded at start,
- * and changed by the code that changes the rows. The database stays the truth.
+ * Where every sandbox is, in memory: read for each request at the edge, loaded at start, and changed by the code that
+ * changes the rows. The database stays the truth.
  */
 export class SandboxDirectory {
   readonly #routes = new Map<string, SandboxRoute>();
-  /** Executions that were closed: what was read of one before it ended must not bring it back. */
+  /** Closed executions: a row that was read before its execution ended must not bring that back. */
   readonly #ended = new LRUCache<string, true>({ max: endedMax });
   readonly #edges = createEdges();
   readonly #tokensOf: (sandbox: SandboxRecord) => { accessToken: string | null; trafficToken: string | null };
@@ -33,7 +33,7 @@ export class SandboxDirectory {
     return this.#routes.get(sandboxId);
   }
 
-  /** What the edge asks for; see `DirectoryProtocol.changes`. */
+  /** The changes for the edge; see `DirectoryProtocol.changes`. */
   changes(after: RoutesCursor | null, waitMs: number, signal?: AbortSignal): Promise<RoutesPage> {
     return this.#edges.follow(
       after,
@@ -44,14 +44,14 @@ export class SandboxDirectory {
   }
 
   /**
-   * When it resolves, every connection into what was closed until now is cut. To be awaited before its processes are
-   * ended or stopped.
+   * Resolves when every connection to what was closed until now is cut. Await it before ending or stopping the
+   * processes.
    */
   settled(): Promise<void> {
     return this.#edges.settled();
   }
 
-  /** The edge is gone, and its connections with it: nothing waits for it. */
+  /** Call it when the edge, and so its connections, are gone: then nothing waits for it. */
   edgeGone(): void {
     this.#edges.gone();
   }
@@ -65,7 +65,7 @@ export class SandboxDirectory {
     return this.#routes.size;
   }
 
-  /** Takes over what the store says of a sandbox. Hidden states close it. */
+  /** Adopts the store's state of a sandbox. Hidden states close it. */
   apply(sandbox: SandboxRecord): void {
     if (sandbox.state === 'starting' || this.#ended.has(sandbox.executionId)) return;
     if (sandbox.state === 'killing') return this.close(sandbox);
@@ -82,7 +82,7 @@ export class SandboxDirectory {
     return this.#routes.get(sandboxId)?.executionId === executionId;
   }
 
-  /** Takes over a sandbox that was running before this process; one that is known already is known better. */
+  /** Adds a sandbox that was running before this process; if it is known already, what is known is better. */
   adopt(sandbox: SandboxRecord): void {
     if (!this.knows(sandbox)) this.apply(sandbox);
   }
@@ -114,7 +114,7 @@ export class SandboxDirectory {
   }
 }
 
-/** Connections into a sandbox live on while this says `running`. Hidden states have no route. */
+/** Connections into a sandbox stay open while this says `running`. Hidden states have no route. */
 const routeState: Record<SandboxState, SandboxRoute['state']> = {
   starting: 'paused',
   running: 'running',

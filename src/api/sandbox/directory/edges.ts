@@ -1,28 +1,30 @@
 import { createJournal } from '../../../base/journal.ts';
 import type { ClosedExecution, Route, RouteChange, RoutesPage, RoutesCursor } from '../../../protocol/directory.ts';
 
-/** Changes that the edge has not heard of are kept up to this many; beyond them it begins anew with all that runs. */
+/**
+ * Changes that the edge has not heard of are kept up to this number; beyond it the edge starts over with all that runs.
+ */
 const changesMax = 10_000;
 /**
- * How long a kill waits for an edge that says nothing. Longer than the watchdog lets a process stand still: by then the
- * edge has cut its connections, or it was ended, which cuts them too. Milliseconds.
+ * How long a kill waits for a silent edge, milliseconds. Longer than the watchdog lets a process stand still: by then
+ * the edge has cut its connections, or it was ended, which cuts them too.
  */
 const settleTimeoutMs = 15_000;
 
-/** What the edge hears of sandboxes, and what it has said that it has done. */
+/** What the edge is told of sandboxes, and what it has confirmed. */
 type Edges = {
   append(change: RouteChange): void;
   /** See `DirectoryProtocol.changes`; `running`: all sandboxes that run now. */
   follow(after: RoutesCursor | null, waitMs: number, running: () => Route[], signal?: AbortSignal): Promise<RoutesPage>;
   /**
-   * When it resolves, no connection into what was closed until now is open: the edge has said so, or there is no edge.
+   * Resolves when no connection to what was closed until now is open: the edge has confirmed it, or there is no edge.
    */
   settled(): Promise<void>;
-  /** The edge is gone, and its connections with it. */
+  /** Call it when the edge, and so its connections, are gone. */
   gone(): void;
 };
 
-/** Edges of which none has asked yet. */
+/** Edges, before any has asked. */
 export function createEdges(): Edges {
   const journal = createJournal<RouteChange>(changesMax);
   const waiting = new Set<{ upTo: number; resolve(): void }>();

@@ -8,7 +8,7 @@ import type { Change } from '../../event/record.ts';
 import type { TeamCaller } from '../../credential/caller.ts';
 import type { ResumeDeps } from '../workflows/resume/resume.ts';
 
-/** The header that tells how a sandbox was resumed, for the document. */
+/** The header that tells how a sandbox was resumed, for the API's document. */
 export const resumedFromHeader = {
   'X-Resumed-From': '`memory`: with the processes that ran; `filesystem`: booted from its files',
 };

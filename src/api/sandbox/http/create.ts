@@ -25,7 +25,7 @@ const createRoute = {
   auth: 'team',
   bodyBytesMax: bodyBytesMax.createSandbox,
   headers: CreateHeaders,
-  // What runs ends with the power, whatever the disk says of it.
+  // A running sandbox ends with the power, whatever is on the disk.
   durable: false,
   responses: { 201: { description: 'The sandbox runs and its agent accepts requests', schema: Sandbox } },
   errors: [404, 409, 429, 504],
@@ -63,7 +63,7 @@ type CreateInput = {
   audit(change: Change): void;
 };
 
-/** Those that succeed are counted where they do. */
+/** Successful ones are counted where they succeed. */
 async function counted<T>({ measures }: CreateDeps, creation: Promise<T>): Promise<T> {
   try {
     return await creation;
@@ -87,7 +87,7 @@ async function create(
     audit(createdChange(sandbox));
     return sandboxView(deps.seed, sandbox);
   }
-  // By the seed: nobody who reads the database can try what was asked for.
+  // Derived from the seed, so that a reader of the database can't guess requests.
   const requestDigest = deriveToken(deps.seed, `create ${JSON.stringify(asked)}`);
   const sandbox = await createSandboxOnce(deps, team, request, { key, requestDigest }, signal);
   audit({ target: `sandbox:${sandbox.sandboxId}`, after: { templateId: sandbox.templateId } });
@@ -95,8 +95,8 @@ async function create(
 }
 
 /**
- * The request in the platform's own words, with the defaults of its version. What the wire names and shapes as the
- * platform does goes through as it is.
+ * The request in the platform's own words, with the defaults of its version. Members with the same name and shape on
+ * the wire pass through unchanged.
  */
 function requestOf(body: NewSandbox, version: 'v1' | 'v2'): NewSandboxRequest {
   const { templateID, volumeMounts = [], timeout, secure, autoResume, allow_internet_access, ...same } = body;

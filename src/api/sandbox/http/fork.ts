@@ -30,7 +30,7 @@ export const forkSandboxRoute = route({
     const asked = { sandboxID, seconds, count };
     const request = { teamId: team.teamId, operation: 'forkSandbox', key, asked };
     const results = await once(deps, request, async () => {
-      // Who asks again for what was begun finds it: it is not given up with the connection.
+      // A client that repeats the request finds what was begun, so it is not given up with the connection.
       const until = key === undefined ? signal : new AbortController().signal;
       const made = await forkSandbox(deps, team, sandboxID, { seconds, count }, until);
       return made.map(result => resultView(deps.seed, result));

@@ -10,7 +10,9 @@ import { type Charging, chargeRequests } from '../../credential/rules/rate-limit
 import { route } from '../../http/route.ts';
 import { sandboxParams } from './read.ts';
 
-/** What a search counts as: all of a log is read for it, 8 MiB at most, where a page ends with what it shows. */
+/**
+ * How many requests a search counts as: it reads all of a log, 8 MiB at most, while a page reads only what it shows.
+ */
 const searchRequests = 25;
 
 /** `GET /sandboxes/{sandboxID}/logs` */
@@ -67,13 +69,13 @@ export const readSandboxLogsV2 = route({
 
 const timestampOf = ({ timestampMs }: SandboxLogEntry) => new Date(timestampMs).toISOString();
 
-/** Clients parse the line and show whatever is in it; three names are the entry's own. */
+/** Clients parse the line and show whatever is in it; three names belong to the entry itself. */
 function lineView(entry: SandboxLogEntry) {
   const { level, logger, message, fields } = entry;
   return { timestamp: timestampOf(entry), line: JSON.stringify({ ...fields, level, logger, message }) };
 }
 
-/** An entry as the API tells it. */
+/** An entry in the form of the API. */
 export function entryView(entry: SandboxLogEntry) {
   const { level, logger, message, fields } = entry;
   return { timestamp: timestampOf(entry), message, level, fields: { ...fields, logger } };

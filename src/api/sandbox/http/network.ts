@@ -21,7 +21,7 @@ export const updateSandboxNetwork = route({
   async handle(deps: NetworkDeps, { caller, params, body, audit }) {
     const { allow_internet_access: allowInternetAccess = null, ...egress } = body;
     const before = await updateNetworkOf(deps, caller.team, params.sandboxID, { allowInternetAccess, egress });
-    // Destinations alone: proxies and header rules carry secrets.
+    // Only destinations: proxies and header rules carry secrets.
     const { allowOut = [], denyOut = [] } = before.network ?? {};
     audit({
       target: `sandbox:${before.sandboxId}`,

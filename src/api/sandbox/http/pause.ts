@@ -24,7 +24,7 @@ export const pauseSandboxRoute = route({
   async handle(deps: PauseDeps, { caller, params, body, audit }) {
     audit({ target: `sandbox:${params.sandboxID}` });
     const { memory = true, durability = null, requireHealthyGuest = false } = body;
-    // Clients count on a pause of files alone to be refused where the agent does not answer.
+    // Clients rely on a pause of files alone being refused where the agent does not answer.
     const options = { memory, durability, requireAgent: requireHealthyGuest || !memory };
     const paused = await pauseSandbox(deps, caller.team, params.sandboxID, options);
     audit({ after: { kept: paused.kept, durability: paused.durability } });

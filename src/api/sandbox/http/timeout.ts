@@ -45,7 +45,7 @@ export const refreshSandboxRoute = route({
   },
 });
 
-/** For the audit log: when a sandbox was to end before, and is now. */
+/** For the audit log: the sandbox's end before and after. */
 export function endChange(before: SandboxRecord, after: SandboxRecord): Change {
   return {
     target: `sandbox:${after.sandboxId}`,

@@ -45,7 +45,7 @@ export function listedSandboxView(sandbox: ListedRecord): ListedSandbox {
   };
 }
 
-/** Everything that clients may know of a sandbox. The password of its egress proxy they may not. */
+/** Everything that clients may know of a sandbox; that excludes the password of its egress proxy. */
 export function sandboxDetailView(seed: Uint8Array, sandbox: SandboxRecord): SandboxDetail {
   const { accessToken } = tokensOf(seed, sandbox);
   const network = decryptNetwork(seed, sandbox);
@@ -58,7 +58,7 @@ export function sandboxDetailView(seed: Uint8Array, sandbox: SandboxRecord): San
     lifecycle: {
       autoResume: sandbox.autoResume,
       onTimeout: sandbox.autoPause ? 'pause' : 'kill',
-      // Who asks for no more than others offer sees no more.
+      // Clients that use only what other platforms offer see no more than there.
       ...(sandbox.autoPauseDurability === 'cluster' && { durability: sandbox.autoPauseDurability }),
     },
   };
@@ -83,7 +83,7 @@ function withoutPassword(network: SandboxNetworkConfig): SandboxNetworkConfig {
 }
 
 /**
- * What somebody sees who may only look: not the token, with which one does more, and no credentials in headers that the
+ * What a person with read access may see: not the token, which allows more, and no credentials in headers that the
  * network sets.
  */
 export function viewersDetailView({ envdAccessToken: _, ...detail }: SandboxDetail): SandboxDetail {

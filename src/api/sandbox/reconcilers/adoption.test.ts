@@ -77,7 +77,7 @@ const pausedAs = (executionId: string, agentUnresponsive = false): PausedSandbox
 const asideAs = (executionId: string) =>
   ({ ...refOf(executionId), known: { executionId } }) as unknown as SetAsideSandbox;
 
-/** The row of a sandbox of `a`, which runs. */
+/** The row of a running sandbox on `a`. */
 async function row(sandboxId: string, change: Partial<SandboxRecord> = {}): Promise<SandboxRecord> {
   const sandbox: SandboxRecord = {
     ...{ ...defaultOptions, sandboxId, executionId: sandboxId, teamId, nodeId: 'a', state: 'running', templateId: 't' },
@@ -99,7 +99,7 @@ const aside = (executionId: string, why = 'the database did not know it') => `a:
 
 test('what no machine has any more is forgotten', async () => {
   const { reconcile, directory, logged, told, it } = scene();
-  // What its own machine says is enough.
+  // Its own machine's answer is enough.
   it.away = ['c'];
   directory.apply(await row('running'));
   await row('paused', paused);
@@ -144,7 +144,7 @@ test('what is there is adopted, however much, and what is known stays as it is',
   await row('starting', { state: 'starting' });
   await row('p', paused);
   a.paused.push(pausedAs('p'));
-  // It is known better than the row says that was read.
+  // What is known is newer than the row that was read.
   directory.apply({ ...(await row('pausing')), state: 'pausing' });
   a.running.push('pausing');
   await reconcile();
@@ -223,7 +223,7 @@ test('a run that was taken back while its machine was given up goes, wherever th
   await recordPastSandbox(db, { team_id: teamId, ended_at_us: 1, sandbox_id: 'ended', node_id: 'a' });
   for (const id of ['here', 'elsewhere', 'ended', 'runs']) await recordTakenBack(db, `${id}/next`, 1);
   for (const id of ['here', 'elsewhere', 'ended', 'other']) a.paused.push(pausedAs(`${id}/next`));
-  // Its machine has paused all before it gets work again: one that runs is something else.
+  // Its machine pauses everything before it gets work again: a running one is something else.
   a.running.push('runs/next');
   await reconcile();
   const expected = ['here', 'elsewhere', 'ended'].map(id => `a: kill ${id}/next`);
@@ -267,7 +267,7 @@ test('a pause that nobody was told of is recorded', async () => {
   const { reconcile, a, deps, directory } = scene();
   const over = { endAtUs: nowUs };
   await row('told late');
-  // Expiry ends what is over, unless that is to be paused.
+  // Expiry ends sandboxes whose time is over, unless they are to be paused.
   await row('over', over);
   await row('over and kept', { ...over, autoPause: true });
   await row('pausing', { state: 'pausing' });
@@ -319,7 +319,7 @@ test('a sandbox that has lost its memory is paused with its files, once no workf
   finish();
   await Promise.all([working, recorded]);
   expect(await rowOf('lost')).toMatchObject({ state: 'paused', kept: 'filesystem' });
-  // One that has been killed, or runs again, meanwhile.
+  // One that was killed, or runs again, meanwhile.
   await recordMemoryLost(deps, a.protocol, refOf('gone'));
   await recordMemoryLost(deps, a.protocol, refOf('runs'));
   expect([await stateOf('runs'), logged.length]).toEqual(['running', 3]);
@@ -339,7 +339,7 @@ test('an incident ends a sandbox, with its reason, and a failed disk is told of'
   await recordIncident(deps, { ...refOf('disk'), reason: 'disk_failed' });
   expect([await stateOf('disk'), directory.size]).toEqual(['running', 1]);
   expect((await events()).at(-1)).toContain('disk_failed');
-  // A kill that is under way removes the row itself.
+  // A kill under way removes the row itself.
   await row('killed', { state: 'killing' });
   await recordIncident(deps, { ...refOf('killed'), reason: 'init_exited' });
   expect(await stateOf('killed')).toBe('killing');

@@ -20,10 +20,10 @@ import type { Nodes } from '../../placement/nodes.ts';
 import type { Db } from '../../database/db.ts';
 import type { Clock } from '../../../base/clock.ts';
 
-/** Dependencies of noting an incident. */
+/** Dependencies of recording an incident. */
 export type IncidentDeps = { clock: Clock; db: Db; directory: SandboxDirectory; log: Log };
 
-/** Dependencies of bringing store and nodes together. */
+/** Dependencies of reconciling store and nodes. */
 type AdoptionDeps = {
   busy: BusyExecutions;
   clock: Clock;
@@ -38,25 +38,25 @@ type AdoptionDeps = {
 /** How often this runs, milliseconds. */
 export const adoptionIntervalMs = 30_000;
 const endsAtOnce = 8;
-/** Machines that are compared with the database at a time: a connection of it each. */
+/** Machines that are compared with the database at a time: each takes a connection to it. */
 const nodesAtOnce = 32;
 const appliesAtOnce = 8;
 
 /**
- * Brings store and nodes together: a sandbox that no node has any more is forgotten, one that the store does not know
- * (or knows as another execution) is set aside, and the rest is adopted into the directory. Nothing is deleted because
- * a list lacks it: the store may be the one that is wrong.
+ * Reconciles store and nodes: a sandbox that no node has any more is forgotten, one that the store does not know (or
+ * knows as another execution) is set aside, and the rest is adopted into the directory. Nothing is deleted because a
+ * list lacks it: the store may be the one that is wrong.
  *
- * In the `firstRound` of a process, what may leave each sandbox is told to its node again: an update of it may have
- * been cut short.
+ * In the `firstRound` of a process, each sandbox's node is told again what may leave it: an update may have been cut
+ * short.
  *
  * The order of reading matters, because creates, pauses and resumes go on meanwhile: a row that says `running` or
  * `paused` before the node is asked must be in the node's answer unless it has changed since, and a sandbox in the
- * node's answer had its row before, so the rows read after must have it.
+ * node's answer had its row before, so the rows read afterwards must contain it.
  */
 export async function reconcileNodes(deps: AdoptionDeps, firstRound = false): Promise<void> {
   const round = { isFirst: firstRound, isSuspect: await isSuspect(deps.db, deps.clock()) };
-  // One that does not answer keeps few from their turn.
+  // A machine that does not answer delays only a few others.
   await forEachParallel(deps.nodes.list(), nodesAtOnce, ({ nodeId, protocol }) =>
     reconcileNode(deps, nodeId, protocol, round),
   );
@@ -68,7 +68,7 @@ async function reconcileNode(deps: AdoptionDeps, nodeId: string, protocol: NodeP
   const setAside = new Set((await protocol.listSetAside()).map(({ sandboxId }) => sandboxId));
   const running = await protocol.list();
   const paused = await protocol.listPaused();
-  // One that is moved may be on both machines.
+  // A sandbox being moved may be on both machines.
   const after = await sandboxesOn(deps.db, nodeId, sandboxStates);
 
   const present = new Set([...running, ...paused].map(sandbox => sandbox.executionId));
@@ -94,7 +94,7 @@ async function reconcileNode(deps: AdoptionDeps, nodeId: string, protocol: NodeP
   );
 }
 
-/** Takes over what the directory does not know yet: after a start all, in parts, because a row may be long. */
+/** Adopts what the directory does not know yet: after a start all of them, in portions, because a row may be long. */
 async function adoptPresent(
   { db, directory }: Pick<AdoptionDeps, 'db' | 'directory'>,
   rows: readonly SandboxFacts[],
@@ -108,17 +108,15 @@ async function adoptPresent(
   }
 }
 
-/**
- * `isSuspect`: the database went over to another server a short while ago, and may lack what was answered before.
- */
+/** `isSuspect`: the database went over to another server a short while ago, and may lack what was answered before. */
 type Round = { isFirst: boolean; isSuspect: boolean };
 
 const lacksAnswered =
   'the database does not know it since it went over to another server, which may lack what was answered before';
 
 /**
- * The sandboxes that any machine has, as whatever executions: a row may be an old one, of a sandbox that was resumed or
- * moved since. Null where one can't be asked, which may have any.
+ * The sandboxes that any machine has, as any execution: a row may be outdated, of a sandbox that was resumed or moved
+ * since. Null where a machine can't be asked, as it may have any.
  */
 async function presentAnywhere(nodes: Nodes): Promise<Set<string> | null> {
   if ((nodes.away?.() ?? []).length > 0) return null;
@@ -129,22 +127,22 @@ async function presentAnywhere(nodes: Nodes): Promise<Set<string> | null> {
       for (const { sandboxId } of there) ids.add(sandboxId);
     });
   } catch {
-    return null; // whatever it was: what that machine has is not known, and is looked for again in the next round
+    return null; // whatever it was: what that machine has is unknown, and the next round looks again
   }
   return ids;
 }
 
-/** The states whose sandbox must be on its node, and no workflow works on it. */
+/** The states in which a sandbox must be on its node, and no workflow works on it. */
 const settledStates = ['running', 'paused'] as const;
 const keyOf = ({ executionId, state }: SandboxFacts) => `${executionId} ${state}`;
 
-/** The machine of a paused sandbox that is in the store may lack everything of it. */
+/** The machine of a paused sandbox that is in the store may have nothing of it. */
 const isStored = ({ state, durability }: SandboxFacts) => state === 'paused' && durability === 'cluster';
 
 /**
- * Removes what has stayed here of paused sandboxes that have gone on elsewhere: the database knows that they are, or
- * have ended, on another machine, and that just this pause was in the store. And what was taken back while this machine
- * was given up, and had been begun all the same. Answers their executions.
+ * Removes what is left here of paused sandboxes that went on elsewhere: the database knows that they are on another
+ * machine, or have ended there, and that this very pause was in the store. Also removes executions that were taken back
+ * while this machine was given up, and had been begun all the same. Answers the removed executions.
  */
 async function removeLeft(
   { db, log }: Pick<AdoptionDeps, 'db' | 'log'>,
@@ -180,8 +178,8 @@ async function forgetLost({ clock, db, directory, log }: IncidentDeps, lost: San
 }
 
 /**
- * Records pauses that nobody was told of: of a row that says `running`, the node knows better, and of one that
- * says `paused` because the node was away for too long, it knows what was kept.
+ * Records pauses that nobody was told of: where a row says `running`, the node knows better; where it says `paused`
+ * because the node was away for too long, the node knows what was kept.
  */
 async function recordPaused(
   { busy, clock, db, directory }: { busy: BusyExecutions; clock: Clock; db: Db; directory: SandboxDirectory },
@@ -195,7 +193,7 @@ async function recordPaused(
     const { kept, agentUnresponsive = false } = known;
     if (row.state === 'paused' && (row.kept !== kept || row.agentUnresponsive !== agentUnresponsive))
       await correctKept(db, row, known);
-    // Expiry ends one whose time is over too, and which is not to be kept then.
+    // Expiry ends a sandbox whose time is over too, unless it is to be kept then.
     if (row.state !== 'running' || (!row.autoPause && row.endAtUs <= clock())) continue;
     const recorded = await finishPause(db, row, known, clock());
     if (recorded) directory.apply(recorded);
@@ -213,15 +211,15 @@ async function setAsideUnknown(log: Log, node: NodeProtocol, unknown: ExecutionR
   });
 }
 
-/** What was set aside while another database was there is as it was, once the right one is back. */
+/** A sandbox that was set aside under another database is restored once the right one is back. */
 async function takeBackKnown({ db, log }: { db: Db; log: Log }, nodeId: string, node: NodeProtocol): Promise<void> {
   const setAside = await node.listSetAside();
   if (setAside.length === 0) return;
-  // Read after it: a row that is written meanwhile is there.
+  // Read after the node's list, so that a row written meanwhile is found.
   const rows = (await sandboxesOn(db, nodeId, settledStates)).filter(sandbox => sandbox.nodeId === nodeId);
   const executions = new Map(rows.map(row => [row.sandboxId, row.executionId]));
   for (const { sandboxId, known } of setAside) {
-    // One that only could not be taken over is none that can be given back: its node has to start again.
+    // A sandbox that merely could not be taken over can't be given back: its node has to start again.
     if (known && executions.get(sandboxId) === known.executionId)
       await node
         .takeBack({ sandboxId, executionId: known.executionId })
@@ -229,7 +227,7 @@ async function takeBackKnown({ db, log }: { db: Db; log: Log }, nodeId: string, 
   }
 }
 
-/** A workflow that works on the sandbox may take a while to learn that it is paused. */
+/** A workflow on the sandbox may take a while to learn that it is paused. */
 const busyLooks = { everyMs: 250, max: 40 } as const;
 
 /** Records that a sandbox has lost its memory, and is paused with its files. */
@@ -239,16 +237,16 @@ export async function recordMemoryLost(
   { sandboxId, executionId }: ExecutionRef,
 ): Promise<void> {
   deps.log.warn('a sandbox has lost its memory, and is paused with its files', { sandboxId });
-  // Adoption sees it later, too.
+  // Otherwise adoption notices it later.
   for (let looks = 0; deps.busy.has(executionId) && looks < busyLooks.max; looks++) await Bun.sleep(busyLooks.everyMs);
   const paused = (await node.listPaused()).filter(known => known.executionId === executionId);
   await recordPaused(deps, await sandboxesById(deps.db, new Set([sandboxId])), paused);
 }
 
-/** Any incident but the loss of memory. */
+/** Any incident except the loss of memory. */
 type OtherIncident = SandboxIncident & { reason: Exclude<SandboxIncident['reason'], 'memory_lost'> };
 
-/** Records what befell a sandbox. A kill that is under way goes on: it removes the row when it is done. */
+/** Records an incident of a sandbox. A kill under way goes on: it removes the row when it is done. */
 export async function recordIncident(deps: IncidentDeps, incident: OtherIncident): Promise<void> {
   const { sandboxId, reason } = incident;
   if (reason === 'disk_failed') {

@@ -6,20 +6,20 @@ import type { SandboxDirectory } from '../directory/directory.ts';
 import type { BusyExecutions } from '../rules/busy.ts';
 import { allSandboxIds, sandboxesAtOnce, sandboxesById } from '../store/read.ts';
 
-/** Dependencies of following the changes of others. */
+/** Dependencies of following the changes of other processes. */
 type ChangesDeps = { busy: BusyExecutions; db: Db; directory: SandboxDirectory; log: Log };
 
-/** When what could not be read is read again, milliseconds. */
+/** When a row that could not be read is read again, milliseconds. */
 const retryMs = 1_000;
-/** Where more sandboxes than these were not read, all are read. */
+/** If more sandboxes than this are unread, all are read. */
 const unreadMax = 10_000;
 
 /** Changed sandboxes; null where it may be any. */
 type Changed = ReadonlySet<string> | null;
 
 /**
- * Brings the directory up to date with what other processes on the same database do. Nothing where there is no other.
- * What could not be read is read again, `later`, until it can be. Answers what ends it.
+ * Updates the directory with changes of other processes on the same database; does nothing where there are none. What
+ * can't be read is read again, `later`, until it succeeds. Answers a function that ends it.
  */
 export function followChanges(
   deps: ChangesDeps,
@@ -75,8 +75,8 @@ async function takeOverPart(deps: ChangesDeps, changed: ReadonlySet<string>): Pr
   const { busy, db, directory } = deps;
   using worked = busy.watch();
   const rows = await sandboxesById(db, changed);
-  // What a workflow of this process works on it says itself, in the right order. Of one that has ended since, the row
-  // may be from before its end.
+  // A workflow of this process reports its own changes, in the right order. If it has ended since, the row may be from
+  // before its end.
   const again = new Set<string>();
   const isOwn = ({ sandboxId, executionId }: { sandboxId: string; executionId: string }) => {
     if (worked.has(executionId) && !busy.has(executionId)) again.add(sandboxId);

@@ -5,8 +5,8 @@ import type { ClockSteps } from '../../../base/clock.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
 
 /**
- * Records that the machine's clock was set: what runs keeps the time that it had left. The order is such that no end
- * is in the past by mistake at any moment, whoever looks.
+ * Records that the machine's clock was set: running sandboxes keep the time that they had left. The order ensures that
+ * at no moment an end lies in the past by mistake, whoever looks.
  */
 export async function reconcileClock({
   clockSteps,

@@ -18,33 +18,33 @@ import type { SandboxWork } from '../workflows/run.ts';
 import type { Log } from '../../../base/telemetry/log.ts';
 
 /**
- * How often expiry looks. Looking at the clock again each time, instead of sleeping until the next end,
- * also notices at once that the clock was set.
+ * How often expiry looks, milliseconds. It reads the clock each time instead of sleeping until the next end, so that it
+ * also notices at once when the clock is set.
  */
 export const expiryIntervalMs = 250;
-/** Sandboxes taken up in one round. */
+/** Sandboxes handled in one round. */
 const dueMax = 500;
 const endsAtOnce = 8;
 /** A pause keeps a core busy. */
 const pausesAtOnce = 4;
-/** Some take minutes: so many more at a time are of teams of which no other is under way. */
+/** Some take minutes: in addition, this many may be of teams that have no other under way. */
 const spare = 2;
-/** How long a sandbox that could not be paused goes on before that is tried again. */
+/** How long a sandbox that could not be paused runs on before the next attempt. */
 const pauseRetrySeconds = 15;
 
-/** What automatic pauses take. */
+/** What automatic pauses need. */
 type AutoPauseDeps = PauseWork & { durablePauses: DurablePauses | null };
 
-/** Work that rounds begin and do not wait for. `settled` waits for what is under way. */
+/** Work that rounds begin without waiting for it. `settled` waits for what is under way. */
 type Rounds = { round(): Promise<void>; settled(): Promise<void> };
 
-/** Both of the following: asks once for what is due, which mostly is nothing, and begins just that. */
+/** Both of the following: asks once for what is due, which mostly is nothing, and begins only that. */
 export function ends(deps: AutoPauseDeps): Rounds {
   const [killing, pausing] = [expiries(deps), autoPauses(deps)];
   return {
     async round() {
       const due = await endsDue(deps.db, deps.clock());
-      // One of them that fails keeps nobody from the other.
+      // A failure of one must not stop the other.
       const rounds = [...(due.has('kill') ? [killing] : []), ...(due.has('pause') ? [pausing] : [])];
       const outcomes = await Promise.allSettled(rounds.map(({ round }) => round()));
       for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
@@ -54,8 +54,8 @@ export function ends(deps: AutoPauseDeps): Rounds {
 }
 
 /**
- * Ends what has run out of time. All are cut off at once, whatever keeps others from being removed: what was asked for
- * before, a snapshot for one, may take minutes, and no round waits for that.
+ * Ends sandboxes whose time is over. All are cut off at once, whatever delays the removal of others: e.g. a snapshot
+ * that was requested earlier may take minutes, and no round waits for that.
  */
 export function expiries(deps: SandboxWork): Rounds {
   const { db, clock, busy, directory, log } = deps;
@@ -90,8 +90,8 @@ export function expiries(deps: SandboxWork): Rounds {
 }
 
 /**
- * Pauses what has run out of time and is to be paused then. A pause may take minutes: each round begins those that are
- * due and waits for none, so that one that is slow holds back nobody but itself. `settled` waits for those under way.
+ * Pauses sandboxes whose time is over, if they are to be paused then. A pause may take minutes: each round begins those
+ * that are due and waits for none, so that a slow one delays only itself. `settled` waits for those under way.
  */
 export function autoPauses(deps: AutoPauseDeps): Rounds {
   const semaphore = createFairSemaphore(pausesAtOnce, spare);
@@ -117,8 +117,8 @@ export function autoPauses(deps: AutoPauseDeps): Rounds {
 }
 
 /**
- * A sandbox whose memory can't be kept after all is paused with its files: it must not run on, and they must not be
- * lost. One that can't be paused at all runs on until it can.
+ * A sandbox whose memory can't be kept after all is paused with its files: it must not run on, and the files must not
+ * be lost. A sandbox that can't be paused at all runs on until it can.
  */
 async function autoPause(deps: AutoPauseDeps, sandbox: SandboxFacts): Promise<void> {
   const { sandboxId, autoPauseMemory } = sandbox;
@@ -145,8 +145,8 @@ async function pauseDue(deps: AutoPauseDeps, sandbox: SandboxFacts, memory: bool
 }
 
 /**
- * An automatic pause does not wait for a store that can't be used: it stays on its machine. One with volumes stays
- * there as well, whatever its create was told.
+ * An automatic pause does not wait for an unusable store: it stays on its machine. So does one of a sandbox with
+ * volumes, whatever its create asked for.
  */
 function durableFor(
   { durablePauses }: AutoPauseDeps,

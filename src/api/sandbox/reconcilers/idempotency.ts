@@ -7,7 +7,7 @@ import { histories, pruneHistory } from '../../event/store/history.ts';
 /** How often this runs, milliseconds. */
 export const keysIntervalMs = 10 * 60_000;
 
-/** Forgets the keys of creates and of other requests that are old, and those beyond `perTeamMax` of a team. */
+/** Removes old keys of creates and of other requests, and a team's keys beyond `perTeamMax`. */
 export async function reconcileKeys(
   { clock, db }: { clock: Clock; db: Db },
   perTeamMax: number = idempotencyBounds.perTeamMax,

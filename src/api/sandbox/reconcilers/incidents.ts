@@ -4,12 +4,12 @@ import { recordIncident, recordMemoryLost } from './adoption.ts';
 import type { IncidentDeps } from './adoption.ts';
 import type { BusyExecutions } from '../rules/busy.ts';
 
-/** How long a node is asked to wait for an incident before it answers that there was none. */
+/** How long a node waits for an incident before it answers that there was none. */
 const waitMs = 30_000;
-/** A node that does not answer is asked again after this. */
+/** A node that does not answer is asked again after this time. */
 const retryMs = 250;
 
-/** Records what befalls the sandboxes of a node by itself, in their order, until it is stopped. */
+/** Records the incidents of a node's sandboxes, in order, until it is stopped. */
 export function followIncidents(
   deps: IncidentDeps & { busy: BusyExecutions },
   node: NodeProtocol,
@@ -35,10 +35,10 @@ async function follow(
       const { incidents, next } = await node.incidents(cursor, waitMs, signal);
       for (const incident of incidents) {
         const { reason } = incident;
-        // One that can't be recorded must not hold the others back: adoption finds what became of its sandbox.
+        // One that can't be recorded must not hold up the others: adoption finds what became of its sandbox.
         const onError = (error: unknown) =>
           deps.log.error('an incident of a sandbox was not recorded', { ...incident, error: messageOf(error) });
-        // One waits for work that is under way, and nobody for it.
+        // This waits for other work under way, so nothing waits for it.
         if (reason === 'memory_lost') void recordMemoryLost(deps, node, incident).catch(onError);
         else await recordIncident(deps, { ...incident, reason }).catch(onError);
       }

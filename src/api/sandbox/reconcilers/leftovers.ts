@@ -8,7 +8,7 @@ import { forEachParallel } from '../../../base/concurrency/parallel.ts';
 import type { SandboxFacts } from '../record.ts';
 import type { SandboxWork } from '../workflows/run.ts';
 
-/** Dependencies of finishing. */
+/** Dependencies of finishing leftovers. */
 type LeftoversDeps = SandboxWork & SettleMoveDeps;
 
 /** How often this runs, milliseconds. */
@@ -16,15 +16,15 @@ export const leftoversIntervalMs = 1_000;
 const endsAtOnce = 8;
 
 /**
- * Finishes what a crash or a failure left half done: a sandbox that was starting is taken back (nobody was told of it),
- * one that was being killed is killed, of one that was being paused, resumed or snapshotted its node says what it is,
- * and one that was being moved runs on one machine or the other. What another process works on is left to it for as
- * long as it is alive, and what is on a machine that is away until that is back, or taken out.
+ * Finishes what a crash or a failure left half done: a sandbox that was starting is taken back (nobody was told of it);
+ * one that was being killed is killed; for one that was being paused, resumed or snapshotted, its node says what it is;
+ * and one that was being moved runs on one machine or the other. Work of another process is left to it as long as it is
+ * alive, and sandboxes of a machine that is away wait until it is back, or taken out.
  */
 export async function reconcileLeftovers(deps: LeftoversDeps): Promise<void> {
   const replica = { ownId: deps.busy.replicaId, nowUs: deps.clock() };
   const left = await sandboxesLeftIn(deps.db, ['starting', 'killing', 'moving', ...unsettledStates], replica);
-  // Each try writes the row, of which every process is told: none while there is nobody to ask.
+  // Each attempt writes the row, which notifies every process: so there is none while the machine can't be asked.
   const away = new Set(deps.nodes.away?.().map(({ nodeId }) => nodeId));
   const isAway = ({ nodeId, nextNodeId }: SandboxFacts) => away.has(nodeId) && away.has(nextNodeId ?? nodeId);
   const idle = left.filter(sandbox => !deps.busy.has(sandbox.executionId) && !isAway(sandbox));
@@ -32,7 +32,7 @@ export async function reconcileLeftovers(deps: LeftoversDeps): Promise<void> {
 }
 
 /**
- * What was listed may have moved on since: the workflow that left it in this state may have ended, and the next one
+ * A listed sandbox may have changed since: the workflow that left it in this state may have ended, and the next one
  * begun.
  */
 async function finish(deps: LeftoversDeps, listed: SandboxFacts): Promise<void> {
@@ -41,7 +41,7 @@ async function finish(deps: LeftoversDeps, listed: SandboxFacts): Promise<void> 
   if (!sandbox || deps.busy.has(sandbox.executionId)) return;
   if (sandbox.state === 'moving') return deps.busy.while(sandbox.executionId, () => settleMove(deps, sandbox));
   if (sandbox.state !== 'starting' && sandbox.state !== 'killing') return void (await settleSandbox(deps, sandbox));
-  // Whoever was creating it may only stand still.
+  // Its creator may merely stand still.
   if (sandbox.state === 'starting' && !(await isForgotten(deps, sandbox.nodeId)))
     await deps.nodes.get(sandbox.nodeId).withdraw(sandbox);
   const marked =

@@ -3,16 +3,16 @@ import type { Identity } from '../../identity/rules/identity.ts';
 import { sandboxesWithRules } from '../store/read.ts';
 import { applyNetwork, type ApplyDeps } from '../workflows/network-steps.ts';
 
-/** How often is looked whether sandboxes are to get new tokens. */
+/** How often it checks whether sandboxes need new tokens. */
 export const renewalIntervalMs = 10_000;
 const appliesAtOnce = 8;
 
 /**
- * Gives running sandboxes the next identity tokens, in time before theirs end, once for each renewal. Those that
- * failed, as their machine may be away, get them again in each round.
+ * Gives running sandboxes their next identity tokens before the present ones expire, once for each renewal. Sandboxes
+ * for which that failed, perhaps because their machine is away, get them in a later round.
  */
 export function tokenRenewal(deps: ApplyDeps & { identity: Identity }): () => Promise<void> {
-  // A start gives every sandbox its policy anew.
+  // A start gives every sandbox its policy anyway.
   let renewed = deps.identity.renewal();
   let under = { renewal: renewed, told: new Set<string>() };
   return async () => {

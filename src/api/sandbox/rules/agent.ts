@@ -1,10 +1,10 @@
 import { AtollError } from '../../../base/error.ts';
 import type { SandboxRecord } from '../record.ts';
 
-/** What clients know the refusal by. */
+/** The code by which clients recognise the refusal. */
 export const agentUnresponsive = 'sandbox_snapshot_guest_agent_unresponsive';
 
-/** Refuses to restore memory (`conflict`) that would bring back an agent that does not answer. */
+/** Refuses to restore memory (`conflict`) that contains an agent that does not answer. */
 export function requireResponsiveAgent(paused: SandboxRecord, memory: boolean): void {
   if (!memory || !paused.agentUnresponsive) return;
   throw new AtollError(

@@ -2,7 +2,7 @@ import { apartKey, type Demands } from '../../placement/demands.ts';
 import type { SandboxRecord } from '../record.ts';
 import { pairDigest } from '../store/labels.ts';
 
-/** The rest of the key is the name of a label of machines. */
+/** The rest of the key names a label of machines. */
 const labelKeyStart = 'atoll.node.';
 
 /** What the metadata of a team's sandbox demands of its machine. */

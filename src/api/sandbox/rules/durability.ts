@@ -3,10 +3,10 @@ import type { Durability } from '../../../protocol/durability.ts';
 import type { DurablePauses } from '../../blob/rules/pauses.ts';
 import type { TeamRecord } from '../../team/record.ts';
 
-/** What programs are told of a sandbox that is paused on its machine alone although more was asked for. */
+/** Tells programs that a sandbox is paused on its machine alone although more was requested. */
 export const pauseNotStored = 'sandbox_pause_not_stored';
 
-/** What a sandbox of a team has where nothing is said: what the team has as its default, where that can be had. */
+/** A team's default durability for a sandbox, where that is possible for it. */
 export function usualDurability(
   pauses: DurablePauses | null,
   { pauseDurability }: Pick<TeamRecord, 'pauseDurability'>,
@@ -15,7 +15,7 @@ export function usualDurability(
   return pauses && volumeMounts.length === 0 ? pauseDurability : 'node';
 }
 
-/** The sandbox, and the member of the request that asks for it. */
+/** The sandbox, and the member of the request that asks for durability. */
 type Asked = { volumeMounts: readonly unknown[]; member: string };
 
 /** Refuses what no sandbox of this kind can have here. Errors: `precondition`. */
@@ -36,8 +36,8 @@ export function requireDurable(
 }
 
 /**
- * Refuses a pause that is to outlive its machine where none can, before anything is changed. Errors also: `unavailable`
- * while the store can't be used.
+ * Refuses a pause that should outlive its machine where none can, before anything is changed. Errors also:
+ * `unavailable` while the store can't be used.
  */
 export function requireDurability(
   durablePauses: DurablePauses | null,

@@ -15,24 +15,24 @@ export function parseSandboxId(text: string): string {
   throw new AtollError('invalid', `sandboxID: "${text}" is not a sandbox ID: expected lowercase letters and digits`);
 }
 
-/** Unknown, foreign and gone are one answer. */
+/** Unknown, foreign and past sandboxes get the same answer. */
 export function sandboxNotFound(sandboxId: string): AtollError {
   return new AtollError('not_found', `Sandbox "${sandboxId}" was not found`);
 }
 
-/** Clients look for a running one, and take another answer for a fault. */
+/** Clients expect a running sandbox, and take any other answer for a fault. */
 function notRunning(sandboxId: string): AtollError {
   return new AtollError('not_found', `Sandbox "${sandboxId}" is paused, and not found among those that run: resume it`);
 }
 
-/** The sandbox was as wanted when it was read, and no longer when it was to be changed. */
+/** The sandbox was as wanted when it was read, but no longer at the change. */
 export function sandboxMoved(sandboxId: string): AtollError {
   return new AtollError('conflict', `Sandbox "${sandboxId}" is changing its state: ask again`);
 }
 
 /**
- * The team's sandbox in a state that allows `operation`, or one in which the operation has to `wait`.
- * Throws `not_found` and `conflict` as the state table says, `invalid` for a text that is no ID.
+ * The team's sandbox in a state that allows `operation`, or in which the operation has to `wait`. Throws `not_found`
+ * and `conflict` as the state table says, `invalid` for a text that is not an ID.
  */
 export async function sandboxFor(
   db: Db,

@@ -11,13 +11,13 @@ import type { ListedSandbox } from '../record.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { Db } from '../../database/db.ts';
 
-/** Sandboxes on a page at most, and when the caller does not say. */
+/** The most sandboxes on a page, and the default. */
 export const listPageMax = 100;
 
-/** Bytes of metadata on a page, or in the list that has no pages: what goes beyond is on the next one. */
+/** Bytes of metadata on a page, or in the list without pages: anything beyond goes to the next page. */
 const metadataBytesMax = { page: 4 * 1024 ** 2, unpaged: 32 * 1024 ** 2 };
 
-/** The running sandboxes of a team, newest first, all of them. Throws `precondition` where that is too much. */
+/** All running sandboxes of a team, newest first. Throws `precondition` where that is too much. */
 export async function listRunning(db: Db, team: TeamRecord, metadata: string | undefined): Promise<ListedSandbox[]> {
   const filter: SandboxFilter = { teamId: team.teamId, shown: ['running'], metadata: parseMetadataFilter(metadata) };
   const page = { order: 'desc', limit: unpagedMax, metadataBytes: metadataBytesMax.unpaged } as const;
@@ -30,10 +30,10 @@ export async function listRunning(db: Db, team: TeamRecord, metadata: string | u
   return sandboxes;
 }
 
-/** Bounds the route that has no pages; no team may run more sandboxes at once. */
+/** Bounds the route without pages; no team may run more sandboxes at once. */
 const unpagedMax = 100_000;
 
-/** Which sandboxes are asked for. `metadata`, `startedAfter` and `nextToken` as the request has them. */
+/** Which sandboxes to list. `metadata`, `startedAfter` and `nextToken` are as in the request. */
 type ListQuery = {
   metadata?: string;
   state?: readonly ShownState[];
@@ -50,13 +50,13 @@ type ListQuery = {
 type SandboxPage = {
   sandboxes: ListedSandbox[];
   nextToken: string | null;
-  /** Matching running sandboxes of all pages; null when the running ones were not asked for. */
+  /** Matching running sandboxes of all pages; null when the request excludes running ones. */
   totalRunning: number | null;
 };
 
 /**
- * One page of a team's sandboxes, shorter where their metadata is long. `othersHad` is told for how long others had
- * their turn in the middle of it. Throws `invalid` for a filter or token that can't be read.
+ * One page of a team's sandboxes, shorter where their metadata is long. `othersHad` is told how long others had their
+ * turn in the middle of it. Throws `invalid` for a filter or token that can't be read.
  */
 export async function listPage(
   db: Db,
@@ -83,7 +83,7 @@ export async function listPage(
   const { sandboxes, isMore } = await listSandboxes(db, filter, page);
   const last = sandboxes.at(-1);
   const running = () =>
-    // All that match are known: they are not looked for once more.
+    // All matches are known already, so they are not counted again.
     after || isMore
       ? countSandboxes(db, { ...filter, shown: ['running'] })
       : sandboxes.filter(({ state }) => shownState(state) === 'running').length;
@@ -94,7 +94,7 @@ export async function listPage(
   };
 }
 
-/** A page of those that have a text, for which all metadata is looked at. */
+/** A page of sandboxes that contain a text, which means reading all metadata. */
 async function searchPage(
   db: Db,
   filter: SandboxFilter,
@@ -114,13 +114,13 @@ function startedAfter(text: string): number {
 
 async function templateIdOf(db: Db, team: TeamRecord, text: string): Promise<string | null> {
   const template = await findTemplate(db, team, parseReference(text, 'template'));
-  // The ID of a snapshot has one; what it selects of the snapshot makes no difference here.
+  // The ID of a snapshot contains one; which build it selects makes no difference here.
   if (text.includes(':') && template?.kind !== 'snapshot')
     throw new AtollError('invalid', 'template: must not have a tag');
   return template?.templateId ?? null;
 }
 
-/** A token is a place and a direction, so that one of the other direction is noticed. */
+/** A token is a place and a direction, so that one for the other direction is noticed. */
 function formatToken(place: SandboxCursor, order: 'asc' | 'desc'): string {
   const suffix = order === 'asc' ? '__asc' : '';
   return Buffer.from(`${formatTime(place.startedAtUs)}__${place.sandboxId}${suffix}`).toString('base64url');

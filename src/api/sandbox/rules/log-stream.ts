@@ -8,22 +8,22 @@ import { type LogDeps, readSandboxLogs } from './logs.ts';
 
 /** Bounds of streams of logs. */
 export const logStreamBounds = {
-  /** How often a sandbox's node is asked, ms. */
+  /** Interval at which a sandbox's node is asked, ms. */
   pollMs: 500,
   /** Entries read at a time. */
   pageMax: 200,
 } as const;
 
-/** Where a stream of logs begins, and which entries it has. */
+/** Where a stream of logs begins, and which entries it contains. */
 type LogStreamQuery = Pick<ReadSandboxLogs, 'minimum' | 'logger' | 'search'> & {
-  /** Behind this entry; null: `tail` entries before the newest one. */
+  /** Begin after this entry; null: `tail` entries before the newest one. */
   after: number | null;
   tail: number;
 };
 
 /**
- * The log of a sandbox of the team as it grows; it ends with the sandbox. Throws `not_found`, `invalid` for a text that
- * is no ID.
+ * The growing log of the team's sandbox; it ends with the sandbox. Throws `not_found`, `invalid` for a text that is not
+ * an ID.
  */
 export async function logSource(
   deps: LogDeps,
@@ -37,10 +37,10 @@ export async function logSource(
   const begin = after ?? beginOf((await read({ backward: true, limit: Math.max(1, tail) })).entries, tail);
   let place = begin;
   const next = async (): Promise<News<SandboxLogEntry>> => {
-    // Asked before the log: what an ended sandbox has said is all there.
+    // Checked before the log is read: the log of an ended sandbox is complete.
     const isOver = (await findSandbox(deps.db, team.teamId, sandboxId)) === null;
     const { entries, isPartial } = await read({ backward: false, fromMs: place + 1, limit: logStreamBounds.pageMax });
-    // Entries of the machine that is away may belong before these.
+    // Entries on the machine that is away may belong before these.
     if (isPartial) return { items: [], isMore: false };
     place = entries.at(-1)?.timestampMs ?? place;
     const isMore = entries.length === logStreamBounds.pageMax;
@@ -51,7 +51,7 @@ export async function logSource(
   return { begin, next: () => next().catch(unlessAway) };
 }
 
-/** The place before so many of the newest entries, which come newest first. */
+/** The place before the last `tail` entries; `newest` has the newest first. */
 function beginOf(newest: readonly SandboxLogEntry[], tail: number): number {
   const [last] = newest;
   const oldest = newest.at(-1);

@@ -7,7 +7,7 @@ import type { TeamRecord } from '../../team/record.ts';
 import type { Db } from '../../database/db.ts';
 import type { Nodes } from '../../placement/nodes.ts';
 
-/** What reading logs takes. */
+/** What it takes to read logs. */
 export type LogDeps = {
   db: Db;
   nodes: Nodes;
@@ -18,13 +18,13 @@ export type LogDeps = {
 /** A page of a log. */
 type LogPage = {
   entries: SandboxLogEntry[];
-  /** A machine that has some of it is away: there may be more. */
+  /** A machine that has a part of it is away: there may be more. */
   isPartial: boolean;
 };
 
 /**
- * What happened in a sandbox of the team, also when it is no more, on every machine that it was on. Throws `not_found`,
- * `invalid` for a text that is no ID.
+ * What happened in the team's sandbox, even after its end, on every machine that it was on. Throws `not_found`,
+ * `invalid` for a text that is not an ID.
  */
 export async function readSandboxLogs(
   { db, nodes, storedLogs }: LogDeps,
@@ -48,7 +48,7 @@ export async function readSandboxLogs(
   return { entries: merged(found, page), isPartial: true };
 }
 
-/** What a machine answers; null for one of a cluster that is away. */
+/** What a machine answers; null for a machine of a cluster that is away. */
 export async function unlessAway<T>(nodes: Nodes, ask: () => Promise<T>): Promise<T | null> {
   try {
     return await ask();

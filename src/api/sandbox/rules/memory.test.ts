@@ -28,6 +28,6 @@ test('a sandbox that is to be made is judged by its driver, and by the usual one
   const unable = node(notKept, { crun: kept, gvisor: notKept });
   for (const driver of [undefined, 'gvisor'] as const)
     await expect(requireMemoryOfDriver(unable, driver, 'fork', 'pause it')).rejects.toMatchObject(refusal);
-  // A driver that the machine has not refuses the sandbox itself.
+  // A driver that the machine lacks makes the create itself fail.
   await requireMemoryOfDriver(node(notKept, {}), 'crun', 'fork', 'pause it');
 });

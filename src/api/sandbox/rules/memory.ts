@@ -2,12 +2,12 @@ import { AtollError } from '../../../base/error.ts';
 import type { ExecutionRef, MemoryAbility, NodeProtocol } from '../../../protocol/node.ts';
 import type { DriverName } from '../../../protocol/driver.ts';
 
-/** What the API calls the refusal to keep memory, for programs. */
+/** The name of the refusal to keep memory, for programs. */
 export const memoryUnavailable = 'sandbox_memory_unavailable';
 
 /**
- * Refuses what needs the memory of a running sandbox where it can't be kept (`precondition`), before anything is
- * changed.
+ * Refuses an operation that needs the memory of a running sandbox where it can't be kept (`precondition`), before
+ * anything is changed.
  */
 export async function requireMemory(
   node: NodeProtocol,
@@ -19,7 +19,7 @@ export async function requireMemory(
   if (!memory.kept) throw cannotKeep(memory, what, instead);
 }
 
-/** The same for a sandbox that is to be made; `driver` is what its template asks for. */
+/** The same for a new sandbox; `driver` is what its template asks for. */
 export async function requireMemoryOfDriver(
   node: NodeProtocol,
   driver: DriverName | undefined,
@@ -28,7 +28,7 @@ export async function requireMemoryOfDriver(
 ): Promise<void> {
   const { memory, memoryByDriver } = await node.info();
   const ability = driver === undefined ? memory : memoryByDriver[driver];
-  // One that the node does not have refuses the sandbox itself.
+  // A driver that the node lacks makes the create itself fail.
   if (ability && !ability.kept) throw cannotKeep(ability, what, instead);
 }
 

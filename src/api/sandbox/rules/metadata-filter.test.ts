@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { parseMetadataFilter } from './metadata-filter.ts';
 
-/** What clients make of pairs: each half encoded, and all of it once more. */
+/** Pairs as clients encode them: each half, and the whole once more. */
 const asClients = (pairs: [string, string][]) =>
   encodeURIComponent(pairs.map(pair => pair.map(encodeURIComponent).join('=')).join('&'));
 const tooMany = 'metadata: has more than 50 pairs';
@@ -27,7 +27,7 @@ test('pairs are read as a person writes them, who encodes them once', () => {
     ['app', 'web'],
     ['env', 'prod'],
   ]);
-  // Decoded before it is split, it would have three halves.
+  // If it were decoded before it is split, it would have three halves.
   expect(parseMetadataFilter('a=b%3Dc')).toEqual([['a', 'b=c']]);
 });
 

@@ -1,6 +1,6 @@
 import { AtollError } from '../../../base/error.ts';
 
-/** Pairs that one filter may have: each is a look-up of its own. */
+/** Pairs in one filter: each is a separate look-up. */
 const metadataPairsMax = 50;
 
 /** A key and a value that must both match. */
@@ -8,8 +8,8 @@ type MetadataPair = readonly [key: string, value: string];
 
 /**
  * Reads the `metadata` query value, already decoded once as a query value. Clients encode each key and value, join them
- * to `key=value&key2=value2`, encode the joined text, and it is encoded again as a query value.
- * A person with curl leaves out the middle one: what can't be read the first way is read that way. Throws `invalid`.
+ * to `key=value&key2=value2`, encode the joined text, and it is encoded again as a query value. A person with curl
+ * leaves out the middle step: a value that can't be read the first way is read that way. Throws `invalid`.
  */
 export function parseMetadataFilter(value: string | undefined): MetadataPair[] {
   if (value === undefined || value === '') return [];

@@ -1,9 +1,9 @@
 import { AtollError } from '../../../base/error.ts';
 
-/** What a client that repeats a request too early is told by, for programs. */
+/** Tells programs that a client repeats a request too early. */
 const underWay = 'idempotency_in_progress';
 
-/** The error for a request whose key another one has, which has not come to its end. */
+/** The error for a request whose key belongs to another one that has not finished. */
 export function requestUnderWay(): AtollError {
   return new AtollError('conflict', 'A request with this Idempotency-Key is under way: ask again', {
     detail: underWay,
@@ -25,7 +25,7 @@ export function requestMismatch(): AtollError {
   );
 }
 
-/** The error for a key whose request was cut off: it may have done what was asked, and is not done again. */
+/** The error for a key whose request was cut off: it may have had its effect, and is not carried out again. */
 export function requestOutcomeUnknown(): AtollError {
   return new AtollError(
     'conflict',

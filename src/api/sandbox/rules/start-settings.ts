@@ -4,8 +4,8 @@ import { tokensOf } from './tokens.ts';
 import type { SandboxRecord } from '../record.ts';
 
 /**
- * What the node is told of a sandbox whenever it starts: its record, with what has another form for the node. Of these
- * members the wire takes those that the schema of the message names.
+ * What the node is told at each start of a sandbox: its record, with some members in another form for the node. The
+ * wire takes only those members that the message's schema names.
  */
 export async function startSettings(
   deps: Parameters<typeof egressPolicyFor>[0],
@@ -19,7 +19,7 @@ export async function startSettings(
   };
 }
 
-/** The environment of every process in the sandbox. A caller can't override what names the sandbox. */
+/** The environment of every process in the sandbox. A caller can't override the variables that identify the sandbox. */
 function globalEnvironment(sandbox: SandboxRecord): Record<string, string> {
   return {
     ...sandbox.envVars,

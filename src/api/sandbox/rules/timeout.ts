@@ -9,10 +9,10 @@ import type { Db } from '../../database/db.ts';
 import type { SandboxDirectory } from '../directory/directory.ts';
 import type { Clock } from '../../../base/clock.ts';
 
-/** Dependencies of moving the end of a sandbox. */
+/** Dependencies of changing the end of a sandbox. */
 export type TimeoutDeps = { clock: Clock; db: Db; directory: SandboxDirectory; limitsOf: LimitsOf };
 
-/** Refuses a lifetime beyond the team's maximum, and none at all where `min` is 1 (`invalid`). */
+/** Refuses a lifetime beyond the team's maximum, and a lifetime of zero where `min` is 1 (`invalid`). */
 export function checkTimeout(limitsOf: LimitsOf, team: TeamRecord, seconds: number, min: 0 | 1 = 1): void {
   const { lifetimeHours } = limitsOf(team);
   if (seconds < min) throw new AtollError('invalid', 'timeout: must be greater than 0 seconds');
@@ -27,7 +27,9 @@ export function checkTimeout(limitsOf: LimitsOf, team: TeamRecord, seconds: numb
 /** A sandbox before and after a change. */
 type Changed = { before: SandboxRecord; after: SandboxRecord };
 
-/** Lets a running sandbox expire `seconds` from now, sooner or later than it would; 0 ends it at once. */
+/**
+ * Makes a running sandbox expire `seconds` from now, whether that is sooner or later than before; 0 ends it at once.
+ */
 export async function setTimeoutOf(
   deps: TimeoutDeps,
   team: TeamRecord,

@@ -2,8 +2,8 @@ import { deriveToken } from '../../../base/crypto/secret.ts';
 import type { CreatedSandbox } from '../record.ts';
 
 /**
- * The tokens of a sandbox. They are derived and not stored, so they stay the same over pause and resume
- * and whoever reads the database does not have them.
+ * The tokens of a sandbox. They are derived and not stored, so they stay the same over pause and resume, and a reader
+ * of the database does not have them.
  */
 export function tokensOf(
   seed: Uint8Array,

@@ -6,8 +6,8 @@ import { columnsOf, rowOfSandbox, sandboxOfRow } from './row.ts';
 import type { SandboxRecord } from '../record.ts';
 
 /**
- * Gives a sandbox that was set aside a row again, paused; `was`, one that it has, of another execution, becomes its
- * own. Null where the row is not (any more) as it was read: somebody has gone on with the sandbox.
+ * Gives a sandbox that was set aside a row again, paused; its existing row `was`, of another execution, is reused. Null
+ * where that row is not (any more) as it was read: somebody has gone on with the sandbox.
  */
 export async function putPausedSandbox(
   db: Db,

@@ -14,7 +14,7 @@ export async function runningCounts(db: Db): Promise<Map<string, number>> {
   return new Map(rows.map(row => [row.team_id, Number(row.count)]));
 }
 
-/** How many sandboxes are in each state; states without are left out. */
+/** How many sandboxes are in each state; states without any are left out. */
 export async function stateCounts(db: Db): Promise<Map<SandboxState, number>> {
   const rows = await db
     .selectFrom('sandboxes')
@@ -35,7 +35,7 @@ export async function buildCounts(db: Db): Promise<Map<BuildStatus, number>> {
   return new Map(rows.map(row => [row.status, Number(row.count)]));
 }
 
-/** How many paused sandboxes are on a machine, and not in the store. */
+/** How many paused sandboxes are on a machine but not in the store. */
 export async function pausedAloneOn(db: Db, nodeId: string): Promise<number> {
   const row = await db
     .selectFrom('sandboxes')

@@ -16,11 +16,10 @@ import type { TeamLimits } from '../../team/record.ts';
 const labelsAtOnce = 1_000;
 
 /**
- * Writes the row of a new sandbox unless its team already occupies as many places as it may at once (`full`), has as
- * many sandboxes, paused ones included, as it may have (`too_many`), its machine has no room, a volume of it is gone or
- * goes to another machine,
- * or another create has its key. Counting and writing are one transaction: two creates at once can't both take the last
- * place.
+ * Writes the row of a new sandbox, unless its team occupies all of its places already (`full`), has its maximum of
+ * sandboxes, paused ones included (`too_many`), the machine has no room, a volume is gone or is moving to another
+ * machine, or another create has the key. Counting and writing are one transaction: two creates at once can't both take
+ * the last place.
  */
 export async function insertSandbox(
   db: Db,
@@ -44,7 +43,7 @@ export async function insertSandbox(
       sandbox_id: sandbox.sandboxId,
       pair_digest: pairDigest(key, value),
     }));
-    // A fork of a sandbox from before there was a limit may have more than one statement takes.
+    // A fork of a sandbox from before there was a limit may have more labels than one statement takes.
     for (let first = 0; first < labels.length; first += labelsAtOnce)
       await db
         .insertInto('sandbox_labels')
@@ -63,19 +62,19 @@ const insertRow = prepared<Insertable<Tables['sandboxes']>>((db, parameter) =>
     .values(Object.fromEntries(sandboxColumnNames.map(name => [name, parameter(name)])) as never),
 );
 
-/** Those of these volumes that there are, and where; on PostgreSQL that stays so until the transaction ends. */
+/** The existing ones of these volumes, and their machines; on PostgreSQL this stays true until the transaction ends. */
 async function volumesOf(db: Db, volumeIds: string[]): Promise<{ node_id: string; moving_to: string | null }[]> {
   if (volumeIds.length === 0) return [];
   const query = db.selectFrom('volumes').select(['node_id', 'moving_to']).where('volume_id', 'in', volumeIds);
   return (kindOf(db) === 'postgres' ? query.forShare() : query).execute();
 }
 
-/** How many places of its limit a team takes, which stays so until the transaction `db` ends. */
+/** How many places of its limit a team occupies; this stays true until the transaction `db` ends. */
 export async function countOccupied(db: Db, teamId: string): Promise<number> {
   return (await placesOf(db, teamId, 0)).occupied;
 }
 
-/** What a team has of sandboxes; of paused ones, no more than `pausedMax` are counted. */
+/** The numbers of a team's sandboxes; of paused ones, no more than `pausedMax` are counted. */
 async function placesOf(db: Db, teamId: string, pausedMax: number): Promise<{ occupied: number; paused: number }> {
   const [row] = await lockTeamFor(db, teamId, places.queryOf(db, { teamId, pausedMax }));
   return { occupied: Number(row?.occupied), paused: Number(row?.paused) };

@@ -3,14 +3,14 @@ import type { Db } from '../../database/db.ts';
 import { recordSandboxEvent } from './events.ts';
 import { sandboxOfRow } from './row.ts';
 
-/** Writes an event of a sandbox whose disk has failed while it runs. False: the execution is over. */
+/** Writes an event that the disk of a running sandbox has failed. False: the execution is over. */
 export async function recordDiskFailed(
   db: Db,
   execution: { sandboxId: string; executionId: string },
   atUs: number,
 ): Promise<boolean> {
   return inTransaction(db, async db => {
-    // The row stays as it is; the update locks it, which gives the event its place among those of other changes.
+    // The row stays unchanged; the update locks it, which gives the event its place among those of other changes.
     const row = await db
       .updateTable('sandboxes')
       .set({ execution_id: execution.executionId })

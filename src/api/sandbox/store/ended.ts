@@ -2,7 +2,7 @@ import { sandboxStates } from '../../../protocol/state.ts';
 import type { Db } from '../../database/db.ts';
 import { deleteSandbox } from './state.ts';
 
-/** Records that an operator ended these executions, in whatever state they were. */
+/** Records that an operator ended these executions, in any state. */
 export async function forgetEnded(
   db: Db,
   ended: { sandboxId: string; executionId: string }[],

@@ -2,10 +2,10 @@ import type { ComingEnd } from '../../../protocol/cluster.ts';
 import type { Db } from '../../database/db.ts';
 import { prepared } from '../../database/prepared.ts';
 
-/** Ends of all machines that are read at a time, the earliest first. */
+/** Ends of sandboxes read at a time, from all machines, the earliest first. */
 const endsMax = 50_000;
 
-/** The sandboxes that run and whose time is over by `untilUs`, seen from `nowUs`, by their machines. */
+/** The running sandboxes whose time is over by `untilUs`, seen from `nowUs`, by machine. */
 export async function comingEnds(
   db: Db,
   { nowUs, untilUs }: { nowUs: number; untilUs: number },

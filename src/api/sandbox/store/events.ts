@@ -4,7 +4,7 @@ import type { Db } from '../../database/db.ts';
 import { type NewEvent, recordEvent } from '../../event/store/write.ts';
 import type { ListedSandbox, SandboxFacts } from '../record.ts';
 
-/** Why a sandbox is no more. `failed`: its start did; `lost`: its node does not have it any more. */
+/** Why a sandbox ended. `failed`: its start failed; `lost`: its node no longer has it. */
 export type KillReason = 'request' | 'timeout' | 'exited' | 'out_of_memory' | 'lost' | 'failed';
 
 /** What happened to a sandbox. `atUs`: microseconds since the epoch. */
@@ -15,8 +15,8 @@ type SandboxChange = {
 };
 
 /**
- * Writes an event of a sandbox, in the transaction of the change. `sandbox` is as it is after it; `behind` as for
- * `recordEvent`.
+ * Writes an event of a sandbox, in the transaction of the change. `sandbox` is its state after the change; `behind` as
+ * for `recordEvent`.
  */
 export async function recordSandboxEvent(
   db: Db,
@@ -53,7 +53,7 @@ export async function recordSandboxEvent(
   await recordEvent(db, event, behind);
 }
 
-/** The run that has ended: of a paused sandbox, with its pause. */
+/** The run that has ended; for a paused sandbox, with its pause. */
 function executionOf(sandbox: SandboxFacts, atUs: number): Record<string, unknown> {
   const endedAtUs = sandbox.kept === null ? atUs : Math.min(atUs, sandbox.endAtUs);
   return {

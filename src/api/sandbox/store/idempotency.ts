@@ -1,13 +1,13 @@
 import type { Db } from '../../database/db.ts';
 import type { CreatedSandbox, SandboxRecord } from '../record.ts';
 
-/** A create that its client may repeat. `requestDigest`: the same for the same request. */
+/** A create that its client may repeat. `requestDigest`: equal for equal requests. */
 export type Repeatable = { key: string; requestDigest: string };
 
 /** What is known of a key: the answer of its create, or that the create is under way. */
 type KnownKey = { requestDigest: string; outcome: { answer: CreatedSandbox } | 'under_way' };
 
-/** What is known of a team's key; null also where its create was undone. */
+/** What is known of a team's key; also null where its create was undone. */
 export async function findKey(db: Db, teamId: string, key: string): Promise<KnownKey | null> {
   const row = await db
     .selectFrom('idempotency_keys')
@@ -23,7 +23,7 @@ export async function findKey(db: Db, teamId: string, key: string): Promise<Know
 }
 
 /**
- * Takes a key for the create of a sandbox; false where another create has it. To be called with the team locked, in the
+ * Takes a key for the create of a sandbox; false where another create has it. Call it with the team locked, in the
  * transaction that writes the sandbox's row.
  */
 export async function takeKey(
@@ -54,7 +54,7 @@ export async function takeKey(
   return true;
 }
 
-/** From here on the key stands for the sandbox. To be called in the transaction that publishes it. */
+/** From here on the key stands for the sandbox. Call it in the transaction that publishes the sandbox. */
 export async function settleKey(db: Db, teamId: string, key: string): Promise<void> {
   await db
     .updateTable('idempotency_keys')
@@ -64,7 +64,7 @@ export async function settleKey(db: Db, teamId: string, key: string): Promise<vo
     .execute();
 }
 
-/** From here on the key stands for nothing, where it stood for this sandbox. */
+/** If the key stood for this sandbox, it stands for nothing from here on. */
 export async function freeKey(
   db: Db,
   { teamId, sandboxId }: Pick<SandboxRecord, 'teamId' | 'sandboxId'>,

@@ -1,6 +1,6 @@
 import { sha256Hex } from '../../../base/crypto/secret.ts';
 
-/** What stands for one metadata pair in `sandbox_labels`. JSON keeps `a=b`+`c` and `a`+`b=c` apart. */
+/** Represents one metadata pair in `sandbox_labels`. JSON keeps `a=b`+`c` and `a`+`b=c` apart. */
 export function pairDigest(key: string, value: string): string {
   return sha256Hex(JSON.stringify([key, value]));
 }

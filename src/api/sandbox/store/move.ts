@@ -33,8 +33,9 @@ export async function beginMove(
 }
 
 /**
- * Records which machine is about to be asked to let a sandbox that is moved run, and as what: before it is asked, so
- * that whoever takes over knows whom to ask. Null when the sandbox is not moved by `replicaId` (any more).
+ * Records which machine is about to be asked to run a sandbox that is being moved, and as which execution: before it is
+ * asked, so that a process that takes over knows whom to ask. Null when `replicaId` is not moving the sandbox (any
+ * more).
  */
 export async function recordNextRun(
   db: Db,
@@ -54,8 +55,8 @@ export async function recordNextRun(
 }
 
 /**
- * `moving` → `running` on the next machine, as the next execution; when it ends stays as it was. Null when it is not
- * moved as that (any more).
+ * `moving` → `running` on the next machine, as the next execution, with the same end. Null when it is not being moved
+ * as that (any more).
  */
 export async function finishMove(
   db: Db,
@@ -84,7 +85,7 @@ export async function finishMove(
       .executeTakeFirst();
     if (!row) return null;
     const moved = sandboxOfRow(row);
-    // One that went back is where it was.
+    // A sandbox that went back is where it was.
     if (moved.nodeId !== nodeId) {
       await recordHome(db, { sandboxId, nodeId, leftAtUs: nowUs });
       await recordSandboxEvent(db, moved, { type: 'updated', atUs: nowUs, data: { moved: true } });

@@ -5,12 +5,12 @@ import { recordSandboxEvent } from './events.ts';
 import { columnsOf, sandboxOfRow } from './row.ts';
 import type { SandboxRecord } from '../record.ts';
 
-/** What may change of the network of a sandbox. */
+/** The network settings that may change. */
 export type NetworkSettings = { allowInternetAccess: boolean | null; network: SandboxNetworkConfig | null };
 
 /**
- * Replaces the network settings of a running sandbox. With `only`, just if they are still these. Null when it is not
- * so.
+ * Replaces the network settings of a running sandbox; with `only`, just if the present ones are still these. Null when
+ * that is not so.
  */
 export async function setSandboxNetwork(
   db: Db,
@@ -35,7 +35,7 @@ export async function setSandboxNetwork(
     const row = await query.returningAll().executeTakeFirst();
     if (!row) return null;
     const changed = sandboxOfRow(row);
-    // Rules may hold credentials: that they changed is all that is reported.
+    // Rules may hold credentials, so the event only says that they changed.
     await recordSandboxEvent(db, changed, { type: 'updated', atUs: nowUs, data: { set_network: true } });
     return changed;
   });

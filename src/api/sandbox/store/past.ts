@@ -3,7 +3,7 @@ import { prepared } from '../../database/prepared.ts';
 
 type PastRow = { sandbox_id: string; team_id: string; node_id: string; ended_at_us: number };
 
-/** Records whose a sandbox was whose row was removed. */
+/** Records the owner of a sandbox whose row was removed. */
 export async function recordPastSandbox(db: Db, row: PastRow): Promise<void> {
   await insertPast(db, row);
 }
@@ -20,7 +20,7 @@ const insertPast = prepared<PastRow>((db, parameter) =>
     .onConflict(conflict => conflict.column('sandbox_id').doNothing()),
 );
 
-/** Some of the sandboxes that have ended before `beforeUs` on these machines, and whose logs are on them alone. */
+/** Some of the sandboxes that ended before `beforeUs` on these machines, and whose logs are only there. */
 export async function endedWithoutLogs(
   db: Db,
   { nodeIds, beforeUs, limit }: { nodeIds: readonly string[]; beforeUs: number; limit: number },
@@ -43,7 +43,7 @@ export async function recordLogsStored(db: Db, sandboxId: string): Promise<void>
   await db.updateTable('past_sandboxes').set({ logs_stored: 1 }).where('sandbox_id', '=', sandboxId).execute();
 }
 
-/** Those of some sandboxes that have ended on another machine than this. */
+/** Those among `sandboxIds` that have ended on another machine than `nodeId`. */
 export async function endedElsewhere(db: Db, sandboxIds: readonly string[], nodeId: string): Promise<Set<string>> {
   if (sandboxIds.length === 0) return new Set();
   const rows = await db
@@ -58,7 +58,7 @@ export async function endedElsewhere(db: Db, sandboxIds: readonly string[], node
 /** The machine of a sandbox. */
 type SandboxPlace = { sandboxId: string; nodeId: string };
 
-/** Where the sandboxes among `ids` are, or were, that belong to the team. */
+/** The present or last machines of those sandboxes among `ids` that belong to the team. */
 export async function placesOf(db: Db, teamId: string, ids: readonly string[]): Promise<SandboxPlace[]> {
   if (ids.length === 0) return [];
   const present = db
@@ -87,7 +87,7 @@ export async function recordHome(
     .execute();
 }
 
-/** The machines that a sandbox was on before; one that was taken out of the cluster has nothing any more. */
+/** The machines that a sandbox was on before, except those taken out of the cluster, which have nothing any more. */
 export async function homesOf(db: Db, sandboxId: string): Promise<string[]> {
   const rows = await db
     .selectFrom('sandbox_homes')
@@ -98,7 +98,7 @@ export async function homesOf(db: Db, sandboxId: string): Promise<string[]> {
   return rows.map(row => row.node_id);
 }
 
-/** Forgets machines that sandboxes have left before `beforeUs`: what they have of that is gone too. */
+/** Forgets machines that sandboxes left before `beforeUs`: what they had from that time is gone too. */
 export async function pruneHomes(db: Db, beforeUs: number): Promise<void> {
   await db.deleteFrom('sandbox_homes').where('left_at_us', '<', beforeUs).execute();
 }

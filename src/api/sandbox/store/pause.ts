@@ -34,7 +34,7 @@ export async function beginPause(
 }
 
 /**
- * `pausing` → `paused`; also of what runs, is being snapshotted or moved as far as the store knows, where the node says
+ * `pausing` → `paused`; also a sandbox that the store has as running, being snapshotted or moved, where the node says
  * that it is paused. Null when somebody else has gone on with it since it was read.
  */
 export async function finishPause(
@@ -68,7 +68,7 @@ export async function finishPause(
   });
 }
 
-/** Says of a paused sandbox that what it has kept outlives its machine. Null when it is not paused so (any more). */
+/** Records that what a paused sandbox has kept outlives its machine. Null when it is not paused as that (any more). */
 export async function recordPauseStored(db: Db, execution: Execution): Promise<SandboxRecord | null> {
   const row = await db
     .updateTable('sandboxes')
@@ -81,7 +81,7 @@ export async function recordPauseStored(db: Db, execution: Execution): Promise<S
   return row ? sandboxOfRow(row) : null;
 }
 
-/** Says of a paused sandbox what its node has kept of it. */
+/** Records what its node has kept of a paused sandbox. */
 export async function correctKept(db: Db, execution: Execution, { kept, agentUnresponsive }: Keeping): Promise<void> {
   await db
     .updateTable('sandboxes')
@@ -93,7 +93,7 @@ export async function correctKept(db: Db, execution: Execution, { kept, agentUnr
 }
 
 /**
- * `pausing`, `snapshotting` or `moving` → `running`: it has run on, where it was. Null when somebody else has gone on
+ * `pausing`, `snapshotting` or `moving` → `running`: it has run on where it was. Null when somebody else has gone on
  * with it since it was read.
  */
 export async function returnToRunning(db: Db, sandbox: AsItWas): Promise<SandboxRecord | null> {

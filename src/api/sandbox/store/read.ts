@@ -7,7 +7,7 @@ import { isNobodyElses } from '../../replica/store/replicas.ts';
 import { factColumnNames, factsOfRow, sandboxColumnNames, sandboxOfRow } from './row.ts';
 import type { SandboxFacts, SandboxRecord } from '../record.ts';
 
-/** The sandbox of a team, in whatever state. */
+/** A team's sandbox, in any state. */
 export async function findSandbox(db: Db, teamId: string, sandboxId: string): Promise<SandboxRecord | null> {
   const [row] = await ofTeam(db, { sandboxId, teamId });
   return row ? sandboxOfRow(row) : null;
@@ -21,13 +21,13 @@ const ofTeam = prepared<{ sandboxId: string; teamId: string }, Selectable<Tables
     .where('team_id', '=', parameter('teamId')),
 );
 
-/** The sandbox with this ID, for what acts on nobody's behalf. */
+/** The sandbox with this ID, for code that acts on nobody's behalf. */
 export async function findSandboxOfAnyTeam(db: Db, sandboxId: string): Promise<SandboxRecord | null> {
   const [row] = await byId(db, { sandboxIds: [sandboxId] });
   return row ? sandboxOfRow(row) : null;
 }
 
-/** The sandbox of an execution, or null when that is no more or was replaced by another. */
+/** The sandbox of an execution, or null when that has ended or was replaced by another. */
 export async function findExecution(
   db: Db,
   { sandboxId, executionId }: { sandboxId: string; executionId: string },
@@ -56,7 +56,7 @@ const inStates = prepared<object, FactsRow, SandboxState>((db, _parameter, state
   db.selectFrom('sandboxes').select(factColumnNames).where('state', 'in', states),
 );
 
-/** The IDs of all sandboxes, in whatever state. */
+/** The IDs of all sandboxes, in any state. */
 export async function allSandboxIds(db: Db): Promise<string[]> {
   return (await allIds(db, {})).map(row => row.sandbox_id);
 }
@@ -64,8 +64,8 @@ export async function allSandboxIds(db: Db): Promise<string[]> {
 const allIds = prepared<object, { sandbox_id: string }>(db => db.selectFrom('sandboxes').select('sandbox_id'));
 
 /**
- * Sandboxes in one of `states` whose network has header rules, or might: of a team, or of all where they have identity
- * tokens.
+ * Sandboxes in one of `states` whose network has header rules, or might have: of one team, or of all teams if they have
+ * identity tokens.
  */
 export async function sandboxesWithRules(
   db: Db,
@@ -81,7 +81,7 @@ export async function sandboxesWithRules(
   return (await query.execute()).map(factsOfRow);
 }
 
-/** The sandboxes of a machine in one of `states`, and those that go there, of all teams: by indexes. */
+/** The sandboxes of all teams in one of `states` that are on a machine or on their way there; uses indexes. */
 export async function sandboxesOn(db: Db, nodeId: string, states: readonly SandboxState[]): Promise<SandboxFacts[]> {
   return (await onNode(db, { nodeId }, states)).map(factsOfRow);
 }
@@ -94,7 +94,7 @@ const onNode = prepared<{ nodeId: string }, FactsRow, SandboxState>((db, paramet
     .where(({ or, eb }) => or([eb('node_id', '=', parameter('nodeId')), eb('next_node_id', '=', parameter('nodeId'))])),
 );
 
-/** Those of some sandboxes that are on another machine than this. */
+/** Those among `sandboxIds` that are on another machine than `nodeId`. */
 export async function sandboxesElsewhere(db: Db, sandboxIds: readonly string[], nodeId: string): Promise<Set<string>> {
   const rows = await db
     .selectFrom('sandboxes')
@@ -105,10 +105,10 @@ export async function sandboxesElsewhere(db: Db, sandboxIds: readonly string[], 
   return new Set(rows.map(row => row.sandbox_id));
 }
 
-/** How many sandboxes may be read at a time with all that is known of them. */
+/** How many complete sandboxes may be read at a time. */
 export const sandboxesAtOnce = 100;
 
-/** Those of some sandboxes that there are, in whatever state; to be asked for `sandboxesAtOnce`. */
+/** The existing ones of these sandboxes, in any state; ask for at most `sandboxesAtOnce`. */
 export async function sandboxesById(db: Db, sandboxIds: ReadonlySet<string>): Promise<SandboxRecord[]> {
   if (sandboxIds.size === 0) return [];
   return (await byId(db, { sandboxIds: [...sandboxIds] })).map(sandboxOfRow);
@@ -136,7 +136,7 @@ const leftIn = prepared<{ ownId: string; nowUs: number }, FactsRow, SandboxState
 );
 
 /**
- * Takes over the work on a sandbox that is still as it was read. Null when it has moved on, or another process was
+ * Takes over the work on a sandbox that is still as it was read. Null when it has changed, or another process was
  * faster.
  */
 export async function takeOverSandbox(
@@ -157,7 +157,7 @@ export async function takeOverSandbox(
 }
 
 /**
- * Running sandboxes whose time is over by `nowUs` and that are to be killed or paused then, the longest overdue first.
+ * Running sandboxes whose time is over by `nowUs` and that should then be killed or paused, the longest overdue first.
  */
 export async function sandboxesDue(
   db: Db,
@@ -180,7 +180,7 @@ const due = prepared<{ nowUs: number; autoPause: 0 | 1; limit: number }, FactsRo
     .limit(parameter('limit')),
 );
 
-/** What is to be done with running sandboxes whose time is over by `nowUs`: mostly nothing. */
+/** What to do with running sandboxes whose time is over by `nowUs`: mostly nothing. */
 export async function endsDue(db: Db, nowUs: number): Promise<Set<'kill' | 'pause'>> {
   return new Set((await endings(db, { nowUs })).map(row => (row.auto_pause === 1 ? 'pause' : 'kill')));
 }
@@ -194,7 +194,7 @@ const endings = prepared<{ nowUs: number }, { auto_pause: number }>((db, paramet
     .where('end_at_us', '<=', parameter('nowUs')),
 );
 
-/** Every sandbox of a team, in whatever state. */
+/** Every sandbox of a team, in any state. */
 export async function sandboxesOfTeam(db: Db, teamId: string): Promise<SandboxFacts[]> {
   const rows = await db.selectFrom('sandboxes').select(factColumnNames).where('team_id', '=', teamId).execute();
   return rows.map(factsOfRow);

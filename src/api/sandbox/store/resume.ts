@@ -7,7 +7,7 @@ import { sandboxOfRow } from './row.ts';
 import type { SandboxRecord } from '../record.ts';
 
 type Execution = { sandboxId: string; executionId: string };
-/** Who resumes a sandbox, as what, and where. */
+/** The process that resumes a sandbox, the execution that begins, and where. */
 type Claim = { nextExecutionId: string; replicaId: string; nodeId?: string; nowUs: number };
 
 /**

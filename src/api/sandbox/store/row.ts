@@ -1,7 +1,7 @@
 import { mapperOf } from '../../record/column.ts';
 import { listedSandboxColumns, sandboxColumns, sandboxFactColumns } from '../record.ts';
 
-/** The columns of `sandboxes`, for queries that are kept. */
+/** The columns of `sandboxes`, for kept queries. */
 export const sandboxColumnNames = Object.values(sandboxColumns).map(({ name }) => name);
 
 /** Those of `SandboxFacts`. */
@@ -13,5 +13,5 @@ export const listedColumnNames = Object.values(listedSandboxColumns).map(({ name
 export const { recordOf: factsOfRow } = mapperOf(sandboxFactColumns);
 export const { recordOf: listedOfRow } = mapperOf(listedSandboxColumns);
 
-/** Between rows of `sandboxes` and records. */
+/** Translate between rows of `sandboxes` and records. */
 export const { recordOf: sandboxOfRow, rowOf: rowOfSandbox, partOf: columnsOf } = mapperOf(sandboxColumns);

@@ -14,14 +14,13 @@ import { factsOfRow, listedColumnNames, listedOfRow, sandboxColumnNames, sandbox
 import type { ListedSandbox, SandboxFacts, SandboxRecord } from '../record.ts';
 
 /**
- * Changes of a sandbox's state. Each names the execution and the states it may leave, and answers null when the
- * row is not (any more) as named: whoever moves the row first wins, and a late command can't hit a successor.
+ * Changes of a sandbox's state. Each names the execution and the states it may leave, and answers null when the row is
+ * not (any more) like that: whoever changes the row first wins, and a late command can't hit a successor.
  */
 
 /**
- * `starting` → `running`: the sandbox answers, and its template counts one more use. With `forkOf`, both have an event;
- * with a
- * `key`, that stands for the sandbox from here on.
+ * `starting` → `running`: the sandbox answers, and its template counts one more use. With `forkOf`, both get an event;
+ * a `key` stands for the sandbox from here on.
  */
 export async function publishSandbox(
   db: Db,
@@ -36,7 +35,7 @@ export async function publishSandbox(
     const sandbox = sandboxOfRow(row);
     if (key !== undefined) await settleKey(db, sandbox.teamId, key);
     const atUs = times.startedAtUs;
-    // Last: all that begin by this template wait for each other from here on.
+    // Last, because from here on all creates from this template wait for each other.
     const use = countUse.queryOf(db, { templateId: row.template_id, atUs });
     if (forkOf) {
       await recordSandboxEvent(db, sandbox, { type: 'created', atUs, data: { forked_from: forkOf.sandboxId } });
@@ -71,7 +70,7 @@ const countUse = prepared<{ templateId: string; atUs: number }>((db, parameter) 
     .where('template_id', '=', parameter('templateId')),
 );
 
-/** Moves a sandbox from one of `from` to `to`, on which `replicaId` works from here on. */
+/** Changes a sandbox's state from one of `from` to `to`; `replicaId` works on it from here on. */
 export async function moveSandbox(
   db: Db,
   execution: { sandboxId: string; executionId: string },
@@ -95,8 +94,8 @@ const move = prepared<Execution & { to: SandboxState; replicaId: string }, Row, 
 );
 
 /**
- * `running` → `killing`, if its time is over by `nowUs`: a timeout that was extended meanwhile wins. Nothing is read
- * that may be long but for what its event has.
+ * `running` → `killing`, if its time is over by `nowUs`: a timeout that was extended meanwhile wins. Reads nothing that
+ * may be long, except what its event contains.
  */
 export async function expireSandbox(
   db: Db,
@@ -121,7 +120,8 @@ export async function expireSandbox(
 }
 
 /**
- * One of `from` → `killing`, because somebody asked for it. From here on it can't be reached, and there is no way back.
+ * One of `from` → `killing`, because somebody asked for it. From here on the sandbox can't be reached, and there is no
+ * way back.
  */
 export async function markSandboxForKill(
   db: Db,
@@ -138,8 +138,8 @@ export async function markSandboxForKill(
 }
 
 /**
- * Sets when a sandbox expires that runs or is moved. With `onlyLater`, an earlier time leaves the row as it is (and
- * answers it).
+ * Sets when a sandbox that runs or is being moved expires. With `onlyLater`, an earlier time leaves the row unchanged
+ * (and answers it).
  */
 export async function setSandboxEnd(
   db: Db,
@@ -167,15 +167,15 @@ export async function setSandboxEnd(
       });
       return changed;
     }
-    // An update that changes nothing: as a plain read, it could answer a row that another transaction is just leaving.
+    // An update that changes nothing: a plain read could answer a row that another transaction is just changing.
     const same = await running.set(update => ({ end_at_us: update.ref('end_at_us') })).executeTakeFirst();
     return same ? sandboxOfRow(same) : null;
   });
 }
 
 /**
- * Removes the row of an execution that is no more, if it is in one of `from`. Whose it was is kept for a while; an end
- * that nobody was told of is reported now.
+ * Removes the row of an execution that has ended, if it is in one of `from`. Its owner is remembered for a while; an
+ * end that was not reported yet is reported now.
  */
 export async function deleteSandbox(
   db: Db,
@@ -191,7 +191,7 @@ export async function deleteSandbox(
   });
 }
 
-/** The same of one that nobody else has gone on with since it was read: its node has nothing of it. */
+/** The same for one that nobody else has gone on with since it was read: its node has nothing of it. */
 export async function deleteLost(db: Db, sandbox: AsItWas, atUs: number): Promise<boolean> {
   return inTransaction(db, async db => {
     const row = await db.deleteFrom('sandboxes').where(asItWas(sandbox)).returningAll().executeTakeFirst();
@@ -201,8 +201,8 @@ export async function deleteLost(db: Db, sandbox: AsItWas, atUs: number): Promis
 }
 
 /**
- * Takes a create back that may have been published: its row goes, and what its `key` stands for with it, also where
- * somebody else has ended the sandbox meanwhile.
+ * Takes back a create that may have been published: removes its row and what its `key` stands for, even if somebody
+ * else has ended the sandbox meanwhile.
  */
 export async function undoPublish(
   db: Db,

@@ -10,25 +10,25 @@ import type { SandboxRecord } from '../record.ts';
 import type { TeamRecord } from '../../team/record.ts';
 import type { ResumeDeps } from './resume/resume.ts';
 
-/** How often a sandbox may be found changing before the caller is told to ask again. */
+/** How often a sandbox may be found in transition before the caller is told to ask again. */
 const attemptsMax = 5;
 
-/** How long a sandbox is to run at least, seconds, and whether with its memory. */
+/** The least time that a sandbox should run, seconds, and whether with its memory. */
 export type ConnectOptions = { seconds: number; memory: boolean };
 
-/** A sandbox that runs. */
+/** A running sandbox. */
 type Connected = {
-  /** As it was found. */
+  /** Its state before. */
   before: SandboxRecord;
   sandbox: SandboxRecord;
-  /** What it was resumed from; null where it ran. */
+  /** What it was resumed from; null where it was running. */
   resumedFrom: Kept | null;
 };
 
 /**
- * Makes sure that a sandbox runs for at least `seconds` from now, resuming it where it is paused; callers at the same
- * time share one resume. With `memory` false a paused one boots from its files. Errors: `invalid`, `not_found`,
- * `conflict`, and those of a resume.
+ * Makes sure that a sandbox runs for at least `seconds` from now, and resumes it if it is paused; concurrent callers
+ * share one resume. With `memory` false a paused one boots from its files. Errors: `invalid`, `not_found`, `conflict`,
+ * and those of a resume.
  */
 export async function connectSandbox(
   deps: ResumeDeps,
@@ -53,8 +53,8 @@ export async function connectSandbox(
         return { before, sandbox, resumedFrom: from };
       }
     } catch (error) {
-      // It began to change after it was looked at, by the one whose resume this shares too: somebody else's resume,
-      // pause or kill decides what is to be done.
+      // It began to change after it was read, perhaps by the caller whose resume this one shares: somebody else's
+      // resume, pause or kill decides what to do.
       if (!(error instanceof AtollError) || error.code !== 'conflict' || attempt >= attemptsMax) throw error;
       // That does not change by itself.
       if (error.detail === agentUnresponsive || error.detail === volumeChanged) throw error;

@@ -6,7 +6,7 @@ import { findSandboxOfAnyTeam } from '../store/read.ts';
 import { wakeSandbox } from './wake.ts';
 import type { ResumeDeps } from './resume/resume.ts';
 
-/** What the edge asks, answered from the directory of sandboxes. */
+/** Answers the edge's requests from the directory of sandboxes. */
 export function directoryFor(deps: ResumeDeps): Omit<DirectoryProtocol, 'report' | 'way'> {
   return {
     changes: (after, waitMs, signal) => deps.directory.changes(after, waitMs, signal),
@@ -18,11 +18,11 @@ export function directoryFor(deps: ResumeDeps): Omit<DirectoryProtocol, 'report'
   };
 }
 
-/** Another process may have made it a moment ago, where several share the database. */
+/** Where several processes share the database, another one may have made it a moment ago. */
 async function findAnew({ db, directory }: ResumeDeps, sandboxId: string): Promise<Route | null> {
   if (kindOf(db) === 'sqlite' || !isSandboxId(sandboxId)) return null;
   const sandbox = await findSandboxOfAnyTeam(db, sandboxId);
-  // What it has learnt meanwhile is newer.
+  // What the directory has learnt meanwhile is newer.
   if (sandbox && !directory.find(sandboxId)) directory.apply(sandbox);
   return directory.find(sandboxId) ?? null;
 }

@@ -25,18 +25,18 @@ export type ForkDeps = CreateWork &
     durableSnapshots: DurableSnapshots | null;
   };
 
-/** Forks that are started at a time: each keeps a core busy for a moment. */
+/** Forks started at a time: each keeps a core busy for a moment. */
 const forksAtOnce = 4;
-/** A client waits 60 s by default; what is not started by then is not started at all. */
+/** A client waits 60 s by default; forks that have not started by then are not started at all. */
 const forkDeadlineMs = 55_000;
 
-/** A fork that runs, or why it does not. */
+/** A running fork, or why there is none. */
 export type ForkResult = { sandbox: SandboxRecord } | { error: AtollError };
 
 /**
- * Makes `count` sandboxes that begin as a running one is now, with its processes, its memory and its files. It stands
- * still shortly and runs on. Each fork succeeds or fails by itself; the order means nothing. Errors: `invalid`,
- * `not_found`, `conflict`, `precondition` where memory can't be kept, `no_space`. Then nothing was made.
+ * Makes `count` sandboxes that start in the present state of a running one, with its processes, memory and files. The
+ * source stands still briefly and runs on. Each fork succeeds or fails by itself; the order means nothing. Errors:
+ * `invalid`, `not_found`, `conflict`, `precondition` where memory can't be kept, `no_space`. Then nothing was made.
  */
 export async function forkSandbox(
   deps: ForkDeps,
@@ -84,10 +84,10 @@ export async function forkSandbox(
 
 type Context = Parameters<typeof createSandboxWorkflow>[0];
 
-/** Another machine for a fork whose source's has no room; null where there is no way to one. */
+/** Another machine for a fork when its source's machine has no room; null where there is no way to one. */
 type Elsewhere = () => Promise<{ nodeId: string; node: NodeProtocol } | null>;
 
-/** The memory is put into the store when the first fork needs it there. */
+/** The memory is put into the store only when a fork needs it there. */
 function placesElsewhere(
   { db, nodes, durableSnapshots }: ForkDeps,
   source: SandboxRecord,
@@ -95,7 +95,7 @@ function placesElsewhere(
 ): Elsewhere {
   let stored: Promise<void> | undefined;
   return async () => {
-    // Volumes are where they are.
+    // Volumes stay where they are.
     if (!durableSnapshots?.isUsable || source.volumeMounts.length > 0 || nodes.list().length < 2) return null;
     await (stored ??= durableSnapshots.store(snapshotId, source.nodeId, null));
     const facts = await durableSnapshots.facts(snapshotId);
@@ -106,18 +106,21 @@ function placesElsewhere(
   };
 }
 
-/** The same fork on another machine, where its own has no room. Throws `error` where that is not so, or none has. */
+/**
+ * The same fork on another machine, if its own has no room. Throws `error` if that is not the reason, or no machine has
+ * room.
+ */
 async function onAnother(context: Context, elsewhere: Elsewhere, error: unknown): Promise<Context> {
   if (!(error instanceof AtollError) || error.detail !== nodeFull) throw error;
   const place = await elsewhere();
   if (!place) throw error;
   const { nodeId, node } = place;
-  // The first one is remembered as one that was on the machine without room.
+  // A new ID, because the first one is remembered as a sandbox on the machine without room.
   const sandbox = { ...context.sandbox, nodeId, sandboxId: newSandboxId(), executionId: newUuid() };
   return { ...context, node, sandbox };
 }
 
-/** On the machine of its source, or, where that has no room, on another one. */
+/** Starts a fork on the machine of its source or, if that has no room, on another one. */
 async function startChild(
   first: Context,
   elsewhere: Elsewhere,
@@ -144,7 +147,7 @@ async function startChild(
   }
 }
 
-/** What a fork inherits; its ID, and with it its tokens, are its own. */
+/** What a fork inherits; its ID, and so its tokens, are its own. */
 function childOf(clock: Clock, source: SandboxRecord, seconds: number): SandboxRecord {
   const nowUs = clock();
   return {

@@ -7,12 +7,12 @@ import type { Step } from './run.ts';
 import type { SandboxFacts } from '../record.ts';
 import type { SandboxWork } from './run.ts';
 
-/** What the steps of a kill work on. */
+/** The context of the steps of a kill. */
 export type KillContext = { deps: SandboxWork; sandbox: SandboxFacts; reason: EndReason };
 
 /**
- * Ends a sandbox whose row was moved to `killing`. From that move on there is no way back:
- * a step that fails leaves the row, and the reconciler of leftovers runs the same steps again.
+ * Ends a sandbox whose row was changed to `killing`. From that change on there is no way back: a step that fails leaves
+ * the row, and the reconciler of leftovers runs the same steps again.
  */
 export async function killSandboxWorkflow(
   deps: SandboxWork,
@@ -43,13 +43,14 @@ export const killSandboxSteps: readonly Step<KillContext>[] = [
     name: 'end',
     async run({ deps, sandbox, reason }) {
       const { nextNodeId } = sandbox;
-      // One that was being moved may be on both machines.
+      // A sandbox that was being moved may be on both machines.
       if (nextNodeId !== null && nextNodeId !== sandbox.nodeId && !(await isGone(deps.db, nextNodeId)))
         await endAt(deps.nodes.get(nextNodeId), sandbox, reason);
       try {
         await endAt(deps.nodes.get(sandbox.nodeId), sandbox, reason);
       } catch (error) {
-        // Only what is in the store is left of one whose machine was taken out; nobody refers to that from here on.
+        // Of a sandbox whose machine was taken out, only what is in the store is left; nothing refers to that from here
+        // on.
         if (!isAway(error) || !(await isForgotten(deps, sandbox.nodeId))) throw error;
       }
     },
@@ -60,8 +61,8 @@ export const killSandboxSteps: readonly Step<KillContext>[] = [
       try {
         await deleteSandbox(deps.db, sandbox, ['killing'], { reason: 'request', atUs: deps.clock() });
       } catch (error) {
-        // The sandbox is gone, and nobody sees a row in this state: it is told so, and the row goes when the database
-        // is back.
+        // The sandbox is gone, and nobody sees a row in this state: the caller is told so, and the row goes when the
+        // database is back.
         if (!isAway(error)) throw error;
         deps.log.warn('the row of a sandbox that was killed stays until the database is back', {
           sandboxId: sandbox.sandboxId,
@@ -72,7 +73,7 @@ export const killSandboxSteps: readonly Step<KillContext>[] = [
   },
 ];
 
-/** The one that a resume or a move begins goes first: if that fails meanwhile, it leaves the other one. */
+/** The execution that a resume or a move begins goes first: if that one fails meanwhile, the other one is left. */
 async function endAt(
   node: NodeProtocol,
   { sandboxId, executionId, nextExecutionId }: SandboxFacts,

@@ -21,7 +21,7 @@ export async function killSandbox(deps: SandboxWork, team: TeamRecord, sandboxId
   const sandbox = await sandboxFor(deps.db, team, sandboxId, 'kill');
   const marked = await markOrEnd(deps, sandbox);
   if (!marked) {
-    // It moved between the two reads: the second look decides, and a third state in a row is a conflict.
+    // Its state changed between the two reads: the second read decides, and a third state in a row is a conflict.
     const again = await sandboxFor(deps.db, team, sandboxId, 'kill');
     const markedNow = await markOrEnd(deps, again);
     if (!markedNow) throw sandboxMoved(again.sandboxId);
@@ -31,8 +31,8 @@ export async function killSandbox(deps: SandboxWork, team: TeamRecord, sandboxId
 }
 
 /**
- * The same for a kill whose answer must be true when it is given: where the database does not say whether it recorded
- * of it, the sandbox is ended all the same, so that nothing is left that could end it later. Throws `unavailable` then.
+ * The same for a kill whose answer must be final: if the database does not say whether it has recorded the kill, the
+ * sandbox is ended all the same, so that nothing is left that could end it later. Throws `unavailable` then.
  */
 async function markOrEnd(deps: SandboxWork, sandbox: SandboxRecord): Promise<SandboxRecord | null> {
   try {
@@ -48,7 +48,7 @@ async function markOrEnd(deps: SandboxWork, sandbox: SandboxRecord): Promise<San
   }
 }
 
-/** The point of no return of a kill. Null when the sandbox is not (any more) in a state that can be killed. */
+/** The point of no return of a kill. Null when the sandbox is not (any more) in a state in which it can be killed. */
 export async function markKilling(
   {
     busy,

@@ -20,7 +20,7 @@ const { teamId } = await createTeam({ db, clock }, { name: 'T', slug: 't' });
 const seed = new Uint8Array(32).fill(1);
 const identity = createIdentity({ seed, issuer: 'https://api.example.org', domain: 'example.org', clock });
 
-/** A sandbox that runs and may reach everything; `onTold` is what its node does when it is told something else. */
+/** A running sandbox that may reach everything; `onTold` is what its node does when it is told a policy. */
 async function scene(change: Partial<SandboxRecord> = {}, onTold: (times: number) => Promise<void> = async () => {}) {
   const sandboxId = newSandboxId();
   const told: [string, SandboxNetwork][] = [];
@@ -51,7 +51,7 @@ async function scene(change: Partial<SandboxRecord> = {}, onTold: (times: number
   return { deps, sandbox, node, told, logged, set, allowed, update };
 }
 
-/** What a node is told of a sandbox with these settings. */
+/** The policy that a node is told for a sandbox with these settings. */
 async function policyOf(allowInternetAccess: boolean | null): Promise<SandboxNetwork | undefined> {
   const { deps, sandbox, told } = await scene({ allowInternetAccess });
   await applyNetwork(deps, sandbox);

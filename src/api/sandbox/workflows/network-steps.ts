@@ -15,21 +15,21 @@ import type { NodeProtocol } from '../../../protocol/node.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Measures } from '../../metrics/measures.ts';
 
-/** What a change of what may leave a sandbox works on. */
+/** What it takes to change a sandbox's egress policy. */
 export type NetworkWork = ApplyDeps & { clock: Clock; measures: Measures };
 
 /** Dependencies of telling a node the network policy of a sandbox. */
 export type ApplyDeps = { db: Db; log: Log; nodes: Nodes; seed: Uint8Array; identity: Identity };
 
-/** Updates of one sandbox that come so quickly that none is ever the last do not happen. */
+/** No sandbox gets updates so quickly that none of them is ever the last. */
 const appliesMax = 10;
 
-/** What the steps of a network update work on. */
+/** The context of the steps of a network update. */
 type UpdateNetworkContext = { deps: NetworkWork; sandbox: SandboxRecord; settings: NetworkSettings };
 
 /**
- * Changes what may leave a running sandbox: first in the store, then on its node. What was applied is compared with the
- * store afterwards, so that of updates at the same time the one that the store kept is the one that holds.
+ * Changes a running sandbox's egress settings: first in the store, then on its node. The applied settings are then
+ * compared with the store, so that of concurrent updates the one that the store kept takes effect.
  */
 export async function updateNetworkWorkflow(context: UpdateNetworkContext): Promise<void> {
   await runWorkflow('update-network', updateNetworkSteps, context, {
@@ -46,7 +46,7 @@ const updateNetworkSteps: readonly Step<UpdateNetworkContext>[] = [
     },
     async undo({ deps, sandbox, settings }) {
       await setSandboxNetwork(deps.db, sandbox, sandbox, deps.clock(), settings);
-      // Its node may have what was taken back: only its answer was lost.
+      // The node may have the change that was undone: perhaps only its answer was lost.
       await applyNetwork(deps, sandbox);
     },
   },
@@ -54,10 +54,10 @@ const updateNetworkSteps: readonly Step<UpdateNetworkContext>[] = [
 ];
 
 /**
- * Makes the node of a sandbox that runs, and does not count as running yet, enforce what the store says: nobody told it
- * of changes while the sandbox was between two states. `applyNetwork` does so again when it counts as running, for
- * what has changed in between. `begun`: the execution that runs, where it is another one by now. A full disk, on which
- * the node can't record what is new, does not keep what runs from counting as that.
+ * Makes the node of a sandbox that runs, but does not count as running yet, enforce the store's policy: while the
+ * sandbox was in transition, nobody told the node of changes. `applyNetwork` does so again when it counts as running,
+ * for changes in between. `begun`: the running execution, if it is another one by now. A full disk, on which the node
+ * can't record new settings, does not keep the sandbox from counting as running.
  */
 export async function tellNetwork(
   deps: Omit<ApplyDeps, 'nodes'>,
@@ -75,7 +75,7 @@ export async function tellNetwork(
   }
 }
 
-/** Makes a running sandbox's node enforce what the store says. */
+/** Makes a running sandbox's node enforce the store's policy. */
 export async function applyNetwork(deps: ApplyDeps, target: SandboxExecution): Promise<void> {
   for (let applies = 0; applies < appliesMax; applies++) {
     const sandbox = await findExecution(deps.db, target);

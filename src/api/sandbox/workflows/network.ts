@@ -9,15 +9,15 @@ import type { TeamRecord } from '../../team/record.ts';
 import type { NetworkWork } from './network-steps.ts';
 import type { Features } from '../features.ts';
 
-/** Dependencies of checking and changing what may leave a sandbox. */
+/** Dependencies of checking and changing a sandbox's egress settings. */
 export type NetworkDeps = NetworkWork & { features: Features };
 
-/** What may leave a sandbox from now on. */
+/** A sandbox's egress settings from now on. */
 type NetworkChange = { allowInternetAccess: boolean | null; egress: SandboxNetworkConfig };
 
 /**
- * Replaces what may leave a running sandbox; what may come in stays. When it answers, the new rules hold.
- * Errors: `invalid`, `forbidden`, `not_found`, `conflict`.
+ * Replaces a running sandbox's egress settings; the ingress settings stay. When it answers, the new rules are in
+ * effect. Errors: `invalid`, `forbidden`, `not_found`, `conflict`.
  */
 export async function updateNetworkOf(
   deps: NetworkDeps,

@@ -9,7 +9,7 @@ import type { Clock } from '../../../base/clock.ts';
 import type { BusyExecutions } from '../rules/busy.ts';
 import type { Nodes } from '../../placement/nodes.ts';
 
-/** What a change of a sandbox works on: its row, its node, the edge, and what says that it is under way. */
+/** What a change of a sandbox needs: its row, its node, the edge, and the mark that it is under way. */
 export type SandboxWork = {
   busy: BusyExecutions;
   clock: Clock;
@@ -22,18 +22,18 @@ export type SandboxWork = {
 
 /**
  * One step of a multi-step change. Both directions may be repeated, after a failure or by another process after a
- * crash: each must come to the same end however often and from whatever half-done state it runs.
+ * crash: each must reach the same end however often and from whatever half-done state it runs.
  */
 export type Step<Context> = {
   name: string;
   run(context: Context, signal?: AbortSignal): Promise<void>;
-  /** Takes back whatever `run` may have done, also when it failed half-way. */
+  /** Takes back whatever `run` may have done, even if it failed half-way. */
   undo?(context: Context): Promise<void>;
 };
 
 /**
- * Runs the steps in order. When one fails, it and those before it are undone, last first, and its error is thrown.
- * An undo that fails ends the undoing: what is left is marked in the store and a reconciler finishes it.
+ * Runs the steps in order. When one fails, it and those before it are undone, last first, and its error is thrown. An
+ * undo that fails ends the undoing: the rest stays marked in the store, and a reconciler finishes it.
  */
 export async function runWorkflow<Context>(
   name: string,

@@ -12,12 +12,12 @@ import type { ApplyDeps } from './network-steps.ts';
 
 const appliesAtOnce = 8;
 
-/** The others get a policy when they run: see `holdSecrets`. */
+/** Sandboxes in other states get a policy when they run: see `holdSecrets`. */
 const runsIn: readonly SandboxState[] = ['running', 'snapshotting'];
 
 /**
- * Makes a changed or deleted secret hold in the running sandboxes whose rules name it. Throws `internal` where that
- * failed for some: the next change of their network, their next resume or the next start of the platform does it.
+ * Makes a changed or deleted secret take effect in the running sandboxes whose rules name it. Throws `internal` where
+ * that failed for some: the next change of their network, their next resume or the next start of the platform does it.
  */
 export async function applySecretChange(deps: ApplyDeps, { teamId, name, secretId }: SecretRecord): Promise<void> {
   const isConcerned = async (listed: SandboxFacts) => {
@@ -39,13 +39,16 @@ export async function applySecretChange(deps: ApplyDeps, { teamId, name, secretI
     );
 }
 
-/** Makes what a secret became while a sandbox was started with the policy `sent` hold in it, now that it runs. */
+/**
+ * For a sandbox that was started with the policy `sent` and now runs: makes changes of secrets during the start take
+ * effect.
+ */
 export async function holdSecrets(deps: ApplyDeps, sandbox: SandboxRecord, sent: EgressPolicy): Promise<void> {
   if (!sent.headerRules || JSON.stringify(await egressPolicyFor(deps, sandbox)) === JSON.stringify(sent)) return;
   await applyNetwork(deps, sandbox);
 }
 
-/** The same for one that is not given up for what fails of this: its secrets are those that it was started with. */
+/** The same, except that a failure does not end the sandbox: it then has the secrets with which it started. */
 export async function holdCurrentSecrets(deps: ApplyDeps, sandbox: SandboxRecord, sent: EgressPolicy): Promise<void> {
   try {
     await holdSecrets(deps, sandbox, sent);

@@ -21,13 +21,13 @@ const { teamId } = await createTeam({ db, clock }, { name: 'T', slug: 't' });
 const seed = new Uint8Array(32).fill(1);
 const identity = createIdentity({ seed, issuer: 'https://api.example.org', domain: 'example.org', clock });
 
-/** What a machine has of one sandbox: executions that run or are paused, and whether it has set it aside. */
+/** A machine's executions of one sandbox, running or paused, and whether it has set the sandbox aside. */
 type There = { running: string[]; paused: string[]; isSetAside?: boolean };
 const nothing: There = { running: [], paused: [] };
 const old = 'the old one';
 const next = 'the next one';
 
-/** A sandbox between two states as `change` says, and the machine that it is on. */
+/** A sandbox in transition as `change` says, and its machine. */
 async function scene(change: Partial<SandboxRecord>, there: Partial<There>, isCluster = false) {
   const [sandboxId, nodeId] = [newUuid(), newUuid()];
   const named = (execution: string) => `${execution} of ${sandboxId}`;
@@ -158,12 +158,12 @@ test('what begins late of one that was taken back, and is in the store, is ended
     [`rules of ${next}`, `kill ${next}`],
     ['paused', old],
   ]);
-  // Another process has let it count.
+  // Another process has counted it as running.
   const counted = await scene(stored, { running: [next] });
   await counted.goOn({ state: 'running', next_execution_id: null, execution_id: counted.named(next) });
   await counted.settle();
   expect([counted.told, await counted.row()]).toEqual([[`rules of ${next}`], ['running', next]]);
-  // It is there alone.
+  // It is only there.
   const only = await scene(resuming, { running: [next] });
   await only.goOn({ replica_id: 'another', next_execution_id: 'another' });
   await only.settle();
@@ -178,7 +178,7 @@ test('with a machine that was taken out all is lost but what is in the store', a
   const kept = await scene(stored, { running: [next] }, true);
   await kept.settle();
   expect([await kept.row(), kept.told]).toEqual([['paused', old], []]);
-  // One that is a machine of the cluster is asked.
+  // A machine that belongs to the cluster is asked.
   const known = await scene(resuming, { running: [next] }, true);
   const joined = { nodeId: known.nodeId, address: '192.0.2.1:1', certificates: [], renewAtUs: 0, joinedAtUs: 0 };
   await putClusterNode(db, joined, null);

@@ -13,12 +13,12 @@ import type { Clock } from '../../../base/clock.ts';
 /** Dependencies of settling a sandbox in transition. */
 export type SettleDeps = ApplyDeps & { clock: Clock; directory: SandboxDirectory };
 
-/** The states that are left when a change of a sandbox that keeps it has come to an end, one way or the other. */
+/** The states that a sandbox leaves when a change that keeps it has finished, one way or the other. */
 export const unsettledStates = ['pausing', 'resuming', 'snapshotting'] as const;
 
 /**
- * Makes the store say of a sandbox in transition what its node says: the undo of every such change, and what a crash
- * has left to do. It may be repeated, and changes nothing of a sandbox that has moved on by itself.
+ * Makes the store agree with the node about a sandbox in transition: this is the undo of every such change, and what
+ * remains to do after a crash. It may be repeated, and leaves a sandbox alone that has changed by itself.
  */
 export async function settleSandbox(deps: SettleDeps, sandbox: SandboxRecord): Promise<SandboxRecord | null> {
   const settled = (await isForgotten(deps, sandbox.nodeId))
@@ -38,27 +38,28 @@ async function settle(deps: SettleDeps, sandbox: SandboxRecord, node: NodeProtoc
     if (begun === 'running') await tellNetwork(deps, node, sandbox, next.nextExecutionId);
     const resumed = begun && (await finishResume(db, next, runFrom(clock, sandbox.timeoutSeconds)));
     if (resumed) return begun === 'running' ? resumed : finishPause(db, resumed, begun, clock());
-    // It was taken back before it began. What it was is in the store, and goes on from there as another one.
+    // It was taken back before it began. Its earlier state is in the store, and goes on from there as another
+    // execution.
     const late = { sandboxId, executionId: next.nextExecutionId };
     if (begun && sandbox.durability === 'cluster' && !(await findExecution(db, late))) await node.kill(late);
   }
-  // In this order: what is paused after it was not among the running ones is among the paused ones.
+  // In this order: a sandbox that is paused after the first list was read is in the second one.
   const running = new Set((await node.list()).map(listed => listed.executionId));
   const paused = (await node.listPaused()).find(listed => listed.executionId === executionId);
   if (next) {
-    // What is in the store is there, whatever its machine has. What a machine that stood still runs counts as paused
+    // What is in the store is there, whatever its machine has. A sandbox on a machine that stood still counts as paused
     // before the machine has heard of that.
     if (paused || running.has(executionId) || sandbox.durability === 'cluster') return cancelResume(db, next);
   } else {
     if (paused) return finishPause(db, sandbox, paused, clock());
     if (running.has(executionId)) return runOn(deps, node, sandbox);
   }
-  // One that its node has set aside is not gone: an operator decides.
+  // A sandbox that its node has set aside is not gone: an operator decides.
   if ((await node.listSetAside()).some(listed => listed.sandboxId === sandboxId)) return null;
   return lose(deps, sandbox);
 }
 
-/** Only what is in the store is left of a sandbox whose machine was taken out. */
+/** Of a sandbox whose machine was taken out, only what is in the store is left. */
 async function settleForgotten(deps: SettleDeps, sandbox: SandboxRecord): Promise<SandboxRecord | null> {
   const { nextExecutionId, durability } = sandbox;
   if (durability === 'cluster' && nextExecutionId !== null)
@@ -66,7 +67,7 @@ async function settleForgotten(deps: SettleDeps, sandbox: SandboxRecord): Promis
   return lose(deps, sandbox);
 }
 
-/** Forgets a sandbox that is gone, where nobody has gone on with it since it was read. */
+/** Forgets a sandbox that is gone, if nobody has gone on with it since it was read. */
 export async function lose({ clock, db, directory, log }: SettleDeps, sandbox: SandboxRecord): Promise<null> {
   if (await deleteLost(db, sandbox, clock())) {
     log.error('a sandbox is gone from its node', { sandboxId: sandbox.sandboxId, state: sandbox.state });
@@ -75,10 +76,10 @@ export async function lose({ clock, db, directory, log }: SettleDeps, sandbox: S
   return null;
 }
 
-/** What is told to a sandbox that is being snapshotted reaches it at once. */
+/** A sandbox that is being snapshotted gets new rules at once. */
 const keepsRules = ({ state }: SandboxRecord) => state === 'snapshotting';
 
-/** What runs on where it was counts as running again, by the rules that hold now. */
+/** A sandbox that runs on where it was counts as running again, under the present rules. */
 export async function runOn(
   deps: ApplyDeps,
   node: NodeProtocol,
@@ -95,13 +96,13 @@ export function runFrom(clock: Clock, seconds: number): { startedAtUs: number; e
 }
 
 /**
- * What became of an execution that was asked of a node by somebody who did not hear the answer: it runs, or its node,
- * cut off from control, has paused it since. Null: it never began, and never will; or it has ended.
+ * What became of an execution that a node was asked for by a process that did not hear the answer: it runs, or its
+ * node, cut off from control, has paused it since. Null: it never began, and never will; or it has ended.
  */
 export async function findBegun(node: NodeProtocol, target: ExecutionRef): Promise<'running' | PausedSandbox | null> {
   if (await node.withdraw(target)) return null;
   const isIt = ({ executionId }: ExecutionRef) => executionId === target.executionId;
-  // In this order: what is paused after it was not among the running ones is among the paused ones.
+  // In this order: a sandbox that is paused after the first list was read is in the second one.
   if ((await node.list()).some(isIt)) return 'running';
   return (await node.listPaused()).find(isIt) ?? null;
 }

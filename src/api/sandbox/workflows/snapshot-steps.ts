@@ -8,19 +8,19 @@ import { settleSandbox, type SettleDeps } from './settle.ts';
 import type { SandboxRecord } from '../record.ts';
 import type { SandboxWork } from './run.ts';
 
-/** A snapshot that a node has taken and nobody has been told of. */
+/** A snapshot that a node has taken, but that nobody was told of yet. */
 export type TakenSnapshot = Snapshot & { snapshotId: string };
 
-/** What is to be taken. */
+/** What to take. */
 export type WhatToTake = Pick<TakeSnapshot, 'memory' | 'transient'>;
 
-/** What a snapshot works on. */
+/** What a snapshot needs. */
 export type SnapshotWork = SandboxWork & SettleDeps;
 
-/** What the steps of a snapshot work on. */
+/** The context of the steps of a snapshot. */
 type SnapshotContext = {
   deps: SnapshotWork;
-  /** In state `running`, and again at the end; between them, the one in state `snapshotting`. */
+  /** In state `running`, and again at the end; in between, in state `snapshotting`. */
   sandbox: SandboxRecord;
   snapshotId: string;
   what: WhatToTake;
@@ -28,7 +28,8 @@ type SnapshotContext = {
 };
 
 /**
- * Takes a snapshot of a running sandbox, which runs on. What is taken and then not recorded, the reconciler deletes.
+ * Takes a snapshot of a running sandbox, which runs on. If the snapshot is then not recorded, the reconciler deletes
+ * it.
  */
 export async function snapshotSandboxWorkflow(
   deps: SnapshotWork,
@@ -76,7 +77,7 @@ export const snapshotSandboxSteps: readonly Step<SnapshotContext>[] = [
   {
     name: 'unmark',
     async run({ deps, sandbox }) {
-      // Not the record: what the node says of the sandbox is what it is. One that was killed meanwhile stays so.
+      // By the node's word, not by the record: a sandbox that was killed meanwhile stays so.
       await settleSandbox(deps, sandbox);
     },
   },

@@ -4,11 +4,11 @@ import type { SandboxRecord } from '../record.ts';
 import type { Resuming } from '../rules/resuming.ts';
 import type { Db } from '../../database/db.ts';
 
-/** A client waits 60 s by default: one that is told to come again can still do it. */
+/** A client waits 60 s by default: one that is told to come again still has time for it. */
 const transitionWaitMs = 50_000;
 const pollMs = { first: 5, max: 100 };
 
-/** Waits until a sandbox has left the transition that it is in. Throws `conflict` when that takes too long. */
+/** Waits until a sandbox has left its transition. Throws `conflict` when that takes too long. */
 export async function awaitTransition(
   { db, resuming }: { db: Db; resuming: Resuming },
   sandbox: SandboxRecord,

@@ -7,16 +7,16 @@ import { connectSandbox } from './connect.ts';
 import { sandboxMoved, sandboxNotFound } from '../rules/find.ts';
 import type { ResumeDeps } from './resume/resume.ts';
 
-/** How long a sandbox that traffic has woken runs at least, seconds. */
+/** How long a sandbox runs at least after traffic has woken it, seconds. */
 const wokenSecondsMin = 300;
-/** A client waits 60 s by default: one that is told to come again can still do it. */
+/** A client waits 60 s by default: one that is told to come again still has time for it. */
 const moveWaitMs = 50_000;
 const movePollMs = 20;
 
 /**
- * Resumes a paused sandbox for traffic, with its memory, and answers its route; a pause or a move under way is waited
- * for, and requests at the same time share one resume. Whether the request may wake it, the edge has checked. Errors:
- * `not_found`, also for a sandbox that traffic does not wake; `conflict`, `rate_limited`, `forbidden`, `unavailable`.
+ * Resumes a paused sandbox for traffic, with its memory, and answers its route; waits for a pause or a move under way;
+ * concurrent requests share one resume. The edge has checked whether the request may wake it. Errors: `not_found`, also
+ * for a sandbox that traffic does not wake; `conflict`, `rate_limited`, `forbidden`, `unavailable`.
  */
 export async function wakeSandbox(deps: ResumeDeps, sandboxId: string): Promise<SandboxRoute> {
   const route = await whenMoved(deps.directory, sandboxId);
@@ -39,11 +39,11 @@ export async function wakeSandbox(deps: ResumeDeps, sandboxId: string): Promise<
 const isVolumeChanged = (error: unknown): error is AtollError =>
   error instanceof AtollError && error.detail === volumeChanged;
 
-/** What files a sandbox has open is no business of visitors. */
+/** Visitors must not learn which files a sandbox has open. */
 const staysPaused = (cause: AtollError) =>
   new AtollError('conflict', 'The sandbox is paused and can’t go on as it was: its owner has to resume it', { cause });
 
-/** The route of a sandbox once it is moved no more. Errors: `conflict` when that takes too long. */
+/** The route of a sandbox once its move has ended. Errors: `conflict` when that takes too long. */
 async function whenMoved(directory: SandboxDirectory, sandboxId: string): Promise<SandboxRoute | undefined> {
   const deadline = performance.now() + moveWaitMs;
   for (;;) {

@@ -10,7 +10,7 @@ const token = (change: object = {}) => ({ tokenType: 'JWT-SVID' as const, audien
 const tokens = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`t${index}`, token()]));
 const pairs = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 'v']));
-/** Variables of 100,000 bytes each with their names, which have two characters. */
+/** Variables of 100,000 bytes each, including their names of two characters. */
 const variables = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`V${index}`, 'x'.repeat(100_000 - 3)]));
 

@@ -3,19 +3,19 @@ import { checkNetwork } from '../network/config.ts';
 import type { Features } from '../../features.ts';
 import type { SandboxOptions } from '../../record.ts';
 
-/** Bounds of what a create may carry. */
+/** Bounds of the content of a create. */
 const createBounds = {
   /** The longest `name=value` that the kernel takes as one string at exec (MAX_ARG_STRLEN). */
   envVarBytesMax: 131_071,
   envVarsBytesMax: 1024 * 1024,
   metadataBytesMax: 256 * 1024,
-  /** Each is a row of its own, by which lists find the sandbox. */
+  /** Each is a row, by which lists find the sandbox. */
   metadataPairsMax: 256,
   mcpBytesMax: 64 * 1024,
   iamTokensMax: 5,
 } as const;
 
-/** Checks everything of a create that its schema can't say. Throws `invalid` or `forbidden`, naming the member. */
+/** Checks what a create's schema can't express. Throws `invalid` or `forbidden`, naming the member. */
 export function checkSandboxOptions(features: Features, options: SandboxOptions): void {
   checkLifecycle(options);
   checkEnvVars(options.envVars);

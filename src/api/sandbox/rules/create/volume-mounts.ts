@@ -10,18 +10,18 @@ import type { Db } from '../../../database/db.ts';
 
 /** Volumes of one sandbox. */
 const mountsMax = 16;
-/** What native/root.c can walk. */
+/** The longest path that native/root.c can walk. */
 const pathBytesMax = 500;
-/** Places that the platform itself has in every sandbox. */
+/** Places that the platform itself uses in every sandbox. */
 const reserved = platformDirectories.map(name => `/${name}`);
 
-/** What a snapshot was taken with and its sandboxes have, too: where nothing else is asked for at the same path. */
+/** The mounts that sandboxes inherit from their snapshot, except where the request has another at the same path. */
 export const inheritedMounts = (taken: readonly MountedVolume[], asked: readonly VolumeMount[]): MountedVolume[] =>
   taken.filter(({ path }) => !asked.some(mount => mount.path === path));
 
 /**
- * The volumes that a sandbox gets: those that are asked for, and those that it inherits of the snapshot it is made
- * from. All problems are reported in one `invalid`.
+ * The volumes of a sandbox: those in the request, and those inherited from the snapshot that it is made from. One
+ * `invalid` reports all problems.
  */
 export async function resolveVolumeMounts(
   { db, features }: { db: Db; features: Features },
@@ -68,7 +68,7 @@ export async function resolveVolumeMounts(
   return mounts;
 }
 
-/** The machine that has the volumes of a sandbox; undefined where it has none, or none that is known. */
+/** The machine that has a sandbox's volumes; undefined where it has none, or their machine is unknown. */
 export async function homeOfVolumes(
   { db }: { db: Db },
   team: TeamRecord,
@@ -77,7 +77,7 @@ export async function homeOfVolumes(
 ): Promise<string | undefined> {
   if (asked.length === 0 && inherited.length === 0) return undefined;
   const names = new Set(asked.map(({ name }) => name));
-  // By its ID: another one may have the name by now.
+  // By ID: another volume may have the name by now.
   const ids = new Set(inherited.map(({ volumeId }) => volumeId));
   return (await listVolumes(db, team.teamId)).find(({ name, volumeId }) => names.has(name) || ids.has(volumeId))
     ?.nodeId;

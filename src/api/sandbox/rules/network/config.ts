@@ -16,7 +16,7 @@ import { checkRules } from './header-rules.ts';
 import type { SandboxRecord } from '../../record.ts';
 import type { Features } from '../../features.ts';
 
-/** What a sandbox's configuration lets out, as nodes take it. */
+/** The egress policy of a sandbox's configuration, in the form for nodes. */
 export function egressPolicyOf({
   allowInternetAccess,
   network,
@@ -33,14 +33,14 @@ export function egressPolicyOf({
   };
 }
 
-/** A proxy is spoken to without TLS: requests may only say that it is not enabled. */
+/** The connection to a proxy has no TLS: requests may only say that it is not enabled. */
 function withoutTls({ tls: _, ...proxy }: NonNullable<SandboxNetworkConfig['egressProxy']>): EgressProxy {
   return proxy;
 }
 
 /** What a network configuration is checked against. */
 type NetworkContext = {
-  /** What the members are called in errors: `network.` or nothing. */
+  /** Prefix of the members' names in errors: `network.` or nothing. */
   prefix: 'network.' | '';
   allowInternetAccess: boolean | null;
   features: Features;
@@ -54,7 +54,7 @@ export function checkNetwork(network: SandboxNetworkConfig, context: NetworkCont
   checkIngress(network, context);
 }
 
-/** Checks what may leave a sandbox. Throws like `checkNetwork`. */
+/** Checks the egress part of a configuration. Throws like `checkNetwork`. */
 export function checkEgress(network: SandboxNetworkConfig, context: NetworkContext): void {
   checkDestinations(network, context);
   if (network.egressProxy) checkEgressProxy(network.egressProxy, context);
@@ -133,7 +133,8 @@ function checkMask(mask: string, prefix: string): void {
   const [host = '', port, ...rest] = mask.replaceAll('${PORT}', '1').split(':');
   const isPort = port === undefined || (/^\d{1,5}$/.test(port) && Number(port) >= 1 && Number(port) <= 65_535);
   const isHost = isHostName(host) || parseAddress(host)?.length === 4;
-  // An ASCII name may still be a spelling of another one (a broken xn-- label): only a name that stays itself is taken.
+  // An ASCII name may still be a spelling of another one (a broken xn-- label): only a name that stays the same is
+  // accepted.
   const staysItself =
     isHost && URL.canParse(`http://${host}/`) && new URL(`http://${host}/`).hostname === host.toLowerCase();
   if (rest.length > 0 || !isPort || !staysItself) {

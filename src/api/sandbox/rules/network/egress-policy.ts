@@ -15,7 +15,8 @@ import type { Db } from '../../../database/db.ts';
 import type { Log } from '../../../../base/telemetry/log.ts';
 
 /**
- * Checks that the team has the secrets that the header rules name, and that they can be in headers. Throws `invalid`.
+ * Checks that the team has the secrets named in the header rules, and that their values are valid in headers. Throws
+ * `invalid`.
  */
 export async function checkRuleSecrets(
   { db, seed }: { db: Db; seed: Uint8Array },
@@ -43,8 +44,9 @@ export async function checkRuleSecrets(
 }
 
 /**
- * What a sandbox's configuration lets out, as nodes take it, with the present values of secrets and identity tokens. A
- * header whose secret or token is gone is left out: requests go without it, and never with the placeholder.
+ * The egress policy of a sandbox's configuration, in the form for nodes, with the present values of secrets and
+ * identity tokens. A header whose secret or token is gone is left out: requests go without it, and never with the
+ * placeholder.
  */
 export async function egressPolicyFor(
   { db, log, seed, identity }: { db: Db; log: Log; seed: Uint8Array; identity: Identity },
@@ -86,7 +88,7 @@ export async function egressPolicyFor(
   };
 }
 
-/** The secrets that the header rules name, as they name them, each once. */
+/** The secrets that the header rules name, in their spelling, each once. */
 export const secretsNamedBy = (network: SandboxNetworkConfig): string[] => secretsNamedIn(headerValuesOf(network));
 
 function headerValuesOf({ rules = {} }: SandboxNetworkConfig): string[] {

@@ -3,7 +3,7 @@ import type { SandboxNetworkConfig } from '../../../../protocol/api/network.ts';
 import type { SandboxRecord } from '../../record.ts';
 
 /**
- * The configuration as it is stored: header values and the proxy's password are encrypted, as secrets are; domains of
+ * The configuration in its stored form: header values and the proxy's password are encrypted, like secrets; domains of
  * rules are in lower case.
  */
 export function encryptNetwork(seed: Uint8Array, teamId: string, network: SandboxNetworkConfig): SandboxNetworkConfig {

@@ -9,7 +9,7 @@ const headers = (headers: Record<string, string>): Rules => ({ 'a.example': [{ t
 const domains = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`d${index}.example`, []]));
 const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`h${index}`, 'v']));
-/** A name of so many characters, in labels of at most 50. */
+/** A name of that many characters, in labels of at most 50. */
 const nameOf = (characters: number) => `${'a'.repeat(50)}.${'b'.repeat(50)}.${'c'.repeat(characters - 102)}`;
 
 const taken: [string, Rules][] = [

@@ -1,18 +1,13 @@
 import { AtollError } from '../../../../base/error.ts';
 
-/**
- * What stands in a header value for something that is put there when a request leaves: a secret, or an identity token.
- */
+/** Stands in a header value for something that is filled in when a request leaves: a secret, or an identity token. */
 export type Placeholder = { kind: 'secret' | 'token'; name: string };
 
 const begin = '${e2b.';
-/** As the published clients write them. A name may be anything but braces and control characters. */
+/** The form that the published clients use. A name may contain anything but braces and control characters. */
 const form = /^\$\{e2b\.(?:(secrets)|identity\.tokens)\.([^{}\u0000-\u001f\u007f]{1,128})\}/;
 
-/**
- * The placeholders of a header value, in their order. Throws `invalid` for one that is malformed; `field` names the
- * value.
- */
+/** The placeholders of a header value, in order. Throws `invalid` for a malformed one; `field` names the value. */
 export function placeholdersIn(value: string, field: string): Placeholder[] {
   const found: Placeholder[] = [];
   replaceEach(value, field, placeholder => {
@@ -22,7 +17,7 @@ export function placeholdersIn(value: string, field: string): Placeholder[] {
   return found;
 }
 
-/** The value with each placeholder replaced by what `valueOf` answers for it. */
+/** The value with each placeholder replaced by the answer of `valueOf`. */
 export function replaceEach(value: string, field: string, valueOf: (placeholder: Placeholder) => string): string {
   let [result, rest] = ['', value];
   for (let at = rest.indexOf(begin); at >= 0; at = rest.indexOf(begin)) {
@@ -39,10 +34,10 @@ export function replaceEach(value: string, field: string, valueOf: (placeholder:
   return result + rest;
 }
 
-/** What stands for a text that is not shown. */
+/** Shown in place of a hidden text. */
 const hidden = '***';
 
-/** The value with what stands in it literally hidden, and its placeholders, which are names, as they are. */
+/** The value with its literal parts hidden; placeholders, which are only names, stay. */
 export function hideLiterals(value: string): string {
   const between = '\0';
   const names: string[] = [];

@@ -5,16 +5,16 @@ import { normalName, parseAddress } from '../../../../protocol/network/network.t
 import type { EgressPolicy } from '../../../../protocol/network/network.ts';
 
 /**
- * Whether a connection to `host` would pass a policy, by the code that decides it. What no domain rule names goes by
- * the address that the name leads to then, which nobody knows now: where addresses differ, it depends. Throws `invalid`
- * for a text that is neither an address nor a name.
+ * Whether a connection to `host` would pass a policy, decided by the same code. If no domain rule names it, the address
+ * decides to which the name leads at that time, and nobody knows that now: if addresses differ, it depends. Throws
+ * `invalid` for a text that is neither an address nor a name.
  */
 export function verdictOnHost(policy: EgressPolicy, host: string): NetworkVerdict {
   const compiled = compilePolicy(policy);
   const octets = parseAddress(host);
   if (octets) {
     const { allowed, rule } = compiled.byAddress(octets);
-    // The egress proxy has no IPv6: what would go by it is refused.
+    // The egress proxy has no IPv6: it refuses such connections.
     const isV6 = allowed && octets.length === 16;
     if (isV6 && policy.egressProxy) return { verdict: 'denied', rule: 'egressProxy, which is reached by IPv4 alone' };
     if (isV6 && Object.keys(policy.headerRules ?? {}).length > 0)
@@ -27,7 +27,7 @@ export function verdictOnHost(policy: EgressPolicy, host: string): NetworkVerdic
   const byName = compiled.byName(name);
   if (byName) return { verdict: 'passes', rule: byName.rule };
   const { allow, deny, closed, fallback } = compiled;
-  // An exception to what holds for all others may be just its address.
+  // An exception to the general rule may match just its address.
   const exceptions = closed ? allow : deny;
   if (exceptions.length > 0 && !(closed && allow.length === 0))
     return { verdict: 'depends', rule: 'the address that the name leads to' };

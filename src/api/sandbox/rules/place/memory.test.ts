@@ -15,7 +15,7 @@ const memory: MemoryFacts = { architecture: 'x86_64', kernel: '6.1', criu: '4.1'
 const facts: PauseFacts = { kept: 'memory', sizeBytes: 1, layers: [], driver: 'crun', memory };
 const kept: NodeInfo['memoryByDriver'] = { crun: { kept: true } };
 
-/** Machines that are in reach, with the builds of their agents. */
+/** Machines in reach, with the builds of their agents. */
 function machines(agents: Record<string, string>): Nodes {
   const list = Object.entries(agents).map(([nodeId, agent]) => {
     const own = { cpuCount: 2, memoryBytes: 2 ** 32, sandboxCount: 0, sandboxesMax: 10, driver: 'crun' as const };
@@ -60,7 +60,7 @@ test('it waits for its machine where nothing else has what it begins with', asyn
   const none = { facts: async () => null } as unknown as DurableSnapshots;
   for (const durableSnapshots of [null, none])
     await expect(place(both, durableSnapshots, snapshot, full)).rejects.toMatchObject(isFull);
-  // Volumes are where they are.
+  // Volumes stay where they are.
   const volumeMounts = [{ volumeId: 'v', name: 'v', path: '/v' }];
   await expect(place(both, stored, withConfig({ volumeMounts }), full)).rejects.toMatchObject(isFull);
   await expect(place(both, stored, withConfig({ memorySnapshotId: undefined }), full)).rejects.toMatchObject(isFull);

@@ -6,12 +6,12 @@ import { placeElsewhere } from '../../../placement/elsewhere.ts';
 import { noCompatibleNode, type Nodes } from '../../../placement/nodes.ts';
 import { type Placed, placeSandbox, type Wanted } from '../../../placement/place.ts';
 
-/** What choosing the machine of a sandbox takes that begins with memory. */
+/** What it takes to choose the machine of a sandbox that starts with memory. */
 type PlaceDeps = { db: Db; nodes: Nodes; durableSnapshots: DurableSnapshots | null };
 
 /**
- * The machine of a new sandbox. One that begins with the memory of a snapshot goes to the machine that has it, or,
- * where that is away, taken out or full and the memory is in the store, to another one that it fits. Errors:
+ * The machine of a new sandbox. One that starts with the memory of a snapshot goes to the machine that has it. Where
+ * that is away, taken out or full, and the memory is in the store, it goes to another one that it fits. Errors:
  * `unavailable`, and `precondition` with the reasons where it fits no machine in reach.
  */
 export async function placeWith(
@@ -25,7 +25,7 @@ export async function placeWith(
     return await placeSandbox(nodes, db, wanted);
   } catch (error) {
     const isFull = error instanceof AtollError && (error.code === 'unavailable' || error.detail === noCompatibleNode);
-    // Volumes are where they are.
+    // Volumes stay where they are.
     const isFixed = memorySnapshotId === undefined || wanted.home === undefined || volumeMounts.length > 0;
     const facts = !isFull || isFixed ? null : await durableSnapshots?.facts(memorySnapshotId);
     if (!facts) throw error;

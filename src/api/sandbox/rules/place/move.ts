@@ -10,15 +10,15 @@ import { demandsOf } from '../demands.ts';
 /** Dependencies of choosing the machine of a move. */
 export type MovePlaceDeps = { db: Db; nodes: Nodes; durablePauses: DurablePauses | null };
 
-/** Refuses moves where there is nothing by which sandboxes can go. Errors: `precondition`. */
+/** Refuses moves where there is no way to carry sandboxes. Errors: `precondition`. */
 export function requireMoves(durablePauses: DurablePauses | null): DurablePauses {
   if (durablePauses) return durablePauses;
   throw new AtollError('precondition', 'moving a sandbox needs a cluster with a store (ATOLL_STORE): docs/cluster.md');
 }
 
 /**
- * The machine to which a running sandbox can be moved. Errors, with the reason: `precondition` where it can't be,
- * `unavailable` where it can't be now.
+ * The machine to which a running sandbox can be moved. Errors, with the reason: `precondition` where it can't be moved,
+ * `unavailable` where it can't be moved now.
  */
 export async function placeOfMove(deps: MovePlaceDeps, sandbox: SandboxFacts): Promise<string> {
   const pauses = requireMoves(deps.durablePauses);

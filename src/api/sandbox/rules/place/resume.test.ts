@@ -30,7 +30,7 @@ const info = (nodeId: string, agent: string): NodeInfo => ({
 
 type Machine = { nodeId: string; agent?: string; answers?: boolean };
 
-/** Machines that are in reach. */
+/** Machines in reach. */
 function machines(...list: Machine[]): Nodes {
   const found = list.map(({ nodeId, agent = 'a1', answers = true }) => {
     const own = info(nodeId, agent);
@@ -69,7 +69,7 @@ const full = (...names: string[]) =>
 
 test('a sandbox goes on where it was paused', async () => {
   for (const paused of [onMachine, stored]) expect(await place(both, paused)).toBe('home');
-  // It is not asked whether it is there, where there is no other way.
+  // Where there is no other choice, it is not asked whether it is there.
   expect(await place(machines({ nodeId: 'home', answers: false }), onMachine)).toBe('home');
 });
 

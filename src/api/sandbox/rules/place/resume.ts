@@ -8,19 +8,19 @@ import { noCompatibleNode, type Nodes } from '../../../placement/nodes.ts';
 import type { SandboxRecord } from '../../record.ts';
 import { demandsOf } from '../demands.ts';
 
-/** A machine that does not say what it is by then counts as away. Milliseconds. */
+/** A machine that does not describe itself within this time counts as away. Milliseconds. */
 const answerMs = 2_000;
 
 /** Dependencies of choosing the machine of a resume. */
 type PlaceDeps = { db: Db; nodes: Nodes; durablePauses: DurablePauses | null };
 
-/** Machines that had no room a moment ago, and what they said. */
+/** Machines that had no room a moment ago, and their errors. */
 type Full = ReadonlyMap<string, AtollError>;
 
 /**
- * The machine on which a paused sandbox is to run: its own, or, where that is away, full or being drained and what was
- * kept is in the store, another one that it fits. Errors: `unavailable` with the reasons, `precondition` where its
- * memory fits no machine in reach.
+ * The machine on which a paused sandbox should run. That is its own one or, where this is away, full or being drained
+ * and the pause is in the store, another one that it fits. Errors: `unavailable` with the reasons, `precondition` where
+ * its memory fits no machine in reach.
  */
 export async function placeOfResume(
   deps: PlaceDeps,
@@ -32,13 +32,13 @@ export async function placeOfResume(
   const isEmptied = (await nodesToEmpty(deps.db)).has(paused.nodeId);
   const isHome = deps.nodes.list().some(({ nodeId }) => nodeId === paused.nodeId);
   const isStored = paused.durability === 'cluster' && deps.durablePauses !== null;
-  // A machine may have gone a moment ago: who can go elsewhere does not find that out by a resume that fails.
+  // A machine may have gone a moment ago: a sandbox that can go elsewhere should not find that out by a failed resume.
   if (isHome && !isEmptied && !fullHome && (!isStored || (await answers(deps.nodes, paused.nodeId))))
     return paused.nodeId;
   const why = isEmptied ? 'is being drained' : fullHome ? `has no room (${fullHome.message})` : 'is away';
   if (isStored && deps.durablePauses) return elsewhere(deps, deps.durablePauses, paused, { memory, full, why });
   if (fullHome) throw noRoomAtHome(paused.sandboxId, fullHome);
-  // A machine that is out of reach is reported before anything is changed.
+  // Reports a machine that is out of reach before anything is changed.
   deps.nodes.get(paused.nodeId);
   throw new AtollError(
     'unavailable',
@@ -79,7 +79,7 @@ async function elsewhere(
     const size = { cpuCount, memoryMiB };
     return await placeElsewhere(deps, { home, facts, memory, ...size, sandboxId, demands, full: new Set(full.keys()) });
   } catch (error) {
-    // Where its own machine lacks room alone, it goes on there later.
+    // If its own machine merely lacks room, it goes on there later.
     if (error instanceof AtollError && error.code === 'precondition' && !full.has(home))
       throw new AtollError(
         'precondition',

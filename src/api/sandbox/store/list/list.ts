@@ -9,7 +9,7 @@ import { listedColumnNames, listedOfRow } from '../row.ts';
 import type { Tables } from '../../../database/schema.ts';
 import type { ListedSandbox, SandboxInTransition } from '../../record.ts';
 
-/** Which sandboxes are asked for; all must match. */
+/** Which sandboxes to list; all conditions must match. */
 export type SandboxFilter = {
   teamId: string;
   shown: readonly ShownState[];
@@ -20,24 +20,24 @@ export type SandboxFilter = {
   templateId?: string;
   nodeId?: string;
   /**
-   * Text at the beginning of the ID, or anywhere in a key or value of metadata of up to `textSearchedBytesMax`; case
-   * does not matter.
+   * Text at the start of the ID, or anywhere in a key or value of metadata of up to `textSearchedBytesMax`; case does
+   * not matter.
    */
   text?: string;
 };
 
-/** A place in the order (start time, ID): the page after it begins behind this sandbox. */
+/** A place in the order (start time, ID): the next page begins after this sandbox. */
 export type SandboxCursor = { startedAtUs: number; sandboxId: string };
 
-/** Which part of the sandboxes is asked for. */
+/** Which part of the sandboxes to list. */
 export type SandboxPageOptions = { order: 'asc' | 'desc'; after?: SandboxCursor; limit: number; metadataBytes: number };
 
-/** A page of sandboxes, and whether others follow. */
+/** A page of sandboxes, and whether more follow. */
 type ListedPage = { sandboxes: ListedSandbox[]; isMore: boolean };
 
 /**
- * At most `limit` sandboxes behind `after`, in the given direction of (start time, ID), with `metadataBytes` of
- * metadata, or one more: no more is read.
+ * At most `limit` sandboxes after `after`, in the given direction of (start time, ID), with at most `metadataBytes` of
+ * metadata, or a single sandbox: no more is read.
  */
 export async function listSandboxes(db: Db, filter: SandboxFilter, page: SandboxPageOptions): Promise<ListedPage> {
   let query = filtered(db, filter);
@@ -70,8 +70,8 @@ export async function listSandboxes(db: Db, filter: SandboxFilter, page: Sandbox
 }
 
 /**
- * Whether a row is behind a place, or before and at it. As one comparison, an index finds the place; as two, every row
- * up to it is looked at.
+ * Whether a row is after a place, or before and at it. As one comparison, an index finds the place; as two, the
+ * database would read every row up to it.
  */
 export function placeOf(
   where: 'behind' | 'until',
@@ -84,12 +84,12 @@ export function placeOf(
   return sql`(started_at_us, sandboxes.sandbox_id) ${comparison} (${startedAtUs}, ${sandboxId})`;
 }
 
-/** Bytes of the metadata, which are known without reading it. */
+/** Bytes of the metadata, known without reading it. */
 export const metadataLength = sql<number>`coalesce(octet_length(sandboxes.metadata_json), 0)`;
 
 /**
- * How many sandboxes match. All of them are looked at, which are few beside the team's where they must have some
- * metadata; a page ends after its first ones, whatever they must have.
+ * How many sandboxes match. This looks at all matches: a filter on metadata leaves few of a team's sandboxes. A page,
+ * in contrast, ends after its first matches, whatever the filter.
  */
 export async function countSandboxes(db: Db, filter: SandboxFilter): Promise<number> {
   const { count } = await filtered(db, filter, { byLabel: true })
@@ -98,7 +98,7 @@ export async function countSandboxes(db: Db, filter: SandboxFilter): Promise<num
   return Number(count);
 }
 
-/** At most `limit` sandboxes of a team that are between two states, by their IDs. */
+/** At most `limit` sandboxes of a team that are in transition, ordered by ID. */
 export async function sandboxesInTransition(db: Db, teamId: string, limit: number): Promise<SandboxInTransition[]> {
   const rows = await db
     .selectFrom('sandboxes')
@@ -137,7 +137,10 @@ export function filtered(
   return query;
 }
 
-/** The sandboxes that have this pair, from it on: SQLite takes a cross join in the order in which it is written. */
+/**
+ * The sandboxes that have this pair, starting from the pair: SQLite executes a cross join in the order in which it is
+ * written.
+ */
 function labelled(db: Db, digest: string): SelectQueryBuilder<Tables, 'sandboxes', object> {
   return db
     .selectFrom('sandbox_labels')
@@ -147,30 +150,30 @@ function labelled(db: Db, digest: string): SelectQueryBuilder<Tables, 'sandboxes
 }
 
 /**
- * What JSON may hold and a text of PostgreSQL may not, NUL and halves of a character; not a backslash that stands for
- * itself, with such letters behind it.
+ * Escapes that JSON may hold and a text of PostgreSQL may not: NUL and surrogate halves; but not an escaped backslash
+ * followed by such letters.
  */
 const noText = '(?<!\\\\)((?:\\\\\\\\)*)\\\\u(?:0000|d[89a-f][0-9a-f]{2})';
 
 /**
- * Longer metadata is not searched for a text: a search looks at that of all sandboxes of a team, which may be 20,000:
- * with so much of each, that is up to half a second of SQLite's, and so of the API's thread.
+ * Longer metadata is not searched for a text. A search reads that of all sandboxes of a team, which may be 20,000: at
+ * this size, that takes SQLite, and so the API's thread, up to half a second.
  */
 const textSearchedBytesMax = 4 * 1024;
 
-/** A text that may be found between keys and values, or has another form in JSON. */
+/** A text that may match between keys and values, or is written differently in JSON. */
 const maybeForm = /["\\\p{Cc}]|^[{}:,]+$/u;
 
 /**
- * The text is looked for in the JSON as it is stored, which a database does many times faster than to read that. It is
- * in a key or value then, unless it may be a part of the form: what has signs of that, or stands beside escapes, is
- * looked for once more in the pairs. Both databases give these as rows, by functions of different names.
+ * The text is searched in the stored JSON, which a database does many times faster than parsing that. A match is in a
+ * key or value, unless it may be part of JSON's syntax: a text with syntax characters, or metadata with escapes, is
+ * searched once more in the pairs. Both databases give these as rows, by functions of different names.
  */
 function textMatch(db: Db, text: string) {
   const isPostgres = kindOf(db) === 'postgres';
   const lower = text.toLowerCase();
   const stored = JSON.stringify(lower).slice(1, -1);
-  // Not by a pattern: a text that nearly is there at every place would take a hundred times as long.
+  // Not a pattern: a text that almost matches at every place would take a hundred times as long.
   const placeOf = (part: string, whole: RawBuilder<string>) =>
     isPostgres ? sql<number>`position(${part} in ${whole})` : sql<number>`instr(${whole}, ${part})`;
   const json = sql<string>`sandboxes.metadata_json`;

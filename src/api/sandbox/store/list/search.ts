@@ -10,23 +10,23 @@ import type { SandboxCursor, SandboxFilter, SandboxPageOptions } from './list.ts
 import { listedColumnNames, listedOfRow } from '../row.ts';
 
 /**
- * Rows of a team that are looked at in one piece: on SQLite nobody else is answered meanwhile, for some milliseconds.
- * On PostgreSQL each piece is a way there and back.
+ * Rows of a team that are searched in one piece: on SQLite nobody else is answered during that, for some milliseconds.
+ * On PostgreSQL each piece costs a round trip.
  */
 const rowsAtOnceMax = { sqlite: 250, postgres: 2_000 };
 
-/** A page of what was found: where the next one begins, null where nothing follows, and how many of all run. */
+/** A page of search results: where the next one begins, null where nothing follows, and how many of all matches run. */
 type FoundPage = { sandboxes: ListedSandbox[]; next: SandboxCursor | null; running: number };
 
 type SearchOptions = { countsRunning: boolean; othersHad(ms: number): void; rowsAtOnce?: number };
 
-/** What is known of a sandbox that matches, before it is read. */
+/** What is known of a match before it is read. */
 type Match = SandboxCursor & { state: SandboxState; bytes: number };
 
 /**
- * A page as `listSandboxes` has it, where all metadata has to be looked at: in pieces, between which others have their
- * turn; `othersHad` is told for how long. With `countsRunning` all sandboxes are looked at; else those from the page's
- * begin to its end, and `running` means nothing.
+ * A page like that of `listSandboxes`, but for a filter that needs all metadata: it searches in pieces, between which
+ * others have their turn; `othersHad` is told how long. With `countsRunning` it searches all sandboxes; otherwise only
+ * those of the page, and `running` means nothing.
  */
 export async function searchSandboxes(
   db: Db,
@@ -44,7 +44,7 @@ export async function searchSandboxes(
   if (countsRunning && after)
     for await (const piece of pieces({ until: after })) running += (await runningOnes(db, order, piece)).length;
   for await (const piece of pieces({ from: after })) {
-    // Behind the page they are counted.
+    // After the page, the matches are only counted.
     const matches = await (isMore ? runningOnes : all)(db, order, piece);
     running += matches.filter(({ state }) => shownState(state) === 'running').length;
     for (const match of isMore ? [] : matches) {
@@ -58,7 +58,7 @@ export async function searchSandboxes(
   return { sandboxes: await readAll(db, filter, chosen), next: isMore ? (chosen.at(-1) ?? null) : null, running };
 }
 
-/** Rows behind `from`, up to `until`. */
+/** Rows after `from`, up to `until`. */
 type Bounds = { from?: SandboxCursor | undefined; until?: SandboxCursor | undefined };
 type Order = 'asc' | 'desc';
 type Places = { fromUs: number; fromId: string; untilUs: number; untilId: string };
@@ -88,7 +88,9 @@ function within(query: ReturnType<typeof filtered>, parameter: ParameterOf<Place
     .orderBy('sandboxes.sandbox_id', order);
 }
 
-/** The bounds of pieces of `rowsAtOnce` of a team's rows, whatever they hold. Others have their turn between them. */
+/**
+ * The bounds of pieces of `rowsAtOnce` of a team's rows, whatever their content. Others have their turn between them.
+ */
 function piecesOf(
   db: Db,
   teamId: string,
@@ -124,7 +126,7 @@ const endOfPiece = prepared<
 
 type MatchRow = { id: string; started_at_us: number; state: SandboxState; bytes: number };
 
-/** Looks for what a filter lets through, with a query that is put into SQL once for all pieces. */
+/** Searches for what a filter matches, with a query that is compiled to SQL once for all pieces. */
 function matchesOf(filter: SandboxFilter): (db: Db, order: Order, piece: Bounds) => Promise<Match[]> {
   const query = prepared<Places, MatchRow, Word>((db, parameter, words) =>
     within(filtered(db, filter), parameter, words).select([
@@ -143,7 +145,7 @@ function matchesOf(filter: SandboxFilter): (db: Db, order: Order, piece: Bounds)
     }));
 }
 
-/** The sandboxes that were found, in their order; those that have ended meanwhile are left out. */
+/** Reads the matches, in order; those that have ended meanwhile are left out. */
 async function readAll(db: Db, { teamId, shown }: SandboxFilter, found: readonly Match[]): Promise<ListedSandbox[]> {
   if (found.length === 0) return [];
   const ids = found.map(({ sandboxId }) => sandboxId);

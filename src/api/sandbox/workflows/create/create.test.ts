@@ -45,7 +45,7 @@ type Scene = {
   changed?: Partial<CreateDeps>;
   memory?: MemoryAbility;
   machines?: string[];
-  /** What happens while a machine is asked what it is. */
+  /** Runs while a machine is asked about itself. */
   info?: () => Promise<void>;
   /** What a machine does when it is asked for a sandbox. */
   create?: (nodeId: string, request: CreateSandbox) => Promise<void>;
@@ -157,7 +157,7 @@ test('what is not good is refused before anything is done', async () => {
     await expect(create(asked)).rejects.toThrow(says);
     expect([created, await rows()]).toEqual([[], []]);
   }
-  // As much as the team may use is not too much, and who says it is secure is let in.
+  // As much as the team may use is not too much, and a request that says it is secure is admitted.
   const { create } = await scene({
     ...large,
     limits: { ...large.limits, diskMiB: 512 },
@@ -208,7 +208,7 @@ test('where a machine has no room another one is asked, each once', async () => 
   const some = await scene({ machines: ['a', 'b'], create });
   for (let times = 0; times < 8; times++) expect((await some.create()).nodeId).toBe('b');
   expect(await some.rows()).toHaveLength(8);
-  // Whoever got one of another machine was not told of a failure.
+  // A caller who got a sandbox on another machine was not told of a failure.
   expect(['a', 'b'].map(nodeId => some.deps.createCounts.of(nodeId))).toEqual([
     { successes: 0, fails: 0 },
     { successes: 8, fails: 0 },
@@ -218,7 +218,7 @@ test('where a machine has no room another one is asked, each once', async () => 
   await expect(none.create()).rejects.toMatchObject({ code: 'unavailable', detail: nodeFull });
   expect(none.created.map(({ nodeId }) => nodeId).toSorted()).toEqual(['a', 'b']);
   expect([await none.rows(), none.told.toSorted()]).toEqual([[], ['kill on a', 'kill on b']]);
-  // One alone is not asked again, and neither is another one for what is no want of room.
+  // A single machine is not asked again, and an error other than a lack of room is not tried on another one.
   const alone = await scene({ create: nodeId => Promise.reject(full(nodeId)) });
   await expect(alone.create()).rejects.toMatchObject({
     detail: nodeFull,

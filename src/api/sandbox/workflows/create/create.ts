@@ -40,7 +40,7 @@ import type { LimitsOf } from '../../../team/rules/limits.ts';
 /** Dependencies of checking and creating a sandbox. */
 export type CreateDeps = CreateWork &
   AwaitDeps & {
-    /** Null: nothing is kept beyond its machine. */
+    /** Null: nothing is kept outside of its machine. */
     durablePauses: DurablePauses | null;
     durableSnapshots: DurableSnapshots | null;
     features: Features;
@@ -48,25 +48,26 @@ export type CreateDeps = CreateWork &
     templateDrivers: TemplateDrivers;
   };
 
-/** A sandbox that is asked for. */
+/** A requested sandbox. */
 export type NewSandboxRequest = {
   /** `[namespace/]name[:tag]`, or an ID. */
   template: string;
   /** By the volumes' names. */
   volumeMounts: VolumeMount[];
   options: SandboxOptions;
-  /** Nobody has asked what an automatic pause is to outlive: it is as the team has it, where that can be had. */
+  /** The request does not say what an automatic pause should survive: the team's default applies, where possible. */
   isDurabilityUsual?: boolean;
 };
 
-/** A client waits 60 s by default: what takes longer is undone, so that no sandbox runs that nobody knows of. */
+/**
+ * A client waits 60 s by default: a create that takes longer is undone, so that no sandbox runs unknown to everybody.
+ */
 const createDeadlineMs = 50_000;
 
 /**
  * Creates a sandbox and answers when its agent accepts requests. A refused request leaves nothing behind. With
- * `repeatable`, its key is taken with the sandbox's row; `conflict` where another create has it.
- * Errors: `invalid`, `forbidden` (a feature that is not offered), `not_found` (template), `rate_limited` (concurrency
- * limit),
+ * `repeatable`, its key is taken together with the sandbox's row; `conflict` where another create has it. Errors:
+ * `invalid`, `forbidden` (a feature that is not offered), `not_found` (template), `rate_limited` (concurrency limit),
  * `unavailable` (no room), `deadline_exceeded`, `internal`.
  */
 export async function createSandbox(
@@ -120,7 +121,7 @@ export async function createSandbox(
   }
 }
 
-/** What an automatic pause outlives, now that all volumes are known. Errors: those of `requireDurable`. */
+/** What an automatic pause survives, now that all volumes are known. Errors: those of `requireDurable`. */
 function durabilityOf(
   { durablePauses }: Pick<CreateDeps, 'durablePauses'>,
   team: TeamRecord,
@@ -145,7 +146,7 @@ type Chosen = {
   repeatable: Repeatable | undefined;
 };
 
-/** Creates it on the machine that was chosen. */
+/** Creates it on the chosen machine. */
 async function createOn(
   deps: CreateDeps,
   team: TeamRecord,
@@ -170,7 +171,7 @@ async function createOn(
   }
 }
 
-/** Whoever knows the ID of a sandbox without a token can use it. */
+/** Anybody who knows the ID of a sandbox without a token can use it. */
 export function requireSecure(requireSecure: boolean, secure: boolean): void {
   if (requireSecure && !secure)
     throw new AtollError(
@@ -241,7 +242,7 @@ function imageOf(templateId: string, build: BuildRecord, driver: DriverName | un
   };
 }
 
-/** Says what a failed start means to the caller; the node's own words go to the log. */
+/** The meaning of a failed start for the caller; the node's own words go to the log. */
 export function explainFailedStart(error: unknown, client: AbortSignal, deadline: AbortSignal): unknown {
   if (client.aborted) return new AtollError('canceled', 'The request was given up by the client', { cause: error });
   if (deadline.aborted) {
@@ -251,7 +252,7 @@ export function explainFailedStart(error: unknown, client: AbortSignal, deadline
     });
   }
   if (!(error instanceof AtollError) || error.detail === restoreFailed) return failedToStart(error);
-  // It says itself that the node or the database went away, or what of the template fails, which is no matter of room.
+  // The error itself says that the node or the database went away, or what in the template fails: it is not about room.
   if (isServerFailure(error) || isPartLost(error) || error.mayHaveChanged || error.detail === noCompatibleNode)
     return error;
   if (error.code === 'unavailable' || error.code === 'no_space') {

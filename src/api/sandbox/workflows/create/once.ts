@@ -7,14 +7,14 @@ import type { CreatedSandbox } from '../../record.ts';
 import { createSandbox } from './create.ts';
 import type { CreateDeps, NewSandboxRequest } from './create.ts';
 
-/** How long a repeated create waits for the one that is under way, milliseconds: as long as that may take. */
+/** How long a repeated create waits for the one under way, milliseconds: as long as that may take. */
 const waitMs = 50_000;
 const pollMs = 100;
 
 /**
- * Creates a sandbox unless a request with the same key has: then answers what that one was answered, also when the
- * sandbox is gone by now. Waits for one that is under way. The key is written with the sandbox's row: what a crash
- * leaves of one, it leaves of the other. Errors: those of `createSandbox`; `conflict` for a key of another request, and
+ * Creates a sandbox, unless a request with the same key has done so: then answers what that one was answered, even if
+ * the sandbox is gone by now. Waits for one that is under way. The key is written together with the sandbox's row:
+ * after a crash, both exist or neither. Errors: those of `createSandbox`; `conflict` for a key of another request, and
  * for a create that does not end.
  */
 export async function createSandboxOnce(
@@ -33,7 +33,7 @@ export async function createSandboxOnce(
     try {
       return await createSandbox(deps, team, asked, clientSignal, repeatable);
     } catch (error) {
-      // Another request was faster between the two looks.
+      // Another request was faster between the two checks.
       if (!isUnderWay(error)) throw error;
     }
   }

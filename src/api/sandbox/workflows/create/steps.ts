@@ -24,7 +24,7 @@ import type { CreateCounts } from '../../../placement/create-counts.ts';
 import type { StartCounts } from '../../../metrics/start-counts.ts';
 import { createWorkflow } from '../../../metrics/measures.ts';
 
-/** What starting a sandbox works on. */
+/** What it takes to start a sandbox. */
 export type CreateWork = SandboxWork & {
   limitsOf: LimitsOf;
   seed: Uint8Array;
@@ -33,26 +33,25 @@ export type CreateWork = SandboxWork & {
   createCounts: CreateCounts;
 };
 
-/** What the steps of a create work on. */
+/** The context of the steps of a create. */
 export type CreateContext = {
   deps: CreateWork;
   team: TeamRecord;
   node: NodeProtocol;
   image: TemplateImage;
-  /** In state `starting`; replaced by the running one at the end. */
+  /** In state `starting`; at the end, the running one replaces it. */
   sandbox: SandboxRecord;
-  /** How its client names it, to ask for it again. */
+  /** The client's key for repeating the request. */
   repeatable?: Repeatable;
-  /** What it begins as, where it is a fork. */
+  /** The sandbox that it is a fork of, if any. */
   forkOf?: SandboxRecord;
-  /** What its node was told of what may leave it. */
+  /** The egress policy that its node was told. */
   policy?: EgressPolicy;
 };
 
 /**
- * Creates the sandbox whose record is in the context: reserves its row, starts it, publishes it.
- * Answers the running sandbox. A failure at any step leaves neither row nor sandbox, and is not counted: there may be
- * another machine to ask.
+ * Creates the sandbox whose record is in the context: reserves its row, starts it, publishes it. Answers the running
+ * sandbox. A failure at any step leaves neither row nor sandbox, and is not counted: another machine may be asked next.
  */
 export async function createSandboxWorkflow(context: CreateContext, signal: AbortSignal): Promise<SandboxRecord> {
   const { deps, sandbox } = context;
@@ -131,7 +130,7 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
   {
     name: 'publish',
     async run(context, signal) {
-      // The client that asked is gone or was told that it took too long: nobody knows this sandbox's ID.
+      // The client is gone or was told that it took too long: nobody knows this sandbox's ID.
       signal?.throwIfAborted();
       const { deps, sandbox, forkOf, policy, repeatable } = context;
       const startedAtUs = deps.clock();
@@ -151,7 +150,7 @@ export const createSandboxSteps: readonly Step<CreateContext>[] = [
       if (policy) await holdSecrets(deps, running, policy);
     },
     async undo({ deps, sandbox, repeatable }) {
-      // In this order: where the row can't be taken back, the sandbox runs on and stays in reach.
+      // In this order: if the row can't be taken back, the sandbox runs on and stays in reach.
       await undoPublish(deps.db, sandbox, repeatable?.key, deps.clock());
       deps.directory.close(sandbox);
     },

@@ -10,7 +10,7 @@ export type MoveDeps = SandboxWork & SettleMoveDeps & { durablePauses: DurablePa
 
 /**
  * Moves a running sandbox to another machine that it fits. Errors: those of `placeOfMove`, `conflict` where it left the
- * state `running` by itself; it runs on where it was then.
+ * state `running` by itself; after an error it runs on where it was.
  */
 export async function moveSandbox(deps: MoveDeps, sandbox: SandboxRecord): Promise<SandboxRecord> {
   const nextNodeId = await placeOfMove(deps, sandbox);

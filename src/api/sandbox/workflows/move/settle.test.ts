@@ -22,7 +22,7 @@ const { teamId } = await createTeam({ db, clock }, { name: 'T', slug: 't' });
 const seed = new Uint8Array(32).fill(1);
 const identity = createIdentity({ seed, issuer: 'https://api.example.org', domain: 'example.org', clock });
 
-/** Executions that a machine has: those that run, and those that are paused. */
+/** A machine's executions, running and paused. */
 type There = { running?: string[]; paused?: string[]; isSetAside?: boolean };
 const [home, other] = ['home', 'other'];
 const joined = { address: '192.0.2.1:1', certificates: [], renewAtUs: 0, joinedAtUs: 0 };
@@ -31,7 +31,7 @@ await db.updateTable('cluster_nodes').set({ given_up: 1 }).where('node_id', '=',
 
 type Scene = { change?: Partial<SandboxRecord>; home?: There; other?: There; resume?: () => Promise<void> };
 
-/** A sandbox that was to move from `home` to `other`; `change` says how far that has come. */
+/** A sandbox that is being moved from `home` to `other`; `change` says how far the move has come. */
 async function scene({ change = {}, resume = async () => {}, ...there }: Scene) {
   const sandboxId = newUuid();
   const named = (execution: string) => `${execution} of ${sandboxId}`;
@@ -88,7 +88,7 @@ async function scene({ change = {}, resume = async () => {}, ...there }: Scene) 
   return {
     ...{ sandbox, told, logged, resumed, directory, found, machines, log, nodes },
     settle: () => settleMove(deps, sandbox),
-    /** Where it is, and as what; null: nowhere. */
+    /** Its machine and its execution; null: it is nowhere. */
     async row() {
       const row = await found();
       return row && [row.state, short(row.executionId), row.nodeId];
@@ -186,7 +186,7 @@ test('one that its own machine can’t let run stays paused, and is asked for la
     resume: () => Promise.reject(new AtollError('unavailable', 'it went away')),
   });
   await expect(away.settle()).rejects.toThrow('it went away');
-  // Whoever comes next asks its own machine for this one.
+  // The next process asks its own machine for this one.
   expect(await away.found()).toMatchObject({ state: 'moving', nextNodeId: home, nextExecutionId: expect.any(String) });
   expect(away.logged).toEqual([]);
 });

@@ -21,9 +21,9 @@ export type SettleMoveDeps = ApplyDeps & {
 };
 
 /**
- * Brings a move that was cut short to an end: the sandbox runs on the other machine where that has begun, and else
- * again where it was. It may be repeated; a machine that is out of reach and might have the sandbox is waited for,
- * until it was given up. Errors: `unavailable` for that.
+ * Finishes a move that was cut short: the sandbox runs on the other machine if it has begun there, and otherwise again
+ * where it was. It may be repeated; a machine that is out of reach and might have the sandbox is waited for until it is
+ * given up. Errors: `unavailable` for that.
  */
 export async function settleMove(deps: SettleMoveDeps, listed: SandboxRecord): Promise<void> {
   const { busy, db } = deps;
@@ -38,13 +38,13 @@ export async function settleMove(deps: SettleMoveDeps, listed: SandboxRecord): P
       const moved = await finishBegun(deps, node, sandbox, nextExecutionId, begun);
       return countAs(deps, moved, sandbox);
     }
-    // What was brought there goes.
+    // Removes what was brought there.
     await node.kill({ sandboxId, executionId });
   }
   return countAs(deps, await goBack(deps, sandbox));
 }
 
-/** `left`: what it was on the machine that it is not on any more. */
+/** `left`: the sandbox on the machine that it is no longer on. */
 async function countAs(deps: SettleMoveDeps, settled: SandboxRecord | null, left?: SandboxRecord): Promise<void> {
   if (!settled) return;
   deps.directory.apply(settled);
@@ -52,7 +52,10 @@ async function countAs(deps: SettleMoveDeps, settled: SandboxRecord | null, left
   if (settled.state === 'running') await applyNetwork(deps, settled);
 }
 
-/** What has stayed where the sandbox was. Where that is out of reach it is set aside there once it is back. */
+/**
+ * Removes what stayed where the sandbox was. If that machine is out of reach, it is set aside there once the machine is
+ * back.
+ */
 export async function removeLeft(
   { nodes, log }: Pick<SettleMoveDeps, 'nodes' | 'log'>,
   left: SandboxRecord,
@@ -68,7 +71,7 @@ export async function removeLeft(
 const runs = async (node: NodeProtocol, executionId: string) =>
   (await node.list()).some(listed => listed.executionId === executionId);
 
-/** The next execution is the sandbox from now on, as what its machine says. */
+/** The next execution becomes the sandbox, in the state that its machine reports. */
 async function finishBegun(
   deps: SettleMoveDeps,
   node: NodeProtocol,
@@ -82,7 +85,10 @@ async function finishBegun(
   return moved && begun !== 'running' ? finishPause(db, moved, begun, clock()) : moved;
 }
 
-/** Lets a sandbox that no other machine has run where it was. Null where it is gone, or somebody else's by now. */
+/**
+ * Lets a sandbox that no other machine has run where it was. Null where it is gone, or somebody else has taken it by
+ * now.
+ */
 async function goBack(deps: SettleMoveDeps, sandbox: SandboxRecord): Promise<SandboxRecord | null> {
   const { sandboxId, executionId, nodeId, nextNodeId, nextExecutionId } = sandbox;
   if (await isForgotten(deps, nodeId)) return lose(deps, sandbox);
@@ -91,16 +97,16 @@ async function goBack(deps: SettleMoveDeps, sandbox: SandboxRecord): Promise<San
     const begun = await findBegun(node, { sandboxId, executionId: nextExecutionId });
     if (begun) return finishBegun(deps, node, sandbox, nextExecutionId, begun);
   }
-  // In this order: what is paused after it was not among the running ones is among the paused ones.
+  // In this order: a sandbox that is paused after the first list was read is in the second one.
   if (await runs(node, executionId)) return runOn(deps, node, sandbox);
   const paused = (await node.listPaused()).find(listed => listed.executionId === executionId);
   if (paused) return runAgain(deps, sandbox, node, paused);
-  // One that its node has set aside is not gone: an operator decides.
+  // A sandbox that its node has set aside is not gone: an operator decides.
   if ((await node.listSetAside()).some(listed => listed.sandboxId === sandboxId)) return null;
   return lose(deps, sandbox);
 }
 
-/** One that its own machine can't let run any more, either, stays paused: nothing of it is lost. */
+/** If its own machine can't run it again either, it stays paused: nothing of it is lost. */
 async function runAgain(
   deps: SettleMoveDeps,
   sandbox: SandboxRecord,

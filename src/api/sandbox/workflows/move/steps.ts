@@ -12,27 +12,30 @@ import { runWorkflow, type SandboxWork, type Step } from '../run.ts';
 import { holdCurrentSecrets } from '../secrets.ts';
 import { type SettleMoveDeps, removeLeft, settleMove } from './settle.ts';
 
-/** What the steps of a move work on. */
+/** The context of the steps of a move. */
 type MoveContext = {
   deps: SettleMoveDeps & SandboxWork;
-  /** What carries it. */
+  /** Carries it. */
   durable: DurablePauses;
-  /** In state `running`; replaced by the moving one and, at the end, by the one that runs on the other machine. */
+  /** In state `running`; the moving one and, at the end, the running one on the other machine replace it. */
   sandbox: SandboxRecord;
-  /** The machine that is to have it. */
+  /** The machine that will get it. */
   nextNodeId: string;
   /** The incarnation that begins there (UUID). */
   nextExecutionId: string;
   draftId: string;
-  /** How large the draft is that both machines have; null: there is none, and all is sent once it stands still. */
+  /**
+   * Size of the draft that both machines have; null: there is none, and everything is sent once the sandbox stands
+   * still.
+   */
   draftBytes: number | null;
-  /** What its node was told of what may leave it. */
+  /** The egress policy that its node was told. */
   policy?: EgressPolicy;
 };
 
 /**
  * Moves a running sandbox to another machine, with its memory and its files: it stands still meanwhile, and its
- * connections are cut. Where it fails before the other machine has it, it runs on where it was. Throws `conflict` where
+ * connections are cut. If that fails before the other machine has it, it runs on where it was. Throws `conflict` where
  * this process works on it already.
  */
 export async function moveSandboxWorkflow(
@@ -49,7 +52,7 @@ export async function moveSandboxWorkflow(
     draftId: newUuid(),
     draftBytes: null,
   };
-  // A row names the process that works on it: two moves of one process would each take the other's for its own.
+  // A row names only the process that works on it: two moves in one process would each take the other's for its own.
   if (deps.busy.has(sandbox.executionId)) throw sandboxMoved(sandbox.sandboxId);
   await deps.busy.while(sandbox.executionId, () =>
     runWorkflow('move-sandbox', moveSandboxSteps, context, {
@@ -65,8 +68,8 @@ const draftOf = ({ draftId, sandbox }: MoveContext) => ({ ...executionOf(sandbox
 const executionOf = ({ sandboxId, executionId }: SandboxRecord) => ({ sandboxId, executionId });
 
 /**
- * The steps of a move: bring its layers and what it is while it runs, reserve its place, cut its connections, keep it,
- * carry to the other machine what has changed, start it there, switch its row, remove what stayed behind.
+ * The steps of a move: bring its layers and a draft of it while it runs, reserve its place, cut its connections, keep
+ * it, carry what has changed to the other machine, start it there, switch its row, remove what stayed behind.
  */
 const moveSandboxSteps: readonly Step<MoveContext>[] = [
   { name: 'prepare', run: ({ durable, sandbox, nextNodeId }) => durable.prepare(sandbox, nextNodeId) },
@@ -77,9 +80,9 @@ const moveSandboxSteps: readonly Step<MoveContext>[] = [
       try {
         context.draftBytes = await durable.draft(draftOf(context), nextNodeId);
       } catch (error) {
-        // Another process moves it.
+        // Another process is moving it.
         if (error instanceof AtollError && error.code === 'conflict') throw error;
-        // A machine of the release before knows none, and there may be no room for one.
+        // A machine of the previous release has no drafts, and there may be no room for one.
         deps.log.debug('a sandbox is moved without a draft', { error: messageOf(error) });
       }
     },
@@ -123,9 +126,9 @@ const moveSandboxSteps: readonly Step<MoveContext>[] = [
       await durable.carry(sandbox, nextNodeId, draftBytes === null ? null : { draftId, sizeBytes: draftBytes });
     },
     async undo({ deps, sandbox, nextNodeId }) {
-      // Once it is moved, what is there is the sandbox itself.
+      // After the move, what is there is the sandbox itself.
       if (sandbox.state !== 'moving') return;
-      // Where it can't be done now, adoption does it; but nobody would know it once the sandbox is killed.
+      // If it can't be done now, adoption does it; but once the sandbox is killed, nobody would know of it.
       await deps.nodes
         .get(nextNodeId)
         .kill(executionOf(sandbox))

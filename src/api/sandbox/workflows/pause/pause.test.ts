@@ -31,14 +31,14 @@ type Scene = {
   change?: Partial<SandboxRecord>;
   usual?: 'node' | 'cluster';
   ability?: () => Promise<MemoryAbility>;
-  /** Fails, or what happens, while the node pauses it. */
+  /** Runs, or fails, while the node pauses it. */
   pausing?: (has: { state: 'running' | 'paused' | 'gone' }) => Promise<void>;
   /** Null: there is no store. */
   storing?: (() => Promise<void>) | null;
   isUsable?: boolean;
 };
 
-/** A sandbox that runs, on a machine that pauses it. */
+/** A running sandbox, on a machine that can pause it. */
 async function scene({ change = {}, usual = 'node', ability, pausing, storing = null, isUsable = true }: Scene = {}) {
   const sandboxId = newSandboxId();
   const team = { ...made, pauseDurability: usual };
@@ -86,7 +86,7 @@ async function scene({ change = {}, usual = 'node', ability, pausing, storing = 
     replicaId: null,
     ...change,
   };
-  // A volume that it has need not be there.
+  // Its volume need not exist.
   const { volumeMounts } = sandbox;
   const limits = { concurrentSandboxes: 999, sandboxes: 999 };
   expect(await insertSandbox(db, { ...sandbox, volumeMounts: [] }, limits)).toBe('inserted');
@@ -94,7 +94,7 @@ async function scene({ change = {}, usual = 'node', ability, pausing, storing = 
     db.updateTable('sandboxes').set(changed).where('sandbox_id', '=', sandboxId).execute();
   await set({ volume_mounts_json: JSON.stringify(volumeMounts) });
   directory.apply(sandbox);
-  // No edge follows it whose connections there would be to cut.
+  // No edge follows it, so there are no connections to cut.
   directory.edgeGone();
   const pause = (options: Partial<Parameters<typeof pauseSandbox>[3]> = {}) =>
     pauseSandbox(deps, team, sandboxId, { memory: true, durability: null, ...options });

@@ -15,16 +15,16 @@ import type { Resuming } from '../../rules/resuming.ts';
 /** Dependencies of pausing a sandbox. */
 export type PauseDeps = PauseWork & {
   resuming: Resuming;
-  /** Null: nothing is kept beyond its machine. */
+  /** Null: nothing is kept outside of its machine. */
   durablePauses: DurablePauses | null;
 };
 
-/** What a pause keeps, and what it outlives. */
+/** What a pause keeps, and what it survives. */
 type PauseOptions = {
   memory: boolean;
-  /** Null: as the team has it, where that can be had. */
+  /** Null: the team's default, where possible. */
   durability: Durability | null;
-  /** Only where the agent inside answers. */
+  /** Only if the agent in the sandbox answers. */
   requireAgent?: boolean;
 };
 
@@ -32,11 +32,11 @@ type PauseOptions = {
 const attemptsMax = 3;
 
 /**
- * Pauses a team's sandbox, with its memory or with its files alone. Answers when its state survives a crash, and with
- * the durability `cluster` the loss of its machine. Errors: `not_found`; `conflict`, also for one that is paused, but
- * for one that is to be stored; `precondition` where memory can't be kept, with the reason, and `no_space`: then it
- * runs on; `unavailable` where it could not be stored: then it is paused on its machine; or where its agent is
- * required and does not answer: then it runs on.
+ * Pauses a team's sandbox, with its memory or with its files alone. Answers when its state survives a crash and, with
+ * the durability `cluster`, the loss of its machine. Errors: `not_found`; `conflict`, also for one that is paused
+ * already, unless it is still to be stored; `precondition` where memory can't be kept, with the reason, and `no_space`:
+ * then it runs on; `unavailable` where it could not be stored: then it is paused on its machine; `unavailable` also
+ * where its agent is required and does not answer: then it runs on.
  */
 export async function pauseSandbox(
   deps: PauseDeps,
@@ -62,7 +62,7 @@ export async function pauseSandbox(
   }
 }
 
-/** A pause that was to be stored because the team's usually are, and could not be, is one on its machine. */
+/** If a pause should be stored only by the team's default, and can't be, it stays on its machine. */
 async function pauseAs(
   deps: PauseDeps,
   team: TeamRecord,
@@ -113,7 +113,7 @@ export async function pauseRunning(
   });
 }
 
-/** Says what a pause that was undone means to the caller. */
+/** The meaning of an undone pause for the caller. */
 function explain(error: unknown): unknown {
   if (!(error instanceof AtollError)) return error;
   if (error.code === 'precondition')

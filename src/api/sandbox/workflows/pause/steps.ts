@@ -11,24 +11,25 @@ import { settleSandbox, type SettleDeps } from '../settle.ts';
 import type { SandboxRecord } from '../../record.ts';
 import type { SandboxWork } from '../run.ts';
 
-/** What a pause works on. */
+/** What a pause needs. */
 export type PauseWork = SandboxWork & SettleDeps;
 
-/** What the steps of a pause work on. */
+/** The context of the steps of a pause. */
 type PauseContext = {
   deps: PauseWork;
-  /** In state `pausing`; replaced by the paused one at the end. */
+  /** In state `pausing`; at the end, the paused one replaces it. */
   sandbox: SandboxRecord;
   kept?: PausedSandbox;
   /** Puts what is kept into the store. Null: it stays on its machine. */
   durable: DurablePauses | null;
-  /** Only where the agent inside answers. */
+  /** Only if the agent in the sandbox answers. */
   requireAgent: boolean;
 };
 
 /**
- * Pauses a sandbox whose row was moved to `pausing`. Where it fails, the sandbox runs on, if it does. With `durable` it
- * is in the store before this settles; where that fails it is paused on its machine, and the error says so.
+ * Pauses a sandbox whose row was changed to `pausing`. If that fails, the sandbox runs on, if it still runs. With
+ * `durable` it is in the store before this settles; if storing fails it is paused on its machine, and the error says
+ * so.
  */
 export async function pauseSandboxWorkflow(
   deps: PauseWork,
@@ -45,10 +46,7 @@ export async function pauseSandboxWorkflow(
   return context.sandbox;
 }
 
-/**
- * Puts what a sandbox has kept that is paused on its machine into the store. Errors: `unavailable`, with the
- * reason.
- */
+/** Puts what a paused sandbox has kept on its machine into the store. Errors: `unavailable`, with the reason. */
 export async function storePause({ log }: { log: Log }, durable: DurablePauses, sandbox: SandboxRecord): Promise<void> {
   try {
     await durable.store(sandbox);
@@ -64,7 +62,7 @@ export async function storePause({ log }: { log: Log }, durable: DurablePauses, 
   }
 }
 
-/** The steps of a pause: cut its connections, keep it, store it where that is asked for, publish that it is paused. */
+/** The steps of a pause: cut its connections, keep it, store it where requested, publish that it is paused. */
 export const pauseSandboxSteps: readonly Step<PauseContext>[] = [
   {
     name: 'cut',

@@ -15,14 +15,14 @@ import type { SandboxRecord } from '../../record.ts';
 import type { TeamRecord } from '../../../team/record.ts';
 import type { ResumeWork } from './steps.ts';
 
-/** What resuming a sandbox takes, with the resumes that are under way. */
+/** What resuming a sandbox needs, with the resumes under way. */
 export type ResumeDeps = ResumeWork & { resuming: Resuming };
 
 const attemptsMax = 3;
-/** What a node says of a sandbox whose memory it could not put back. */
+/** A node's error for a sandbox whose memory it could not restore. */
 export const restoreFailed = 'checkpoint_failed';
 
-/** How a sandbox is to run again. `seconds`: its time to live. */
+/** How a sandbox should run again. `seconds`: its time to live. */
 type ResumeOptions = {
   seconds: number;
   /** False: it boots from its files, even where its memory was kept. */
@@ -53,10 +53,10 @@ export async function resumeTeamsSandbox(
 }
 
 /**
- * Lets a paused sandbox run. In this process there is one resume of a sandbox at a time: who comes second is told
- * `conflict`, and can wait for the first, which is in `deps.resuming`. It goes on when the client goes away. Errors
- * also: `unavailable` while its machine is out of reach, or its sandboxes are being paused, unless what it has kept is
- * in the store: then it goes on elsewhere.
+ * Resumes a paused sandbox. This process has one resume per sandbox at a time: a second caller gets `conflict`, and can
+ * wait for the first, which is in `deps.resuming`. It goes on when the client goes away. Errors also: `unavailable`
+ * while its machine is out of reach, or is pausing its sandboxes, unless its pause is in the store: then it goes on
+ * elsewhere.
  */
 export async function resumePaused(
   deps: ResumeDeps,
@@ -69,7 +69,7 @@ export async function resumePaused(
   return deps.resuming.run(paused.sandboxId, () => resumeWhereRoomIs(deps, team, paused, options));
 }
 
-/** Begins on the next machine where one says that it has no room, as long as there are others. */
+/** Tries the next machine where one says that it has no room, as long as there are others. */
 async function resumeWhereRoomIs(
   deps: ResumeDeps,
   team: TeamRecord,
@@ -95,12 +95,12 @@ async function resumeWhereRoomIs(
   }
 }
 
-/** Says what a resume that was undone means to the caller. */
+/** The meaning of an undone resume for the caller. */
 function explain(error: unknown, sandboxId: string): unknown {
   if (!(error instanceof AtollError)) return failed(error, sandboxId);
-  // It says itself that the node or the database went away, which is no matter of room.
+  // The error itself says that the node or the database went away: it is not about room.
   if (isPartLost(error) || error.mayHaveChanged) return error;
-  // No matter of room: something is not as it was, where others can have changed it or where nobody can.
+  // Not about room: something is not as it was, whether or not others can have changed it.
   if (error.detail === volumeChanged || error.detail === restoreFailed) {
     const isChanged = error.detail === volumeChanged;
     return new AtollError(

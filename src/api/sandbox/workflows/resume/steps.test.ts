@@ -27,12 +27,12 @@ const identity = createIdentity({ seed, issuer: 'https://api.example.org', domai
 type Scene = {
   change?: Partial<SandboxRecord>;
   concurrentSandboxes?: number;
-  /** What the node does when it is asked, and whether it runs it then. */
+  /** What the node does when it is asked, and whether it runs the sandbox then. */
   resuming?: (begin: () => void) => Promise<void>;
   bringing?: () => Promise<void>;
 };
 
-/** A paused sandbox that is resumed by its steps. */
+/** A paused sandbox that the steps resume. */
 async function scene({ change = {}, concurrentSandboxes = 9, resuming, bringing = async () => {} }: Scene = {}) {
   const sandboxId = newSandboxId();
   const team = await createTeam({ db, clock }, { name: 'T', slug: `t${sandboxId.slice(0, 12)}` });

@@ -21,38 +21,38 @@ import type { TeamRecord } from '../../../team/record.ts';
 import type { SandboxWork } from '../run.ts';
 import type { LimitsOf } from '../../../team/rules/limits.ts';
 
-/** What resuming a sandbox works on. */
+/** What resuming a sandbox needs. */
 export type ResumeWork = SandboxWork & {
   limitsOf: LimitsOf;
   seed: Uint8Array;
   identity: Identity;
-  /** Null: nothing is kept beyond its machine. */
+  /** Null: nothing is kept outside of its machine. */
   durablePauses: DurablePauses | null;
 };
 
-/** What the steps of a resume work on. */
+/** The context of the steps of a resume. */
 type ResumeContext = {
   deps: ResumeWork;
   team: TeamRecord;
-  /** In state `paused`; replaced by the resuming one and, at the end, by the running one. */
+  /** In state `paused`; the resuming one and, at the end, the running one replace it. */
   sandbox: SandboxRecord;
   /** The incarnation that begins (UUID). */
   nextExecutionId: string;
-  /** How long it is to run. */
+  /** How long it should run. */
   seconds: number;
   memory: boolean;
-  /** The machine on which it is to run. */
+  /** The machine on which it should run. */
   nodeId: string;
   /** Replaces what the sandbox does when its time is over. */
   autoPause?: boolean;
   from?: Kept;
   /** Its machine was asked to start it. */
   isAsked?: boolean;
-  /** What its node was told of what may leave it. */
+  /** The egress policy that its node was told. */
   policy?: EgressPolicy;
 };
 
-/** Lets a paused sandbox run again. Where it fails, the sandbox stays paused. */
+/** Resumes a paused sandbox. If that fails, the sandbox stays paused. */
 export async function resumeSandboxWorkflow(context: ResumeContext): Promise<{ sandbox: SandboxRecord; from: Kept }> {
   const { deps, sandbox } = context;
   await deps.busy.while(sandbox.executionId, () =>
@@ -76,7 +76,7 @@ export const resumeSandboxSteps: readonly Step<ResumeContext>[] = [
       const claim = { nextExecutionId, replicaId: deps.busy.replicaId, nodeId, nowUs: deps.clock() };
       const { sandboxId, cpuCount, memoryMiB } = sandbox;
       const size = { nodeId, cpuCount, memoryMiB, sandboxId };
-      // What it demands of its machine it has at home already, and others that are there since keep it from no place.
+      // At home its demands are met already, and sandboxes that came there since don't exclude it.
       const demands = nodeId === sandbox.nodeId ? noDemands : demandsOf(sandbox);
       const { nodes } = deps;
       const resuming = await beginResume(deps.db, sandbox, claim, limit, db => hasRoom({ db, nodes }, size, demands));
@@ -92,10 +92,10 @@ export const resumeSandboxSteps: readonly Step<ResumeContext>[] = [
       deps.directory.apply(resuming);
     },
     async undo({ deps, sandbox, nextExecutionId, isAsked }) {
-      // Nothing was claimed where the row is still as it was found.
+      // If the row is still as it was found, nothing was claimed.
       if (sandbox.nextExecutionId === null) return;
       if (isAsked) return void (await settleSandbox(deps, sandbox));
-      // No machine was asked to start it, and it may be one that is gone.
+      // No machine was asked to start it, and the chosen one may be gone.
       const paused = await cancelResume(deps.db, { ...sandbox, nextExecutionId });
       if (paused) deps.directory.apply(paused);
     },
@@ -107,7 +107,7 @@ export const resumeSandboxSteps: readonly Step<ResumeContext>[] = [
     },
     async undo({ deps, sandbox }) {
       if (sandbox.durability !== 'cluster') return;
-      // A kill meanwhile found nothing there yet, and nobody refers to what has come since.
+      // A kill meanwhile found nothing there yet, and nothing refers to what has arrived since.
       const row = await findSandboxOfAnyTeam(deps.db, sandbox.sandboxId);
       if (row === null || row.state === 'killing') await deps.nodes.get(sandbox.nodeId).kill(sandbox, 'asked');
     },
@@ -118,7 +118,8 @@ export const resumeSandboxSteps: readonly Step<ResumeContext>[] = [
       const { deps, sandbox, nextExecutionId, memory } = context;
       const settings = await startSettings(deps, sandbox);
       context.policy = settings.network;
-      // This process may have stood still while the machine was given up and came back: nobody withdrew this there.
+      // This process may have stood still while the machine was given up and came back: then nobody withdrew this
+      // execution there.
       const row = await findExecution(deps.db, sandbox);
       if (row?.state !== 'resuming' || row.nextExecutionId !== nextExecutionId) throw sandboxMoved(sandbox.sandboxId);
       context.isAsked = true;
