@@ -89,7 +89,7 @@ test('a team has each name once, and as many secrets as it may', async () => {
   await expect(create({ name: 'A' }, 2)).rejects.toMatchObject({ code: 'conflict' });
   await create({ name: 'b' }, 2);
   await expect(create({ name: 'c' }, 2)).rejects.toMatchObject({ code: 'rate_limited' });
-  // Others have their own.
+  // Another team has secrets of its own.
   expect(await createSecret(deps, theirs, { name: 'a', value: 'v' }, 2)).toMatchObject({ teamId: theirs.teamId });
 });
 
@@ -111,7 +111,7 @@ test('changes at the same time are made one after the other', async () => {
 test('a change that others are always ahead of is given up after a few tries', async () => {
   const { secretId } = await create();
   let tries = 0;
-  // Between its look at the secret and its change.
+  // Happens between reading the secret and changing it.
   const othersChange = () => {
     tries++;
     const next = { current_version: tries + 1 };

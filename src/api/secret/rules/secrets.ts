@@ -21,7 +21,7 @@ import type { Clock } from '../../../base/clock.ts';
 /** Dependencies of a change of a secret. */
 export type SecretDeps = { clock: Clock; db: Db; seed: Uint8Array };
 
-/** Entries on a page at most, and where the caller does not say. */
+/** The most entries on a page, and the default. */
 export const secretPageMax = 100;
 const idPrefix = 'sec_';
 const namePattern = /^[a-z0-9_-]{1,128}$/;
@@ -31,7 +31,9 @@ const replaceTriesMax = 5;
 /** A value and, where given, metadata of a secret. */
 type SecretInput = { value: string; metadata?: Record<string, string> };
 
-/** Throws `invalid`, `conflict` (the name is taken), `rate_limited` (the team has as many as allowed). */
+/**
+ * Makes a secret. Throws `invalid`, `conflict` (the name is taken), `rate_limited` (the team has as many as allowed).
+ */
 export async function createSecret(
   { clock, db, seed }: SecretDeps,
   team: TeamRecord,
@@ -100,7 +102,7 @@ export async function updateSecret(
   throw new AtollError('conflict', `Secret "${idOrName}" is being changed by others: try again`);
 }
 
-/** Throws `not_found`. */
+/** Removes a secret. Throws `not_found`. */
 export async function removeSecret(db: Db, team: TeamRecord, idOrName: string): Promise<SecretRecord> {
   const secret = await readSecret(db, team, idOrName);
   if (!(await deleteSecret(db, secret.secretId)))
@@ -120,7 +122,7 @@ export async function listSecretsOf(
   return pageOf(found, limit, secret => ({ atUs: secret.createdAtUs, id: secret.secretId }));
 }
 
-/** The value of a secret, for header rules at the way out of a sandbox and for nothing else: no route answers it. */
+/** The value of a secret, only for header rules of a sandbox's egress: no route answers it. */
 export function secretValue(seed: Uint8Array, secret: SecretRecord): string {
   return decrypt(keyOf(seed), secret.sealedValue, placeOf(secret.teamId, secret.secretId));
 }

@@ -48,7 +48,7 @@ export async function countSecrets(db: Db, teamId: string): Promise<number> {
   return Number(count);
 }
 
-/** A team's secret by ID or name: no name begins like an ID. */
+/** A team's secret by ID or name: no name looks like an ID. */
 export async function findSecret(db: Db, teamId: string, idOrName: string): Promise<SecretRecord | null> {
   const row = await db
     .selectFrom('secrets')
@@ -59,7 +59,7 @@ export async function findSecret(db: Db, teamId: string, idOrName: string): Prom
   return row ? secretOfRow(row) : null;
 }
 
-/** A team's secrets behind `after`, newest first. */
+/** A team's secrets after `after`, newest first. */
 export async function listSecrets(
   db: Db,
   teamId: string,
