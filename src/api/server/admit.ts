@@ -5,13 +5,12 @@ import type { Caller } from '../credential/caller.ts';
 import type { Route } from '../http/route.ts';
 import { isProven } from '../session/rules/lifetime.ts';
 
-/** How an error says that the session must prove again whose it is, for a page that can ask. */
+/** `detail` of the error that says that the session must prove again whose it is, for a page that can ask. */
 const proofNeeded = 'proof_needed';
 
 /**
- * Refuses a caller who is known and lacks something: the role in the team, or a session that proved lately whose it is.
- * Throws
- * `forbidden`.
+ * Refuses a known caller that lacks something: the role in the team, or a session that proved recently whose it is.
+ * Throws `forbidden`.
  */
 export function admit({ clock }: { clock: Clock }, route: Pick<Route, 'role' | 'proof'>, caller: Caller): void {
   if (caller.kind === 'team' && roles.indexOf(caller.role) < roles.indexOf(route.role)) {

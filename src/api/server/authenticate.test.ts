@@ -100,7 +100,7 @@ for (const [name, headers] of Object.entries({
     const address = `192.0.2.${name.length}`;
     for (let time = 0; time < 50; time++) expect(await guess(address, headers)).toBe('unauthenticated');
     expect(await guess(address, headers)).toBe('rate_limited');
-    // Who sends none guesses nothing, and a right one is never held up.
+    // A request without credentials is not a guess, and a correct one is never held up.
     expect(await guess(address, {})).toBe('unauthenticated');
     expect(await guess(address, { 'x-api-key': key })).toBe('let in');
     expect(await guess('192.0.2.200', headers)).toBe('unauthenticated');

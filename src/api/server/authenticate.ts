@@ -10,8 +10,8 @@ import type { Route } from '../http/route.ts';
 import { admit } from './admit.ts';
 
 /**
- * The caller of a route, or null where none is asked for. `address`: of the client. Throws `unauthenticated`,
- * `forbidden`, and `rate_limited` in place of the former to a client that has sent too many wrong credentials.
+ * The caller of a route, or null where the route needs none. `address`: of the client. Throws `unauthenticated`,
+ * `forbidden`, and `rate_limited` instead of the first to a client that has sent too many wrong credentials.
  */
 export async function authenticateRequest(
   deps: AuthenticationDeps & { wrongCredentials: RateLimiter },
@@ -35,7 +35,9 @@ export async function authenticateRequest(
   return caller;
 }
 
-/** Whether a caller would be let in now, who was before: for answers that go on. A failing database throws. */
+/**
+ * Whether a caller that was admitted before would still be admitted, for answers that go on. A failing database throws.
+ */
 export async function isStillLetIn(
   deps: AuthenticationDeps,
   route: Pick<Route, 'auth' | 'role' | 'proof'>,

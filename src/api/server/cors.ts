@@ -1,8 +1,8 @@
 import { sessionOf } from '../session/cookie.ts';
 
 /**
- * Any page may call the API with the credentials that the page itself sends. To a session, which browsers send, this
- * says nothing.
+ * Any page may call the API with credentials that the page itself sends. This does not apply to a session, which
+ * browsers send.
  */
 const everyAnswer: ReadonlyArray<readonly [string, string]> = [
   ['Access-Control-Allow-Origin', '*'],
@@ -14,7 +14,7 @@ const everyAnswer: ReadonlyArray<readonly [string, string]> = [
 
 const allowedHeaders = [
   'Origin, Content-Length, Content-Type, User-Agent, Authorization, X-API-Key, X-Team-ID, X-Admin-Token',
-  // What the JavaScript SDK says of itself.
+  // Headers in which the JavaScript SDK describes itself.
   'browser, lang, lang_version, machine, os, package_version, processor, publisher, release, sdk_runtime, system',
 ].join(', ');
 

@@ -58,7 +58,7 @@ const ok = { 200: { description: 'Done', schema: Answer } };
 const base = { summary: '', auth: 'team' as const };
 const pieces = () => new Response('bytes').body as ReadableStream<Uint8Array>;
 
-/** So long the thread is taken by `/pieces`. */
+/** How long `/pieces` occupies the thread. */
 const piecesMs = 40;
 
 const routes = [
@@ -209,7 +209,7 @@ test('who asks is told what is left of the rate, and is let in for as long as th
 
 test('who asks for many rows again and again keeps nobody else waiting, and is not answered when gone', async () => {
   const gone = new AbortController();
-  // What is asked later clears what was done before.
+  // A later request clears what was done before.
   const all = Array.from({ length: 100 }, () => ask('GET', '/rows'));
   const left = ask('GET', '/rows', { signal: gone.signal });
   gone.abort();

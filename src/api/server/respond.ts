@@ -23,15 +23,15 @@ import type { Reply, Route } from '../http/route.ts';
 import type { Change } from '../event/record.ts';
 import type { Caller } from '../credential/caller.ts';
 
-/** What answering any request takes: who asks, how often, and what is written down of it. */
+/** What answering any request needs: the caller, its rate, and the record of its change. */
 export type RespondDeps = AuthenticationDeps & {
   limitsOf: LimitsOf;
   rateLimiter: RateLimiter;
-  /** Turns of teams that look at many rows. */
+  /** Turns of teams that read many rows. */
   readsInTurn: InTurn;
   wrongCredentials: RateLimiter;
   auditBacklog: AuditBacklog;
-  /** Resolves when what was committed outlives a loss of power. */
+  /** Resolves when everything committed survives a loss of power. */
   flushed: () => Promise<void>;
   measures: Measures;
   log: Log;
@@ -65,7 +65,7 @@ export async function respond<Parts extends RespondDeps>(
   return response;
 }
 
-/** `served` learns which route it was. */
+/** `served` is told which route it was. */
 async function answerTo<Parts extends RespondDeps>(
   parts: Parts,
   table: RouteTable<CompiledRoute<Parts>>,
@@ -94,14 +94,16 @@ async function answerTo<Parts extends RespondDeps>(
   }
 }
 
-/** Signed URLs of files come here where nothing says which sandbox they are for; `E2B_SANDBOX_URL` is mostly why. */
+/**
+ * Signed URLs of files end up here when nothing says which sandbox they are for; mostly because of `E2B_SANDBOX_URL`.
+ */
 function hintFor(path: string): string {
   return path === '/files'
     ? ': no running sandbox is named by the host of this URL, and none that may be looked for has made its signature'
     : '';
 }
 
-/** The answer of a route: who asks, how often, with what; then the handler; then what it changed is written down. */
+/** The answer of a route: checks the caller, its rate and the input, runs the handler, and records the change. */
 async function answer<Parts extends RespondDeps>(
   parts: Parts,
   compiled: CompiledRoute<Parts>,
@@ -151,7 +153,7 @@ async function answer<Parts extends RespondDeps>(
   return responseOf(reply, quota, route.responses[reply.status]?.contentType);
 }
 
-/** What was asked for was done: whatever the disk says, it must not be told as if nothing had changed. */
+/** The request was carried out: whatever the disk says, the answer must not suggest that nothing changed. */
 function notKept(cause: unknown): never {
   throw new AtollError(
     'internal',
@@ -161,8 +163,8 @@ function notKept(cause: unknown): never {
 }
 
 /**
- * Answers when it is the caller's turn, and counts what that took. Hundreds of requests may come at once: with nothing
- * in between, they would hold everybody up, and the process would be taken for one that stands still.
+ * Answers when it is the caller's turn, and charges the time. Hundreds of requests may come at once: without breaks
+ * they would hold everybody up, and the process would look as if it stood still.
  */
 function inTurn(
   parts: RespondDeps,
@@ -183,7 +185,7 @@ function inTurn(
   });
 }
 
-/** Whose turn it is: a team's, whoever asks for it. */
+/** Whose turn it is: that of the team, whichever caller asks for it. */
 function ownerOf(caller: Caller | null): string {
   if (caller?.kind === 'team' || caller?.kind === 'volume') return caller.team.teamId;
   return caller !== null && 'user' in caller && caller.user !== null ? `user ${caller.user.userId}` : '';
@@ -197,11 +199,10 @@ async function readBody(
 ): Promise<unknown> {
   const { value, bytes } = await readJson(request, route.bodyBytesMax);
   chargeBody(parts, caller, bytes);
-  // What is checked of it at once takes long too: hundreds of them must not follow each other with nothing in between.
+  // Checking it in one go takes long too: hundreds of them must not follow each other without a break.
   if (bytes >= bytesPerRequest) await parts.readsInTurn(ownerOf(caller), () => {});
   if (value === undefined && !route.bodyOptional) throw new AtollError('invalid', 'request body: is required');
-  // Null is a value, and none that anything takes: it must not be read as an empty object, which resets what it
-  // replaces.
+  // Null is a value that no route accepts: it must not be read as an empty object, which resets what it replaces.
   return validate?.(value === undefined ? {} : value);
 }
 
@@ -252,7 +253,7 @@ function originOf(headers: Headers): string {
   return `${headers.get('x-forwarded-proto') ?? 'http'}://${headers.get('host') ?? 'localhost'}`;
 }
 
-/** The client's address, as the edge gives it: it lets no client say this itself. */
+/** The client's address, as the edge passes it: the edge lets no client set this itself. */
 function addressOf(headers: Headers): string {
   return headers.get('x-forwarded-for') ?? '';
 }
@@ -262,7 +263,7 @@ function lengthOf(headers: Headers): number | null {
   return length === null ? null : Number(length);
 }
 
-/** The raw path and query of a request's URL; with a Host that is none, Bun gives the URL without its origin. */
+/** The raw path and query of a request's URL; if the Host is invalid, Bun gives the URL without its origin. */
 function splitUrl(url: string): { path: string; query: string } {
   const pathStart = url.startsWith('/') ? 0 : url.indexOf('/', url.indexOf('//') + 2);
   const queryStart = url.indexOf('?', pathStart);

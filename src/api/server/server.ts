@@ -12,14 +12,14 @@ import type { Route } from '../http/route.ts';
 import { freeSocketPath } from './socket-path.ts';
 
 /**
- * Bun closes connections that are silent for this long, requests under way included; no operation takes longer.
- * It obeys this on unix sockets too (default 10 s), although its types leave the option out there.
+ * Bun closes connections that are silent for this long, requests under way included; no operation takes longer. It
+ * obeys this on unix sockets too (default 10 s), although its types leave the option out there.
  */
 const idleTimeoutSeconds = 255;
 
 /** What the server answers with, and where it listens. */
 type ServerOptions<Parts extends RespondDeps> = {
-  /** What the routes use, and what answering itself does. */
+  /** The parts that the routes use, and those that answering itself uses. */
   parts: Parts;
   routes: readonly Route<Parts>[];
   /** Permission bits of the socket: who may connect. */
@@ -34,16 +34,16 @@ type ServerOptions<Parts extends RespondDeps> = {
   isReady(): boolean;
   /** Check every answer against its schema and fail on a difference. For tests: it costs time. */
   checkAnswers?: boolean;
-  /** Say in a `Server-Timing` header how long each step of a request took. */
+  /** Report the duration of each step of a request in a `Server-Timing` header. */
   trace?: boolean;
-  /** Gets the spans of each request, and of those that clients do not trace themselves the given share. */
+  /** Gets the spans of requests that clients trace, and of the given share of the others. */
   spans?: { record(spans: Span[]): void; ratio: number };
 };
 
-/** Requests that are under way when the server stops may take this long to end. */
+/** How long requests under way may take to end when the server stops. */
 const drainMs = 10_000;
 
-/** Serves the REST API on a unix socket. `stop` lets requests that are under way end. */
+/** Serves the REST API on a unix socket. `stop` lets requests under way end. */
 export async function serveApi<Parts extends RespondDeps>(
   options: ServerOptions<Parts>,
 ): Promise<{ stop(): Promise<void> }> {
@@ -53,7 +53,8 @@ export async function serveApi<Parts extends RespondDeps>(
   const server = Bun.serve({
     unix: options.socketPath,
     ...(timeouts as object),
-    // The limit that clients meet is body.ts's: it answers as the API does, this one with an empty body.
+    // The limit that clients meet is the one of body.ts, which answers like the API; this one would answer with an
+    // empty body.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     async fetch(request) {
       const page = pageFor(request, options);
@@ -74,7 +75,7 @@ export async function serveApi<Parts extends RespondDeps>(
   };
 }
 
-/** What people see in a browser; null: the request is for the API. */
+/** The page for people in a browser; null: the request is for the API. */
 function pageFor(
   request: Request,
   { dashboard, docs }: Pick<ServerOptions<RespondDeps>, 'dashboard' | 'docs'>,

@@ -3,8 +3,8 @@ import { connect } from 'node:net';
 import { AtollError } from '../../base/error.ts';
 
 /**
- * Makes a unix socket's path free to listen on: a process that was killed leaves its socket file behind.
- * Throws `conflict` when somebody still answers on it.
+ * Makes a unix socket's path free to listen on: a killed process leaves its socket file behind. Throws `conflict` when
+ * somebody still answers on it.
  */
 export async function freeSocketPath(path: string): Promise<void> {
   if (await isAnswered(path))
