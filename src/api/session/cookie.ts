@@ -1,12 +1,12 @@
 import { sha256Hex } from '../../base/crypto/secret.ts';
 
 /**
- * The cookie that holds a session. `__Host-` has browsers take it from an encrypted or local connection alone, for this
- * very host, so that a page of a sandbox (`3000-ID.DOMAIN`, the same site) can neither read nor set it.
+ * The cookie that holds a session. With `__Host-`, browsers accept it only over an encrypted or local connection and
+ * for this very host, so that a page of a sandbox (`3000-ID.DOMAIN`, the same site) can neither read nor set it.
  */
 export const sessionCookie = '__Host-atoll';
 
-/** The value of the session's cookie among what a browser sends, or null. */
+/** The value of the session's cookie among a browser's cookies, or null. */
 export function sessionOf(headers: Headers): string | null {
   for (const pair of (headers.get('cookie') ?? '').split(';')) {
     const text = pair.trim();
@@ -17,7 +17,7 @@ export function sessionOf(headers: Headers): string | null {
 
 /**
  * Whether the browser says that a page of this very origin sends the request. `same-site` is not enough: sandboxes'
- * pages are of the same site. What is no browser says nothing, and needs no session.
+ * pages are of the same site. Other clients say nothing, and need no session.
  */
 export function isSameOrigin(headers: Headers): boolean {
   return headers.get('sec-fetch-site') === 'same-origin';
@@ -28,10 +28,10 @@ export function setSession(value: string, maxAgeSeconds: number): string {
   return `${sessionCookie}=${value}; Path=/; Max-Age=${maxAgeSeconds}; Secure; HttpOnly; SameSite=Lax`;
 }
 
-/** The `Set-Cookie` that has the browser forget it. */
+/** The `Set-Cookie` that makes the browser forget it. */
 export const clearSession = `${sessionCookie}=; Path=/; Max-Age=0; Secure; HttpOnly; SameSite=Lax`;
 
-/** The digest under which a session is stored, or null for a text that can't be one's cookie. */
+/** The digest under which a session is stored, or null for a text that can't be a session's cookie. */
 export function sessionDigest(value: string): string | null {
   return /^[0-9a-f]{64}$/.test(value) ? sha256Hex(value) : null;
 }

@@ -15,8 +15,8 @@ export type SessionRecord = {
   userAgent: string;
 };
 
-/** A session with whose it is. */
+/** A session with its user. */
 export type KnownSession = { session: SessionRecord; user: UserRecord | null; memberships: Membership[] };
 
-/** What signs in once. */
+/** A link that signs in once. */
 export type SignInLinkRecord = { digest: string; userId: string | null; isOperator: boolean; expiresAtUs: number };

@@ -2,17 +2,17 @@ import { AtollError } from '../../../base/error.ts';
 import { clientOf } from '../../credential/rules/wrong-credentials.ts';
 import type { RateLimiter } from '../../credential/rules/rate-limit.ts';
 
-/** Attempts to prove something of one client in a second on average. */
+/** Attempts of one client to prove something, per second on average. */
 const attemptsPerSecond = 1;
 
-/** Counts an attempt of the client that has this address, as the edge gives it. Throws `rate_limited`. */
+/** Counts an attempt of the client with this address, as the edge passes it. Throws `rate_limited`. */
 export function takeAttempt({ signInAttempts }: { signInAttempts: RateLimiter }, address: string): void {
   signInAttempts.take(`client ${clientOf(address)}`, attemptsPerSecond, 'attempts to sign in');
 }
 
 /**
- * Lets the dashboard's own page begin a session, where nobody on the way can read along: over TLS, and on the machine
- * itself. Throws `forbidden`. Else a stranger's page could sign its visitor in as somebody else.
+ * Lets only the dashboard's own page begin a session, and only where nobody can listen in: over TLS, and on the machine
+ * itself. Otherwise a stranger's page could sign its visitor in as somebody else. Throws `forbidden`.
  */
 export function requireOwnPage(sameOrigin: boolean, origin: string): void {
   if (!sameOrigin) throw new AtollError('forbidden', "Signing in is for the dashboard's own page in a browser");

@@ -3,7 +3,7 @@ import type { Session } from '../../../protocol/api/session.ts';
 import type { KnownSession } from '../record.ts';
 import { sessionEndUs } from '../rules/lifetime.ts';
 
-/** A session as the one who is signed in sees it. */
+/** A session as the signed-in person sees it. */
 export function sessionView({ session, user, memberships }: KnownSession): Session {
   return {
     sessionID: session.sessionId,

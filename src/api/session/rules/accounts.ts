@@ -23,9 +23,9 @@ type Deps = Accounts & { passwords: Passwords };
 type Account = { name: string; email: string; password: string };
 
 /**
- * An operator's account for who signed in by the operator's link; the session goes on as a new one of the account.
- * Throws `conflict` for a session that has an account, or where the e-mail address is taken, `unauthenticated` where
- * the session has ended meanwhile, and `invalid`; the session stays then.
+ * Makes an operator's account for a person who signed in by the operator's link; the session is replaced by one of the
+ * account. Throws `conflict` for a session that has an account, or where the e-mail address is taken, `unauthenticated`
+ * where the session has ended meanwhile, and `invalid`; the session stays then.
  */
 export async function createOperatorAccount(
   deps: Deps,
@@ -36,7 +36,8 @@ export async function createOperatorAccount(
   if (session.userId !== null) throw new AtollError('conflict', 'This session has an account already');
   const hash = await deps.passwords.hash(account.password);
   const user = await inTransaction(deps.db, async db => {
-    // First: of two who come at once one gets it, and who was signed out meanwhile makes no account.
+    // Done first: only one of two concurrent requests gets it, and a person who was signed out meanwhile makes no
+    // account.
     if (!(await deleteSession(db, session.sessionId)))
       throw new AtollError('unauthenticated', 'The session of this request has ended');
     const user = await createUser({ ...deps, db }, { ...account, isOperator: true });
@@ -48,15 +49,15 @@ export async function createOperatorAccount(
 }
 
 /**
- * An account for who has an invitation into a team, and a session of it. Throws `unauthenticated` for an invitation
- * that is not good, `conflict` where the e-mail address is taken, and `invalid`; the invitation stays then.
+ * Makes an account for a person who has an invitation into a team, and a session of it. Throws `unauthenticated` for an
+ * invalid invitation, `conflict` where the e-mail address is taken, and `invalid`; the invitation stays then.
  */
 export async function createInvitedAccount(
   deps: Deps,
   { invitation, ...account }: Account & { invitation: string },
   from: From,
 ): Promise<Begun & { user: UserRecord; team: TeamRecord }> {
-  // A hash takes time and memory, and few are made at once: none for who has no invitation.
+  // A hash takes time and memory, and few are made at once: people without an invitation get none.
   await requireInvitation(deps.db, invitation);
   const hash = await deps.passwords.hash(account.password);
   const made = await inTransaction(deps.db, async db => {
@@ -71,8 +72,8 @@ export async function createInvitedAccount(
 }
 
 /**
- * Sets the password of the user of a session. Every session of the user ends, and a new one begins. Throws
- * `unauthenticated` where the session has ended meanwhile.
+ * Sets the password of a session's user. Every session of the user ends, and a new one begins. Throws `unauthenticated`
+ * where the session has ended meanwhile.
  */
 export async function changePassword(
   deps: Deps,
@@ -93,7 +94,7 @@ export async function changePassword(
 }
 
 /**
- * Ends a password, and all that was signed in or made by it: sessions, links, access tokens, and the keys that listing
+ * Ends a password, and everything that it signed in or made: sessions, links, access tokens, and the keys that listing
  * teams has made. `db` is a transaction.
  */
 export async function endPassword(db: Db, userId: string): Promise<void> {

@@ -10,19 +10,19 @@ import { sessionIdleSeconds, sessionSeconds } from './lifetime.ts';
 
 const sessionBytes = 32;
 const userAgentCharactersMax = 300;
-/** Sessions of one user, and of the operator without account; beyond, the oldest end. */
+/** Sessions of one user, or of the operator without an account; beyond that, the oldest end. */
 const sessionsMax = 100;
 
-/** Whose session it is, and with which rights. */
+/** The owner of a session, and its rights. */
 export type Who = Pick<SessionRecord, 'userId' | 'isOperator'>;
 
-/** From where a session comes. */
+/** Where a session comes from. */
 export type From = { address: string; userAgent: string };
 
 /** A session that has begun, and the value of its cookie, which is kept nowhere. */
 export type Begun = { session: SessionRecord; value: string };
 
-/** Begins a session of somebody who has just proven who that is. The oldest of more than `sessionsMax` end. */
+/** Begins a session of a person who has just proven their identity. The oldest beyond `sessionsMax` end. */
 export async function beginSession(
   { clock, credentials, db }: { clock: Clock; credentials: CredentialCache; db: Db },
   who: Who,

@@ -7,11 +7,11 @@ import type { Clock } from '../../../base/clock.ts';
 import type { Db } from '../../database/db.ts';
 import { insertSignInLink, pruneSignInLinks } from '../store/sign-in-links.ts';
 
-/** For how long a link signs in, seconds. */
+/** How long a link can sign in, seconds. */
 const linkSeconds = 15 * 60;
 
 /**
- * A link that signs in once: the user, or the operator without account where `userId` is null. The code is in the
+ * A link that signs in once: the user, or the operator without an account where `userId` is null. The code is in the
  * fragment, which no server and no log sees. Throws `not_found` for an unknown user.
  */
 export async function createSignInLink(

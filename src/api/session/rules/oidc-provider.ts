@@ -2,10 +2,10 @@ import * as oauth from 'oauth4webapi';
 import { AtollError, messageOf, systemCodeOf } from '../../../base/error.ts';
 import type { OidcFile } from '../../../protocol/oidc.ts';
 
-/** What has to be known again when somebody comes back from the provider. */
+/** What must be known again when somebody comes back from the provider. */
 export type Flow = { state: string; nonce: string; verifier: string; redirectUri: string };
 
-/** Who somebody is, as the provider says. Issuer and subject identify; an address may change its owner. */
+/** A person's identity according to the provider. Issuer and subject identify; an address may change its owner. */
 export type Stranger = { issuer: string; subject: string; name: string; verifiedEmail: string | null };
 
 /** An identity provider at which people sign in. */
@@ -15,28 +15,28 @@ export type OidcProvider = {
   /** Where the browser goes to sign in. Throws `unavailable` where the provider does not answer. */
   urlOf(flow: Flow): Promise<string>;
   /**
-   * Exchanges what a browser came back with, the query of its URL. Throws `unauthenticated` where the provider or the
-   * answer says no, and `unavailable`.
+   * Exchanges the query of the URL with which a browser came back. Throws `unauthenticated` where the provider or the
+   * answer refuses, and `unavailable`.
    */
   redeem(query: URLSearchParams, flow: Flow): Promise<Stranger>;
 };
 
 const scope = 'openid email profile';
-/** For how long what discovery said is believed, ms. */
+/** How long the result of discovery is used, ms. */
 const discoveryMs = 3600_000;
 const requestTimeoutMs = 10_000;
 const nameCharactersMax = 128;
 
 type RequestOptions = { signal: AbortSignal; [oauth.allowInsecureRequests]: boolean };
 
-/** The provider of a file. Nothing is asked of it before somebody signs in. */
+/** The provider of a file. It is not contacted before somebody signs in. */
 export function oidcProvider(file: OidcFile): OidcProvider {
   const { clientId, clientSecret, name, emailDomains, newcomers } = file;
   const client: oauth.Client = { client_id: clientId };
   const issuer = new URL(file.issuer);
   const options = (): RequestOptions => ({
     signal: AbortSignal.timeout(requestTimeoutMs),
-    // The file is the operator's: who names plain HTTP there means a provider on a network of their own.
+    // The file is the operator's: plain HTTP there means a provider on a network of their own.
     [oauth.allowInsecureRequests]: issuer.protocol === 'http:',
   });
   let known: { server: oauth.AuthorizationServer; untilMs: number } | undefined;
@@ -97,15 +97,15 @@ async function authorizationUrl(endpoint: string, clientId: string, flow: Flow):
   return url.href;
 }
 
-/** By the header, which every provider has to take, but for one that says it does not. */
+/** By the header, which every provider must accept, unless the provider says that it does not. */
 function authenticationOf(server: oauth.AuthorizationServer, secret: string): oauth.ClientAuth {
   const takesHeader = server.token_endpoint_auth_methods_supported?.includes('client_secret_basic') ?? true;
   return takesHeader ? oauth.ClientSecretBasic(secret) : oauth.ClientSecretPost(secret);
 }
 
 /**
- * Throws where the provider does not take the client's secret, as after an exchange of it there: who signs in can do
- * nothing about that, and the operator has to hear of it. Source: RFC 6749, 5.2.
+ * Throws where the provider rejects the client's secret, e.g. after it was changed there: the person who signs in can't
+ * do anything about that, and the operator has to learn of it. Source: RFC 6749, 5.2.
  */
 async function requireKnownClient(response: Response): Promise<void> {
   if (response.ok) return;
@@ -122,7 +122,7 @@ async function requireKnownClient(response: Response): Promise<void> {
   );
 }
 
-/** Addresses and names are in the ID token, or else told by the userinfo endpoint (OpenID Connect Core 1.0, 5.4). */
+/** Addresses and names are in the ID token, or else come from the userinfo endpoint (OpenID Connect Core 1.0, 5.4). */
 async function strangerOf(
   server: oauth.AuthorizationServer,
   client: oauth.Client,
@@ -151,7 +151,7 @@ function unreachable(cause: unknown): never {
   throw new AtollError('unavailable', `The identity provider can't be reached: ${messageOf(cause)}`, { cause });
 }
 
-/** The browser is told of which kind it was; what the provider said may hold what was sent to it. */
+/** The browser only learns the kind of the failure; the provider's own message may repeat what was sent to it. */
 function refuse(cause: unknown): never {
   if (cause instanceof AtollError) throw cause;
   if (cause instanceof oauth.AuthorizationResponseError)

@@ -17,20 +17,20 @@ import { endPassword } from './accounts.ts';
 import { beginSession } from './begin.ts';
 import type { Begun, From } from './begin.ts';
 
-/** What signing in at an identity provider takes; without a provider nobody can. */
+/** What signing in at an identity provider needs; without a provider nobody can. */
 export type OidcDeps = Accounts & { seed: Uint8Array; oidc: OidcProvider | null };
 
-/** Between leaving for the provider and coming back, seconds. */
+/** Time from leaving for the provider to coming back, seconds. */
 const flowSeconds = 10 * 60;
 const partBytes = 32;
 const purpose = 'atoll sign-in at an identity provider';
 
-/** Content of the `state` of a flow, encrypted: any process can go on with it, and none has to remember it. */
+/** Content of a flow's `state`, encrypted: any process can go on with it, and none has to remember it. */
 type Sealed = Omit<Flow, 'state'> & { binding: string; expiresAtUs: number };
 
 /**
- * Where a browser goes to sign in. `binding` is the digest of a secret that its page has: an answer is taken from that
- * page alone, lest somebody else's answer sign it in as them.
+ * Where a browser goes to sign in. `binding` is the digest of a secret of its page: only that page's answer is
+ * accepted, so that somebody else's answer can't sign the browser in as them.
  */
 export async function beginAtProvider(
   { oidc, seed, clock }: { oidc: OidcProvider | null; seed: Uint8Array; clock: Clock },
@@ -49,8 +49,8 @@ export async function beginAtProvider(
 }
 
 /**
- * Begins a session of who has come back from the provider with this query. Throws `unauthenticated`, `forbidden` for
- * somebody who has no account and gets none, and `unavailable`.
+ * Begins a session of a person who has come back from the provider with this query. Throws `unauthenticated`,
+ * `forbidden` for a person who has no account and gets none, and `unavailable`.
  */
 export async function finishAtProvider(
   deps: OidcDeps,
@@ -80,11 +80,11 @@ function open(seed: Uint8Array, state: string): Sealed | null {
   try {
     return JSON.parse(decrypt(encryptionKey(seed, purpose), state, 'state')) as Sealed;
   } catch {
-    return null; // it is none of ours
+    return null; // it is not one of ours
   }
 }
 
-/** The account of an identity: the one that it has, the one with its verified address, or a new one. */
+/** The account of an identity: its own, the one with its verified address, or a new one. */
 async function accountOf(deps: OidcDeps, { rules }: OidcProvider, stranger: Stranger): Promise<UserRecord> {
   const known = await findByIdentity(deps.db, stranger);
   if (known) return known;
@@ -100,7 +100,7 @@ async function accountOf(deps: OidcDeps, { rules }: OidcProvider, stranger: Stra
     await insertIdentity(db, stranger, { userId: user.userId, nowUs });
     return user;
   }).catch(async (error: unknown) => {
-    // Another page of the same person was as fast.
+    // Another page of the same person was faster.
     const made = await findByIdentity(deps.db, stranger);
     if (made) return made;
     throw error;
@@ -110,9 +110,9 @@ async function accountOf(deps: OidcDeps, { rules }: OidcProvider, stranger: Stra
 }
 
 /**
- * The account with this address, for who has proven to have it; null where there is none. Who makes an account by an
- * invitation gives any address, and a password with it: what they could come back by ends. An account without password
- * was made by an operator, or here.
+ * The account with this address, for a person who has proven to own the address; null where there is none. Somebody who
+ * made the account with an invitation may have given any address, and a password: their ways to come back end here. An
+ * account without a password was made by an operator, or here.
  */
 async function joinAccount(db: Db, email: string): Promise<UserRecord | null> {
   const user = await findUserByEmail(db, email);
@@ -126,14 +126,14 @@ async function createNewcomer(
   newcomers: OidcProvider['rules']['newcomers'],
   { email, name }: { email: string | null; name: string },
 ): Promise<UserRecord> {
-  // Where domains are named, whoever has no address there is a stranger.
+  // Where domains are named, a person without an address there is a stranger.
   if (!newcomers || email === null)
     throw new AtollError('forbidden', 'You have no account here: ask somebody of a team for an invitation');
   const team =
     (await findTeam(deps.db, { teamId: newcomers.team })) ?? (await findTeam(deps.db, { slug: newcomers.team }));
   if (!team)
     throw new AtollError('precondition', `ATOLL_OIDC_FILE: newcomers.team: there is no team "${newcomers.team}"`);
-  // Before the user, as invitations do: in another order each would wait for the other.
+  // Locks the team before the user, as invitations do: in another order each would wait for the other.
   await lockTeam(deps.db, team.teamId);
   const user = await createUser(deps, { email, name });
   await addMember(deps, team, user, newcomers.role);

@@ -6,7 +6,7 @@ import type { SessionRecord } from '../record.ts';
 import { deleteSession, listSessions } from '../store/sessions.ts';
 import { isLive } from './lifetime.ts';
 
-/** The sessions of whoever has this one, that count now, the newest first. */
+/** The valid sessions of this session's owner, the newest first. */
 export async function liveSessions(
   { clock, db }: { clock: Clock; db: Db },
   { userId }: SessionRecord,
@@ -16,7 +16,7 @@ export async function liveSessions(
 }
 
 /**
- * Ends a session from the next request on, in every process. A user ends those of his own, an operator any. Throws
+ * Ends a session from the next request on, in every process. A user may end their own, an operator any. Throws
  * `not_found` where there is none that `by` may end.
  */
 export async function endSession(

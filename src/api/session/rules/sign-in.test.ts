@@ -16,7 +16,7 @@ const { db } = store;
 afterAll(() => store[Symbol.asyncDispose]());
 const it = { nowUs: 1e15, triedAtMs: 0 };
 const clock = () => it.nowUs;
-/** Hashes that cost nothing: what real ones do is tested beside them. */
+/** Hashes that cost nothing: the real ones have their own tests. */
 const passwords: Passwords = {
   hash: async password => `hash of ${password}`,
   verify: async (password, hash) => hash === `hash of ${password}`,
@@ -46,7 +46,7 @@ test('a link, a token and a password begin a session, with the rights that each 
     [{ code: await codeFor(eve.userId) }, asEve],
     [{ code: await codeFor(null) }, { userId: null, isOperator: true }],
     [{ accessToken: ` ${adas.text} ` }, asAda],
-    // Programs hold tokens: they make no operator.
+    // Programs hold tokens, so tokens give no operator's rights.
     [{ accessToken: eves.text }, { userId: eve.userId, isOperator: false }],
     [passwordOf('ada', 'Ada'), asAda],
     [passwordOf('eve', 'Eve'), asEve],
@@ -91,7 +91,7 @@ test('a link works once, for its time, and for who is there', async () => {
 
 test('what ends while it is looked at begins no session', async () => {
   const before = (await db.selectFrom('sessions').select('session_id').execute()).length;
-  // A password takes long to try, and was changed meanwhile.
+  // Checking a password takes long, and it was changed meanwhile.
   const changing: Passwords = {
     ...passwords,
     async verify(password, hash) {
@@ -122,7 +122,7 @@ test('of an account five passwords are tried, and then one in two seconds, wheth
       retryAfterSeconds: 2,
     });
   }
-  // Others are not kept waiting.
+  // Others don't have to wait.
   await begin(passwordOf('eve', 'Eve'));
   it.triedAtMs += 2_000;
   await begin(passwordOf('ada', 'Ada'));
@@ -139,13 +139,13 @@ test('a session proves again whose it is, and by nothing of somebody else', asyn
   expect(await provenAt()).toBe(it.nowUs - 5);
   const { credentials } = deps;
   expect((await credentials.session(session.digest))?.session.provenAtUs).toBe(it.nowUs - 5);
-  // Its e-mail address is known: the password alone is asked for.
+  // Its e-mail address is known, so only the password is needed.
   await proveAgain(deps, session, { password: 'Ada' });
   expect([await provenAt(), (await credentials.session(session.digest))?.session.provenAtUs]).toEqual([
     it.nowUs,
     it.nowUs,
   ]);
-  // The operator without account by a link alone.
+  // The operator without an account proves it with a link only.
   const operator = await begin({ code: await codeFor(null) });
   await expect(proveAgain(deps, operator.session, { password: 'Ada' })).rejects.toMatchObject(refused);
   await proveAgain(deps, operator.session, { code: await codeFor(null) });

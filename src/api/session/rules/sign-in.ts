@@ -19,27 +19,27 @@ import type { Passwords } from './passwords.ts';
 /** Dependencies of finding out who signs in. */
 export type SignInDeps = Accounts & { passwords: Passwords; signInAttempts: RateLimiter };
 
-/** Who has proven it, and whether the proof is still good. */
+/** A person with a proof, and whether the proof is still valid. */
 type Proven = Who & { holds: (db: Db) => Promise<boolean> };
 
-/** Passwords that are tried for one account in a second on average, wherever they come from. */
+/** Attempts at passwords for one account per second on average, wherever they come from. */
 const triesPerSecond = 0.5;
 
-/** Begins a session. Throws `unauthenticated`, the same for all that is not good, and `rate_limited`. */
+/** Begins a session. Throws `unauthenticated`, the same for every invalid proof, and `rate_limited`. */
 export async function signIn(deps: SignInDeps, proof: SignIn, from: From): Promise<Begun> {
   const proven = await whoProves(deps, proof);
   if (!proven) throw refusal();
   return inTransaction(deps.db, async db => {
     const { userId, isOperator, holds } = proven;
     if (userId !== null) await lockUser(db, userId);
-    // A password takes long to try: one that has ended meanwhile begins no session.
+    // Checking a password takes long: one that was changed meanwhile begins no session.
     if (!(await holds(db))) throw refusal();
     return beginSession({ ...deps, db }, { userId, isOperator }, from);
   });
 }
 
 /**
- * Has a session prove again whose it is. Throws `unauthenticated` also for a good proof of somebody else, which is used
+ * Lets a session prove again whose it is. Throws `unauthenticated`, even for somebody else's valid proof, which is used
  * up then, and `rate_limited`.
  */
 export async function proveAgain(deps: SignInDeps, session: SessionRecord, proof: SessionProof): Promise<void> {
@@ -68,7 +68,7 @@ async function whoProves(deps: SignInDeps, proof: SignIn): Promise<Proven | null
 async function byCode({ db, clock }: Accounts, code: string): Promise<Proven | null> {
   const link = await takeSignInLink(db, sha256Hex(code));
   if (!link || clock() >= link.expiresAtUs) return null;
-  const holds = async () => true; // it was taken away
+  const holds = async () => true; // it was used up just now
   if (link.userId === null) return { userId: null, isOperator: link.isOperator, holds };
   const user = (await findUsers(db, [link.userId])).get(link.userId);
   return user ? { userId: user.userId, isOperator: user.isOperator, holds } : null;
@@ -77,13 +77,16 @@ async function byCode({ db, clock }: Accounts, code: string): Promise<Proven | n
 async function byToken({ credentials }: Accounts, accessToken: string): Promise<Proven | null> {
   const digest = digestOf('accessToken', accessToken.trim());
   const token = digest === null ? null : await credentials.accessToken(digest);
-  // Programs hold tokens: they make no operator.
+  // Programs hold tokens, so tokens give no operator's rights.
   if (!token || digest === null) return null;
   const holds = async (db: Db) => (await findAccessToken(db, digest)) !== null;
   return { userId: token.user.userId, isOperator: false, holds };
 }
 
-/** As long and as often for an account that does not exist as for one that does: nobody learns which there are. */
+/**
+ * Takes as long, and as often, for an account that does not exist as for one that does: nobody learns which accounts
+ * exist.
+ */
 async function byPassword(
   { db, passwords, signInAttempts }: SignInDeps,
   email: string,

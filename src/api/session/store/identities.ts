@@ -2,10 +2,10 @@ import { userOfRow } from '../../team/store/user.ts';
 import type { Db } from '../../database/db.ts';
 import type { UserRecord } from '../../team/record.ts';
 
-/** Somebody at an identity provider: where, and who there. */
+/** An identity at an identity provider. */
 type OutsideIdentity = { issuer: string; subject: string };
 
-/** Whose account an identity is of; null where it is of none. */
+/** The account of an identity; null where it has none. */
 export async function findByIdentity(db: Db, { issuer, subject }: OutsideIdentity): Promise<UserRecord | null> {
   const row = await db
     .selectFrom('user_identities')
@@ -17,7 +17,7 @@ export async function findByIdentity(db: Db, { issuer, subject }: OutsideIdentit
   return row ? userOfRow(row) : null;
 }
 
-/** Joins an identity with an account. Nothing is changed where it is joined with one already. */
+/** Joins an identity with an account. Changes nothing if it is joined with one already. */
 export async function insertIdentity(
   db: Db,
   { issuer, subject }: OutsideIdentity,

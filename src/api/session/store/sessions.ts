@@ -27,7 +27,7 @@ export async function findSession(db: Db, digest: string): Promise<SessionRecord
   return row ? sessionOfRow(row) : null;
 }
 
-/** The sessions of a user, or those of the operator without account, the newest first. */
+/** The sessions of a user, or those of the operator without an account, the newest first. */
 export async function listSessions(db: Db, userId: string | null): Promise<SessionRecord[]> {
   const rows = await db
     .selectFrom('sessions')
@@ -46,7 +46,7 @@ export async function deleteSession(db: Db, sessionId: string, userId?: string |
   return (await query.executeTakeFirst()).numDeletedRows > 0n;
 }
 
-/** Ends all but the `keep` newest sessions of a user, or of the operator without account. Answers how many ended. */
+/** Ends all but the `keep` newest sessions of a user, or of the operator without an account. Answers how many ended. */
 export async function pruneSessionsOf(db: Db, userId: string | null, keep: number): Promise<bigint> {
   const kept = db
     .selectFrom('sessions')

@@ -14,7 +14,7 @@ export async function insertSignInLink(db: Db, link: SignInLinkRecord): Promise<
     .execute();
 }
 
-/** Takes the link with this digest away and answers it, expired or not: of two who come at once, one gets it. */
+/** Removes the link with this digest and answers it, expired or not: of two concurrent requests, one gets it. */
 export async function takeSignInLink(db: Db, digest: string): Promise<SignInLinkRecord | null> {
   const row = await db.deleteFrom('sign_in_links').where('digest', '=', digest).returningAll().executeTakeFirst();
   return row
