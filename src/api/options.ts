@@ -20,17 +20,17 @@ import type { WebhookSettings } from './webhook/delivery/settings.ts';
 /** How an API works with machines that join. */
 type ClusterOptions = {
   links: ClusterLinks;
-  /** For how long a machine serves that control can't reach, before it pauses its sandboxes. Seconds. */
+  /** How long a machine that control can't reach serves on before it pauses its sandboxes. Seconds. */
   isolationSeconds: number;
-  /** Says whose the token of a pod is that wants to join. Absent: no pods join. */
+  /** Says which pod the token of a joining machine belongs to. Absent: no pods join. */
   reviewPod?: ReviewPod;
   /** Says which machines Kubernetes takes out of service. Absent: none. */
   cordoned?: CordonedAddresses;
-  /** Where it keeps what outlives its machines, and what finds out whether that works. Absent: nowhere. */
+  /** Where it keeps what outlives its machines, and a check whether that works. Absent: nowhere. */
   store?: { blobs: BlobStore; check(): Promise<void> };
 };
 
-/** What an API is started with. */
+/** The options with which an API starts. */
 export type ApiOptions = {
   /** Path of the unix socket on which the REST API listens. */
   socketPath: string;
@@ -44,38 +44,34 @@ export type ApiOptions = {
   cluster?: ClusterOptions;
   /** Absent: templates can't be built here. */
   builder?: BuildProtocol;
-  /** Where uploaded files of templates are kept; the builder reads them there. */
+  /** Folder of templates' uploaded files; the builder reads them there. */
   filesDir?: string;
   /** What uploads leave free on its file system. Default: nothing. */
   diskReserveBytes?: number;
   /** At least 32 secret bytes of this installation, the same at every start: the sandboxes' tokens come from them. */
   seed: Uint8Array;
   log: Log;
-  /** The operator's token for `X-Admin-Token`; without it the operator's routes let nobody in. */
+  /** The operator's token for `X-Admin-Token`; without it the operator's routes admit nobody. */
   adminToken?: string;
-  /** Reads the operator's metrics; without it, the operator's token alone does. */
+  /** Token that reads the operator's metrics; without it, only the operator's token does. */
   metricsToken?: string;
   /** What differs from `defaultLimits`. */
   limits?: Partial<TeamLimits>;
   /** Domain of the installation. Default `localhost`. */
   domain?: string;
-  /**
-   * URL by which verifiers of identity tokens reach the API, without a slash at the end. Default: `http://localhost`.
-   */
+  /** URL by which verifiers of identity tokens reach the API, without a trailing slash. Default: `http://localhost`. */
   issuer?: string;
-  /** For how long a token for a volume's content is good. Default: a day. */
+  /** How long a token for a volume's content is valid. Default: a day. */
   volumeTokenSeconds?: number;
-  /** What the node can do; everything that is not named is refused. */
+  /** What the node can do; every feature that is not named is refused. */
   features?: Partial<Features>;
-  /** How long numbers of the past are kept. Default: two weeks of teams, a day of sandboxes that are gone. */
+  /** How long past figures are kept. Default: two weeks for teams, a day for past sandboxes. */
   retention?: MetricsRetention;
-  /**
-   * Refuse sandboxes that would have no token of their own. Default: as v1 has it, where one has to ask for a token.
-   */
+  /** Refuse sandboxes without a token of their own. Default: as in v1, where a client has to ask for a token. */
   requireSecure?: boolean;
   /** What differs from `defaultWebhookSettings`. */
   webhooks?: Partial<WebhookSettings>;
-  /** Which templates are isolated otherwise than by the node's default. */
+  /** Templates that are isolated in another way than the node's default. */
   templateDrivers?: TemplateDrivers;
   /** Who may build templates. Default: every team. */
   buildsAllowed?: BuildsAllowed;
@@ -87,20 +83,20 @@ export type ApiOptions = {
   docs?: Pages | null;
   /** Check every answer against its documented schema. For tests. */
   checkAnswers?: boolean;
-  /** How long this process counts as alive after it last said so, where several share a database. Default: 15 s. */
+  /** How long this process counts as alive after its last report, where several share a database. Default: 15 s. */
   replica?: { leaseSeconds?: number };
-  /** Another than the machine's or the database's, for tests. */
+  /** A clock in place of the machine's or the database's, for tests. */
   clock?: SteadyClock;
-  /** Say in a `Server-Timing` header how long each step of a request took. */
+  /** Report the duration of each step of a request in a `Server-Timing` header. */
   trace?: boolean;
-  /** Gets the spans of each request, and of those that clients do not trace themselves the given share. */
+  /** Gets the spans of requests that clients trace, and of the given share of the others. */
   spans?: { record(spans: Span[]): void; ratio: number };
-  /** Commit of the source that runs; empty where nobody knows. */
+  /** Commit of the running source; empty where it is unknown. */
   commit?: string;
-  /** Examines the machine, for the operator; absent: nothing can. */
+  /** Examines the machine, for the operator; absent: nothing can do that. */
   examine?: () => Promise<HostFinding[]>;
-  /** The settings of the process as the operator is shown them. Default: none. */
+  /** The settings of the process in the form for the operator. Default: none. */
   shownSettings?: ShownSettings;
-  /** What other parts of the process have counted, for the operator's metrics. */
+  /** Metrics of other parts of the process, for the operator. */
   metrics?: () => Metric[];
 };

@@ -50,25 +50,25 @@ import type { TemplateDrivers } from './template/rules/driver.ts';
 import { type WebhookSettings, defaultWebhookSettings } from './webhook/delivery/settings.ts';
 
 /**
- * Everything that operations of the API stand on, made once at the start. Nobody takes it whole but what puts the API
- * together: each function names the members that it uses.
+ * Everything that operations of the API depend on, made once at the start. Only the code that assembles the API takes
+ * it whole: each function names the members that it uses.
  */
 export type ApiParts = {
   readonly db: Db;
   readonly nodes: Nodes;
-  /** Signs for the machines that join; null where none can. */
+  /** Signs for machines that join; null where none can. */
   readonly authority: Authority | null;
   /** The machines that have joined; null where none can. */
   readonly machines: Machines | null;
   readonly isolationSeconds: number;
-  /** Says whose the token of a pod is that wants to join; null where no pods do. */
+  /** Says which pod the token of a joining machine belongs to; null where no pods join. */
   readonly reviewPod: ReviewPod | null;
   readonly cordoned: CordonedAddresses | null;
-  /** What the cluster keeps beyond its machines; null where it keeps nothing so. */
+  /** What the cluster keeps outside of its machines; null where it keeps nothing there. */
   readonly store: ClusterStore | null;
-  /** Null where nothing is kept beyond its machine. */
+  /** Null where nothing is kept outside of its machine. */
   readonly durablePauses: DurablePauses | null;
-  /** The memory that sandboxes begin with, in the store; null where it stays on its machine. */
+  /** The memory that sandboxes start with, in the store; null where it stays on its machine. */
   readonly durableSnapshots: DurableSnapshots | null;
   /** Logs of ended sandboxes, in the store; null where they stay on their machines. */
   readonly storedLogs: StoredLogs | null;
@@ -78,9 +78,9 @@ export type ApiParts = {
   readonly credentials: CredentialCache;
   /** Secret of the installation from which the sandboxes' tokens are derived. */
   readonly seed: Uint8Array;
-  /** The operator's token, or null where there is none: then the operator's routes let nobody in. */
+  /** The operator's token, or null where there is none: then the operator's routes admit nobody. */
   readonly adminToken: string | null;
-  /** What reads the operator's metrics, or null where there is none. */
+  /** The token that reads the operator's metrics, or null where there is none. */
   readonly metricsToken: string | null;
   readonly limitsOf: LimitsOf;
   readonly features: Features;
@@ -98,49 +98,52 @@ export type ApiParts = {
   readonly createCounts: CreateCounts;
   readonly startCounts: StartCounts;
   readonly measures: Measures;
-  /** What nodes used in the last day. */
+  /** The nodes' use during the last day. */
   readonly nodeHistory: NodeHistory;
-  /** Commit of the source that runs; empty where nobody knows. */
+  /** Commit of the running source; empty where it is unknown. */
   readonly commit: string;
-  /** Since when sandboxes have been between two states. */
+  /** Since when sandboxes have been in transition. */
   readonly changes: ChangeWatch;
-  /** Examines the machine; null where nothing can. */
+  /** Examines the machine; null where nothing can do that. */
   readonly examine: (() => Promise<HostFinding[]>) | null;
   readonly shownSettings: ShownSettings;
-  /** What other parts of the process have counted. */
+  /** Metrics of other parts of the process. */
   readonly metrics: () => Metric[];
-  /** Requests of teams. */
+  /** Counts requests of teams. */
   readonly rateLimiter: RateLimiter;
-  /** Turns of teams that look at many rows. */
+  /** Turns of teams that read many rows. */
   readonly readsInTurn: InTurn;
-  /** Requests with wrong credentials, by the client's address. */
+  /** Counts requests with wrong credentials, by the client's address. */
   readonly wrongCredentials: RateLimiter;
-  /** Attempts to sign in, by client and by account: strangers choose both, and push no team out of its memory. */
+  /**
+   * Counts attempts to sign in, by client and by account: strangers choose both, and must not push teams out of its
+   * memory.
+   */
   readonly signInAttempts: RateLimiter;
   readonly passwords: Passwords;
-  /** At which people can sign in too; null where there is none. */
+  /** The provider at which people can sign in too; null where there is none. */
   readonly oidc: OidcProvider | null;
   readonly uploads: Uploads;
   readonly volumeUploads: VolumeUploads;
-  /** Where uploads of a cluster are for all of it; null: on this machine alone. */
+  /** Shares uploads within a cluster; null: they are on this machine alone. */
   readonly sharedUploads: SharedUploads | null;
-  /** Streams that teams follow. */
+  /** Counts the streams that teams follow. */
   readonly streams: OpenStreams;
   readonly health: Health;
   readonly auditBacklog: AuditBacklog;
-  /** Resolves when what was committed outlives a loss of power. */
+  /** Resolves when everything committed survives a loss of power. */
   readonly flushed: () => Promise<void>;
   readonly log: Log;
   /** Executions on which a workflow of this process works now: the reconcilers leave them alone. */
   readonly busy: BusyExecutions;
   /** This process among those that share the database. */
   readonly replica: Replica;
-  /** Brings `clock` to the time that all who share the database have; nothing where it is the machine's own. */
+  /** Brings `clock` to the time of all who share the database; does nothing where it is the machine's own. */
   readonly syncClock: () => Promise<void>;
-  /** Resumes of this process that are under way, by sandbox ID: who asks meanwhile waits for the same one. */
+  /** Resumes under way in this process, by sandbox ID: later callers wait for the same one. */
   readonly resuming: Resuming;
   readonly builder: BuildProtocol;
-  /** Domain of the installation: its API is `api.<domain>` to clients of volumes. */
+  /** Domain of the installation: clients of volumes reach its API as `api.<domain>`. */
   readonly domain: string;
   /** How long a token for a volume's content is valid, seconds. */
   readonly volumeTokenSeconds: number;
@@ -151,7 +154,7 @@ export type ApiParts = {
   /** Builds whose log and outcome this process takes over, by ID. */
   readonly followedBuilds: SingleFlight<string, void>;
   readonly awaitedBuilds: AwaitedBuilds;
-  /** Aborted when this process ends: what waits for something outside gives up. */
+  /** Aborted when this process ends: whatever waits for something outside then gives up. */
   readonly stopping: AbortSignal;
 };
 
@@ -184,7 +187,7 @@ async function storeOf(
 
 type Shared = 'store' | 'durablePauses' | 'durableSnapshots' | 'storedLogs' | 'sharedUploads' | 'builder';
 
-/** What the machines of a cluster share, in its store and without one. */
+/** What the machines of a cluster share, with or without a store. */
 function sharedWith(
   { cluster, builder, seed, log, store: { db } }: ApiOptions,
   machines: Machines | null,
@@ -211,11 +214,11 @@ function sharedWith(
   };
 }
 
-/** Lists under way at a time where PostgreSQL looks at the rows. */
+/** Lists under way at a time where PostgreSQL reads the rows. */
 const readsOnPostgresMax = 16;
 const defaultVolumeTokenSeconds = 24 * 3600;
 
-/** Makes the parts of an API. `stopping` is aborted when it ends. */
+/** Makes the parts of an API. `stopping` is aborted when the API ends. */
 export async function createParts(options: ApiOptions, stopping: AbortSignal): Promise<ApiParts> {
   const { db } = options.store;
   const domain = options.domain ?? 'localhost';
@@ -261,7 +264,7 @@ export async function createParts(options: ApiOptions, stopping: AbortSignal): P
     shownSettings: options.shownSettings ?? { file: '', settings: [] },
     metrics: options.metrics ?? (() => []),
     rateLimiter: new RateLimiter(),
-    // PostgreSQL looks at rows in processes of its own, for which the thread waits.
+    // PostgreSQL reads rows in its own processes, while the thread only waits.
     readsInTurn: turnsOfReads(kindOf(db) === 'postgres' ? readsOnPostgresMax : undefined),
     wrongCredentials: new RateLimiter(),
     signInAttempts: new RateLimiter(),

@@ -30,7 +30,9 @@ import { startLoop } from '../base/concurrency/loop.ts';
 import type { Loop } from '../base/concurrency/loop.ts';
 import type { ApiParts } from './parts.ts';
 
-/** What no request waits for, e.g. an automatic pause, outlives a loss of power that much later. Milliseconds. */
+/**
+ * Delay after which changes that no request waits for, e.g. an automatic pause, survive a loss of power. Milliseconds.
+ */
 const durabilityIntervalMs = 1_000;
 
 const firstAdoptionRetryMs = 500;
@@ -97,7 +99,7 @@ export async function startReconcilers(
   ];
 }
 
-/** What looks after the store of a cluster. */
+/** The loops that look after the store of a cluster. */
 function storeLoops(
   parts: ApiParts,
   every: (name: string, intervalMs: number, run: () => Promise<void>) => Loop,
@@ -112,7 +114,7 @@ function storeLoops(
   ];
 }
 
-/** What looks after the volumes of a cluster. */
+/** The loops that look after the volumes of a cluster. */
 function volumeLoops(
   parts: ApiParts,
   every: (name: string, intervalMs: number, run: () => Promise<void>) => Loop,
@@ -128,7 +130,7 @@ async function beat({ replica, syncClock }: Pick<ApiParts, 'replica' | 'syncCloc
   await replica.beat();
 }
 
-/** Tells once that the database is another server's than before. */
+/** Logs once that the database is now on another server. */
 async function noticeFailover({ clock, db, log }: Pick<ApiParts, 'clock' | 'db' | 'log'>): Promise<void> {
   const found = await noticeTimeline(db, clock());
   if (found?.isNew)
@@ -139,7 +141,7 @@ async function noticeFailover({ clock, db, log }: Pick<ApiParts, 'clock' | 'db' 
     );
 }
 
-/** A loop that has stopped once what its rounds began has settled too. */
+/** A loop that has stopped only when the work that its rounds began has settled too. */
 function thenSettled(loop: Loop, settled: () => Promise<void>): Loop {
   return { wake: loop.wake, stop: () => loop.stop().then(settled) };
 }
