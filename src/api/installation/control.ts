@@ -25,7 +25,7 @@ export async function openShared(
   try {
     await requireSameTime(store, nowMs, watchSeconds);
     const seedDigest = seedDigestOf(seed);
-    // Of two first starts at the same time, one waits for the other's transaction, or fails and is started again.
+    // Two first starts at the same time: one waits for the other's transaction, or fails and is started again.
     const found = await store.db.transaction().execute(async db => {
       const known = await findInstallation(db);
       if (known) return known;

@@ -49,8 +49,7 @@ export const killSandboxSteps: readonly Step<KillContext>[] = [
       try {
         await endAt(deps.nodes.get(sandbox.nodeId), sandbox, reason);
       } catch (error) {
-        // Of a sandbox whose machine was taken out, only what is in the store is left; nothing refers to that from here
-        // on.
+        // A machine that was taken out leaves only what is in the store; nothing refers to that from here on.
         if (!isAway(error) || !(await isForgotten(deps, sandbox.nodeId))) throw error;
       }
     },

@@ -59,7 +59,7 @@ async function settle(deps: SettleDeps, sandbox: SandboxRecord, node: NodeProtoc
   return lose(deps, sandbox);
 }
 
-/** Of a sandbox whose machine was taken out, only what is in the store is left. */
+/** Settles a sandbox whose machine was taken out: only what is in the store is left of it. */
 async function settleForgotten(deps: SettleDeps, sandbox: SandboxRecord): Promise<SandboxRecord | null> {
   const { nextExecutionId, durability } = sandbox;
   if (durability === 'cluster' && nextExecutionId !== null)
