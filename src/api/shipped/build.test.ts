@@ -32,7 +32,7 @@ const archive = Buffer.from('files of a template');
 
 type Scene = { settings?: object; sharedUploads?: SharedUploads | null; progress?: () => Promise<BuildProgress> };
 
-/** An API whose builds end as `progress` says, by itself well. */
+/** An API whose builds end as `progress` says; by default they succeed. */
 function scene({ settings = {}, sharedUploads = null, progress }: Scene = {}) {
   const started: StartBuild[] = [];
   const told: string[] = [];
@@ -127,7 +127,7 @@ test('the files of a definition lie where uploads are, whole, for the steps that
   expect(readdirSync(join(filesDir, team.teamId))).toEqual([hash]);
   expect(readFileSync(join(filesDir, team.teamId, hash))).toEqual(archive);
   expect(statSync(join(filesDir, team.teamId, hash)).mode & 0o777).toBe(0o600);
-  // Where there are none, none are asked for.
+  // Where there are no files, none are requested.
   const none = scene();
   expect((await none.plan({ fromMachine: machine, steps })).steps[0]).toEqual({
     type: 'COPY',

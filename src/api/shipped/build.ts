@@ -15,10 +15,10 @@ import type { ShippedTemplatesOptions } from './options.ts';
 type Definition = {
   name: string;
   definition: ShippedDefinition;
-  /** What an installation of this machine has made of it before. */ cached: BuildState | null;
+  /** What an installation of this machine made of it before. */ cached: BuildState | null;
 };
 
-/** What a build of a shipped template is to do: its definition, or nothing any more where the outcome is at hand. */
+/** The work of a shipped template's build: its definition, or nothing more where the outcome is at hand. */
 export async function planOfDefinition(
   options: ShippedTemplatesOptions,
   { name, definition, cached }: Definition,
@@ -27,7 +27,7 @@ export async function planOfDefinition(
     ...(definition.startCmd && { startCommand: definition.startCmd }),
     ...(definition.readyCmd && { readyCommand: definition.readyCmd }),
   };
-  // What comes with the platform is the operator's own, whatever strangers' code is isolated by.
+  // Shipped templates are the operator's own, however strangers' code is isolated.
   const shared = { force: false, driver: 'crun' as const, ...commands };
   if (cached) return { ...shared, startsAsUser: false, steps: [], source: { kind: 'state', state: cached } };
   const source = await sourceOf(options, name, definition);
@@ -61,14 +61,14 @@ async function sourceOf(
   return { kind: 'state', state: { layers: [baseRootfs], env: {}, user: 'root', workdir: '' }, provisions: true };
 }
 
-/** Puts the files where uploads go and answers their hash. */
+/** Puts the files in the folder of uploads, and answers their hash. */
 async function keepFiles({ parts, team, shipped }: ShippedTemplatesOptions, name: string): Promise<string> {
   const archive = Buffer.from(await shipped.files(name), 'base64');
   const hash = createHash('sha256').update(archive).digest('hex');
   const dir = join(parts.filesDir, team.teamId);
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const path = join(dir, hash);
-  // As an upload: under its name it is whole, whoever copies it meanwhile.
+  // Like an upload, it has its name only once it is complete, whoever copies it meanwhile.
   const temporary = `${path}.${newUuid()}`;
   writeFileSync(temporary, archive, { mode: 0o600 });
   renameSync(temporary, path);
@@ -81,7 +81,7 @@ async function keepFiles({ parts, team, shipped }: ShippedTemplatesOptions, name
 
 type Outcome = { isReady: true; buildId: string; state: BuildState } | { isReady: false; reason: string };
 
-/** Runs a build through the api as anybody's, and answers when it has ended. */
+/** Runs a build through the api like any other, and answers when it has ended. */
 export async function runShippedBuild(
   { parts, team, onPhase, signal }: ShippedTemplatesOptions,
   { name, definition, plan }: { name: string; definition: ShippedDefinition; plan: BuildPlan },

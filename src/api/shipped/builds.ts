@@ -1,16 +1,18 @@
-/** Which build of a shipped template this installation has made, and of which definition. */
+/** The build of a shipped template that this installation has made, and the key of its definition. */
 type ShippedBuild = { buildId: string; key: string };
 
-/** The file of the data directory that they are recorded in. */
+/** The file of the data directory in which the builds are recorded. */
 export const shippedBuildsFile = 'shipped-templates.json';
 
-/** What was recorded, by the template's name; undefined where nothing was, or where what was can't be read any more. */
+/**
+ * The recorded build, by the template's name; undefined where none was recorded, or the record can't be read any more.
+ */
 export type ShippedBuilds = {
   of(name: string): ShippedBuild | undefined;
   put(name: string, build: ShippedBuild): Promise<void>;
 };
 
-/** Builds by the text that was written last; `write` writes the next one. */
+/** Builds from the text that was last written; `write` writes the next one. */
 export function shippedBuilds(text: string | undefined, write: (text: string) => Promise<void>): ShippedBuilds {
   let builds = parsed(text);
   return {
@@ -27,7 +29,7 @@ function parsed(text: string | undefined): Record<string, ShippedBuild> {
   try {
     return JSON.parse(text ?? '{}') as Record<string, ShippedBuild>;
   } catch {
-    // Without it, templates stay as they are.
+    // Without a record, templates stay as they are.
     return {};
   }
 }

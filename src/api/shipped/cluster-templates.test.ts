@@ -26,7 +26,7 @@ const state: BuildState = { layers: ['sha256:11'], env: {}, user: 'user', workdi
 
 beforeEach(async () => {
   for (const table of ['template_names', 'builds', 'templates', 'blobs'] as const) await db.deleteFrom(table).execute();
-  // Whoever looks again a second later does so at once.
+  // Each pause of a second before the next look ends at once.
   spyOn(Bun, 'sleep').mockImplementation(() => new Promise(resolve => setImmediate(resolve)));
 });
 afterEach(() => void spyOn(Bun, 'sleep').mockRestore());
@@ -155,7 +155,7 @@ test('the base is tried for as long as it takes, until the platform is stopped',
   });
   await ensure();
   expect(done).toHaveLength(3);
-  // The last one failed of the end.
+  // The last attempt failed because of the stop, which is not logged.
   expect(logged).toHaveLength(2);
   expect(logged[0]).toContain('the base template is tried again');
   expect(logged[0]).toContain('the mirror is away');

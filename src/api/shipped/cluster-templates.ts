@@ -12,9 +12,9 @@ const retryMs = 1_000;
 type Options = Omit<ShippedTemplatesOptions, 'shipped'>;
 
 /**
- * Builds the shipped templates that are wanted on machines in reach, one after the other, where the cluster has no
- * build of them that can be used, and from now on those that are built on demand. Ends when all are there, or at the
- * signal. Creates wait for the first build of each. Several control processes do this side by side: one builds each.
+ * Builds the wanted shipped templates on machines in reach, one after the other, where the cluster has no usable build
+ * of them, and from then on those that are built on demand. Ends when all are there, or at the signal. Creates wait for
+ * the first build of each. Several control processes do this side by side: only one builds each template.
  */
 export async function ensureClusterTemplates(options: Options, machines: Machines): Promise<void> {
   const { parts, team, settings, signal } = options;
@@ -32,7 +32,7 @@ export async function ensureClusterTemplates(options: Options, machines: Machine
   await done;
 }
 
-/** Nothing goes without it: it is tried for as long as it takes. */
+/** Nothing works without it, so attempts never stop. */
 async function untilBaseIsBuilt(options: Options, machines: Machines): Promise<void> {
   while (!options.signal.aborted) {
     try {
@@ -45,7 +45,7 @@ async function untilBaseIsBuilt(options: Options, machines: Machines): Promise<v
   }
 }
 
-/** Builds a template, or waits while another process does. Fails where its own build does. */
+/** Builds a template, or waits while another process does. Fails if its own build does. */
 async function untilBuilt(name: string, options: Options, machines: Machines): Promise<void> {
   const { parts, team, signal } = options;
   const { templateId } = await ensurePublicTemplate(parts, team, name);
@@ -57,7 +57,7 @@ async function untilBuilt(name: string, options: Options, machines: Machines): P
       try {
         return await ensureTemplate(name, { ...options, shipped: { ...first.machine.shipped, has } });
       } catch (error) {
-        // One goes on of two that have begun at the same moment.
+        // When two processes begin at the same moment, one goes on.
         const isOthers = error instanceof AtollError && error.code === 'conflict';
         if (!isOthers && !(await isUnderWay())) throw error;
       }

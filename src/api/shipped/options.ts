@@ -5,22 +5,22 @@ import type { StartDeps } from '../build/rules/start.ts';
 import type { TeamRecord } from '../team/record.ts';
 import type { ShippedBuilds } from './builds.ts';
 
-/** What builds of shipped templates use of the API. */
+/** The parts of the API that builds of shipped templates use. */
 type ShippedParts = StartDeps & {
-  /** Where uploaded files are, and those of a definition too. */
+  /** Folder of uploaded files, and of a definition's files too. */
   filesDir: string;
   sharedUploads: SharedUploads | null;
-  /** Creates wait for what is in it. */
+  /** Creates wait for the builds in it. */
   awaitedBuilds: AwaitedBuilds;
 };
 
-/** What the operator says of shipped templates. */
+/** The operator's settings for shipped templates. */
 type ShippedSettings = {
-  /** Those that are wanted beside `base`, by name. */
+  /** Names of the templates wanted in addition to `base`. */
   templates: readonly string[];
-  /** Those that are built when somebody asks for them. */
+  /** Templates that are built when somebody asks for them. */
   templatesOnDemand: readonly string[];
-  /** What `base` begins from: an OCI reference, or the path of a root file system; absent: the platform's own. */
+  /** What `base` starts from: an OCI reference, or the path of a root file system; absent: the platform's own. */
   baseImage?: string | undefined;
 };
 
@@ -31,7 +31,7 @@ export type ShippedTemplatesOptions = {
   shipped: ShippedProtocol;
   team: TeamRecord;
   settings: ShippedSettings;
-  /** What was built before. */
+  /** Earlier builds. */
   builds: ShippedBuilds;
   onPhase: (phase: string) => void;
   signal: AbortSignal;

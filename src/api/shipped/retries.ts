@@ -2,19 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../base/error.ts';
 import type { Log } from '../../base/telemetry/log.ts';
 
-/** Between two tries, ms. A mirror may be away for a moment. */
+/** Waits between two attempts, ms. A mirror may be away for a moment. */
 const delaysMs = [10_000, 60_000, 300_000];
 
-/** With what tries are made. */
+/** What attempts need. */
 type Tries = {
   log: Pick<Log, 'error'>;
-  /** Ends the waiting, and what fails after it is not reported. */
+  /** Ends the waiting; later failures are not reported. */
   signal: AbortSignal;
-  /** Milliseconds before the second try, the third, and so on. */
+  /** Milliseconds before the second attempt, the third, and so on. */
   delays?: readonly number[];
 };
 
-/** Builds `what`, if it must be by several tries. Never fails: what went wrong each time is in the log. */
+/** Builds `what`, in several attempts if necessary. Never fails: each failure is in the log. */
 export async function withRetries(
   what: string,
   build: () => Promise<void>,

@@ -7,7 +7,7 @@ import type { ShippedTemplatesOptions } from './options.ts';
 import { planOfDefinition, runShippedBuild } from './build.ts';
 import { withRetries } from './retries.ts';
 
-/** The one that sandboxes are made from where nobody names another, and that others are built from. */
+/** The template of sandboxes whose create names none, and the base of other templates. */
 export const base = 'base';
 
 /** Builds the `base` template where it has no build whose layers are all here. */
@@ -15,18 +15,18 @@ export async function ensureBaseTemplate(options: ShippedTemplatesOptions): Prom
   if ((await stateOf(base, options)) === 'missing') await ensureShipped(base, options);
 }
 
-/** Builds a template where it has no build, or one of a definition that has changed since. */
+/** Builds a template that has no build, or one of an outdated definition. */
 export async function ensureTemplate(name: string, options: ShippedTemplatesOptions): Promise<void> {
   if ((await stateOf(name, options)) !== 'current') await ensureShipped(name, options);
 }
 
-/** Names of templates whose build has begun, and the end of all of them, which never fails. */
+/** Names of templates whose build has begun, and the end of all builds, which never fails. */
 type BackgroundBuilds = { names: string[]; done: Promise<void> };
 
 /**
- * Begins to build what of the wanted templates has no build yet, or one of a definition that has changed since, one
- * after the other, and answers at once: the platform serves meanwhile, and a create waits for its template's first
- * build. A failure is logged and tried again a few times, and at the next start.
+ * Begins to build, one after the other, those wanted templates that have no build yet, or one of an outdated
+ * definition. Answers at once: the platform serves meanwhile, and a create waits for its template's first build. A
+ * failure is logged and tried again a few times, and at the next start.
  */
 export async function beginWantedTemplates(options: ShippedTemplatesOptions): Promise<BackgroundBuilds> {
   const { parts, team, settings, signal } = options;
@@ -47,8 +47,8 @@ export async function beginWantedTemplates(options: ShippedTemplatesOptions): Pr
 }
 
 /**
- * From now on, has a template built that may be built on demand when a create or a build asks for it and it has none.
- * Who waits learns of a failure; the next one who asks begins anew.
+ * From now on, builds a template that may be built on demand when a create or a build asks for it and it has none.
+ * Those who wait learn of a failure; the next request begins anew.
  */
 export function buildOnDemand(
   { parts, settings, team, signal }: Omit<ShippedTemplatesOptions, 'shipped'>,
@@ -67,7 +67,7 @@ export function buildOnDemand(
 }
 
 /**
- * `outdated`: its build is this installation's own, of another definition. One that somebody else has built is left
+ * `outdated`: its build is this installation's own, of another definition. A build that somebody else has made is left
  * alone.
  */
 async function stateOf(
