@@ -8,29 +8,29 @@ import type { OrphanDeps } from '../../operator/rules/orphans.ts';
 /** How often this runs, milliseconds. */
 export const snapshotsIntervalMs = 60_000;
 /**
- * Memory that nothing has needed for less than this may belong to a snapshot that nobody has recorded yet, or to a fork
+ * Memory that has been unneeded for less than this may belong to a snapshot that is not recorded yet, or to a fork
  * under way. Milliseconds.
  */
 const unneededMs = 10 * 60_000;
 
 const nodesAtOnce = 8;
 
-/** Dependencies of deleting what nothing needs. */
+/** Dependencies of deleting unneeded memory. */
 type KeepingDeps = OrphanDeps & { log: Log };
 
 /**
- * Deletes the memory of snapshots that nothing can be made from any more, and of those that a crash cut off: what was
- * unneeded in a round, and still is in one that much later. When a machine says that it was taken is by its own clock,
- * which may be wrong, and says nothing. A machine that does not answer has its turn in a later round. `nowMs`: a clock
- * that nobody can set.
+ * Deletes the memory of snapshots that nothing can be made from any more, and of those that a crash cut off: it must be
+ * unneeded in one round, and still in one that much later. The machine's own time of a snapshot is not used, as its
+ * clock may be wrong. A machine that does not answer gets its turn in a later round. `nowMs`: a clock that nobody can
+ * set.
  */
 export function snapshotKeeping(
   { clock, db, nodes, log }: KeepingDeps,
   nowMs: () => number = () => performance.now(),
 ): () => Promise<void> {
-  /** Since when each node's snapshots are known to be unneeded. */
+  /** Since when snapshots are known to be unneeded, by node. */
   const unneeded = new Map<string, ReadonlyMap<string, number>>();
-  /** Each machine by itself. */
+  /** Does the work at each machine independently. */
   const atEach = (listed: readonly Listed[], work: (node: Listed) => Promise<void>) =>
     forEachParallel(listed, nodesAtOnce, node =>
       work(node).catch((error: unknown) =>
@@ -38,7 +38,7 @@ export function snapshotKeeping(
       ),
     );
   return async () => {
-    // What is unneeded before may be needed by what is known afterwards.
+    // What was unneeded before may be needed when more is known.
     if (await keepsUnknown({ clock, db })) return unneeded.clear();
     const listed = nodes.list();
     for (const nodeId of unneeded.keys()) if (!listed.some(node => node.nodeId === nodeId)) unneeded.delete(nodeId);
@@ -49,7 +49,7 @@ export function snapshotKeeping(
         (await protocol.listSnapshots()).map(({ snapshotId }) => snapshotId),
       );
     });
-    // After the lists of all: what one of them has was recorded before, or is too young.
+    // Read after the lists of all machines: a snapshot in one of them was recorded before, or is too young.
     const needed = new Set(await memorySnapshotsInUse(db));
     const now = nowMs();
     await atEach(listed, async ({ nodeId, protocol }) => {

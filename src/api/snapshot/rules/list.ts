@@ -8,13 +8,13 @@ import { findTemplate, parseReference } from '../../template/rules/reference.ts'
 import type { TeamRecord } from '../../team/record.ts';
 import type { Db } from '../../database/db.ts';
 
-/** Entries on a page at most, and where the caller does not say. */
+/** The most entries on a page, and the default. */
 export const snapshotPageMax = 100;
 
-/** By what a snapshot is known. */
+/** The names of a snapshot. */
 export type SnapshotName = { templateId: string; tag: string; /** `namespace/alias` */ names: string[] };
 
-/** Which snapshots are asked for. `name` and `nextToken` as the request has them. */
+/** Which snapshots to list. `name` and `nextToken` are as in the request. */
 type SnapshotQuery = { sandboxId?: string; name?: string; limit?: number; nextToken?: string };
 
 /** One page of a team's snapshots, newest first. Throws `invalid` for a filter or token that can't be read. */

@@ -3,7 +3,7 @@ import { configIn } from '../../template/store/row.ts';
 import { behind } from '../../database/cursor.ts';
 import type { Cursor } from '../../database/cursor.ts';
 
-/** Which snapshots are asked for; all must match. */
+/** Which snapshots to list; all conditions must match. */
 export type SnapshotFilter = {
   teamId: string;
   /** Only those of this sandbox. */
@@ -12,13 +12,10 @@ export type SnapshotFilter = {
   tag?: string;
 };
 
-/** What a tag of a snapshot template selects. */
+/** The build that a tag of a snapshot template selects. */
 type TaggedSnapshot = { templateId: string; tag: string; buildId: string; takenAtUs: number };
 
-/**
- * The snapshots of a team behind `after`, newest first: each tag of a snapshot template once, as its newest build has
- * it.
- */
+/** The snapshots of a team after `after`, newest first: each tag of a snapshot template once, with its newest build. */
 export async function listSnapshots(
   db: Db,
   filter: SnapshotFilter,
@@ -64,7 +61,7 @@ export async function listSnapshots(
   }));
 }
 
-/** The IDs by which nodes know the memory of the snapshots that sandboxes can be made from. */
+/** The IDs by which nodes know the memory of those snapshots that sandboxes can be made from. */
 export async function memorySnapshotsInUse(db: Db): Promise<string[]> {
   const rows = await db
     .selectFrom('builds')

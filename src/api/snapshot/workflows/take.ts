@@ -26,13 +26,13 @@ import type { Clock } from '../../../base/clock.ts';
 /** Dependencies of a snapshot. */
 export type SnapshotDeps = SnapshotWork & { limitsOf: LimitsOf; templateDrivers: TemplateDrivers };
 
-/** What a client calls a snapshot: its template's name, or ID where it has none, and the tag. */
+/** A client's name for a snapshot: its template's name, or ID where it has none, and the tag. */
 type WantedName = { alias: string | null; tag: string };
 
 /**
- * Makes a template from a running sandbox, which runs on: sandboxes made from it begin as this one is now, with its
- * processes where memory can be kept and is wanted (by default it is), else with its files. A name that the team has
- * gets a further build. Errors: `invalid`, `not_found`, `conflict`, `no_space`, `rate_limited`.
+ * Makes a template from a running sandbox, which runs on. Sandboxes made from it start in its present state: with its
+ * processes where memory can be kept and is wanted (the default), else with its files. If the team has the name
+ * already, it gets another build. Errors: `invalid`, `not_found`, `conflict`, `no_space`, `rate_limited`.
  */
 export async function snapshotSandbox(
   deps: SnapshotDeps,
@@ -42,7 +42,7 @@ export async function snapshotSandbox(
 ): Promise<SnapshotName> {
   const wanted = name === undefined ? { alias: null, tag: defaultTag } : parseName(team, name);
   const sandbox = await sandboxFor(deps.db, team, sandboxId, 'snapshot');
-  // Refused before anything is done.
+  // Refuses before anything is done.
   await templateFor(deps.db, team, wanted);
   await requireSnapshotPlace(deps.db, deps.limitsOf, team);
   const config = await bootConfigOf(deps, sandbox);
@@ -51,7 +51,7 @@ export async function snapshotSandbox(
   try {
     return await record(deps, team, sandbox, { wanted, taken, config });
   } catch (error) {
-    // Where nobody knows whether it was recorded, it may be needed: the reconciler removes what is not.
+    // If nobody knows whether it was recorded, it may be needed: the reconciler removes it otherwise.
     if (!isOutcomeUnknown(error))
       await deps.nodes
         .get(sandbox.nodeId)
@@ -61,7 +61,7 @@ export async function snapshotSandbox(
   }
 }
 
-/** Takes a snapshot of a running sandbox for others to begin with. Errors: `conflict`, `precondition`, `no_space`. */
+/** Takes a snapshot of a running sandbox for others to start from. Errors: `conflict`, `precondition`, `no_space`. */
 export async function takeSnapshot(
   deps: SnapshotWork,
   sandbox: SandboxRecord,
@@ -91,7 +91,7 @@ export async function takeSnapshot(
   }
 }
 
-/** How sandboxes made from the same template as this one boot. */
+/** How sandboxes made from this sandbox's template boot. */
 export async function bootConfigOf(
   deps: { db: Db; templateDrivers: TemplateDrivers },
   sandbox: SandboxRecord,
@@ -113,7 +113,7 @@ function parseName(team: TeamRecord, text: string): WantedName {
   return { alias: name, tag: tag ?? defaultTag };
 }
 
-/** The template that gets the build; undefined where it is to be made. */
+/** The template that gets the build; undefined where it must be made first. */
 async function templateFor(db: Db, team: TeamRecord, { alias }: WantedName): Promise<string | undefined> {
   if (alias === null) return undefined;
   const known = await templateByName(db, team.slug, alias);
