@@ -1,15 +1,15 @@
 import type { Role } from '../../protocol/api/member.ts';
 import type { Durability } from '../../protocol/durability.ts';
 
-/** Limits of a team. What a team's row does not set is the installation's. */
+/** Limits of a team. A limit that the team's row does not set is the installation's. */
 export type TeamLimits = {
   concurrentSandboxes: number;
   concurrentBuilds: number;
-  /** Running and paused. */
+  /** Running and paused ones. */
   sandboxes: number;
-  /** Without snapshots. */
+  /** Not counting snapshots. */
   templates: number;
-  /** Builds of all templates, in any state; snapshots apart. */
+  /** Builds of all templates, in any state; snapshots count separately. */
   builds: number;
   snapshots: number;
   /** Longest life of one run of a sandbox, hours. */
@@ -18,7 +18,7 @@ export type TeamLimits = {
   cpuCount: number;
   memoryMiB: number;
   diskMiB: number;
-  /** Requests a second to the API on average; 0: no limit. */
+  /** Requests per second to the API on average; 0: no limit. */
   requestsPerSecond: number;
   /** 0: none, the feature is off. */
   volumes: number;
@@ -26,7 +26,7 @@ export type TeamLimits = {
   volumeMiB: number;
 };
 
-/** A team: who owns sandboxes, templates, volumes, keys and secrets. */
+/** A team, which owns sandboxes, templates, volumes, keys and secrets. */
 export type TeamRecord = {
   teamId: string;
   name: string;
@@ -34,7 +34,7 @@ export type TeamRecord = {
   limits: Partial<TeamLimits>;
   banned: boolean;
   blocked: boolean;
-  /** What its pauses outlive where nothing is said. */
+  /** What its pauses survive by default. */
   pauseDurability: Durability;
   createdAtUs: number;
 };
@@ -50,13 +50,13 @@ export type UserRecord = {
   hasPassword: boolean;
 };
 
-/** A team of a user. `isDefault`: the one that is meant where none is named. */
+/** A team of a user. `isDefault`: it is used where none is named. */
 export type Membership = { team: TeamRecord; isDefault: boolean; role: Role };
 
 /** A member of a team. */
 export type MemberRecord = { user: UserRecord; role: Role; sinceUs: number };
 
-/** An invitation into a team that nobody has taken yet. */
+/** An invitation into a team that nobody has accepted yet. */
 export type InvitationRecord = {
   invitationId: string;
   digest: string;

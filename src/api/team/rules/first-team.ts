@@ -1,4 +1,4 @@
 /**
- * The team that an installation starts with: the operator's own. Its templates alone may have names without namespace.
+ * The team that an installation starts with: the operator's own. Only its templates may have names without a namespace.
  */
 export const firstTeam = { name: 'Default', slug: 'default' } as const;

@@ -23,16 +23,17 @@ import type { Accounts } from './provision-team.ts';
 import { addMember } from './provision-user.ts';
 import { requireStill } from './still-member.ts';
 
-/** For how long an invitation is good, seconds. */
+/** How long an invitation is valid, seconds. */
 const invitationSeconds = 72 * 3600;
-/** Invitations of a team that nobody has taken yet. */
+/** Open invitations of one team. */
 const invitationsMax = 100;
 
 type Deps = { clock: Clock; db: Db };
 
 /**
- * A new invitation into a team, and the path of its link, which is told this once. `by`: the member who makes it; null
- * for an operator. Throws `rate_limited` where there are too many, `forbidden` where the member is no admin any more.
+ * Makes an invitation into a team, and the path of its link, which is shown only now. `by`: the member who makes it;
+ * null for an operator. Throws `rate_limited` where there are too many, `forbidden` where the member is no longer an
+ * admin.
  */
 export async function createInvitation(
   { clock, db }: Deps,
@@ -66,7 +67,7 @@ export async function createInvitation(
   return { invitation, path: `/dashboard/join#${code}` };
 }
 
-/** The invitations into a team that are good, the newest first. */
+/** The valid invitations into a team, the newest first. */
 export const invitationsOf = ({ clock, db }: Deps, { teamId }: TeamRecord): Promise<InvitationRecord[]> =>
   listInvitations(db, teamId, clock());
 
@@ -76,16 +77,16 @@ export async function removeInvitation(db: Db, team: TeamRecord, invitationId: s
     throw new AtollError('not_found', `There is no invitation ${invitationId} into this team`);
 }
 
-/** Throws `unauthenticated` where a code is of no invitation; whether that is good is found out by taking it. */
+/** Throws `unauthenticated` where no invitation has the code; whether it is valid turns out when it is taken. */
 export async function requireInvitation(db: Db, code: string): Promise<void> {
   if ((await teamOfInvitation(db, sha256Hex(code))) === null) throw notGood();
 }
 
-/** Takes the invitation of a code, once. Throws `unauthenticated` where it is not good. `db` is a transaction. */
+/** Uses up the invitation with a code. Throws `unauthenticated` where it is not valid. `db` is a transaction. */
 export async function takeInvitation({ clock, db }: Deps, code: string): Promise<{ team: TeamRecord; role: Role }> {
   const digest = sha256Hex(code);
   const teamId = await teamOfInvitation(db, digest);
-  // Before the invitation, as whoever removes an admin does: in another order each would wait for the other.
+  // Locks the team before the invitation, like the removal of an admin: in another order each would wait for the other.
   if (teamId !== null) await lockTeam(db, teamId);
   const invitation = await takeInvitationRow(db, digest);
   const team = invitation && (await findTeam(db, { teamId: invitation.teamId }));
@@ -97,7 +98,7 @@ const notGood = () =>
   new AtollError('unauthenticated', 'This invitation is not good: each works once and for 72 hours');
 
 /**
- * Makes a user a member by an invitation. Throws `unauthenticated`, and `conflict` for a member; the invitation stays
+ * Makes a user a member with an invitation. Throws `unauthenticated`, and `conflict` for a member; the invitation stays
  * then.
  */
 export async function joinTeam(deps: Accounts, user: UserRecord, code: string): Promise<TeamRecord> {

@@ -1,10 +1,10 @@
 import type { TeamLimits, TeamRecord } from '../record.ts';
 
-/** What a team may do where neither the installation nor the team's own row says otherwise. */
+/** The limits of a team unless the installation or the team's own row sets others. */
 export const defaultLimits: TeamLimits = {
   concurrentSandboxes: 500,
   concurrentBuilds: 20,
-  // Rows, each of a few KiB at most: what bounds the database. Beyond what people keep on purpose.
+  // Rows, each of a few KiB at most: this limits the size of the database. It is more than people keep on purpose.
   sandboxes: 20_000,
   templates: 1_000,
   builds: 10_000,
@@ -13,16 +13,17 @@ export const defaultLimits: TeamLimits = {
   cpuCount: 8,
   memoryMiB: 8192,
   diskMiB: 20_480,
-  // Far above what a program with hundreds of sandboxes asks for, and far below what takes the platform's whole time.
+  // Far above the requests of a program with hundreds of sandboxes, and far below what would take all of the platform's
+  // time.
   requestsPerSecond: 300,
   volumes: 100,
   volumeMiB: 10_240,
 };
 
-/** The limits that hold for a team: its own, and the installation's where it has none of its own. */
+/** The limits that apply to a team: its own, and the installation's for the others. */
 export type LimitsOf = (team: Pick<TeamRecord, 'limits'>) => TeamLimits;
 
-/** `changed`: what differs from `defaultLimits` on this installation. */
+/** `changed`: the installation's differences from `defaultLimits`. */
 export function limitsFrom(changed: Partial<TeamLimits>): LimitsOf {
   const installation = { ...defaultLimits, ...changed };
   return team => ({ ...installation, ...team.limits });

@@ -15,8 +15,8 @@ type Deps = { credentials: CredentialCache; db: Db };
 export const membersOf = (db: Db, { teamId }: TeamRecord): Promise<MemberRecord[]> => listMembers(db, teamId);
 
 /**
- * Gives a member a role. Throws `not_found`, and `conflict` where the team would have no admin left. Answers as what it
- * was.
+ * Gives a member a role. Throws `not_found`, and `conflict` where the team would have no admin left. Answers the
+ * earlier role too.
  */
 export async function changeRole(deps: Deps, team: TeamRecord, userId: string, role: Role): Promise<MemberRecord> {
   return changeMember(deps, team, userId, role === 'admin', async (db, member) => {
@@ -26,18 +26,19 @@ export async function changeRole(deps: Deps, team: TeamRecord, userId: string, r
 }
 
 /**
- * Removes a member. Throws `not_found`, and `conflict` where the team would have no admin left. Answers as what it was.
+ * Removes a member. Throws `not_found`, and `conflict` where the team would have no admin left. Answers the earlier
+ * role.
  */
 export async function removeFromTeam(deps: Deps, team: TeamRecord, userId: string): Promise<MemberRecord> {
   return changeMember(deps, team, userId, false, async db => void (await endMembership(db, team.teamId, userId)));
 }
 
 /**
- * Ends a membership, and the ways by which its user could act for the team or come back: see `endWaysIn`. False where
+ * Ends a membership, and the ways in which its user could act for the team or come back: see `endWaysIn`. False where
  * there is none. `db` is a transaction.
  */
 export async function endMembership(db: Db, teamId: string, userId: string): Promise<boolean> {
-  await lockTeam(db, teamId); // what he is making for the team is made before, or not at all
+  await lockTeam(db, teamId); // whatever the user is making for the team is made before this, or not at all
   const member = (await listMembers(db, teamId)).find(({ user }) => user.userId === userId);
   if (!member) return false;
   await deleteMember(db, teamId, userId);
@@ -46,8 +47,8 @@ export async function endMembership(db: Db, teamId: string, userId: string): Pro
 }
 
 /**
- * What a member has got by a role ends with it: the keys that listing teams has made, which do more than a viewer may,
- * and an admin's invitations. Of those nobody knows who made them, so the team's all end.
+ * What a member got by a role ends with the role: the keys that listing teams has made, which can do more than a viewer
+ * may, and an admin's invitations. Nobody knows who made which invitation, so all of the team's end.
  */
 async function endWaysIn(db: Db, teamId: string, { user, role }: MemberRecord, next: Role | null): Promise<void> {
   if (next === null || next === 'viewer') await endListedKeys(db, teamId, user.userId);

@@ -6,12 +6,12 @@ import type { Db } from '../../database/db.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { CredentialCache } from '../../credential/rules/cache.ts';
 
-/** What accounts work on: the command line has no more of the platform. */
+/** What accounts need: the command line has no more of the platform. */
 export type Accounts = { clock: Clock; credentials: CredentialCache; db: Db };
 
 const slugPattern = /^[a-z0-9_-]{1,64}$/;
 
-/** A new team. Its slug is the namespace of its templates. Throws `invalid` or `conflict`. */
+/** Makes a team. Its slug is the namespace of its templates. Throws `invalid` or `conflict`. */
 export async function createTeam(
   { clock, db }: { clock: Clock; db: Db },
   team: { name: string; slug: string; limits?: Partial<TeamLimits> },

@@ -9,10 +9,10 @@ import type { Clock } from '../../../base/clock.ts';
 import { inTransaction } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 
-/** Users of the installation: whoever has an invitation into a team makes one. */
+/** Users of the installation: anybody with an invitation into a team can make one. */
 const usersMax = 100_000;
 
-/** A new user. Throws `invalid`, `conflict` (the e-mail address is taken), `rate_limited` (there are `most`). */
+/** Makes a user. Throws `invalid`, `conflict` (the e-mail address is taken), `rate_limited` (there are `most`). */
 export async function createUser(
   { clock, db }: { clock: Clock; db: Db },
   user: { email: string | null; name: string; isOperator?: boolean },
@@ -41,7 +41,7 @@ export async function createUser(
 const membersMax = 1_000;
 
 /**
- * Makes a user a member of a team; the first team of a user is the default one. Throws `conflict`, and `rate_limited`
+ * Makes a user a member of a team; a user's first team is their default one. Throws `conflict`, and `rate_limited`
  * where the team has `most` members.
  */
 export async function addMember(

@@ -5,8 +5,8 @@ import type { Db } from '../../database/db.ts';
 import { findRole } from '../store/member.ts';
 
 /**
- * Throws `forbidden` where a user has the role in the team no more: who is removed or made less while a request is
- * under way must not leave a way in behind. `db` is a transaction that has locked the team.
+ * Throws `forbidden` where a user no longer has the role in the team: a member who is removed or demoted while a
+ * request is under way must not leave a way in behind. `db` is a transaction that has locked the team.
  */
 export async function requireStill(db: Db, teamId: string, userId: string, least: Role): Promise<void> {
   const role = await findRole(db, teamId, userId);

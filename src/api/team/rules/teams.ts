@@ -6,14 +6,14 @@ import type { RateLimiter } from '../../credential/rules/rate-limit.ts';
 import type { Accounts } from './provision-team.ts';
 import type { TeamRecord, UserRecord } from '../record.ts';
 
-/** How often a user may list teams, in a second on average: it makes keys, and has every process look again. */
+/** How often a user may list teams, per second on average: it makes keys, and makes every process read them again. */
 const listingsPerSecond = 5;
 
 /**
- * The teams of a user, each with a key that was made for this answer: only digests are stored, so a key that exists
- * can't be told again, and a client that signs in by this route needs one. A key does more than a viewer may: teams of
- * which the user is one are left out, and those that the user leaves meanwhile. `held`: what the user asks by.
- * Throws `rate_limited`.
+ * The teams of a user, each with a key made for this answer: only digests are stored, so an existing key can't be shown
+ * again, and a client that signs in by this route needs one. A key can do more than a viewer may, so teams in which the
+ * user is a viewer are left out, and those that the user leaves meanwhile. `held`: the credential of the user's
+ * request. Throws `rate_limited`.
  */
 export async function listTeamsWithKeys(
   deps: Accounts & { rateLimiter: RateLimiter },

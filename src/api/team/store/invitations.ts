@@ -42,19 +42,19 @@ export async function countInvitations(db: Db, teamId: string): Promise<number> 
   return Number(count);
 }
 
-/** The ID of the team that the invitation with this digest is into; null where there is none. */
+/** The ID of the team of the invitation with this digest; null where there is none. */
 export async function teamOfInvitation(db: Db, digest: string): Promise<string | null> {
   const row = await db.selectFrom('invitations').select('team_id').where('digest', '=', digest).executeTakeFirst();
   return row?.team_id ?? null;
 }
 
-/** Takes the invitation with this digest away and answers it, expired or not: of two who come at once, one gets it. */
+/** Removes the invitation with this digest and answers it, expired or not: of two concurrent requests, one gets it. */
 export async function takeInvitationRow(db: Db, digest: string): Promise<InvitationRecord | null> {
   const row = await db.deleteFrom('invitations').where('digest', '=', digest).returningAll().executeTakeFirst();
   return row ? invitationOfRow(row) : null;
 }
 
-/** Takes an invitation back. False where the team has none with this ID. */
+/** Withdraws an invitation. False where the team has none with this ID. */
 export async function deleteInvitation(db: Db, teamId: string, invitationId: string): Promise<boolean> {
   const result = await db
     .deleteFrom('invitations')
@@ -64,7 +64,7 @@ export async function deleteInvitation(db: Db, teamId: string, invitationId: str
   return result.numDeletedRows > 0n;
 }
 
-/** Takes back all invitations into a team. */
+/** Withdraws all invitations into a team. */
 export async function deleteInvitations(db: Db, teamId: string): Promise<void> {
   await db.deleteFrom('invitations').where('team_id', '=', teamId).execute();
 }

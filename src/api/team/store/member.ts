@@ -55,7 +55,7 @@ export async function insertMember(
     .execute();
 }
 
-/** Writes a new user. False where the e-mail address is taken, also at the same moment. */
+/** Writes a new user. False where the e-mail address is taken, even at the same moment. */
 export async function insertUser(db: Db, user: UserRecord): Promise<boolean> {
   const result = await db
     .insertInto('users')
@@ -108,7 +108,7 @@ export async function listMembers(db: Db, teamId: string): Promise<MemberRecord[
   return rows.map(row => ({ user: userOfRow(row), role: row.role, sinceUs: row.since_us }));
 }
 
-/** The role of a user in a team; null where he is no member. */
+/** The role of a user in a team; null for a user who is not a member. */
 export async function findRole(db: Db, teamId: string, userId: string): Promise<Role | null> {
   const row = await db
     .selectFrom('team_members')

@@ -19,7 +19,7 @@ export function teamOfRow(row: Selectable<TeamTable>): TeamRecord {
   };
 }
 
-/** Writes a new team. False where the slug is taken, also at the same moment. */
+/** Writes a new team. False where the slug is taken, even at the same moment. */
 export async function insertTeam(db: Db, team: TeamRecord): Promise<boolean> {
   const result = await db
     .insertInto('teams')
@@ -56,10 +56,10 @@ export async function listTeams(db: Db): Promise<TeamRecord[]> {
 /** Changes of a team's own limits: null removes one. */
 type LimitsChange = { [limit in keyof TeamLimits]?: TeamLimits[limit] | null };
 
-/** What of a team may be changed beside its limits. */
+/** What may change of a team besides its limits. */
 type TeamRowChange = { name?: string; banned?: boolean; blocked?: boolean; pauseDurability?: Durability };
 
-/** Changes what is given, and of the limits those that are named. Null where there is no such team. */
+/** Changes the given members, and the named limits. Null where there is no such team. */
 export async function updateTeam(
   db: Db,
   teamId: string,
@@ -73,8 +73,8 @@ export async function updateTeam(
 }
 
 /**
- * A team's own limits after a change. A change that changes nothing takes the row, so that two at a time are one after
- * the other.
+ * A team's own limits after a change. An update that changes nothing locks the row, so that two changes at a time run
+ * one after the other.
  */
 async function mergedLimits(db: Db, teamId: string, change: LimitsChange): Promise<Partial<TeamLimits>> {
   const row = await db

@@ -15,14 +15,14 @@ export function userOfRow(row: Selectable<UserTable>): UserRecord {
   };
 }
 
-/** Those of the users that exist, by ID. */
+/** The existing ones of these users, by ID. */
 export async function findUsers(db: Db, userIds: readonly string[]): Promise<Map<string, UserRecord>> {
   if (userIds.length === 0) return new Map();
   const rows = await db.selectFrom('users').selectAll().where('user_id', 'in', userIds).execute();
   return new Map(rows.map(row => [row.user_id, userOfRow(row)]));
 }
 
-/** Who has this e-mail address and a password, with its hash; null where nobody has. */
+/** The user with this e-mail address and a password, with its hash; null where there is none. */
 export async function findPassword(db: Db, email: string): Promise<{ user: UserRecord; hash: string } | null> {
   const row = await db.selectFrom('users').selectAll().where('email', '=', email).executeTakeFirst();
   return row && row.password_hash !== null ? { user: userOfRow(row), hash: row.password_hash } : null;
@@ -33,7 +33,7 @@ export async function setPassword(db: Db, userId: string, hash: string | null): 
   await db.updateTable('users').set({ password_hash: hash }).where('user_id', '=', userId).execute();
 }
 
-/** Makes a user an operator, or none. */
+/** Makes a user an operator, or ends that. */
 export async function setOperator(db: Db, userId: string, isOperator: boolean): Promise<void> {
   await db
     .updateTable('users')
