@@ -107,7 +107,7 @@ function assignmentView(assignment: TagAssignment): TemplateTagAssignment {
   };
 }
 
-/** Tag and build name an assignment; clients want a UUID (RFC 9562, version 8: of a digest). */
+/** Tag and build identify an assignment; clients expect a UUID (RFC 9562, version 8: of a digest). */
 function assignmentId(tag: string, buildId: string): string {
   const hex = createHash('sha256').update(`${buildId} ${tag}`).digest('hex');
   return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join(

@@ -42,7 +42,7 @@ export function templateWithBuildsView(
   };
 }
 
-/** What sandboxes of a template begin with. */
+/** What sandboxes of a template start from. */
 export function templateContentView({ build, layers }: ContentOfTemplate): TemplateContent {
   const { defaultUser, defaultWorkdir, startCommand, readyCommand } = build.config;
   return {
@@ -77,7 +77,7 @@ function namesView(names: TemplateName[]): { aliases: string[]; names: string[] 
   return { aliases: [...new Set(names.map(({ alias }) => alias))], names: shownNames(names) };
 }
 
-/** Names as clients say them. */
+/** Names in the form that clients use. */
 export const shownNames = (names: readonly TemplateName[]): string[] =>
   names.map(({ namespace, alias }) => (namespace === '' ? alias : `${namespace}/${alias}`));
 

@@ -6,8 +6,8 @@ import type { TeamRecord } from '../../team/record.ts';
 import type { Db } from '../../database/db.ts';
 
 /**
- * What stands behind a name, asked by someone who wants to take or has taken it. Throws `not_found` for a name that is
- * free (or a tag that selects nothing), `forbidden` for one that another team has.
+ * The template behind a name, for somebody who wants to take the name or has it. Throws `not_found` for a free name (or
+ * a tag that selects nothing), `forbidden` for one that another team has.
  */
 export async function readAlias(db: Db, team: TeamRecord, text: string): Promise<TemplateRecord> {
   const { namespace, name, tag } = parseReference(text, 'alias');

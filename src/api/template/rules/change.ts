@@ -12,7 +12,7 @@ import type { Clock } from '../../../base/clock.ts';
 import type { Db } from '../../database/db.ts';
 import type { CancelDeps } from '../../build/rules/follow.ts';
 
-/** Sandboxes that a refused deletion names. */
+/** Sandboxes that the error of a refused deletion names. */
 const usersShownMax = 5;
 
 /** A template as it was before a change, and its names. */
@@ -31,7 +31,7 @@ export async function updateTemplate(
 }
 
 /**
- * The same by the deprecated route: publishing also claims the names without namespace, where the team is the
+ * The same by the deprecated route: publishing also claims the names without a namespace, if the team is the
  * installation's own. Such a name is what everybody's `nginx` means, so that no other team may take one. Throws
  * `conflict` where one is taken.
  */
@@ -58,7 +58,7 @@ export async function updateTemplateV1(
 }
 
 /**
- * Deletes a template with its builds and answers what it was. Throws `invalid` while sandboxes come from it,
+ * Deletes a template with its builds and answers its earlier record. Throws `invalid` while sandboxes come from it,
  * `forbidden`, `not_found`.
  */
 export async function deleteTemplate(deps: CancelDeps, team: TeamRecord, text: string): Promise<TemplateRecord> {
@@ -80,7 +80,7 @@ export async function deleteTemplate(deps: CancelDeps, team: TeamRecord, text: s
   return template;
 }
 
-/** Null where there are none. Which ones other teams have is theirs to know. */
+/** Null where there are none. Other teams' sandboxes are not named. */
 function usersInWords({ shown, more, ofOthers }: TemplateUsers): string | null {
   const parts = [
     ...shown,

@@ -8,15 +8,15 @@ import { layersByTemplate } from '../store/layers.ts';
 import { namesOf, newestBuilds } from '../store/list.ts';
 import { readableTemplate } from './list.ts';
 
-/** What sandboxes of a template begin with. */
+/** What sandboxes of a template start from. */
 export type ContentOfTemplate = {
   build: BuildRecord;
   layers: { digest: string; sizeBytes: number | null; sharedBy: { templateId: string; names: TemplateName[] }[] }[];
 };
 
 /**
- * The layers of the newest ready build of a team's template, lowest first, and who shares them. Errors: `not_found`,
- * also where nothing was built; `forbidden` for a public template of another team; `invalid`.
+ * The layers of the newest ready build of a team's template, lowest first, and which templates share them. Errors:
+ * `not_found`, also where nothing was built; `forbidden` for a public template of another team; `invalid`.
  */
 export async function readContent(
   { db, builder }: { db: Db; builder: Pick<BuildProtocol, 'layerBytes'> },
@@ -26,7 +26,7 @@ export async function readContent(
   const { templateId } = await readableTemplate(db, team, text);
   const build = (await newestBuilds(db, [templateId])).get(templateId)?.ready;
   if (!build) throw new AtollError('not_found', `Template "${text}" has no build that is ready`);
-  // A machine that is away for a moment is no reason to say nothing of the rest.
+  // If a machine is away for a moment, the rest is answered all the same.
   const sizesOf = builder.layerBytes(build.layers).catch((): Record<string, number> => ({}));
   const [sizes, byTemplate] = await Promise.all([sizesOf, layersByTemplate(db, team.teamId)]);
   byTemplate.delete(templateId);

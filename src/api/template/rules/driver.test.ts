@@ -11,7 +11,7 @@ test('a name gets any team’s template into gVisor, and an ID alone out of it',
   ]);
   const driver = (namespace: string, alias: string, templateId = 'id') =>
     namedDriver(drivers, templateId, [{ namespace, alias }]);
-  // Whoever publishes a template first has the name without namespace.
+  // Whoever publishes a template first has the name without a namespace.
   expect(driver('', 'safe')).toBeUndefined();
   expect(driver('mallory', 'safe')).toBeUndefined();
   expect(driver('acme', 'tools')).toBeUndefined();

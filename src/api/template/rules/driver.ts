@@ -4,27 +4,27 @@ import type { BuildRecord } from '../../build/record.ts';
 import type { Db } from '../../database/db.ts';
 
 /**
- * What the operator wants a template's sandboxes to be isolated by; those that are not named get the node's default. A
- * client can't choose: names, which any team may take, lead into gVisor only; out of it leads a template's ID, which
- * nobody chooses.
+ * How the operator wants a template's sandboxes to be isolated; templates that are not named get the node's default. A
+ * client can't choose: names, which any team may take, can only select gVisor; only a template's ID, which nobody
+ * chooses, can select another driver.
  */
 export type TemplateDrivers = ReadonlyMap<string, DriverName>;
 
 /**
- * The driver of sandboxes made from a build; undefined: the node's default. A snapshot goes with the one that its
+ * The driver of sandboxes made from a build; undefined: the node's default. A snapshot keeps the driver that its
  * source's template had to have.
  */
 export async function driverOf(
   { db, templateDrivers }: { db: Db; templateDrivers: TemplateDrivers },
   { templateId, config }: BuildRecord,
 ): Promise<DriverName | undefined> {
-  // Most installations name none, and a create need not ask for names then.
+  // Most installations name none, and then a create need not read names.
   if (templateDrivers.size === 0) return config.driver;
   const names = await namesOf(db, templateId);
   return namedDriver(templateDrivers, templateId, names) ?? config.driver;
 }
 
-/** What the operator has named for a template with this ID and these names. */
+/** The operator's setting for a template with this ID and these names. */
 export function namedDriver(
   drivers: TemplateDrivers,
   templateId: string,

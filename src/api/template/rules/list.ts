@@ -10,9 +10,9 @@ import type { BuildRecord } from '../../build/record.ts';
 import type { TeamRecord, UserRecord } from '../../team/record.ts';
 import type { Db } from '../../database/db.ts';
 
-/** Entries on a page at most, and where the caller does not say. */
+/** The most entries on a page, and the default. */
 export const templatePageMax = 100;
-/** Bounds the route that has no pages. */
+/** Bounds the route without pages. */
 const unpagedMax = 10_000;
 
 /** A template as lists show it. */
@@ -42,7 +42,7 @@ export async function listTemplatesOf(
   return { items: await withDetails(db, items), nextToken };
 }
 
-/** The installation's own templates. How often they are used is reported to their own team alone. */
+/** The installation's own templates. Only their own team learns how often they are used. */
 export async function defaultTemplates(db: Db, team: TeamRecord): Promise<ListedTemplate[]> {
   const listed = await withDetails(db, await listDefaultTemplates(db, unpagedMax));
   return listed.map(item =>
@@ -112,7 +112,7 @@ export async function readableTemplate(db: Db, team: TeamRecord, text: string): 
   return template;
 }
 
-/** For operations on one's own templates: the template that is meant, also by its ID, if this team may know of it. */
+/** For operations on own templates: the template that is named, also by its ID, if this team may know of it. */
 async function ownTemplate(
   db: Db,
   team: TeamRecord,

@@ -7,7 +7,7 @@ import type { TeamRecord } from '../../team/record.ts';
 import type { Clock } from '../../../base/clock.ts';
 import type { Db } from '../../database/db.ts';
 
-/** The public template with this alias, without namespace; made, still without a build, where the alias is new. */
+/** The public template with this alias, without a namespace; made, still without a build, if the alias is new. */
 export async function ensurePublicTemplate(
   { clock, db }: { clock: Clock; db: Db },
   owner: TeamRecord,

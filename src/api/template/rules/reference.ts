@@ -10,13 +10,13 @@ import type { Db } from '../../database/db.ts';
 /** `[namespace "/"] name [":" tag]`, lower-cased. */
 export type TemplateReference = { namespace: string | null; name: string; tag: string | null };
 
-/** The tag that is meant where none is given. */
+/** The tag that is used where none is given. */
 export const defaultTag = 'default';
 const namePattern = /^[a-z0-9_-]+$/;
 const tagPattern = /^[a-z0-9_.-]+$/;
 const referenceCharactersMax = 512;
 
-/** Reads a template reference. `field` names it in the error (`invalid`). The tag `default` is the same as none. */
+/** Reads a template reference. `field` names it in the error (`invalid`). The tag `default` equals none. */
 export function parseReference(text: string, field: string): TemplateReference {
   const refuse = (why: string): never => {
     throw new AtollError('invalid', `${field}: ${why}; expected [namespace/]name[:tag]`);
@@ -37,14 +37,14 @@ export function parseReference(text: string, field: string): TemplateReference {
   return { namespace, name, tag: tag === defaultTag ? null : tag };
 }
 
-/** Whether a team may use a template. Of one that it may not, it must not learn that it exists. */
+/** Whether a team may use a template. The team must not learn that other templates exist. */
 export function isVisible(template: TemplateRecord, team: TeamRecord): boolean {
   return template.public || template.teamId === team.teamId;
 }
 
 /**
- * The template that a reference means to a team, or null. A bare name is looked for in the team's own namespace,
- * then among the names without namespace, then as a template ID; an explicit namespace is the only place looked at.
+ * The template that a reference selects for a team, or null. A bare name is looked up in the team's own namespace, then
+ * among the names without a namespace, then as a template ID; an explicit namespace is the only place to look.
  */
 export async function findTemplate(
   db: Db,
@@ -52,7 +52,7 @@ export async function findTemplate(
   reference: TemplateReference,
 ): Promise<TemplateRecord | null> {
   const { namespace, name } = reference;
-  // Beside each other: every create waits for them.
+  // In parallel, as every create waits for them.
   const named = await Promise.all(
     (namespace === null ? [team.slug, ''] : [namespace]).map(place => templateByName(db, place, name)),
   );
@@ -96,7 +96,7 @@ async function newestOf(db: Db, { templateId }: TemplateRecord): Promise<string>
       : 'none was started';
 }
 
-/** The build that a tag, or a build ID in its place, selects of a template. */
+/** The build of a template that a tag, or a build ID in its place, selects. */
 export async function selectBuild(db: Db, template: TemplateRecord, tag: string): Promise<BuildRecord | null> {
   const byId = isUuid(tag) ? await readyBuild(db, template.templateId, tag) : null;
   return byId ?? (await taggedBuild(db, template.templateId, tag));

@@ -20,7 +20,7 @@ export async function countTemplateTags(db: Db, team: TeamRecord, text: string):
   return countTags(db, template.templateId);
 }
 
-/** Whether a tag selects a ready build; `tag`: as it is written. Throws `invalid`, `forbidden`, `not_found`. */
+/** Whether a tag selects a ready build; `tag`: as in the request. Throws `invalid`, `forbidden`, `not_found`. */
 export async function templateTagExists(
   db: Db,
   team: TeamRecord,
@@ -82,7 +82,7 @@ function searchOf(text: string | undefined): string | undefined {
   throw new AtollError('invalid', 'search: tags have letters, digits, "-", "_" and "." alone');
 }
 
-/** Tags may have the underscores that separate a list's usual cursor. */
+/** Tags may contain the underscores that separate the parts of a list's usual cursor. */
 function formatTagCursor({ latestUs, tag }: TagUse): string {
   return Buffer.from(`${formatTime(latestUs)} ${tag}`).toString('base64url');
 }

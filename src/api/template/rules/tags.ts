@@ -14,7 +14,10 @@ import { lockTeam } from '../../team/store/lock.ts';
 
 const tagPattern = /^[a-z0-9_.-]{1,128}$/;
 
-/** Tags to assign, each once. Throws `invalid`; one that looks like a UUID could not be told from a build's ID. */
+/**
+ * Tags to assign, each once. Throws `invalid`, also for one that looks like a UUID, because it could not be told from a
+ * build's ID.
+ */
 export function parseTags(tags: readonly string[]): string[] {
   const parsed = tags.map(tag => tag.trim().toLowerCase());
   const bad = parsed.find(tag => !tagPattern.test(tag) || isUuid(tag));
@@ -48,8 +51,8 @@ export async function assignTemplateTags(
 }
 
 /**
- * Makes sure that a template may have these tags beside those that it has. `db` is a transaction that has locked the
- * team. Throws `rate_limited`.
+ * Makes sure that a template may have these tags in addition to its present ones. `db` is a transaction that has locked
+ * the team. Throws `rate_limited`.
  */
 export async function requireTagPlaces(db: Db, templateId: string, tags: readonly string[]): Promise<void> {
   const { tagsPerTemplateMax } = buildBounds;
@@ -61,10 +64,7 @@ export async function requireTagPlaces(db: Db, templateId: string, tags: readonl
     );
 }
 
-/**
- * Removes tags of a template and answers its ID; those that are not there are fine. Throws `invalid`, `forbidden`,
- * `not_found`.
- */
+/** Removes tags of a template and answers its ID; missing ones are fine. Throws `invalid`, `forbidden`, `not_found`. */
 export async function removeTemplateTags(
   db: Db,
   team: TeamRecord,

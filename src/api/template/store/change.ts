@@ -15,7 +15,7 @@ export async function deleteTemplateRow(db: Db, templateId: string): Promise<voi
   await db.deleteFrom('templates').where('template_id', '=', templateId).execute();
 }
 
-/** Takes the name of a template away. */
+/** Removes the name of a template. */
 export async function unnameTemplate(db: Db, name: { namespace: string; alias: string }): Promise<void> {
   await db
     .deleteFrom('template_names')
@@ -26,15 +26,15 @@ export async function unnameTemplate(db: Db, name: { namespace: string; alias: s
 
 /** Sandboxes, paused ones included, that come from a template. */
 export type TemplateUsers = {
-  /** The oldest of one team. */
+  /** The oldest sandboxes of one team. */
   shown: string[];
-  /** How many that team has besides. */
+  /** The number of that team's other sandboxes. */
   more: number;
-  /** How many others have. */
+  /** The number of other teams' sandboxes. */
   ofOthers: number;
 };
 
-/** The sandboxes, paused ones included, that come from the template; those of a team by ID, up to `shownMax`. */
+/** The sandboxes, paused ones included, that come from the template; one team's by ID, up to `shownMax`. */
 export async function sandboxesOfTemplate(
   db: Db,
   templateId: string,

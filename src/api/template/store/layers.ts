@@ -1,11 +1,11 @@
 import type { Db } from '../../database/db.ts';
 
-/** Templates that are looked through for what they share. */
+/** Templates that are searched for shared layers. */
 const templatesMax = 10_000;
 
 /**
- * Which templates have which layers: digests by template, of the ready builds of a team's templates and of those that
- * every team may use by a name without namespace.
+ * The layers of templates: digests by template, of the ready builds of a team's templates and of those that every team
+ * may use by a name without a namespace.
  */
 export async function layersByTemplate(db: Db, teamId: string): Promise<Map<string, Set<string>>> {
   const forAll = db.selectFrom('template_names').select('template_id').where('namespace', '=', '');

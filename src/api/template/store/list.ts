@@ -7,7 +7,7 @@ import type { TemplateName, TemplateRecord } from '../record.ts';
 import { behind } from '../../database/cursor.ts';
 import type { Cursor } from '../../database/cursor.ts';
 
-/** A team's own templates behind `after`, newest first. Snapshots are not among them. */
+/** A team's own templates after `after`, newest first. Snapshots are not among them. */
 export async function listTemplates(
   db: Db,
   teamId: string,
@@ -20,7 +20,7 @@ export async function listTemplates(
   return rows.map(templateOfRow);
 }
 
-/** Templates that every team may use and that have a name without namespace, by their IDs. */
+/** Templates that every team may use and that have a name without a namespace, by ID. */
 export async function listDefaultTemplates(db: Db, limit: number): Promise<TemplateRecord[]> {
   const named = db.selectFrom('template_names').select('template_id').where('namespace', '=', '');
   const rows = await db
@@ -50,7 +50,7 @@ export async function namesOf(db: Db, templateIds: readonly string[]): Promise<M
   return names;
 }
 
-/** The newest build of each template, and its newest ready one. Templates without build have no entry. */
+/** The newest build of each template, and its newest ready one. Templates without a build have no entry. */
 export async function newestBuilds(
   db: Db,
   templateIds: readonly string[],
@@ -83,7 +83,7 @@ async function newestOfEach(
   return rows.map(buildOfRow);
 }
 
-/** A template's builds behind `after`, newest first. */
+/** A template's builds after `after`, newest first. */
 export async function listBuilds(
   db: Db,
   templateId: string,

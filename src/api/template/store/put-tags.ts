@@ -1,12 +1,12 @@
 import { buildBounds } from '../../../protocol/api/template-build.ts';
 import type { Db } from '../../database/db.ts';
 
-/** Tags that are to select a build of a template from now on. */
+/** Tags that should select a build of a template from now on. */
 type Assignment = { templateId: string; buildId: string; tags: readonly string[]; nowUs: number };
 
 /**
- * Points tags at a build: the newest assignment of a tag counts. Earlier ones stay as its history, of which the oldest
- * go beyond `keptMax`; the build that a tag selects now, because it is ready, is kept in any case.
+ * Points tags at a build: the newest assignment of a tag counts. Earlier ones stay as its history, whose oldest are
+ * removed beyond `keptMax`; the ready build that a tag selects now is always kept.
  */
 export async function putTags(
   db: Db,
@@ -56,7 +56,7 @@ async function forgetOldest(
     .execute();
 }
 
-/** The tags of a template, also those whose builds are not ready. */
+/** The tags of a template, including those whose builds are not ready. */
 export async function tagNames(db: Db, templateId: string): Promise<string[]> {
   const rows = await db
     .selectFrom('build_tags')

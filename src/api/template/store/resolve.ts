@@ -6,7 +6,7 @@ import { buildColumnNames, buildOfRow, type StoredBuild, templateColumnNames, te
 import type { BuildRecord } from '../../build/record.ts';
 import type { TemplateRecord } from '../record.ts';
 
-/** The template that a name stands for in a namespace (empty: no namespace). */
+/** The template with a name in a namespace (empty: no namespace). */
 export async function templateByName(db: Db, namespace: string, alias: string): Promise<TemplateRecord | null> {
   const [row] = await byName(db, { namespace, alias });
   return row ? templateOfRow(row) : null;
@@ -27,7 +27,7 @@ export async function templateById(db: Db, templateId: string): Promise<Template
   return row ? templateOfRow(row) : null;
 }
 
-/** The newest ready build that carries `tag`, the newest assignment first. */
+/** The newest ready build with `tag`, by the newest assignment. */
 export async function taggedBuild(db: Db, templateId: string, tag: string): Promise<BuildRecord | null> {
   const [row] = await newestTagged(db, { templateId, tag });
   return row ? buildOfRow(row) : null;
@@ -68,7 +68,7 @@ export async function namesOf(db: Db, templateId: string): Promise<{ namespace: 
     .execute();
 }
 
-/** The first alias given to a template, with or without namespace. */
+/** The first alias that a template got, with or without a namespace. */
 export async function firstAlias(db: Db, templateId: string): Promise<string | null> {
   const [row] = await oldestName(db, { templateId });
   return row?.alias ?? null;

@@ -3,14 +3,14 @@ import type { BuildTable, TemplateTable } from '../../database/schema.ts';
 import type { TemplateRecord } from '../record.ts';
 import type { BuildConfig, BuildRecord } from '../../build/record.ts';
 
-/** The columns of a template's record, for queries that are kept. */
+/** The columns of a template's record, for kept queries. */
 export const templateColumnNames = [
   ...(['templates.template_id', 'templates.team_id', 'templates.kind', 'templates.public'] as const),
   ...(['templates.created_by', 'templates.created_at_us', 'templates.updated_at_us'] as const),
   ...(['templates.last_spawned_at_us', 'templates.spawn_count', 'templates.build_count'] as const),
 ] as const;
 
-/** The columns of a build's record, for queries that are kept. */
+/** The columns of a build's record, for kept queries. */
 export const buildColumnNames = [
   ...(['builds.build_id', 'builds.template_id', 'builds.status', 'builds.cpu_count'] as const),
   ...(['builds.memory_mib', 'builds.disk_mib', 'builds.agent_version', 'builds.layers_json'] as const),
@@ -19,7 +19,7 @@ export const buildColumnNames = [
 
 type BuildColumn = (typeof buildColumnNames)[number] extends `builds.${infer Name}` ? Name : never;
 
-/** What the record of a build is read from. */
+/** The columns from which the record of a build is read. */
 export type StoredBuild = Pick<Selectable<BuildTable>, BuildColumn & keyof BuildTable>;
 
 /** The record of a row. */
@@ -59,6 +59,6 @@ export function buildOfRow(row: StoredBuild): BuildRecord {
 /** The layers of a build, lowest first. */
 export const layersIn = (row: Pick<StoredBuild, 'layers_json'>): string[] => JSON.parse(row.layers_json) as string[];
 
-/** What sandboxes of a build begin with. */
+/** How sandboxes of a build start. */
 export const configIn = (row: Pick<StoredBuild, 'config_json'>): BuildConfig =>
   JSON.parse(row.config_json) as BuildConfig;

@@ -4,11 +4,11 @@ import type { TagAssignment } from '../record.ts';
 import { behind } from '../../database/cursor.ts';
 import type { Cursor } from '../../database/cursor.ts';
 
-/** A tag, and when it was last given to a build that is ready. */
+/** A tag, and when a ready build last got it. */
 export type TagUse = { tag: string; latestUs: number };
 
 /**
- * Tags in the order of their last assignment, or of their names, behind the tag `after`. `search`: a part of their
+ * Tags in the order of their last assignment, or of their names, after the tag `after`. `search`: a part of their
  * names.
  */
 type TagPage = {
@@ -33,7 +33,7 @@ export async function listTagUses(db: Db, templateId: string, page: TagPage): Pr
   let query = readyTags(db, templateId)
     .select(['tag', ({ fn }) => fn.max('assigned_at_us').as('latest_us')])
     .groupBy('tag');
-  // The characters of a tag have no meaning in a pattern but for `_`, which stands for any: it is made to stand for
+  // Only `_` has a meaning in a pattern (any character) among the characters of tags: it is escaped to stand for
   // itself.
   if (search) query = query.where(sql<boolean>`tag like ${`%${search.replaceAll('_', '!_')}%`} escape '!'`);
   const than = sql.raw(direction === 'asc' ? '>' : '<');
@@ -47,7 +47,7 @@ export async function listTagUses(db: Db, templateId: string, page: TagPage): Pr
   return rows.map(({ tag, latest_us }) => ({ tag, latestUs: Number(latest_us) }));
 }
 
-/** The newest assignments of each of these tags, `limit` of each at most. */
+/** The newest assignments of each of these tags, at most `limit` of each. */
 export async function newestAssignments(
   db: Db,
   templateId: string,
@@ -72,7 +72,7 @@ export async function newestAssignments(
   return rows.map(assignmentOf);
 }
 
-/** The assignments of one tag behind `after`, the newest first. */
+/** The assignments of one tag after `after`, the newest first. */
 export async function listAssignments(
   db: Db,
   templateId: string,

@@ -2,7 +2,7 @@ import type { Db } from '../../database/db.ts';
 import { putTags } from './put-tags.ts';
 import type { BuildRecord } from '../../build/record.ts';
 
-/** Writes a new template, without build. */
+/** Writes a new template, without a build. */
 export async function insertTemplate(
   db: Db,
   template: { templateId: string; teamId: string; kind: 'template' | 'snapshot'; public: boolean; nowUs: number },
@@ -37,7 +37,7 @@ export async function nameTemplate(
 
 type ReadyBuild = Omit<BuildRecord, 'status' | 'createdAtUs' | 'updatedAtUs' | 'finishedAtUs'>;
 
-/** Adds a build that is ready, as a snapshot of a sandbox is, and points `tag` at it. */
+/** Adds a build that is ready at once, like a snapshot of a sandbox, and points `tag` at it. */
 export async function addReadyBuild(
   db: Db,
   build: ReadyBuild,
