@@ -1,8 +1,8 @@
-/** A volume that is to be written. */
+/** A volume to write. */
 export type NewVolume = {
   volumeId: string;
   teamId: string;
-  /** Where its content is. */
+  /** The machine of its content. */
   nodeId: string;
   name: string;
   sizeMiB: number;
@@ -15,13 +15,13 @@ type VolumeCopy = {
   copyId: string;
   /** When it was begun. */
   copiedAtUs: number;
-  /** Which state of the content it is: `VolumeState.changedAtMs` of its machine, in microseconds. */
+  /** The state of the content in it: `VolumeState.changedAtMs` of its machine, in microseconds. */
   changeUs: number;
 };
 
 /** A volume of a team. */
 export type VolumeRecord = NewVolume & {
-  /** The machine that its content goes to now: nobody uses it meanwhile. */
+  /** The machine to which its content is moving: nobody uses it meanwhile. */
   movingTo: string | null;
   /** The newest copy in the store. */
   copy: VolumeCopy | null;

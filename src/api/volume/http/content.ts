@@ -16,7 +16,7 @@ import type { Nodes } from '../../placement/nodes.ts';
 
 const params = Type.Object({ volumeID: Type.String() });
 const stat = { description: 'What is there', schema: VolumeEntryStat };
-// What happens to content is not in the audit log: it would be one entry for each file.
+// Changes of content are not in the audit log: that would be one entry for each file.
 const changes = false;
 
 /** `GET /volumecontent/{volumeID}/path` */
@@ -74,7 +74,7 @@ export const removeVolumeEntry = route({
   },
 });
 
-/** Entries of a directory that count as one more request: as long as one takes, these take to look at and to tell. */
+/** Entries of a directory that count as one more request: reading and answering them takes as long as one. */
 const entriesPerRequest = 50;
 
 /** `GET /volumecontent/{volumeID}/dir` */

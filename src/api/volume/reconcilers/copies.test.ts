@@ -23,7 +23,7 @@ beforeEach(async () => {
 const clock = () => 1e15;
 const { teamId } = await createTeam({ db, clock }, { name: 'T', slug: 't' });
 
-/** A volume of the machine `a`, of which no copy was made. */
+/** A volume of the machine `a` without a copy. */
 async function volume(volumeId: string, nodeId = 'a', movingTo: string | null = null): Promise<void> {
   const made = { volumeId, teamId, nodeId, name: volumeId, sizeMiB: 64, createdAtUs: 0 };
   expect(await insertVolume(db, made, 100)).toBe('inserted');
@@ -47,7 +47,7 @@ const empty = (status: 'pausing' | 'moving' | 'evicting') => setNodeStatus(db, {
 
 type Work = (volumeId: string) => Promise<void>;
 
-/** The machines `a` and `b`, whose volumes are looked after; what is begun with each is done by `work`. */
+/** The machines `a` and `b`, whose volumes are looked after; `work` is called for what is begun with each. */
 function keeping({ work = async () => {}, areStored = true, unlisted = [] }: Partial<Keeping> = {}) {
   const done: string[] = [];
   const logged: string[] = [];
@@ -120,7 +120,7 @@ test('a machine that is emptied by moves loses the volumes that no sandbox has',
     await empty(status);
     expect(await keeping().rounded()).toEqual(['copy used 5', 'move free to b', 'settle']);
   }
-  // They move also where there is no store, and stay where sandboxes are paused.
+  // They move even where there is no store, and stay where sandboxes are paused.
   expect(await keeping({ areStored: false }).rounded()).toEqual(['move free to b', 'settle']);
   await empty('pausing');
   expect(await keeping().rounded()).toEqual(['copy free 5', 'copy used 5', 'settle']);
@@ -136,7 +136,7 @@ test('two are worked on at a time, each of them once', async () => {
   go.resolve();
   await settled();
   expect(done.at(-1)).toBe('copy v3 5');
-  // Once they are done, they are looked at again.
+  // Once they are done, they are checked again.
   await round();
   await settled();
   expect(done.slice(5)).toEqual(['settle', 'copy v1 5', 'copy v2 5', 'copy v3 5']);

@@ -14,17 +14,17 @@ import { usedVolumes } from '../store/moves.ts';
 
 /** How often this runs, milliseconds. */
 export const volumeCopiesIntervalMs = 5_000;
-/** Volumes that are moved or copied at a time by one process of control. */
+/** Volumes that one process of control moves or copies at a time. */
 const atOnce = 2;
-/** How long a volume stays alone that could not be moved or copied. */
+/** How long a volume that could not be moved or copied is left alone. */
 const retryMs = 15_000;
 
 /** Dependencies of looking after the volumes of a cluster. */
 type CopiesDeps = { clock: Clock; db: Db; log: Log; machines: Machines; nodes: Nodes; volumeCopies: VolumeCopies };
 
 /**
- * Moves the volumes of machines that are being emptied by moves, where no sandbox has them, and copies those to the
- * store that have changed. Each round begins what can be done and waits for none of it. `settled` waits for that.
+ * Moves the volumes of machines that are being emptied by moves, where no sandbox has them, and copies changed volumes
+ * to the store. Each round begins what it can and does not wait; `settled` waits for it.
  */
 export function volumeKeeping(deps: CopiesDeps): { round(): Promise<void>; settled(): Promise<void> } {
   const { clock, db, log, machines, nodes, volumeCopies } = deps;

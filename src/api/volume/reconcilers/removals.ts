@@ -6,12 +6,12 @@ import type { RemoveVolumeDeps } from '../rules/volumes.ts';
 
 /** How often this runs, milliseconds. */
 export const volumesIntervalMs = 60_000;
-/** A removal younger than this may be of a create or a delete that is under way. */
+/** A removal younger than this may belong to a create or a delete that is under way. */
 const youngSeconds = 10 * 60;
 
 /**
  * Deletes the content of volumes that were deleted, or never came to be: of creates that a crash cut off, and of
- * deletes that a node missed. What is merely unknown stays: it may be the store that is wrong.
+ * deletes that a node missed. Content that is merely unknown stays: it may be the store that is wrong.
  */
 export async function reconcileVolumes({ clock, db, log, nodes }: RemoveVolumeDeps): Promise<void> {
   for (const { nodeId, protocol } of nodes.list()) {
@@ -21,7 +21,7 @@ export async function reconcileVolumes({ clock, db, log, nodes }: RemoveVolumeDe
     const known = new Set(await volumesOnNode(db, nodeId));
     for (const { volumeId } of removals) {
       try {
-        // What comes there now is somebody's as soon as it has come.
+        // Content that is moving there now will soon belong to the volume.
         if ((await findVolume(db, volumeId))?.movingTo === nodeId) continue;
         if (!known.has(volumeId)) await protocol.volumes.remove(volumeId);
         await forgetVolumeRemoval(db, { volumeId, nodeId });

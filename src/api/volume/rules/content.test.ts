@@ -24,7 +24,7 @@ const folder = mkdtempSync(join(tmpdir(), 'atoll-volume-content-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const never = new AbortController().signal;
 
-/** A file of this process, and whether it is still open by the descriptor that was answered. */
+/** A file of this process, and whether the answered descriptor is still open. */
 function opened(path: string, flags: string) {
   const descriptor = openSync(path, flags);
   const isOpen = () => {
@@ -159,7 +159,7 @@ test('another failure of a write is told as it is, also where nothing can be dro
   const drop = async () => {
     throw new AtollError('not_found', 'ended already');
   };
-  // It can't be written to.
+  // The file can't be written.
   const { upload, ended } = taking({ path, flags: 'r', drop });
   await expect(upload(bodyOf('x'))).rejects.toMatchObject({ code: 'EBADF' });
   expect(ended).toEqual([['dropped', 'w']]);
@@ -187,7 +187,7 @@ test('an upload to another machine goes over its connection, and the machine say
   await expect(full.upload(bodyOf('a'), { carried: lost })).rejects.toThrow('the volume there is full');
 });
 
-/** A server that answers one file, as the API does. */
+/** A server that answers one file, like the API. */
 function serving({ bytes, sizeBytes = bytes, carried }: { bytes: number; sizeBytes?: number; carried?: Carried }) {
   const path = newPath();
   writeFileSync(path, 'begin');
@@ -196,7 +196,7 @@ function serving({ bytes, sizeBytes = bytes, carried }: { bytes: number; sizeByt
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
-    // What hangs is not ended by that.
+    // Bun must not end a connection that hangs.
     idleTimeout: 0,
     fetch: ({ signal }) => new Response(streamDescriptor(file.descriptor, sizeBytes, signal, carried)),
     error: () => new Response(null, { status: 500 }),
@@ -248,7 +248,7 @@ test('a client that goes before the first byte was asked for leaves nothing open
   expect(isOpen()).toBe(true);
   client.abort();
   expect(isOpen()).toBe(false);
-  // The number may be another file's by now: who asks late gets nothing of that.
+  // The number may belong to another file by now: a late reader gets nothing of it.
   const next = opened(path, 'r');
   expect(next.descriptor).toBe(descriptor);
   expect(await new Response(stream).text()).toBe('');
@@ -269,7 +269,7 @@ test('a file is read only as fast as the client takes it', async () => {
   await untilClosed(served.isOpen);
 });
 
-/** A file of another machine, in these parts, and how many of them were asked for. */
+/** A file of another machine, in these parts, and how many of them were read. */
 function farFile(parts: Iterable<string>) {
   const read = { parts: 0, isEnded: false };
   const carried = {

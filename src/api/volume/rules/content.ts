@@ -12,15 +12,15 @@ import type { Carried, Nodes } from '../../placement/nodes.ts';
 const readFrom = promisify(read);
 const writeTo = promisify(write);
 
-/** What belongs to whoever makes something in a volume without saying whose it is. */
+/** The default owner of what is made in a volume. */
 const defaultOwner = 9090;
 const defaultModes = { directory: 0o777, file: 0o666 } as const;
-/** Bytes that are read at once: with the socket's own buffer it is all the memory that a download takes. */
+/** Bytes read at once: together with the socket's own buffer, all the memory that a download takes. */
 const pieceBytes = 1 << 20;
 
 /**
- * The volume of a caller, where it is the one that he asks for. Throws `forbidden` for every other one, there or not,
- * and `unavailable` while it goes to another machine.
+ * The volume of a caller, if the request is for that one. Throws `forbidden` for every other volume, existing or not,
+ * and `unavailable` while it is moving to another machine.
  */
 export function contentOf(
   nodes: Nodes,
@@ -33,23 +33,25 @@ export function contentOf(
   return { volume, content: nodes.get(volume.nodeId).volumes, carried: nodes.carried };
 }
 
-/** Removes a path with all below it, when it is its team's turn. Errors: those of `VolumeProtocol.removeEntry`. */
+/**
+ * Removes a path with everything below it, when it is its team's turn. Errors: those of `VolumeProtocol.removeEntry`.
+ */
 export async function removePath(
   content: Pick<VolumeProtocol, 'removeEntry'>,
   { volumeId, teamId }: Pick<VolumeRecord, 'volumeId' | 'teamId'>,
   path: string,
 ): Promise<void> {
   await content.removeEntry(volumeId, path, teamId).catch(error => {
-    // A machine of the release before takes no team. What else is invalid is so again.
+    // A machine of the previous release accepts no team. Anything else that is invalid fails again.
     if (error instanceof AtollError && error.code === 'invalid') return content.removeEntry(volumeId, path);
     throw error;
   });
 }
 
-/** Has a file put on the disk when it is its team's turn. */
+/** Puts a file on the disk when it is its team's turn. */
 type InTurn = (work: () => Promise<VolumeEntry>) => Promise<VolumeEntry>;
 
-/** What is asked for, with the defaults. */
+/** The requested attributes, completed with the defaults. */
 export function newEntry(kind: keyof typeof defaultModes, query: NewVolumeEntryQuery): NewVolumeEntry {
   const { uid = defaultOwner, gid = defaultOwner, mode = defaultModes[kind], force = false } = query;
   return { uid, gid, mode, force };
@@ -57,7 +59,7 @@ export function newEntry(kind: keyof typeof defaultModes, query: NewVolumeEntryQ
 
 /**
  * Takes an upload into a volume. The file is there whole or not at all. Throws `conflict`, `not_found`, `no_space`, and
- * `canceled` or `invalid` for one that ends too early.
+ * `canceled` or `invalid` for an upload that ends too early.
  */
 export async function uploadFile(
   { content, carried }: { content: VolumeProtocol; carried: Carried | undefined },
@@ -76,7 +78,7 @@ export async function uploadFile(
       throw new AtollError('invalid', 'The upload ended too early: send it again');
   } catch (error) {
     await content.dropWrite(writeId).catch((reason: unknown) => {
-      // Only this says why a file on another machine takes no more.
+      // Only this error says why a file on another machine takes no more.
       if (reason instanceof AtollError && reason.code === 'no_space') throw reason;
     });
     throw error;
@@ -92,7 +94,7 @@ async function writeParts(descriptor: number, parts: AsyncIterable<Uint8Array>):
   }
 }
 
-/** Only a client that goes away breaks a body off. */
+/** A body breaks off only when its client goes away. */
 async function* partsOf(
   stream: ReadableStream<Uint8Array> | null,
   count: (bytes: number) => void,
@@ -119,9 +121,9 @@ async function writeAll(descriptor: number, bytes: Uint8Array): Promise<void> {
 }
 
 /**
- * What a descriptor gives, `sizeBytes` of it, read only as fast as the client takes it; closes it in the end. A file
- * that became shorter meanwhile, or a connection that broke, breaks the answer off: its length was promised. With
- * `signal` the client goes away.
+ * `sizeBytes` bytes of a descriptor, read only as fast as the client takes them; closes it in the end. A file that has
+ * become shorter meanwhile, or a broken connection, breaks off the answer, because its length was promised. `signal`:
+ * aborts when the client goes away.
  */
 export function streamDescriptor(
   descriptor: number,
@@ -135,9 +137,9 @@ export function streamDescriptor(
     if (!isTaken) closeSync(descriptor);
     isTaken = true;
   };
-  // A client that goes before the first byte was asked for is reported to nobody else.
+  // Nothing else reports a client that goes away before it asks for the first byte.
   signal.addEventListener('abort', close, { once: true });
-  // With a direct stream of Bun's one buffer does for the whole file: it is free again once it was flushed.
+  // With a direct stream of Bun's, one buffer is enough for the whole file: it is free again after each flush.
   const source: Bun.DirectUnderlyingSource<Uint8Array<ArrayBuffer>> = {
     type: 'direct',
     async pull(controller) {
@@ -161,7 +163,7 @@ export function streamDescriptor(
   return new ReadableStream(source);
 }
 
-/** The content of a file in one buffer: what was yielded is over when the next part is asked for. Closes it. */
+/** The content of a file in one buffer: a part is valid until the next one is requested. Closes the file. */
 async function* fileParts(descriptor: number, sizeBytes: number): AsyncGenerator<Uint8Array> {
   try {
     const bytes = new Uint8Array(Math.max(1, Math.min(pieceBytes, sizeBytes)));

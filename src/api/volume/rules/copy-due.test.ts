@@ -18,7 +18,7 @@ const state = (changedAtMs: number, isInSandbox = false) => ({ volumeId: 'v', is
 test('a volume without a copy is copied, and one that has not changed since is not', () => {
   expect(isCopyDue(copiedAt(null), state(5), 0)).toBe(true);
   expect(isCopyDue(copiedAt(5), state(5), 1_000_000 * second)).toBe(false);
-  // As a file system says it, in parts of a millisecond.
+  // As file systems report it, in fractions of a millisecond.
   expect(isCopyDue(copiedAt(5.25), state(5.25), 1_000_000 * second)).toBe(false);
 });
 

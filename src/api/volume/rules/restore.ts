@@ -10,12 +10,13 @@ import { type NewVolumeDeps, readVolume } from './volumes.ts';
 /** Dependencies of restoring a volume. */
 export type RestoreDeps = Pick<NewVolumeDeps, 'clock' | 'db' | 'nodes'> & { volumeCopies: VolumeCopies | null };
 
-/** A volume that was restored: what was written to it after `copiedAt` is lost. */
+/** A restored volume: what was written to it after `copiedAtUs` is lost. */
 type Restored = { volume: VolumeRecord; copiedAtUs: number; ageSeconds: number };
 
 /**
- * Makes a volume whose machine is lost of its copy in the store again, on another machine. Errors: `not_found`;
- * `precondition` where there is no store or no copy; `conflict` while its machine may come back, or sandboxes have it.
+ * Restores a volume whose machine is lost from its copy in the store, on another machine. Errors: `not_found`;
+ * `precondition` where there is no store or no copy; `conflict` while its machine may come back, or sandboxes have the
+ * volume.
  */
 export async function restoreVolume(deps: RestoreDeps, team: TeamRecord, volumeId: string): Promise<Restored> {
   const { clock, db, nodes, volumeCopies } = deps;

@@ -6,7 +6,7 @@ import { microsPerSecond } from '../../../base/clock.ts';
 import type { VolumeRecord } from '../record.ts';
 import type { Clock } from '../../../base/clock.ts';
 
-/** What a token of a volume is made of. */
+/** What making a token of a volume needs. */
 export type VolumeTokenDeps = { clock: Clock; domain: string; seed: Uint8Array; volumeTokenSeconds: number };
 
 const keyIdCharacters = 16;
@@ -36,7 +36,7 @@ export function volumeToken(
   );
 }
 
-/** The team and the volume that a token of ours names, if it is one and its time is not over; else null. */
+/** The team and the volume that one of our tokens names, if it is valid and has not expired; else null. */
 export function readVolumeToken(
   { clock, domain, seed }: { clock: Clock; domain: string; seed: Uint8Array },
   token: string,
@@ -46,12 +46,12 @@ export function readVolumeToken(
   const { aud, iss, exp, sub, volid } = claims;
   const nowSeconds = clock() / microsPerSecond;
   if (aud !== audienceOf(domain) || iss !== audienceOf(domain)) return null;
-  // When it begins does not matter: only a clock that was set back since makes one of ours come too early.
+  // Its start does not matter: only if a clock was set back since can one of our tokens come too early.
   if (typeof exp !== 'number' || nowSeconds >= exp) return null;
   return typeof sub === 'string' && typeof volid === 'string' ? { teamId: sub, volumeId: volid } : null;
 }
 
-/** From the installation's seed, which is not in the database. */
+/** Derived from the installation's seed, which is not in the database. */
 function keyOf(seed: Uint8Array): Uint8Array {
   return encryptionKey(seed, 'volume tokens');
 }

@@ -22,7 +22,7 @@ afterAll(() => database[Symbol.asyncDispose]());
 const clock = () => 1000 * second;
 const { teamId } = await createTeam({ db, clock }, { name: 'T', slug: 't' });
 const objects = new Map<string, Uint8Array>();
-/** As much of a store as copies need. */
+/** The part of a store that copies need. */
 const memory = {
   place: 'memory',
   put: async (key: string, bytes: Uint8Array) => void objects.set(key, bytes),
@@ -34,11 +34,11 @@ const memory = {
 } as unknown as BlobStore;
 const seed = new Uint8Array(32).fill(1);
 
-/** A way on which a step of a machine can be stopped. */
+/** Can stop a step of a machine. */
 type Before = (step: string) => Promise<void> | void;
 type Exchange = Machine['volumeCopies'];
 
-/** What each machine has of volumes, and what it was asked, in order. What it sends begins with the key. */
+/** What each machine has of volumes, and the calls to it, in order. What it sends begins with the key. */
 function twoMachines(before: Before) {
   const streams = new Map<number, { read?: string; write?(text: string): void }>();
   const descriptorOf = (stream: { read?: string; write?(text: string): void }) => {
@@ -119,7 +119,7 @@ function twoMachines(before: Before) {
 
 type SceneOptions = { before?: Before; presign?: BlobStore['presign']; withoutStore?: boolean };
 
-/** A process of control, two machines, and a volume that the first of them has. */
+/** A process of control, two machines, and a volume on the first of them. */
 async function scene({ before = () => {}, presign = null, withoutStore = false }: SceneOptions = {}) {
   const machines = twoMachines(before);
   const replicaId = newUuid();
@@ -145,7 +145,7 @@ async function scene({ before = () => {}, presign = null, withoutStore = false }
     ...{ ...machines, copies, store, trouble, volumeId, replicaId, logged, row },
     volume: async () => (await findVolume(db, volumeId)) ?? Promise.reject(new Error('the volume is gone')),
     state: { volumeId, isInSandbox: false, changedAtMs: 5.25 },
-    /** Volumes that are to be removed from a machine, this one alone. */
+    /** Recorded removals of this volume from a machine. */
     removals: async (nodeId: string) =>
       (await volumeRemovalsOn(db, nodeId)).filter(removal => removal.volumeId === volumeId).length,
     take: (other: string, movingTo: string | null = null) =>
@@ -175,7 +175,7 @@ await enterReplica(db, other, clock() + second);
 const worked = { code: 'conflict', message: expect.stringContaining('is being moved or copied'), retryAfterSeconds: 2 };
 const atHome = { node_id: 'a', moving_to: null, replica_id: null };
 
-/** Fails at one step; what else is asked goes on. */
+/** Fails at one step; all others go on. */
 const failingAt =
   (...steps: string[]): Before =>
   step => {
@@ -270,7 +270,7 @@ test('one thing is done with a volume at a time', async () => {
   expect(copies.isBusy(volumeId)).toBe(true);
   await expect(copies.copy(await volume(), state)).rejects.toMatchObject(worked);
   await expect(copies.move(await volume(), 'b')).rejects.toMatchObject(worked);
-  // It is this process's own, and nothing that one has left.
+  // It belongs to this process, and was not left by a dead one.
   await copies.settle();
   expect(await row()).toMatchObject({ replica_id: replicaId });
   go.resolve();
@@ -308,13 +308,13 @@ test('a volume that is used, is gone, or has left something elsewhere does not m
 test('a move that another process has settled meanwhile does not count', async () => {
   const { copies, volume, row, b, volumeId, take, removals } = await scene({
     async before(step) {
-      // The volume is the other's to move now, and to the same machine.
+      // The other process now moves the volume, and to the same machine.
       if (step === 'a requireFixed') await take(other.replicaId, 'b');
     },
   });
   await expect(copies.move(await volume(), 'b')).rejects.toMatchObject(worked);
   expect(await row()).toMatchObject({ node_id: 'a', moving_to: 'b', replica_id: other.replicaId });
-  // What is there may be what the other one brings.
+  // What is there may be what the other process brings.
   expect([b.has.get(volumeId), await removals('b')]).toEqual(['content', 1]);
 });
 
@@ -338,7 +338,7 @@ test('what processes that are over have begun is taken back', async () => {
   await copies.settle();
   expect(await row()).toMatchObject(atHome);
   expect([b.has.has(volumeId), await removals('b')]).toEqual([false, 0]);
-  // One that was copied has left nothing anywhere.
+  // A volume that was being copied has left nothing anywhere.
   await take('a process that is over');
   await copies.settle();
   expect(await row()).toMatchObject(atHome);

@@ -24,13 +24,13 @@ import { forgetVolumeRemoval } from '../store/removals.ts';
 import { findVolume } from '../store/volumes.ts';
 import { changeOf } from './copy-due.ts';
 
-/** What volumes are carried with. */
+/** What carrying volumes needs. */
 type Deps = {
   db: Db;
   clock: Clock;
   log: Log;
   machines: Machines;
-  /** Null: they have no copies. */
+  /** Null: volumes have no copies. */
   store: ClusterStore | null;
   seed: Uint8Array;
   busy: { replicaId: string };
@@ -38,12 +38,12 @@ type Deps = {
 
 const keyPurpose = 'volumes in the store';
 
-/** The steps by which the content of a volume comes to another machine; `release` is always the last one. */
+/** The steps that bring the content of a volume to another machine; `release` is always the last one. */
 type Relocation = { bring(): Promise<void>; check(): Promise<void>; moved(): Promise<void>; release(): Promise<void> };
 
 /**
- * The volumes of a cluster between its machines, and their copies in its store, each encrypted with a key of its own,
- * which is in the database, encrypted by the seed.
+ * Moves the volumes of a cluster between its machines, and keeps their copies in its store. Each copy is encrypted with
+ * a key of its own, which the seed encrypts in the database.
  */
 export class VolumeCopies {
   readonly #deps: Deps;
@@ -53,12 +53,12 @@ export class VolumeCopies {
     this.#deps = deps;
   }
 
-  /** There is a store for copies, whether it can be used now or not. */
+  /** Whether there is a store for copies, usable now or not. */
   get haveStore(): boolean {
     return this.#deps.store !== null;
   }
 
-  /** Copies can be made, as far as that is known. */
+  /** Whether copies can be made, as far as is known. */
   get areStored(): boolean {
     return this.#deps.store?.isUsable ?? false;
   }
@@ -69,7 +69,7 @@ export class VolumeCopies {
   }
 
   /**
-   * Puts a copy of a volume into the store, as it is now. Errors: those of `ClusterStore.put` and
+   * Puts a copy of a volume's present content into the store. Errors: those of `ClusterStore.put` and
    * `VolumeExchange.fix`, `conflict` while somebody else works on it.
    */
   async copy(volume: VolumeRecord, state: VolumeState): Promise<void> {
@@ -92,15 +92,15 @@ export class VolumeCopies {
         };
         await store.put({ kind: 'volume', name: copyId, sealedKey, facts: null }, outgoing, null);
       } finally {
-        await volumeCopies.release(fixedId).catch(() => {}); // it runs out
+        await volumeCopies.release(fixedId).catch(() => {}); // it expires by itself
       }
       await recordCopy(db, volumeId, { copyId, copiedAtUs, changeUs: changeOf(state) }, clock());
     });
   }
 
   /**
-   * Moves a volume that no sandbox has to another machine. Errors: `conflict` (it is used, or what an earlier move has
-   * left must go first), those of both machines. Then it is where it was.
+   * Moves a volume that no sandbox has to another machine. Errors: `conflict` (it is in use, or the leftovers of an
+   * earlier move must go first), those of both machines. After an error it is where it was.
    */
   async move(volume: VolumeRecord, nextNodeId: string): Promise<void> {
     const { machines } = this.#deps;
@@ -111,9 +111,9 @@ export class VolumeCopies {
       const { fixedId, sizeBytes } = await from.fix(volumeId, 'seal');
       return {
         bring: () => carryBetween(machines.carried, key => from.openRead(fixedId, key), to, volumeId, sizeBytes),
-        // A node that began anew meanwhile may have let somebody write.
+        // A node that restarted meanwhile may have let somebody write.
         check: () => from.requireFixed(fixedId),
-        // Sealed until it is gone: whoever asks for it late finds nothing, and does not write to what is left.
+        // It stays sealed until it is gone: a late request finds nothing, and does not write to the remains.
         moved: () => this.#removeLeft(volumeId, nodeId),
         release: () => from.release(fixedId),
       };
@@ -121,7 +121,7 @@ export class VolumeCopies {
   }
 
   /**
-   * Makes a volume of its copy in the store again, on another machine. What its own one has of it is removed when that
+   * Restores a volume from its copy in the store on another machine. Remains on its own machine are removed when that
    * is back. Errors: `precondition` (there is no copy), `conflict`, those of the store and the machine.
    */
   async restore(volume: VolumeRecord, nextNodeId: string): Promise<void> {
@@ -149,7 +149,7 @@ export class VolumeCopies {
     }));
   }
 
-  /** Gives back what processes that are over worked on: such a volume is where it was. */
+  /** Releases the volumes of processes that are over: such a volume is where it was. */
   async settle(): Promise<void> {
     const { db, busy } = this.#deps;
     const replica = this.#replica();
@@ -176,7 +176,7 @@ export class VolumeCopies {
           if (!isMoved) throw worked(volume.name);
           await moved();
         } finally {
-          await release().catch(() => {}); // it runs out
+          await release().catch(() => {}); // it expires by itself
         }
       } finally {
         if (!isMoved) await this.#giveBack(volumeId, nextNodeId);
@@ -184,7 +184,7 @@ export class VolumeCopies {
     });
   }
 
-  /** One thing at a time with each volume; what this process has taken it gives back. */
+  /** Does one thing at a time with each volume; this process releases what it has taken. */
   async #alone(volumeId: string, work: () => Promise<void>): Promise<void> {
     if (this.#underWay.has(volumeId)) throw worked(volumeId);
     this.#underWay.add(volumeId);
@@ -202,7 +202,9 @@ export class VolumeCopies {
     await this.#removeLeft(volumeId, nextNodeId);
   }
 
-  /** What a machine has of a volume whose home is another one; the reconciler removes what can't be removed now. */
+  /**
+   * Removes what a machine has of a volume whose home is another one; the reconciler removes what can't be removed now.
+   */
   async #removeLeft(volumeId: string, nodeId: string): Promise<void> {
     const { db, log, machines } = this.#deps;
     try {

@@ -21,12 +21,12 @@ export type NewVolumeDeps = { clock: Clock; db: Db; features: Features; limitsOf
 /** Dependencies of removing a volume. */
 export type RemoveVolumeDeps = { clock: Clock; db: Db; log: Log; nodes: Nodes };
 
-/** Sandboxes that a refused delete names. */
+/** Sandboxes that the error of a refused delete names. */
 const usersShownMax = 5;
 
 /**
- * Throws `invalid` (the name is taken), `forbidden` (the team may have none), `rate_limited` (it has as many as
- * allowed), `unavailable`.
+ * Makes a volume. Throws `invalid` (the name is taken), `forbidden` (the team may have none), `rate_limited` (it has as
+ * many as allowed), `unavailable`.
  */
 export async function createVolume(deps: NewVolumeDeps, team: TeamRecord, name: string): Promise<VolumeRecord> {
   const { volumes, volumeMiB } = deps.limitsOf(team);
@@ -42,8 +42,8 @@ export async function createVolume(deps: NewVolumeDeps, team: TeamRecord, name: 
     sizeMiB: volumeMiB,
     createdAtUs: deps.clock(),
   };
-  // What has a row has content. Content that comes to no row, after a crash, the reconciler deletes: it is recorded
-  // before it is there.
+  // Every row has content. Content that gets no row, after a crash, is deleted by the reconciler: its removal is
+  // recorded before it is there.
   await recordVolumeRemoval(deps.db, volume, volume.createdAtUs);
   await protocol.volumes.create(volume.volumeId, volume.sizeMiB);
   const outcome = await insertVolume(deps.db, volume, volumes);
@@ -63,11 +63,11 @@ function refuse(refusal: 'taken' | 'full' | undefined, name: string, volumesMax:
     );
 }
 
-/** The error for who would use a volume that goes to another machine now. */
+/** The error for a request that needs a volume which is moving to another machine now. */
 export const volumeMoves = (name: string) =>
   new AtollError('unavailable', `Volume "${name}" goes to another machine now; try again`, { retryAfterSeconds: 5 });
 
-/** A team's volumes, the oldest first, with how many sandboxes have each. */
+/** A team's volumes, the oldest first, and how many sandboxes have each. */
 export async function listTeamVolumes(
   db: Db,
   { teamId }: TeamRecord,
@@ -95,7 +95,7 @@ export async function readVolumesUse(
   };
 }
 
-/** Throws `invalid` for what is no ID, `not_found`. */
+/** Throws `invalid` for a text that is not an ID, `not_found`. */
 export async function readVolume(db: Db, team: TeamRecord, volumeId: string): Promise<VolumeRecord> {
   const id = volumeId.toLowerCase();
   if (!isUuid(id)) throw new AtollError('invalid', `volumeID: "${volumeId}" is not a volume's ID`);
@@ -126,12 +126,12 @@ export async function removeVolume(
   }
   if (outcome.nodeId === null) return volume;
   const place = { volumeId: volume.volumeId, nodeId: outcome.nodeId };
-  // What was taken out for good is asked no more.
+  // A machine that was taken out for good is not asked any more.
   if (await isForgotten({ db, nodes }, place.nodeId)) {
     await forgetVolumeRemoval(db, place);
     return volume;
   }
-  // The reconciler deletes what a node that does not answer keeps.
+  // If a node does not answer, the reconciler deletes what it keeps.
   try {
     await nodes.get(place.nodeId).volumes.remove(place.volumeId);
     await forgetVolumeRemoval(db, place);

@@ -4,15 +4,15 @@ import { isNobodyElses } from '../../replica/store/replicas.ts';
 import type { VolumeRecord } from '../record.ts';
 import { volumeOfRow } from './volumes.ts';
 
-/** The process that works on a volume, and the time by which others are alive. */
+/** The process that works on a volume, and the time by which others count as alive. */
 type Replica = { ownId: string; nowUs: number };
 
-/** Why a volume does not go to another machine now. */
+/** Why a volume can't move to another machine now. */
 export type MoveRefusal = 'gone' | 'busy' | 'in_use' | 'left_over';
 
 /**
- * Takes a volume that no sandbox has for a move to another machine: from then on nobody uses it. What comes there is
- * nobody's until `finishMove`.
+ * Takes a volume that no sandbox has for a move to another machine: from then on nobody uses it. Until `finishMove`,
+ * the content there belongs to nobody.
  */
 export async function beginMove(
   db: Db,
@@ -21,7 +21,7 @@ export async function beginMove(
   replica: Replica,
 ): Promise<'begun' | MoveRefusal> {
   return inTransaction(db, async db => {
-    // Sandboxes that are being created with it hold the row, or find it taken.
+    // Creates of sandboxes with it hold the row, or find it taken.
     const query = db.selectFrom('volumes').selectAll().where('volume_id', '=', volumeId);
     const row = await (kindOf(db) === 'postgres' ? query.forUpdate() : query).executeTakeFirst();
     if (!row || row.node_id !== nodeId) return 'gone';
@@ -55,7 +55,9 @@ export async function beginMove(
   });
 }
 
-/** The content is on the other machine: what the first one has is nobody's. False: somebody else has settled it. */
+/**
+ * The content is on the other machine: what the first one has belongs to nobody. False: somebody else has settled it.
+ */
 export async function finishMove(
   db: Db,
   { volumeId, nodeId }: Pick<VolumeRecord, 'volumeId' | 'nodeId'>,
@@ -81,7 +83,7 @@ export async function finishMove(
   });
 }
 
-/** Takes a volume for being copied. False: another process works on it, or it is being moved. */
+/** Takes a volume for a copy. False: another process works on it, or it is being moved. */
 export async function beginCopy(db: Db, volumeId: string, replica: Replica): Promise<boolean> {
   const row = await db
     .updateTable('volumes')
@@ -94,7 +96,7 @@ export async function beginCopy(db: Db, volumeId: string, replica: Replica): Pro
   return row !== undefined;
 }
 
-/** Gives a volume back that this process worked on: it is where it was. */
+/** Releases a volume that this process worked on: it is where it was. */
 export async function letGo(db: Db, volumeId: string, ownId: string): Promise<void> {
   await db
     .updateTable('volumes')
@@ -104,7 +106,7 @@ export async function letGo(db: Db, volumeId: string, ownId: string): Promise<vo
     .execute();
 }
 
-/** The newest copy is a blob that is stored, which stays for it from now on. False: the blob or the volume is gone. */
+/** The newest copy is a stored blob, which stays for the volume from now on. False: the blob or the volume is gone. */
 export async function recordCopy(
   db: Db,
   volumeId: string,
@@ -136,7 +138,7 @@ export async function recordCopy(
   });
 }
 
-/** The volumes that a process has left in the middle of something: of others that are over, and of this one. */
+/** The volumes that processes have left half done: processes that are over, and this one. */
 export async function volumesLeft(db: Db, replica: Replica): Promise<VolumeRecord[]> {
   const rows = await db
     .selectFrom('volumes')
@@ -160,10 +162,10 @@ export async function takeOverVolume(db: Db, volumeId: string, replica: Replica)
   return row !== undefined;
 }
 
-/** A volume, and the sandboxes, running or paused, that have it, up to some. */
+/** A volume, and some of the sandboxes, running or paused, that have it. */
 type UsedVolume = { volume: VolumeRecord; users: string[] };
 
-/** Sandboxes that are named for each volume. */
+/** Sandboxes named for each volume. */
 const usersShownMax = 5;
 
 /** The volumes of all machines, or of one. */

@@ -1,7 +1,7 @@
 import type { Db } from '../../database/db.ts';
 import type { VolumeRecord } from '../record.ts';
 
-/** Records that the content of a volume is nobody's: until it has a row, or after it had one. */
+/** Records that the content of a volume belongs to nobody: before it gets a row, or after it had one. */
 export async function recordVolumeRemoval(
   db: Db,
   { volumeId, nodeId }: Pick<VolumeRecord, 'volumeId' | 'nodeId'>,
@@ -15,8 +15,8 @@ export async function recordVolumeRemoval(
 }
 
 /**
- * The same, where another machine may have some of it left: one of them is removed by itself, and the other is listed
- * among what nobody has.
+ * The same, where another machine may have remains of it too: one removal happens by itself, and the other is listed
+ * among the orphans.
  */
 export async function recordVolumeRemovalHere(
   db: Db,
@@ -31,7 +31,7 @@ export async function recordVolumeRemovalHere(
     .execute();
 }
 
-/** Forgets that the content of a volume is to go from a machine. Another one may have some of it left. */
+/** Forgets that the content of a volume must be removed from a machine. Another one may still have remains of it. */
 export async function forgetVolumeRemoval(
   db: Db,
   { volumeId, nodeId }: Pick<VolumeRecord, 'volumeId' | 'nodeId'>,
@@ -39,12 +39,12 @@ export async function forgetVolumeRemoval(
   await db.deleteFrom('volume_removals').where('volume_id', '=', volumeId).where('node_id', '=', nodeId).execute();
 }
 
-/** Forgets what is left of volumes on a machine that never comes back. */
+/** Forgets the remains of volumes on a machine that never comes back. */
 export async function forgetVolumeRemovalsOn(db: Db, nodeId: string): Promise<void> {
   await db.deleteFrom('volume_removals').where('node_id', '=', nodeId).execute();
 }
 
-/** Volumes of a node whose content is to be removed, with when that was recorded. */
+/** Volumes of a node whose content must be removed, and when that was recorded. */
 export async function volumeRemovalsOn(db: Db, nodeId: string): Promise<{ volumeId: string; recordedAtUs: number }[]> {
   const rows = await db.selectFrom('volume_removals').selectAll().where('node_id', '=', nodeId).execute();
   return rows.map(row => ({ volumeId: row.volume_id, recordedAtUs: row.noted_at_us }));

@@ -25,8 +25,8 @@ export function volumeOfRow(row: Selectable<VolumeTable>): VolumeRecord {
 }
 
 /**
- * Writes a new volume unless its team has one of this name, or as many as allowed already. Both are checked with the
- * writing in one.
+ * Writes a new volume, unless its team has one of this name, or as many as allowed already. Checks and write are one
+ * transaction.
  */
 export async function insertVolume(
   db: Db,
@@ -59,7 +59,7 @@ export async function insertVolume(
   });
 }
 
-/** Why a team can't have a further volume of this name; undefined where it can. */
+/** Why a team can't have another volume of this name; undefined where it can. */
 export async function volumeRefusal(
   db: Db,
   { teamId, name }: { teamId: string; name: string },
@@ -88,7 +88,7 @@ export async function listVolumes(db: Db, teamId: string): Promise<VolumeRecord[
   return rows.map(volumeOfRow);
 }
 
-/** How many sandboxes have each of a team's volumes; none has those that are not in it. */
+/** How many sandboxes have each of a team's volumes; volumes without any are left out. */
 export async function volumeUsers(db: Db, teamId: string): Promise<ReadonlyMap<string, number>> {
   const rows = await db
     .selectFrom('sandbox_volumes')
@@ -111,9 +111,9 @@ export async function volumesOnNode(db: Db, nodeId: string): Promise<string[]> {
 }
 
 /**
- * Deletes a volume that no sandbox has and that is not being moved; else answers who has it, up to `shownMax`, and how
- * many `more`.
- * `nodeId`: where its content was, by now nobody's; null where it was deleted before.
+ * Deletes a volume that no sandbox has and that is not being moved; otherwise answers the sandboxes that have it, up to
+ * `shownMax`, and how many `more`. `nodeId`: where its content was, which now belongs to nobody; null where it was
+ * deleted before.
  */
 export async function deleteVolume(
   db: Db,
@@ -122,7 +122,7 @@ export async function deleteVolume(
 ): Promise<{ deleted: true; nodeId: string | null } | { deleted: false; sandboxIds: string[]; more: number }> {
   const { volumeId } = volume;
   return inTransaction(db, async db => {
-    // PostgreSQL: sandboxes that are being created with it hold the row, or find it gone.
+    // PostgreSQL: creates of sandboxes with it hold the row, or find it gone.
     if (kindOf(db) === 'postgres')
       await db.selectFrom('volumes').select('volume_id').where('volume_id', '=', volumeId).forUpdate().execute();
     // A sandbox may have it at several paths.
@@ -149,7 +149,7 @@ export async function deleteVolume(
   });
 }
 
-/** How many volumes are on a machine, and have no copy in the store. */
+/** How many volumes are on a machine and have no copy in the store. */
 export async function volumesAloneOn(db: Db, nodeId: string): Promise<number> {
   const row = await db
     .selectFrom('volumes')
