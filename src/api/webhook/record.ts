@@ -10,7 +10,7 @@ export type WebhookRecord = {
   enabled: boolean;
   types: EventType[];
   sealedSecret: string;
-  /** The last try failed. */
+  /** The last attempt failed. */
   failing: boolean;
   createdAtUs: number;
   updatedAtUs: number;

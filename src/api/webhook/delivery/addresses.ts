@@ -4,12 +4,12 @@ import { AtollError } from '../../../base/error.ts';
 import { hostNameOf } from '../../../base/pinned-fetch.ts';
 import { forbiddenRange } from '../../../protocol/network/network.ts';
 
-/** Addresses of a name that are tried. */
+/** The most addresses of a name to try. */
 const addressesMax = 4;
 
 /**
- * The addresses to connect to for a URL: of all that its name has, those that may be reached. Who connects uses these
- * and does not resolve the name again, so that it can't answer otherwise meanwhile. Throws `unavailable`, `forbidden`.
+ * The addresses to connect to for a URL: those of its name that may be reached. The caller connects to these and does
+ * not resolve the name again, so that its answer can't change meanwhile. Throws `unavailable`, `forbidden`.
  */
 export async function allowedAddresses(url: URL, allowPrivateAddresses: boolean): Promise<string[]> {
   const host = hostNameOf(url);

@@ -8,12 +8,12 @@ import { post } from './post.ts';
 import type { WebhookSettings } from './settings.ts';
 import { signatureHeaders } from './sign.ts';
 
-/** How a delivery went. `status`: what the receiver answered, where it did. */
+/** The outcome of a delivery. `status`: the receiver's answer, if any. */
 type AttemptResult = { ok: boolean; status: number | null; error: string | null };
 
 /**
- * One try of a delivery, within its time. Any 2xx is success; whatever else comes, or does not come, is a failure.
- * Never throws.
+ * One attempt at a delivery, within its time. Any 2xx is success; any other answer, or none, is a failure. Never
+ * throws.
  */
 export async function attemptDelivery(
   settings: WebhookSettings,
@@ -41,7 +41,7 @@ async function sendTo(
   request: { headers: Record<string, string>; body: string },
   signal: AbortSignal,
 ): Promise<number> {
-  // A name server may never answer, and its question can't be taken back.
+  // A name server may never answer, and a query can't be cancelled.
   const addresses = await unlessAborted(allowedAddresses(url, settings.allowPrivateAddresses), signal, 'Given up');
   let failure: unknown;
   for (const address of addresses) {

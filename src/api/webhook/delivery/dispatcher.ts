@@ -20,7 +20,7 @@ import { kindOf } from '../../database/db.ts';
 import type { Db } from '../../database/db.ts';
 import type { WebhookSettings } from './settings.ts';
 
-/** What deliveries work on: the queue in the database, and the seed that the signing secrets are sealed with. */
+/** What deliveries need: the queue in the database, and the seed that encrypts the signing secrets. */
 type DispatcherDeps = { db: Db; clock: Clock; log: Log; seed: Uint8Array; webhooks: WebhookSettings };
 
 /**
@@ -31,13 +31,13 @@ const atOnce = { perWebhook: 4, perFailing: 1, allFailing: 64, all: 256 };
 
 /**
  * Delivers events to webhooks, at least once, those of one subject in order. A receiver that fails or stalls has few
- * places and shares them with others of its kind only, so that it delays nobody else.
+ * places and shares them only with others of its kind, so that it delays nobody else.
  */
 export class WebhookDispatcher {
   readonly #deps: DispatcherDeps;
   readonly #loop: Loop;
   readonly #stopping = new AbortController();
-  /** By webhook ID: whether it was failing when it began, and how many are under way. */
+  /** By webhook ID: whether it was failing when it began, and how many deliveries are under way. */
   readonly #busy = new Map<string, { failing: boolean; count: number }>();
   readonly #work = new Set<Promise<void>>();
 
@@ -52,12 +52,15 @@ export class WebhookDispatcher {
   }
 
   static async start(deps: DispatcherDeps): Promise<WebhookDispatcher> {
-    // Beside a database of its own there is no other process: what was claimed is of one that has died.
+    // Without a shared database there is no other process: claims belong to one that has died.
     if (kindOf(deps.db) === 'sqlite') await releaseClaims(deps.db, deps.clock());
     return new WebhookDispatcher(deps);
   }
 
-  /** Gives up what is under way; it is tried again after the next start or by another process, and counts as no try. */
+  /**
+   * Gives up what is under way; that is tried again after the next start or by another process, and does not count as
+   * an attempt.
+   */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#loop.stop();
@@ -67,7 +70,7 @@ export class WebhookDispatcher {
   async #round(): Promise<void> {
     const { db, clock } = this.#deps;
     const due = await webhooksDue(db, clock());
-    // Who has least under way comes first.
+    // Webhooks with the fewest deliveries under way come first.
     const inTurn = due.toSorted((a, b) => this.#countOf(a.webhookId) - this.#countOf(b.webhookId));
     for (const webhook of inTurn) {
       const places = this.#placesFor(webhook);
@@ -101,7 +104,7 @@ export class WebhookDispatcher {
     if (!claimed) return;
     this.#busy.set(webhook.webhookId, { failing: webhook.failing, count: this.#countOf(webhook.webhookId) + 1 });
     const work = this.#deliver(webhook, claimed)
-      // Not written down: it is tried again when the claim has run out.
+      // Not recorded: it is tried again when the claim has expired.
       .catch(error =>
         this.#deps.log.error('the outcome of a delivery could not be kept', {
           webhookId: webhook.webhookId,
@@ -127,7 +130,7 @@ export class WebhookDispatcher {
       this.#stopping.signal,
     );
     const nowUs = clock();
-    // What this process itself cut off says nothing of the receiver.
+    // An attempt that this process itself cut off says nothing about the receiver.
     if (!ok && this.#stopping.signal.aborted) return returnDelivery(db, delivery, nowUs);
     const isLast = delivery.attempts >= settings.attemptsMax;
     if (!ok && isLast)

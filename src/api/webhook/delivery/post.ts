@@ -1,13 +1,13 @@
 import { pinnedFetch } from '../../../base/pinned-fetch.ts';
 
-/** Bytes of an answer's body that are read: a server that is still sending would hear a reset otherwise. */
+/** Bytes to read of an answer's body: otherwise a server that is still sending would get a reset. */
 const bodyBytesMax = 65_536;
 const bodyWaitMs = 1_000;
 
 /**
- * Sends one POST over a connection of its own to `address`, whatever the URL's name would resolve to, and answers the
- * status. Nothing of the answer is kept and no redirect followed. Throws `unavailable`, and what `signal` was aborted
- * with.
+ * Sends one POST over a new connection to `address`, whatever the URL's name would resolve to, and answers the status.
+ * Nothing of the answer is kept, and no redirect is followed. Throws `unavailable`, and the reason of an aborted
+ * `signal`.
  */
 export async function post(
   url: URL,
@@ -29,7 +29,7 @@ async function readAway({ body }: Response): Promise<void> {
       bytes += part.value.length;
     await reader?.cancel();
   } catch {
-    // The status is all that counts.
+    // Only the status counts.
   } finally {
     clearTimeout(timer);
   }

@@ -1,24 +1,24 @@
 /** How webhooks are delivered. */
 export type WebhookSettings = {
-  /** Receivers on this machine and in private networks are reached too. */
+  /** Receivers on this machine and in private networks may be reached too. */
   allowPrivateAddresses: boolean;
-  /** Tries of one delivery; then it is dead until somebody asks for it again. */
+  /** Attempts of one delivery; after that it is dead until somebody requests it again. */
   attemptsMax: number;
-  /** Time for one try: resolving, connecting, sending, and the head of the answer. */
+  /** Time for one attempt: resolving, connecting, sending, and the head of the answer. */
   timeoutMs: number;
-  /** Beyond the timeout of a try, until another process may think that the one which began it is dead. */
+  /** Added to the timeout of an attempt, until another process may assume that the one which began it is dead. */
   claimMarginMs: number;
   /**
-   * Wait after the first failed try, ms; each further one waits `backoffFactor` times as long, up to `backoffMaxMs`.
+   * Wait after the first failed attempt, ms; each further wait is `backoffFactor` times as long, up to `backoffMaxMs`.
    */
   backoffMs: number;
   backoffFactor: number;
   backoffMaxMs: number;
-  /** How often is looked for what is due, ms. */
+  /** How often it checks for due deliveries, ms. */
   pollMs: number;
 };
 
-/** Ten tries over about three and a half hours. */
+/** Ten attempts over about three and a half hours. */
 export const defaultWebhookSettings: WebhookSettings = {
   allowPrivateAddresses: false,
   attemptsMax: 10,
@@ -31,7 +31,7 @@ export const defaultWebhookSettings: WebhookSettings = {
 };
 
 /**
- * The wait before the next try, ms, after `attempts` that failed. A quarter of it is chance, so that receivers are not
+ * The wait before the next attempt, ms, after `attempts` failures. A quarter of it is random, so that receivers are not
  * hit in waves.
  */
 export function backoffOf(settings: WebhookSettings, attempts: number, random: number): number {

@@ -1,11 +1,11 @@
 import { createHash, createHmac } from 'node:crypto';
 
 /**
- * The headers by which a receiver knows a delivery.
+ * The headers by which a receiver verifies a delivery.
  *
  * `webhook-id`, `webhook-timestamp` (Unix seconds) and `webhook-signature` are those of the Standard Webhooks
  * specification: HMAC-SHA256 over `id.timestamp.body`. `e2b-*` are for receivers that were written for E2B: a plain
- * hash of secret and body, which says nothing of the time.
+ * hash of secret and body, which does not cover the time.
  */
 export function signatureHeaders(delivery: {
   secret: string;

@@ -170,18 +170,18 @@ export const redeliverRoute = route({
   },
 });
 
-/** For the audit log, which is kept for long and read by others. */
+/** For the audit log, which is kept for long and has other readers. */
 function auditFactsOf(webhook: WebhookRecord): Record<string, unknown> {
   return { name: webhook.name, url: receiverOf(webhook.url), enabled: webhook.enabled, events: webhook.types };
 }
 
-/** Where deliveries go, without path and query, by which receivers know who may send. */
+/** Where deliveries go, without path and query: these are what receivers recognise senders by. */
 function receiverOf(url: string): string {
   const { origin, href } = new URL(url);
   return href === `${origin}/` ? origin : `${origin}/***`;
 }
 
-/** Whoever may only look sees where deliveries go, and no credential. */
+/** The view for a member with read access: where deliveries go, but no credential. */
 function shownTo({ role }: { role: Role }, webhook: WebhookRecord): Webhook {
   const view = webhookView(webhook);
   return role === 'viewer' ? { ...view, url: receiverOf(view.url) } : view;

@@ -4,7 +4,7 @@ import { hostNameOf } from '../../../base/pinned-fetch.ts';
 import { forbiddenRange } from '../../../protocol/network/network.ts';
 
 /**
- * A webhook's URL in its normal form. An address that deliveries would never go to is refused at once; a name is
+ * A webhook's URL in its normal form. An address that deliveries could never reach is refused at once; a name is
  * resolved for each delivery. Throws `invalid`.
  */
 export function checkWebhookUrl(text: string, allowPrivateAddresses: boolean): string {

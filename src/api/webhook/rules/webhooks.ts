@@ -28,8 +28,8 @@ export type WebhookDeps = { clock: Clock; db: Db; seed: Uint8Array; webhooks: { 
 const secretBytes = 32;
 
 /**
- * Registers a webhook. `madeSecret` where the caller gave none. Throws `invalid`, `rate_limited` (the team has as many
- * as allowed).
+ * Registers a webhook. `madeSecret` is there where the caller gave none. Throws `invalid`, `rate_limited` (the team has
+ * as many as allowed).
  */
 export async function createWebhook(
   { clock, db, seed, webhooks }: WebhookDeps,
@@ -63,7 +63,7 @@ export async function createWebhook(
   return { webhook, madeSecret };
 }
 
-/** Throws `not_found`. */
+/** Reads a webhook. Throws `not_found`. */
 export async function readWebhook(db: Db, team: TeamRecord, webhookId: string): Promise<WebhookRecord> {
   const webhook = isUuid(webhookId) ? await findWebhook(db, team.teamId, webhookId.toLowerCase()) : null;
   if (!webhook) throw webhookNotFound(webhookId);
@@ -76,8 +76,8 @@ export async function webhooksOf(db: Db, team: TeamRecord): Promise<WebhookRecor
 }
 
 /**
- * Replaces what is given of a webhook; the rest stays. What waits to be delivered goes to the new URL. Throws
- * `invalid`, `not_found`.
+ * Replaces the given members of a webhook; the rest stays. Waiting deliveries go to the new URL. Throws `invalid`,
+ * `not_found`.
  */
 export async function updateWebhook(
   { clock, db, seed, webhooks }: WebhookDeps,
@@ -101,14 +101,14 @@ export async function updateWebhook(
   return { before, after };
 }
 
-/** Throws `not_found`. */
+/** Removes a webhook. Throws `not_found`. */
 export async function removeWebhook(db: Db, team: TeamRecord, webhookId: string): Promise<WebhookRecord> {
   const webhook = await readWebhook(db, team, webhookId);
   if (!(await deleteWebhook(db, webhook.webhookId))) throw webhookNotFound(webhookId);
   return webhook;
 }
 
-/** How deliveries of a webhook went, newest first. Throws `not_found`. */
+/** The outcomes of a webhook's deliveries, newest first. Throws `not_found`. */
 export async function deliveriesOf(
   db: Db,
   team: TeamRecord,
@@ -121,8 +121,7 @@ export async function deliveriesOf(
 }
 
 /**
- * Delivers once more what was delivered or given up, with all its tries. Throws `not_found`, `conflict` where it is
- * pending.
+ * Delivers again what was delivered or given up, with all attempts. Throws `not_found`, `conflict` where it is pending.
  */
 export async function redeliver(
   { clock, db }: { clock: Clock; db: Db },
@@ -137,7 +136,7 @@ export async function redeliver(
     throw new AtollError('conflict', `Event "${eventId}" is being delivered already`);
 }
 
-/** What deliveries of a webhook are signed with, for the dispatcher and for nothing else: no route answers it. */
+/** The secret that signs a webhook's deliveries, only for the dispatcher: no route answers it. */
 export function webhookSecret(seed: Uint8Array, webhook: WebhookRecord): string {
   return decrypt(keyOf(seed), webhook.sealedSecret, `${webhook.teamId}/${webhook.webhookId}`);
 }

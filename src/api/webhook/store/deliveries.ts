@@ -6,7 +6,7 @@ import type { WebhookTable } from '../../database/schema.ts';
 import { webhookColumns, webhookOfRow } from './webhooks.ts';
 import type { DeliveryRecord, DeliveryRef, WebhookRecord } from '../record.ts';
 
-/** The enabled webhooks that have something to be sent now. */
+/** The enabled webhooks with something to send now. */
 export async function webhooksDue(db: Db, nowUs: number): Promise<WebhookRecord[]> {
   return (await due(db, { nowUs })).map(webhookOfRow);
 }
@@ -27,10 +27,10 @@ const due = prepared<{ nowUs: number }, Selectable<WebhookTable>>((db, parameter
     ),
 );
 
-/** Due deliveries of a webhook that are searched for those whose turn it is. */
+/** Due deliveries of a webhook in which those whose turn it is are searched. */
 const dueLookedAtMax = 1000;
 
-/** What is due for a webhook and the oldest that is pending of its subject: whatever comes behind it waits. */
+/** Due deliveries of a webhook that are the oldest pending ones of their subject: later ones of the subject wait. */
 export async function dueHeads(db: Db, webhookId: string, nowUs: number, limit: number): Promise<number[]> {
   const rows = await db
     .selectFrom(({ selectFrom }) =>
@@ -68,8 +68,8 @@ export async function dueHeads(db: Db, webhookId: string, nowUs: number, limit: 
 export type ClaimedDelivery = DeliveryRef & { subject: string; eventId: string; body: string; attempts: number };
 
 /**
- * Takes a due delivery for one try. Until `untilUs` nobody else does; a process that dies meanwhile leaves it to the
- * next.
+ * Takes a due delivery for one attempt. Until `untilUs` no other process does; if this one dies meanwhile, the next
+ * takes it.
  */
 export async function claimDelivery(
   db: Db,
@@ -104,7 +104,7 @@ export async function claimDelivery(
     : null;
 }
 
-/** Gives back what a process of before had claimed when it died. Only where no other process may be at work. */
+/** Releases the claims of an earlier process that died. Call it only where no other process can be at work. */
 export async function releaseClaims(db: Db, nowUs: number): Promise<void> {
   await db
     .updateTable('webhook_deliveries')
@@ -114,7 +114,7 @@ export async function releaseClaims(db: Db, nowUs: number): Promise<void> {
     .execute();
 }
 
-/** Gives back a delivery that was taken for a try which did not come to its end: it counts as none. */
+/** Releases a delivery whose attempt was not finished: it does not count as an attempt. */
 export async function returnDelivery(
   db: Db,
   { webhookId, sequence, attempts }: Pick<ClaimedDelivery, keyof DeliveryRef | 'attempts'>,
@@ -131,12 +131,12 @@ export async function returnDelivery(
     .execute();
 }
 
-/** How a try of a delivery ended, and when the next one is due. */
+/** The outcome of an attempt, and when the next one is due. */
 type Outcome = { state: DeliveryState; status: number | null; error: string | null; dueAtUs: number; nowUs: number };
 
 /**
- * Writes down how a try ended, of the delivery and of its webhook. Nothing is changed where its time had run out and
- * another try has begun, whose `attempts` are more: that one tells how it ended.
+ * Records the outcome of an attempt in the delivery and its webhook. Changes nothing if the attempt's time had run out
+ * and another one has begun, which shows in a higher `attempts`: that one then records its own outcome.
  */
 export async function settleDelivery(
   db: Db,
@@ -160,7 +160,7 @@ export async function settleDelivery(
     .where('attempts', '=', attempts)
     .executeTakeFirst();
   if (numUpdatedRows === 0n) return;
-  // What waits behind it is not due before it: else all of it would be looked at again and again.
+  // Later deliveries of the subject are not due before it: otherwise all of them would be checked again and again.
   if (state === 'pending') {
     await db
       .updateTable('webhook_deliveries')
@@ -216,7 +216,7 @@ export async function listDeliveries(
   }));
 }
 
-/** Lets a delivery that has ended begin again. False when it is pending. */
+/** Restarts a delivery that has ended. False when it is pending. */
 export async function renewDelivery(db: Db, { webhookId, sequence }: DeliveryRef, nowUs: number): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('webhook_deliveries')

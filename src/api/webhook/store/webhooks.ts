@@ -23,10 +23,10 @@ export async function insertWebhook(db: Db, webhook: WebhookRecord): Promise<voi
     .execute();
 }
 
-/** What may change of a webhook. */
+/** What may change in a webhook. */
 export type WebhookChange = Partial<Pick<WebhookRecord, 'name' | 'url' | 'enabled' | 'types' | 'sealedSecret'>>;
 
-/** Changes what is given of a webhook, and answers it; null when it is gone. */
+/** Changes the given members of a webhook, and answers it; null when it is gone. */
 export async function updateWebhookRow(
   db: Db,
   webhookId: string,
@@ -81,7 +81,7 @@ export async function deleteWebhook(db: Db, webhookId: string): Promise<boolean>
   return numDeletedRows > 0n;
 }
 
-/** The columns of `webhooks`, for queries that are kept. */
+/** The columns of `webhooks`, for kept queries. */
 export const webhookColumns = [
   ...(['webhook_id', 'team_id', 'name', 'url', 'enabled', 'types_text'] as const),
   ...(['sealed_secret', 'failing', 'created_at_us', 'updated_at_us'] as const),
