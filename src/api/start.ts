@@ -13,33 +13,34 @@ import { directoryFor } from './sandbox/workflows/edge-protocol.ts';
 import { serveApi } from './server/server.ts';
 import { WebhookDispatcher } from './webhook/delivery/dispatcher.ts';
 
-/** An API that runs. */
+/** A running API. */
 export type Api = {
-  /** For what runs in the same process: provisioning at the first start. */
+  /** For code in the same process: the first start makes accounts with them. */
   parts: ApiParts;
   /** Where each sandbox is. */
   directory: SandboxDirectory;
-  /** What the edge asks. */
+  /** The directory's answers for the edge. */
   forEdge: Omit<DirectoryProtocol, 'report'>;
   /** True once the sandboxes of the last run were adopted. */
   isReady(): boolean;
-  /** Stops taking requests and reconciling. Running sandboxes stay. */
+  /** Stops accepting requests and reconciling. Running sandboxes stay. */
   stop(): Promise<void>;
 };
 
 const defaultRetention: MetricsRetention = { teamDays: 14, pastSandboxHours: sandboxLogDays * 24 };
-/** Permission bits of the socket where `socketMode` does not say. */
+/** Permission bits of the socket, unless `socketMode` sets them. */
 const ownerOnly = 0o600;
 
 /**
- * Starts the API. Answers when it listens and the node's sandboxes were adopted or, when that failed, is being retried.
+ * Starts the API. Answers when it listens and the node's sandboxes were adopted or, if that failed, while it is tried
+ * again.
  */
 export async function startApi(options: ApiOptions): Promise<Api> {
   const stopping = new AbortController();
   const parts = await createParts(options, stopping.signal);
   const ready = { adopted: false };
   await using started = new AsyncDisposableStack();
-  started.defer(() => parts.replica.leave().catch(() => {})); // its lease runs out
+  started.defer(() => parts.replica.leave().catch(() => {})); // its lease expires
   started.defer(() => parts.credentials.flushUses());
   started.defer(followChanges(parts, options.store));
   if (options.node) {
