@@ -44,7 +44,7 @@ export async function withSandbox<T>(
   }
 }
 
-/** The published client, in a form that exposes how its requests to an agent are addressed. */
+/** The published client, extended to give the URL and headers of its requests to an agent. */
 function reachable(Client: typeof Sandbox) {
   return class extends Client {
     agentHeaders(): Record<string, string> {

@@ -94,7 +94,7 @@ export function Logs() {
 
 type Read = Pick<LogStream<unknown>, 'entries' | 'dropped'>;
 
-/** The note where there may be more before what is shown, and while hits are searched. */
+/** The note for when there may be more before what is shown, or before what is searched. */
 const earlierOf = ({ entries, dropped }: Read): string | undefined =>
   dropped + (entries?.length ?? 0) >= tail ? 'Earlier entries may not be shown here: the download has them' : undefined;
 
