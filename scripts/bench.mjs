@@ -1,6 +1,6 @@
-// `npm run bench`: prepares the checkout and measures the platform beside what a user would pick instead.
-// `npm run bench -- --quick` takes a tenth of the runs; `npm run bench -- --compare COMMIT [NAME]` measures another
-// commit and this checkout in turn, and says what differs, of all figures or those with NAME in theirs.
+// `npm run bench`: prepares the checkout and measures the platform beside what a user would pick instead. `npm run
+// bench -- --quick` does a tenth of the runs; `npm run bench -- --compare COMMIT [NAME]` measures another commit and
+// this checkout in turn, and reports the differences of all figures, or of those whose name contains NAME.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ try {
   process.exitCode = 1;
 }
 
-/** The platform as a whole, then the ways in and out alone, which need a machine to themselves as well. */
+/** The platform as a whole, then the ways in and out by themselves, which also need a machine to themselves. */
 function measure() {
   const parts = ['bench/run.ts', 'bench/cluster/run.ts', 'bench/edge/run.ts', 'bench/egress/run.ts'];
   const failed = parts.filter(part => bun(part, args) !== 0);

@@ -1,14 +1,14 @@
 // node scripts/build-criu.mjs OUTPUT: puts a CRIU that can checkpoint on this kernel into the directory OUTPUT,
 // self-contained.
 //
-// Distributions are slow here: Linux 6.16 changed what CRIU before 4.2 relies on. Where the machine's own CRIU is too
-// old, the packages of the distribution's next release are taken from the machine's own mirror, by apt with its
-// signatures, and unpacked beside the system. Nothing is installed. OUTPUT/criu.json says how to start it and of which
-// packages it is, or why there is none.
+// Distributions lag behind: Linux 6.16 changed what CRIU before 4.2 relies on. If the machine's own CRIU is too old,
+// the packages of the distribution's next release are fetched from the machine's own mirror, by apt with its
+// signatures, and unpacked beside the system. Nothing is installed. OUTPUT/criu.json says how to start it and which
+// packages it comes from, or why there is none.
 //
-// The version that was tried is pinned by its digest and looked for first. Where the mirror has moved on, its newer one
-// is taken by the distribution's signature, and that is said: such a CRIU must still pass its own check here and the
-// platform's self-test at each boot.
+// The tested version is pinned by its digest and looked for first. If the mirror has moved on, its newer version is
+// accepted by the distribution's signature, and this is reported: such a CRIU must still pass its own check here and
+// the platform's self-test at each boot.
 import { createHash } from 'node:crypto';
 import {
   copyFileSync,
@@ -31,12 +31,11 @@ import { run } from './setup/run.mjs';
 
 /** Older ones fail on kernels since 6.16: they can't read the options of TCP sockets. */
 const versionMin = [4, 2];
-/** Suites of the machine's own mirror that may have it, the calmer first. */
+/** Suites of the machine's own mirror that may have it, the more stable first. */
 const suitesOf = { Debian: ['testing', 'sid'], Ubuntu: ['devel'] };
 
 /**
- * The version that was tried with this platform, and the SHA-256 of its Debian package, by Node.js's name of the
- * machine.
+ * The version tested with this platform, and the SHA-256 of its Debian package, by Node.js's name of the architecture.
  */
 const tried = {
   version: '4.2.1-1',
@@ -54,7 +53,7 @@ try {
   await (own ? describe(output, own) : unpackNewer(output));
 } catch (error) {
   if (!(error instanceof Problem)) throw error;
-  // Sandboxes run without it; pausing with memory is then refused, with this reason.
+  // Sandboxes run without it; pausing with memory is then refused with this reason.
   const reason = error.message
     .split('\n')
     .filter(line => line.trim() !== '')
@@ -63,7 +62,7 @@ try {
   say(`no CRIU: ${reason}`);
 }
 
-/** The machine's own CRIU, where it is new enough and says that the kernel suits it. */
+/** The machine's own CRIU, if it is new enough and reports that the kernel suits it. */
 async function ownCriu() {
   try {
     const version = versionOf(await run(['criu', '--version']));
@@ -99,7 +98,7 @@ async function unpackNewer(output) {
   }
 }
 
-/** The suite that has the version that was tried, else the calmest one that has a version that is new enough. */
+/** The suite that has the tested version, or else the most stable one whose version is new enough. */
 async function findOffer(mirror, work) {
   let newer;
   for (const suite of suitesOf[mirror.origin]) {
@@ -117,7 +116,7 @@ async function findOffer(mirror, work) {
   return newer;
 }
 
-/** Name, version and SHA-256 of every downloaded package. The one that is pinned must be what it was. */
+/** Name, version and SHA-256 of every downloaded package. The pinned one must be unchanged. */
 async function packagesIn(archives) {
   const packages = [];
   for (const file of readdirSync(archives)
@@ -162,7 +161,7 @@ async function assemble(directory, facts) {
   }
   copyFileSync(join(tree, program), join(made, 'criu'));
   const loaderName = basename(loader);
-  // Started through its own loader, it needs no path written into it and works wherever the directory is moved.
+  // Started through its own loader, it contains no paths and works wherever the directory is moved.
   const argv = ['{}/lib/' + loaderName, '--library-path', '{}/lib', '{}/criu'];
   const here = argv.map(part => part.replace('{}', made));
   const version = versionOf(await run([...here, '--version']));
@@ -179,7 +178,7 @@ async function describe(output, facts) {
   writeFileSync(join(output, 'criu.json'), `${JSON.stringify(facts, null, 2)}\n`);
 }
 
-/** A rename where both are on one file system. */
+/** A rename if both are on one file system. */
 function move(from, to) {
   try {
     renameSync(from, to);

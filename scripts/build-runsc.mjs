@@ -1,9 +1,9 @@
-// node scripts/build-runsc.mjs OUTPUT: puts gVisor's runsc, which isolates sandboxes by a kernel of its own, into the
+// node scripts/build-runsc.mjs OUTPUT: puts gVisor's runsc, which isolates sandboxes with a kernel of its own, into the
 // directory OUTPUT.
 //
-// It is the one program of a package of Debian 13, pinned by its digest: later builds of the same source crash, as
-// their Go is too new for it. It is taken from the machine's own mirror, by apt with its signatures, and unpacked
-// beside the system. Nothing is installed. OUTPUT/runsc.json says what it is, or why there is none.
+// It is the only program of a package of Debian 13, pinned by its digest: later builds of the same source crash,
+// because their Go is too new for it. The package comes from the machine's own mirror, by apt with its signatures, and
+// is unpacked beside the system. Nothing is installed. OUTPUT/runsc.json says what it is, or why there is none.
 import {
   copyFileSync,
   chmodSync,
@@ -23,7 +23,7 @@ import { run } from './setup/run.mjs';
 
 const suite = 'trixie';
 const version = '0.0~20240729.0-4+b7';
-/** SHA-256 of the package, by what Node.js and what Debian call the machine. */
+/** SHA-256 of the package, by the architecture's names in Node.js and Debian. */
 const pinned = {
   x64: { architecture: 'amd64', digest: '3c25a5130dfac2f71237d5baad56ac86a255de87a0400f11b36a555156dc325a' },
   arm64: { architecture: 'arm64', digest: '8e13e0625a094f962da3edcaf81ab0ed779726b6335e385a8148919f2c217c8e' },
@@ -36,7 +36,7 @@ try {
   await unpack();
 } catch (error) {
   if (!(error instanceof Problem)) throw error;
-  // Sandboxes run on crun without it; where gVisor is asked for, nothing starts, with this reason.
+  // Sandboxes run on crun without it; where gVisor is requested, nothing starts, with this reason.
   const reason = error.message
     .split('\n')
     .filter(line => line.trim() !== '')

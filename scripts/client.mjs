@@ -1,4 +1,4 @@
-// `npm run client`: writes what the clients take from the API's document, and packs the one for JavaScript.
+// `npm run client`: generates the clients' parts from the API's document, and packs the JavaScript client.
 import { mkdirSync, readFileSync, rmSync, cpSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

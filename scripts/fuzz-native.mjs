@@ -1,6 +1,6 @@
-// `npm run fuzz:native [-- TARGET …] [--seconds N | --runs N] [--seed S]`: looks for inputs that break the C programs,
-// with libFuzzer. It needs clang (Debian: clang and libclang-rt-14-dev, 230 MB), which nothing else does; it says so
-// where that is missing.
+// `npm run fuzz:native [-- TARGET …] [--seconds N | --runs N] [--seed S]`: searches for inputs that break the C
+// programs, with libFuzzer. Only this needs clang (Debian: clang and libclang-rt-14-dev, 230 MB); it says so if clang
+// is missing.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

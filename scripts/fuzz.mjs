@@ -1,4 +1,4 @@
-// `npm run fuzz`: prepares the checkout and looks for inputs that break a parser. test/fuzz/run.ts has the options.
+// `npm run fuzz`: prepares the checkout and searches for inputs that break a parser. test/fuzz/run.ts has the options.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

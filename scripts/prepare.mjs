@@ -1,5 +1,5 @@
-// First half of `npm run up`: brings this checkout to where `bin/atoll` can start. Plain Node.js without packages, as a
-// fresh clone has none.
+// First half of `npm run up`: prepares this checkout until `bin/atoll` can start. Plain Node.js without packages,
+// because a fresh clone has none.
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { prepare } from './setup/prepare.mjs';
@@ -10,7 +10,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 endAfterWork();
 try {
-  // The doctor looks at a machine before anything is installed on it: it needs the runtime alone.
+  // The doctor examines a machine before anything is installed on it: it needs only the runtime.
   await prepare(root, { runtimeOnly: process.argv.includes('--runtime-only') });
 } catch (error) {
   if (!(error instanceof Problem)) throw error;

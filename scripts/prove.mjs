@@ -1,5 +1,5 @@
 // `npm run prove [-- NAME …] [--FIGURE N] [--write]`: prepares the checkout and runs the proofs that are too long for
-// `npm test`, all or the named ones. `--write` puts what they showed into docs/proof.md.
+// `npm test`, all or the named ones. `--write` puts their results into docs/proof.md.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,7 +20,7 @@ const proofs = {
   again: 'mutation-again.proof.ts',
   simulation: 'simulation.proof.ts',
 };
-/** What proofs can be given. */
+/** Figures that proofs accept. */
 const figures = 'operations clients per-strike cuts rounds seconds sandboxes minutes mutants seeds seed'.split(' ');
 const usage = `usage: npm run prove [-- ${Object.keys(proofs).join('|')}] ${figures.map(name => `[--${name} N]`).join(' ')} [--write]`;
 const [settings, named] = [{}, []];
@@ -41,7 +41,8 @@ try {
 }
 const dayMs = 24 * 60 * 60_000;
 const failed = (named.length > 0 ? named : Object.keys(proofs)).filter(name => {
-  // Mounts of their own: what others start meanwhile must not hold a disk that a proof takes away.
+  // In a mount namespace of its own: processes that others start meanwhile must not hold a disk that a proof takes
+  // away.
   const argv = ['--mount', '--propagation', 'private', bunPath(root), 'test', `--timeout=${dayMs}`];
   const file = `./${join('test/proof', proofs[name])}`;
   const env = { ...process.env, ...settings };

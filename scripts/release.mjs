@@ -1,7 +1,7 @@
 // `npm run release [-- FOLDER]`: makes what people install, by default in dist/release: a Debian package and an
 // archive, each with one executable that needs neither Node.js nor npm, and everything that set-up would have built or
-// fetched; a package for npm with the executable alone; an image for container engines; a bill of materials; and the
-// digests of all. Two builds of one commit are equal, octet by octet. Exit code 2: the release is made, without its
+// fetched; an npm package with only the executable; an image for container engines; a bill of materials; and the
+// digests of all. Two builds of one commit are equal, byte by byte. Exit code 2: the release is made, without its
 // image.
 import { mkdirSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -18,10 +18,10 @@ import { step } from './setup/progress.mjs';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const [, , folder] = process.argv;
 const output = resolve(folder ?? join(root, 'dist/release'));
-/** Exit code of a release that is whole but for its image. */
+/** Exit code of a release that is complete except for its image. */
 const withoutImage = 2;
 
-/** Writes the image; where it can't be made, why: the rest of a release needs no mirror. */
+/** Writes the image; if that is impossible, says why: the rest of a release needs no mirror. */
 async function imageOf(tree, facts) {
   try {
     await step('Writing the image', () => writeImage(tree, output, facts));

@@ -1,5 +1,5 @@
 // `npm run sbom [-- FILE]`: writes the parts of Atoll, and what it runs on, as a software bill of materials (CycloneDX
-// 1.5, JSON), by default to dist/sbom.json. Parts that are not fetched or installed yet are left out, so run it after
+// 1.5, JSON), by default to dist/sbom.json. It leaves out parts that are not fetched or installed yet, so run it after
 // set-up. Equal contents make equal bytes.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';

@@ -1,4 +1,4 @@
-// `npm test`: prepares the checkout and runs every suite. `npm test -- NAME …` runs those suites alone.
+// `npm test`: prepares the checkout and runs every suite. `npm test -- NAME …` runs only those suites.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -17,7 +17,7 @@ import { totalsOf } from './test/totals.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** Whether a suite is the one, or one of those, that somebody names. */
+/** Whether a suite is the named one, or one of the named ones. */
 const isOf = (name, wanted) => name === wanted || name.startsWith(`${wanted} `);
 const isLong = name => longSuites.some(long => isOf(name, long.name));
 
@@ -47,7 +47,7 @@ try {
   process.exit(1);
 }
 
-// What only long suites fetch and build: other tests that need it are skipped, and say so.
+// Only long suites fetch and build this: other tests that need it are skipped, and say so.
 if (names.some(isLong)) process.env.LONG_TESTS = '1';
 const reports = mkdtempSync(join(tmpdir(), 'atoll-test-'));
 const chosen = suitesOf(root).filter(({ name }) =>
@@ -78,13 +78,13 @@ if (chosen.length === 0) {
   lines.push(`No suite is named ${names.join(' or ')}.`);
   sum.failed = 1;
 }
-// Whoever reads a pipe may be behind: what is not through when the process ends is lost.
+// The reader of a pipe may lag behind: what it has not received when the process ends is lost.
 process.stdout.write(
   `\n=== summary ===\n${lines.filter(Boolean).join('\n')}\n\n${sum.passed} passed, ${sum.failed} failed, ${sum.skipped} skipped\n`,
   () => process.exit(interrupted ? 130 : sum.failed > 0 ? 1 : 0),
 );
 
-/** Runs a suite, prints what it said in one piece, and answers what it counted. */
+/** Runs a suite, prints its output in one piece, and answers its counts. */
 async function report(suite, file) {
   process.stdout.write(`… ${suite.name}\n`);
   const startedAt = Date.now();
@@ -97,7 +97,7 @@ async function report(suite, file) {
   return result;
 }
 
-/** Failures and skips are repeated at the end: of a long output, often the end alone is kept. */
+/** Failures and skips are repeated at the end: often only the end of a long output is kept. */
 function summaryOf({ suite, totals, seconds, unsteady }) {
   return [
     `${totals.failed > 0 ? '✗' : '✓'} ${suite.name}: ${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped (${seconds} s)`,

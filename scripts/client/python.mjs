@@ -28,10 +28,10 @@ class Operations(Caller):
 ${methods}`;
 }
 
-/** The schemas as classes; those inside others get names of their own. */
+/** The schemas as classes; nested ones get names of their own. */
 class Schemas {
   #classes = new Map();
-  /** They stand behind the classes: Python reads them at once. */
+  /** They come after the classes: Python evaluates them at once. */
   #aliases = [];
 
   constructor(named) {
@@ -42,7 +42,7 @@ class Schemas {
     return [...this.#classes.values(), this.#aliases.join('')].join('\n\n');
   }
 
-  /** The type of a value; `name` is what a class of its own is called. */
+  /** The type of a value; `name` is the name for a class of its own. */
   typeOf(schema, name) {
     if (schema.$ref) return className(schema.$ref.split('/').pop());
     if (schema.const !== undefined) return `Literal[${literal(schema.const)}]`;
@@ -83,7 +83,7 @@ class Schemas {
       this.#aliases.push(`${name} = ${this.typeOf(schema, `${name}Value`)}\n`);
       return name;
     }
-    this.#classes.set(name, ''); // its place is before what it holds
+    this.#classes.set(name, ''); // its place is before its members
     const required = new Set(schema.required ?? []);
     const members = Object.entries(schema.properties).map(([member, value]) => {
       const type = this.typeOf(value, `${name}${capital(member)}`);
@@ -159,7 +159,7 @@ function bodyOf(requestBody) {
   return json ? { kind: 'json', schema: json.schema } : { kind: 'bytes' };
 }
 
-/** What a success gives, and how it is asked for. */
+/** The result of a success, and how to ask for it. */
 function answerOf({ operationId, responses }, schemas) {
   const successes = Object.entries(responses).filter(([status]) => status.startsWith('2'));
   const contents = successes.flatMap(([, { content }]) => Object.entries(content ?? {}));
@@ -175,7 +175,7 @@ function answerOf({ operationId, responses }, schemas) {
   return { type: rest.length > 0 ? `Union[${[first, ...rest].join(', ')}]` : first, way: 'ask_json' };
 }
 
-/** Not the name of a schema in Python's own words. */
+/** The name of a schema, unless Python already uses it. */
 const className = name => (name === 'Error' ? 'ApiError' : name);
 const capital = name =>
   name

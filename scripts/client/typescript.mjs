@@ -1,4 +1,4 @@
-// The operations of the API's document as TypeScript: a type for each, and a table that says how each is asked.
+// The operations of the API's document as TypeScript: a type for each, and a table that says how to call each.
 
 /** The text of `clients/typescript/src/operations.ts`. */
 export function typescriptOf(document) {
@@ -89,7 +89,7 @@ function bodyOf(requestBody) {
   return json ? { kind: 'json', schema: json.schema } : { kind: 'bytes', schema: { format: 'binary', type: 'string' } };
 }
 
-/** What a success is: of those with a body all have the same kind. */
+/** The result of a success: all answers with a body have the same kind. */
 function answerOf({ responses }) {
   const successes = Object.entries(responses).filter(([status]) => status.startsWith('2'));
   const contents = successes.flatMap(([, { content }]) => Object.entries(content ?? {}));
@@ -97,7 +97,7 @@ function answerOf({ responses }) {
   const kinds = { 'application/json': 'json', 'text/event-stream': 'events', 'application/octet-stream': 'bytes' };
   if (type === undefined) return { kind: 'nothing', schemas: [] };
   const kind = kinds[type] ?? 'text';
-  // What is told of a stream is each of its events.
+  // The schema of a stream describes each of its events.
   return {
     kind,
     schemas: contents.map(([, content]) => (kind === 'events' ? content['x-atoll-event'] : content.schema)),

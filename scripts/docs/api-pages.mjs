@@ -1,7 +1,7 @@
 // A readable page for each operation of the OpenAPI document, and one that lists them, as Markdown: they are rendered
-// as all other pages are.
+// like all other pages.
 
-/** Depth to which the members of a body are listed; beyond it the document itself is read. */
+/** Depth to which the members of a body are listed; beyond that, readers need the document itself. */
 const depthMax = 4;
 
 /** The list of all operations, then a page for each: `{source, title, text}`. */
@@ -117,7 +117,7 @@ function successTables(responses, components) {
     });
 }
 
-/** The members of a schema, those of objects in it below them. */
+/** The members of a schema, with those of nested objects below them. */
 function membersTable(schema, components) {
   const rows = membersOf(schema, components, '', 0);
   return rows.length === 0 ? '' : table(['Member', 'Type', ''], rows);
@@ -148,7 +148,7 @@ function typeOf(schema) {
   return schema.type ?? 'anything';
 }
 
-/** What a schema says beside its type. */
+/** What a schema says besides its type. */
 function notes(schema, description) {
   const values = schema.enum ?? schema.items?.enum;
   const range = [
@@ -168,7 +168,7 @@ function notes(schema, description) {
     .join('. ');
 }
 
-/** A value that the schema takes, with its required members alone. */
+/** A valid value of the schema, with only its required members. */
 function exampleOf(given, components) {
   const schema = resolved(given, components);
   if (schema.const !== undefined) return schema.const;

@@ -1,5 +1,5 @@
 // Builds the documentation as a site: `bun scripts/docs/build.mjs FOLDER [REPOSITORY]`. It runs on the pinned runtime,
-// whose own Markdown renderer makes the pages: the site needs no package. A link that leads nowhere is an error.
+// whose own Markdown renderer makes the pages, so that the site needs no package. A dead link is an error.
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -65,13 +65,13 @@ function sectionsOf(pages) {
   return listed;
 }
 
-/** On the site the document of the API is pages to read; those lead to the file itself. */
+/** On the site, the API's document is a set of pages, which link to the file itself. */
 function targetOf(path, source) {
   const isForPeople = path === 'docs/openapi.json' && !source.startsWith('docs/api/');
   return placeOf(isForPeople ? 'docs/api/index.md' : path);
 }
 
-/** The HTML of a page, what its headings are called, and where its links lead. */
+/** The HTML of a page, its headings, and the targets of its links. */
 function render(text, source) {
   const anchors = new Set(['content']);
   const links = [];

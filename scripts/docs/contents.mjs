@@ -1,5 +1,5 @@
 /**
- * The pages of the site by section, as the way through it shows them: `[source, title]`, the source relative to the
+ * The pages of the site by section, in the order of its navigation: `[source, title]`, the source relative to the
  * repository. A page of docs that is not listed here is an error of the build. The operations of the API follow.
  */
 export const contents = [
@@ -79,7 +79,7 @@ export const contents = [
   ],
 ];
 
-/** Pages that others lead to and the way through the site does not list. */
+/** Pages that other pages link to and the navigation does not list. */
 export const unlisted = [
   ['docs/performance/agent.md', 'Performance of the agent'],
   ['docs/performance/builds.md', 'Performance of builds'],

@@ -1,13 +1,13 @@
 import { posix } from 'node:path';
 
-/** Text as it stands in HTML. */
+/** Text escaped for HTML. */
 export const escaped = text =>
   String(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 
-/** The way from one place of the site to another. */
+/** The relative path from one place of the site to another. */
 export const wayTo = (from, to) => posix.relative(posix.dirname(from), to) || posix.basename(to);
 
-/** A whole page: `body` is HTML, `sections` the way through the site, `place` where the page is. */
+/** A whole page: `body` is HTML, `sections` the navigation, `place` the page's own place. */
 export function pageOf({ place, title, body, sections }) {
   const link = ([to, text]) =>
     `<li><a href="${wayTo(place, to)}"${to === place ? ' aria-current="page"' : ''}>${escaped(text)}</a></li>`;

@@ -3,7 +3,7 @@ import { copyFileSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path';
 import { run } from '../setup/run.mjs';
 
-/** Arguments of GNU tar by which equal files make equal archives. */
+/** Arguments of GNU tar that make equal archives from equal files. */
 export const settled = epoch => [
   '--sort=name',
   '--format=gnu',
@@ -18,12 +18,12 @@ export async function writeArchive(tree, output, { version, architecture, epoch 
   const name = `atoll-${version}-linux-${architecture}`;
   const archive = join(output, `${name}.tar`);
   await run(['tar', ...settled(epoch), `--transform=s,^\\.,${name},S`, '-cf', archive, '-C', tree, '.']);
-  // Without name and time of what it compresses.
+  // Without the name and time of the file that it compresses.
   await run(['gzip', '--no-name', '-6', archive]);
   copyFileSync(join(tree, 'sbom.json'), join(output, `atoll-${version}.cdx.json`));
 }
 
-/** Writes `SHA256SUMS` over all files of a release, as `sha256sum --check` reads it, and answers its text. */
+/** Writes `SHA256SUMS` over all files of a release, in the format of `sha256sum --check`, and answers its text. */
 export function writeChecksums(output) {
   const names = readdirSync(output)
     .filter(name => name !== 'SHA256SUMS')

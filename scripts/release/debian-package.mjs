@@ -4,12 +4,12 @@ import { run } from '../setup/run.mjs';
 import { needed } from '../setup/system-packages.mjs';
 import { installTree } from './tree.mjs';
 
-/** Packages that a start needs; the others of set-up build what a release brings. */
+/** Packages that a start needs; set-up uses the others to build what a release already contains. */
 export const runtimePackages = [...needed.filter(({ builds }) => !builds).map(({ name }) => name), 'util-linux'];
 
 /**
- * For each unit that runs this package: its name, and the data directory that `atoll install` has named in its head
- * (empty: somebody else has made it).
+ * For each unit that runs this package: its name, and the data directory that `atoll install` has written in its head
+ * (empty: somebody else made it).
  */
 const eachUnit = body => `for unit in /etc/systemd/system/*.service; do
       [ -f "$unit" ] && grep -q '^ExecStart="\\?/usr/\\(lib/atoll/\\)\\?bin/atoll"\\? ' "$unit" || continue
@@ -19,10 +19,10 @@ ${body}
     done`;
 
 /**
- * A package that was removed leaves no process, mount or rule; its data stay until it is purged. A service that can't
- * be ended keeps the package: it would go on with files that are gone; and so does a platform or a machine of a cluster
- * that was started without one, which /run/atoll tells of. A first start has a seed, or its ID in a cluster, long
- * before it has more.
+ * A removed package leaves no process, mount or rule; its data stays until it is purged. Removal is refused while a
+ * service can't be ended, because the service would go on with files that are gone; and while a platform or a machine
+ * of a cluster runs that was started without a service, which /run/atoll shows. A first start has a seed, or its ID in
+ * a cluster, long before anything else.
  */
 const beforeRemoval = `#!/bin/sh
 set -e
@@ -58,8 +58,8 @@ fi
 `;
 
 /**
- * Purging removes the data of the default directory too, as Debian's policy asks for (10.7.3, 6.8). A disk that is
- * mounted there stays, empty.
+ * Purging also removes the data in the default directory, as Debian's policy requires (10.7.3, 6.8). A disk mounted
+ * there stays, empty.
  */
 const afterRemoval = `#!/bin/sh
 set -e
@@ -72,9 +72,9 @@ fi
 `;
 
 /**
- * A service that runs goes on with the new version; its sandboxes run on. Where its database would be changed, or is of
- * a newer version, it goes on as it is, for the operator to decide: a service that does not start again is no reason to
- * leave the package half installed.
+ * A running service continues with the new version; its sandboxes run on. If its database would be changed or is of a
+ * newer version, it continues unchanged and the operator decides: a service that does not restart is no reason to leave
+ * the package half installed.
  */
 const afterInstallation = `#!/bin/sh
 set -e

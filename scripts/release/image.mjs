@@ -9,8 +9,8 @@ import { installTree, settle } from './tree.mjs';
 
 /**
  * Writes `atoll-VERSION-linux-ARCHITECTURE.oci.tar`, an image that `docker load`, `podman load`, `skopeo copy
- * oci-archive:` and `ctr image import` take: the distribution's packages as one layer, the release as another. `base`
- * writes the archive of the former. Errors: `Problem` where that can't be made; nothing is left of the image then.
+ * oci-archive:` and `ctr image import` accept: the distribution's packages as one layer, the release as another. `base`
+ * writes the archive of the first layer. Errors: `Problem` if that is impossible; then nothing is left of the image.
  */
 export async function writeImage(tree, output, facts, base = writeBase) {
   const layout = join(output, 'image');

@@ -4,12 +4,12 @@ import { run } from '../setup/run.mjs';
 import { settled } from './archive.mjs';
 import { settle } from './tree.mjs';
 
-/** Node.js' name of what Debian calls an architecture. */
+/** Node.js's name for each Debian architecture. */
 const processors = { amd64: 'x64', arm64: 'arm64' };
 
 /**
- * Writes `atoll-VERSION-ARCHITECTURE.npm.tar.gz`, for `npm install --global FILE`: the executable alone, which works as a
- * client of installations elsewhere. What a platform is made of is not in it.
+ * Writes `atoll-VERSION-ARCHITECTURE.npm.tar.gz`, for `npm install --global FILE`: only the executable, which works as
+ * a client of installations elsewhere. It contains no other part of a platform.
  */
 export async function writeNpmPackage(tree, output, { version, description, architecture, epoch }) {
   const folder = join(output, 'package');

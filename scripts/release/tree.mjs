@@ -16,13 +16,13 @@ import { billOfMaterials } from '../setup/bill-of-materials.mjs';
 import { Problem } from '../setup/problem.mjs';
 import { run } from '../setup/run.mjs';
 
-/** What the platform reads beside its executable. Set-up has built or fetched all of it. */
+/** What the platform reads besides its executable. Set-up has built or fetched all of it. */
 const built = ['agent', 'builder', 'criu', 'dashboard', 'docs', 'runsc', 'seccomp', 'helper', 'namespace-owner.so'];
 const further = ['templates', 'docs', 'ops', 'LICENSE', 'README.md', 'SECURITY.md', 'CHANGELOG.md'];
 
 /**
- * What a release says of itself: version, machine as Debian calls it, commit, and the time of that, in seconds, for all
- * files.
+ * The facts of a release: its version, Debian's name of the machine, its commit, and the commit's time in seconds, for
+ * all files.
  */
 export function releaseFacts(root) {
   const git = (...args) => execFileSync('git', ['-C', root, ...args], { encoding: 'utf8' }).trim();
@@ -39,7 +39,7 @@ export function releaseFacts(root) {
   };
 }
 
-/** Set-up goes on without CRIU and gVisor where a mirror does not answer; a release has them, or is none. */
+/** Set-up goes on without CRIU and gVisor if a mirror does not answer; a release must contain them. */
 function requireFetched(root) {
   const facts = name => JSON.parse(readFileSync(join(root, 'dist', name, `${name}.json`), 'utf8'));
   const [criu, runsc] = [facts('criu'), facts('runsc')];
@@ -53,7 +53,7 @@ function requireFetched(root) {
     );
 }
 
-/** Puts together what a release installs: `bin/atoll` and everything beside it. */
+/** Assembles what a release installs: `bin/atoll` and everything beside it. */
 export async function writeTree(root, tree, { commit, epoch }) {
   requireFetched(root);
   mkdirSync(join(tree, 'bin'), { recursive: true });
@@ -66,7 +66,7 @@ export async function writeTree(root, tree, { commit, epoch }) {
   settle(tree, epoch);
 }
 
-/** Node.js, npm and yarn of the base template, by its lock file: who installs the release needs no npm. */
+/** Node.js, npm and yarn for the base template, by its lock file: installing the release needs no npm. */
 async function nodePackages(root) {
   const folder = join(root, 'dist/release-work/npm');
   mkdirSync(folder, { recursive: true });
@@ -80,7 +80,7 @@ function copy(from, to) {
   cpSync(from, to, { recursive: true, verbatimSymlinks: true });
 }
 
-/** Puts a release where a machine has it, below `place`: everything in /usr/lib/atoll, and /usr/bin/atoll. */
+/** Installs a release below `place`: everything in /usr/lib/atoll, and /usr/bin/atoll. */
 export function installTree(tree, place, epoch) {
   mkdirSync(join(place, 'usr/lib'), { recursive: true });
   mkdirSync(join(place, 'usr/bin'));
@@ -89,7 +89,7 @@ export function installTree(tree, place, epoch) {
   lutimesSync(join(place, 'usr/bin/atoll'), epoch, epoch);
 }
 
-/** Modes and times that do not depend on who builds, and when. */
+/** Sets modes and times that do not depend on the builder or the time of the build. */
 export function settle(path, epoch) {
   const stat = lstatSync(path);
   if (!stat.isSymbolicLink()) chmodSync(path, stat.isDirectory() || stat.mode & 0o100 ? 0o755 : 0o644);

@@ -4,7 +4,7 @@ import { bundleProgram, run, runtimePackage } from './bundle-program.mjs';
 import { step } from './progress.mjs';
 import { digestOf, isMadeFrom, markMadeFrom } from './stamp.mjs';
 
-/** Mount point of the folder in a sandbox: the agent's interpreter and libraries are named by it. */
+/** Mount point of the folder in a sandbox: the agent finds its interpreter and libraries by this path. */
 const mountPoint = '/.agent';
 /** Sources of the program that is process 1 of a sandbox, relative to the repository. */
 export const initSources = ['init', 'naming', 'program', 'relay', 'remove-tree', 'spawner'].map(
@@ -26,8 +26,8 @@ const inputs = [
 ];
 
 /**
- * Builds the in-sandbox agent to dist/agent, which every sandbox mounts at /.agent, where its source changed. Needs gcc
- * with musl (musl-tools) and the C library of the machine that it runs on.
+ * Builds the in-sandbox agent to dist/agent if its source changed; every sandbox mounts it at /.agent. Needs gcc with
+ * musl (musl-tools) and the C library of the machine that it runs on.
  */
 export async function buildAgent(root) {
   const output = join(root, 'dist/agent');
@@ -43,7 +43,7 @@ export async function buildAgent(root) {
     mkdirSync(temporary, { recursive: true });
     buildInit(root, join(temporary, 'init'));
     bundleProgram({ root, entry: 'src/bin/agent.ts', name: 'agent', folder: temporary, mountPoint });
-    // Sandboxes that run from the former folder keep its files: they are removed, never written to.
+    // Sandboxes that run from the previous folder keep its files: these are removed, never overwritten.
     rmSync(output, { recursive: true, force: true });
     renameSync(temporary, output);
     markMadeFrom(output, digest);

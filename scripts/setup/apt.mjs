@@ -9,21 +9,21 @@ const keyringOf = {
   Ubuntu: '/usr/share/keyrings/ubuntu-archive-keyring.gpg',
 };
 
-/** Another apt at work is waited for; a mirror that is away for a moment is asked again, for about half a minute. */
+/** Waits while another apt is at work, and for about half a minute retries a mirror that does not answer. */
 export const patience = { 'DPkg::Lock::Timeout': '180', 'Acquire::Retries': '5' };
-/** The same for a command line. */
+/** The same as command-line options. */
 export const patient = Object.entries(patience).flatMap(([name, value]) => ['-o', `${name}=${value}`]);
 
-/** What Debian's packages ask whether they may start their services. */
+/** The script by which Debian's packages find out whether they may start their services. */
 const servicePolicy = '/usr/sbin/policy-rc.d';
 
 /**
- * Runs `work`, which installs packages of which the programs are wanted and not the services: a database or a web
- * server that nobody asked for would take ports of this machine.
+ * Runs `work`, which installs packages for their programs and not their services: an unwanted database or web server
+ * would take ports of this machine.
  */
 export async function startingNoServices(work) {
   if (existsSync(servicePolicy)) return work();
-  // Left behind by a process that was killed, it allows all again.
+  // If a killed process leaves it behind, it allows everything again.
   const script = `#!/bin/sh\n[ -d /proc/${process.pid} ] && exit 101\nexit 0\n`;
   writeFileSync(servicePolicy, script, { mode: 0o755 });
   try {
@@ -35,7 +35,7 @@ export async function startingNoServices(work) {
 
 /**
  * The mirror and the key that this machine's apt uses for its distribution. On a fresh machine apt has no package lists
- * and does not know them: this fetches the lists then.
+ * and does not know them: then this fetches the lists.
  */
 export async function ownMirror() {
   const known = await knownMirror();
@@ -47,8 +47,8 @@ export async function ownMirror() {
 }
 
 /**
- * Release, and lines of sources.list(5), of this machine's distribution with its updates and repairs of security: what
- * its own apt uses.
+ * The release of this machine's distribution, and the lines of sources.list(5) for it with its updates and security
+ * fixes: what its own apt uses.
  */
 export async function ownSources() {
   const { origin, release, keyring } = await ownMirror();
@@ -78,8 +78,8 @@ async function knownMirror() {
 }
 
 /**
- * An apt with sources, lists and state of its own: it sees an empty system and touches nothing of this one. `update` gets
- * the lists, `run` runs one of its programs.
+ * An apt with separate sources, lists and state: it sees an empty system and leaves this one alone. `update` gets the
+ * lists, `run` runs one of its programs.
  */
 export async function privateApt(directory, mirror, suite) {
   for (const name of ['lists/partial', 'archives/partial', 'parts'])
@@ -100,7 +100,7 @@ export async function privateApt(directory, mirror, suite) {
   writeFileSync(join(directory, 'status'), '');
   const settings = {
     ...patience,
-    // Else lists that could not be had are passed over, and what they name seems not to exist.
+    // Otherwise apt skips lists that it could not fetch, and their packages seem not to exist.
     'APT::Update::Error-Mode': 'any',
     'Dir::Etc::sourcelist': '/dev/null',
     'Dir::Etc::sourceparts': join(directory, 'parts'),
@@ -131,5 +131,5 @@ export async function privateApt(directory, mirror, suite) {
   return { run: ask, update };
 }
 
-/** The first of apt's lines that says what was wrong. */
+/** The first line of apt's output that says what was wrong. */
 const firstError = text => /^[EW]: (.*)$/m.exec(text)?.[1] ?? text.split('\n').at(-1);

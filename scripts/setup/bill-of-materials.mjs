@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { needed } from './system-packages.mjs';
 
-/** Lock files of npm, and whose they are. */
+/** npm's lock files, and the part that each belongs to. */
 const npmLocks = [
   { file: 'package-lock.json', part: 'platform' },
   { file: 'templates/base/npm/package-lock.json', part: 'template base' },
@@ -11,7 +11,7 @@ const npmLocks = [
   { file: 'templates/mcp-gateway/package-lock.json', part: 'template mcp-gateway' },
 ];
 const pythonLock = { file: 'templates/code-interpreter-v1/install/packages.txt', part: 'template code-interpreter-v1' };
-/** Programs that set-up unpacks beside the system, by their scripts' description. */
+/** Programs that set-up unpacks beside the system, as their scripts describe them. */
 const unpacked = [
   { file: 'dist/criu/criu.json', part: 'CRIU' },
   { file: 'dist/runsc/runsc.json', part: 'gVisor' },
@@ -47,7 +47,7 @@ export function billOfMaterials(root) {
   };
 }
 
-/** One component for each package and version; several parts may have it. */
+/** One component per package and version; several parts may use it. */
 function merged(components) {
   const byRef = new Map();
   for (const component of components) {
@@ -94,7 +94,7 @@ function npmComponents(file, part) {
 }
 
 /**
- * Says whether a package of npm's lock file is for machines that Atoll runs on: Linux with glibc, x64 or arm64. npm
+ * Whether a package of npm's lock file is for machines that Atoll supports: Linux with glibc, x64 or arm64. npm
  * installs no other there. Each field is a name or a list.
  */
 export function isForSupportedMachines({ os, cpu, libc }) {
@@ -112,7 +112,7 @@ function integrityHash(integrity) {
   return { alg: algorithms[algorithm], content: Buffer.from(digest, 'base64').toString('hex') };
 }
 
-/** A package has several files, one for each kind of machine: all of their digests are allowed. */
+/** A package has several files, one per kind of machine: all of their digests are allowed. */
 function pythonComponents(file, part) {
   const found = [];
   for (const line of readFileSync(file, 'utf8').split('\n')) {
@@ -136,7 +136,7 @@ function unpackedComponents(file, part) {
   );
 }
 
-/** The distribution's packages that are installed: apt has checked them by the distribution's signature. */
+/** The installed packages of the distribution: apt has checked them by the distribution's signature. */
 function installedComponents() {
   const { stdout } = spawnSync(
     'dpkg-query',

@@ -16,10 +16,10 @@ const inputs = [
   'package-lock.json',
 ];
 
-/** A builder's own folder as it sees it: native/confine.c puts it there. */
+/** Where a builder sees its own folder: native/confine.c puts it there. */
 const mountPoint = '/.builder';
 
-/** Builds the program that reads strangers' bytes to dist/builder where its source changed. */
+/** Builds the program that reads strangers' bytes to dist/builder if its source changed. */
 export async function buildBuilder(root) {
   const output = join(root, 'dist/builder');
   const digest = digestOf(
@@ -33,7 +33,7 @@ export async function buildBuilder(root) {
     mkdirSync(temporary, { recursive: true });
     bundleProgram({ root, entry: 'src/bin/builder.ts', name: 'builder', folder: temporary, mountPoint });
     chmodSync(temporary, 0o755);
-    // A running platform's builders keep the files that they started from.
+    // A running platform's builders keep the files that they were started from.
     rmSync(output, { recursive: true, force: true });
     renameSync(temporary, output);
     markMadeFrom(output, digest);

@@ -6,10 +6,10 @@ const machine = {
   x64: { bun: 'bun-linux-x64-baseline', loader: 'ld-linux-x86-64.so.2', multiarch: 'x86_64-linux-gnu' },
   arm64: { bun: 'bun-linux-aarch64', loader: 'ld-linux-aarch64.so.1', multiarch: 'aarch64-linux-gnu' },
 }[process.arch];
-/** What the copy of the loader is called. Its path has the place in a program that that of the system's has. */
+/** The file name of the loader's copy. Its path replaces the system's in a program. */
 const loaderName = 'ld.so';
 
-/** The folder of the runtime's package that programs are compiled with. Throws where there is none for this machine. */
+/** The folder of the runtime package that programs are compiled with. Throws if there is none for this machine. */
 export function runtimePackage(root) {
   if (!machine) throw new Error(`there is no runtime for ${process.arch}: x64 and arm64 are supported`);
   return join(root, 'node_modules/@oven', machine.bun);
@@ -17,11 +17,11 @@ export function runtimePackage(root) {
 
 /**
  * Compiles a program with the runtime in it to `folder`/`name`, and puts the loader and libraries that it needs beside
- * it: it runs in any root file system that shows the folder at `mountPoint`, and takes nothing else from it.
+ * it: it runs in any root file system that shows the folder at `mountPoint`, and uses nothing else from it.
  */
 export function bundleProgram({ root, entry, name, folder, mountPoint }) {
   const program = join(folder, name);
-  // A .env and bunfig.toml of a stranger's must not be read. Bytecode saves most of the start.
+  // It must not read a stranger's .env and bunfig.toml. Bytecode saves most of the start.
   const flags = ['--compile', '--minify', '--bytecode', '--no-compile-autoload-dotenv', '--no-compile-autoload-bunfig'];
   run(join(runtimePackage(root), 'bin/bun'), ['build', ...flags, join(root, entry), '--outfile', program], {
     cwd: folder,
@@ -30,7 +30,10 @@ export function bundleProgram({ root, entry, name, folder, mountPoint }) {
   bundleLibraries(program, join(folder, 'lib'), mountPoint);
 }
 
-/** Copies the C library beside the program, so that the root file system around it needs none, or may have another. */
+/**
+ * Copies the C library beside the program, so that the surrounding root file system needs none and may have a different
+ * one.
+ */
 function bundleLibraries(program, folder, mountPoint) {
   mkdirSync(folder, { recursive: true });
   const needed = run('ldd', [program])
@@ -42,14 +45,14 @@ function bundleLibraries(program, folder, mountPoint) {
   hideHostFiles(join(folder, loaderName), mountPoint);
   setInterpreter(program, `${mountPoint}/lib/${loaderName}`);
   for (const name of readdirSync(folder)) chmodSync(join(folder, name), 0o755);
-  // The program runs without rights, whatever the umask of this process.
+  // The program runs without rights, so this must not depend on the umask of this process.
   chmodSync(folder, 0o755);
 }
 
 /**
- * The loader must take nothing from the root file system: an /etc/ld.so.preload there would be loaded into the program,
- * and a libc.so.6 in /lib. Each path in it is replaced by one of the same length. A directory that nobody can put files
- * into takes the place of those that are too short to lead to the program's.
+ * The loader must take nothing from the root file system: it would load an /etc/ld.so.preload there, or a libc.so.6 in
+ * /lib, into the program. Each such path in it is replaced by one of the same length. Paths too short to lead to the
+ * program's folder are replaced by a directory that nobody can put files into.
  */
 function hideHostFiles(loader, mountPoint) {
   const none = name => `${mountPoint}/lib/none`.padEnd(name.length, '-').slice(0, name.length);
@@ -70,9 +73,8 @@ function hideHostFiles(loader, mountPoint) {
 }
 
 /**
- * Has the kernel start a program by the loader at `path`, which is written where the former one stood: programs that
- * are linked for fixed addresses, as the runtime is on arm64, do not survive that anything in them moves. Source of the
- * format: elf(5).
+ * Makes the kernel start a program with the loader at `path`, written over the former one: programs linked for fixed
+ * addresses, as the runtime is on arm64, break if anything in them moves. Source of the format: elf(5).
  */
 function setInterpreter(program, path) {
   const bytes = readFileSync(program);

@@ -6,8 +6,8 @@ import { run } from './run.mjs';
 import { digestOf, isMadeFrom, markMadeFrom } from './stamp.mjs';
 
 /**
- * Gets the CRIU that keeps the memory of paused sandboxes to dist/criu. Where there is none to be had the platform runs
- * without it and says so; that is tried again in another hour.
+ * Puts the CRIU that saves the memory of paused sandboxes into dist/criu. If none is available, the platform runs
+ * without it and says so; an hour later it tries again.
  */
 export async function prepareCriu(root) {
   const output = join(root, 'dist/criu');

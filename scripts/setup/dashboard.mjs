@@ -15,7 +15,9 @@ const inputs = [
   'package-lock.json',
 ];
 
-/** Builds the dashboard to dist/dashboard where its source changed: a page, and files whose names hold their digest. */
+/**
+ * Builds the dashboard to dist/dashboard if its source changed: a page, and files whose names contain their digests.
+ */
 export async function buildDashboard(root) {
   const output = join(root, 'dist/dashboard');
   const digest = digestOf(inputs.map(input => join(root, input)));
@@ -44,7 +46,7 @@ export async function buildDashboard(root) {
   });
 }
 
-/** Fonts that the page names by where they are copied to. */
+/** Fonts, which the page refers to by the place they are copied to. */
 const fonts = {
   __INTER__: '@fontsource-variable/inter/files/inter-latin-wght-normal.woff2',
   __MONO__: '@fontsource-variable/jetbrains-mono/files/jetbrains-mono-latin-wght-normal.woff2',

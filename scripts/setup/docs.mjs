@@ -18,7 +18,7 @@ const inputs = [
   'SECURITY.md',
 ];
 
-/** Builds the documentation to dist/docs where its source changed. */
+/** Builds the documentation to dist/docs if its source changed. */
 export async function buildDocs(root) {
   const output = join(root, 'dist/docs');
   const digest = digestOf(inputs.map(input => join(root, input)));
@@ -27,13 +27,13 @@ export async function buildDocs(root) {
     await writeDocs(root, output);
     markMadeFrom(output, digest);
   }).catch(error => {
-    // The platform runs without it; a test of the checkout says what is wrong with it.
+    // The platform runs without it; a test of the checkout reports what is wrong with it.
     if (!(error instanceof Problem)) throw error;
     process.stderr.write(`The documentation could not be built, and is not served: ${error.message}\n`);
   });
 }
 
-/** Writes the site to a folder in place of what is there. */
+/** Writes the site to a folder, replacing what is there. */
 export async function writeDocs(root, output) {
   const temporary = `${output}.new`;
   rmSync(temporary, { recursive: true, force: true });

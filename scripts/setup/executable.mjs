@@ -8,10 +8,10 @@ import { digestOf, isMadeFrom, markMadeFrom } from './stamp.mjs';
 /** What the executable is made from, relative to the repository; bin/atoll looks at the same files. */
 const inputs = ['src', 'package.json', 'package-lock.json', 'tsconfig.json', 'scripts/setup/executable.mjs'];
 
-/** Compiles the platform to dist/atoll where its source changed: it loads several times faster than from files. */
+/** Compiles the platform to dist/atoll if its source changed: this loads several times faster than separate files. */
 export async function buildExecutable(root) {
   const output = join(root, 'dist/atoll');
-  // Before anything is read: what changes meanwhile is newer.
+  // Taken before anything is read: files that change meanwhile are newer.
   const seconds = (Date.now() / 1000).toFixed(3);
   const digest = digestOf(
     inputs.map(input => join(root, input)),
@@ -27,20 +27,21 @@ export async function buildExecutable(root) {
 }
 
 /**
- * Compiles the command line and all programs of the platform, with the runtime in them, to one file. Bytecode saves most
- * of the time to load, parts in files of their own the rest of it; with the map, errors name lines of the source.
+ * Compiles the command line and all programs of the platform, with the runtime in them, into one file. Bytecode saves
+ * most of the loading time, and splitting parts into files saves the rest; with the source map, errors name source
+ * lines.
  */
 export async function compileExecutable(root, output) {
   const flags = ['--compile', '--splitting', '--format=esm', '--bytecode', '--minify-whitespace', '--minify-syntax'];
   const own = ['--sourcemap=inline', '--no-compile-autoload-dotenv', '--no-compile-autoload-bunfig'];
-  // Maps are written beside it too. It holds its own name, which is the same in every release.
+  // The compiler also writes maps beside it. The executable contains its own name, which is the same in every release.
   const folder = mkdtempSync(`${dirname(output)}/compile-`);
   const program = join(folder, 'atoll');
   try {
     // Paths in it are relative to the working directory.
     const argv = ['build', ...flags, ...own, 'src/bin/executable.ts', '--outfile', program];
     await run([join(runtimePackage(root), 'bin/bun'), ...argv], { cwd: root });
-    // Processes that run the former one keep it.
+    // Processes that run the previous one keep it.
     renameSync(program, output);
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -5,7 +5,7 @@ const nodeMajorMin = 18;
 /** Machine types that the pinned runtime has packages for. */
 const machines = ['x64', 'arm64'];
 
-/** Throws a `Problem` where Atoll can't run at all: another system, another machine type, an old Node.js, no root. */
+/** Throws a `Problem` if Atoll can't run at all: another system, another machine type, an old Node.js, no root. */
 export function checkHost() {
   if (process.platform !== 'linux')
     throw new Problem(`Atoll runs on Linux; this is ${process.platform}. Use a Linux machine or a virtual machine.`);
@@ -18,7 +18,7 @@ export function checkHost() {
     throw new Problem('Atoll needs root: it makes namespaces, mounts and network interfaces. Run it with sudo.');
 }
 
-/** The distribution: its `ID` and whether it has apt. */
+/** The distribution: its `ID`, and whether it has apt. */
 export function distribution() {
   const fields = {};
   try {

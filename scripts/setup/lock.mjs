@@ -5,10 +5,10 @@ import { dirname } from 'node:path';
 import { Problem } from './problem.mjs';
 
 const pollMs = 200;
-/** How `flock --nonblock` ends where somebody else has the lock. */
+/** Exit code of `flock --nonblock` if somebody else has the lock. */
 const takenExitCode = 1;
 
-/** Does `work` while no other process of this checkout does: two set-ups at once would tear each other's files. */
+/** Does `work` while no other process of this checkout does: two set-ups at once would damage each other's files. */
 export async function exclusively(file, work) {
   mkdirSync(dirname(file), { recursive: true });
   let release = await take(file);
@@ -25,11 +25,12 @@ export async function exclusively(file, work) {
 }
 
 /**
- * Has flock(1) hold the lock for as long as our end of its input is open, which this process can't leave behind: what
- * the file holds, and who wrote it before a crash, means nothing. Answers what releases it; undefined: it is another's.
+ * Makes flock(1) hold the lock as long as our end of its input is open, which this process can't leave behind: the
+ * file's content, and who wrote it before a crash, don't matter. Answers a function that releases the lock; undefined:
+ * somebody else has it.
  */
 function take(file) {
-  // In a group of its own: Ctrl-C of a terminal is for the work, and the lock goes when that has ended.
+  // In a process group of its own: a terminal's Ctrl-C is for the work, and the lock goes once that has ended.
   const holder = spawn('flock', ['-n', file, 'sh', '-c', 'echo; exec cat'], {
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],

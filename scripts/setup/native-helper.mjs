@@ -4,7 +4,7 @@ import { step } from './progress.mjs';
 import { run } from './run.mjs';
 import { digestOf, isMadeFrom, markMadeFrom } from './stamp.mjs';
 
-/** Sources of the agent's init, which runs inside of sandboxes. */
+/** Sources of the agent's init, which runs inside sandboxes. */
 export const inside = ['init.c', 'naming.c', 'program.c', 'relay.c', 'spawner.c'];
 /** Sources of a library that is loaded into the programs that the helper starts. */
 export const preloaded = [
@@ -15,11 +15,11 @@ export const preloaded = [
   'memory-later.c',
   'namespace-owner.c',
 ];
-/** Sources that both have. */
+/** Sources that both use. */
 const shared = ['groups.c', 'gzip.c'];
 const flags = ['-std=gnu11', '-O2', '-Wall', '-Wextra', '-Werror', '-fstack-protector-strong', '-D_FORTIFY_SOURCE=2'];
 
-/** Compiles the node's helper (every file of native/ but the agent's) to dist/helper where its source changed. */
+/** Compiles the node's helper (every file of native/ except the agent's) to dist/helper if its source changed. */
 export async function buildNativeHelper(root) {
   const folder = join(root, 'native');
   const sources = readdirSync(folder)
@@ -39,7 +39,7 @@ export async function buildNativeHelper(root) {
       { cwd: folder },
     );
     renameSync(join(root, 'dist/namespace-owner.so.new'), join(root, 'dist/namespace-owner.so'));
-    // A running platform keeps the file that it started.
+    // A running platform keeps the file that it was started from.
     renameSync(`${output}.new`, output);
     markMadeFrom(output, digest);
   });

@@ -28,14 +28,14 @@ const flags = [
 const withGcc = ['gcc', ...flags, '-fsanitize=address,undefined'];
 
 /**
- * Compiles with the sanitizers for addresses and undefined behaviour; any finding ends the program. Throws with the
+ * Compiles with the address and undefined-behaviour sanitizers; any finding ends the program. Throws with the
  * compiler's output.
  */
 export function compileSanitized(root, output, sources, more = []) {
   compile([...withGcc, ...more, '-o', output, ...sources.map(source => join(root, source))]);
 }
 
-/** Compiles a library that is preloaded into a program of ours. Throws with the compiler's output. */
+/** Compiles a library that is preloaded into one of our programs. Throws with the compiler's output. */
 export function compilePreloaded(root, output, source) {
   compile(['gcc', ...flags, '-shared', '-fPIC', '-o', output, join(root, source)]);
 }
@@ -55,7 +55,7 @@ export function compileWithLibFuzzer(root, name, output) {
   compile(['clang', ...flags, '-fsanitize=fuzzer,address,undefined', '-o', output, ...sources]);
 }
 
-/** Inputs that a target begins with, and those that failed once. */
+/** The initial inputs of a target, and those that once failed. */
 export function nativeCorpus(root, name) {
   return ['corpus', 'crashes']
     .map(kind => join(root, 'test/native', kind, name))
@@ -68,7 +68,7 @@ export function nativeCorpus(root, name) {
 }
 
 /**
- * Runs the targets with libFuzzer, each for so many runs or seconds. Answers the names of those that failed; their
+ * Runs the targets with libFuzzer, each for a number of runs or seconds. Answers the names of those that failed; their
  * inputs are kept.
  */
 export function fuzzNative(root, names, { runs, seconds, seed }) {

@@ -10,13 +10,13 @@ export function bunPath(root) {
   return join(root, 'node_modules/@oven', name, 'bin/bun');
 }
 
-/** Installs exactly what package-lock.json says, where node_modules does not hold it yet. */
+/** Installs exactly what package-lock.json says, unless node_modules holds it already. */
 export async function installNpmPackages(root) {
   if (npmPackagesCurrent(root)) return;
   await step('Installing npm packages', tell =>
     run(['npm', 'ci', '--no-audit', '--no-fund', '--fetch-retries=4'], {
       cwd: root,
-      // What npm warns of is for who chose the packages.
+      // npm's warnings are for those who chose the packages.
       onLine: line => void (line.startsWith('npm warn') || tell(line)),
     }).catch(error => {
       const said = npmErrors(error.message);
@@ -33,7 +33,7 @@ export async function installNpmPackages(root) {
   }
 }
 
-/** Says whether npm's own record of its installation holds every package of the lock file that this machine needs. */
+/** Whether npm's own record of its installation contains every package of the lock file that this machine needs. */
 export function npmPackagesCurrent(root) {
   const wanted = packagesOf(join(root, 'package-lock.json'));
   const installed = packagesOf(join(root, 'node_modules/.package-lock.json'));
@@ -54,10 +54,10 @@ function packagesOf(file) {
 
 const registry = () => process.env.npm_config_registry ?? 'https://registry.npmjs.org';
 
-/** What npm calls a registry that it does not reach, or that refuses it. */
+/** npm's codes for a registry that it can't reach, or that refuses it. */
 const isOfNetwork = /\b(E[A-Z]*(NOTFOUND|AGAIN|REFUSED|RESET|TIMEDOUT|TIMEOUT|UNREACH)|E[345]\d\d|CERT|network|fetch)/i;
 
-/** The first of npm's own lines that say what was wrong, else the last ones of all. */
+/** The first of npm's lines that say what was wrong, or else the last lines of its output. */
 function npmErrors(text) {
   const lines = text.split('\n');
   const errors = lines.filter(line => /^npm (error|ERR!)/.test(line));

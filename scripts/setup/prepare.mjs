@@ -15,8 +15,8 @@ import { installSystemPackages } from './system-packages.mjs';
 
 /**
  * Makes this checkout ready to start the platform: npm packages, system packages, native helper, seccomp filters,
- * agent, builder, dashboard, the platform itself, CRIU, gVisor. Steps that are done already are silent. `purposes`:
- * what else it is for, see `installSystemPackages`.
+ * agent, builder, dashboard, the platform itself, CRIU, gVisor. Steps already done are silent. `purposes`: what else it
+ * is for, see `installSystemPackages`.
  */
 export async function prepare(root, { runtimeOnly = false, ...purposes } = {}) {
   checkHost();

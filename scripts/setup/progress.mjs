@@ -1,11 +1,11 @@
-/** Interval at which a slow step reports where lines can't be rewritten, ms. */
+/** Interval at which a slow step reports if lines can't be rewritten, ms. */
 const reportEveryMs = 10_000;
 const repaintEveryMs = 500;
 
 /**
- * Does `work(tell)` and shows what is being done and for how long. `tell(text)` replaces the detail behind the name.
- * On a terminal one line is rewritten; elsewhere a line is added at the start, every 10 s and at the end. Work that
- * answers `{ missing }` could go on without what was wanted, and says why.
+ * Does `work(tell)` and shows what is being done and for how long. `tell(text)` replaces the detail after the name. On
+ * a terminal one line is rewritten; elsewhere a line is added at the start, every 10 s and at the end. Work that
+ * answers `{ missing }` was able to go on without the wanted thing, and says why.
  */
 export async function step(name, work, output = process.stderr) {
   const startedAt = Date.now();

@@ -1,15 +1,15 @@
 import { spawn } from 'node:child_process';
 import { Problem } from './problem.mjs';
 
-/** Lines of output that a failure quotes. */
+/** Lines of output quoted in a failure. */
 const quotedLines = 25;
 
-/** What runs now, and what has interrupted it. */
+/** The running children, and the signal that interrupted them. */
 const work = { children: new Set(), signal: undefined };
 
 /**
- * From now on a signal ends this process when what it runs has ended, and not before: who waits for the lock would
- * begin beside it. A terminal's Ctrl-C reaches what runs by itself.
+ * From now on, a signal ends this process only after its children have ended: otherwise a process that waits for the
+ * lock would start beside them. A terminal's Ctrl-C reaches the children by itself.
  */
 export function endAfterWork() {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
@@ -27,8 +27,8 @@ function endIfInterrupted() {
 }
 
 /**
- * Runs a command without input and answers its output, both streams together.
- * `onLine` gets every line. A failure is a `Problem` with the last lines.
+ * Runs a command without input and answers its output, both streams together. `onLine` gets every line. A failure is a
+ * `Problem` with the last lines.
  */
 export function run(argv, { cwd, env, onLine } = {}) {
   return new Promise((resolve, reject) => {

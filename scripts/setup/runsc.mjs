@@ -5,8 +5,8 @@ import { run } from './run.mjs';
 import { digestOf, isMadeFrom, markMadeFrom } from './stamp.mjs';
 
 /**
- * Puts gVisor's runsc, for the driver gvisor, into dist/runsc. Where there is none the platform runs without it and
- * says so; a start in another hour tries again.
+ * Puts gVisor's runsc, for the driver gvisor, into dist/runsc. If none is available, the platform runs without it and
+ * says so; a start an hour later tries again.
  */
 export async function prepareRunsc(root) {
   const output = join(root, 'dist/runsc');

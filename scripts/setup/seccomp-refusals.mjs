@@ -14,19 +14,19 @@ const numberAt = 0;
 const architectureAt = 4;
 const argumentAt = index => 16 + index * 8;
 
-/** Stands for a jump to the profile until it is known how far that is. */
+/** Stands for a jump to the profile until its distance is known. */
 const toProfile = Symbol('to the profile');
 
 /**
- * The beginning of a filter: rules in OCI form that are tried in order, the first that fits decides. It can only
- * refuse; SCMP_ACT_ALLOW leaves the call to what follows. libseccomp has no order: of rules that overlap it keeps the
- * widest. `numbers` has the numbers of the calls; `newest` is the highest that is known.
+ * The beginning of a filter: rules in OCI form, tried in order; the first that matches decides. It can only refuse;
+ * SCMP_ACT_ALLOW leaves the call to what follows. libseccomp has no order: of overlapping rules it keeps the widest.
+ * `numbers` has the numbers of the calls; `newest` is the highest known one.
  */
 export function refusalsOf(rules, { audit, hasX32, newest, numbers }) {
   const names = [...new Set(rules.flatMap(rule => rule.names))].filter(name => numbers.get(name) >= 0);
   const program = [
     instruction(LOAD, architectureAt),
-    // The profile kills calls by another architecture's entry.
+    // The profile kills calls through another architecture's entry.
     ...unless(JUMP_EQUAL, audit, [toProfile]),
     instruction(LOAD, numberAt),
     ...(hasX32 ? when(JUMP_AT_LEAST, X32_BIT, [refuse(ENOSYS)]) : []),
@@ -48,7 +48,7 @@ function ruleOf({ action, errnoRet, args = [] }) {
   return args.reduceRight((body, comparison) => compare(comparison, body), [end]);
 }
 
-/** `body` where the comparison holds, else on behind it. */
+/** `body` if the comparison holds; otherwise continues after it. */
 function compare({ index, op, value, valueTwo }, body) {
   const words = number => [number % 2 ** 32, Math.floor(number / 2 ** 32)];
   const isMasked = op === 'SCMP_CMP_MASKED_EQ';

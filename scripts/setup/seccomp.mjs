@@ -6,7 +6,7 @@ import { run } from './run.mjs';
 import { refusalsOf } from './seccomp-refusals.mjs';
 import { digestOf, isMadeFrom, markMadeFrom } from './stamp.mjs';
 
-/** Architectures that filters are made for: by their names here, those of libseccomp, and those of linux/audit.h. */
+/** Architectures of the filters: by their names here, in libseccomp, and in linux/audit.h. */
 const architectures = [
   { name: 'x64', libseccomp: 'x86_64', audit: 0xc000003e, hasX32: true },
   { name: 'arm64', libseccomp: 'aarch64', audit: 0xc00000b7, hasX32: false },
@@ -14,8 +14,8 @@ const architectures = [
 const flags = ['-std=gnu11', '-O2', '-Wall', '-Wextra', '-Werror'];
 
 /**
- * Makes the system call filters of native/seccomp, as dist/seccomp/ARCHITECTURE.bpf, where their source changed: the
- * profile as libseccomp compiles it, and before it the refusals that come first. Each sandbox gets these bytes.
+ * Makes the system call filters of native/seccomp, as dist/seccomp/ARCHITECTURE.bpf, if their source changed: the
+ * refusals that come first, then the profile as libseccomp compiles it. Each sandbox gets these bytes.
  */
 export async function buildSeccompFilters(root) {
   const source = join(root, 'native/seccomp');

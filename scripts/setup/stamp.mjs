@@ -3,8 +3,8 @@ import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from '
 import { join, relative } from 'node:path';
 
 /**
- * SHA-256 over the names and contents of files and folders, and any further text that the output depends on. What
- * becomes a part of a release names files from `root` on: it must not depend on where the checkout is.
+ * SHA-256 over the names and contents of files and folders, and any further text that the output depends on. For parts
+ * of a release, file names are relative to `root`, so that the digest does not depend on where the checkout is.
  */
 export function digestOf(paths, more = '', root = '') {
   const hash = createHash('sha256').update(more);
@@ -19,7 +19,7 @@ function filesOf(path) {
   return readdirSync(path).flatMap(name => filesOf(join(path, name)));
 }
 
-/** Says whether `file` was made from the sources of `digest`: `madeFrom` records that once the file is whole. */
+/** Whether `file` was made from the sources of `digest`: `madeFrom` records that once the file is complete. */
 export function isMadeFrom(file, digest) {
   return existsSync(file) && existsSync(`${file}.from`) && readFileSync(`${file}.from`, 'utf8') === digest;
 }

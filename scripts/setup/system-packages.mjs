@@ -7,7 +7,8 @@ import { step } from './progress.mjs';
 import { run } from './run.mjs';
 
 /**
- * Packages that Atoll needs: the Debian package, a sign that it is there, and its purpose. `builds`: for set-up alone.
+ * Packages that Atoll needs: the Debian package, how to see that it is there, and its purpose. `builds`: only for
+ * set-up.
  */
 export const needed = [
   {
@@ -36,7 +37,7 @@ export const needed = [
   },
 ];
 
-/** Packages for the tests alone. */
+/** Packages only for the tests. */
 const neededByTests = [
   { name: 'docker-registry', command: 'docker-registry', why: 'the registry that builds fetch images from' },
   { name: 'attr', command: 'getfattr', why: 'shows extended attributes of layers' },
@@ -52,18 +53,18 @@ const neededByTests = [
     why: 'the usual filter of system calls, which ours is compared with',
   },
   { name: 'git', command: 'git', why: 'clones this repository for the test of set-up' },
-  // Where a distribution has it in another form, the tests that need it are skipped and say so.
+  // If a distribution has it in another form, the tests that need it are skipped and say so.
   { name: 'chromium', command: 'chromium', why: 'opens the dashboard', optional: true },
   { name: 'curl', command: 'curl', why: 'speaks the interface in the words of its document' },
 ];
 
-/** Packages for the bench alone: what it measures the platform beside. */
+/** Packages only for the bench: what it compares the platform with. */
 const neededByBench = [
   { name: 'nginx-light', command: 'nginx', why: 'is the proxy that the edge is measured beside', optional: true },
   { name: 'bubblewrap', command: 'bwrap', why: 'isolates programs with the least that there is', optional: true },
 ];
 
-/** Packages for the laboratory of hosts alone. */
+/** Packages only for the laboratory of hosts. */
 const neededByLaboratory = [
   { name: 'qemu-system-x86', command: 'qemu-system-x86_64', why: 'emulates machines' },
   { name: 'qemu-system-arm', command: 'qemu-system-aarch64', why: 'emulates machines of arm64' },
@@ -77,7 +78,7 @@ const neededByLaboratory = [
   { name: 'git', command: 'git', why: 'lists the files of this repository' },
 ];
 
-/** Installs the packages that are missing with apt, saying which and why. On another distribution, names them. */
+/** Installs missing packages with apt, saying which and why. On another distribution, names them. */
 export async function installSystemPackages({ forTests = false, forBench = false, forLaboratory = false } = {}) {
   const wanted = [
     ...needed,
@@ -107,7 +108,7 @@ export async function installSystemPackages({ forTests = false, forBench = false
     throw new Problem(`apt installed its packages, but still missing: ${still.map(entry => entry.name).join(', ')}.`);
 }
 
-/** Installs what can be done without, as far as apt has it. */
+/** Installs optional packages, as far as apt has them. */
 async function installOptional(missing) {
   if (missing.length === 0 || !distribution().hasApt) return;
   for (const { name, why } of missing) {
@@ -137,7 +138,7 @@ function missingOf(packages) {
   return packages.filter(({ command, file }) => (command ? !onPath(command) : !existsSync(file)));
 }
 
-/** Says whether root finds the program: the sbin folders count even where the caller's PATH leaves them out. */
+/** Whether root finds the program: the sbin folders count even if the caller's PATH lacks them. */
 function onPath(command) {
   const folders = new Set([
     ...(process.env.PATH ?? '').split(':'),

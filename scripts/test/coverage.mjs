@@ -2,15 +2,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Suites whose process runs the code that they test. The others test a whole platform in processes of its own, which
- * are not measured: they are to be what users run.
+ * Suites whose process runs the code that they test. The others test a whole platform in separate processes, which are
+ * not measured, because they must be what users run.
  */
 export const measuredSuites = ['unit', 'api', 'edge', 'wire', 'agent'];
 
-/** Options of the runtime's test runner by which it writes what ran to `folder`. */
+/** Options that make the runtime's test runner write its coverage to `folder`. */
 export const coverageOptions = folder => ['--coverage', '--coverage-reporter=lcov', `--coverage-dir=${folder}`];
 
-/** One line: how much of `src` ran in the suites that left their reports in `folders`. Undefined where there are none. */
+/** One line: how much of `src` ran in the suites that left reports in `folders`. Undefined if there are none. */
 export function coverageOf(root, folders) {
   const hits = new Map();
   for (const folder of folders) addHits(hits, readOr(join(folder, 'lcov.info')));
@@ -23,7 +23,7 @@ export function coverageOf(root, folders) {
   return `coverage: ${share.toFixed(1)} % of the ${lines.length} lines of ${hits.size} files, of ${sources.length} in src, that the measured suites load in their own process`;
 }
 
-/** Adds what a file in lcov's form says of `src`: SF names a source, DA has a line's number and how often it ran. */
+/** Adds what an lcov file says about `src`: SF names a source, DA has a line's number and how often it ran. */
 function addHits(hits, lcov) {
   let file;
   for (const text of lcov.split('\n')) {

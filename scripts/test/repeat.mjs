@@ -1,14 +1,13 @@
-/** Files with failed tests that are run again; with more of them, the fault is hardly one of timing. */
+/** How many files with failed tests are run again; if there are more, the fault is hardly one of timing. */
 const filesMax = 3;
 
 /**
- * Runs files with failed tests once more, one at a time with nothing beside them: many suites at a time on few cores
- * make waits run out. What passes then counts as passed, and each such test is listed as `unsteady` in its suite's
- * result: it is a fault to be found, of the test or of the product. A suite that failed without naming a test's file is
- * not run again.
+ * Runs files with failed tests once more, one at a time with nothing beside them: many suites at once on few cores make
+ * waits run out. A test that now passes counts as passed, and is listed as `unsteady` in its suite's result: there is a
+ * fault to find, in the test or in the product. A suite that failed without naming a test file is not run again.
  *
- * `results`: of each suite `{ suite, totals, unsteady }`, changed in place. `runSuite`: runs a suite with a file for its
- * report, and answers such a result.
+ * `results`: one `{ suite, totals, unsteady }` per suite, changed in place. `runSuite`: runs a suite with a file for
+ * its report, and answers such a result.
  */
 export async function repeatFailed(results, runSuite, report) {
   const failed = results.filter(result => result?.totals.failed > 0);

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 
-/** Time for a suite to end by itself once it was told to, ms. */
+/** How long a suite may take to end after it was told to, ms. */
 export const graceMs = 10_000;
-/** Bytes of a suite's output that are kept; a longer one loses its middle. */
+/** Bytes of a suite's output that are kept; a longer output loses its middle. */
 const outputBytesMax = 16 * 1024 * 1024;
 
 /**
- * Runs a suite in a process group of its own, to its end or to its time limit, and answers its exit code and what it
- * printed. `children` holds the group's first process while it runs, for whoever has to end it early.
+ * Runs a suite in its own process group, to its end or to its time limit, and answers its exit code and its output.
+ * While it runs, `children` holds the group's first process, so that it can be ended early.
  */
 export function runSuite({ name, argv, timeoutMs }, { root, report, children }) {
   return new Promise(resolve => {
@@ -37,7 +37,7 @@ export function runSuite({ name, argv, timeoutMs }, { root, report, children }) 
       output.push(Buffer.from(`${program} could not be started: ${error.message}\n`));
       end(1);
     });
-    // Leftovers of a test would disturb the next suite, and hold the output open.
+    // Leftovers of a test would disturb the next suite, and keep the output open.
     child.on('exit', () => killGroup(child.pid, 'SIGKILL'));
     child.on('close', code => end(code ?? 1));
   });

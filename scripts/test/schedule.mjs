@@ -1,22 +1,25 @@
 import { cpus } from 'node:os';
 
-/** Suites that run at a time, however busy the machine is: most of a suite's time is waiting. */
+/** Suites that run at a time, however busy the machine is: a suite spends most of its time waiting. */
 const suitesMin = 3;
-/** And the most, where the processors are idle all the same: a machine has sixteen installations, and a cluster six. */
+/**
+ * The most at a time, even if processors are still idle: a machine allows sixteen installations, and a cluster takes
+ * six.
+ */
 const suitesMax = 4;
-/** Time over which the processors are looked at before one more suite begins, ms. */
+/** How long the processors are observed before one more suite begins, ms. */
 const lookMs = 5_000;
 /**
- * Part of the processors' time, from 0 to 1, that has to be idle for one more suite. Three suites that wait as most do
- * leave a quarter to a third of two processors, which would stay idle to the end of the run.
+ * Share of the processors' time, from 0 to 1, that must be idle for one more suite. Three typical, mostly waiting
+ * suites leave a quarter to a third of two processors, which would stay idle to the end of the run.
  */
 const idleEnough = 0.15;
 
 /**
- * Runs all suites in their order, three at a time, and more where these leave the processors idle.
+ * Runs all suites in order, three at a time, and more if these leave the processors idle.
  *
- * `run(index, suite)` runs one to its end. `idleShare` answers which part of the processors' time was idle since it was
- * asked last; `pause` passes the time between two looks.
+ * `run(index, suite)` runs one to its end. `idleShare` answers the idle share of the processors' time since its last
+ * call; `pause` passes the time between two looks.
  */
 export async function runSuites(suites, run, { idleShare = idleShareSince(), pause = sleep } = {}) {
   const waiting = [...suites.entries()];

@@ -4,14 +4,17 @@ import { fileURLToPath } from 'node:url';
 import { coverageOptions, measuredSuites } from './coverage.mjs';
 import { bunPath } from '../setup/npm-packages.mjs';
 
-/** A suite that hangs ends then, ms: several times what the longest takes, for a machine that others use too. */
+/**
+ * Time limit of a suite, for one that hangs, ms: several times what the longest takes, for a machine that others use
+ * too.
+ */
 const suiteTimeoutMs = 25 * 60_000;
 
-/** Folders of test/ that are not suites of their own. */
+/** Folders of test/ that are no suites. */
 const notSuites = ['support'];
 /**
- * The suites of `npm test` that take minutes, or half of one, the longest first. They begin before all others but the
- * quick ones: the last to begin would run on alone when nothing else is left.
+ * The suites of `npm test` that take half a minute or more, the longest first. They begin before all others except the
+ * quick ones: otherwise the last one would run on alone at the end.
  */
 export const minutesLong = [
   ...['api', 'dashboard (Node.js)', 'cluster', 'attacks', 'lifecycle', 'builds', 'setup', 'safety', 'e2e', 'egress'],
@@ -19,7 +22,10 @@ export const minutesLong = [
   ...['snapshot', 'code-interpreter', 'volumes', 'node', 'agent', 'lifecycle (Node.js)', 'docs', 'edge', 'backup'],
 ];
 
-/** Suites that take long, some also much from the internet: they run when they are named. `script`: what names them. */
+/**
+ * Suites that take long, some also much from the internet: they run only when named. `script`: the npm script that
+ * names them.
+ */
 export const longSuites = [
   { name: 'cluster-long', script: 'test:cluster' },
   { name: 'dashboard-long', script: 'test:dashboard' },
@@ -31,14 +37,14 @@ export const longSuites = [
   { name: 'templates', script: 'test:templates' },
   { name: 'upgrade', script: 'test:upgrade' },
 ];
-/** They wait for registries and build what they fetched: a busy machine takes an hour for the longest. */
+/** They wait for registries and build what they fetched: on a busy machine the longest takes an hour. */
 const longTimeoutMs = 120 * 60_000;
 /**
- * Suites of Node.js that run so many of their files at a time: they wait for browsers and sandboxes more than they
+ * Node.js suites that run several of their files at a time: they wait for browsers and sandboxes more than they
  * compute, and no file sees another's platform.
  */
 const filesAtOnce = { 'dashboard-long (Node.js)': 3 };
-/** Suites of Node.js whose files share what takes long to start: they run one after the other in one process. */
+/** Node.js suites whose files share what takes long to start: these run one after another in one process. */
 const filesTogether = ['dashboard (Node.js)'];
 const together = fileURLToPath(new URL('together.mjs', import.meta.url));
 const timeoutOf = name => (longSuites.some(long => long.name === name) ? longTimeoutMs : suiteTimeoutMs);
@@ -47,8 +53,7 @@ const timeoutOf = name => (longSuites.some(long => long.name === name) ? longTim
 export const coverageFolder = report => `${report}.coverage`;
 
 /**
- * The suites in the order in which they begin: the quick ones, so that a mistake shows early; those that take minutes;
- * the others.
+ * The suites in starting order: the quick ones, so that mistakes show early; those that take minutes; the others.
  * `kind` says which report the runner writes to the file that `argv` gets; `only` makes a suite of one of its files.
  */
 export function suitesOf(root) {
@@ -94,7 +99,7 @@ export function suitesOf(root) {
       timeoutMs: suiteTimeoutMs,
     },
     {
-      // In a browser there is another set of global names.
+      // A browser has a different set of global names.
       name: 'types (dashboard)',
       kind: 'exit',
       argv: () => [join(root, 'node_modules/.bin/tsc'), '-p', join(root, 'src/dashboard')],
@@ -108,7 +113,7 @@ export function suitesOf(root) {
   for (const { name } of folders.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     if (name === 'tidy' || notSuites.includes(name)) continue;
     const files = readdirSync(join(root, 'test', name), { recursive: true }).map(file => join('test', name, file));
-    // Clients run on Node.js as their users run them; everything else on the platform's own runtime.
+    // Clients run on Node.js, as users run them; everything else on the platform's own runtime.
     const onNode = files.filter(file => file.endsWith('.node.ts')).sort();
     if (files.some(file => file.endsWith('.test.ts'))) suites.push(bunTest(name, `./test/${name}/`));
     if (onNode.length > 0) suites.push(nodeTest(`${name} (Node.js)`, onNode, timeoutOf(name)));

@@ -1,4 +1,4 @@
-// `node together.mjs FILE …` runs the tests of these files in one process, one file after the other, so that they can
+// `node together.mjs FILE …` runs the tests of these files in one process, one file after another, so that they can
 // share what takes long to start.
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';

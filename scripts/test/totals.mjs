@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 
-/** Lines of a failure's reason that the summary repeats: an assertion with what it expected and what it got. */
+/** Lines of a failure's reason that the summary repeats: an assertion with its expected and actual value. */
 const reasonLinesMax = 12;
 const nothing = Object.freeze({ passed: 0, failed: 0, skipped: 0, skips: [], failures: [], files: [] });
 
 /**
- * Counts of one suite's report: `{ passed, failed, skipped, skips, failures, files }`, where `skips` names each skipped
- * test, `failures` each failed one with the first lines of its reason, and `files` the file of each failed one. A runner
- * that died without a report, or failed without a failed test, counts as one failure, of no file.
+ * Counts of one suite's report: `{ passed, failed, skipped, skips, failures, files }`. `skips` names each skipped test,
+ * `failures` each failed one with the first lines of its reason, and `files` the file of each failed one. A runner that
+ * died without a report, or failed without a failed test, counts as one failure without a file.
  */
 export function totalsOf(kind, report, exitCode) {
   const totals = kind === 'exit' ? { ...nothing, passed: exitCode === 0 ? 1 : 0 } : readReport(kind, report);
@@ -31,7 +31,7 @@ function fromJunit(text) {
   const skips = [];
   const failures = [];
   const files = [];
-  // Every test case is one element, empty or with what became of it inside.
+  // Every test case is one element, either empty or with its outcome inside.
   for (const [, attributes, body = ''] of text.matchAll(/<testcase\b([^>]*?)(?:\/>|>([\s\S]*?)<\/testcase>)/g)) {
     const attribute = name => unescaped(new RegExp(`\\b${name}="([^"]*)"`).exec(attributes)?.[1] ?? '');
     const name = attribute('name') || 'unnamed';
@@ -51,7 +51,7 @@ function fromTap(text) {
   const skips = [...text.matchAll(/^\s*ok \d+ - (.*?) # SKIP ?(.*)$/gm)].map(([, name, reason]) =>
     reason ? `${name}: ${reason}` : name,
   );
-  // A failed test is followed by a block that tells its error; one that only holds failed tests says so.
+  // A failed test is followed by a block with its error; a block that only groups failed tests says so.
   const failed = [...text.matchAll(/^( *)not ok \d+ - (.*)\n(?:\1 {2}---\n([\s\S]*?)\n\1 {2}\.\.\.)?/gm)].filter(
     ([, , , block = '']) => !block.includes("failureType: 'subtestsFailed'"),
   );

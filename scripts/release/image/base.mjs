@@ -3,14 +3,14 @@ import { ownSources } from '../../setup/apt.mjs';
 import { Problem } from '../../setup/problem.mjs';
 import { run } from '../../setup/run.mjs';
 
-/** Nobody reads these in a container. Copyright files stay, as licences ask. */
+/** Nobody reads these in a container. Copyright files stay, as licences require. */
 const leftOut = ['man', 'doc', 'info', 'locale', 'bug'].map(name => `path-exclude=/usr/share/${name}/*`);
 const kept = 'path-include=/usr/share/doc/*/copyright';
 
 /**
- * Writes the archive of the smallest system of this machine's distribution that has `packages`, from its own mirror.
- * Equal packages give equal bytes: mmdebstrap sorts, leaves out what depends on the machine, and puts no time behind
- * `epoch` (SOURCE_DATE_EPOCH). Errors: `Problem` where mmdebstrap or the mirror can't be had.
+ * Writes the archive of the smallest system of this machine's distribution with `packages`, from its own mirror. Equal
+ * packages give equal bytes: mmdebstrap sorts, leaves out what depends on the machine, and uses no time after `epoch`
+ * (SOURCE_DATE_EPOCH). Errors: `Problem` if mmdebstrap or the mirror is unavailable.
  */
 export async function writeBase(tar, packages, epoch) {
   const { release, lines } = await ownSources().catch(error => {
@@ -24,10 +24,10 @@ export async function writeBase(tar, packages, epoch) {
     '--format=tar',
     '--variant=minbase',
     '--aptopt=APT::Install-Recommends "false"',
-    // The tree becomes an archive and is removed: it needs to reach no disk.
+    // The tree is archived and then removed: it need not reach a disk.
     '--dpkgopt=force-unsafe-io',
     ...[...leftOut, kept].map(option => `--dpkgopt=${option}`),
-    // How this machine reaches the mirror is its own business.
+    // How this machine reaches the mirror must not get into the image.
     '--customize-hook=rm -f "$1/etc/apt/apt.conf.d/99mmdebstrap"',
     `--include=${packages.join(',')}`,
     release,
@@ -41,7 +41,7 @@ export async function writeBase(tar, packages, epoch) {
     TMPDIR: scratch,
     SOURCE_DATE_EPOCH: String(epoch),
   };
-  // What it mounts and starts ends with it, however it ends: a cleaning never walks into a mount of the machine.
+  // What it mounts and starts ends with it, however it ends: a clean-up can't enter a mount of the machine.
   const ownNamespaces = ['unshare', '--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child'];
   try {
     await run([...ownNamespaces, ...argv], { env });

@@ -5,8 +5,8 @@ import { run } from '../../setup/run.mjs';
 import { settled } from '../archive.mjs';
 import { settle } from '../tree.mjs';
 
-// An image as the OCI image specification lays it out in files (image-layout.md), with the list beside it by which
-// `docker load` found images before it read that layout (Docker 25).
+// An image as files in the OCI image layout (image-layout.md), plus the list by which `docker load` found images before
+// it could read that layout (Docker 25).
 
 const types = {
   index: 'application/vnd.oci.image.index.v1+json',
@@ -19,10 +19,10 @@ const types = {
 const dataDirectory = '/var/lib/atoll';
 const servedPort = '3000/tcp';
 
-/** Compresses the archive of a layer into the layout, and removes the archive. `madeBy`: said in the image's history. */
+/** Compresses a layer's archive into the layout, and removes the archive. `madeBy`: recorded in the image's history. */
 export async function compressedLayer(tar, layout, madeBy) {
   const diffId = await digestOf(tar);
-  // Without name and time of what it compresses.
+  // Without the name and time of the file that it compresses.
   await run(['gzip', '--no-name', '-6', '--force', tar]);
   const digest = await digestOf(`${tar}.gz`);
   const blob = blobPath(layout, digest);
@@ -31,7 +31,9 @@ export async function compressedLayer(tar, layout, madeBy) {
   return { blob, digest, size: statSync(blob).size, diffId, madeBy };
 }
 
-/** Writes configuration, manifest and index of an image of `layers`, lowest first, whose blobs are in the layout. */
+/**
+ * Writes the configuration, manifest and index of an image with `layers`, lowest first, whose blobs are in the layout.
+ */
 export function writeLayout(layout, layers, facts) {
   const { version, architecture } = facts;
   const config = writeBlob(layout, types.config, configOf(layers, facts));
@@ -83,7 +85,7 @@ function configOf(layers, facts) {
     config: {
       Env: ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'LANG=C.UTF-8'],
       Entrypoint: ['/usr/bin/atoll'],
-      // In the foreground, without a person who reads it: what it does is in its log.
+      // In the foreground, without a person watching: its log tells what it does.
       Cmd: ['up', '--service'],
       WorkingDir: '/',
       StopSignal: 'SIGTERM',
