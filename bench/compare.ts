@@ -1,5 +1,5 @@
-// `npm run bench -- --compare COMMIT [NAME]`: this checkout beside another one, both platforms up at the same time, each
-// figure (or those whose name has NAME in it) taken in turn from one and the other.
+// `npm run bench -- --compare COMMIT [NAME]`: this checkout compared with another one. Both platforms are up at the
+// same time, and each figure (or those whose name contains NAME) is measured in turn on one and the other.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,12 +17,12 @@ type Side = {
   held: Sandbox;
   url: string;
 };
-/** One run of what is measured, on one side; answers how long it took, ms. */
+/** One run of a measurement on one side; answers its duration, ms. */
 type Figure = { name: string; runs: number; once(side: Side, run: number): Promise<number> };
 
-/** Time for a pool to be full again behind a create, ms. */
+/** How long a pool needs to refill after a create, ms. */
 const refillMs = 150;
-/** Requests of which one run of the edge's figure is made. */
+/** Requests in one run of the edge's figure. */
 const requestsPerRun = 200;
 const copiedFiles = 300;
 const heldMiB = 64;
@@ -81,7 +81,9 @@ async function restartOnce({ platform, client, sandbox }: Side): Promise<number>
   });
 }
 
-/** A template of the base with a folder that has changed in one file, as the SDK builds it: upload, COPY, finish. */
+/**
+ * Builds a template from the base and a folder in which one file has changed, as the SDK does: upload, COPY, finish.
+ */
 function buildOf(folder: string): Figure['once'] {
   return async ({ platform: { ready, env } }, run) => {
     await writeFile(join(folder, 'files/changed'), `${ready.url} ${run}`);
@@ -103,7 +105,7 @@ const figuresOf = (folder: string): Figure[] => [
 ];
 
 async function startSide(program?: string): Promise<Side> {
-  // Whoever is paused goes on from the disk.
+  // Paused sandboxes resume from the disk.
   const platform = await startPlatform({ ATOLL_POOL_SIZE: '4', ATOLL_FROZEN_SECONDS: '0' }, program);
   const { url, apiKey, dataDir, pid } = platform.ready;
   const client = clientOf({ url, apiKey, dataDir, pid, crashAndRestart: () => platform.restart() });
@@ -112,13 +114,13 @@ async function startSide(program?: string): Promise<Side> {
 
 const milliseconds = (ms: number) => (ms < 10 ? ms.toFixed(2) : ms.toFixed(1));
 
-/** Measures one figure on both sides in turn, and answers its row: medians, and the interval of their ratio. */
+/** Measures one figure on both sides in turn, and answers its row: the medians, and the interval of their ratio. */
 async function rowOf({ name, runs, once }: Figure, here: Side, there: Side): Promise<string> {
   const times = { here: [] as number[], there: [] as number[] };
-  // What runs first warms up files and caches for the other; neither counts.
+  // The first run on one side warms files and caches for the other; neither counts.
   for (const side of [here, there]) await once(side, -1);
   for (let run = 0; run < runs; run++) {
-    // Who goes first changes: what one leaves to be done is not always the other's burden.
+    // The order alternates: work that one side leaves behind must not always burden the other.
     for (const first of run % 2 === 0 ? [true, false] : [false, true])
       (first ? times.here : times.there).push(await once(first ? here : there, run));
   }
@@ -129,7 +131,7 @@ async function rowOf({ name, runs, once }: Figure, here: Side, there: Side): Pro
   return `| ${name} | ${milliseconds(before)} ms | ${milliseconds(now)} ms | ${(now / before).toFixed(2)} | ${range} | ${verdict} |`;
 }
 
-/** Measures figures beside the checkout in the folder `other`, and answers a table in Markdown. */
+/** Measures figures beside the checkout in the folder `other`, and answers a Markdown table. */
 async function compareWith(other: string, label: string, named: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'atoll-compare-'));
   try {

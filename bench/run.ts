@@ -30,7 +30,7 @@ let others: Alternative[] = [];
 let builds: string | undefined;
 let agent: string | undefined;
 
-/** A part that fails is a row of the table that says so; the others go on. */
+/** A part that fails becomes a row of the table that says so; the others go on. */
 async function part(name: string, work: () => Promise<{ figures: Figure[]; plots?: Plot[] }>): Promise<void> {
   say(name);
   try {

@@ -11,21 +11,22 @@ import { load, requestBytes } from './load.ts';
 import { privateMiBOf } from './memory.ts';
 import { curl, makeSparseFile } from './work.ts';
 
-// The agent beside a plain agent in Go of the same interface (bench/agent/go), in the same sandbox, through the same
-// edge, in turn: `bun bench/agent/beside-go.ts [--quick] [NAME]` writes a table, or the rows with NAME in theirs.
+// The agent compared with a plain agent in Go that has the same interface (bench/agent/go), in the same sandbox,
+// through the same edge, in turn: `bun bench/agent/beside-go.ts [--quick] [NAME]` writes a table, or only the rows
+// whose name contains NAME.
 
 const goPort = 49_984;
 const downloadBytes = 256 << 20;
 const uploadBytes = 150e6;
-/** Rest before memory is looked at, ms. */
+/** Rest before memory is measured, ms. */
 const restMs = 8000;
 
-/** One of the two, as the bench reaches it. */
+/** One of the two agents, as the bench reaches it. */
 type Side = { name: string; headers: Record<string, string>; pid: number };
-/** A figure of one side; `better` says which direction is. */
+/** A figure of one side; `better` says which direction is better. */
 type Job = { name: string; unit: string; better: 'more' | 'less'; goal: string; once(side: Side): Promise<number> };
 
-/** Builds the program; undefined where the machine has no Go. */
+/** Builds the program; undefined if the machine has no Go. */
 function buildBaseline(folder: string): string | undefined {
   if (!Bun.which('go')) return undefined;
   const program = join(folder, 'baseline');
@@ -64,7 +65,7 @@ async function startBaseline(client: Client, sandbox: Sandbox, url: string, prog
   ];
 }
 
-/** The newest process of the host that has this name. */
+/** The newest process on the host with this name. */
 function processOf(name: string, matches: (pid: number) => boolean): number {
   const pids = readdirSync('/proc').filter(entry => /^\d+$/.test(entry));
   const found = pids.map(Number).filter(pid => {
@@ -82,7 +83,7 @@ function processOf(name: string, matches: (pid: number) => boolean): number {
 const startPath = '/process.Process/Start';
 const streamType = 'application/connect+json';
 
-/** A request of the stream of a program's output, for curl and as bytes. */
+/** A request for the stream of a program's output, for curl and as bytes. */
 const programBody = (cmd: string, args: string[] = []) => envelope({ process: { cmd, args }, stdin: false });
 
 const headerArguments = (headers: Record<string, string>) =>
@@ -187,8 +188,8 @@ function rowOf(
 }
 
 /**
- * Measures both in turn, and answers a table in Markdown whose ratios are above 1 where the agent is ahead; undefined
- * where the machine has no Go.
+ * Measures both in turn, and answers a Markdown table whose ratios are above 1 where the agent is ahead; undefined if
+ * the machine has no Go.
  */
 export async function agentBesideGo(
   target: Target,
@@ -209,7 +210,7 @@ export async function agentBesideGo(
       const measured = sides.map((): number[] => []);
       for (const side of sides) await job.once(side);
       for (let round = 0; round < options.rounds; round++)
-        // Who goes first changes: what one leaves to be done is not always the other's burden.
+        // The order alternates: work that one side leaves behind must not always burden the other.
         for (const index of round % 2 === 0 ? [0, 1] : [1, 0]) {
           const side = sides[index];
           if (side) measured[index]?.push(await job.once(side));

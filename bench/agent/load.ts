@@ -2,7 +2,7 @@ import { summarize, type Summary } from '../measure/statistics.ts';
 
 const headEnd = Buffer.from('\r\n\r\n');
 
-/** A request as bytes, ready to be sent again and again. */
+/** A request as bytes, ready to be sent repeatedly. */
 export function requestBytes(
   port: number,
   path: string,
@@ -16,8 +16,8 @@ export function requestBytes(
 }
 
 /**
- * Sends `request` `count` times over each of `connections`, the next one when the answer to the last is complete.
- * Reads no more of an answer than is needed to see its end, so that the load costs less than what it measures.
+ * Sends `request` `count` times over each of `connections`, the next one once the previous answer is complete. Reads no
+ * more of an answer than it needs to see its end, so that the load costs less than what it measures.
  */
 export async function load(
   port: number,

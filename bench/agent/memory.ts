@@ -1,7 +1,7 @@
 import { pssMiBOf } from '../measure/processes.ts';
 import { startAgent, type TestAgent } from '../../test/agent/support/test-agent.ts';
 
-/** Mean proportional set size of agents that share one built agent, as sandboxes do; after `settleMs` of rest. */
+/** Mean proportional set size of agents that share one built agent, as sandboxes do, after `settleMs` of rest. */
 export async function idleMemory(
   copies: number,
   settleMs: number,
@@ -23,13 +23,13 @@ export async function idleMemory(
   }
 }
 
-/** What one agent has for itself, MiB: what it would take beside others that share its files. */
+/** Memory that belongs to one agent alone, MiB: what it would add beside others that share its files. */
 export function privateMiBOf(pid: number): number {
   const rollup = Bun.spawnSync(['cat', `/proc/${pid}/smaps_rollup`]).stdout.toString();
   return Number(/^Private_Dirty: +(\d+) kB$/m.exec(rollup)?.[1] ?? 0) / 1024;
 }
 
-/** The most that a process ever had resident, MiB. */
+/** Peak resident memory of a process, MiB. */
 export function peakMiBOf(pid: number): number {
   const status = Bun.spawnSync(['cat', `/proc/${pid}/status`]).stdout.toString();
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1024;

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { cpuMsOf, familyOf } from '../measure/processes.ts';
 
-/** nginx that serves one file with sendfile: the limit beside which downloads are read. */
+/** nginx that serves one file with sendfile: the upper limit to compare downloads with. */
 type FileServer = AsyncDisposable & { url: string; cpuMs(): number };
 
-/** Undefined where nginx isn't installed. */
+/** Undefined if nginx isn't installed. */
 export async function startNginx(file: string, port: number): Promise<FileServer | undefined> {
   const nginx = Bun.which('nginx', { PATH: `${process.env['PATH']}:/usr/sbin` });
   if (!nginx) return undefined;

@@ -13,7 +13,7 @@ export type Rate = { megabytesPerSecond: number; agentCpuMs: number };
 
 const megabytesPerSecond = (bytes: number, fromMs: number) => bytes / 1e6 / ((performance.now() - fromMs) / 1000);
 
-/** Start `/bin/true` to the end of its stream, one at a time or several. */
+/** From the start of `/bin/true` to the end of its stream, one at a time or several. */
 export function startTrue(agent: TestAgent, connections: number, count: number): ReturnType<typeof load> {
   const body = envelope({ process: { cmd: '/bin/true' }, stdin: false });
   return load(
@@ -33,7 +33,7 @@ export function listProcesses(agent: TestAgent, connections: number, count: numb
   );
 }
 
-/** A key sent to a program in a terminal, to its echo in the stream. */
+/** From a key sent to a program in a terminal to its echo in the stream. */
 export async function terminalEcho(agent: TestAgent, count: number): Promise<Summary> {
   await using events = await start(agent, { process: { cmd: '/bin/cat' }, pty: { size: { cols: 80, rows: 24 } } });
   const pid = await startedPid(events);
@@ -54,7 +54,7 @@ export async function terminalEcho(agent: TestAgent, count: number): Promise<Sum
   return summarize(times);
 }
 
-/** `head -c` of zeros through the stream of its stdout: what the client gets per second, before base64. */
+/** `head -c` of zeros through the stream of its stdout: bytes per second that the client gets, before base64. */
 export async function stdoutThroughput(agent: TestAgent, bytes: number): Promise<Rate> {
   const [cpu, fromMs] = [cpuMsOf(agent.agentPid()), performance.now()];
   const response = await fetch(`${agent.url}/process.Process/Start`, {
@@ -114,7 +114,9 @@ export async function manySubscribers(agent: TestAgent, count: number, bytes: nu
   };
 }
 
-/** A tree of `files` files, a hundred to a directory, watched whole: time to arm, and from a write to its event. */
+/**
+ * A tree of `files` files, a hundred per directory, watched as a whole: the time to arm, and from a write to its event.
+ */
 export async function watchTree(
   agent: TestAgent,
   files: number,
@@ -142,7 +144,7 @@ export async function watchTree(
   return { armMs, latency: summarize(times) };
 }
 
-/** Where the host writes the file that downloads read. */
+/** Where the host writes the file for downloads. */
 export function makeBigFile(agent: TestAgent, path: string): void {
   const fd = openSync(agent.path(path), 'w');
   const piece = new Uint8Array(1 << 20).fill(0x61);
@@ -172,7 +174,7 @@ export async function curl(args: string[]): Promise<void> {
   if ((await child.exited) !== 0) throw new Error(`curl: ${text.trim()}`);
 }
 
-/** A file on the host, of the size that is uploaded, that takes no room. */
+/** A sparse file on the host, of the uploaded size. */
 export function makeSparseFile(path: string, bytes = bigBytes): string {
   writeFileSync(path, '');
   truncateSync(path, bytes);

@@ -7,7 +7,7 @@ import { startRegistry } from '../../test/builds/support/registry.ts';
 import { scratch } from '../../test/builds/support/scratch.ts';
 import { buildah, docker, type OtherBuilder } from './others.ts';
 
-/** What people's files do, without a network: a system, files, a compiler, small changes at the end. */
+/** A typical Dockerfile without network: a system, files, a compiler, small changes at the end. */
 const typical = (image: string, last: string) => `FROM ${image}
 USER root
 ENV MODE=prod
@@ -40,8 +40,8 @@ async function median(runs: number, work: () => Promise<unknown>): Promise<numbe
 }
 
 /**
- * Measures the builder beside buildah and docker, where they are there, on the same image from the same registry.
- * Answers a table in Markdown.
+ * Measures the builder beside buildah and docker, if installed, on the same image from the same registry. Answers a
+ * Markdown table.
  */
 export async function measureBuilds(): Promise<string> {
   await using builds = await startBuildNode();
@@ -108,7 +108,7 @@ async function column(builder: Builder, image: string): Promise<string[]> {
   return [...[cold, unchanged, changed].map(seconds), megabytes(builder.bytes() - before)];
 }
 
-/** How long a sandbox takes from nothing, without a pool, and its end. */
+/** How long a sandbox takes to start from nothing, without a pool, and to end. */
 async function startTimes(builds: BuildNode): Promise<string[][]> {
   const big = await builds.built({
     steps: [step('RUN', 'head -c 1000M /dev/urandom > /big', 'root')],

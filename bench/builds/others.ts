@@ -1,10 +1,10 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What people build images with otherwise. */
+/** Another tool that people build images with. */
 export type OtherBuilder = {
   name: string;
-  /** Builds a Dockerfile without a context, with what earlier builds left in the cache. */
+  /** Builds a Dockerfile without a context, using what earlier builds left in the cache. */
   build(dockerfile: string): Promise<void>;
   /** Disk that all its images and caches take. */
   bytes(): number;
@@ -17,7 +17,7 @@ function run(argv: string[], options: { stdin?: Uint8Array } = {}): string {
   return stdout.toString();
 }
 
-/** buildah with storage of its own, or why it is left out. Its steps run in a chroot, not isolated. */
+/** buildah with a storage of its own, or why it is left out. Its steps run in a chroot, not isolated. */
 export function buildah(dir: string): OtherBuilder | string {
   if (!Bun.which('buildah')) return 'not installed';
   const storage = join(dir, 'storage');
@@ -42,7 +42,7 @@ export function buildah(dir: string): OtherBuilder | string {
         dir,
       );
     },
-    // Its storage is mounted on itself: counted once.
+    // Its storage is mounted on itself, so it must be counted once.
     bytes: () => Number(run(['du', '--summarize', '--block-size=1', '--one-file-system', storage]).split('\t')[0]),
     dispose() {
       buildahIn('rmi', '--all', '--force');
@@ -51,7 +51,7 @@ export function buildah(dir: string): OtherBuilder | string {
   };
 }
 
-/** Docker, where a daemon answers; its cache is that of the machine, so the image's layers are pulled into it. */
+/** Docker, if a daemon answers; its cache is the machine's, so the image's layers are pulled into that. */
 export function docker(): OtherBuilder | string {
   if (!Bun.which('docker')) return 'not installed';
   if (Bun.spawnSync(['docker', 'info'], { stdout: 'ignore', stderr: 'ignore' }).exitCode !== 0)

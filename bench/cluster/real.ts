@@ -23,8 +23,8 @@ type RealSizes = { creates: number; requests: number; moves: number };
 const mebibyte = 1 << 20;
 
 /**
- * A cluster of two machines in network namespaces, with a store in a directory, and one machine alone, both on this
- * host in the same run and asked in turn.
+ * A cluster of two machines in network namespaces, with a store in a directory, compared with a single machine; both on
+ * this host in the same run, measured in turn.
  */
 export async function realFigures(sizes: RealSizes, say: (text: string) => void): Promise<Figure[]> {
   const programs = postgresPrograms();
@@ -108,7 +108,7 @@ function compared(name: string, goal: string, times: { cluster: number[]; alone:
   ];
 }
 
-/** A program that holds so many bytes that no compression makes less of, and notes the time each 5 ms. */
+/** A program that holds this many incompressible bytes, and notes the time every 5 ms. */
 const holder = (bytes: number) => `
 import os, time
 held = bytearray(os.urandom(1 << 20)) * ${Math.round(bytes / mebibyte)}
@@ -133,7 +133,7 @@ async function holding(sandbox: Sandbox, bytes: number): Promise<void> {
   await longestGap(sandbox);
 }
 
-/** The longest time in which the program did not run, ms, since it was asked last. */
+/** The longest time in which the program did not run since the last call, ms. */
 async function longestGap(sandbox: Sandbox): Promise<number> {
   const ask = 'touch /tmp/ask; until [ -e /tmp/said ]; do sleep 0.02; done; cat /tmp/said; rm /tmp/said';
   return Number((await sandbox.commands.run(ask)).stdout) * 1000;

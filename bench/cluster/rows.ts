@@ -6,12 +6,12 @@ import type { FakeCluster } from '../../test/api/support/fake-cluster.ts';
 
 /** Rows that are written at a time. */
 const batch = 500;
-/** Teams that have the sandboxes, the one that asks among them. */
+/** Teams that own the sandboxes, including the one that asks. */
 const teamsCount = 100;
 
 /**
- * Fills the database with running sandboxes that are spread over the machines and over teams, like one that control has made, and lets
- * the machines say that they have them.
+ * Fills the database with running sandboxes, spread over the machines and teams and copied from one that control has
+ * made, and makes the machines report that they have them.
  */
 export async function insertRows({ apis, machines, call }: FakeCluster, count: number): Promise<void> {
   const [control] = apis;
@@ -41,7 +41,7 @@ export async function insertRows({ apis, machines, call }: FakeCluster, count: n
       node_id: machines[(made + index) % machines.length]?.nodeId ?? '',
       started_at_us: like.started_at_us - made - index,
     }));
-    // A machine has them before the database does: what it does not know yet is left alone for a while.
+    // Machines get them before the database does: for a while, control leaves alone what it does not know.
     for (const row of rows)
       had
         .get(row.node_id)
@@ -57,6 +57,6 @@ export async function insertRows({ apis, machines, call }: FakeCluster, count: n
       .values(rows as never)
       .execute();
   }
-  // As the server does by itself some time later.
+  // The server would do this by itself some time later.
   await sql`analyze`.execute(db);
 }

@@ -4,8 +4,8 @@ import { type Figure, figuresTable, machineFacts } from '../platform/report.ts';
 import { realFigures } from './real.ts';
 import { scaleFigures } from './scale.ts';
 
-// Measures a cluster beside one machine: `bun bench/cluster/run.ts [scale|real] [--quick]`. `npm run bench` runs all of
-// it. Each part that was measured in full is written to its own page of docs/performance.
+// Compares a cluster with a single machine: `bun bench/cluster/run.ts [scale|real] [--quick]`. `npm run bench` runs all
+// of it. Each part that was measured in full is written to its own page of docs/performance.
 const output = join(import.meta.dir, '../../docs/performance');
 const quick = process.argv.includes('--quick');
 const share = quick ? 0.2 : 1;

@@ -8,10 +8,10 @@ import type { Figure } from '../platform/report.ts';
 type ScaleSizes = { machines: number; sandboxes: number; creates: number; seconds: number };
 
 const pageLimit = 100;
-/** Creates that are under way at a time in the second series. */
+/** Parallel creates in the second series. */
 const atOnce = 8;
 
-/** One control process, a real PostgreSQL, and machines that only write down what they are told. */
+/** One control process, a real PostgreSQL, and machines that only record what they are told. */
 export async function scaleFigures(sizes: ScaleSizes, say: (text: string) => void): Promise<Figure[]> {
   const programs = postgresPrograms();
   if (!programs) return [{ name: 'a large cluster', goal: '', value: 'not measured: PostgreSQL is not installed' }];
@@ -56,7 +56,7 @@ async function create(cluster: FakeCluster): Promise<void> {
   if (status !== 201) throw new Error(`a create was answered ${status}: ${JSON.stringify(body)}`);
 }
 
-/** What this process takes while nobody asks for anything, in cores. */
+/** Processor use of this process while nobody makes requests, in cores. */
 async function heartbeatCores(seconds: number): Promise<number> {
   const before = process.cpuUsage();
   const start = performance.now();

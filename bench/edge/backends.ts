@@ -6,7 +6,7 @@ import { familyOf } from '../measure/processes.ts';
 
 export const bigFileBytes = 1 << 30;
 
-/** What is measured: each way leads to the same backend. `pids` are the processes in between. */
+/** A measured way: each leads to the same backend. `pids` are the processes in between. */
 export type Way = {
   readonly name: string;
   readonly port: number;
@@ -19,7 +19,7 @@ type Backends = AsyncDisposable & { readonly ways: Way[]; readonly sinkWays: Way
 
 /**
  * nginx as the backend (a fixed short answer, and a file of 1 GiB), a sink for uploads, and in front of both: nothing,
- * nginx as a proxy with one process, and the edge.
+ * nginx as a single-process proxy, and the edge.
  */
 export async function startBackends(): Promise<Backends> {
   const folder = mkdtempSync(join(tmpdir(), 'edge-bench-'));

@@ -2,13 +2,10 @@ import { join } from 'node:path';
 import { percentile } from '../measure/statistics.ts';
 import { startBackends, type Way } from './backends.ts';
 
-/**
- * The middle of the rounds; requests a second with 16 connections that are kept, and the share of nginx's that the edge
- * has.
- */
+/** The medians of the rounds: requests per second over 16 kept connections, and the edge's share of nginx's rate. */
 type BesideNginx = { nginx: number; edge: number; share: number; nginxP50Ms: number; edgeP50Ms: number };
 
-/** The edge and nginx in turns before the same backend, so that noise of the machine hits both alike. */
+/** The edge and nginx in turn, before the same backend, so that noise of the machine affects both alike. */
 export async function edgeBesideNginx(options: { rounds: number; durationMs: number }): Promise<BesideNginx> {
   if (!Bun.which('nginx')) throw new Error('nginx is not installed');
   await using backends = await startBackends();

@@ -5,13 +5,13 @@ type TransferResult = { megabytesPerSecond: number };
 
 type Way = { readonly port: number; readonly host: string; readonly tls: boolean };
 
-/** Every how manieth latency is kept: enough for a p99, few enough not to slow the load down. */
+/** One latency in so many is kept: enough for a p99, few enough not to slow down the load. */
 const sampleEvery = 8;
 const responseEnd = Buffer.from('\r\n\r\n');
 
 /**
- * Keep-alive GETs over `connections` for `durationMs`, each connection sending its next request when the response to
- * the last is there. Reads no more of a response than its length, so that the load costs less than what it measures.
+ * Keep-alive GETs over `connections` for `durationMs`; each connection sends its next request once the previous
+ * response is complete. Reads no more of a response than its length, so that the load costs less than what it measures.
  */
 async function requests(way: Way, connections: number, durationMs: number): Promise<LoadResult> {
   const request = Buffer.from(
@@ -112,7 +112,7 @@ async function transfer(way: Way, head: string, sendBytes: number, wantedBytes: 
   return { megabytesPerSecond: (sendBytes + wantedBytes) / 1e6 / ((performance.now() - start) / 1000) };
 }
 
-/** How long a response to `request` is, head and body. */
+/** The length of a response to `request`, head and body. */
 async function responseBytesOf(way: Way, request: Buffer): Promise<number> {
   let got = Buffer.alloc(0);
   const { promise, resolve } = Promise.withResolvers<number>();
@@ -137,7 +137,7 @@ async function responseBytesOf(way: Way, request: Buffer): Promise<number> {
   return length;
 }
 
-// As a program: one measurement by its JSON arguments, the result as JSON.
+// As a program: makes one measurement, given by its JSON arguments, and prints the result as JSON.
 const [kind, argument = '{}'] = process.argv.slice(2);
 const { way, ...rest } = JSON.parse(argument);
 const result =

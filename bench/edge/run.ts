@@ -5,8 +5,8 @@ import { cpuMsOf } from '../measure/processes.ts';
 import { percentile } from '../measure/statistics.ts';
 import { bigFileBytes, startBackends, type Way } from './backends.ts';
 
-// The edge beside nginx and a direct connection. Ways take turns, so that noise of the machine hits all of them alike;
-// each figure is the median over the rounds. `--quick` for a first look.
+// The edge compared with nginx and a direct connection. The ways take turns, so that noise of the machine affects all
+// of them alike; each figure is the median over the rounds. `--quick` for a first look.
 const quick = process.argv.includes('--quick');
 const rounds = quick ? 2 : 3;
 const durationMs = quick ? 1000 : 3000;
@@ -69,7 +69,7 @@ async function load(
   const result = await run('requests', { way, connections, durationMs });
   const { requestsPerSecond, latencyMs } = result;
   const value = what === 'rate' ? requestsPerSecond : what === 'p50' ? latencyMs.median : latencyMs.p99;
-  // CPU in µs for each request.
+  // CPU per request in µs.
   return { value, units: (requestsPerSecond * durationMs) / 1000 / 1000 };
 }
 

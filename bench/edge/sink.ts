@@ -1,4 +1,4 @@
-// Takes request bodies as fast as they come and answers when they are over.
+// Takes request bodies as fast as they come, and answers at their end.
 const answer = Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
 const listener = Bun.listen<{ left: number }>({
   hostname: '127.0.0.1',

@@ -1,4 +1,4 @@
-/** `count` CIDR blocks that do not touch, others for each `seed`. */
+/** `count` CIDR blocks that do not overlap, different for each `seed`. */
 export function blocks(seed: number, count: number): string[] {
   return Array.from({ length: count }, (_, index) => {
     const block = (seed * 7919 + index * 2) % (80 * 65_536);

@@ -9,8 +9,7 @@ import { readFileSync } from 'node:fs';
 import { timeEach } from '../measure/statistics.ts';
 import { blocks } from './blocks.ts';
 
-// Puts rules for many sandboxes in place, in the network namespace that it is started in, and prints what that took as
-// JSON.
+// Installs rules for many sandboxes in the network namespace that it is started in, and prints the cost as JSON.
 
 const [count = 500, blocksEach = 20] = process.argv.slice(2).map(Number);
 const installation = 15;
@@ -31,7 +30,7 @@ await table.install({
 const before = kernelMiB();
 const added = await timeEach(count, number => table.assign(slotOf(installation, number), policyOf(number, blocksEach)));
 const memoryMiB = kernelMiB() - before;
-// Each time other rules, beside those of all the others.
+// Each time with different rules, beside those of all the others.
 const updated = await timeEach(30, number =>
   table.assign(slotOf(installation, 0), policyOf(2000 + number, blocksEach)),
 );
@@ -39,7 +38,7 @@ const removed = await timeEach(count, async number => table.withdraw(slotOf(inst
 process.stdout.write(JSON.stringify({ added, updated, removed, memoryMiB }));
 process.exit(0);
 
-/** What the kernel holds for itself and can't give back. */
+/** Memory that the kernel holds for itself and can't give back. */
 function kernelMiB(): number {
   const facts = readFileSync('/proc/meminfo', 'utf8');
   return ['SUnreclaim', 'Percpu', 'VmallocUsed'].reduce(

@@ -7,8 +7,8 @@ import { startLab, type Lab } from '../../test/egress/support/lab.ts';
 import { summarize } from '../measure/statistics.ts';
 import { blocks } from './blocks.ts';
 
-// Measures traffic out of sandboxes: what it costs beside a direct connection, and how long rules take to change.
-// Everything runs in network namespaces of its own; both ends and what is between share the machine's cores.
+// Measures traffic out of sandboxes: its cost compared with a direct connection, and how long changes of rules take.
+// Everything runs in its own network namespaces; both ends and what is between them share the machine's cores.
 
 const output = join(import.meta.dir, '../../docs/performance');
 const program = Buffer.from(readFileSync(join(import.meta.dir, 'client.py'))).toString('base64');
@@ -122,7 +122,7 @@ async function updateTable(lab: Lab): Promise<string[]> {
   return rows;
 }
 
-/** Rules alone, without the sandboxes: what 500 with policies of their own cost. */
+/** Only the rules, without sandboxes: the cost of 500 sandboxes with their own policies. */
 function rulesTable(lab: Lab): string[] {
   const rows = [
     row([

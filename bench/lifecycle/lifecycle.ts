@@ -9,7 +9,7 @@ const sizes = [
   { name: '1 GiB', memoryMiB: 1024, runs: 5, pauseGoal: 'p50 ≤ 0.6 s', resumeGoal: 'p50 ≤ 150 ms' },
 ];
 
-/** How long pauses, resumes, forks and snapshots take, through the API. `scale` makes fewer runs of it. */
+/** How long pauses, resumes, forks and snapshots take, through the API. `scale` reduces the number of runs. */
 export async function lifecycleFigures(
   scale: (count: number) => number,
   say: (text: string) => void,

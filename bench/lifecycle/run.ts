@@ -1,7 +1,7 @@
 import { figuresTable, machineFacts } from '../platform/report.ts';
 import { lifecycleFigures } from './lifecycle.ts';
 
-// Measures pause, resume, fork and snapshot alone: `bun bench/lifecycle/run.ts [--quick]`. `npm run bench` has it too.
+// Measures only pause, resume, fork and snapshot: `bun bench/lifecycle/run.ts [--quick]`. `npm run bench` includes it.
 const quick = process.argv.includes('--quick');
 const figures = await lifecycleFigures(
   count => (quick ? Math.ceil(count / 10) : count),

@@ -4,11 +4,11 @@ import type { Figure } from '../platform/report.ts';
 import { killAll } from '../platform/series.ts';
 
 const readyPollMs = 20;
-/** As long as a GiB of memory takes to come, and longer. */
+/** Longer than a GiB of memory takes to arrive. */
 const settleMs = 2_000;
 const filesInSnapshot = 10_000;
 
-/** A sandbox with a program that holds so much memory, every page of it written. */
+/** A sandbox with a program that holds this much memory, every page of it written. */
 export async function holding(client: Client, memoryMiB: number, template = 'base'): Promise<Sandbox> {
   const sandbox = (await (
     await client.api('POST', '/v2/sandboxes', { templateID: template, timeout: 3600 })
@@ -22,7 +22,7 @@ export async function holding(client: Client, memoryMiB: number, template = 'bas
   return sandbox;
 }
 
-/** Pauses and resumes, one after the other; each resume ends with an answer of the sandbox's agent. */
+/** Pauses and resumes, one after another; each resume ends with an answer of the sandbox's agent. */
 export async function pauses(
   client: Client,
   sandbox: Sandbox,
@@ -39,7 +39,7 @@ export async function pauses(
     await client.api('POST', `/v2/sandboxes/${sandbox.sandboxID}/connect`, { timeout: 3600 });
     resumed.push(performance.now() - again);
     await client.run(sandbox, '/bin/true');
-    // The next pause waits for memory that is still to come: it is measured of a sandbox that has all of its own.
+    // A pause waits for memory that has not arrived yet: the measured sandbox must have all of its own.
     await Bun.sleep(settleMs);
   }
   return [
@@ -56,7 +56,7 @@ export async function pauses(
   ];
 }
 
-/** Forks `count` at once, several times, and kills them outside of the measurement. */
+/** Forks `count` at once, several times; killing them is not measured. */
 export async function forks(
   client: Client,
   source: Sandbox,
@@ -106,7 +106,7 @@ export async function snapshots(client: Client, runs: number): Promise<Figure> {
   }
 }
 
-/** A template like `base` whose sandboxes have so much memory. */
+/** A template like `base` whose sandboxes have this much memory. */
 export async function largerBase(client: Client, name: string, memoryMB: number): Promise<string> {
   const { templateID, buildID } = (await (await client.api('POST', '/v3/templates', { name, memoryMB })).json()) as {
     templateID: string;

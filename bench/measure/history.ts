@@ -5,7 +5,7 @@ const title = `# Whole runs of the bench
 Kept by \`npm run bench\`, newest first; runs with \`--quick\` are not. Compare only what one machine has measured.
 `;
 
-/** The commit of a checkout, and whether files differ from it; `unknown` where there is none. */
+/** The commit of a checkout, and whether files differ from it; `unknown` if there is none. */
 export function commitOf(folder: string): string {
   const git = (...argv: string[]) =>
     Bun.spawnSync(['git', ...argv], { cwd: folder, stderr: 'ignore' })
@@ -16,7 +16,7 @@ export function commitOf(folder: string): string {
   return git('status', '--porcelain', '--untracked-files=no') === '' ? commit : `${commit} and changes`;
 }
 
-/** Writes a run into the file of all of them, before the others. `report`: its tables in Markdown. */
+/** Writes a run into the history file, before the others. `report`: its tables in Markdown. */
 export function keepInHistory(file: string, commit: string, report: string): void {
   const before = existsSync(file) ? readFileSync(file, 'utf8').slice(title.length) : '';
   writeFileSync(file, `${title}\n## ${commit}\n${report.trim()}\n${before}`);

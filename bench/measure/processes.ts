@@ -10,8 +10,8 @@ export function cpuMsOf(pid: number): number {
 }
 
 /**
- * CPU time that the control group of a process has used, ms: that of all processes there are and were in it. Sources:
- * cgroups(7), cpuacct.usage of version 1 and cpu.stat of version 2.
+ * CPU time that the cgroup of a process has used, ms: of all present and past processes in it. Sources: cgroups(7),
+ * cpuacct.usage of version 1 and cpu.stat of version 2.
  */
 export function groupCpuMsOf(pid: number): number {
   const lines = readFileSync(`/proc/${pid}/cgroup`, 'utf8').split('\n');
@@ -22,14 +22,14 @@ export function groupCpuMsOf(pid: number): number {
   return Number(/^usage_usec (\d+)$/m.exec(readFileSync(`/sys/fs/cgroup${path}/cpu.stat`, 'utf8'))?.[1]) / 1e3;
 }
 
-/** Proportional set size of a process, MiB: shared pages count by how many share them. */
+/** Proportional set size of a process, MiB: a shared page is divided by the number of processes that share it. */
 export function pssMiBOf(pid: number): number {
   return Number(/^Pss: +(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0) / 1024;
 }
 
 /**
- * A platform's own processes, `pid` and what descends from it. Those of sandboxes descend from its helper, and live in
- * control groups of sandboxes.
+ * The platform's own processes: `pid` and its descendants. Those of sandboxes descend from its helper, and live in the
+ * sandboxes' cgroups.
  */
 export function platformOf(pid: number): number[] {
   return familyOf(pid).filter(member => {
@@ -41,7 +41,7 @@ export function platformOf(pid: number): number[] {
   });
 }
 
-/** What `figure` says of processes together; what ends meanwhile counts for nothing. */
+/** The sum of `figure` over processes; one that ends meanwhile counts as zero. */
 export function sumOf(pids: readonly number[], figure: (pid: number) => number): number {
   return pids.reduce((sum, pid) => {
     try {
@@ -52,18 +52,21 @@ export function sumOf(pids: readonly number[], figure: (pid: number) => number):
   }, 0);
 }
 
-/** Asks how much CPU time processes have used since now, ms. What has ended by then counts for nothing. */
+/**
+ * Answers a function that tells how much CPU time the processes have used since now, ms. A process that has ended by
+ * then counts as zero.
+ */
 export function cpuMsFromNow(pids: readonly number[]): () => number {
   const before = new Map(pids.map(pid => [pid, sumOf([pid], cpuMsOf)]));
   return () => sumOf(pids, pid => cpuMsOf(pid) - (before.get(pid) ?? 0));
 }
 
-/** Memory that the host could still give, MiB. */
+/** Memory that the host can still provide, MiB. */
 export function availableMiB(): number {
   return Number(/^MemAvailable: +(\d+) kB$/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1] ?? 0) / 1024;
 }
 
-/** `pid` and all that descend from it. */
+/** `pid` and all its descendants. */
 export function familyOf(pid: number): number[] {
   const parents = new Map<number, number>();
   for (const name of readdirSync('/proc')) if (/^\d+$/.test(name)) parents.set(Number(name), parentOf(Number(name)));

@@ -1,4 +1,4 @@
-/** What a series of measured durations comes to, ms. */
+/** Summary of a series of measured durations, ms. */
 export type Summary = { count: number; min: number; median: number; p99: number; max: number };
 
 /** The value below which the given share of the sorted values lies; nearest rank. */
@@ -17,7 +17,7 @@ export function summarize(valuesMs: number[]): Summary {
   };
 }
 
-/** Runs `work` `count` times, one after the other, and answers how long each took, ms. */
+/** Runs `work` `count` times, one after another, and answers how long each took, ms. */
 export async function timeEach(count: number, work: (index: number) => Promise<unknown>): Promise<number[]> {
   const times: number[] = [];
   for (let index = 0; index < count; index++) {
@@ -28,12 +28,12 @@ export async function timeEach(count: number, work: (index: number) => Promise<u
   return times;
 }
 
-/** Drawn samples of which an interval is made. */
+/** Number of resamples for an interval. */
 const samples = 2000;
 
 /**
- * The interval in which the ratio of two series' medians lies with a certainty of 95 %, by bootstrap: both are drawn
- * from with replacement, by a sequence that is the same each time.
+ * The 95 % confidence interval of the ratio of two series' medians, by bootstrap: both are resampled with replacement,
+ * by a sequence that is the same each time.
  */
 export function intervalOfRatio(series: number[], beside: number[]): { low: number; high: number } {
   let state = 1;

@@ -14,8 +14,8 @@ import { familyOf } from '../measure/processes.ts';
 import { summarize, timeEach } from '../measure/statistics.ts';
 import { clientOf, type Client, type Sandbox } from '../platform/client.ts';
 
-// Measures what sampling costs a node with many sandboxes, and how long queries of a day of samples and of a week of a
-// team take.
+// Measures what sampling costs a node with many sandboxes, and how long queries take over a sandbox's day and a team's
+// week of samples.
 
 const output = join(import.meta.dir, '../../docs/performance');
 const sandboxes = process.argv.includes('--quick') ? 50 : 500;
@@ -96,8 +96,8 @@ async function fillTeam(platform: TestPlatform, now: number): Promise<string> {
 }
 
 /**
- * What the platform's own sampler does, done a second time in this process, of the same sandboxes: its processor time
- * is all that this one uses.
+ * Repeats the work of the platform's own sampler in this process, for the same sandboxes: this process uses processor
+ * time for nothing else.
  */
 async function samplingRows(platform: TestPlatform, client: Client): Promise<string[]> {
   say(`${sandboxes} sandboxes`);
@@ -143,7 +143,7 @@ async function samplingRows(platform: TestPlatform, client: Client): Promise<str
   }
 }
 
-/** As much of the running platform's node as a sampler looks at. */
+/** The part of the running platform's node that a sampler uses. */
 function nodeOf(platform: TestPlatform, folder: string): HistoryParts {
   const { dataDir, pid } = platform.ready;
   const installation = Number(readdirSync('/run/atoll').find(number => ownerOf(number) === dataDir));

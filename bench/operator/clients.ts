@@ -1,9 +1,9 @@
 import { load, type Load } from './load.ts';
 
-/** What clients ask of an API, again and again: one of `paths`, each time another. */
+/** What clients request from an API repeatedly: the `paths` in rotation. */
 type Asked = { socketPath: string; key: string; paths: string[]; clients: number; seconds: number };
 
-/** The same by a process of its own: what clients do with an answer is no work of the API's. */
+/** The same from a separate process: what clients do with an answer is no work of the API's. */
 export async function loadFromOutside(asked: Asked): Promise<Load> {
   const child = Bun.spawn([process.execPath, import.meta.path], {
     stdin: Buffer.from(JSON.stringify(asked)),

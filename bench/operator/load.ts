@@ -2,7 +2,7 @@ import { percentile } from '../measure/statistics.ts';
 
 export type Load = { perSecond: number; medianMs: number; p99Ms: number };
 
-/** Does `work` again and again from `clients` sides at a time, for `seconds`. */
+/** Repeats `work` from `clients` sides at a time, for `seconds`. */
 export async function load(
   clients: number,
   seconds: number,

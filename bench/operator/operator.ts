@@ -22,7 +22,7 @@ const clients = 16;
 const pageLimit = 100;
 const noLimit = 1_000_000;
 
-/** What an operator asks of store and API on each database, with a node that costs nothing. */
+/** What an operator asks of the store and the API, on each database, with a node that costs nothing. */
 export async function operatorFigures(sizes: OperatorSizes): Promise<Figure[]> {
   const figures = await onDatabase('SQLite', undefined, sizes);
   const programs = postgresPrograms();
@@ -53,7 +53,7 @@ async function onDatabase(
     .executeTakeFirstOrThrow();
   await platform.store.db.deleteFrom('sandboxes').execute();
   const listed = await fill(platform, first, sizes.sandboxes);
-  // PostgreSQL does it by itself within a minute, and guesses until then how many rows there are.
+  // PostgreSQL does this by itself within a minute; until then it guesses how many rows there are.
   await sql`analyze`.execute(platform.store.db);
   const pages = await pagesOf(platform, listed);
   const { socketPath, key } = platform;
@@ -79,7 +79,7 @@ async function onDatabase(
 
 const statementsOfLife = 5;
 
-/** The changes that the store makes of one sandbox, events included. */
+/** The changes that the store makes for one sandbox, including events. */
 async function lifeOf({ store, team }: Platform): Promise<void> {
   const nowUs = Date.now() * 1000;
   const sandbox = sandboxOf(team.teamId, nowUs);
@@ -124,7 +124,7 @@ function sandboxOf(teamId: string, nowUs: number): SandboxRecord {
 type Row = Awaited<ReturnType<ReturnType<Platform['store']['db']['selectFrom']>['execute']>>[number];
 
 /**
- * Rows of running sandboxes, like one that there was, far from their end, on a node that nobody asks. Answers their
+ * Rows of running sandboxes, copied from an existing one, far from their end, on a node that nobody asks. Answers their
  * IDs.
  */
 async function fill(platform: Platform, like: Row & Record<string, unknown>, count: number): Promise<string[]> {
@@ -148,7 +148,7 @@ async function fill(platform: Platform, like: Row & Record<string, unknown>, cou
   return ids;
 }
 
-/** Times of all pages. Fails where they do not hold every sandbox once. */
+/** Times of all pages. Fails unless they contain every sandbox once. */
 async function pagesOf({ socketPath, key }: Platform, wanted: string[]): Promise<number[]> {
   const times: number[] = [];
   const seen = new Set<string>();

@@ -1,5 +1,5 @@
 /**
- * `bun bench/operator/run.ts`: store and API on both databases. OPERATOR_SANDBOXES and OPERATOR_SECONDS say how much.
+ * `bun bench/operator/run.ts`: store and API on both databases. OPERATOR_SANDBOXES and OPERATOR_SECONDS set the amount.
  */
 import { figuresTable } from '../platform/report.ts';
 import { operatorFigures } from './operator.ts';

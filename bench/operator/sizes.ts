@@ -1,6 +1,6 @@
 import type { OperatorSizes } from './operator.ts';
 
-/** What an environment asks for: 10,000 sandboxes and 5 seconds for each load unless it says otherwise. */
+/** The sizes in an environment: by default 10,000 sandboxes and 5 seconds per load. */
 export function sizesOf(environment: Record<string, string | undefined>, share = 1): OperatorSizes {
   return {
     sandboxes: Number(environment['OPERATOR_SANDBOXES'] ?? Math.ceil(10_000 * share)),

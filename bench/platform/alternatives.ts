@@ -7,8 +7,8 @@ import { summarize, timeEach, type Summary } from '../measure/statistics.ts';
 export type Alternative = { name: string; summary: Summary } | { name: string; missing: string };
 
 /**
- * What a user would pick instead, doing the least that compares: start something isolated from the host's own root and
- * run `true` in it to its end. `fork+exec` is the floor below which no way can be.
+ * What a user would pick instead, doing the least that is comparable: it starts something isolated from the host's own
+ * root and runs `true` in it to its end. `fork+exec` is the floor that nothing can beat.
  */
 export async function alternatives(runs: number): Promise<Alternative[]> {
   const work = mkdtempSync(join(tmpdir(), 'atoll-bench-'));
@@ -73,14 +73,13 @@ export async function alternatives(runs: number): Promise<Alternative[]> {
 type Wrap = (argv: string[]) => string[];
 
 /**
- * Pipes, and never /dev/null: container runtimes give their standard streams to the container's user, and so the host's
- * device.
+ * Pipes, and never /dev/null: container runtimes give their standard streams to the container's user, and so would give
+ * away the host's device.
  */
 const piped = { stdin: 'pipe', stdout: 'pipe', stderr: 'pipe' } as const;
 
 /**
- * Measures while something else runs, which `end` takes away; where it can't be started, the measurement says why
- * itself.
+ * Measures while something else runs, which `end` removes; if that can't be started, the measurement itself says why.
  */
 async function besides(start: string[], measured: () => Promise<Alternative>, end: string[]): Promise<Alternative> {
   const ran = Bun.which(start[0] as string) !== null && (await Bun.spawn(start, piped).exited) === 0;
@@ -91,7 +90,7 @@ async function besides(start: string[], measured: () => Promise<Alternative>, en
   }
 }
 
-/** crun refuses hosts where cgroup2 is mounted beside v1 controllers, unless it does not see it. */
+/** crun refuses hosts that mount cgroup2 beside v1 controllers, unless it does not see cgroup2. */
 const inOwnCgroupView = (argv: string[]) => [
   'unshare',
   '--mount',

@@ -1,19 +1,19 @@
 import { agentPort } from '../../src/protocol/agent.ts';
 
-/** A platform that runs for the bench. */
+/** The platform under the bench. */
 export type Target = {
   url: string;
   apiKey: string;
-  /** The platform's process; its helper and whatever else it started are its children. */
+  /** The platform's process; its helper and everything else it started are its children. */
   readonly pid: number;
   readonly dataDir: string;
-  /** Ends the platform as a crash does and starts it again; resolves when it serves. */
+  /** Ends the platform like a crash and starts it again; resolves once it serves. */
   crashAndRestart(): Promise<void>;
 };
 
 export type Sandbox = { sandboxID: string; envdAccessToken: string };
 
-/** The few calls that the bench makes, as plain as a client can make them: one request each, connections kept alive. */
+/** The few calls that the bench makes, as plain as a client can make them: one request each, over kept connections. */
 export function clientOf({ url, apiKey }: Target) {
   const api = async (method: string, path: string, body?: unknown): Promise<Response> => {
     const response = await fetch(url + path, {

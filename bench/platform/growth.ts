@@ -6,14 +6,14 @@ import type { Figure, Plot } from './report.ts';
 import { createLatency, killAll } from './series.ts';
 
 const settleMs = 6_000; // refills, and the garbage that agents collect after their first work
-/** What the platform does now and then comes several times in it. */
+/** Periodic work of the platform happens several times within this. */
 const idleSeconds = 30;
-/** Until what was just created has nothing more to tell and is left alone. */
+/** Until new sandboxes have nothing more to report and are left alone. */
 const settleSeconds = 8;
 const createsAtOnce = 10;
 const apiClients = 16;
 const apiSeconds = 5;
-/** A team's limit: one of them makes room for those that are measured. */
+/** A team's limit: one place is for the sandboxes that are measured. */
 const concurrentMax = 500;
 
 type Point = {
@@ -87,7 +87,7 @@ const failure = (error: unknown): Figure => ({
   value: `failed: ${error instanceof Error ? error.message : String(error)}`,
 });
 
-/** What the API answers a second over the edge, while they all run. */
+/** API answers per second through the edge, while they all run. */
 async function apiLoad(client: Client, sandboxes: Sandbox[]): Promise<Figure> {
   const one = () => sandboxes[Math.floor(Math.random() * sandboxes.length)]?.sandboxID ?? '';
   const measured = await load(apiClients, apiSeconds, async () =>

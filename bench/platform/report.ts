@@ -4,8 +4,8 @@ import type { Summary } from '../measure/statistics.ts';
 import type { Alternative } from './alternatives.ts';
 
 /**
- * One measured figure: a series of times, or what was counted, beside its goal. `alternative`: the name of what a user
- * would pick instead for the same.
+ * One measured figure: a series of times, or a count, with its goal. `alternative`: what a user would pick instead for
+ * the same.
  */
 export type Figure = { name: string; goal: string; alternative?: string; summary?: Summary; value?: string };
 
@@ -14,13 +14,13 @@ export type Plot = { file: string; title: string; xLabel: string; yLabel: string
 
 const ms = (value: number) => (value < 10 ? value.toFixed(2) : value.toFixed(1));
 
-/** The machine that the numbers belong to. */
+/** The machine on which the numbers were measured. */
 export function machineFacts(): string {
   const [cpu] = cpus();
   return `${cpus().length} cores (${cpu?.model ?? 'unknown'}), ${(totalmem() / 1024 ** 3).toFixed(0)} GiB, Linux ${release()}, Bun ${Bun.version}`;
 }
 
-/** A row for each figure, with how many times as long the median of its alternative took in the same run. */
+/** A row for each figure, with the ratio to the median of its alternative in the same run. */
 export function figuresTable(figures: Figure[], alternatives: Alternative[] = []): string {
   const besideOf = ({ summary, alternative }: Figure) => {
     const other = alternatives.find(({ name }) => name === alternative);

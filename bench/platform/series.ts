@@ -5,14 +5,14 @@ import { summarize, timeEach } from '../measure/statistics.ts';
 import type { Client, Sandbox, Target } from './client.ts';
 import type { Figure, Plot } from './report.ts';
 
-/** So that the pool, refilled one by one, is full again before the next create. */
+/** Lets the pool, which refills one by one, be full again before the next create. */
 const refillPauseMs = 80;
-/** So that a pool has grown before the next burst. */
+/** Lets the pool grow before the next burst. */
 const growPauseMs = 30_000;
 const killAtOnce = 8;
 const clientsAtOnce = 4;
 
-/** Creates one after the other, with a pause in which the pool refills, and kills each outside of the measurement. */
+/** Creates one after another, with a pause in which the pool refills; killing each is not measured. */
 export async function createLatency(
   client: Client,
   options: { name: string; count: number; pauseMs?: number; goal: string },
@@ -63,7 +63,7 @@ export async function warmCommand(client: Client, count: number): Promise<Figure
   }
 }
 
-/** Creates at once, and as many again when the pool has had time to grow to what the first wanted. */
+/** Creates at once, and as many again once the pool has had time to grow to what the first burst wanted. */
 export async function bursts(client: Client, count: number): Promise<Figure[]> {
   const first = await burst(client, count, `burst of ${count} creates at once`);
   await Bun.sleep(growPauseMs);
@@ -84,7 +84,7 @@ async function burst(client: Client, count: number, name: string): Promise<Figur
 }
 
 /**
- * Creates and kills without a pause for `seconds`, by four clients: how many a second, and how the platform's memory
+ * Creates and kills without a pause for `seconds`, by four clients: how many per second, and how the platform's memory
  * grows.
  */
 export async function sustained(
@@ -96,7 +96,7 @@ export async function sustained(
   const passed = () => (performance.now() - start) / 1000;
   const perSecond = Array.from({ length: seconds }, () => 0);
   const memory: { x: number; y: number }[] = [];
-  // All of its processes: the one that was started has few of its megabytes.
+  // All of its processes: the one that was started holds only few of the megabytes.
   const memoryNow = () => sumOf(platformOf(target.pid), pssMiBOf);
   const watch = setInterval(() => memory.push({ x: passed(), y: memoryNow() }), 2_000);
   const loop = async () => {
@@ -110,7 +110,7 @@ export async function sustained(
   const rate = perSecond.reduce((sum, count) => sum + count, 0) / seconds;
   const half = perSecond.slice(seconds >> 1);
   const later = half.reduce((sum, count) => sum + count, 0) / half.length;
-  // The first quarter is for the runtime's own compiling.
+  // The first quarter is left to the runtime's own compiler.
   const settled = memory[memory.length >> 2]?.y ?? Number.NaN;
   const growthMiB = (memory.at(-1)?.y ?? Number.NaN) - settled;
   return {

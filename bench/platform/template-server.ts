@@ -3,13 +3,13 @@ import { summarize } from '../measure/statistics.ts';
 import type { Client, Target } from './client.ts';
 import type { Figure } from './report.ts';
 
-/** So that the next one is restored before it is asked for. */
+/** Lets the next one be restored before it is requested. */
 const restorePauseMs = 600;
-/** Creates before the measurement: of what is asked for once, nothing is restored ahead. */
+/** Creates before the measurement: after a single request, nothing is restored ahead yet. */
 const firstCreates = 4;
 const serverPort = 8000;
 
-/** Creates one after the other from a template with a server, each until its server has answered. */
+/** Creates one after another from a template with a server, each until its server has answered. */
 export async function templateServer(client: Client, { url, apiKey }: Target, count: number): Promise<Figure[]> {
   const name = 'bench-server';
   const template = Template()
