@@ -33,7 +33,7 @@ async function withOwnRun(program: string): Promise<unknown> {
   return JSON.parse(await new Response(child.stdout).text());
 }
 
-test('what an installation writes is in memory, and stays while it has its number', async () => {
+test('the files of an installation are in memory, and stay while it has its number', async () => {
   const found = await withOwnRun(`
     const data = dataDir();
     const first = claimInstallation(data);
@@ -61,7 +61,7 @@ test('a data directory has one installation at a time', async () => {
   expect(found).toEqual({ refused: 'conflict', used: [true, false, false], again: 0 });
 });
 
-test('what an installation that is no more has left hides nothing of the next one with its number', async () => {
+test('leftovers of a former installation hide nothing of the next one with its number', async () => {
   const found = await withOwnRun(`
     const gone = Array.from({ length: ${installationsMax} }, () => {
       const data = dataDir();

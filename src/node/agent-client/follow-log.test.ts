@@ -49,7 +49,7 @@ async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) await Bun.sleep(5);
 }
 
-test('what an agent reports is taken once, over broken connections, from the place that is known', async () => {
+test('each report of an agent is taken once, over broken connections, from the known place on', async () => {
   const requests: string[] = [];
   const { added, gaps } = follow(
     (socket, request) => {
@@ -131,7 +131,7 @@ test.each([
   expect(added).toEqual([]);
 });
 
-test('who reports without end is read only so fast, and stopping does not wait for him', async () => {
+test('an agent that reports without end is read at a limited rate, and stopping does not wait for it', async () => {
   let sent = 0;
   let number = 0;
   const flood = (socket: Socket) => {
@@ -160,7 +160,7 @@ test('who reports without end is read only so fast, and stopping does not wait f
   await follower.stop();
 });
 
-test('who reports in the smallest pieces is read so much more slowly', async () => {
+test('an agent that reports in the smallest pieces is read more slowly', async () => {
   let number = 0;
   const pieces = (text: string) => [...text].map(chunk).join('');
   const { added, follower } = follow(
@@ -219,7 +219,7 @@ test('a quiet agent is asked from time to time, when its log is read, and heard 
   await until(() => requests.at(-1) === '/logs?epoch=a&after=2');
 });
 
-test('what has not left the agent at the end is asked for where somebody came to the sandbox', async () => {
+test('at the end, entries still in the agent are fetched if somebody used the sandbox', async () => {
   let asked = 0;
   const { added, follower } = follow(
     (socket, request) => {
@@ -250,7 +250,7 @@ test('a sandbox that somebody came to is asked at its end, however soon that is'
   expect(added.map(({ place }) => place.number)).toEqual([1]);
 });
 
-test('an agent that does not answer holds nobody up who wants to read its log', async () => {
+test('an agent that does not answer holds up no reader of its log', async () => {
   let mute = false;
   let asked = 0;
   const serve: Parameters<typeof follow>[0] = socket => {

@@ -42,7 +42,7 @@ test('nothing is asked of an agent before it has given its sign', async () => {
   expect(it).toEqual({ open: 1, closed: 1 });
 });
 
-test('an agent whose sign was lost is found all the same', async () => {
+test('an agent whose sign was lost is still found', async () => {
   const { it, namespace } = namespaceOf([['refused'], ['connected']]);
   await agentListens(namespace, running, running);
   expect(it).toEqual({ open: 2, closed: 2 });

@@ -26,7 +26,7 @@ function intakeAt(startMs: number, { createdMs, place }: { createdMs?: number; p
 const line = (n: number, t = Date.now()) => JSON.stringify({ n, t, l: 1, logger: 'process', message: 'm', fields: {} });
 const many = 'entries are dropped: there are more than 1000 a second';
 
-test('so many bytes are read in a second, and the answer says how long the rest waits', () => {
+test('the bytes read in a second are limited, and the answer says how long the rest waits', () => {
   const { intake, pass } = intakeAt(5_000);
   expect(intake.count(200_000)).toBe(0);
   pass(400);
@@ -43,7 +43,7 @@ test('so many bytes are read in a second, and the answer says how long the rest 
   expect([intake.count(262_143), intake.count(1)]).toEqual([0, 1000]);
 });
 
-test('so many lines and pieces are read in a second, however few bytes they have', () => {
+test('the lines and pieces read in a second are limited, however few bytes they have', () => {
   const { intake, pass } = intakeAt(5_000);
   for (let n = 1; n <= 1_999; n++) {
     intake.countPiece();
@@ -58,7 +58,7 @@ test('so many lines and pieces are read in a second, however few bytes they have
   expect(intake.hasRoom).toBeTrue();
 });
 
-test('a second has so many entries, and those beyond are one gap', () => {
+test('the entries of a second are limited, and those beyond are one gap', () => {
   const { intake, out, fields, pass } = intakeAt(5_000);
   for (let n = 1; n <= 1500; n++) intake.take(line(n));
   expect(out).toEqual([...Array.from({ length: 1000 }, (_, index) => index + 1), many]);
@@ -100,7 +100,7 @@ test('an entry is taken once, and a gap is one behind an entry that is known', (
   expect(intake.place).toEqual({ epoch: 'b', number: 4 });
 });
 
-test('what is older than the sandbox is another’s, and known as read', () => {
+test('entries older than the sandbox belong to another one, and count as read', () => {
   const createdMs = Date.now() - 1000;
   const { intake, out } = intakeAt(5_000, { createdMs });
   for (const [n, t] of [
@@ -115,7 +115,7 @@ test('what is older than the sandbox is another’s, and known as read', () => {
   expect(any.out).toEqual([1]);
 });
 
-test('what is no log is refused, and an entry before its epoch is nobody’s', () => {
+test('lines that are not of a log are refused, and an entry before its epoch is ignored', () => {
   const { intake, out } = intakeAt(5_000);
   for (const text of ['', 'text', '{}', '{"n":0}']) expect(() => intake.take(text)).toThrow('no log');
   intake.place = undefined;

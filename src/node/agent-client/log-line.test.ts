@@ -5,7 +5,7 @@ const now = 1_800_000_000_000;
 const good = { n: 1, t: now - 5, l: 1, logger: 'process', message: 'said', fields: { pid: '1' } };
 const read = (line: unknown) => readAgentLine(typeof line === 'string' ? line : JSON.stringify(line), now);
 
-test('what an agent of ours says is taken as it is', () => {
+test('lines of our own agent are taken unchanged', () => {
   expect(read({ epoch: 'abc-1' })).toEqual({ epoch: 'abc-1' });
   expect(read(good)).toEqual({
     number: 1,

@@ -81,7 +81,7 @@ test('a program whose agent says much in small pieces is read more slowly, and t
   expect(performance.now() - beganMs).toBeGreaterThanOrEqual(900);
 });
 
-test('a program is asked for as it is meant, and nothing that is not said is sent', async () => {
+test('the request for a program says what was asked for, and nothing else', async () => {
   const answer = (socket: Socket) => socket.write(Buffer.concat([Buffer.from(head), end(0, 'exit status 0'), over()]));
   const plain = run(answer);
   expect(await plain.ended).toEqual({ exitCode: 0, status: 'exit status 0' });
@@ -104,7 +104,7 @@ test('a program is asked for as it is meant, and nothing that is not said is sen
   expect(all.asked.request).toContain('"cwd":"/work"');
 });
 
-test('what it writes comes as it is written, and how it ended at the end', async () => {
+test('its output comes as it is written, and how it ended comes last', async () => {
   const { promise: running, resolve } = Promise.withResolvers<Socket>();
   let starts = 0;
   const it = run(resolve, { onStart: () => starts++ });
@@ -122,7 +122,7 @@ test('what it writes comes as it is written, and how it ended at the end', async
   await it.closed;
 });
 
-test('what the agent refuses, leaves open or breaks off is told', async () => {
+test('what the agent refuses, leaves open or breaks off is reported', async () => {
   const failing = async (...parts: (string | Uint8Array)[]) => {
     const it = run(socket => {
       socket.end(Buffer.concat(parts.map(part => Buffer.from(part))));
@@ -155,7 +155,7 @@ test('a program whose caller has gone is not asked for, and one that runs is lef
   await running.closed;
 });
 
-test('what comes in a second has a bound, and small messages and pieces count as more than their bytes', () => {
+test('what is read in a second has a bound, and small messages and pieces count as more than their bytes', () => {
   const now = { ms: 5_000 };
   const pace = createPace(() => now.ms);
   expect(pace(16 << 20, 0, 0)).toBe(0);

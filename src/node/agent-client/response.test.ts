@@ -60,11 +60,11 @@ test.each([
   for (const size of [1, 100_000]) expect(() => read(answer, size)).toThrow('did not answer in valid HTTP/1.1');
 });
 
-test('what refuses says a bounded part of why', () => {
+test('a refusal shows a bounded part of its reason', () => {
   expect(read(`HTTP/1.1 500 Oops\r\n\r\n${'x'.repeat(1 << 20)}`, 4096).refusal?.length).toBeLessThan(600);
 });
 
-test('no more is read of what refuses than is told of it', () => {
+test('no more of a refusal is read than is reported', () => {
   const reader = createResponseReader(() => 'more');
   expect(reader.take(Buffer.from(`HTTP/1.1 500 Oops\r\n\r\n${'x'.repeat(499)}`))).toBe(false);
   expect(reader.take(Buffer.from('xy'))).toBe(true);

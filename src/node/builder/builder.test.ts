@@ -38,7 +38,7 @@ const failure = (run: Promise<unknown>) =>
 /** The control groups that a builder was told to join. */
 const groups = () => told().flatMap((word, index, all) => (all[index - 1] === '-g' ? [join(word, '..')] : []));
 
-test('a builder hears its job, sees what it is shown, and its answer is the answer', async () => {
+test('a builder gets its job, sees what it is shown, and its answer is returned', async () => {
   does(`read -r job; printf '%s' "$job" > ${dir}/job; env > ${dir}/env; ${says({ ok: answer })}`);
   expect(await builder.run({ job, shows: { layer: '/layers/a' }, marksOf: 'layer' })).toEqual(answer);
   expect(JSON.parse(readFileSync(join(dir, 'job'), 'utf8'))).toEqual(job);
@@ -61,7 +61,7 @@ test('only one that may ask has the network, and is replied to', async () => {
   expect(told()).not.toContain('-n');
 });
 
-test('it reads the file that it gets and writes the one that is made', async () => {
+test('it reads the file that it is given and writes the one that is made for it', async () => {
   does(`read -r job; cat <&3 >&4; echo more >&4; ${says({ ok: answer })}`);
   const [input, output] = [join(dir, 'input'), join(dir, 'output')];
   writeFileSync(input, 'content\n');
@@ -69,7 +69,7 @@ test('it reads the file that it gets and writes the one that is made', async () 
   expect(readFileSync(output, 'utf8')).toBe('content\nmore\n');
 });
 
-test('what it says is wrong is its error, if that is one of ours', async () => {
+test('an error that it reports becomes its error, if it is one of ours', async () => {
   for (const [code, expected] of [
     ['not_found', 'not_found'],
     ['toString', 'internal'],
@@ -80,7 +80,7 @@ test('what it says is wrong is its error, if that is one of ours', async () => {
   }
 });
 
-test('one that ends without an answer is told by how it ended', async () => {
+test('the error of one that ends without an answer says how it ended', async () => {
   does('read -r job; echo its own words >&2; exit 3');
   expect(await failure(builder.run({ job }))).toMatchObject({
     code: 'internal',
@@ -108,7 +108,7 @@ test('one that ends after its answer has answered, whatever its status', async (
   expect(await builder.run({ job })).toEqual(answer);
 });
 
-test('whoever gives up hears his reason, and the builder ends', async () => {
+test('a caller that gives up gets its own reason, and the builder ends', async () => {
   expect(await failure(builder.run({ job, signal: AbortSignal.abort(new Error('gone')) }))).toMatchObject({
     message: 'gone',
   });
@@ -122,7 +122,7 @@ test('whoever gives up hears his reason, and the builder ends', async () => {
   expect(existsSync(`/proc/${readFileSync(join(dir, 'pid'), 'utf8').trim()}/root`)).toBe(false);
 });
 
-test('each has a control group of its own, which goes with it, and all go in the end', async () => {
+test('each has a control group of its own, which is removed with it; in the end all are removed', async () => {
   does(`read -r job; ${says({ ok: answer })}`);
   await builder.run({ job });
   const first = groups();

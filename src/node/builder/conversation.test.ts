@@ -47,7 +47,7 @@ test('one that ends without a whole line has no answer', async () => {
   expect((await hear([line({ ok: { image } }).trimEnd()])).outcome).toBeUndefined();
 });
 
-test('questions are replied to in their order, with addresses or with why there are none', async () => {
+test('questions are answered in order, with addresses or with the reason why there are none', async () => {
   const failures: Record<string, Error> = {
     'b.test': new AtollError('forbidden', 'not there'),
     'c.test': new Error('of another kind'),
@@ -81,7 +81,7 @@ test('a job that has none to ask may not, and no job more than two hundred', asy
   expect(replies).toHaveLength(200);
 });
 
-test('what is no answer of this kind of job is refused', async () => {
+test('an answer that does not fit this kind of job is refused', async () => {
   expect((await hear(['not JSON\n'])).outcome).toMatchObject({
     code: 'invalid',
     message: 'the reader (registry-image) has said what is not JSON',

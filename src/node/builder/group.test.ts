@@ -113,7 +113,7 @@ test('builders of one team have a group together, with a part of the memory, whi
   expect(join(placeOf(groups.create(64, 'a')), '..')).not.toBe(team);
 });
 
-test('one team that takes all memory that it can ends its own builders, be they smaller than others’', async () => {
+test('a team that takes all the memory it can loses its own builders, even if they are smaller', async () => {
   const name = `atoll-test-teams-${process.pid}`;
   const groups = createBuilderGroups(name, 200);
   const made: ReturnType<typeof groups.create>[] = [];

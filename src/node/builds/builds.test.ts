@@ -75,7 +75,7 @@ function node(changes: object = {}) {
   return { ...builds, running, sizes, removed };
 }
 
-test('a build is told of as it goes on, to its end, until it is forgotten', async () => {
+test('the progress of a build is reported to its end, until it is forgotten', async () => {
   const it = node();
   await it.start(requestOf('a'));
   await it.start(requestOf('a'));
@@ -95,7 +95,7 @@ test('a build is told of as it goes on, to its end, until it is forgotten', asyn
   await expect(it.progress('a', 0, 0)).rejects.toMatchObject({ code: 'not_found' });
 });
 
-test('so many run at a time, and those that have ended do not count', async () => {
+test('the builds at a time are limited, and those that have ended do not count', async () => {
   const it = node();
   await it.start(requestOf('a'));
   await it.start(requestOf('b'));
@@ -167,7 +167,7 @@ test('what running builds stand on is not collected', async () => {
   expect(it.removed.sort()).toEqual(['here', 'needed', 'replaceable']);
 });
 
-test('sizes are told of the layers that are here, and Dockerfiles are read by a builder', async () => {
+test('sizes are reported for the layers that are here, and a builder reads Dockerfiles', async () => {
   const it = node();
   expect(await it.layerBytes(['here', 'elsewhere'])).toEqual({ here: 5 });
   expect(await it.readDockerfile('FROM debian')).toEqual({ kind: 'dockerfile', text: 'FROM debian' } as never);

@@ -15,7 +15,7 @@ test('names and values of an environment count together', () => {
   expect(() => boundedEnvironment({ ...full, x: '' })).toThrow(`larger than ${environmentCharactersMax} characters`);
 });
 
-test('a name that every object has is no variable by itself', () => {
+test('a name that every object has is not a variable unless it is set', () => {
   expect(valueOf({ PATH: '/bin' }, 'PATH')).toBe('/bin');
   expect(valueOf({ PATH: '/bin' }, 'constructor')).toBeUndefined();
 });

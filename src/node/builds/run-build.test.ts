@@ -130,7 +130,7 @@ test('a build is its source, its steps, and the file that says which build it wa
   expect(it.opened).toEqual([]);
 });
 
-test('what a build fails with is its result, with the step at which it did', async () => {
+test('the failure of a build is its result, with the step at which it failed', async () => {
   const it = await node();
   const wrong = { type: 'RUN', args: [], force: false };
   expect(await it.start({ steps: [env('A'), wrong] })).toEqual({
@@ -145,7 +145,7 @@ test('what a build fails with is its result, with the step at which it did', asy
   expect(it.logged).toEqual([]);
 });
 
-test('what is wrong with the platform is told to its operator', async () => {
+test('a failure of the platform is reported to its operator', async () => {
   const it = await node();
   const message = 'the platform could not carry out this step; its log has why';
   for (const error of [new Error('broken'), new AtollError('internal', 'broken')])
@@ -171,7 +171,7 @@ test('a build that is cancelled ends with that, before its next step', async () 
   });
 });
 
-test('a start command proves itself in a sandbox with the files of the build alone, once', async () => {
+test('a start command proves itself once, in a sandbox that has only the files of the build', async () => {
   const it = await node();
   it.state.output = 'serving\n';
   const commands = { startCommand: 'serve', readyCommand: 'is-ready' };
@@ -225,7 +225,7 @@ test('a build that is cancelled while its server starts ends with that', async (
   expect(await result).toEqual({ status: 'error', message: 'nobody wants it', step: 'finalize' });
 });
 
-test('where memory is kept the server is kept with it, for the files that it has proved itself on', async () => {
+test('if memory can be kept, the server is kept with it, for the files on which it has proved itself', async () => {
   const it = await node({ keeps: true });
   const commands = { startCommand: 'serve', readyCommand: 'is-ready' };
   const result = await it.start(commands);

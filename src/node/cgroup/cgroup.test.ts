@@ -15,7 +15,7 @@ const write = (files: Record<string, string>) => {
   }
 };
 
-test('what a group uses is read of version 2', () => {
+test('the use of a group is read from version 2', () => {
   write({
     'cgroup.controllers': 'cpu memory\n',
     'g/s1/cpu.stat': 'usage_usec 123456\nuser_usec 100000\nsystem_usec 23456\n',
@@ -30,7 +30,7 @@ test('what a group uses is read of version 2', () => {
     expect(() => look('/g/s2')).toThrow('ENOENT');
 });
 
-test('what a group uses is read of version 1, with what is below it', () => {
+test('the use of a group is read from version 1, including the groups below it', () => {
   write({
     'cpuacct/g/s1/cpuacct.usage': '123456789\n',
     'memory/g/s1/memory.usage_in_bytes': '10485760\n',
@@ -82,7 +82,7 @@ test('a group of version 2 is empty when nothing of it is populated, and is kill
   cgroups.kill('/g/gone');
 });
 
-test('what is written to a device has a limit, for the group or, of version 1, for everybody', () => {
+test('writes to a device are limited, for the group or, under version 1, for everybody', () => {
   write({ 'cgroup.controllers': 'cpu memory\n', 'g/io.max': '' });
   detectCgroups(root).limitWrites('/g', '7:112', 1000);
   expect(contents(['g/io.max'])).toEqual({ 'g/io.max': '7:112 wbps=1000' });
@@ -146,7 +146,7 @@ test('a sandbox of version 1 has the same, and no more with swap than without', 
   }
 });
 
-test('at no moment may a sandbox of version 1 have less with swap than without', () => {
+test('the limit with swap of version 1 is at no moment below the one without', () => {
   const [memory, withSwap] = ['memory/g/s1/memory.limit_in_bytes', 'memory/g/s1/memory.memsw.limit_in_bytes'];
   const others = ['cpu/g/s1/cpu.cfs_quota_us', 'pids/g/s1/pids.max', 'cpuset/g/s1/cpuset.cpus'];
   write(Object.fromEntries([memory, ...others].map(path => [path, '1'])));

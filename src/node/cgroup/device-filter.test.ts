@@ -36,7 +36,7 @@ testUnless(hierarchy === undefined ? 'there are no control groups of version 2' 
   },
 );
 
-test('where there is no such group the filter says why', () => {
+test('if there is no such group the filter says so', () => {
   expect(() => filterDevices('/proc/self')).toThrow('errno');
   expect(() => filterDevices('/nowhere')).toThrow('ENOENT');
 });

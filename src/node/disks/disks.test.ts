@@ -17,7 +17,7 @@ import type { Helper } from '../native/helper.ts';
 import { copyImage } from './copy-image.ts';
 import { createDisks } from './disks.ts';
 
-test('what a crash has left of mounts and of formatting is removed, and no disk is', () => {
+test('leftovers of mounts and of formatting are removed after a crash, and no disk is', () => {
   const dir = mkdtempSync(join(tmpdir(), 'atoll-disks-'));
   try {
     mkdirSync(join(dir, 'making-x1'));
@@ -94,7 +94,7 @@ test('an empty disk that can’t be made leaves nothing', async () => {
   expect(readdirSync(dir)).toEqual([]);
 });
 
-test('a disk that exists is mounted by a name that tells nothing, which goes then', async () => {
+test('an existing disk is mounted by a name that reveals nothing, which is then removed', async () => {
   const { helper, asked } = helperOf();
   const disks = createDisks({ helper, dir, files: {} });
   writeFileSync(at('secret'), 'disk');

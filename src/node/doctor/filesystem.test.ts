@@ -30,7 +30,7 @@ async function finding(name: string, at = dir, reserveMiB = 2048) {
 
 const attached = () => run('losetup', '--list', '--noheadings', '--output', 'BACK-FILE');
 
-test('what sandboxes’ root file systems need is tried, and nothing of it is left', async () => {
+test('the needs of sandboxes’ root file systems are tried, and nothing is left of that', async () => {
   for (const name of ['idmapped mounts', 'overlay over idmapped layers', 'EROFS', 'disk limit'])
     expect(await finding(name)).toMatchObject({ name, needed: true, status: 'ok' });
   expect(readdirSync(dir)).toEqual([]);
@@ -116,7 +116,7 @@ test('quotas are those of the mount that holds the directory', async () => {
   }
 });
 
-test('a place that can’t be used is told as that, with what to do', async () => {
+test('a place that can’t be used is reported as such, with what to do', async () => {
   writeFileSync(join(dir, 'file'), '');
   for (const at of [join(dir, 'file'), join(dir, 'file', 'below')]) {
     const found = await finding('reflinks', at);
@@ -134,7 +134,7 @@ test('a place that can’t be used is told as that, with what to do', async () =
   });
 });
 
-test('a full disk is told as that, when nothing can be begun and when a program ran out of room', async () => {
+test('a full disk is reported as such, if nothing can begin and if a program ran out of room', async () => {
   await mounted(['-t', 'tmpfs', '-o', 'size=1m', 'none'], async () => {
     const failed = inScratch(dir, () => Promise.reject(new Error('its own words')));
     const message = `the disk of ${dir} is full: this could not be tried`;

@@ -5,7 +5,7 @@ import { adviceFor } from '../../base/process/set-up.ts';
 import { findingOf } from './probe.ts';
 import { remedyOf } from './sandbox.ts';
 
-test('why no sandbox could be made has its remedy, where it says what is wrong', () => {
+test('the reason why no sandbox could be made has a remedy, if it says what is wrong', () => {
   for (const [failure, says] of [
     ['this node has no loop device for another disk: disk-mount: loop device: Inappropriate ioctl', 'modprobe loop'],
     [

@@ -32,7 +32,7 @@ test('a socket of the host that gets the memory of what crashes is named; a prog
   });
 });
 
-test('it is said whether sandboxes can be used without a token', () => {
+test('the probe says whether sandboxes can be used without a token', () => {
   expect(look('unsecured sandboxes', {}, true)).toMatchObject({
     status: 'ok',
     detail: expect.stringMatching(/^refused/),

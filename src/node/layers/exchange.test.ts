@@ -129,7 +129,7 @@ test('layers that come at the same time are promised no byte twice, and no more 
   }
 });
 
-test('what has come of a layer counts on the disk alone', async () => {
+test('the part of a layer that has arrived counts only as space on the disk', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-exchange-'));
   try {
     const layers = createLayers({ helper: {} as Helper, dir: join(folder, 'layers'), mounts: join(folder, 'mounts') });

@@ -48,7 +48,7 @@ function store() {
   return { layers, happened, fails, dir, made };
 }
 
-test('a layer has its name when it is complete, and is told by its digest', async () => {
+test('a layer gets its name when it is complete, and its digest is the answer', async () => {
   const { layers, dir, made } = store();
   const before = Date.now() - 1000;
   expect(await made('a layer')).toBe(digest('a layer'));
@@ -64,7 +64,7 @@ test('a layer has its name when it is complete, and is told by its digest', asyn
     expect(() => layers.has(no)).toThrow(expect.objectContaining({ code: 'invalid' }) as Error);
 });
 
-test('one that holds nothing or fails leaves nothing, and what a crash left is removed', async () => {
+test('an empty or failed layer leaves nothing, and leftovers of a crash are removed', async () => {
   const { layers, dir } = store();
   expect(await layers.make(() => Promise.resolve(null))).toBeNull();
   const failed = layers.make(async image => {
@@ -81,7 +81,7 @@ test('one that holds nothing or fails leaves nothing, and what a crash left is r
   expect(readdirSync(dir)).toHaveLength(1);
 });
 
-test('a directory is packed under the digest of its image, and one that can’t be is told', async () => {
+test('a directory is packed under the digest of its image, and a failure to do so is reported', async () => {
   const { layers, dir } = store();
   const tree = join(folder, 'tree');
   mkdirSync(tree);
@@ -113,7 +113,7 @@ test('an image from elsewhere is taken as it is, where it is what its digest say
   expect(layers.has(digest('known by others'))).toBe(true);
 });
 
-test('a file of another file system is copied, and one that is missing is told', async () => {
+test('a file of another file system is copied, and a missing one is reported', async () => {
   const elsewhere = mkdtempSync('/dev/shm/atoll-layers-');
   try {
     const from = join(elsewhere, 'file');
@@ -126,7 +126,7 @@ test('a file of another file system is copied, and one that is missing is told',
   }
 });
 
-test('a layer is mounted once for all who ask, and again where that failed', async () => {
+test('a layer is mounted once for all callers, and again if that failed', async () => {
   const { layers, happened, fails, made } = store();
   const layer = digest('a layer');
   await expect(layers.mount(layer)).rejects.toThrow(expect.objectContaining({ code: 'not_found' }) as Error);
@@ -157,7 +157,7 @@ test('a layer counts as used when it came, when it is mounted and when somebody 
   expect(layers.usedAtMs(layer)).toBe(layers.madeAtMs(layer));
 });
 
-test('who holds a layer lets it go before it is unmounted and removed', async () => {
+test('holders of a layer let it go before it is unmounted and removed', async () => {
   const { layers, happened, dir, made } = store();
   const layer = digest('a layer');
   const point = join(folder, 'mounts/layers', hex(layer));

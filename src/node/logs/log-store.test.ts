@@ -59,7 +59,7 @@ test('entries come in order, each with a time of its own, and survive a restart'
   await again.close();
 });
 
-test('who asks behind the last entry is told nothing, until there is another', async () => {
+test('a reader behind the last entry gets nothing until there is another', async () => {
   const store = open(newDirectory());
   store.write('s', 'info', 'sandbox', 'first');
   const [first] = await store.read(all);
@@ -118,7 +118,7 @@ test('a page ends where it is full, also at the end of a file, and begins anywhe
   await store.close();
 });
 
-test('after 64 MiB what is too much goes by itself', async () => {
+test('after 64 MiB of writes the excess is removed unasked', async () => {
   const directory = newDirectory();
   const store = openLogStore({ directory, bytesMax: 20 << 20, log: silentLog });
   const filled = () => readdirSync(directory).length;
@@ -135,7 +135,7 @@ test('after 64 MiB what is too much goes by itself', async () => {
   await store.close();
 });
 
-test('what is neither too old nor too much stays when others have written much', async () => {
+test('entries that are neither too old nor too many stay when others have written much', async () => {
   const directory = newDirectory();
   const store = open(directory);
   say(store, 'quiet', 'kept', Date.now(), 0);
@@ -200,7 +200,7 @@ test('one sandbox has so much, all have so much, and the old goes', async () => 
   expect(readdirSync(directory)).toEqual([]);
 });
 
-test('who writes faster than the disk is bounded, and told so', async () => {
+test('a sandbox that writes faster than the disk is bounded, and its log says so', async () => {
   const store = open(newDirectory());
   for (let count = 0; count < 3000; count++) store.write('s', 'info', 'sandbox', 'x');
   const [last] = await store.read({ ...all, backward: true, limit: 1 });

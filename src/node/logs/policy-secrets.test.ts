@@ -23,7 +23,7 @@ test('nobody makes the platform look for any number of words', () => {
   expect(secrets[0]).toBe(words);
 });
 
-test('what a policy proved itself with stays secret under the ones after it, and takes no room from theirs', () => {
+test('the secrets of a policy stay secret under later ones, and take no room from theirs', () => {
   let network: SandboxNetwork = withKey('the-first-key');
   const secrets = keepSecrets(() => network);
   network = withKey('the-second-key');

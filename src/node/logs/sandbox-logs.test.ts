@@ -31,14 +31,14 @@ function openLogs() {
 }
 const denied = 'denied: host a.test port 443 by rule denyOut';
 
-test('what was refused is in the log of the sandbox', async () => {
+test('refused connections are in the log of the sandbox', async () => {
   await using node = openLogs();
   node.deny(1);
   const fields = { event: 'denied', host: 'a.test', port: '443', rule: 'denyOut' };
   expect(await node.read()).toEqual([{ level: 'warn', logger: 'network', message: denied, fields }]);
 });
 
-test('of many refusals fifty are written at once, then five a second, which say how many are not', async () => {
+test('many refusals are logged fifty at once, then five a second, with how many were left out', async () => {
   await using node = openLogs();
   const messages = async () => (await node.read()).map(({ message }) => message);
   node.deny(60);
@@ -68,7 +68,7 @@ test('a sandbox that was left begins anew', async () => {
   expect((await node.read()).map(({ message }) => message)).toEqual(Array.from({ length: 51 }, () => denied));
 });
 
-test('what went over the network is told where anything did', async () => {
+test('traffic is logged if there was any', async () => {
   await using node = openLogs();
   node.logs.traffic('s', { bytesOut: 0, bytesIn: 0, denied: 0 });
   expect(await node.read()).toEqual([]);

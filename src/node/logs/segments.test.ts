@@ -23,7 +23,7 @@ const timesIn = async (name: string) =>
 /** An entry that fills a file on its own. */
 const large = (t: number) => entry(t, { m: 'x'.repeat(1 << 20) });
 
-test('entries have a time of their own each, also where a clock goes back or a second run goes on', async () => {
+test('each entry has its own time, even if a clock goes back or a second run continues', async () => {
   const segments = await openSegments(directory);
   await segments.append([entry(100), entry(100), entry(50)]);
   expect(segments.lastMs).toBe(102);
@@ -65,7 +65,7 @@ test('a log whose files were removed meanwhile goes on', async () => {
   expect(await timesIn('1.jsonl')).toEqual([2]);
 });
 
-test('files are ordered by their times and others are none of ours', async () => {
+test('files are ordered by their times, and other files are ignored', async () => {
   mkdirSync(directory);
   for (const name of ['10.jsonl', '9.jsonl', 'x.jsonl', '10.json']) writeFileSync(join(directory, name), '');
   expect(await segmentsIn(directory)).toEqual(['9.jsonl', '10.jsonl']);
@@ -105,7 +105,7 @@ test('the end of a long file is found without its beginning', async () => {
   expect([second.lastMs, second.place]).toEqual([9, { epoch: 'a', number: 9 }]);
 });
 
-test('files are the owner’s alone', async () => {
+test('only the owner can read the files', async () => {
   await (await openSegments(directory)).append([entry(1)]);
   expect([statSync(directory).mode & 0o777, statSync(join(directory, '1.jsonl')).mode & 0o777]).toEqual([0o700, 0o600]);
   expect(readFileSync(join(directory, '1.jsonl'), 'utf8')).toEndWith('\n');

@@ -23,7 +23,7 @@ test('few samples come as they are, both ends of the range included', () => {
   expect(downSample([], all)).toEqual([]);
 });
 
-test('many are put together into spans of equal length: mean CPU, memory where most was used, highest disk', () => {
+test('many are merged into spans of equal length: mean CPU, memory where most was used, highest disk', () => {
   const samples = [
     sample(1000, { cpuUsedPct: 0, memUsed: 900, memCache: 1, diskUsed: 5 }),
     sample(1005, { cpuUsedPct: 50, memUsed: 10, memCache: 700, diskUsed: 9 }),

@@ -56,7 +56,7 @@ test('at least so many are kept, and at most twice as many', () => {
   expect(statSync(path).size).toBeLessThanOrEqual(10 * 32);
 });
 
-test('a record that a crash cut off or never filled is none, and the next one is whole', () => {
+test('a record that a crash cut off or left empty is ignored, and the next one is whole', () => {
   openSampleFile(path, 100).append(sample(1));
   appendFileSync(path, Buffer.alloc(32));
   appendFileSync(path, Buffer.alloc(7, 0xff));

@@ -126,7 +126,7 @@ test('another execution of a sandbox begins anew, and one that is gone is forgot
   expect(node.samples('sandbox-2')).toHaveLength(1);
 });
 
-test('of many that are due at once some are sampled at each look, and all are soon', () => {
+test('if many are due at once, each look samples some, and soon all are sampled', () => {
   const running = Array.from({ length: 160 }, (_, number) => sandbox(number));
   using node = disposable(sampler(running));
   const sampled = () => running.filter(({ sandboxId }) => node.latest(sandboxId)).length;
@@ -141,14 +141,14 @@ test('of many that are due at once some are sampled at each look, and all are so
   expect(node.reads.cpuUs).toBe(160 + 160); // none is due before its five seconds have passed
 });
 
-test('of a few, eight are sampled at each look', () => {
+test('if a few are due, each look samples eight', () => {
   const running = Array.from({ length: 20 }, (_, number) => sandbox(number));
   using node = disposable(sampler(running));
   jest.advanceTimersByTime(1250);
   expect(running.filter(({ sandboxId }) => node.latest(sandboxId))).toHaveLength(8);
 });
 
-test('what can’t be recorded is reported once a minute and keeps nobody else from it', () => {
+test('a sample that can’t be recorded is reported once a minute and does not stop the others', () => {
   using node = disposable(sampler([sandbox(1), sandbox(2)]));
   jest.advanceTimersByTime(250);
   mkdirSync(join(dir, 'metrics', 'sandbox-1')); // no file can be there

@@ -60,14 +60,14 @@ const flow = (sourcePort: number, changes: Partial<Flow> = {}): Flow => ({
   ...changes,
 });
 
-test('a conversation that the proxy carries is told from one that goes on as it is', () => {
+test('a conversation that the proxy carries differs from one that passes unchanged', () => {
   know(first, { port: 53, sourcePort: 40_001 }, true);
   know(first, { port: 53, sourcePort: 40_002 });
   expect(isRedirected(netfilter, first, flow(40_001))).toBe(true);
   expect(isRedirected(netfilter, first, flow(40_002))).toBe(false);
 });
 
-test('nobody else’s conversation is taken for it, and one that nobody has is none', () => {
+test('the conversations of others, and unknown ones, do not count as carried', () => {
   know(first, { port: 53, sourcePort: 40_001 }, true);
   for (const other of [
     flow(40_003),
@@ -81,7 +81,7 @@ test('nobody else’s conversation is taken for it, and one that nobody has is n
   expect(isRedirected(netfilter, second, flow(40_001))).toBe(false);
 });
 
-test('what addresses have spoken of is forgotten, and of no others', async () => {
+test('the conversations of these addresses are forgotten, and no others', async () => {
   const all = [first, second, third, v6, otherV6];
   const counts = async () => {
     const found: number[] = [];

@@ -41,7 +41,7 @@ const failure = (promise: Promise<unknown>) =>
     (error: unknown) => error,
   );
 
-test('it is started, carries out requests side by side, and ends when it is told to, lost to nobody', async () => {
+test('it starts, carries out requests side by side, and ends when told to, without a report of loss', async () => {
   const it = await helper();
   expect(it.alive()).toBe(true);
   expect(existsSync(`/proc/${it.mountsPid}/root`)).toBe(true);
@@ -61,7 +61,7 @@ test('it is started, carries out requests side by side, and ends when it is told
   expect(existsSync(`/proc/${it.pid}`)).toBe(false);
 });
 
-test('what the kernel refuses is its error, and a request that can’t be sent is refused', async () => {
+test('a refusal of the kernel becomes its error, and a request that can’t be sent is refused', async () => {
   await using it = await helper();
   const error = (await failure(it.request(['disk-mount', join(dir, 'missing'), dir]))) as HelperError;
   expect(error).toBeInstanceOf(HelperError);
@@ -71,7 +71,7 @@ test('what the kernel refuses is its error, and a request that can’t be sent i
     expect(await failure(it.request(['unmount', field]))).toMatchObject({ code: 'invalid' });
 });
 
-test('what the socket does not take at once is sent when it takes more', async () => {
+test('bytes that the socket does not take at once are sent when it takes more', async () => {
   await using it = await helper();
   process.kill(it.pid, 'SIGSTOP');
   const long = `${dir}${'/.'.repeat(1800)}/missing`;
@@ -80,7 +80,7 @@ test('what the socket does not take at once is sent when it takes more', async (
   expect((await Promise.all(requests)).flat().join('')).toBe('');
 });
 
-test('ends of processes and of programs’ output are told by their tags', async () => {
+test('the ends of processes and of programs’ output are reported by tag', async () => {
   await using it = await helper();
   const watched = Bun.spawn(['cat'], { stdin: 'pipe' });
   const [exited, other] = [it.exited('its-tag'), it.exited('another')];
@@ -128,7 +128,7 @@ test('answers are put together from pieces, and events that nobody knows are pas
   expect(await first).toMatchObject({ errno: 5, message: 'failed' });
 });
 
-test('a program that ends is lost, whoever still holds its socket', async () => {
+test('a program that ends is reported as lost, whoever still holds its socket', async () => {
   const path = program(`
     socket.write('!\\tready\\t1\\n');
     take = () => process.exit(3);`);

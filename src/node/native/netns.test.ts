@@ -17,7 +17,7 @@ async function reach(target: 'ipv4' | 'ipv6', port: number): Promise<string> {
   }
 }
 
-test('who listens on either loopback address is reached, and where nobody does it is refused', async () => {
+test('a service on either loopback address is reached, and without one the connection is refused', async () => {
   for (const [target, hostname] of [
     ['ipv4', '127.0.0.1'],
     ['ipv6', '::1'],

@@ -95,7 +95,7 @@ test('the place of a start that fails is given back', async () => {
     await expect(helper.start('tag', ['true'], { timeoutMs: 1_000 })).rejects.toThrow('no memory');
 });
 
-test('what may take long does not take the places of what does not', () => {
+test('programs that may take long do not take the places of short ones', () => {
   expect(kindByTime(20_000)).toBe('short');
   expect(kindByTime(10 * 60_000)).toBe('long');
 });

@@ -22,7 +22,7 @@ test('the ways out by IPv6 are those to everything or to a public network', () =
   ).toEqual(['eth0', 'eth1']);
 });
 
-test('routes that refuse, the own addresses and links of sandboxes are none', () => {
+test('routes that refuse, own addresses and links of sandboxes are no ways out', () => {
   const rows = [
     row(zero, '00', '00200200', 'lo'),
     row(zero, '00', '00000200', 'eth0'),

@@ -7,14 +7,14 @@ function verdicts(busy: number[]): boolean[] {
   return busy.map(processors => isHeavy((use = laterUse(use, processors))));
 }
 
-test('who computes is heavy at once, and for some looks after', () => {
+test('a sandbox that computes is heavy at once, and for some more looks', () => {
   expect(verdicts([2, 2, 0, 0, 0, 0, 0, 0])).toEqual([true, true, true, true, true, true, false, false]);
 });
 
-test('who is kept from computing does not count as light for that, at once', () => {
+test('a sandbox that is kept from computing does not count as light at once', () => {
   expect(verdicts([1, 0.1, 0.1, 0.1])).toEqual([true, true, true, false]);
 });
 
-test('who starts a program now and then is light', () => {
+test('a sandbox that starts a program now and then is light', () => {
   expect(verdicts([0.1, 0.4, 0.3, 0.4]).some(Boolean)).toBe(false);
 });

@@ -160,7 +160,7 @@ test('another execution begins anew', () => {
   expect(it.refreshed).toEqual([]);
 });
 
-test('one that ends meanwhile keeps nobody else from being current', () => {
+test('one that ends meanwhile does not stop the others from being refreshed', () => {
   using it = node(1, 5);
   jest.advanceTimersByTime(1000);
   it.cpuSeconds['group/s1'] = NaN;
@@ -172,7 +172,7 @@ test('one that ends meanwhile keeps nobody else from being current', () => {
   ]);
 });
 
-test('where all together have done next to nothing, nobody is looked at, but every four seconds', () => {
+test('if all together have done next to nothing, they are looked at only every four seconds', () => {
   using it = node(1, 2, 5);
   const looks = (ms: number) => {
     it.asked.length = 0;
@@ -191,7 +191,7 @@ test('where all together have done next to nothing, nobody is looked at, but eve
   expect(looks(1000)).toBe(0);
 });
 
-test('one that has come meanwhile is counted with its first turn, whatever others do', () => {
+test('one that has appeared meanwhile is counted from its first turn, whatever others do', () => {
   using it = node(1);
   jest.advanceTimersByTime(2000);
   const [first] = it.running;
@@ -211,7 +211,7 @@ test('one that has stopped is looked at until it has used nothing for a while', 
   expect(it.asked.filter(path => path === 'group/s1')).toHaveLength(4);
 });
 
-test('a turn that fails is told of once, and the next ones come', () => {
+test('a turn that fails is reported once, and the next ones follow', () => {
   using it = node(1);
   jest.advanceTimersByTime(1000);
   it.fault.text = 'EMFILE';

@@ -125,7 +125,7 @@ const until = async (holds: () => boolean) => {
   while (!holds()) await Bun.sleep(5);
 };
 
-test('what runs is taken over, and keeps its slot', async () => {
+test('a running sandbox is taken over, and keeps its slot', async () => {
   const { adopt, record, recorded, records, kinds, happened, slots, sandboxes } = node({ leftovers: [3, 7] });
   await record(running('a', processesIn(3)));
   // This is what a snapshot that was cut off leaves.
@@ -166,7 +166,7 @@ test('its end is noticed from then on', async () => {
   expect([happened.includes('end s3'), kinds()]).toEqual([true, {}]);
 });
 
-test('one that ends while it is taken over is one that has ended', async () => {
+test('one that ends while it is taken over counts as ended', async () => {
   const place = processesIn(3);
   const { adopt, record, kinds, logged, happened } = node({
     ...{ leftovers: [3], fails: ['policy of a'] },
@@ -194,7 +194,7 @@ test('its volumes are held, inner ones last', async () => {
   expect(happened).toContain('hold outer,inner');
 });
 
-test('one that can’t be paused is taken over all the same', async () => {
+test('one that can’t be paused is still taken over', async () => {
   const { adopt, record, kinds, logged } = node({ fails: ['open disk'] });
   await record(running('a', processesIn(3)));
   await adopt();
@@ -222,7 +222,7 @@ test('one that runs and can’t be taken over is set aside with its slot', async
   }
 });
 
-test('of one that has ended its files are kept, as soon as nothing of it is left', async () => {
+test('the files of one that has ended are kept, as soon as nothing else of it is left', async () => {
   const { adopt, record, recorded, records, kinds, happened, slots, logged } = node({ leftovers: [3] });
   await record(running('a', gone(3)));
   mkdirSync(join(records.keptOf('a'), 'memory'));
@@ -248,7 +248,7 @@ test('checksums of a paused one are written where it has none', async () => {
   }
 });
 
-test('one whose disk is found damaged behind the start is not taken for one that has its memory', async () => {
+test('one whose disk is found damaged after the start does not keep its memory', async () => {
   // This holds whether its disk can be repaired or not.
   const { adopt, record, sandboxes } = node({ isDamaged: true, fails: ['checksums of a'] });
   await record(pausedRecord(running('a', gone(3)), 'memory', null));
@@ -315,7 +315,7 @@ test('one whose record is damaged stays, out of reach', async () => {
   expect(logged).toEqual([expect.stringContaining('`atoll sandbox orphans` lists it')]);
 });
 
-test('what is left without a record goes: slots by their disks too, and folders', async () => {
+test('leftovers without a record are removed: slots, also found by their disks, and folders', async () => {
   const { adopt, layout, records, happened } = node({ leftovers: [1] });
   writeFileSync(join(layout.disks, 's12.img'), '');
   writeFileSync(join(layout.disks, 'standby.img'), '');
@@ -325,7 +325,7 @@ test('what is left without a record goes: slots by their disks too, and folders'
   expect(records.list()).toEqual([]);
 });
 
-test('what can’t be removed now is tried again behind the start, and has its slot until then', async () => {
+test('a leftover that can’t be removed is tried again after the start, and holds its slot until then', async () => {
   const { adopt, happened, slots, logged } = node({ leftovers: [1, 2], fails: ['release s1'] });
   expect(await adopt()).toMatchObject({ removed: 2 });
   expect([happened, slots.used()]).toEqual([['release s1', 'release s2'], 1]);

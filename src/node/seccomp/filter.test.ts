@@ -123,7 +123,7 @@ test('sockets are of the families and protocols that programs need', () => {
   }
 });
 
-test('the limit of core files stays, and who sets it is told that it has', () => {
+test('the limit of core files stays, but a program that sets it sees no error', () => {
   const errno = 0x00050000;
   expect(run(filter, { nr: 160, arch, args: [4, 0x1000] })).toBe(errno);
   expect(run(filter, { nr: 160, arch, args: [7, 0x1000] })).toBe(ALLOW);
@@ -133,7 +133,7 @@ test('the limit of core files stays, and who sets it is told that it has', () =>
   expect(run(filter, { nr: 302, arch, args: [0, 7, 0x1000, 0x2000] })).toBe(ALLOW);
 });
 
-test('calls that no program needs are told not to exist', () => {
+test('calls that no program needs fail as if they did not exist', () => {
   for (const number of [206, 209, 210, 207, 208, 333, 447, 154, 216, 435])
     expect(run(filter, { nr: number, arch })).toBe(ENOSYS);
   for (const number of [0, 2, 447, 234, 435])

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { processesWith, runsWith } from './criu-processes.ts';
 
-test('a process is known by its first arguments, and no more of them is read than those of CRIU have', async () => {
+test('a process is recognized by its first arguments, and no more is read than CRIU’s arguments have', async () => {
   const [near, far] = [`near-${process.pid}`, `far-${process.pid}`];
   const long = Array.from({ length: 20 }, () => 'x'.repeat(100_000));
   const child = Bun.spawn(['sh', '-c', 'read _', near, ...long, far], { stdin: 'pipe' });

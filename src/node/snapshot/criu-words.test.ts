@@ -8,7 +8,7 @@ const logOf = (...reasons: string[]) => reasons.map(reason => `(00.1) Error (cri
 const said = (...reasons: string[]) =>
   firstErrors(logOf(...reasons), { places: ['/data/dumps/one'], processes: [pid], lowestPid: pid });
 
-test('processes are told by what the sandbox knows them by, and those that have ended without a number', () => {
+test('processes get the numbers that the sandbox knows, and those that have ended get none', () => {
   // Here both are the same, because the tests have no namespace of their own.
   expect(said(`SEIZE ${pid}: can't wait task: No child processes`)).toBe(
     `SEIZE ${pid}: can't wait task: No child processes`,
@@ -24,7 +24,7 @@ test('processes are told by what the sandbox knows them by, and those that have 
     expect(said(reason)).toBe(shown);
 });
 
-test('a fork bomb that CRIU can’t stop is told in words', () => {
+test('a fork bomb that CRIU can’t stop is described in plain words', () => {
   expect(
     said(
       'Timeout reached. Try to interrupt: 0',

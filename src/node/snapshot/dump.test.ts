@@ -106,7 +106,7 @@ const error = (code: string, message: string, more: object = {}) =>
   expect.objectContaining({ code, message: expect.stringContaining(message), ...more }) as unknown;
 const commit = async () => {};
 
-test('CRIU is told of its settings in a file, hears yes at each stage, and leaves nothing behind', async () => {
+test('CRIU gets its settings in a file and a yes at each stage, and leaves nothing behind', async () => {
   const { host, answers, configs, did } = hostOf([
     { stages: ['setup-namespaces 7', 'post-restore 8', 'pre-resume 9', 'post-dump 0'] },
   ]);
@@ -144,7 +144,7 @@ test('a stage that fails, or that nobody knows, is answered with no, and its err
   expect(long.answers).toEqual(['']);
 });
 
-test('what CRIU could not do is told by the first errors of its log', async () => {
+test('the error shows the first errors of CRIU’s log', async () => {
   const errors = Array.from({ length: 8 }, (_, at) => `(00.1) Error (criu/mem.c:${at}): reason ${at}`);
   const before = [
     '(00.0) Warn  (criu/x.c:1): else',
@@ -280,7 +280,7 @@ test('after a final commit nothing is undone: what has run would be of the past'
   }
 });
 
-test('a sandbox whose first process ended with its CRIU is told to have ended', async () => {
+test('a sandbox whose first process ended with its CRIU is reported as ended', async () => {
   const { host, did } = hostOf([{ status: 128 + 9, stages: [] }], { undo: 3 });
   const dumped = dump(host, sourceOf(did), options(), { end: false, final: false, commit });
   await expect(dumped).rejects.toMatchObject({ code: 'unavailable', detail: sandboxEnded });
@@ -296,7 +296,7 @@ test('a sandbox whose watches can’t be found is let go and not dumped', async 
   expect([did, left()]).toEqual([looks, []]);
 });
 
-test('who gives up before a dump, or before its end, has none', async () => {
+test('a caller that gives up before a dump, or before its end, gets none', async () => {
   const given = new AbortController();
   const { host, did } = hostOf([{}]);
   const abort = { ...options(), signal: given.signal };
@@ -313,7 +313,7 @@ test('who gives up before a dump, or before its end, has none', async () => {
   expect([did, committed]).toEqual([[], false]);
 });
 
-test('a draft has its name when it is whole, and of one that failed nothing is left', async () => {
+test('a draft gets its name when it is whole, and a failed one leaves nothing', async () => {
   const whole = hostOf([{}]);
   await draftMemory(whole.host, sourceOf(whole.did), options());
   expect([existsSync(join(folder, 'snapshot')), existsSync(join(folder, 'snapshot.partial'))]).toEqual([true, false]);
@@ -323,7 +323,7 @@ test('a draft has its name when it is whole, and of one that failed nothing is l
   expect([existsSync(join(folder, 'snapshot')), existsSync(join(folder, 'snapshot.partial'))]).toEqual([false, false]);
 });
 
-test('CRIU is found as set-up has left it, or why there is none', () => {
+test('CRIU is found where set-up has put it, or the reason why there is none', () => {
   expect(() => findCriu(folder)).toThrow(error('unavailable', 'CRIU was not set up') as Error);
   const setUp = (content: object) => writeFileSync(join(folder, 'criu.json'), JSON.stringify(content));
   setUp({ reason: 'the kernel is too old' });
@@ -332,7 +332,7 @@ test('CRIU is found as set-up has left it, or why there is none', () => {
   expect(findCriu(folder)).toEqual({ argv: [`${folder}/ld.so`, `${folder}/criu`], version: '4.1', source: 'x' });
 });
 
-test('a kernel that CRIU can’t work with is told', async () => {
+test('a kernel that CRIU can’t work with is reported', async () => {
   await learnKernel(hostOf([]).host);
   await expect(learnKernel(hostOf([], { watch: 1 }).host)).rejects.toEqual(
     error('unavailable', 'with this kernel: it can’t'),

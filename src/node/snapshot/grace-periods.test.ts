@@ -32,7 +32,7 @@ test('the switch is on as long as anybody hurries, and nothing is left of it', (
   expect([host.state(), host.marks()]).toEqual(['0', 0]);
 });
 
-test('what a crash has left on is turned off; what somebody else has turned on stays on', () => {
+test('a switch that a crash has left on is turned off; one that somebody else has turned on stays on', () => {
   using host = scene('0\n');
   host.create()();
   expect(host.state()).toBe('1');

@@ -39,7 +39,7 @@ const run = {
   },
 };
 
-test('who brings memory gets a plan, the oldest process last, as that is the first to be served', async () => {
+test('the process that brings memory gets a plan, with the oldest process last, which is served first', async () => {
   const { asked, host } = hostOf();
   const later = await bringLater(host, run);
   const [plan] = plans();
@@ -66,7 +66,7 @@ test('who brings memory gets a plan, the oldest process last, as that is the fir
   expect(plans()).toEqual([]);
 });
 
-test('where nobody can bring it the plan is forgotten; what comes at once may be damaged', async () => {
+test('if memory can’t be brought the plan is removed; memory that comes at once may be damaged', async () => {
   const refused = hostOf({ status: 1, output: 'epoll: no\n' });
   await expect(bringLater(refused.host, run)).rejects.toThrow('the memory of the sandbox can’t be brought: epoll: no');
   expect(plans()).toEqual([]);
@@ -75,7 +75,7 @@ test('where nobody can bring it the plan is forgotten; what comes at once may be
   await expect(later.verifyNow()).rejects.toMatchObject({ detail: 'snapshot_damaged' });
 });
 
-test('who gives it up is told of an image that was damaged, and of no other complaint', async () => {
+test('giving it up reports a damaged image, and no other complaint', async () => {
   for (const [complaint, told] of [
     ['pages-1.img: Bad message\n', 'pages-1.img: Bad message'],
     ['CRIU has ended: Success\n', undefined],
@@ -108,7 +108,7 @@ test('memory is waited for by the slot; where it did not come the sandbox ends',
   expect(await idle.exited).not.toBe(0);
 });
 
-test('memory is lost where whoever brought it ended, or has complained, and not where nobody can say', async () => {
+test('memory is lost if the process that brought it ended or complained, and not if that is unknown', async () => {
   const answers = [0, 0, 1, 137, 0].map(status => ({ status, output: status === 1 ? 'gone\n' : '' }));
   const { host } = hostOf(...answers);
   expect(await whyMemoryLost(host, 's1')).toBeUndefined();

@@ -112,7 +112,7 @@ test('large pieces come later, small ones, others’ and those of files at once'
   expect(statSync(join(links(), 'pagemap-9.img')).mode & 0o777).toBe(0o644);
 });
 
-test('what two processes have at the same address comes at once', async () => {
+test('memory that two processes have at the same address comes at once', async () => {
   listOf(2, [
     { at: 32 * MiB, bytes: 64 * MiB },
     { at: 1024 * MiB, bytes: 48 * MiB },
@@ -129,7 +129,7 @@ test('what two processes have at the same address comes at once', async () => {
   );
 });
 
-test('what a child is to find empty comes at once', async () => {
+test('memory that a child must find empty comes at once', async () => {
   const pieces = [
     { at: 32 * MiB, bytes: 40 * MiB },
     { at: 100 * MiB, bytes: 40 * MiB },
@@ -153,13 +153,13 @@ test.each([
   expect(statSync(join(links(), 'pagemap-5.img')).ino).toBe(statSync(join(snapshot(), 'pagemap-5.img')).ino);
 });
 
-test('where it is not known which memory a process has all comes at once', async () => {
+test('if it is not known which memory a process has, all comes at once', async () => {
   listOf(5, [{ at: MiB, bytes: 40 * MiB }]);
   rmSync(join(snapshot(), 'mm-5.img'));
   expect(await choose()).toBeNull();
 });
 
-test('where there are very many mappings all comes at once', async () => {
+test('if there are very many mappings, all comes at once', async () => {
   const mappings = (count: number) =>
     Array.from({ length: count }, (_, index) => ({ at: 2 * index * MiB, bytes: MiB }));
   listOf(5, [{ at: MiB, bytes: 40 * MiB }]);

@@ -11,7 +11,7 @@ const sources = {
   volumes: { '/mnt/my data': '/run/volume' },
 };
 
-test('what belongs to a sandbox alone is not external', () => {
+test('a mount that belongs to a sandbox alone is not external', () => {
   const own = [
     line('/', 'overlay'),
     line('/proc', 'proc'),
@@ -86,13 +86,13 @@ test('a mount that came back with fewer restrictions is noticed, and so is one t
   expect(looserMounts(wanted, present).map(({ point }) => point)).toEqual(['/a', '/d']);
 });
 
-test('of two mounts on one point the restrictions of both count', () => {
+test('if two mounts share a point, the restrictions of both count', () => {
   expect(sandboxMounts(`${line('/x', 'ext4')}\n101 90 0:40 / /x ro - ext4 y rw`)).toEqual([
     { point: '/x', external: true, key: 'm0', restrictions: ['ro', 'nosuid'] },
   ]);
 });
 
-test('CRIU is told of a mount by a key, and of no name that it would read as something else', () => {
+test('CRIU gets a key for a mount, and no name that it would read as something else', () => {
   const mount = { point: '/mnt/my data', external: true, key: 'm3', restrictions: [] };
   expect(externalOption(mount)).toBe('external "mnt[/mnt/my data]:m3"');
   expect(sourceOption(mount, sources)).toBe('external mnt[m3]:/run/volume');

@@ -43,7 +43,7 @@ test('a file without a name that is mapped only counts too', async () => {
   }
 });
 
-test('other work goes on while many mappings of a file with a long name are looked at', async () => {
+test('other work continues while many mappings of a file with a long name are read', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-nameless-'));
   try {
     // Names with the separators of /proc/PID/maps, as many as a path has room for.
@@ -70,7 +70,7 @@ test('other work goes on while many mappings of a file with a long name are look
   }
 });
 
-test('files that are in memory alone count with their holes, once, open and mapped', async () => {
+test('files in memory count with their holes, once, whether open or mapped', async () => {
   const program = `
 import mmap, os, sys
 held = [os.memfd_create("a"), os.memfd_create("b"), os.open("/dev/zero", os.O_RDONLY)]
@@ -94,7 +94,7 @@ test('processes that have ended have none', async () => {
   expect(await namelessBytes([2 ** 30])).toBe(0);
 });
 
-test('of more files than are looked at it is not said what those without a name take', async () => {
+test('beyond the limit of files, the bytes of those without a name are unknown', async () => {
   expect(await namelessBytes([process.pid], { looks: 2, bytes: 1 << 20 })).toBeNull();
   expect(await namelessBytes([process.pid], { looks: 1_000, bytes: 100 })).toBeNull();
 });

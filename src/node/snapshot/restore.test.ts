@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { forgetRestores } from './restore.ts';
 
-test('of what a crash cut off, the marks of restores are forgotten and nothing else', () => {
+test('after a crash, the marks of restores are forgotten and nothing else', () => {
   const runDir = mkdtempSync(join(tmpdir(), 'atoll-restores-'));
   try {
     for (const name of ['restore-s1.conf', 'restore-s2.conf', 'restore-s1.log', 'dump-s1.conf', 'helper.sock'])

@@ -39,7 +39,7 @@ test('it is given up when the disk has been full for a while, and made again whe
   expect(takes()).toBe(64 * mib);
 });
 
-test('whoever fills the disk right now does not get it: a mebibyte less at a look begins the wait anew', () => {
+test('a program that fills the disk right now does not get it: a mebibyte less at a look restarts the wait', () => {
   const ballast = createBallast(dataDir);
   look(ballast, 1000);
   look(ballast, 31);
@@ -49,7 +49,7 @@ test('whoever fills the disk right now does not get it: a mebibyte less at a loo
   expect(takes()).toBe(0);
 });
 
-test('ballast of a run before is known, and a file of that name without room of its own is none', () => {
+test('ballast of an earlier run is recognized, and a file of that name without its own room does not count', () => {
   look(createBallast(dataDir), 1000);
   const second = createBallast(dataDir);
   look(second, 1, 11);

@@ -4,7 +4,7 @@ import { parseMountedDisks } from './mounted-disks.ts';
 const line = (point: string, source: string, options: string, root = '/') =>
   `31 23 7:3 ${root} ${point} rw,nosuid,nodev - ext4 ${source} ${options}`;
 
-test('each disk below the folder once, whole mounts alone, and whether it has given up', () => {
+test('each disk below the folder is listed once, only as a whole mount, with whether it has given up', () => {
   const mountinfo = [
     line('/run/atoll/0/mounts/s1', '/dev/loop1', 'rw,discard'),
     line('/run/atoll/0/mounts/s1', '/dev/loop1', 'rw,discard'),

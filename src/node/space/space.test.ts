@@ -93,7 +93,7 @@ function watched(reserveMiB: number, mountsPid = helper.mountsPid): Watched {
   return { ...space, happened, logged, images, knows, [Symbol.asyncDispose]: space.stop };
 }
 
-test('what is free is what nobody was promised, and nothing that takes from the reserve is begun', async () => {
+test('unpromised room counts as free, and nothing begins that takes from the reserve', async () => {
   await using space = watched(40);
   const free = freeBytesOf(data);
   expect(space.freeBytes()).toBe(free);
@@ -148,7 +148,7 @@ test('disks are held and work that writes ends below half of the reserve, until 
   expect(space.logged).toHaveLength(2);
 });
 
-test('what is promised holds nobody', async () => {
+test('promised room holds no disk', async () => {
   await using space = watched(40);
   using _ = space.reserve('a thing', 60 * MiB);
   await looked();
@@ -166,7 +166,7 @@ test('a disk that is far from full is looked at once a second', async () => {
   expect(space.happened).toEqual(['held']);
 });
 
-test('where nobody can fill it until then, the next look comes later, by how much is free', async () => {
+test('if nobody can fill it until then, the next look comes later, depending on the free room', async () => {
   const gib = 2 ** 30;
   for (const [free, ms] of [
     [31, 1000],
@@ -188,7 +188,7 @@ test('where nobody can fill it until then, the next look comes later, by how muc
   rmSync(join(data, 'ballast'));
 });
 
-test('what can’t be looked at is told once in a row, and nothing is looked at after the end', async () => {
+test('repeated failures to look are reported once, and nothing is looked at after the end', async () => {
   const gone = Bun.spawn(['true']);
   await gone.exited;
   const space = watched(40, gone.pid);

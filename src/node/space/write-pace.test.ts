@@ -131,7 +131,7 @@ test('a device that is free again, or has another disk, has no pace of the one b
   expect(it.limited.size).toBe(0);
 });
 
-test('what others on the host write to has no pace', () => {
+test('devices that others on the host write to have no pace', () => {
   using it = node();
   it.write(9, 1);
   it.look();
@@ -140,7 +140,7 @@ test('what others on the host write to has no pace', () => {
   expect(it.told).toEqual([]);
 });
 
-test('what another installation lifts is limited again, and what a process of before left is lifted', () => {
+test('a limit that another installation lifts is set again, and one that an earlier process left is lifted', () => {
   using it = node({ left: [7] });
   expect(it.told).toEqual(['/atoll0 7:7 lifted']);
   it.look();
@@ -172,7 +172,7 @@ test('while nobody does anything, nobody is looked at', () => {
   expect(it.state.asked).toBe(asked);
 });
 
-test('a host that keeps no such limits is told of once', () => {
+test('a host without such limits is reported once', () => {
   using it = node();
   it.state.fault = 'ENOENT';
   it.mount(7, '/mnt/s1');
@@ -182,7 +182,7 @@ test('a host that keeps no such limits is told of once', () => {
   expect(it.logged[0]).toContain('ENOENT');
 });
 
-test('what was written is read of the kernel’s counts', () => {
+test('written bytes are read from the kernel’s counts', () => {
   const lines = [
     ' 253       0 vda 1 2 3 4 5 6 70 8 9 10 11',
     '   7     112 loop7 1 2 3 4 5 6 70 8 9 10 11 0 0',

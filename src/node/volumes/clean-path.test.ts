@@ -17,6 +17,6 @@ test('every path is rooted at the volume and cleaned', () => {
   for (const [path, clean] of Object.entries(cases)) expect([path, cleanPath(path)]).toEqual([path, clean]);
 });
 
-test('what can be no path is refused', () => {
+test('a text that can’t be a path is refused', () => {
   for (const path of ['', 'a\0b', 'x'.repeat(5000)]) expect(() => cleanPath(path)).toThrow();
 });

@@ -77,7 +77,7 @@ async function write(path: string, content: string, entry = everybody) {
   return { keep: () => protocol.keepWrite(writeId, content.length), drop: () => protocol.dropWrite(writeId) };
 }
 
-test('an entry is told as the kernel has it, a link as itself', async () => {
+test('an entry is described as the kernel has it, a link as itself', async () => {
   mkdirSync(at('a'));
   writeFileSync(at('a/file'), 'content');
   chmodSync(at('a/file'), 0o4750);
@@ -125,7 +125,7 @@ test('no link leads out of a volume, whatever is asked for', async () => {
   expect([lstatSync(join(folder, 'secret')).mode & 0o777, users]).toEqual([0o644, 0]);
 });
 
-test('a directory is made for whom it is asked for, its parents where they may be', async () => {
+test('a directory is made for the given owner, with its parents if that is allowed', async () => {
   const { makeDirectory } = node();
   await expect(makeDirectory(volumeId, 'a/b', everybody)).rejects.toEqual(error('not_found', 'was not found'));
   expect(existsSync(at('a'))).toBeFalse();
@@ -139,7 +139,7 @@ test('a directory is made for whom it is asked for, its parents where they may b
   expect(used).toContain('touch');
 });
 
-test('a directory that is there is one only for who may take what is there', async () => {
+test('an existing directory is accepted only if the caller allows that', async () => {
   const { makeDirectory } = node();
   mkdirSync(at('there'), { mode: 0o700 });
   await expect(makeDirectory(volumeId, 'there', everybody)).rejects.toEqual(
@@ -156,7 +156,7 @@ test('a directory that is there is one only for who may take what is there', asy
   await expect(makeDirectory(volumeId, 'x'.repeat(300), forced)).rejects.toEqual(error('invalid', 'too long'));
 });
 
-test('owner and permissions change each by itself, and behind a link', async () => {
+test('owner and permissions can be changed separately, and behind a link', async () => {
   const { changeEntry } = node();
   writeFileSync(at('file'), '');
   symlinkSync('file', at('link'));
@@ -242,7 +242,7 @@ test('a file takes the place of another only where it is asked to, and of a dire
   expect([read('file'), read('new/file'), readdirSync(folder)]).toEqual(['new', 'new', ['data']]);
 });
 
-test('what takes the place of a file while it is written stays', async () => {
+test('a file that takes the place of one that is being written stays', async () => {
   const { keep } = await write('a', 'late');
   writeFileSync(at('a'), 'first');
   await expect(keep()).rejects.toEqual(error('conflict', '"a" exists already'));
@@ -252,7 +252,7 @@ test('what takes the place of a file while it is written stays', async () => {
   expect([read('a'), readdirSync(at('b')), users, readdirSync(folder)]).toEqual(['first', ['full'], 0, ['data']]);
 });
 
-test('what a crash left of uploads is removed from beside the content, and nothing else is', async () => {
+test('leftovers of uploads next to the content are removed after a crash, and nothing else is', async () => {
   for (const name of ['1.upload', '2.upload', 'other']) writeFileSync(join(folder, name), '');
   writeFileSync(at('mine.upload'), '');
   await removeUploads(join(folder, 'data'));

@@ -24,7 +24,7 @@ function removalsOf() {
   };
 }
 
-test('whoever removes from one volume waits for none of the turns of a team that removes from a hundred', async () => {
+test('a removal from one volume does not wait for a team that removes from a hundred', async () => {
   const { begun, ask, end } = removalsOf();
   for (let n = 0; n < 100; n++) ask(`many ${n}`, { volumeId: `many-${n}`, teamId: 'many' });
   await settled();
@@ -41,7 +41,7 @@ test('whoever removes from one volume waits for none of the turns of a team that
   expect(begun.slice(9)).toEqual(['many 6']);
 });
 
-test('those from one volume take turns, whosever they are', async () => {
+test('removals from one volume take turns, whoever asks for them', async () => {
   const { begun, ask, end } = removalsOf();
   for (const [part, teamId] of [
     ['first', 'a'],

@@ -16,7 +16,7 @@ async function remove(...ends: SpawnResult[]): Promise<number> {
   return turns;
 }
 
-test('a removal that takes long goes on after others have had their turn', async () => {
+test('a removal that takes long continues after others have had their turn', async () => {
   expect(await remove(killed, killed, done)).toBe(3);
 });
 

@@ -93,7 +93,7 @@ test('a volume is made whole and once, however often it is asked for at a time',
   expect(await volumes.taken([first, elsewhere, 'x'])).toEqual({ [first]: expect.any(Number) as number });
 });
 
-test('of a volume that can’t be made nothing is left, and what a crash left is removed', async () => {
+test('a volume that can’t be made leaves nothing, and leftovers of a crash are removed', async () => {
   const { volumes, dir } = node(['format']);
   await expect(volumes.create(first, 8)).rejects.toThrow('it is full');
   expect(readdirSync(dir)).toEqual([]);
@@ -105,7 +105,7 @@ test('of a volume that can’t be made nothing is left, and what a crash left is
   expect(statSync(dir).mode & 0o777).toBe(0o700);
 });
 
-test('what has no volume’s name is not here, whatever it leads to', async () => {
+test('a name that is not a volume’s is not found, whatever it leads to', async () => {
   const { volumes, dir, did } = await nodeWithTwo();
   for (const name of [elsewhere, '', '..', '../volumes', `${first}/`, `../volumes/${first}`, `x${first}`]) {
     const missing = expect.objectContaining({ code: 'not_found', message: `volume ${name} is not on this node` });
@@ -187,7 +187,7 @@ test('a volume that goes to another machine is used by nobody until it is unseal
   await volumes.seal(second);
 });
 
-test('who changes several volumes has all of them mounted, and gives all back', async () => {
+test('work that changes several volumes has all of them mounted, and gives all back', async () => {
   const { volumes, did } = await nodeWithTwo();
   expect(await volumes.change([second, first, second], async () => did())).toEqual(['mount 2', 'mount 1']);
   await expect(volumes.change([first, elsewhere], async () => {})).rejects.toMatchObject({ code: 'not_found' });
@@ -196,7 +196,7 @@ test('who changes several volumes has all of them mounted, and gives all back', 
   expect(await volumes.change([], async () => 'nothing to hold')).toBe('nothing to hold');
 });
 
-test('a removal unmounts a volume, whoever uses it, before its image goes', async () => {
+test('a removal unmounts a volume, even if it is in use, before its image is removed', async () => {
   jest.useFakeTimers();
   const { volumes, did, dir } = await nodeWithTwo();
   const use = await volumes.use(first);
@@ -246,7 +246,7 @@ test('a sandbox holds its volumes until its slot is released', async () => {
   expect(did().sort()).toEqual(['unmount 1', 'unmount 2']);
 });
 
-test('what of a hold has succeeded is released with the slot, and a sync that fails says so', async () => {
+test('volumes held by a hold that failed are released with the slot, and a failed sync is reported', async () => {
   const { volumes, fail } = await nodeWithTwo();
   await expect(volumes.hold(slot, [first, elsewhere])).rejects.toMatchObject({ code: 'not_found' });
   fail('sync');

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { requireRoom } from '../../base/disk-room.ts';
 import { createWrites } from './writes.ts';
 
-test('of many uploads that come at once no more begin than may be under way', () => {
+test('when many uploads come at once, no more begin than may be under way', () => {
   const { admit } = createWrites({ require() {} });
   const places = Array.from({ length: 128 }, admit);
   expect(admit).toThrow('128 files are being written');
@@ -10,7 +10,7 @@ test('of many uploads that come at once no more begin than may be under way', ()
   admit();
 });
 
-test('one that would take from what is kept back of the disk does not begin, and takes no place', () => {
+test('an upload that would take from the disk’s reserve does not begin, and takes no place', () => {
   const disk = { freeBytes: 2 ** 30 };
   const { admit } = createWrites({ require: what => requireRoom(what, { ...disk, reserveBytes: 2 ** 31 }) });
   for (let time = 0; time < 200; time++)

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { AtollError, messageOf } from '../../../base/error.ts';
 import { explained } from './debian-tree.ts';
 
-test('mirrors that do not answer are told of in a sentence, with what to do', () => {
+test('the error about mirrors that do not answer is a sentence that says what to do', () => {
   const said = [
     'mmdebstrap failed (exit code 25):',
     "  Temporary failure resolving 'deb.debian.org'",

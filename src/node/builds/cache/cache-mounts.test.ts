@@ -137,7 +137,7 @@ test('a disk from before the host’s last start is read through before it is us
   expect(happened).toEqual(['e2fsck -f -p', 'open', 'close']);
 });
 
-test('one that is still mounted somewhere is not written to beside its file system', async () => {
+test('a disk that is still mounted somewhere is not repaired', async () => {
   const { used, happened, state } = node();
   await used('a');
   happened.length = 0;
@@ -146,7 +146,7 @@ test('one that is still mounted somewhere is not written to beside its file syst
   expect(happened).toEqual(['open', 'close']);
 });
 
-test('a damaged disk begins anew, and is told', async () => {
+test('a damaged disk is replaced by an empty one, and that is logged', async () => {
   for (const fault of ['repair', 'no file system', 'nothing in it'] as const) {
     const { used, happened, logged, state } = node();
     await used('a');
@@ -172,7 +172,7 @@ test('a disk that can’t be opened for another reason stays as it is, and the n
   expect(happened).not.toContain('create 10240');
 });
 
-test('of a team’s directories the one that was not used for the longest makes room for another', async () => {
+test('the directory of a team that was unused for the longest makes room for another', async () => {
   const { used, open, images, dir } = node();
   await used('of another', 'team');
   const names: string[] = [];
@@ -192,7 +192,7 @@ test('of a team’s directories the one that was not used for the longest makes 
   expect(names.filter(name => !images().includes(name))).toEqual([names[0]!, names[2]!]);
 });
 
-test('where all of a team’s directories are in use there is no room, and others’ are not touched', async () => {
+test('if all directories of a team are in use there is no room, and those of others are not touched', async () => {
   const { open, used, images } = node();
   await used('of another', 'team');
   const ids = Array.from({ length: 16 }, (_, index) => cache(`id-${index}`));

@@ -80,13 +80,13 @@ test('a layer not an hour old, or younger than the oldest build under way, may b
   expect(left()).toBe('young');
 });
 
-test('no layer goes while nobody can say what some sandbox stands on, and cached files do', async () => {
+test('no layer is deleted while the layers of some sandbox are unknown, but cached files are', async () => {
   const { collect, left } = node({ layers: { nobodys: {} }, files: { F: { bytes: 5 } }, hasUnknown: true });
   expect(await collect({ bytesMax: 4 })).toEqual({ layersDeleted: 0, filesDeleted: 1, bytesFreed: 5 });
   expect(left()).toBe('nobodys');
 });
 
-test('of what is cached beyond the bound, the least recently used goes, steps with their layers', async () => {
+test('beyond the bound, the least recently used is deleted, steps together with their layers', async () => {
   const { collect, left } = node({
     layers: { a: {}, b: {}, c: {} },
     steps: [

@@ -41,7 +41,7 @@ test('by force it is made again, and known from then on', async () => {
   expect(await ask(cache, 'x', never)).toEqual({ layer: 'new', hit: true });
 });
 
-test('whoever asks meanwhile waits; when that fails, it is the next one’s turn', async () => {
+test('a build that asks meanwhile waits; if the step fails, it is the next one’s turn', async () => {
   const cache = open();
   const first = Promise.withResolvers<string>();
   const failing = ask(cache, 'x', () => first.promise);
@@ -53,7 +53,7 @@ test('whoever asks meanwhile waits; when that fails, it is the next one’s turn
   expect(outcomes.filter(({ hit }) => hit)).toHaveLength(1);
 });
 
-test('who gets it from elsewhere is not kept waiting, and who is given up waits no more', async () => {
+test('a build with another source is not kept waiting, and one that is given up stops waiting', async () => {
   const cache = open();
   const slow = Promise.withResolvers<string>();
   const get = (source: string, make: () => Promise<string | null>, signal?: AbortSignal) =>
@@ -70,7 +70,7 @@ test('who gets it from elsewhere is not kept waiting, and who is given up waits 
   expect(await get('slow.test', never)).toBe('l');
 });
 
-test('what serves nobody else is not kept, and whoever waited for it has a turn', async () => {
+test('an outcome that serves nobody else is not kept, and builds that waited for it get a turn', async () => {
   const cache = open();
   const first = Promise.withResolvers<string>();
   const get = (make: () => Promise<string | null>) =>
@@ -92,7 +92,7 @@ test('a layer that is gone, and an entry that a crash left half written, are mad
   expect(cache.list()).toMatchObject([{ layer: 'l3' }]);
 });
 
-test('what another machine has made is taken where its layer is here, and known from then on', async () => {
+test('the outcome of another machine is taken if its layer is here, and known from then on', async () => {
   const cache = open();
   const asked: string[] = [];
   const made: string[] = [];

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { createStepQuestions } from './step-questions.ts';
 
-test('a question waits for its answer, and wakes who looks after the build', async () => {
+test('a question waits for its answer, and wakes the reader of the build’s progress', async () => {
   let woken = 0;
   const questions = createStepQuestions(() => woken++);
   const { signal } = new AbortController();

@@ -38,7 +38,7 @@ test('an archive is there when all of it has come, under its name', async () => 
   await expect(exchange.keepWrite(writeId, 5)).rejects.toThrow('ended already');
 });
 
-test('what came in part, and what was dropped, leaves nothing', async () => {
+test('an archive that came in part, or was dropped, leaves nothing', async () => {
   const { exchange, writeId } = await begin('by', upload);
   await expect(exchange.keepWrite(writeId, 5)).rejects.toThrow('2 bytes of 5');
   const other = await begin('bytes', upload);
@@ -48,7 +48,7 @@ test('what came in part, and what was dropped, leaves nothing', async () => {
   await expect(exchange.openRead(upload)).rejects.toThrow('not on this machine');
 });
 
-test('what has come of an archive counts on the disk alone', async () => {
+test('the part of an archive that has arrived counts only as space on the disk', async () => {
   const exchange = uploadExchange(dir, disk);
   const { writeId, descriptor } = await exchange.openWrite(upload, 1 << 20);
   writeSync(descriptor, Buffer.alloc(1 << 20, 1));
@@ -58,7 +58,7 @@ test('what has come of an archive counts on the disk alone', async () => {
   expect(promised.bytes).toBe(0);
 });
 
-test('a name that leads elsewhere is none', async () => {
+test('a name that leads elsewhere is refused', async () => {
   for (const wrong of [
     { teamId: '..', hash: upload.hash },
     { teamId: 'team-1', hash: '../../etc/passwd' },

@@ -12,7 +12,7 @@ async function sent(template: Parameters<typeof Template.toJSON>[0]) {
 }
 const begin = () => Template().fromTemplate('devcontainer');
 
-test('what the SDK’s two methods send is known, whatever the folder’s name', async () => {
+test('the steps of the SDK’s two methods are recognized, whatever the folder’s name', async () => {
   for (const folder of ['/srv/project', "/srv/my project's && more"]) {
     const both = await sent(begin().betaDevContainerPrebuild(folder).betaSetDevContainerStart(folder));
     expect(both.steps.map(plansDevContainer)).toEqual([true]);

@@ -203,7 +203,7 @@ test('layers that were fetched are not fetched again, but those that took a cred
   expect(it.jobs('registry-blob')).toHaveLength(6);
 });
 
-test('a registry that sends slowly keeps nobody waiting who fetches the same layer from another one', async () => {
+test('a slow registry keeps no build waiting that fetches the same layer from another one', async () => {
   const it = node(['a']);
   const slow = Promise.withResolvers<void>();
   it.state.gate = () => slow.promise;

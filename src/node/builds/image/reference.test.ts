@@ -20,7 +20,7 @@ test.each(['', 'UPPER', 'a//b', '-a', 'a:', '../x', 'a b', 'http://x/y', 'x@md5:
   },
 );
 
-test('the operator’s map goes before the mirrors, and finds names however they are written', () => {
+test('the operator’s map takes precedence over the mirrors, and finds names however they are written', () => {
   const settings = {
     images: { debian: '/srv/debian.tar', 'a/b:1': 'other.example/b:2' },
     mirrors: { 'docker.io': 'mirror.example:5000' },

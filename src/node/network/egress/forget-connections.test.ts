@@ -31,7 +31,7 @@ test('a slot whose connections could not be forgotten is not free until they are
   expect(attempts).toHaveLength(2);
 });
 
-test('what could not be forgotten is tried again by itself', async () => {
+test('connections that could not be forgotten are tried again unasked', async () => {
   const { attempts, forgotten } = forgettingWith([1], true);
   forgotten.leave(first);
   while (attempts.length < 2) await Bun.sleep(20);

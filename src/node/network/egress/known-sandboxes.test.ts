@@ -27,7 +27,7 @@ test('a sandbox is known by its slot until it is removed', () => {
   expect([known.remove(1), known.get(1), known.countOne(1)]).toEqual([true, undefined, undefined]);
 });
 
-test('of a link that had a sandbox before, only what was refused since counts', () => {
+test('on a link that an earlier sandbox had, only later refusals count', () => {
   const { known, refused, sandbox, denied } = scene();
   refused.set(1, 10);
   known.put(sandbox(1), policy);
@@ -64,7 +64,7 @@ test('totals have what went through of all, once, and of those that are gone wha
   expect(known.totals().denied).toBe(9);
 });
 
-test('what a sandbox did before this node ran is not in the totals', () => {
+test('traffic from before this node ran is not in the totals', () => {
   const { known, refused, sandbox, denied } = scene();
   refused.set(1, 7);
   known.adopt(sandbox(1), policy);
@@ -86,7 +86,7 @@ test('while the rules are gone nothing is refused, and nothing is taken back', (
   expect([denied(1), known.totals().denied]).toEqual([0, 3]);
 });
 
-test('where the rules count from zero again, what they had refused stays', () => {
+test('if the rules count from zero again, earlier refusals still count', () => {
   const { known, refused, sandbox, denied } = scene();
   refused.set(1, 5);
   known.put(sandbox(1), policy);

@@ -26,7 +26,7 @@ test('without access, or with everything denied, only what is allowed remains', 
   }
 });
 
-test('of header rules the exact name wins, then the longest pattern', () => {
+test('among header rules the exact name wins, then the longest pattern', () => {
   const headerRules = {
     '*.example.com': { A: 'wide' },
     '*.api.example.com': { A: 'narrow' },
@@ -70,7 +70,7 @@ test('ranges are the fewest that hold the same addresses', () => {
   expect(ranges('203.0.113.9/29')).toEqual(['203.0.113.8-203.0.113.15']);
 });
 
-test('policies that come to the same rules share their name, others do not', () => {
+test('policies that lead to the same rules share their name, others do not', () => {
   const key = (policy: EgressPolicy) => chainsOf(compilePolicy(policy), { forwardDns: false }).key;
   expect(key({ internetAccess: true })).toBe('open');
   expect(key({ internetAccess: false })).toBe('closed');
@@ -94,7 +94,7 @@ test('policies that come to the same rules share their name, others do not', () 
   expect(new Set(different).size).toBe(different.length);
 });
 
-test('a policy that lets nothing out turns questions for names alone', () => {
+test('a policy that lets nothing out redirects only questions for names', () => {
   const platform = { address: '10.0.0.1', ports: [80] };
   const { chains, declarations } = chainsOf(compilePolicy({ internetAccess: false, allowOut: ['1.1.1.1'] }), {
     forwardDns: true,

@@ -72,7 +72,7 @@ test('a sandbox is let out when the proxy knows it, the one before is forgotten,
   expect(known.get(1)).toMatchObject({ sandbox: { sandboxId: 's1' }, policy: { source: byName } });
 });
 
-test('a proxy is told what goes by it, and everything that follows', async () => {
+test('a proxy gets the policies that need it, and all later ones of those sandboxes', async () => {
   const { policies, proxy, sandbox, took } = scene();
   await policies.install(proxy);
   await policies.apply(sandbox(1), open);
@@ -82,7 +82,7 @@ test('a proxy is told what goes by it, and everything that follows', async () =>
   expect(took().filter(what => what.startsWith('proxy'))).toEqual(['proxy 1 ["a.test"]', 'proxy 1 []']);
 });
 
-test('a proxy that can’t start keeps out whoever needs it, and nobody else', async () => {
+test('a proxy that can’t start stops only the sandboxes that need it', async () => {
   const { policies, proxy, known, sandbox } = scene({ refuses: true });
   await policies.install({ ...proxy, knows: () => false });
   await policies.apply(sandbox(1), closed);
@@ -126,7 +126,7 @@ test('a change that fails leaves a sandbox as it was known', async () => {
   expect([took().includes('rules 1 closed'), known.get(1)?.policy.source]).toEqual([false, open]);
 });
 
-test('a policy is replaced for the sandbox that has the slot alone', async () => {
+test('a policy is replaced only for the sandbox that has the slot', async () => {
   const { policies, known, sandbox, took } = scene();
   await expect(policies.update(sandbox(1), closed)).rejects.toMatchObject({ code: 'not_found' });
   await policies.apply(sandbox(1), open);

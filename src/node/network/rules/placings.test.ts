@@ -20,7 +20,7 @@ async function placed(timeoutMs?: number) {
   return { rules, placings, tries, change, putBack };
 }
 
-describe('what needs packet rules', () => {
+describe('work that needs packet rules', () => {
   test('is done at once where they are there', async () => {
     const { placings, tries, change } = await placed();
     expect(await placings.whenThere(change)).toBe('done');
@@ -48,7 +48,7 @@ describe('what needs packet rules', () => {
     expect(await placings.whenThere(slow)).toBe('done');
   });
 
-  test('is done again where they are there already when it fails, and whoever puts them back is not done', async () => {
+  test('is done again if they are already there when it fails, before the placing has ended', async () => {
     for (const isPut of [true, false]) {
       const { rules, placings, tries, change } = await placed();
       rules.areThere = false;
@@ -99,7 +99,7 @@ describe('what needs packet rules', () => {
   });
 });
 
-test('what is taken out asks for the rules only where that fails, and goes from those that came back', () => {
+test('taking something out checks the rules only if it fails, and also takes it from rules that came back', () => {
   const lacking = new NetlinkError('taking out', 2);
   /** The outcome of taking something out, with one of `failures` at each attempt, while the rules are there or not. */
   const takeOut = async (failures: Error[], areThere: boolean) => {
@@ -124,7 +124,7 @@ test('what is taken out asks for the rules only where that fails, and goes from 
   ]);
 });
 
-test('what something in a table leads to that is just coming is left to whoever puts it in place', async () => {
+test('an object in use by a table that is being placed is left to whoever places that', async () => {
   for (const failures of [[16], [2, 16]]) {
     const placings = new Placings(() => true);
     await placings.place(async () => {});

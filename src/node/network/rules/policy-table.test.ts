@@ -117,7 +117,7 @@ describe('policies in the packet rules', () => {
     expect([await declares(second), await verdicts()]).toEqual([none, { 2: decides(closed), 3: decides(open) }]);
   });
 
-  test('are shared by those that come to the same, until the last of them has gone', async () => {
+  test('are shared by policies with the same rules, until the last of them is gone', async () => {
     const { table, gate, slot, verdicts, declares } = tableOf(1);
     await table.install(host);
     const same = denying('1.1.1.1');
@@ -152,7 +152,7 @@ describe('policies in the packet rules', () => {
     expect([await declares(first), await declares(second)]).toEqual([all, all]);
   });
 
-  test('that change while the table comes are in it when it has', async () => {
+  test('that change while the table is being placed are in it afterwards', async () => {
     const { table, gate, slot, verdicts, declares } = tableOf(3);
     const [shared, own, fresh] = [denying('1.1.1.1'), denying('1.1.1.2'), denying('1.1.1.3')];
     await table.install(host);
@@ -176,7 +176,7 @@ describe('policies in the packet rules', () => {
     expect([await declares(shared), await declares(own), await declares(fresh)]).toEqual([all, none, all]);
   });
 
-  test('that are declared for a sandbox that is being made are in a table that comes meanwhile', async () => {
+  test('that are declared for a sandbox that is being made are in a table that is placed meanwhile', async () => {
     const { table, gate, slot, verdicts, declares } = tableOf(4);
     const waits = denying('1.1.1.1');
     await table.install(host);
@@ -211,7 +211,7 @@ describe('policies in the packet rules', () => {
     expect([await verdicts(), await declares(third)]).toEqual([{ 1: decides(closed) }, none]);
   });
 
-  test('of so many kinds are in force at a time', async () => {
+  test('are limited in how many kinds are in force at a time', async () => {
     const { table, slot } = tableOf(6);
     const kind = (number: number): PolicyChains => ({ ...open, key: `${number}`, declarations: '# none\n' });
     for (let number = 0; number < 2048; number++) await table.assign({ ...slot(0), number }, kind(number));
@@ -248,7 +248,7 @@ test('refused packets are counted by link, while the rules are there', async () 
   expect(refusedPackets(netfilter, 7, 'at7-1')).toBeUndefined();
 });
 
-test('rules are in force where each chain that packets come to first has some', async () => {
+test('rules are in force if each chain that packets reach first has some', async () => {
   const { table, flush } = tableOf(8);
   expect(rulesAreThere(netfilter, 8)).toBe(false);
   await table.install(host);
@@ -266,7 +266,7 @@ test('rules are in force where each chain that packets come to first has some', 
   expect(rulesAreThere(netfilter, 8)).toBe(false);
 });
 
-test('what is not there and what something leads to are told apart', async () => {
+test('a missing object and one that is still in use give different errors', async () => {
   const { table, slot } = tableOf(9);
   await table.install(host);
   await table.assign(slot(1), denying('1.1.1.1'));

@@ -26,7 +26,7 @@ test('two copies of an agent are one agent, whenever they were made; another con
   expect(await agentDigest(copy('three', 'agenT', 1_000))).not.toBe(first);
 });
 
-test('a copy is known by its digest, and a digest by its copy, wherever that was', async () => {
+test('a copy is found by its digest, and a digest by its copy, wherever that was', async () => {
   const [present, earlier] = [copy('present', 'new'), copy('earlier', 'old')];
   const agents = await readAgents(copies(), present, cache());
   const [own, other] = [await agentDigest(present), await agentDigest(earlier)];
@@ -37,7 +37,7 @@ test('a copy is known by its digest, and a digest by its copy, wherever that was
   expect(() => agents.require('f00')).toThrow(expect.objectContaining({ code: 'precondition' }));
 });
 
-test('of two copies with the same content the present one is taken, and there is no earlier one', async () => {
+test('if two copies have the same content, the current one is taken, and there is no earlier one', async () => {
   copy('again', 'agent');
   const agents = await readAgents(copies(), copy('present', 'agent'), cache());
   expect(agents.earlier).toEqual([]);

@@ -73,7 +73,7 @@ test('files arrive as they were, and what is a hole is sent by nobody', async ()
   expect(statSync(join(to(), 'disk.img')).blocks * 512).toBeLessThan(1 << 20);
 });
 
-test('what is cut short, longer than it says or leads elsewhere is refused', async () => {
+test('an archive that is cut short, too long or leads elsewhere is refused', async () => {
   await write('disk.img', 10, [[0, 'abcdefghij']]);
   const header = planned();
   const archive = await bytesOf(readArchive(from(), header));
@@ -182,7 +182,7 @@ test('a header has to be one: of this version, with few enough files, each at a 
   await expect(writeArchive(pieces(Buffer.from([0, 0, 0, 1, 0x7b]), 9), to())).rejects.toThrow('no JSON');
 });
 
-test('what the receiver has of a draft is not sent again: files go on from it, and stretches are copied', async () => {
+test('parts in the receiver’s draft are not sent again: files continue from it, and stretches are copied', async () => {
   const draft = join(folder, 'draft');
   mkdirSync(draft);
   writeFileSync(join(draft, 'disk.img'), 'abcdefgh');

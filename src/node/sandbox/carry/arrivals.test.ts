@@ -41,7 +41,7 @@ test('no more come at a time than may, however they are asked for', async () => 
   for (const outcome of outcomes) if (outcome.status === 'fulfilled') await outcome.value.drop();
 });
 
-test('what was promised for something that is no archive is given back with it', async () => {
+test('room that was promised for something that is no archive is given back', async () => {
   const disk = diskOf(1_000);
   const arrival = await new Arrivals(place, 'snapshot', disk).receive(coming(600));
   const bytes = async function* () {
@@ -53,7 +53,7 @@ test('what was promised for something that is no archive is given back with it',
   expect(disk.reservations.bytes).toBe(0);
 });
 
-test('what is more than was announced may take room that is free, and none of the reserve', async () => {
+test('bytes beyond the announced size may take free room, but none of the reserve', async () => {
   const disk = diskOf(10_000);
   const arrivals = new Arrivals(place, 'volume', disk);
   const comes = async (bytes: number) => {

@@ -206,7 +206,7 @@ test('a sandbox is described by what another machine has to have', async () => {
   expect((await files.describe(target)).memory).toMatchObject({ kernel: 'present', criu: 'present' });
 });
 
-test('one that runs is described as what its memory would be', async () => {
+test('a running sandbox is described as what its memory would be', async () => {
   const it = machine('from');
   const processes = { slot: {}, driver: { memoryUsed: () => 4096 } } as unknown as Processes;
   const record = { ...ofPaused, state: 'running', agentDir: '/agents/from' } as unknown as RunningRecord;
@@ -227,7 +227,7 @@ test('one with volumes, and one that an operator has to decide about, stay where
   await expect(orphan.send(target, key)).rejects.toMatchObject({ code: 'not_found' });
 });
 
-test('what does not fit this machine is not kept, and leaves nothing', async () => {
+test('a sandbox that does not fit this machine is not kept, and leaves nothing', async () => {
   const refused = async (record: Partial<PausedRecord>, to: Machine, as = target) => {
     const from = machine(`from-${Math.random()}`);
     from.paused(record);
@@ -250,7 +250,7 @@ test('what does not fit this machine is not kept, and leaves nothing', async () 
   expect(await refused({}, to)).toMatchObject({ message: 'checksums failed' });
 });
 
-test('files alone go to a machine with another agent', async () => {
+test('without memory, files can go to a machine with another agent', async () => {
   const [from, to] = [machine('from'), machine('to')];
   from.paused({ kept: 'filesystem' });
   to.parts.agents = agentsOf({ b: '/agents/to' });
@@ -258,7 +258,7 @@ test('files alone go to a machine with another agent', async () => {
   expect(to.sandboxes.findPaused(target)?.record.agentDir).toBe('/agents/to');
 });
 
-test('memory of an earlier agent goes on with that one, on a machine that has it too', async () => {
+test('memory of an earlier agent continues with that agent, on a machine that has it too', async () => {
   const [from, to] = [machine('from'), machine('to')];
   from.parts.agents = agentsOf({ b: '/agents/from-later', a: '/agents/from' });
   to.parts.agents = agentsOf({ b: '/agents/to-later', a: '/agents/to-earlier' });

@@ -74,7 +74,7 @@ test('a draft is the disk and the pages of the memory, and both machines have it
   expect([to.drafts.find(draft), existsSync(there)]).toEqual([undefined, false]);
 });
 
-test('what came is no other draft, and one that is not here can’t be sent', async () => {
+test('a draft that arrives under another ID is refused, and one that is not here can’t be sent', async () => {
   const [from, to, draft] = [machine('from'), machine('to'), draftOf()];
   taken(from, draft);
   const { sizeBytes, bytes } = await from.send(draft, key);
@@ -84,7 +84,7 @@ test('what came is no other draft, and one that is not here can’t be sent', as
   await expect(to.send(draft, key)).rejects.toMatchObject({ code: 'not_found' });
 });
 
-test('what comes after a draft is what the pause then keeps', async () => {
+test('after a draft, what the pause keeps is sent', async () => {
   const [it, draft] = [machine('from'), draftOf()];
   await it.sendRest(draft, key);
   expect(it.rests).toEqual([[draft, key]]);

@@ -77,7 +77,7 @@ test('pages of one that was dropped before it was whole are given back', async (
   expect(drafts.find(draft)).toBeUndefined();
 });
 
-test('one execution has one draft, a node eight, and none leads elsewhere', async () => {
+test('one execution has one draft, a node has eight, and no name leads elsewhere', async () => {
   const drafts = new Drafts(place);
   const [first, ...others] = Array.from({ length: 8 }, (_, index) => draftOf(`e${index}`));
   drafts.begin(first!);

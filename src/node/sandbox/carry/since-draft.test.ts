@@ -45,7 +45,7 @@ async function carried(): Promise<number> {
   return archiveBytes(header);
 }
 
-test('of memory only pages go that the draft has nowhere, and all of it arrives', async () => {
+test('only pages of memory are sent that are nowhere in the draft, and all of it arrives', async () => {
   const [memory, other] = [randomBytes(600 * page), randomBytes(3 * page)];
   drafted('memory/pages-1.img', memory);
   drafted('memory/pages-2.img', other);
@@ -60,7 +60,7 @@ test('of memory only pages go that the draft has nowhere, and all of it arrives'
   expect(sent).toBeLessThan(5 * page);
 });
 
-test('of a disk only blocks go that are others, and what is a hole now is none of the draft', async () => {
+test('only changed blocks of a disk are sent, and a new hole gets nothing from the draft', async () => {
   const disk = randomBytes(200 * page);
   drafted('disk.img', disk);
   const later = Buffer.from(disk);
@@ -70,13 +70,13 @@ test('of a disk only blocks go that are others, and what is a hole now is none o
   expect(await carried()).toBeLessThan(5 * page);
 });
 
-test('a disk of another size, and one that the draft has not, goes as it is', async () => {
+test('a disk of another size, or one that is not in the draft, is sent whole', async () => {
   drafted('disk.img', randomBytes(10 * page));
   writeFileSync(at('kept/disk.img'), randomBytes(11 * page));
   expect(await carried()).toBeGreaterThan(11 * page);
 });
 
-test('who has no draft, or another one, is not given a sandbox by it', async () => {
+test('a receiver without the draft, or with another one, gets no sandbox by it', async () => {
   const memory = randomBytes(20 * page);
   drafted('memory/pages-1.img', memory);
   writeFileSync(at('kept/memory/pages-1.img'), memory);

@@ -141,7 +141,7 @@ test('one of an earlier agent is only for machines that have that one, as theirs
   expect(existsSync(other.directory)).toBe(false);
 });
 
-test('what came is no other snapshot, and one that is here stays as it is', async () => {
+test('a snapshot that arrives under another ID is refused, and one that is here stays unchanged', async () => {
   const [from, to] = [await machine('from', 'agent'), await machine('to', 'agent')];
   snapshot(from, from.agentDir);
   await expect(carry(from, to, newUuid())).rejects.toMatchObject({ code: 'invalid' });

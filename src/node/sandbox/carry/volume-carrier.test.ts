@@ -68,7 +68,7 @@ async function* stream(pieces: Uint8Array[]): AsyncGenerator<Uint8Array> {
   yield* pieces;
 }
 
-test('a volume is carried as it was when it was fixed, and its image alone', async () => {
+test('a volume is carried in its state when it was fixed, as its image only', async () => {
   for (const how of ['copy', 'seal'] as const) {
     const [from, to] = [machine('from', 'a'), machine('to')];
     const { fixedId, sizeBytes } = await from.fix('a', how);
@@ -91,7 +91,7 @@ test('a volume is carried as it was when it was fixed, and its image alone', asy
   }
 });
 
-test('a copy has its room while it is made, and goes where that fails', async () => {
+test('a copy has its room while it is made, and is removed if that fails', async () => {
   const it = machine('from', 'a');
   const { fixedId } = await it.fix('a', 'copy');
   expect(it.reserved[0]).toBeGreaterThan('content of a'.length);
@@ -116,7 +116,7 @@ test('four leave a machine at a time, those that are being fixed included', asyn
   await it.fix('e', 'copy');
 });
 
-test('what nobody gives back is given back after an hour', async () => {
+test('a volume that nobody gives back is released after an hour', async () => {
   jest.useFakeTimers();
   const it = machine('from', 'a');
   const { fixedId } = await it.fix('a', 'seal');
@@ -127,7 +127,7 @@ test('what nobody gives back is given back after an hour', async () => {
   expect(it.happened).toEqual(['seal a', 'unseal a']);
 });
 
-test('what came is kept as the volume that it is, and no other', async () => {
+test('a volume that arrives is kept under its own ID, and no other', async () => {
   const [from, to] = [machine('from', 'a'), machine('to')];
   const { fixedId, sizeBytes } = await from.fix('a', 'seal');
   const arrival = await to.receive('b', key, sizeBytes);
@@ -136,7 +136,7 @@ test('what came is kept as the volume that it is, and no other', async () => {
   expect(to.happened).toEqual([]);
 });
 
-test('what a crash left of copies is removed, and the states are those of the volumes', async () => {
+test('leftovers of copies are removed after a crash, and the states are those of the volumes', async () => {
   const copies = join(folder, 'from', 'copies-of-volumes', 'left');
   mkdirSync(copies, { recursive: true });
   const it = machine('from', 'a');

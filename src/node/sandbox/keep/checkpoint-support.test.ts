@@ -39,7 +39,7 @@ test('what CRIU can’t keep is the sandbox’s state, and what CRIU lacks is th
   expect(explainCheckpoint(other)).toBe(other);
 });
 
-test('what CRIU can’t put back is the state of volumes where there are some, and else a fault', () => {
+test('what CRIU can’t restore is the state of the volumes if there are some, and otherwise a fault', () => {
   const error = failed('Can’t open file data/log on restore: No such file or directory');
   const volumes = ['/data', '/srv'].map(path => ({ volumeId: path, path }));
   expect(explainRestore(error, volumes)).toMatchObject({

@@ -11,7 +11,7 @@ import { repairDisk } from './disk.ts';
 import { createKeptFiles } from './kept.ts';
 import { silentLog } from '../../../base/telemetry/log.ts';
 
-test('what looks through the disks of others has no place of what makes disks', async () => {
+test('checks of disks take no places of programs that make disks', async () => {
   const kinds: (ProgramKind | undefined)[] = [];
   const helper = {
     spawn: async (_: string[], { kind }: { kind?: ProgramKind }) => (kinds.push(kind), { status: 0, output: '' }),
@@ -114,7 +114,7 @@ test('memory is removed where its disk is damaged, once the record says so', asy
   }
 });
 
-test('where nobody can say what the disk is, the memory stays', async () => {
+test('if the state of the disk can’t be found out, the memory stays', async () => {
   // It can't be read, or takes too long.
   for (const status of [8, 137]) {
     using it = judging({ '-n': status });
@@ -138,7 +138,7 @@ test('a disk that can’t be repaired gets no checksums, so that the next start 
   expect(programs).toEqual(['e2fsck', 'e2fsck']);
 });
 
-test('what does not fit its checksums is damaged, and said to be', async () => {
+test('files that do not match their checksums are reported as damaged', async () => {
   const asked: unknown[] = [];
   const found = { status: 0, output: '' };
   const helper = {

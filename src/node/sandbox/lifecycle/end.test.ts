@@ -115,7 +115,7 @@ test('an execution is created once, however often it is asked for', async () => 
   expect([kindOf('a'), entries]).toEqual(['running', ['created from template t']]);
 });
 
-test('of a create that fails or was withdrawn nothing is left', async () => {
+test('a create that fails or was withdrawn leaves nothing', async () => {
   for (const fails of ['admit', 'start', 'may begin']) {
     const { parts, kindOf, entries, create } = node({ fails: [fails] });
     await expect(createSandbox(parts, order('a'))).rejects.toThrow(`${fails} failed`);
@@ -209,7 +209,7 @@ test.each(['it was killed', null])('one that ended for its memory is paused with
   expect(logged).toEqual(['a sandbox has lost memory that was to come, and is paused with its files']);
 });
 
-test('where its files can’t be kept it is tried again, until somebody kills it', async () => {
+test('if its files can’t be kept it is tried again, until somebody kills it', async () => {
   jest.useFakeTimers();
   const { parts, create, did, ends, kindOf, settled, fail } = node({ lost: () => 'it was killed' });
   for (const id of ['a', 'b']) {
@@ -242,7 +242,7 @@ test('the end of what a kill has ended is no incident, and one that can’t be r
   expect(logged).toEqual(['a sandbox that ended could not be removed']);
 });
 
-test('one out of reach is removed where it is certain which execution it is, or an operator says so', async () => {
+test('one out of reach is removed if its execution is certain, or an operator says so', async () => {
   const { parts, sandboxes, did, kindOf } = node({ fails: ['empty a'] });
   const slot = { name: 'a' } as Slot;
   const record = { executionId: 'e1' } as RunningRecord;

@@ -300,7 +300,7 @@ test('a sandbox is set aside once, as the execution that was meant; one that is 
   expect(listSetAside(sandboxes)).toMatchObject([{ reason: 'first' }]);
 });
 
-test('what was set aside is taken back or removed; a paused sandbox of somebody is neither', async () => {
+test('a sandbox set aside can be taken back or removed; an ordinary paused one can’t', async () => {
   const { parts, sandboxes, run, pause, did, kindOf } = node();
   run('a');
   await pause('a', false);
@@ -317,7 +317,7 @@ test('what was set aside is taken back or removed; a paused sandbox of somebody 
   expect(kindOf('a')).toBe('gone');
 });
 
-test('a mark that could not be recorded is none', async () => {
+test('a mark that could not be recorded does not count', async () => {
   const { parts, sandboxes, run, pause, fail } = node();
   run('a');
   await pause('a', false);

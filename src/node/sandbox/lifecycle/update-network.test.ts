@@ -7,7 +7,7 @@ import { updateNetwork } from './update-network.ts';
 const sandboxId = 's';
 const executionId = 'e1';
 
-test('what was printed under a policy is in the log before another one is in force', async () => {
+test('output under a policy is in the log before another policy is in force', async () => {
   const sandboxes = new Sandboxes();
   const network = { internetAccess: true, headerRules: { 'a.com': { Key: 'the-first-key' } } };
   sandboxes.add({

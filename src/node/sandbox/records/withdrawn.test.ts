@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openWithdrawn } from './withdrawn.ts';
 
-test('withdrawn executions are refused for a day, by the next process too, and only so many are kept', () => {
+test('withdrawn executions are refused for a day, by the next process too, and their number is limited', () => {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-withdrawn-'));
   try {
     let nowMs = 0;

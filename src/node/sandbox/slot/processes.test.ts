@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { slotOf } from '../../layout.ts';
 import { createProcessControl, type Processes } from './processes.ts';
 
-test('what could not be freed is tried again, and what has ended is not ended twice', async () => {
+test('a slot that could not be freed is tried again, and ended processes are not ended twice', async () => {
   const slot = slotOf(0, 1);
   const steps: string[] = [];
   const failures = ['remove policy', 'empty', 'empty'];

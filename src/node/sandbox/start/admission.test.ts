@@ -19,7 +19,7 @@ function admissionTo(availableBytes: number, freeMemory: () => void = () => {}, 
   return { ...admission, reservations, available };
 }
 
-test('a sandbox that begins with memory must find as much of it, beside those that begin meanwhile', async () => {
+test('a sandbox that begins with memory needs room for it, in addition to those that begin meanwhile', async () => {
   const { admit, reservations } = admissionTo(3 * gib);
   const need = { memoryBytes: 2 * gib, diskBytes: 100 };
   await expect(admit({ ...need, memoryBytes: 3 * gib })).rejects.toMatchObject({
@@ -38,12 +38,12 @@ test('a sandbox that begins with memory must find as much of it, beside those th
   using _second = await admit(need);
 });
 
-test('what waits frozen makes room first', async () => {
+test('frozen sandboxes make room first', async () => {
   const { admit, available } = admissionTo(gib, () => (available.bytes = 3 * gib));
   using _room = await admit({ memoryBytes: 2 * gib, diskBytes: 0 });
 });
 
-test('what is kept in a folder says what a start from it takes', () => {
+test('the files in a folder tell what a start from it takes', () => {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-need-'));
   try {
     for (const name of ['pages-1.img', 'pages-23.img', 'core-1.img'])
@@ -58,7 +58,7 @@ test('what is kept in a folder says what a start from it takes', () => {
   }
 });
 
-test('what nobody waits for must leave a quarter of the memory, and what must stay free in any case', async () => {
+test('a sandbox that nobody waits for must leave a quarter of the memory, and the usual reserve', async () => {
   const { admit, isRoomy } = admissionTo(3 * gib, undefined, 8 * gib);
   const need = { memoryBytes: gib, diskBytes: 0 };
   expect([isRoomy(leastNeed), isRoomy(need)]).toEqual([true, false]);

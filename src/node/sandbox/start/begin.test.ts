@@ -101,7 +101,7 @@ test('volumes are mounted when the root is there', async () => {
   expect(mounted).toBeGreaterThan(held!);
 });
 
-test('one that boots again has its own disk in the place of the standby’s, with nothing that ran before', async () => {
+test('one that boots again gets its own disk in place of the standby’s, with nothing that ran before', async () => {
   const it = node();
   mkdirSync(join(dir, 'disks'));
   writeFileSync(join(dir, 'disks', 's3.img'), '');
@@ -115,7 +115,7 @@ test('one that boots again has its own disk in the place of the standby’s, wit
   expect(it.happened.some(one => one.startsWith('root'))).toBe(true);
 });
 
-test('a begin that fails leaves nothing, and nothing of it goes on afterwards', async () => {
+test('a failed begin leaves nothing, and nothing of it runs on', async () => {
   for (const failing of ['root', 'name', 'egress', 'hold', 'volume', 'resize']) {
     const it = node({ resources: { ...resources, cpuCount: 1 } });
     it.fails.add(failing);

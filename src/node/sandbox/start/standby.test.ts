@@ -112,7 +112,7 @@ test('a disk takes the place of a standby sandbox’s own', async () => {
   ]);
 });
 
-test('where a disk can’t take the place the standby sandbox is released', async () => {
+test('if a disk can’t be exchanged the standby sandbox is released', async () => {
   for (const fails of ['close', 'open', 'none']) {
     using at = await scene(fails);
     const standby = await startStandby(at.parts, { driver: at.driver, resources, disk: null });

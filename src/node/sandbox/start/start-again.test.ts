@@ -63,7 +63,7 @@ function scene(options: SceneOptions = {}) {
 }
 type Left = { error: AtollError; record: PausedRecord };
 
-test('a sandbox that boots is recorded as having its files alone, before anything changes them', async () => {
+test('a sandbox that boots is recorded as having only its files, before anything changes them', async () => {
   for (const [kept, records] of [
     ['memory', ['record filesystem']],
     ['filesystem', []],
@@ -106,7 +106,7 @@ test('memory without checksums is judged before anything of it runs, and behind 
   expect([failed.record.kept, behind.done]).toEqual(['filesystem', ['verify', 'remove', 'judge', 'late filesystem']]);
 });
 
-test('what is found, or fails, before anything begins is the caller’s to hear of', async () => {
+test('an error before anything begins reaches the caller', async () => {
   for (const fails of ['verify', 'remove', 'judge']) {
     const { parts, done } = scene({ fails, hasChecksums: fails !== 'judge' });
     await expect(startAgain(parts, record, request)).rejects.toThrow(`${fails} fails`);
@@ -124,13 +124,13 @@ test('memory that is not there is damaged, and what is left is all', async () =>
   expect([left.record, done]).toEqual([record, ['verify', 'remove', 'judge', 'late memory']]);
 });
 
-test('where no memory can be restored that is said, and nothing is lost', async () => {
+test('if no memory can be restored the error says so, and nothing is lost', async () => {
   const { parts, done } = scene({ without: 'this driver keeps none' });
   const left = (await startAgain(parts, record, request)) as Left;
   expect([left.error.code, left.record, done.at(-1)]).toEqual(['precondition', record, 'late memory']);
 });
 
-test('a failed start whose checksums fail as well is told as it was', async () => {
+test('a failed start keeps its error if the checksums fail as well', async () => {
   const { parts, logged } = scene({ fails: 'late' });
   const left = (await startAgain(parts, record, { ...request, memory: false })) as Left;
   expect(left.error).toMatchObject({ detail: 'sandbox_state_damaged' });

@@ -159,7 +159,7 @@ test('a start command that fails ends the wait at once, while a try runs and bet
   }
 });
 
-test('one that failed while the last try succeeded is not ready', async () => {
+test('a server that failed while the last attempt succeeded is not ready', async () => {
   const { promise: started, resolve } = Promise.withResolvers<ProcessEnd>();
   const run = async () => {
     resolve(failed);
@@ -171,7 +171,7 @@ test('one that failed while the last try succeeded is not ready', async () => {
   expect(outcome.value).toMatchObject({ code: 'unavailable' });
 });
 
-test('whoever gives up hears his reason, wherever the wait is', async () => {
+test('a caller that gives up gets its own reason, wherever the wait is', async () => {
   for (const [ends, what] of [
     ['hangs', {}],
     [failed, {}],
@@ -275,7 +275,7 @@ test('without a ready command it is ready when it runs, and without either there
   expect([ready.outcome, ready.asked.length]).toEqual(['started', 1]);
 });
 
-test('a server that fails while somebody waits for it is told', async () => {
+test('a server that fails while somebody waits for it is reported', async () => {
   await using it = await serverOf({ startCommand: 'serve', readyCommand: 'is-ready' }, null, {
     serve: 2,
     'is-ready': 1,

@@ -92,7 +92,7 @@ function node(options: { waiting?: boolean; adoptsRoot?: boolean; fails?: string
   return { start, beginning, happened, logged, taken, driver, parts };
 }
 
-test('a sandbox begins with the memory that it is created from, or with its template’s server where that fits', () => {
+test('a sandbox begins with the memory that it is created from, or with its template’s server if that fits', () => {
   const it = node();
   expect(it.beginning(request())).toBeUndefined();
   expect(it.beginning(request({}, { memorySnapshotId: 'm' }))).toMatchObject({ snapshotId: 'm', recordsOrigin: false });
@@ -126,7 +126,7 @@ test('a sandbox of a template begins with one of the pool', async () => {
   expect(it.happened).toEqual(['pool', 'egress', 'give', 'record']);
 });
 
-test('one whose driver wants its root from the start begins with what waits for it', async () => {
+test('one whose driver wants its root from the start takes a sandbox that waits', async () => {
   const it = node({ waiting: true, adoptsRoot: false });
   const { record } = await it.start(request());
   expect(it.taken).toEqual([{ snapshotId: null, recordsOrigin: true }]);
@@ -146,7 +146,7 @@ test('the processes of a snapshot that wait are taken, where the sandbox has no 
   expect(it.taken).toHaveLength(1);
 });
 
-test('one with a server that can’t begin with its memory boots, and that is told', async () => {
+test('one whose server can’t begin with its memory boots, and that is logged', async () => {
   const it = node();
   it.parts.checkpoints.supported = true;
   const { record } = await it.start(request({}, { started }));
@@ -158,7 +158,7 @@ test('one with a server that can’t begin with its memory boots, and that is to
   ]);
 });
 
-test('what waited and can’t be used is told, and another one is started', async () => {
+test('a waiting sandbox that can’t be used is logged, and another one is started', async () => {
   const it = node({ waiting: true, fails: ['record'] });
   it.parts.checkpoints.supported = true;
   await it.start(request({}, { started }));
@@ -167,7 +167,7 @@ test('what waited and can’t be used is told, and another one is started', asyn
   expect(it.logged).toHaveLength(2);
 });
 
-test('where the server of the template fails in what waited, no other one is started', async () => {
+test('if the server of the template fails in a waiting sandbox, no other one is started', async () => {
   const it = node({ waiting: true, adoptsRoot: false, startCommand: 'serve' });
   await expect(it.start(request())).rejects.toMatchObject({ code: 'unavailable', detail: 'template_start_failed' });
   expect(it.taken).toHaveLength(1);

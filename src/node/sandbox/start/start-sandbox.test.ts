@@ -190,7 +190,7 @@ test('one that begins with the memory of others is recorded with a control token
   expect((await other.start(other.restored)).record.controlToken).not.toBe(record.controlToken);
 });
 
-test('where its agent is of old and takes no other token, it is recorded with the one that it goes by', async () => {
+test('if its agent is old and takes no other token, it is recorded with the token that the agent uses', async () => {
   const it = node('token');
   expect((await it.start(it.restored)).record.controlToken).toBe('its-token');
 });

@@ -15,7 +15,7 @@ const running: Running = {
 };
 const paused: Paused = { kind: 'paused', sandboxId, record: { sandboxId, executionId: 'e1' } as PausedRecord };
 
-test('what does not follow on a state is no type of what may follow', () => {
+test('the types allow only states that may follow', () => {
   // The compiler rejects these lines if the table of transitions says otherwise.
   const followsOnRunning: After<'running'> extends 'running' | 'pausing' | 'ending' ? true : false = true;
   const pausedFollowsOnRunning: 'paused' extends After<'running'> ? true : false = false;
@@ -30,7 +30,7 @@ test('what does not follow on a state is no type of what may follow', () => {
   expect(Object.values(transitions).flat()).toContain('gone');
 });
 
-test('a sandbox changes in its turn alone, from the state that it is in, to one that may follow', async () => {
+test('a sandbox changes only in its turn, from its present state, to one that may follow', async () => {
   const sandboxes = new Sandboxes();
   sandboxes.add(running);
   expect(() => sandboxes.add(paused)).toThrow('added twice');

@@ -35,7 +35,7 @@ test('fields are read and replaced by number', () => {
   expect(numberIn(messageIn(fields, 2) ?? [], 2)).toBe(1_879_048_192);
 });
 
-test('what is cut off or of an unknown kind is refused', () => {
+test('a message that is cut off or of an unknown kind is refused', () => {
   for (const bytes of [[0x08], [0x08, 0x80], [0x12, 0x07, 0x74], [0x0b], [0x0d, 1, 2]]) {
     expect(() => decodeFields(Uint8Array.from(bytes))).toThrow('malformed');
   }

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { spawnProxy } from './child.ts';
 
-test('a proxy that was killed is told nothing, also before anybody has noticed', async () => {
+test('nothing is sent to a killed proxy, even before its end is noticed', async () => {
   for (let round = 0; round < 5; round++) {
     const child = spawnProxy({ onMessage() {}, onExit() {} });
     let hasEnded = false;

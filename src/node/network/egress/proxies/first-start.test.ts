@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { messageOf } from '../../../../base/error.ts';
 import { FirstStart } from './first-start.ts';
 
-test('whoever waits too long hears why, and whoever comes when it serves goes on', async () => {
+test('a caller that waits too long gets the reason, and one that comes when it serves continues', async () => {
   const start = new FirstStart({ startMs: 1_000, laterMs: 20 });
   const early = start.wait().catch(messageOf);
   start.fail('port 3128 is taken');

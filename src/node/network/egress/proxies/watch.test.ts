@@ -27,7 +27,7 @@ test('a process that computes without an answer is noticed', async () => {
   expect(reason).toMatch(/^no answer for \d+ ms, in which it computed for \d+ ms$/);
 }, 60_000);
 
-test('one that answers is left alone, however much it computes, and one that only waits has more time', async () => {
+test('a process that answers is left alone, however busy it is, and one that only waits has more time', async () => {
   const longer = stalledAfterMs + 1_500;
   expect(
     await Promise.all([watched('for (;;);', true, longer), watched('setInterval(() => {}, 1000)', false, longer)]),

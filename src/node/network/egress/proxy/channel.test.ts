@@ -39,7 +39,7 @@ function opened() {
 }
 const bytes = (text: string) => Buffer.from(text);
 
-test('what came before anybody listened comes first, with the end and the close', () => {
+test('what came before anybody listened is delivered first, with the end and the close', () => {
   const { channel, heard, user } = opened();
   channel.onData(bytes('a'));
   channel.onData(bytes('b'));
@@ -49,7 +49,7 @@ test('what came before anybody listened comes first, with the end and the close'
   expect(heard).toEqual(['a', 'b', '(ended)', '(closed)']);
 });
 
-test('what was given back is the next user’s, before what came since', () => {
+test('bytes that were given back reach the next user, before those that came since', () => {
   const { channel, heard, user } = opened();
   channel.use({ ...user, data: () => heard.push('of the first') });
   channel.unread(bytes('rest'));
@@ -78,7 +78,7 @@ test('a full socket keeps what it did not take, in its order, and then says so',
   expect([channel.write(bytes('i')), channel.write(bytes(''))]).toEqual([true, true]);
 });
 
-test('who waits for room is not left waiting by a socket that is gone', () => {
+test('a user that waits for room is not left waiting by a socket that is gone', () => {
   const { socket, channel, heard, user, drain } = opened();
   channel.use(user);
   socket.room = 0;
@@ -104,7 +104,7 @@ test('a connection ends once, when all that was written is sent', () => {
   expect(socket.said).toEqual(['shutdown', 'end']);
 });
 
-test('whoever ends after the peer closes, and has its last bytes sent before', () => {
+test('ending after the peer closes the channel, once the last bytes are sent', () => {
   const { socket, channel, user, drain } = opened();
   channel.use(user);
   socket.room = 0;
@@ -137,7 +137,7 @@ test('a connection that went while it was held or paused is not resumed', () => 
   expect([held.socket.said, paused.socket.said]).toEqual([['pause'], ['pause']]);
 });
 
-test('who is paused or held hears nothing until neither holds any more', () => {
+test('a paused or held channel delivers nothing until it is neither', () => {
   const { socket, channel } = opened();
   const after = (...acts: ('pause' | 'resume' | 'hold' | 'letGo')[]) => {
     for (const act of acts) channel[act]();
@@ -151,7 +151,7 @@ test('who is paused or held hears nothing until neither holds any more', () => {
   expect(after('letGo')).toEqual(['resume']);
 });
 
-test('who was handed over hears nothing more of its socket, and its time is charged until then', () => {
+test('a channel that was handed over gets nothing more of its socket, and its time is charged until then', () => {
   const { socket, heard, user } = opened();
   const charged: number[] = [];
   const share = { charge: (ms: number) => charged.push(ms) };
@@ -199,7 +199,7 @@ test('two connections that are spliced end in peace when both sides have said al
   expect([a.socket.said, b.socket.said]).toEqual([['end'], ['shutdown', 'end']]);
 });
 
-test('who closes without a word leaves the channel closed, unless it was handed over', () => {
+test('a peer that closes without a word leaves the channel closed, unless that was handed over', () => {
   const { channel, heard, user } = opened();
   channel.use(user);
   const bun = { data: channel } as unknown as Bun.Socket<SocketChannel>;

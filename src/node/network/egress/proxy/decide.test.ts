@@ -26,7 +26,7 @@ test('an allowed address is reached under any name, and under none', () => {
     expect(decided(names, allowed, asked)).toEqual({ kind: 'pass' });
 });
 
-test('what is neither allowed by its address nor by a name that is certain is refused', () => {
+test('a connection that neither its address nor a certain name allows is refused', () => {
   for (const asked of [tls('other.test'), tls(), http('other.test'), http(), neither])
     expect(decided(names, other, asked)).toMatchObject({ kind: 'refuse' });
 });

@@ -12,7 +12,7 @@ test('parts come out as they went in, however they are taken', () => {
   expect(gathered.length).toBe(0);
 });
 
-test('what was taken stays as it was', () => {
+test('bytes that were taken stay unchanged', () => {
   const gathered = new Gathered();
   const kept: Buffer[] = [];
   for (let i = 0; i < 1000; i++) {

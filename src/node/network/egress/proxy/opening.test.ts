@@ -70,7 +70,7 @@ test('a client that says nothing in time, or not all, has named no host', async 
   }
 });
 
-test('what is another protocol names no host, but may show which one was meant', async () => {
+test('another protocol names no host, but may show which one was meant', async () => {
   const tls = opening('tls');
   tls.says(request);
   expect(await tls.now()).toEqual(nothing);

@@ -66,7 +66,7 @@ test('another proxy on the way cuts all', () => {
   expect(cuts()).toBe(1);
 });
 
-test('denials are told together, all counted and the first ten in full', () => {
+test('denials are reported together, all counted and the first ten in full', () => {
   const { sandboxes, sent } = scene();
   sandboxes.set(1, closed);
   sandboxes.set(2, closed);

@@ -103,7 +103,7 @@ async function tlsClient(port: number, servername = 'a.test') {
   return { ...heard, socket };
 }
 
-test('what is allowed by the name that TLS shows passes unopened, to an address of our own finding', async () => {
+test('a connection allowed by the name in TLS passes unopened, to an address that the proxy finds', async () => {
   const far = await tlsServer();
   const { listenPort, reached } = scene(byName, far.port);
   const { socket, until } = await tlsClient(listenPort);
@@ -112,7 +112,7 @@ test('what is allowed by the name that TLS shows passes unopened, to an address 
   expect([far.state.text, far.state.names, reached]).toEqual(['GET', ['a.test'], [['a.test', 443]]]);
 });
 
-test('what has to be looked into is opened, and the server has to show who it is', async () => {
+test('a connection that has to be inspected is opened, and the server must prove its name', async () => {
   const far = await tlsServer();
   const policy = { ...byName, headerRules: { 'a.test': { 'X-Key': 'k' } } };
   const { listenPort, sandbox, denied } = scene(policy, far.port);
@@ -135,7 +135,7 @@ test('what has to be looked into is opened, and the server has to show who it is
   expect([failing.state.text, other.denied]).toEqual(['', []]);
 });
 
-test('the edge is spoken to without TLS, whatever the client speaks', async () => {
+test('the connection to the edge has no TLS, whether the client uses it or not', async () => {
   const got = Promise.withResolvers<string>();
   const edge = Bun.listen({
     ...{ hostname: '127.0.0.1', port: 0 },

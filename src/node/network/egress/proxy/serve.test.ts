@@ -141,7 +141,7 @@ const request = (host: string, ...lines: string[]) =>
   ['GET / HTTP/1.1', `Host: ${host}`, ...lines, '', ''].join('\r\n');
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
-test('what the policy lets pass goes to the address that the client chose, as it is', async () => {
+test('what the policy lets pass goes unchanged to the address that the client chose', async () => {
   const far = server('answer');
   // The platform's ports apply to no other host.
   const { client, reached, sandbox, denied } = scene({ to: far.port, platform: platformAt(1) });
@@ -197,7 +197,7 @@ test('a host that no rule names, but whose headers one sets, is reached as far a
   await far.until(({ text }) => text.endsWith(request('a.test', 'X-Key: new')));
 });
 
-test('a sandbox has so many connections, and its share of all', async () => {
+test('the connections of a sandbox are limited, and so is its share of all', async () => {
   const { client, sandbox, denied } = scene({ reach: () => new Promise(() => {}) });
   const carried: Carried = { mayStay: () => true, cut() {} };
   for (let number = 0; number < 1023; number++) sandbox.connections.add({ ...carried });
@@ -213,7 +213,7 @@ test('a sandbox has so many connections, and its share of all', async () => {
   expect(few.denied.state).toEqual([{ host: destination, port: 8080, rule: 'its share of all connections' }]);
 });
 
-test('what could not be reached is no denial, but the policy’s doing is', async () => {
+test('a failure to reach something is no denial, unless the policy caused it', async () => {
   for (const code of ['unavailable', 'forbidden'] as const) {
     const reach = () => Promise.reject(new AtollError(code, 'no way'));
     const { client, denied } = scene({ reach });
@@ -228,7 +228,7 @@ test('what could not be reached is no denial, but the policy’s doing is', asyn
   }
 });
 
-test('a client that goes takes with it what is being reached for it', async () => {
+test('when a client goes, the connection that is being made for it is given up', async () => {
   const signal = Promise.withResolvers<AbortSignal>();
   const far = server();
   const late = Promise.withResolvers<void>();
@@ -262,7 +262,7 @@ test('a client that says nothing and ends is left', async () => {
   expect([reached, denied.state]).toEqual([[], []]);
 });
 
-test('who may pass by its address waits a second for a client that says nothing, who may not, ten', async () => {
+test('a silent client gets a second if its address lets it pass, and ten if not', async () => {
   jest.useFakeTimers();
   const allowed = scene({ reach: () => new Promise(() => {}) });
   await allowed.client(80);
@@ -327,7 +327,7 @@ test('a policy that changes cuts what it denies, and nothing else', async () => 
   expect(await underAnother(named, { internetAccess: false, allowOut: ['203.0.113.77'] }, 'a.test')).toBe('stays');
 });
 
-test('what is not decided yet is decided under the new policy, and what is not connected yet anew', async () => {
+test('an undecided connection is decided under the new policy, and an unconnected one again', async () => {
   const far = server();
   const { client, sandboxes, reached, untilReached } = scene({ policy: byName, to: far.port });
   const { socket } = await client(80);

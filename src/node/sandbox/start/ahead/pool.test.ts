@@ -107,7 +107,7 @@ test('no pool keeps more than 128, nor one on a host that has no room for more t
   await pool.stop();
 });
 
-test('a host that is short gets back what a grown pool has more, and it does not grow again by itself', async () => {
+test('a short host gets a grown pool’s surplus back, and only new creates make it grow again', async () => {
   const { pool, take, ready, host } = scene(2);
   await ready(2);
   take(6);
@@ -120,7 +120,7 @@ test('a host that is short gets back what a grown pool has more, and it does not
   await pool.stop();
 });
 
-test('a pool is as small as before when nobody has come with so many for ten minutes', async () => {
+test('a pool shrinks back when nobody has asked for so many for ten minutes', async () => {
   jest.useFakeTimers();
   const { pool, take, host } = scene(2);
   const pass = async (seconds: number) => {
@@ -138,7 +138,7 @@ test('a pool is as small as before when nobody has come with so many for ten min
   await pool.stop();
 });
 
-test('where the host has room more are kept for those who may come together, and fewer when it is short', async () => {
+test('a host with room keeps more for creates that may come together, and fewer when it is short', async () => {
   const { pool, take, ready, host } = scene(2, 5);
   await ready(5);
   expect(pool.counts()).toMatchObject({ size: 5, hits: 0 });

@@ -73,7 +73,7 @@ test('one fewer wait than were asked for, and no more than there may be', async 
   expect(host.released).toBe(host.killed);
 });
 
-test('what nobody has asked for lately ends, and so does what exceeds a share that has shrunk', async () => {
+test('sandboxes that nobody has recently asked for end, and so do those beyond a share that has shrunk', async () => {
   const { ahead, host, settles, take } = scene(3);
   for (const _ of [1, 2, 3, 4]) take(of('a'));
   await settles(3);
@@ -84,7 +84,7 @@ test('what nobody has asked for lately ends, and so does what exceeds a share th
   await ahead.stop();
 });
 
-test('where creates came together as many wait, the first ones at once, until five minutes later', async () => {
+test('after creates that came together as many wait, the first ones at once, for five minutes', async () => {
   const { ahead, host, settles } = scene(2);
   for (let create = 0; create < 7; create++) expect(ahead.take(of('a'))).toBeUndefined();
   await settles(6);
@@ -134,7 +134,7 @@ test('one that would leave too little room is not restored, and those that wait 
   await ahead.stop();
 });
 
-test('those who begin with a snapshot together, as forks do, count as one', async () => {
+test('creates that begin with a snapshot together, as forks do, count as one', async () => {
   const { ahead, host, settles } = scene(4);
   const snapshot = of('a', 512, false);
   for (let fork = 0; fork < 50; fork++) {
@@ -187,7 +187,7 @@ test('a snapshot that can’t be restored is not tried again until it is asked f
   expect(ahead.counts()).toMatchObject({ ready: 0, failures: 1 });
 });
 
-test('room that can’t be looked at is none, for nobody who waits', async () => {
+test('if the room can’t be read, nothing is restored ahead', async () => {
   const { ahead, host, settles } = scene(1);
   let looks = 0;
   host.isUnreadable = () => {

@@ -60,7 +60,7 @@ function scene(size: number) {
   return { ahead, happened, logged, host, ready, settled, rooted, ask, ends, letGo: (of: string) => removals[0]?.(of) };
 }
 
-test('what creates ask for is put in place ahead, in all but one of the pool', async () => {
+test('the root that creates ask for is put in place ahead, in all but one of the pool', async () => {
   const it = scene(4);
   it.ask(8, 'l1', 'l2');
   it.ahead.prepare();
@@ -125,7 +125,7 @@ test('one at a time is out of the pool for its root, and the end waits for that'
   expect([it.ahead.underWay(), it.ready.size, it.rooted().length]).toEqual([0, 4, 1]);
 });
 
-test('a root that can’t be put in place is told, and tried again by nobody', async () => {
+test('a root that can’t be put in place is logged, and not tried again', async () => {
   const it = scene(3);
   it.ask(6, 'l1');
   it.host.fails = true;
@@ -147,7 +147,7 @@ test('one that ends while it gets its root is not left in the pool', async () =>
   expect(it.happened).not.toContain('discard 1');
 });
 
-test('what has a root that is not the usual one any more is exchanged', async () => {
+test('a standby sandbox whose root is no longer the usual one is replaced', async () => {
   const it = scene(3);
   it.ask(6, 'l1');
   it.ahead.prepare();
@@ -164,7 +164,7 @@ test('what has a root that is not the usual one any more is exchanged', async ()
   expect(it.rooted()).toEqual([['l2']]);
 });
 
-test('a layer that goes takes those with it that nobody has asked for', async () => {
+test('removing a layer ends the standby sandboxes that use it', async () => {
   const it = scene(3);
   it.ask(6, 'l1', 'l2');
   it.ahead.prepare();
@@ -179,7 +179,7 @@ test('a layer that goes takes those with it that nobody has asked for', async ()
   expect(it.happened).toEqual([]);
 });
 
-test('a layer that goes while it is put in place is waited for, and is kept by nobody then', async () => {
+test('removing a layer waits while it is being put in place, and then nobody keeps it', async () => {
   const it = scene(3);
   it.ask(6, 'l1');
   const { promise, resolve: open } = Promise.withResolvers<void>();

@@ -15,7 +15,7 @@ test('nobody wants any as long as nobody has come', () => {
   expect(createShortage().most()).toBe(0);
 });
 
-test('what comes within five seconds was wanted together, what comes later was not', () => {
+test('creates within five seconds count as together, later ones do not', () => {
   const it = scene();
   it.take(3);
   it.pass(4_999);
@@ -32,7 +32,7 @@ test('what comes within five seconds was wanted together, what comes later was n
   expect(apart.most()).toBe(1);
 });
 
-test('what was replaced meanwhile is wanted by nobody', () => {
+test('one that was replaced meanwhile does not count', () => {
   const it = scene();
   for (let times = 0; times < 50; times++) {
     it.take(1);
@@ -42,7 +42,7 @@ test('what was replaced meanwhile is wanted by nobody', () => {
   expect(it.most()).toBe(1);
 });
 
-test('what was started before somebody came replaces nothing', () => {
+test('one that was started before the first create replaces nothing', () => {
   const it = scene();
   for (let times = 0; times < 3; times++) it.refilled();
   it.take(4);
@@ -82,7 +82,7 @@ test('what is forgotten is not expected, and counts for nothing that comes after
   expect(it.most()).toBe(1);
 });
 
-test('those who have not come yet are expected again ten minutes after all was forgotten', () => {
+test('unknown clients are expected again ten minutes after everything was forgotten', () => {
   const it = scene(8);
   expect(it.most()).toBe(8);
   it.take(20);

@@ -12,7 +12,7 @@ test('a root that is asked for again and again is wanted for all standby sandbox
   expect(usual.wanted()).toEqual({ root: base, count: 3 });
 });
 
-test('where two take turns one of them stays the usual one, for its share', () => {
+test('if two take turns, one of them stays the usual one, for its share', () => {
   const usual = createUsualRoot(() => 4);
   for (let create = 0; create < 20; create++) {
     for (const layers of [base, other]) usual.note(layers);
@@ -21,7 +21,7 @@ test('where two take turns one of them stays the usual one, for its share', () =
   expect(usual.wanted()?.count).toBe(2);
 });
 
-test('what is asked for instead takes over, and what can have no root ahead has its share too', () => {
+test('a root that is asked for instead takes over, and creates without a root ahead have their share too', () => {
   const usual = createUsualRoot(() => 4);
   for (let create = 0; create < 8; create++) usual.note(base);
   for (let create = 0; create < 8; create++) usual.note(other);

@@ -110,14 +110,14 @@ test('a question of a sandbox is passed on and answered under its number, one of
   release?.();
 });
 
-test('a name that the policy does not allow is refused, and that is told', async () => {
+test('a name that the policy does not allow is refused, and that is reported', async () => {
   fresh({ internetAccess: false, allowOut: ['b.test'] });
   expect(await answerTo()).toMatchObject({ code: responseCode.refused, addresses: [] });
   expect([denied, asked]).toEqual([[{ host: 'a.test', port: 53, rule: 'allow_internet_access false' }], []]);
   expect(await answerTo({ name: 'b.test' })).toMatchObject({ code: responseCode.ok });
 });
 
-test('names of sandboxes lead to the platform, by IPv4 alone', async () => {
+test('names of sandboxes lead to the platform, by IPv4 only', async () => {
   expect(await answerTo({ name: '80-abc.box.test' })).toMatchObject({
     ...{ code: responseCode.ok, addresses: ['198.19.1.1'], ttlSeconds: 60 },
   });
@@ -127,7 +127,7 @@ test('names of sandboxes lead to the platform, by IPv4 alone', async () => {
   expect(asked).toHaveLength(1);
 });
 
-test('what would hide a name is not told where names decide', async () => {
+test('records that would hide a name are left out if names decide', async () => {
   for (const type of [recordType.HTTPS, recordType.SVCB]) {
     fresh({ internetAccess: true, allowOut: ['a.test'] });
     expect(await answerTo({ type })).toMatchObject({ code: responseCode.ok, addresses: [] });
@@ -145,7 +145,7 @@ test('a question that nobody could answer is said to have failed', async () => {
   expect(sandbox.lookups).toBe(0);
 });
 
-test('of one sandbox so many questions are open at a time, and so many come in a while', async () => {
+test('the open questions of one sandbox are limited, and so are those within a time', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   state.answer = async query => (await promise, addressAnswer(query, [], 9));
   const { sends, next, answers } = await asker();
@@ -164,7 +164,7 @@ test('of one sandbox so many questions are open at a time, and so many come in a
   expect(read(await next()).id).toBe(2);
 });
 
-test('a question that is too long is none, and an answer that is, is cut', async () => {
+test('a question that is too long is ignored, and an answer that is too long is cut', async () => {
   const { sends, next } = await asker();
   sends(Buffer.concat([question({ id: 1 }), Buffer.alloc(4097 - question().length)]));
   sends(Buffer.concat([question({ id: 2 }), Buffer.alloc(4096 - question().length)]));
@@ -233,7 +233,7 @@ test('questions on a connection are answered one after the other, however they c
   await until(() => sandbox.dnsConnections === 0 && sandbox.held === 0);
 });
 
-test('who ends its half while nothing is open is let go', async () => {
+test('a client that ends its half while nothing is open is disconnected', async () => {
   const { socket, it, until } = await connected();
   socket.shutdown();
   await until(() => it.isEnded || it.isClosed);
@@ -280,7 +280,7 @@ test('a connection whose question is dropped is closed', async () => {
   await until(() => it.isClosed);
 });
 
-test('who does not read its answers is not asked for, and gets all when it does', async () => {
+test('no question is asked for a client that does not read its answers; when it reads, it gets all', async () => {
   state.answer = async query => Buffer.concat([emptyAnswer(query, responseCode.ok), Buffer.alloc(60_000)]);
   const { socket, messages, until } = await connected();
   socket.pause();

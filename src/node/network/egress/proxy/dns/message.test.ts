@@ -25,7 +25,7 @@ test('a query survives being written and read', () => {
   }
 });
 
-test('what is no single question of the Internet is none', () => {
+test('a message that is not a single question of the Internet class is ignored', () => {
   const query = writeQuery(plain);
   const changed = (change: (bytes: Buffer) => void) => {
     const bytes = Buffer.from(query);
@@ -98,7 +98,7 @@ test('an answer that is too long says so', () => {
   expect(answerFor(query, answer, 4096).length).toBe(answer.length);
 });
 
-test('a name of many jumps is none', () => {
+test('a name with many jumps is invalid', () => {
   const header = Buffer.from('000001000001000000000000', 'hex');
   const message = Buffer.concat([header, Buffer.of(0), Buffer.of(0, 1, 0, 1)]);
   expect(parseQuery(message)).toMatchObject({ name: '' });

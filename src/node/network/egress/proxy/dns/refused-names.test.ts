@@ -17,7 +17,7 @@ test('a policy that denies what it does not name refuses names', () => {
   expect(refusal({ ...closed, allowOut: ['1.1.1.1'] })).toBe('denyOut 0.0.0.0/0');
 });
 
-test('where nothing goes past a SOCKS5 server, it refuses none if it allows a resolver by its address', () => {
+test('if nothing bypasses a SOCKS5 server, it refuses none if it allows a resolver by its address', () => {
   const socks: EgressPolicy = { ...closed, egressProxy: { address: '192.0.2.1:1080' } };
   expect(refusal(socks)).toBe('denyOut 0.0.0.0/0');
   expect(refusal({ ...socks, allowOut: ['9.9.9.9'] })).toBe('denyOut 0.0.0.0/0');

@@ -164,7 +164,7 @@ test('addresses are kept for as long as their owner says, and not for longer tha
   }
 });
 
-test('that a name has no address is kept for a moment, that nobody could say is not', async () => {
+test('it is kept for a moment that a name has no address, but not that no server could say', async () => {
   const none = await server(says(responseCode.noSuchName));
   const { account, taken } = countingAccount();
   const resolver = createResolver([none.at]);
@@ -206,7 +206,7 @@ test('only an answer to the question itself is taken', async () => {
   expect(await createResolver([at]).resolve('a.test', countingAccount().account)).toEqual(['203.0.113.9']);
 });
 
-test('what is too long for a datagram is asked for by a connection, and taken in pieces', async () => {
+test('an answer too long for a datagram is fetched over a connection, and read in pieces', async () => {
   const long = (query: Query) => addressAnswer(query, Array(200).fill('203.0.113.7'), 60);
   const { state, at } = await server(truncated, long);
   const { account, taken } = countingAccount();
@@ -225,7 +225,7 @@ test('a connection that brings another answer, or none, is passed over', async (
   }
 });
 
-test('who has no descriptor left looks nothing up', async () => {
+test('a sandbox without a descriptor left looks nothing up', async () => {
   const { state, at } = await server(is('203.0.113.7'));
   const none = { take: () => undefined } as unknown as Account;
   const resolver = createResolver([at]);

@@ -32,7 +32,7 @@ test('a head is read when it is whole, and its octets are kept', () => {
   });
 });
 
-test('what is refused says which host it was meant for', () => {
+test('a refused request says which host it was meant for', () => {
   expect(request('CONNECT a.test:443 HTTP/1.1', 'Host: A.test:443')).toMatchObject({ host: 'a.test' });
   expect(readRequest(Buffer.from('nonsense\n\n'))).toMatchObject({ host: undefined });
 });
@@ -59,7 +59,7 @@ test('requests that a server may read in another way are refused', () => {
   for (const lines of refused) expect(request(...lines)).toHaveProperty('refused');
 });
 
-test('what a request asks for is read', () => {
+test('the host and the target of a request are read', () => {
   expect(good('GET /x HTTP/1.1', 'Host: A.test:8080')).toMatchObject({
     host: 'a.test',
     port: 8080,
@@ -90,7 +90,7 @@ test('what a request asks for is read', () => {
   expect(good('GET / HTTP/1.1', 'Host: a.test', 'Upgrade: websocket').upgrade).toBe(false);
 });
 
-test("a request goes on to the host that was decided about, with the rule's headers alone where it has them", () => {
+test("a request goes to the host that was decided about, with the rule's headers in place of its own", () => {
   const read = good(
     'GET http://a.test/x HTTP/1.1',
     'host: a.test',
@@ -126,7 +126,7 @@ test("headers that frame a message are no rule's to set", () => {
   ).toBe(['POST /x HTTP/1.1', 'Host: a.test', 'Content-Length: 5', 'X: y', '', ''].join('\r\n'));
 });
 
-test('what a sandbox says of where it comes from does not go to the platform, neither by itself nor by a rule', () => {
+test('what a sandbox says about its origin does not reach the platform, neither directly nor by a rule', () => {
   const read = good(
     'GET / HTTP/1.1',
     'Host: a.test',
@@ -166,7 +166,7 @@ test('where a response ends depends on its request and its status', () => {
   expect(response('GET', 'ICY 200 OK')).toBe('invalid');
 });
 
-test('a response whose end could be read in two ways is none', () => {
+test('a response whose end could be read in two ways is invalid', () => {
   for (const lines of [
     ['Content-Length: 5', 'Content-Length: 6'],
     ['Content-Length: 5', 'Transfer-Encoding: chunked'],

@@ -160,7 +160,7 @@ test('a response is passed on no faster than the client takes it', async () => {
   expect(client.took()).toBe(ok('four'));
 });
 
-test('of what a client sends ahead only so much is taken', async () => {
+test('the bytes that a client may send ahead are limited', async () => {
   const { client, server } = relay();
   client.sends(get('/'));
   await connected();
@@ -280,7 +280,7 @@ test('heads come in parts, and short ones behind long ones', async () => {
   }
 });
 
-test('a request that a rule gives a header that is none goes nowhere', async () => {
+test('a request to which a rule adds an invalid header is not passed on', async () => {
   const { client, server, rule, refused } = relay();
   rule['X-Key'] = 'a\nb';
   client.sends(get('/'));
@@ -289,7 +289,7 @@ test('a request that a rule gives a header that is none goes nowhere', async () 
   expect(refused).toEqual(['a request that can’t be written']);
 });
 
-test('a WebSocket goes on raw when the server agrees, with what was ahead of it on both sides', async () => {
+test('a WebSocket continues raw once the server agrees, with the bytes that both sides sent ahead', async () => {
   const { client, server, refused } = relay();
   client.sends(`${upgrade}from the client`);
   await connected();

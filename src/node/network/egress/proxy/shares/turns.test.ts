@@ -9,7 +9,7 @@ const setUp = () => {
   return { turns, held, channel, windows, nextWindow: () => windows.splice(0).forEach(next => next()) };
 };
 
-test('who is alone has all of the time', () => {
+test('a sandbox that is alone has all of the time', () => {
   const { turns, held, channel } = setUp();
   const one = turns.share();
   for (let i = 0; i < 100; i++) one.charge(windowMs, channel('one'));

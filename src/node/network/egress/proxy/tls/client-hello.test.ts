@@ -44,7 +44,7 @@ test('every cut of a hello is incomplete, none is taken for whole', () => {
     expect(parseClientHello(bytes.subarray(0, length))).toBe('incomplete');
 });
 
-test('no name, and what is no host name, is none', () => {
+test('a missing name, or one that is not a host name, counts as none', () => {
   expect(parseClientHello(record(message()))).toEqual({ serverName: undefined, encrypted: false });
   for (const name of ['203.0.113.11', 'a b.test', 'x\0.allowed.test', 'a..b'])
     expect(parseClientHello(record(message(serverName(name))))).toMatchObject({ serverName: undefined });
@@ -56,7 +56,7 @@ test('an encrypted hello is seen', () => {
   });
 });
 
-test('what could be read in two ways is invalid', () => {
+test('a hello that could be read in two ways is invalid', () => {
   const good = message(serverName('a.test'));
   const twoNames = (() => {
     const entry = (name: string) => Buffer.concat([Buffer.of(0), u16(name.length), Buffer.from(name)]);

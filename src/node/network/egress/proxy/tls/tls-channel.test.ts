@@ -284,7 +284,7 @@ async function connected(port: number) {
   return { below: socket.data, gone };
 }
 
-test('a server that shows a certificate for its name is spoken to', async () => {
+test('a connection to a server that shows a certificate for its name is used', async () => {
   const { below, gone, served } = await reached();
   const channel = await connectTls(below, 'a.test', authority.certificate);
   const server = await served;
