@@ -11,7 +11,7 @@ export type ByteBounds = {
 
 /** What one build writes to the node's disk. */
 export type BuildBytes = {
-  /** Errors: `no_space`, with the figures, where it may write no more. */
+  /** Errors: `no_space`, with the figures, if it may write no more. */
   require(): void;
   /** How much more it may write. */
   left(): number;

@@ -184,7 +184,7 @@ test('if all together have done next to nothing, they are looked at only every f
   expect(looks(1000)).toBe(3);
   it.cpuSeconds['group/s2'] = 0.0049;
   expect(looks(1000)).toBe(0);
-  // This is too little for one sandbox, but not for all of them.
+  // This is below the limit for one sandbox, but not for all of them together.
   it.cpuSeconds['group/s5'] = 0.0049;
   expect(looks(1000)).toBe(3);
   expect(it.refreshed.map(([slot]) => slot).toSorted()).toEqual(['s2', 's5']);

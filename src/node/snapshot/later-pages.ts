@@ -30,7 +30,7 @@ export type LaterMeasure = { sandboxBytes: number; pieceBytes: number };
  * whenever a page is touched.
  */
 export const muchMemory: LaterMeasure = { sandboxBytes: 32 << 20, pieceBytes: 1 << 20 };
-/** For tests. */
+/** For trying it out. */
 export const anyMemory: LaterMeasure = { sandboxBytes: 1, pieceBytes: pageBytes };
 /** If lists of pages are longer than this together, they are not read: the memory is in many pieces. */
 const listBytesMax = 256 << 10;
