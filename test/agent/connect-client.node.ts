@@ -7,7 +7,7 @@ import { startAgent, type TestAgent } from './support/test-agent.ts';
 
 type Choice = { case: string; value: Record<string, unknown> & { choice?: { case: string; value: Uint8Array } } };
 type Options = { timeoutMs?: number; headers?: Record<string, string> };
-/** What the official client makes of the service's description. */
+/** The methods that the official client derives from the service's description. */
 type ProcessClient = {
   start(request: unknown, options?: Options): AsyncIterable<{ event: { choice: Choice } }>;
   streamInput(requests: AsyncIterable<unknown>): Promise<object>;

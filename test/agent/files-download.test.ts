@@ -37,7 +37,7 @@ beforeAll(async () => {
   writeFileSync(agent.path('/home/someone/empty'), '');
 });
 
-/** Sent as they are: no encoding is asked for unless a test does. */
+/** Sends the headers unchanged: no encoding is requested unless a test does so. */
 async function get(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Response> {
   return fetch(`${agent.url}/files?path=${encodeURIComponent(path)}`, {
     method,
@@ -284,7 +284,7 @@ test('a file that grows while it is read is served as long as it was', async () 
   expect((await response.arrayBuffer()).byteLength).toBe(60 << 20);
 });
 
-/** Files of that name that the agent has open. */
+/** Open files of that name in the agent. */
 function openOf(name: string): number {
   const folder = `/proc/${agent.agentPid()}/fd`;
   return readdirSync(folder).filter(fd => tryReadlink(join(folder, fd)).endsWith(`/${name}`)).length;

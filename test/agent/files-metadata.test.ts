@@ -5,7 +5,7 @@ import { unary } from './support/rpc.ts';
 import { sharedAgent } from './support/shared-agent.ts';
 import { addUser } from './support/users.ts';
 
-// The home directory lies on a tmpfs, which keeps attributes of users since Linux 6.6.
+// The home directory is on a tmpfs, which keeps user attributes since Linux 6.6.
 const agent = sharedAgent({ init: { defaultUser: 'someone' } });
 beforeAll(() => addUser(agent, 'someone', 4321));
 

@@ -177,7 +177,8 @@ test('what can not be described in full does not end the agent with the list tha
 });
 
 test('one entry that can not be looked into does not take the list of all others', async () => {
-  // The shell's child ends when the shell has become what does not wait for it: proc refuses to list its network then.
+  // The shell's child ends once the shell has become a program that does not wait for it: proc then refuses to list its
+  // network.
   const child = 'until grep -q sleep /proc/$PPID/comm; do sleep 0.01; done';
   const events = await start(agent, {
     process: { cmd: '/bin/sh', args: ['-c', `sh -c '${child}' & echo $!; exec sleep 1000`] },

@@ -64,7 +64,7 @@ test('a process that is ended for want of memory says so, and the agent lives', 
     status: 'exit status 137',
     error: expect.stringContaining('out of memory'),
   });
-  // The command line compares the error of a terminal: it closes quietly where that is a kill.
+  // The command line compares a terminal's error: if it says a kill, the command line closes quietly.
   const terminal = await shell(agent, 'exec python3 -c "x = bytearray(400 << 20)"', {
     pty: { size: { cols: 80, rows: 24 } },
   });

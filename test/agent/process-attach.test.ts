@@ -14,7 +14,7 @@ const type = (pid: number, text: string) =>
     input: { stdin: Buffer.from(text).toString('base64') },
   });
 
-/** A process that waits for a line before it goes on with `line`. */
+/** A process that waits for a line before it runs `line`. */
 async function startWaiting(
   line: string,
   more: { tag?: string } = {},
@@ -214,7 +214,7 @@ test('silent streams are kept alive at the interval that is asked for', async ()
   await finish(events);
 });
 
-/** A client that attaches and then never reads: what it is sent fills its socket and stays there. */
+/** A client that attaches and then never reads: the data sent to it fills its socket and stays there. */
 async function attachAndStall(pid: number): Promise<{ close(): void; resume(): Promise<string> }> {
   const body = envelope({ process: { pid } });
   const socket = connect(agent.port, '127.0.0.1');
@@ -264,7 +264,7 @@ test('a process waits for its only client, and the agent does not grow', async (
   await events[Symbol.asyncDispose]();
   const before = await residentKiB();
   await go();
-  // Its output stands still: the pipe is full, and so is everything behind it.
+  // Its output has stopped: the pipe is full, and so is everything behind it.
   let seen = 0;
   for (let before = -1; seen === 0 || seen !== before;) {
     await Bun.sleep(100);

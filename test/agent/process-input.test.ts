@@ -15,7 +15,7 @@ async function startShell(line: string): Promise<{ events: RpcStream<ProcessEven
   return { events, pid: await startedPid(events) };
 }
 
-/** The status of a call of `SendInput` of which the beginning alone is sent. */
+/** The status of a `SendInput` call of which only the beginning is sent. */
 function rawStatus(header: string, body: string, signal?: AbortSignal): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   const head = ['POST /process.Process/SendInput HTTP/1.1', 'Host: a', 'Content-Type: application/json', header];
@@ -41,7 +41,7 @@ async function streamInput(messages: Uint8Array<ArrayBuffer>[]): Promise<{ statu
 }
 
 test('input arrives in order and ends when it is closed, twice too', async () => {
-  // It must not be gone before it is closed for the second time.
+  // It must still exist when it is closed for the second time.
   const { events, pid } = await startShell('cat; echo ended; while [ ! -e /tmp/closed-twice ]; do sleep 0.01; done');
   for (const word of ['one ', 'two ', 'three\n'])
     expect((await unary(agent, 'process.Process/SendInput', input(pid, word))).body).toEqual({});
@@ -117,7 +117,7 @@ test('a message of input has a bound, and what is longer is not waited for', asy
     head.writeUInt32BE(length, 1);
     return head;
   };
-  // Cut off: nobody refused to wait for it.
+  // Cut off: nobody refused it before.
   expect((await streamInput([announced(longest)])).text).toContain('invalid_argument');
   expect((await streamInput([announced(longest + 1)])).text).toContain('resource_exhausted');
   const statusAt = (length: number) => rawStatus(`Content-Length: ${length}`, '{"process":');

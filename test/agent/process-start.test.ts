@@ -47,7 +47,7 @@ test('a start with a field of the wrong type is refused before anything has begu
     const events = await stream<ProcessEvent>(agent, 'process.Process/Start', { process, ...wrong });
     expect(await finish(events)).toMatchObject({ order: [], error: { code: 'invalid_argument' } });
   }
-  // Process 1 starts programs in their order; a window for one that began before this.
+  // Process 1 starts programs in order; this gives time to one that began earlier.
   await shell(agent, 'sleep 0.2');
   expect(existsSync(agent.path(marker))).toBe(false);
 });

@@ -66,7 +66,7 @@ test('the end of input is a key, not CloseStdin, and input of the other kind is 
   expect((await finish(events)).pty).toContain('over');
 });
 
-/** What is shown again of a terminal, by the number of bytes that the start event has. */
+/** A terminal's replay, with the length that the start event gives. */
 async function replayed(events: RpcStream<ProcessEvent>): Promise<string> {
   const bytes = (await events.next())?.event.start?.replayed ?? 0;
   const parts: Buffer[] = [];
@@ -83,12 +83,12 @@ test('who attaches later is shown what the terminal has shown, once, also what c
   events.abort();
   const connect = (body: object) =>
     stream<ProcessEvent>(agent, 'process.Process/Connect', { process: { pid }, ...body });
-  // Nobody is told; it is asked until it is there.
+  // No event reports it, so this asks until it is there.
   for (;;) {
     const again = await connect({ replay: true });
     const shown = await replayed(again);
     again.abort();
-    // The prompt after it is the last that comes before the terminal is typed at.
+    // The prompt after it is the last output before anybody types.
     if (shown.split('\nalone').at(1)?.includes('prompt> ')) break;
   }
   const [first, second] = [await connect({ replay: true }), await connect({})];

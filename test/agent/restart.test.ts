@@ -139,7 +139,7 @@ print('failed', tries > 100)`;
   // A window for the thief, who tries all the time.
   await Bun.sleep(200);
   expect((await fetch(`${agent.url}/envs`)).status).toBe(401);
-  // Its output went with the agent; had it got the port, it would have ended at once.
+  // Its output was lost with the agent; with the port, it would have ended at once.
   expect((await listed()).map(one => one.pid)).toContain(pid);
   await unary(agent, 'process.Process/SendSignal', { process: { pid }, signal: 'SIGNAL_SIGKILL' }, access);
 });

@@ -19,7 +19,7 @@ import { stream, unary } from './support/rpc.ts';
 import { as } from './support/users.ts';
 import { startAgent, type TestAgent } from './support/test-agent.ts';
 
-// A program that shows what it was given, waits for a line, and ends as it is told.
+// A program that shows what it was given, waits for a line, and ends as told.
 const show = `
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ function put(tree: string, path: string, content: string | { copy: string }, mod
   chmodSync(file, mode);
 }
 
-/** Everything that a client does most, in a root where `/show` runs. */
+/** The most frequent client operations, in a root where `/show` runs. */
 async function expectToWork(agent: TestAgent, home: string, uid: number): Promise<void> {
   const events = await start(agent, { process: { cmd: '/show', args: ['a b', ''] }, stdin: true });
   const pid = await startedPid(events);
@@ -148,7 +148,7 @@ describe('a root that means harm', () => {
     process.kill(agent.agentPid(), 'SIGKILL');
     await agent.healthy();
     await expectToWork(agent, '/root', 0);
-    // What is loaded there would leave a mark; the tmpfs on /tmp is the root's only writable place for it.
+    // Code loaded there would leave a mark; the tmpfs on /tmp is the root's only writable place for it.
     expect(readdirSync(agent.path('/tmp'))).toEqual([]);
   });
 });
@@ -183,7 +183,7 @@ test('what an init brings is written into the root', async () => {
   await agent.init({ hostname: 'named', caBundle: '-----BEGIN CERTIFICATE-----\nsecond\n-----END CERTIFICATE-----' });
   const bundle = read('/etc/ssl/certs/ca-certificates.crt');
   expect(bundle).toStartWith('of the image\n');
-  // What the template was built with stays, and each is there once.
+  // What the template was built with stays, and each occurs once.
   for (const name of ['first', 'second']) expect(bundle.split(name)).toHaveLength(2);
   expect(read('/etc/hosts').match(/named/g)?.length).toBe(1);
 });

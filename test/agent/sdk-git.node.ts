@@ -11,7 +11,7 @@ before(async () => {
 });
 after(() => started[Symbol.asyncDispose]());
 
-// One story, as each step needs the one before.
+// One story, because each step needs the one before.
 test('a repository from init to pull, over a git daemon inside', async () => {
   const { git, commands, files } = sandbox;
   await git.configureUser('Some Body', 'some@body.example');

@@ -14,7 +14,7 @@ beforeAll(() => buildAgent(repository));
 beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'atoll-slow-watch-'))));
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-/** A watch of `root` whose listener takes `room` events, and then as many again each time when it catches up. */
+/** A watch of `root` whose listener takes `room` events, and as many again each time it catches up. */
 async function slowWatch(room: number) {
   const taken: string[] = [];
   let left = room;
@@ -61,7 +61,7 @@ test('who reads more slowly than files come gets each of them, and not the same 
   for (const name of files) writeFileSync(join(root, name), '');
   await slow.full();
   await catchUpWith(slow, files);
-  // Once by the kernel or the look for it, and once more where a change is as young as the clock is coarse.
+  // Once from the kernel or from the rescan, and a second time if a change is as recent as the clock is coarse.
   for (const name of files) expect(slow.taken.filter(event => event === created(name)).length).toBeLessThanOrEqual(2);
 });
 

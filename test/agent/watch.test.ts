@@ -45,13 +45,13 @@ function kernelWatches(): number {
   const folder = `/proc/${agent.agentPid()}/fdinfo`;
   return (
     readdirSync(folder)
-      // The agent opens and closes others meanwhile.
+      // Meanwhile the agent opens and closes other files.
       .map(fd => readIfThere(join(folder, fd))?.match(/^inotify wd:/gm)?.length ?? 0)
       .reduce((sum, count) => sum + count, 0)
   );
 }
 
-/** All events until each of `wanted` was told. */
+/** All events until each of `wanted` was reported. */
 async function eventsUntilAll(events: RpcStream<WatchMessage>, wanted: string[]): Promise<string[]> {
   const seen: string[] = [];
   const missing = new Set(wanted);
@@ -65,7 +65,7 @@ async function eventsUntilAll(events: RpcStream<WatchMessage>, wanted: string[])
   return seen;
 }
 
-/** Runs a line of shell in the watched directory and answers what was told of it. */
+/** Runs a shell line in the watched directory and answers the reported events. */
 async function eventsOf(events: RpcStream<WatchMessage>, line: string): Promise<string[]> {
   const { end } = await shell(agent, `cd ${root} && ${line}`);
   expect(end?.status).toBe('exit status 0');
@@ -105,7 +105,7 @@ test('with recursion everything below is told, also in what is made later', asyn
     'write a/b/c/two',
   ]);
   expect(nested.filter(event => event.startsWith('create')).length).toBe(5);
-  // A write at the moment when its directory is found may be told twice: the second may come after all others.
+  // A write at the moment its directory is found may be reported twice: the second report may come after all others.
   await eventsOf(events, ':');
   expect(await eventsOf(events, 'echo more >> a/b/c/one')).toEqual(['write a/b/c/one']);
   expect(await eventsOf(events, 'rm -r a')).toEqual(
@@ -117,7 +117,7 @@ test('no file of a burst of new directories is missed, and none is told twice', 
   await using events = await watch({ recursive: true });
   const numbers = Array.from({ length: 300 }, (_, index) => index + 1);
   await shell(agent, `cd ${root} && for i in $(seq 300); do mkdir -p d$i/e/f && echo x > d$i/e/f/g; done`);
-  // What is told of a directory that was found comes when it was looked at: it may come after a later mark.
+  // Reports about a directory that was found come once it was looked at: they may come after a later mark.
   const seen = await eventsUntilAll(
     events,
     numbers.flatMap(number => [`create d${number}/e/f/g`, `write d${number}/e/f/g`]),
@@ -286,7 +286,7 @@ test('lost events are found again by looking, and the directories that lost some
   writeFileSync(inside('sub/before'), '');
   mkdirSync(inside('replaced'));
   await eventsUntilMark(events);
-  // The pump that brings the kernel's events is stopped until its queue (16384 events) has run over.
+  // The pump that delivers the kernel's events is stopped until its queue (16384 events) has overflowed.
   const { stdout } = await shell(agent, 'pgrep -f "init [p]ump"');
   await shell(agent, `kill -STOP ${stdout.trim()}`);
   await shell(
@@ -304,7 +304,7 @@ test('lost events are found again by looking, and the directories that lost some
     'create replaced',
     'write .',
   ]);
-  // What was found is watched from then on.
+  // Found directories are watched from then on.
   while (kernelWatches() < 4) await Bun.sleep(5);
   expect(await eventsOf(events, 'echo y >> late/deep/file')).toContain('write late/deep/file');
   expect(await eventsOf(events, ': > replaced/file')).toContain('create replaced/file');

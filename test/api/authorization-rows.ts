@@ -3,12 +3,14 @@ import type { Scene } from './authorization-scene.ts';
 
 type Row = {
   /**
-   * A request that succeeds for whom it is; made anew for each caller. `ids` are those in it that name a thing of the
-   * team.
+   * A request that succeeds for an entitled caller; made anew for each caller. `ids`: the IDs in it that name a thing
+   * of the team.
    */
   request(scene: Scene): Promise<{ path: string; body?: unknown; ids?: string[] }>;
   success: number;
-  /** What a caller of another team gets: 404 or 403 for a thing of the team, else the success of his own view. */
+  /**
+   * What a caller of another team gets: 404 or 403 for a thing of the team, otherwise the success of their own view.
+   */
   foreign: number;
 };
 
@@ -56,7 +58,7 @@ const build = (
   foreign,
 });
 
-/** A row about one thing whose ID `make` gives. */
+/** A row about one thing, whose ID `make` gives. */
 const thing = (
   success: number,
   make: (scene: Scene) => Promise<string>,
@@ -89,7 +91,7 @@ const operator = (success: number, path: (scene: Scene) => Promise<string> | str
 
 const account = () => ({ name: 'New', email: `${randomName(12)}@example.com`, password: 'correct horse battery' });
 
-/** One row for each operation: a new one without row fails the suite. */
+/** One row per operation: a new operation without a row fails the suite. */
 export const authorizationRows: Record<string, Row> = {
   getHealth: own(200, '/health'),
   getIdentityConfiguration: own(200, '/.well-known/openid-configuration'),
@@ -116,7 +118,7 @@ export const authorizationRows: Record<string, Row> = {
   createSnapshot: sandbox(201, id => `/sandboxes/${id}/snapshots`),
   listSnapshots: own(200, '/snapshots'),
 
-  // Of a sandbox that is not the team's there is nothing to tell, and nothing to find out.
+  // About another team's sandbox there is nothing to report and nothing to find out.
   getSandboxMetrics: { ...sandbox(200, id => `/sandboxes/${id}/metrics`), foreign: 200 },
   getSandboxesMetrics: { ...sandbox(200, id => `/sandboxes/metrics?sandbox_ids=${id}`), foreign: 200 },
   getSandboxTraffic: sandbox(200, id => `/sandboxes/${id}/traffic`),
@@ -129,7 +131,7 @@ export const authorizationRows: Record<string, Row> = {
   listTemplatesV2: own(200, '/v2/templates'),
   getTemplate: template(200, 404, ({ alias }) => `/templates/${alias}`),
   getTemplateContent: template(200, 404, ({ alias }) => `/templates/${alias}/content`),
-  // "Taken by another team" is what the route is for.
+  // This route exists to say "taken by another team".
   getTemplateAlias: template(200, 403, ({ alias }) => `/templates/aliases/${alias}`),
   updateTemplate: template(200, 404, ({ alias }) => `/templates/${alias}`, {}),
   updateTemplateV2: template(200, 404, ({ alias }) => `/v2/templates/${alias}`, {}),
@@ -170,7 +172,7 @@ export const authorizationRows: Record<string, Row> = {
     404,
     ({ templateID, buildID }) => `/templates/${templateID}/builds/${buildID}/cancel`,
   ),
-  // The contract wants 400 for a build that is not known.
+  // The contract requires 400 for an unknown build.
   getTemplateBuildStatus: build(
     200,
     400,
@@ -248,7 +250,7 @@ export const authorizationRows: Record<string, Row> = {
 
   listEvents: own(200, '/events'),
   listTeamSandboxEvents: own(200, '/events/sandboxes'),
-  // Of a foreign sandbox as of an unknown one: nothing.
+  // For another team's sandbox, as for an unknown one: nothing.
   listSandboxEvents: { ...sandbox(200, id => `/events/sandboxes/${id}`), foreign: 200 },
   createWebhook: own(201, '/events/webhooks', () => ({
     name: 'new',
@@ -298,7 +300,7 @@ export const authorizationRows: Record<string, Row> = {
     scene => scene.volume(),
     id => ({ path: `/volumes/${id}` }),
   ),
-  // There is one machine, which is not lost.
+  // There is only one machine, and it is not lost.
   restoreVolume: thing(
     400,
     scene => scene.volume(),
@@ -315,7 +317,7 @@ export const authorizationRows: Record<string, Row> = {
   listNodes: operator(200, () => '/nodes'),
   getNode: operator(200, () => '/nodes/node-1'),
   updateNode: operator(204, () => '/nodes/node-1', { status: 'ready' }),
-  // One machine is no cluster, and says so to whoever is let in.
+  // A single machine is no cluster, and says so to admitted callers.
   joinCluster: {
     request: async () => ({
       path: '/cluster/join',
@@ -385,7 +387,7 @@ export const authorizationRows: Record<string, Row> = {
   adminForgetUnknown: operator(204, () => '/admin/orphans/forget-unknown'),
   adminGetAudit: operator(200, () => '/admin/audit'),
   adminCreateSignInLink: operator(201, () => '/admin/sign-in-links', {}),
-  // Signing in is nobody's yet; what it takes and refuses has tests of its own.
+  // Nobody is signed in while signing in; what it accepts and refuses has tests of its own.
   proveSession: own(400, '/session/proof', () => ({})),
   createOperatorAccount: own(201, '/session/account', account),
   changePassword: own(201, '/session/password', () => ({ password: 'correct horse battery' })),

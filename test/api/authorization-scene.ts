@@ -32,7 +32,7 @@ export type Caller =
   | "viewer's token with team"
   | SessionCaller;
 
-/** A platform with a team that has everything, another one that has nothing, and whoever may call. */
+/** A platform with a team that has everything, another one that has nothing, and all kinds of callers. */
 export class Scene implements AsyncDisposable {
   readonly #platform: Platform;
   readonly #webhooks: string[] = [];
@@ -122,7 +122,7 @@ export class Scene implements AsyncDisposable {
     return call(this.#platform.socketPath, method, path, body, headers);
   }
 
-  /** The same by a session that began long ago and has proven nothing since. */
+  /** The same with a session that began long ago and has proven nothing since. */
   async sendUnproven(caller: SessionCaller, method: string, path: string, body?: unknown): Promise<Answer> {
     const headers = await this.#sessions[caller]();
     await this.#platform.store.db.updateTable('sessions').set({ proven_at_us: 0 }).execute();
@@ -141,7 +141,7 @@ export class Scene implements AsyncDisposable {
     return id;
   }
 
-  /** A sandbox that is set aside: the store does not know it. */
+  /** A sandbox that was set aside: the store does not know it. */
   async orphanSandbox(): Promise<string> {
     const id = await this.sandbox();
     const { node, store } = this.#platform;
@@ -151,7 +151,7 @@ export class Scene implements AsyncDisposable {
     return id;
   }
 
-  /** A volume that the store does not know, of long ago. */
+  /** An old volume that the store does not know. */
   async orphanVolume(): Promise<string> {
     const id = newUuid();
     await this.#platform.node.volumes.create(id);
@@ -159,7 +159,7 @@ export class Scene implements AsyncDisposable {
     return id;
   }
 
-  /** A private template of the team with a ready build, by its name. */
+  /** The name of a private template of the team with a ready build. */
   async template(): Promise<{ alias: string; templateId: string }> {
     const alias = `t${randomName(12)}`;
     const { templateId } = await registerTemplate(this.#platform.api.parts, this.team, {
@@ -170,7 +170,7 @@ export class Scene implements AsyncDisposable {
     return { alias, templateId };
   }
 
-  /** A registered build of the team that waits. */
+  /** A registered, waiting build of the team. */
   async build(): Promise<{ templateID: string; buildID: string }> {
     const answer = await this.send('right key', 'POST', '/v3/templates', { name: `b${randomName(12)}` });
     return answer.body as { templateID: string; buildID: string };
@@ -218,7 +218,7 @@ export class Scene implements AsyncDisposable {
     return (answer.body as { secretID: string }).secretID;
   }
 
-  /** The ID of a webhook of the team that gets nothing. */
+  /** The ID of a webhook of the team that receives nothing. */
   async webhook(): Promise<string> {
     const body = {
       name: 'hook',
@@ -273,7 +273,7 @@ export class Scene implements AsyncDisposable {
     return new URL((answer.body as { url: string }).url).href.replace(/^\w+:\/\/[^/]+/, '');
   }
 
-  /** Ends what the cells of a row left running. */
+  /** Ends what a row's cells left running. */
   async tidy(): Promise<void> {
     for (const id of this.#webhooks.splice(0)) await this.send('right key', 'DELETE', `/events/webhooks/${id}`);
     for (const team of [this.team]) {

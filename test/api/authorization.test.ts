@@ -7,7 +7,7 @@ import { authorizationRows } from './authorization-rows.ts';
 import { Scene } from './authorization-scene.ts';
 import type { Caller } from './authorization-scene.ts';
 
-/** The credentials that each caller sends, by the names of the document's security schemes. */
+/** The credentials that each caller sends, by the document's names of the security schemes. */
 const carries: Record<Caller, readonly string[]> = {
   'no key': [],
   'wrong key': [],
@@ -38,7 +38,7 @@ const carries: Record<Caller, readonly string[]> = {
   "operator's session with team": ['operatorSession', 'teamId'],
 };
 
-/** Members who are no admins of the team; all others who act for it may what an admin may. */
+/** Members who are not admins of the team; every other caller of the team may do what an admin may. */
 const roleOf: Partial<Record<Caller, Role>> = {
   "viewer's token with team": 'viewer',
   "viewer's session with team": 'viewer',
@@ -82,7 +82,7 @@ test('every operation lets in whom the document says, and answers others as it d
       if (isLetIn && lacksRole) refusedByRole++;
       const expected = isOpen ? row.success : !isLetIn ? 401 : lacksRole ? 403 : isForeign ? row.foreign : row.success;
 
-      // A team may have so many webhooks and no more.
+      // A team may have only so many webhooks.
       await scene.tidy();
       const request = await row.request(scene);
       const answer = await scene.send(caller, route.method, request.path, request.body);
@@ -118,7 +118,7 @@ test('every operation lets in whom the document says, and answers others as it d
 }, 120_000);
 
 function letsIn(security: Operation['security'], caller: Caller): boolean {
-  // Where a team is asked for, the wrong one is not made good by the token: it must not act for another team instead.
+  // If a team is asked for, the token does not make up for the wrong one: it must not act for another team instead.
   if (caller.endsWith('with a foreign team') && security.some(alternative => 'teamId' in alternative)) return false;
   return security.some(alternative => Object.keys(alternative).every(scheme => carries[caller].includes(scheme)));
 }

@@ -29,7 +29,7 @@ export type ChildOptions = {
 const options = JSON.parse(process.argv[2] ?? '') as ChildOptions;
 const random = randomOf(options.seed);
 const node = new FakeNode(options.nodeDirectory);
-// Calls take a moment on both sides of their work, so that a kill meets every one of them half done.
+// Calls take a moment before and after their work, so that a kill catches each of them half done.
 node.before = async call => (call === options.hangsAt ? new Promise(() => {}) : Bun.sleep(random() * 8));
 node.after = async () => Bun.sleep(random() * 8);
 const store = await openStore(options.location);

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 
-/** Bundles `crash-child.ts` into `directory` and answers the file: it is started many times, and loads faster so. */
+/**
+ * Bundles `crash-child.ts` into `directory` and answers the file: it is started many times, and a bundle loads faster.
+ */
 export async function bundleCrashChild(directory: string): Promise<string> {
   const { outputs } = await Bun.build({
     entrypoints: [join(import.meta.dir, 'crash-child.ts')],

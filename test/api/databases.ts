@@ -3,18 +3,18 @@ import type { StoreLocation } from '../../src/api/database/db.ts';
 import { testUnless } from '../support/skip.ts';
 import { SharedDatabases, postgresPrograms, withoutPostgres } from './postgres.ts';
 
-/** Against a test that hangs; on a busy machine, databases are slow. */
+/** Guards against a test that hangs; on a busy machine, databases are slow. */
 const testTimeoutMs = 120_000;
 
 export type Database = {
   name: 'SQLite' | 'PostgreSQL';
-  /** A fresh one with today's schema for each test; undefined: a file of the platform's own directory. */
+  /** A new one with today's schema for each test; undefined: a file in the platform's own directory. */
   location(): Promise<StoreLocation | undefined>;
   /** The same without any schema. */
   emptyLocation(): Promise<StoreLocation | undefined>;
 };
 
-/** Runs the tests that `define` defines on SQLite and on databases of their own at a PostgreSQL. */
+/** Runs the tests of `define` on SQLite, and on new databases of a PostgreSQL. */
 export function onEachDatabase(define: (database: Database) => void): void {
   setDefaultTimeout(testTimeoutMs);
   const file = async () => undefined;

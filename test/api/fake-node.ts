@@ -27,16 +27,16 @@ import { createIncidents } from '../../src/node/sandbox/incidents.ts';
 import { FakeVolumes } from './fake-volumes.ts';
 import { layer } from './support/layer.ts';
 
-/** The calls that can be made to fail or to take their time. */
+/** The calls that can be made to fail or take time. */
 export type FakeCall = 'create' | 'kill' | 'list' | 'updateNetwork' | 'pause' | 'resume' | 'snapshot';
 
 /**
- * A node without machine for the tests of the API: its sandboxes are files of a directory, so that they outlive the
- * process like real ones. Every call can be made to fail or to take its time.
+ * A node without a machine, for the tests of the API: its sandboxes are files in a directory, so that they outlive the
+ * process like real ones. Every call can be made to fail or take time.
  */
 export class FakeNode implements NodeProtocol {
   readonly created: CreateSandbox[] = [];
-  /** What may leave each sandbox now. */
+  /** The current network policy of each sandbox. */
   readonly networks = new Map<string, SandboxNetwork>();
   readonly resumed: ResumeSandbox[] = [];
   /** The log of every sandbox. */
@@ -45,9 +45,9 @@ export class FakeNode implements NodeProtocol {
   before: (call: FakeCall, target: ExecutionRef | null, signal?: AbortSignal) => Promise<void> = async () => {};
   /** Called after the work of each call, before its answer. */
   after: (call: FakeCall, target: ExecutionRef | null, signal?: AbortSignal) => Promise<void> = async () => {};
-  /** What it says of itself, and keeps to. */
+  /** What it reports about itself, and adheres to. */
   memory: MemoryAbility = { kept: true };
-  /** Whether a pause that requires the agent inside finds it. */
+  /** Whether a pause that needs the agent inside finds it responsive. */
   agentAnswers = true;
   readonly volumes: FakeVolumes;
   readonly #directory: string;
@@ -182,7 +182,7 @@ export class FakeNode implements NodeProtocol {
     return this.paused().filter(({ sandboxId }) => !this.setAsideIds.has(sandboxId));
   }
 
-  /** The sandboxes that are set aside, with why. */
+  /** The sandboxes that are set aside, with the reasons. */
   readonly setAsideIds = new Map<string, string>();
 
   async setAside(target: ExecutionRef, reason: string): Promise<void> {
@@ -272,7 +272,7 @@ export class FakeNode implements NodeProtocol {
     return { bytesIn: 0, bytesOut: 0, denied: 0 };
   }
 
-  /** What was sampled of each sandbox, by its ID. */
+  /** The samples of each sandbox, by its ID. */
   readonly sampled = new Map<string, SandboxSample[]>();
 
   async samples(sandboxId: string, { startSeconds, endSeconds, pointsMax }: SampleRange): Promise<SandboxSample[]> {
@@ -290,7 +290,7 @@ export class FakeNode implements NodeProtocol {
     throw new AtollError('unavailable', 'nothing listens here');
   }
 
-  /** The disk of a sandbox fails. */
+  /** Makes the sandbox's disk fail. */
   failDisk({ sandboxId, executionId }: ExecutionRef): void {
     this.#incidents.report({ sandboxId, executionId, reason: 'disk_failed' });
   }

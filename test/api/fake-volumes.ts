@@ -4,7 +4,7 @@ import { AtollError } from '../../src/base/error.ts';
 import { newUuid } from '../../src/base/id.ts';
 import type { NewVolumeEntry, NodeVolume, VolumeEntry, VolumeProtocol } from '../../src/protocol/volume.ts';
 
-/** Volumes that are plain directories; what matters to their node alone (limits, links, owners) they leave out. */
+/** Volumes that are plain directories; they leave out what matters only to their node (limits, links, owners). */
 export class FakeVolumes implements VolumeProtocol {
   readonly #directory: string;
   readonly #sizes = new Map<string, number>();

@@ -1,7 +1,7 @@
 import type { SandboxDirectory } from '../../src/api/sandbox/directory/directory.ts';
 import type { ClosedExecution, RoutesCursor } from '../../src/protocol/directory.ts';
 
-/** Follows a directory as the edge does, and collects the executions whose connections are to be cut. */
+/** Follows a directory as the edge does, and collects the executions whose connections must be cut. */
 export function followClosed(directory: SandboxDirectory): Disposable & { closed: ClosedExecution[] } {
   const closed: ClosedExecution[] = [];
   const stop = new AbortController();

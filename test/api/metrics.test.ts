@@ -109,9 +109,9 @@ onEachDatabase(database => {
     const points = async () => (await platform.call('GET', `${path}?start=${start}`)).body as Point[];
     expect(Math.max(...(await points()).map(point => point.concurrentSandboxes))).toBe(3);
     expect((await points()).reduce((sum, point) => sum + point.sandboxStartRate * 60, 0)).toBeCloseTo(3);
-    // Three that ran at the end of one minute, or of two where the clock went on between.
+    // Three that ran at the end of one minute, or of two if the minute changed in between.
     expect([180, 360]).toContain((await points()).reduce((sum, point) => sum + point.sandboxSeconds, 0));
-    // One that was started and killed between two looks was started all the same.
+    // One that was started and killed between two looks still counts as started.
     const short = await platform.createSandbox();
     for (const { sandboxID } of [short, ...sandboxes]) await platform.call('DELETE', `/sandboxes/${sandboxID}`);
     await watch();

@@ -3,7 +3,7 @@ import type { Span } from '../../src/base/telemetry/trace.ts';
 import { onEachDatabase } from './databases.ts';
 import { adminToken, metricsToken, Platform } from './platform.ts';
 
-/** The value of each series, by its name with labels; fails for a line that is none of the format. */
+/** The value of each series, by its name with labels; fails for a malformed line. */
 function parseMetrics(text: string): Map<string, number> {
   const series = new Map<string, number>();
   for (const line of text.split('\n')) {
@@ -83,7 +83,7 @@ onEachDatabase(database => {
     const forks = await platform.call('POST', `/sandboxes/${sandboxID}/fork`, { count: 2, timeout: 600 });
     expect(forks.body).toHaveLength(2);
     await platform.createSandbox();
-    // As many as the team may have: one by one, and as what one of two forks is told.
+    // As many as the team may have: counted one by one, and as the error for one of two forks.
     expect((await create({})).status).toBe(429);
     await platform.call(
       'DELETE',
@@ -123,7 +123,7 @@ test('strange requests do not make new series', async () => {
   for (const method of ['BREW', 'PROPFIND', 'SUBSCRIBE']) await platform.call(method, '/sandboxes').catch(() => {});
   const series = await scrape(platform);
   expect(series.get('atoll_http_requests_total{method="GET",route="none",status="404"}')).toBe(50);
-  // One route and status more, and methods that are none of ours together.
+  // One more route and status; unknown methods are counted together.
   expect(series.size - before).toBeLessThan(80);
 });
 
@@ -136,7 +136,7 @@ test('metrics are for the operator alone', async () => {
   expect(await ask({})).toBe(401);
   expect(await ask({ 'x-api-key': platform.key })).toBe(401);
   expect(await ask({ authorization: 'Bearer nonsense' })).toBe(401);
-  // It opens nothing else.
+  // It gives access to nothing else.
   for (const name of ['x-admin-token', 'x-api-key']) expect(await ask({ [name]: metricsToken })).toBe(401);
   const nodes = await fetch('http://api/nodes', {
     unix: platform.socketPath,

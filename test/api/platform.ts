@@ -38,7 +38,7 @@ type PlatformOptions = {
   features?: Partial<Features>;
   builder?: BuildProtocol;
   webhooks?: Partial<WebhookSettings>;
-  /** Answers are held against their schemas, which takes longer than most of them. Default: yes. */
+  /** Checks answers against their schemas, which takes longer than most answers. Default: yes. */
   checkAnswers?: boolean;
   requireSecure?: boolean;
   clock?: SteadyClock;
@@ -47,7 +47,7 @@ type PlatformOptions = {
   templateDrivers?: ApiOptions['templateDrivers'];
   oidc?: ApiOptions['oidc'];
   dashboard?: ApiOptions['dashboard'];
-  /** Makes the node on a directory of its own; default: a `FakeNode`. */
+  /** Makes the node in its own directory; default: a `FakeNode`. */
   makeNode?: (directory: string) => FakeNode;
 };
 
@@ -62,7 +62,7 @@ export const metricsToken = 'scraper-of-the-tests';
 export class Platform implements AsyncDisposable {
   readonly directory = mkdtempSync(join(tmpdir(), 'atoll-api-'));
   readonly node: FakeNode;
-  /** What the API logged as warning or error. */
+  /** The API's warnings and errors in the log. */
   readonly logged: string[] = [];
   readonly #options: PlatformOptions;
   #location!: StoreLocation;
@@ -114,7 +114,7 @@ export class Platform implements AsyncDisposable {
     return { user, token: (await createAccessToken(this.api.parts, user, 'first')).text };
   }
 
-  /** Sends a request with the team's key; a body that is no string goes as JSON. */
+  /** Sends a request with the team's key; a body that is not a string is sent as JSON. */
   async call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
     return call(this.socketPath, method, path, body, { 'x-api-key': this.key, ...headers });
   }
@@ -127,7 +127,10 @@ export class Platform implements AsyncDisposable {
     return answer.body as { sandboxID: string } & Record<string, unknown>;
   }
 
-  /** Resolves when a reconciler has had its first round, which begins with the API: the next one comes by its interval. */
+  /**
+   * Resolves once a reconciler has had its first round, which begins with the API: the next one comes after its
+   * interval.
+   */
   firstRoundOf(reconciler: string): Promise<void> {
     return until(() => this.api.parts.measures.recent.rounds().some(({ name }) => name === reconciler));
   }
@@ -213,7 +216,7 @@ export async function call(
   const response = await fetch(`http://api${path}`, {
     unix: socketPath,
     method,
-    // As clients of an API do; who takes anything is told at the address itself where things are.
+    // As an API's clients do; a client that accepts anything is told where things are, at this very address.
     headers: {
       accept: 'application/json',
       ...(body !== undefined && { 'content-type': 'application/json' }),
@@ -231,14 +234,14 @@ export async function call(
   };
 }
 
-/** Fails for an error that the document of the API does not say of the route. */
+/** Fails for an error that the API's document does not list for the route. */
 function requireDocumented(method: string, path: string, status: number): void {
   const match = found(method, path);
   if (match?.kind === 'found' && !match.route.errors.includes(status))
     throw new Error(`${match.route.operationId} answered ${status}, which its errors do not have`);
 }
 
-/** Undefined: a part of the path is no text. */
+/** Undefined: a part of the path is malformed. */
 function found(method: string, path: string): ReturnType<typeof table> | undefined {
   try {
     return table(method, path.split('?', 1)[0] ?? '');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { StoreLocation } from '../../src/api/database/db.ts';
 import { newDatabaseAt, runPostgres } from './postgres.ts';
 
-/** One server of a pair: where its unix socket is, and what can be done to it. */
+/** One server of a pair: its unix socket, and what can be done to it. */
 type Server = {
   folder: string;
   start(): Promise<void>;
@@ -12,19 +12,17 @@ type Server = {
   stop(how: 'fast' | 'immediate'): Promise<void>;
 };
 
-/** A primary and its standby, on unix sockets alone. */
+/** A primary and its standby, on unix sockets only. */
 export type PostgresPair = AsyncDisposable & {
   first: Server;
   second: Server;
   /** Both servers in one URL. */
   location: StoreLocation;
-  /** The second one takes changes from here on. */
+  /** The second one accepts changes from here on. */
   promote(): Promise<void>;
 };
 
-/**
- * Starts a primary with a standby. `isSync`: the primary answers a commit when the standby has it too.
- */
+/** Starts a primary with a standby. `isSync`: the primary answers a commit only when the standby has it too. */
 export async function startPair(programs: string, { isSync }: { isSync: boolean }): Promise<PostgresPair> {
   await using made = new AsyncDisposableStack();
   const folders = [0, 1].map(number => mkdtempSync(join(tmpdir(), `atoll-pg${number}-`)));
@@ -62,7 +60,7 @@ export async function startPair(programs: string, { isSync }: { isSync: boolean 
 
 function serverIn(programs: string, folder: string): Server {
   const data = join(folder, 'data');
-  // fsync off: what these tests kill are processes, never the machine.
+  // fsync off: these tests kill only processes, not the machine.
   const options = `-c listen_addresses= -c fsync=off -k ${folder}`;
   return {
     folder,

@@ -5,7 +5,7 @@ import { type Socket, connect, createServer } from 'node:net';
 import type { StoreLocation } from '../../src/api/database/db.ts';
 
 /**
- * What becomes of the next commit: cut before the server gets it, or after it was made and before its answer arrives.
+ * What happens to the next commit: cut before the server gets it, or after it was made and before its answer arrives.
  */
 type Cut = 'before' | 'after';
 
@@ -14,7 +14,7 @@ type Wire = AsyncDisposable & {
   readonly location: StoreLocation;
   /**
    * Cuts at the next commit of a transaction in which `said` was sent. Unless it `stays`, nobody can connect from then
-   * on until `mend`.
+   * until `mend`.
    */
   cutAtCommit(said: string, how: Cut, stays: boolean): void;
   mend(): void;

@@ -9,7 +9,7 @@ import { seedOf } from './support/seeds.ts';
 
 const debianVersions = '/usr/lib/postgresql';
 
-/** The folder of the newest PostgreSQL that the distribution's package installed, or null. */
+/** The folder of the newest PostgreSQL that the distribution's package has installed, or null. */
 export function postgresPrograms(): string | null {
   const versions = existsSync(debianVersions) ? readdirSync(debianVersions) : [];
   const newest = versions.toSorted((a, b) => Number(b) - Number(a))[0];
@@ -17,7 +17,7 @@ export function postgresPrograms(): string | null {
   return programs !== null && existsSync(join(programs, 'initdb')) ? programs : null;
 }
 
-/** Why there is no PostgreSQL to test with; undefined where there is one. */
+/** Why there is no PostgreSQL to test with; undefined if there is one. */
 export function withoutPostgres(): string | undefined {
   return postgresPrograms() ? undefined : 'its server is not installed (Debian: apt-get install postgresql)';
 }
@@ -29,17 +29,17 @@ const seedName = 'seed';
 type ServerOptions = {
   /** A folder for its log, e.g. on a disk of its own. */
   logFolder?: string;
-  /** What the command line of the server begins with. */
+  /** A prefix for the server's command line. */
   enter?: readonly string[];
 };
 
-/** A throwaway PostgreSQL that listens on a unix socket alone. */
+/** A temporary PostgreSQL that listens only on a unix socket. */
 export class PostgresCluster implements AsyncDisposable {
   readonly #directory: string;
   readonly #programs: string;
   readonly #enter: readonly string[];
   #databases = 0;
-  /** Waits for the end of this process; kept, as it takes a closed pipe for that. */
+  /** Waits for the end of this process; a reference is kept, because it takes a closed pipe for that end. */
   #guard: ReturnType<typeof start> | undefined;
 
   private constructor(directory: string, programs: string, enter: readonly string[] = []) {
@@ -59,7 +59,7 @@ export class PostgresCluster implements AsyncDisposable {
     return PostgresCluster.#make(programs, makeData, enter);
   }
 
-  /** Makes a server's data with a database that has today's schema. */
+  /** Makes a server's data, with a database that has today's schema. */
   static async #makeSeed(programs: string, path: string): Promise<void> {
     await using cluster = await PostgresCluster.#make(programs, data =>
       runPostgres(programs, 'initdb', '-D', data, '-A', 'trust', '-U', 'atoll', '--no-sync', '--locale=C.UTF-8'),
@@ -98,14 +98,14 @@ export class PostgresCluster implements AsyncDisposable {
     return { kind: 'postgres', url: this.#url(name) };
   }
 
-  /** A new database with today's schema: a copy of one, as migrations take longer than most tests. */
+  /** A new database with today's schema: a copy, because migrations take longer than most tests. */
   async newStore(): Promise<StoreLocation> {
     const name = `test${++this.#databases}`;
     await newDatabaseAt(this.#directory, name, seedName);
     return { kind: 'postgres', url: this.#url(name) };
   }
 
-  /** Removes databases that it has made, whoever is still connected. */
+  /** Removes databases that this server made, even if clients are still connected. */
   async drop(locations: readonly StoreLocation[]): Promise<void> {
     const client = new pg.Client({ connectionString: this.#url('postgres') });
     await client.connect();
@@ -116,7 +116,7 @@ export class PostgresCluster implements AsyncDisposable {
     await client.end();
   }
 
-  /** Ends the server once this process is gone, however it ended, for the runner of tests tells nobody of its end. */
+  /** Ends the server once this process is gone, however it ended: the test runner tells nobody of its end. */
   endWithThisProcess(): void {
     const stop = asPostgres(this.#programs, 'pg_ctl', '-D', join(this.#directory, 'data'), '-m', 'immediate', 'stop');
     const script = 'cat > /dev/null; "$@"; rm -rf "$0"';
@@ -125,7 +125,7 @@ export class PostgresCluster implements AsyncDisposable {
     this.#guard = guard;
   }
 
-  /** Ends the server at once, as a crash does, and starts it again. */
+  /** Ends the server at once, like a crash, and starts it again. */
   async crash(): Promise<void> {
     await this.#run('pg_ctl', '-D', join(this.#directory, 'data'), '-m', 'immediate', '-w', 'stop');
     await this.#start();
@@ -141,7 +141,7 @@ export class PostgresCluster implements AsyncDisposable {
     await this.#start();
   }
 
-  /** Starts it again where it has ended by itself. */
+  /** Starts it again if it has ended by itself. */
   async revive(): Promise<void> {
     const data = join(this.#directory, 'data');
     const isThere = await this.#run('pg_ctl', '-D', data, 'status').then(
@@ -161,7 +161,7 @@ export class PostgresCluster implements AsyncDisposable {
   }
 
   async #start(): Promise<void> {
-    // What these tests kill are processes, never the machine: neither fsync nor zeros in new files of the log.
+    // These tests kill only processes, not the machine: so neither fsync nor zeros in new log files are needed.
     const options = `-c listen_addresses= -c fsync=off -c wal_init_zero=off -k ${this.#directory}`;
     const [data, log] = ['data', 'log'].map(name => join(this.#directory, name));
     const start = asPostgres(this.#programs, 'pg_ctl', '-D', `${data}`, '-w', '-o', options, '-l', `${log}`, 'start');
@@ -181,12 +181,12 @@ export class PostgresCluster implements AsyncDisposable {
   }
 }
 
-/** By the folder of its programs, the server that the tests of this process share. */
+/** The servers that this process's tests share, by the folder of their programs. */
 const shared = new Map<string, Promise<PostgresCluster>>();
 
 /**
- * Databases of one test or file at a server that all of this process share: a server of its own costs more than most
- * tests. Who stops its server, or looks at all of it, starts one.
+ * Databases of one test or file, on a server that all of this process shares: a server of its own costs more than most
+ * tests. Tests that stop their server, or look at all of it, start one.
  */
 export class SharedDatabases implements AsyncDisposable {
   readonly #server: PostgresCluster;
@@ -239,12 +239,13 @@ function asPostgres(programs: string, program: string, ...args: string[]): strin
   return [...user, join(programs, program), ...args];
 }
 
-/** Makes a database at the server whose unix socket is in a folder: an empty one, or a copy of `template`. */
+/** Makes a database on the server whose unix socket is in a folder: an empty one, or a copy of `template`. */
 export async function newDatabaseAt(folder: string, name: string, template = 'template1'): Promise<void> {
   const client = new pg.Client({ connectionString: urlAt(folder, 'postgres') });
   await client.connect();
   const { rows } = await client.query<{ version: string }>("select current_setting('server_version_num') as version");
-  // From 15 on it would write each page to the log instead, and leave out the file that a first connection begins with.
+  // From version 15 on, it would otherwise write each page to the log, and leave out the file that a first connection
+  // begins with.
   const how = Number(rows[0]?.version) >= 150_000 ? 'strategy file_copy' : '';
   await client.query(`create database ${name} template ${template} ${how}`);
   await client.end();

@@ -18,12 +18,12 @@ export type SessionCaller =
   | "operator's session"
   | "operator's session with team";
 
-/** What each of them sends; a new session for every request, as one of them signs out. */
+/** What each of them sends; a new session for every request, because one of them signs out. */
 export type SessionsOf = Record<SessionCaller, () => Promise<Record<string, string>>>;
 
 export const isSessionCaller = (caller: string): caller is SessionCaller => caller.includes('session');
 
-/** A session of a user, or of the operator; `ageSeconds` after it was used last. */
+/** A session of a user or of the operator, `ageSeconds` after its last use. */
 export async function beginSession(
   { api, store }: Platform,
   userId: string | null,
@@ -46,7 +46,7 @@ export async function beginSession(
   return { sessionId: session.sessionId, cookie: `${sessionCookie}=${value}` };
 }
 
-/** The ways in which sessions are sent: of a member, a stranger, the operator, and those that must not count. */
+/** The ways in which sessions are sent: by a member, a stranger, the operator, and those that must not count. */
 export function sessionsOf(
   platform: Platform,
   memberId: string,

@@ -69,7 +69,7 @@ onEachDatabase(database =>
       );
       let isOver = false;
       const upload = content(platform, token, 'PUT', `${volumeID}/file?path=/a`, 'text').finally(() => (isOver = true));
-      // Whoever reads is not held up, and comes behind it.
+      // Readers are not held up, and come after it.
       expect((await content(platform, token, 'GET', `${volumeID}/path?path=/a`)).status).toBe(404);
       expect(isOver).toBe(false);
       for (const place of places) place[Symbol.dispose]();
@@ -107,7 +107,7 @@ onEachDatabase(database =>
       expect(statuses.every(status => [201, 400, 429].includes(status))).toBe(true);
       const refused = await platform.call('POST', '/volumes', { name: 'd' }, { 'x-api-key': key });
       expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, null]);
-      // What was refused after its content was made has left none.
+      // A volume that was refused after its content was made has left none.
       const known = await Promise.all(
         (await platform.node.volumes.list()).map(({ volumeId }) => findVolume(platform.store.db, volumeId)),
       );
@@ -141,7 +141,7 @@ onEachDatabase(database =>
         [{}, 200],
         [{ domain: 'elsewhere' }, 401],
         [{ clock: () => parts.clock() - dayUs }, 401],
-        // Made before a clock that went wrong was put right.
+        // Made before a wrong clock was corrected.
         [{ clock: () => parts.clock() + dayUs }, 200],
         [{ seed: new Uint8Array(32) }, 401],
       ] as const) {
@@ -289,7 +289,7 @@ onEachDatabase(database =>
       expect((await platform.call('GET', `/sandboxes/${child.sandboxID}`)).body).toMatchObject({
         volumeMounts: [{ name, path: '/data' }],
       });
-      // Another team gets nothing of it, where the snapshot is everybody's.
+      // Another team gets nothing of it, although the snapshot is public.
       await platform.call('PATCH', `/v2/templates/${snapshotID.split(':')[0]}`, { public: true });
       const stranger = { 'x-api-key': (await platform.otherTeam('strange')).key };
       await platform.call('POST', '/volumes', { name }, stranger);
@@ -297,7 +297,7 @@ onEachDatabase(database =>
       expect(refused).toMatchObject({ status: 400, body: { message: expect.stringContaining('/data') } });
       for (const { sandboxId } of platform.node.executions()) await platform.call('DELETE', `/sandboxes/${sandboxId}`);
       expect((await platform.call('DELETE', `/volumes/${volumeID}`)).status).toBe(204);
-      // Without the volume it can't begin, with another one it can.
+      // It can't start without the volume; with another one it can.
       expect((await platform.call('POST', '/v2/sandboxes', { templateID: snapshotID })).status).toBe(400);
       const many = Array.from({ length: 17 }, (_, index) => ({ name: 'k', path: `/m${index}` }));
       expect((await platform.call('POST', '/v2/sandboxes', { templateID: 'base', volumeMounts: many })).status).toBe(
@@ -331,7 +331,7 @@ onEachDatabase(database =>
       });
       expect(await ask(made.snapshotID)).toMatchObject({ autoPauseDurability: 'node' });
       expect(await ask('base')).toMatchObject({ autoPauseDurability: 'cluster' });
-      // Another volume may have the name by now.
+      // By now, another volume may have the name.
       const home = (volumeId: string) => homeOfVolumes(parts, platform.team, [], [{ volumeId, name, path: '/data' }]);
       expect([await home(volumeID), await home(newUuid())]).toEqual(['node-1', undefined]);
       for (const { sandboxId } of platform.node.executions()) await platform.call('DELETE', `/sandboxes/${sandboxId}`);

@@ -12,10 +12,7 @@ type Received = {
   atMs: number;
 };
 
-/**
- * Somebody's server to which webhooks are sent. `answer` decides what it does with each request; by default it takes
- * it.
- */
+/** A server that webhooks are sent to. `answer` decides its response to each request; by default it accepts all. */
 export class Receiver implements AsyncDisposable {
   readonly received: Received[] = [];
   answer: (response: ServerResponse, request: Received, count: number) => void = response =>
@@ -50,7 +47,7 @@ export class Receiver implements AsyncDisposable {
     return `http://127.0.0.1:${this.port}/hook?token=x`;
   }
 
-  /** The types that were received of one subject, in order. */
+  /** The types received for one subject, in order. */
   typesOf(subject: string): string[] {
     return this.received
       .filter(received => received.subject === subject)

@@ -55,7 +55,7 @@ const raw = (method: string, path: string, headers: Record<string, string> = {},
   call(platform.socketPath, method, path, body, headers);
 const textOf = (answer: Answer) => JSON.stringify(answer.body ?? '');
 
-/** Every operation that is about a thing, asked by the key of a team whose thing it is not. */
+/** Every operation about a thing, requested with the key of a team that does not own the thing. */
 const foreign: Attack[] = Object.entries(authorizationRows)
   .filter(([, row]) => row.foreign >= 400 && row.foreign !== row.success)
   .map(([operationId, row]) => [
@@ -76,7 +76,7 @@ const foreign: Attack[] = Object.entries(authorizationRows)
     },
   ]);
 
-/** What stands where an object is expected. */
+/** Values in place of an object. */
 const confusions: Record<string, string> = {
   'an array': '[]',
   null: 'null',
@@ -86,7 +86,7 @@ const confusions: Record<string, string> = {
   'an array of objects': '[{}]',
 };
 const withBody = routes.filter(({ body, bodyOptional }) => body !== null && !bodyOptional);
-/** Who gets past each way of authentication to the body. */
+/** A caller who gets past each way of authentication to the body. */
 const callers: Partial<Record<Auth, Caller>> = {
   admin: 'admin',
   member: 'access token with team',
@@ -111,7 +111,7 @@ const confused: Attack[] = withBody.flatMap(({ operationId, auth, method }, inde
     ]),
 );
 
-/** Members that a caller has no say in, in a create that is otherwise fine. */
+/** Members that a caller must not set, in a create that is otherwise fine. */
 const assigned: [string, Record<string, unknown>][] = [
   ['teamID of the victim', { teamID: 'victim' }],
   ['team_id', { team_id: 'victim' }],
@@ -146,7 +146,10 @@ const assignments: Attack[] = assigned.map(([what, members]) => [
   },
 ]);
 
-/** What an operator might misspell, or an attacker with his token slip in. Nothing may be changed by it. */
+/**
+ * Names that an operator might misspell, or an attacker with the operator's token might slip in. None may change
+ * anything.
+ */
 const misspelled: [string, string, Record<string, unknown>, string][] = [
   ['PATCH', 'limits.concurrentSandbox', { limits: { concurrentSandbox: 2 } }, 'limits.concurrentSandbox'],
   ['PATCH', 'limits.__proto__', { limits: JSON.parse('{"__proto__":{"cpuCount":9}}') }, 'limits.__proto__'],
@@ -168,7 +171,7 @@ const strict: Attack[] = misspelled.map(([method, what, body, names]) => [
   },
 ]);
 
-/** Bodies that cost more than they weigh. Each must be refused, and by what it is. */
+/** Bodies that cost more to process than their size suggests. Each must be refused, with the right reason. */
 const member = (count: number) =>
   `{"templateID":"base",${Array.from({ length: count }, (_, i) => `"k${i}":0`).join(',')}}`;
 const costly: Record<string, [() => string, number]> = {
@@ -230,7 +233,7 @@ const bodies: Attack[] = Object.entries(costly).map(([what, [body, expected]]) =
   },
 ]);
 
-/** Spellings of paths that lead elsewhere in some server. With the attacker's key; the last are operators' routes. */
+/** Spellings of paths that lead elsewhere on some server. With the attacker's key; the last are operators' routes. */
 const paths = [
   '/sandboxes/../admin/teams',
   '/sandboxes/%2e%2e/admin/teams',
@@ -280,7 +283,7 @@ const encodings: Attack[] = paths.map(path => [
   },
 ]);
 
-/** Credentials that nobody gave out. */
+/** Credentials that nobody issued. */
 const forgedKeys: [string, (key: string) => Record<string, string>][] = [
   ['no key', () => ({})],
   ['an empty key', () => ({ 'x-api-key': '' })],
@@ -358,7 +361,7 @@ const volumeTokens: Attack[] = Object.entries(forgedTokens).map(([what, forge]) 
   },
 ]);
 
-/** URLs of uploads, changed. */
+/** Tampered upload URLs. */
 const uploads: Attack[] = (
   [
     'team',
@@ -392,7 +395,7 @@ const uploads: Attack[] = (
   },
 ]);
 
-/** Tokens of pages and times that no page gave. */
+/** Page tokens and times that no page issued. */
 const pageTokens = [
   '',
   'x',
@@ -418,7 +421,7 @@ const pages: Attack[] = ['/v2/sandboxes', '/snapshots', '/secrets'].flatMap((pat
   ]),
 );
 
-/** Queries that cost more than they weigh, or ask for what they should not. */
+/** Queries that cost more than their size suggests, or ask for what they should not. */
 const queries: Record<string, [string, number]> = {
   'a metadata filter of 51 pairs': [
     `/v2/sandboxes?metadata=${encodeURIComponent(Array.from({ length: 51 }, (_, i) => `a${i}=b`).join('&'))}`,
@@ -452,7 +455,7 @@ const asked: Attack[] = Object.entries(queries).map(([what, [path, expected]]) =
   },
 ]);
 
-/** Where a webhook would have the platform send something of its own network. */
+/** Targets by which a webhook would make the platform send something into its own network. */
 const targets = [
   'http://127.0.0.1/',
   'http://localhost/',
@@ -570,7 +573,7 @@ const browser: Attack[] = [
   ],
 ];
 
-/** Many at the same time, each of which one alone may do. */
+/** Many at the same time, of which only one may succeed. */
 const together = <T>(count: number, work: (index: number) => Promise<T>) =>
   Promise.all(Array.from({ length: count }, (_, index) => work(index)));
 const races: Attack[] = [
@@ -674,7 +677,7 @@ const races: Attack[] = [
   ],
 ];
 
-/** One caller who asks without end. */
+/** One caller who sends requests without end. */
 const rates: Attack[] = [
   [
     'a thousand requests in a moment',

@@ -10,10 +10,10 @@ let range: BuildRange;
 beforeAll(async () => void (range = await startBuildRange()), 300_000);
 afterAll(() => range[Symbol.asyncDispose](), 60_000);
 
-/** More levels up than any view of layers is deep. */
+/** More levels up than the view of any layers is deep. */
 const up = '../'.repeat(16);
 
-/** A COPY of another stage that must be refused, and the same without what is wrong with it, which must copy. */
+/** A COPY from another stage that must be refused, and the same without the flaw, which must copy. */
 const source = (name: string, lines: (secret: string) => string, honest: string): Attack => [
   `COPY --from ${name}`,
   async () => {
@@ -135,7 +135,7 @@ const upwards: Attack[] = [
   ),
 ];
 
-/** Links in the stage that is copied from: they lead where they would lead inside of it. */
+/** Links in the stage that is copied from: they lead where they would lead inside it. */
 const link = (name: string, make: string, copied: (secret: string) => string): Attack => [
   `COPY --from by ${name}`,
   async () => {
@@ -143,7 +143,7 @@ const link = (name: string, make: string, copied: (secret: string) => string): A
     const outcome = await range.dockerfile(
       `FROM small AS a\nRUN echo honest > /honest && ${make.replaceAll('SECRET', secret).replaceAll('HOST', range.host.slice(1))}\nFROM small\nCOPY --from=a /honest /copied\nCOPY --from=a ${copied(secret)} /stolen/`,
     );
-    // What it leads to inside is not there, or the link itself is copied.
+    // Either its target inside does not exist, or the link itself is copied.
     if (outcome.result.status === 'error') expect(refusalOf(outcome)).toMatch(/is not there|not allowed|leads upwards/);
     else
       expect(await range.builds.inside(outcome.result.state, 'cat /copied; cat /stolen/* 2>&1')).toStartWith(
@@ -172,7 +172,7 @@ const links: Attack[] = [
   ),
 ];
 
-/** Where something is written to: inside, whatever it is called. */
+/** Write targets: they stay inside, whatever they are called. */
 const target = (name: string, lines: string, look: string, shows: string): Attack => [
   name,
   async () => {

@@ -6,12 +6,12 @@ import { RawSocket, startRawServer } from '../edge/support/raw-socket.ts';
 import { flag, frame, frameType, framesOf, headerBlock, headFrame, preface, setting } from './support/http2-frames.ts';
 import { type Attack, attackWall } from './support/wall.ts';
 
-// HTTP/2 at the edge, and calls of gRPC through it: what clients and services send that no library would.
+// HTTP/2 at the edge, and gRPC calls through it: messages of clients and services that no library would send.
 
 setDefaultTimeout(30_000);
 
 let fixture: Fixture;
-/** A service that takes everything, and what it was asked with. */
+/** A service that accepts everything, and the requests it got. */
 let service: Http2Server;
 let asked: { headers: IncomingHttpHeaders; body: string; trailers: IncomingHttpHeaders }[];
 
@@ -51,13 +51,13 @@ const call: Fields = [
   ['content-type', 'application/grpc'],
   ['te', 'trailers'],
 ];
-/** The fields of a call, some in place of others or beside them. */
+/** The fields of a call, with some replaced or added. */
 const changed = (...fields: Fields): Fields =>
   [...call.filter(([name]) => !name.startsWith(':') || !fields.some(([other]) => other === name)), ...fields].toSorted(
     ([a], [b]) => Number(b.startsWith(':')) - Number(a.startsWith(':')),
   );
 
-/** A client that has said hello. */
+/** A client that has sent its preface. */
 async function client(): Promise<RawSocket> {
   const raw = await RawSocket.connect(fixture.port);
   raw.send(Buffer.concat([preface, frame(frameType.settings, 0, 0)]));
@@ -93,7 +93,7 @@ async function send(fields: Fields, ...behind: Buffer[]): Promise<void> {
 }
 const lastData = (text: string) => frame(frameType.data, flag.endStream, 1, Buffer.from(text));
 
-/** Heads that could become another request, another host or another line on the way. */
+/** Heads that could become another request, host or line on the way. */
 const smuggled: Record<string, Fields> = {
   'a line end in a value': changed(['x-a', 'b\r\nx-smuggled: yes']),
   'a line feed in a value': changed(['x-a', 'b\nx-smuggled: yes']),
@@ -132,7 +132,7 @@ const smuggling: Attack[] = Object.entries(smuggled).map(([name, fields]) => [
   },
 ]);
 
-/** What speaks of a connection, or is the edge's to say: the service must not hear it from a client. */
+/** Fields about a connection, or that only the edge may set: the service must not hear them from a client. */
 const ofEdge: Fields = [
   ['connection', 'forged'],
   ['keep-alive', 'forged'],
@@ -160,7 +160,7 @@ const forgery: Attack[] = ofEdge.map(([name, value]) => [
   },
 ]);
 
-/** Behind a body, where whoever has decided by a field has looked already. */
+/** Fields behind a body, after whoever decides by them has already looked. */
 const behind: Fields = [
   ['content-length', '0'],
   ['transfer-encoding', 'chunked'],
@@ -190,7 +190,7 @@ const trailing: Attack[] = behind.map(([name, value]) => [
   },
 ]);
 
-/** Streams that are no requests of a service's. */
+/** Streams that are not requests to a service. */
 const streams: Record<string, Fields> = {
   'CONNECT to a host': changed([':method', 'CONNECT']),
   'CONNECT for another protocol': changed([':method', 'CONNECT'], [':protocol', 'connect-tcp']),
@@ -310,7 +310,7 @@ const body = frame(frameType.data, 0, 1, Buffer.from('bytes'));
 const behindBody = (fields: Fields) => headFrame(1, fields, flag.endHeaders | flag.endStream);
 const fine = behindBody([['grpc-status', '0']]);
 
-/** What a service answers to confuse the edge or the client. */
+/** A service's answers that are meant to confuse the edge or the client. */
 const answers: Record<string, Buffer[]> = {
   'HTTP/1.1': [Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison')],
   'no HTTP': [Buffer.from('SSH-2.0-OpenSSH_9.2\r\n')],
@@ -395,7 +395,7 @@ const hostile: Attack[] = Object.entries(answers).map(([name, parts]) => [
     const ended = await Promise.race([over.then(() => true), Bun.sleep(1500).then(() => false)]);
     if (!ended) upstream.reset();
     await over;
-    // It is no success, and nothing of what was forged has come through.
+    // It is no success, and nothing forged has come through.
     const said = got.headers['grpc-status'] ?? got.trailers['grpc-status'];
     expect({ name, said: said === '0' && stream.rstCode === 0 }).toEqual({ name, said: false });
     expect(JSON.stringify([got.headers, got.trailers])).not.toContain('poison');

@@ -24,7 +24,9 @@ afterAll(async () => {
   await llhttp[Symbol.asyncDispose]();
 });
 
-/** Sent to Node.js itself and through the edge: both must find the same requests, or the edge refuses and says why. */
+/**
+ * Sent to Node.js itself and through the edge: either both find the same requests, or the edge refuses and says why.
+ */
 const framing: Attack[] = rawRequests.map(([name, bytes]) => [
   `${name} is framed as Node.js frames it, or refused`,
   async () => {
@@ -32,7 +34,7 @@ const framing: Attack[] = rawRequests.map(([name, bytes]) => [
     const through = await requestsFound(llhttp, before.port, bytes);
     const reason = documentedRefusals[name];
     if (reason === undefined) return void expect({ name, whole: through.whole }).toEqual({ name, whole: direct.whole });
-    // A refusal that is none any more is taken out of the table.
+    // A refusal that no longer occurs must be removed from the table.
     expect({ name, whole: through.whole }).not.toEqual({ name, whole: direct.whole });
     expect(direct.whole.slice(0, through.whole.length)).toEqual(through.whole);
     expect(through.answers.at(-1)).toMatch(/^(?:400|431|501|505)$/);
@@ -75,7 +77,7 @@ const internal: Attack[] = internalSpellings.map(path => [
   },
 ]);
 
-/** What a client says of itself that only the edge or the platform may say. */
+/** Claims of a client that only the edge or the platform may make. */
 const forged = [
   'X-Forwarded-For: 127.0.0.1',
   'X-Forwarded-Proto: https',
@@ -104,13 +106,13 @@ const forgery: Attack[] = forged.map(field => [
     both.client.send(`GET / HTTP/1.1\r\n${host}${field}\r\n\r\n`);
     const head = await (await both.server.accept()).expect('\r\n\r\n');
     const sent = head.split('\r\n').filter(line => line.toLowerCase() === field.toLowerCase());
-    // The edge's own word of the client's address may be the same.
+    // The edge's own statement of the client's address may be the same.
     expect(sent.length).toBeLessThanOrEqual(field.toLowerCase() === 'x-forwarded-for: 127.0.0.1' ? 1 : 0);
     expect(head.toLowerCase()).not.toContain('forged');
   },
 ]);
 
-/** Fields that the word Connection must not take away. */
+/** Fields that must not be removable by naming them in Connection. */
 const nominated: Attack[] = [
   'Host',
   'Content-Length',
@@ -131,7 +133,7 @@ const nominated: Attack[] = [
   },
 ]);
 
-/** What a sandbox answers to have its bytes taken for somebody else's answer, or to take the edge down. */
+/** Answers of a sandbox meant to pass its bytes off as somebody else's answer, or to take the edge down. */
 const answers: Record<string, string> = {
   'a length and chunks': 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
   'two lengths': 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\n',
@@ -177,7 +179,7 @@ const hostile: Attack[] = Object.entries(answers).map(([name, response]) => [
   },
 ]);
 
-/** Bytes beyond an answer: the next who asks, on whatever connection, must not get them. */
+/** Bytes beyond an answer: the next requester, on whatever connection, must not get them. */
 const beyond: Record<string, string> = {
   'a whole answer behind a length': 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok',
   'a whole answer behind chunks': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n',
@@ -209,7 +211,7 @@ const poisoning: Attack[] = Object.entries(beyond).flatMap(([name, response]): A
   ]),
 );
 
-/** Trailers of a request that a server could take for a request of its own. */
+/** Request trailers that a server could take for a request of its own. */
 const trailers: Attack[] = ['X: y', 'X-Long: ' + 'y'.repeat(9000), 'Cookie: a=b', 'Authorization: x'].map(trailer => [
   `a request with the trailer ${trailer.slice(0, 12)} leaves something for the next one`,
   async () => {

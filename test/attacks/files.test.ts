@@ -9,8 +9,8 @@ import { requestSandbox, runInSandbox } from '../node/support/run-in-sandbox.ts'
 import { startTestNode, type TestNode } from '../node/support/test-node.ts';
 import { attackWall, type Attack } from './support/wall.ts';
 
-// What paths, links and special files may lead to: by the agent's file API, through volumes, in the names of mounts,
-// and in the overlay that a sandbox's root is.
+// Where paths, links and special files may lead: through the agent's file API, through volumes, in names of mounts, and
+// in the overlay that is a sandbox's root.
 
 const marker = `atoll-${randomHex(8)}`;
 const markerFile = `/tmp/atoll-files-${process.pid}`;
@@ -68,7 +68,7 @@ const setUp = (folder: string) =>
     'echo fine > plain',
   ].join('\n');
 
-/** Nothing of the host, nothing of the agent, and an answer at once. */
+/** Nothing of the host, nothing of the agent, and an immediate answer. */
 function harmless(answer: { status: number; body: Buffer }): void {
   const text = answer.body.toString('latin1');
   expect(text).not.toContain(marker);
@@ -90,7 +90,7 @@ const files = (method: string, path: string, headers = {}, body?: Uint8Array) =>
 const read = (path: string) => async () => harmless(await files('GET', path));
 const upload = (path: string) => files('POST', path, { 'content-type': 'application/octet-stream' }, Buffer.from('x'));
 
-/** Names in a set-up folder that lead to nothing that may be read. */
+/** Names in a set-up folder that lead to nothing readable. */
 const bad = [
   ...Object.keys(links).map((what, index) => [what, nameOf(index)] as const),
   ['a chain of links', 'chain'],
@@ -206,7 +206,7 @@ const attributes = [
 ];
 
 /**
- * Whether this kernel lets whoever owns a file set an attribute, outside of sandboxes too. Debian 12's does so for most of
+ * Whether this kernel lets a file's owner set an attribute, outside of sandboxes too. Debian 12's does for most of
  * `security.*`: its bpf security module keeps the usual check from being made.
  */
 function anybodyMaySet(name: string): boolean {
@@ -245,7 +245,7 @@ describe('files', () => {
     `write: ${path}`,
     async () => {
       expect((await upload(path)).status).toBeGreaterThanOrEqual(400);
-      // The agent has kept its tokens.
+      // The agent still has its tokens.
       expect((await root('echo here')).stdout).toBe('here\n');
     },
   ]);
@@ -267,7 +267,7 @@ describe('files', () => {
       const bytes = Buffer.alloc(256);
       readSync(opened.descriptor, bytes);
       closeSync(opened.descriptor);
-      // A path is taken as if the volume were the root: then it is a file of the volume's.
+      // A path is resolved as if the volume were the root: then it is a file of the volume.
       expect(bytes.toString()).not.toContain(marker);
       expect(what).toContain('up');
     },

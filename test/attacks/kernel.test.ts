@@ -16,7 +16,7 @@ import {
 } from './support/kernel/attempts.ts';
 import { attackWall, type Attack } from './support/wall.ts';
 
-/** What a shell says when a program is missing: an attempt that ended so proved nothing. */
+/** Exit codes of a shell for a missing program: an attempt that ends so proved nothing. */
 const notAttempted = [126, 127];
 
 describeDrivers(subject => {
@@ -48,7 +48,7 @@ describeDrivers(subject => {
     `root: ${name}`,
     async () => {
       if (subject.driver === 'crun' || !ofOwnKernel.includes(name)) return refused(command)();
-      // It may do so to its own kernel; the sandbox answers all the same.
+      // It may do so to its own kernel; the sandbox must still answer.
       await root(command);
       expect((await root('echo here')).stdout).toBe('here\n');
     },
@@ -106,7 +106,7 @@ describeDrivers(subject => {
     ...onTheHosts,
   ]);
 
-  /** What takes more than one command, or more to judge than its exit code. */
+  /** Attempts that take more than one command, or whose exit code does not suffice to judge them. */
   function theWhole(): Attack[] {
     const nowhere =
       (command: string, ...words: (() => string)[]) =>
@@ -236,7 +236,7 @@ async function uidOnHost(it: TestNode, { sandboxId }: NodeSandbox): Promise<numb
   return Number(/^Uid:\s+(\d+)/m.exec(await Bun.file(`/proc/${await firstProcess(it, sandboxId)}/status`).text())?.[1]);
 }
 
-/** Its init, in the host's numbers. */
+/** The sandbox's init, by its PID on the host. */
 async function firstProcess(it: TestNode, sandboxId: string): Promise<number> {
   const { pid } = (await Bun.file(join(it.dataDir, 'node/sandboxes', sandboxId, 'record.json')).json()) as {
     pid: number;

@@ -17,13 +17,13 @@ import { noteVisitors } from './support/network/visitors.ts';
 import { ipv6Attempts, policiesV6, type AttemptV6 } from './support/network/ipv6.ts';
 import { attackWall } from './support/wall.ts';
 
-// The attempts of network.test.ts on a host that has IPv6: what a link carries besides proper packets, and each way
-// past a policy or to the host that IPv6 opens. They are seen from outside in the same way.
+// The attempts of network.test.ts on a host with IPv6: what a link carries besides proper packets, and each way past a
+// policy or to the host that IPv6 opens. Observed from outside in the same way.
 
 const preludes = ['prelude.py', 'prelude-v6.py']
   .map(name => readFileSync(join(import.meta.dir, 'support/network', name), 'utf8'))
   .join('\n');
-/** What the other table has, of the link, on a link that carries IPv6. */
+/** The other table's attempts on the link, on a link that carries IPv6. */
 const onLink = links.filter(({ name }) => !/mapped address|switched on/.test(name));
 
 let lab: Lab;
@@ -90,13 +90,13 @@ async function attack(policy: AttemptV6['policy'], program: string): Promise<voi
   expect(await lab.intrusions()).toEqual([]);
 }
 
-/** What the attempts on the link may ask of IPv4 under the policy of names. */
+/** What the attempts on the link may use of IPv4 under the policy of names. */
 const permittedV4 = [
   `ip daddr { ${addresses.allowed}, ${addresses.wild}, ${hostileServer}, ${silentServer} } tcp dport { 80, 443 }`,
   `ip daddr ${addresses.publicResolver} meta l4proto { tcp, udp } th dport 53`,
 ];
 
-/** What the network does to an attempt ends it in order; a mistake in its program does not. */
+/** If the network stops an attempt, the program ends in order; a mistake in the program does not end in order. */
 function attemptIn(sandbox: string, program: string) {
   const wrapped = `
 program = bytes.fromhex('${Buffer.from(program).toString('hex')}').decode()

@@ -18,9 +18,9 @@ import { tunnels } from './support/network/tunnels.ts';
 import { noteVisitors } from './support/network/visitors.ts';
 import { attackWall } from './support/wall.ts';
 
-// Attempts to get around a policy, to reach the host or to stop what sandboxes share, made by root inside of a sandbox.
-// Whether one succeeds is seen from outside: packets that arrive on the internet, what its servers and the host's were
-// asked for, what another sandbox got.
+// Attempts by root inside a sandbox to get around a policy, to reach the host or to stop what sandboxes share. Success
+// is judged from outside: by packets that arrive on the internet, by requests that its servers and the host's got, and
+// by what another sandbox received.
 
 const prelude = readFileSync(join(import.meta.dir, 'support/network/prelude.py'), 'utf8');
 const table = [...packets, ...links, ...forgery, ...http, ...tls, ...names, ...tunnels, ...host, ...floods];
@@ -28,7 +28,7 @@ const allowedNames = ['allowed.test', '*.wild.test'];
 
 let lab: Lab;
 let neighbour: string;
-/** Sandboxes whose policy is that of the attempts, one for each proxy. */
+/** Sandboxes with the policy of the attempts, one per proxy. */
 let witnesses: string[];
 const sandboxes = new Map<Attempt['policy'], string>();
 let watched: Attempt['policy'] | undefined;
@@ -36,7 +36,7 @@ let watched: Attempt['policy'] | undefined;
 beforeAll(async () => {
   lab = await startLab();
   neighbour = await lab.create({ internetAccess: true });
-  // Slots are given out one after the other, and shared out among the proxies in turn.
+  // Slots are given out one after another, and assigned to the proxies in turn.
   witnesses = [];
   for (let i = 0; i < proxyCount(); i++) witnesses.push(await lab.create(policies.names.policy));
   await lab.python(neighbour, noteVisitors('AF_INET', '0.0.0.0'));
@@ -81,7 +81,7 @@ test('a host that answers on the link is heard, and without either wall it would
   lab.inHost('ip', 'link', 'set', link, 'arp', 'on');
   expect(await question()).toBe('');
   lab.inHost('ip', 'link', 'set', link, 'arp', 'off');
-  // The chain alone: the node would notice that the table is gone, and put it back.
+  // Only the chain: if the table were gone, the node would notice and put it back.
   lab.inHost('nft', 'flush', 'chain', 'netdev', `atoll${lab.installation}`, chainOfLink(link));
   expect(await question()).toBe('');
   lab.inHost('ip', 'link', 'set', link, 'arp', 'on');
@@ -132,7 +132,7 @@ async function attack(attempt: Attempt): Promise<void> {
   expect(await lab.intrusions()).toEqual([]);
 }
 
-/** In a sandbox of its own: what it has used up of its share is not the next one's. */
+/** In its own sandbox: the share that it uses up is not the next one's. */
 async function flood(attempt: Attempt): Promise<void> {
   await sandboxUnder(attempt.policy);
   const sandbox = await lab.create(policies[attempt.policy].policy);
@@ -160,14 +160,14 @@ async function sandboxUnder(policy: Attempt['policy']): Promise<string> {
   return sandbox;
 }
 
-/** What the network does to an attempt ends it in order; a mistake in its program does not. */
+/** If the network stops an attempt, the program ends in order; a mistake in the program does not end in order. */
 function attemptIn(sandbox: string, program: string) {
   const wrapped = `
 program = bytes.fromhex('${Buffer.from(program).toString('hex')}').decode()
 try: exec(program)
 except (OSError, subprocess.SubprocessError) as error: print('ended by', type(error).__name__, error)
 `;
-  // A sandbox is refused sockets that send frames. What comes by the link must do no harm all the same.
+  // A sandbox can't get sockets that send frames. What does arrive by the link must still do no harm.
   const run = /\b(frame|hears|AF_PACKET)\b/.test(program) ? lab.pythonOnLink : lab.python;
   return run(sandbox, `INSTALLATION = ${lab.installation}\n${prelude}${wrapped}`);
 }

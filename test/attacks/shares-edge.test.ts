@@ -11,12 +11,12 @@ import { openNetworkNamespace } from '../../src/node/native/netns.ts';
 import { endlessBuilder } from '../api/fake-builder.ts';
 import { call, Platform, until } from '../api/platform.ts';
 
-// One tenant takes all that it can of what the edge and the API share; what another one, and an operator, still have is
-// counted.
+// One tenant takes all it can of what the edge and the API share; the test counts what another tenant and an operator
+// still have.
 
 setDefaultTimeout(120_000);
 
-/** Files that the process with the edge and an API may hold open; the edge is told of half of them. */
+/** Open files that the process with the edge and an API may have; the edge is told of half of them. */
 const openFiles = 1000;
 const limits = limitsWithin(openFiles / 2);
 type Report = { greedyOpen: number; modestApi: number; modestSandbox: number; localApi: number; localSandbox: number };
@@ -24,7 +24,7 @@ type Report = { greedyOpen: number; modestApi: number; modestSandbox: number; lo
 let edge: Bun.Subprocess<'ignore', 'pipe', 'inherit'>;
 let port: string;
 beforeAll(async () => {
-  // In a network of its own, where other addresses than the loopback's are this test's to use.
+  // In a separate network, where this test may use addresses other than the loopback's.
   const setUp = 'ip link set lo up && ip addr add 10.99.0.1/24 dev lo && ip addr add 10.99.0.2/24 dev lo';
   const own = `exec prlimit --nofile=${openFiles}:${openFiles} "$0" "$1" ${openFiles / 2}`;
   const program = join(import.meta.dir, 'support/shares/edge-process.ts');
@@ -120,7 +120,7 @@ test('uploads: one team holds all that it can, and another one uploads', async (
   expect(await upload(path)).toBe(201);
 });
 
-/** A sixth of the default, so that a busy machine comes to the limit too. */
+/** A sixth of the default, so that even a busy machine reaches the limit. */
 const perSecond = defaultLimits.requestsPerSecond / 6;
 
 test('event-loop time: one team sends the longest bodies as fast as it can, and is let in for no more than its share of them', async () => {
@@ -141,7 +141,7 @@ test('event-loop time: one team sends the longest bodies as fast as it can, and 
       else taken.letIn++;
     }
   });
-  // The work that is let in is counted, and not the time: a slow machine does less of it.
+  // Counts the admitted work, not the time: a slow machine does less of it.
   const modest: number[] = [];
   await using _ = { [Symbol.asyncDispose]: async () => ((taken.over = true), void (await Promise.allSettled(greedy))) };
   await until(() => taken.refused >= 50, 60_000);
@@ -153,7 +153,7 @@ test('event-loop time: one team sends the longest bodies as fast as it can, and 
   await Promise.all(greedy);
   const seconds = (performance.now() - startMs) / 1000;
   expect(modest.filter(status => status !== 200)).toEqual([]);
-  // What a team has saved up, what it has debts for, and what it gets meanwhile.
+  // What a team has saved up, what it may owe, and what it gets meanwhile.
   const allowed = perSecond * (10 + 10 + seconds);
   expect(taken.letIn * costs).toBeLessThanOrEqual(allowed);
 });

@@ -10,13 +10,13 @@ import { runInSandbox } from '../node/support/run-in-sandbox.ts';
 import { waitFor } from '../support/process.ts';
 import { startTestNode, testResources, type TestNode } from '../node/support/test-node.ts';
 
-// One sandbox takes all that it can of what the kernel has for all; what a second one and the host still have is
-// counted. The sandboxes' node is in this process: its event loop is one of the things that are shared.
+// One sandbox takes all it can of what the kernel has for all; the test counts what a second sandbox and the host still
+// have. The sandboxes' node is in this process: its event loop is one of the shared things.
 
 const program = readFileSync(join(import.meta.dir, 'support/kernel/take.py'), 'utf8');
 const givenBackTries = 50;
 const memoryBytes = testResources.memoryMiB << 20;
-/** A disk's pace: less than what any host takes. */
+/** A disk's pace: less than any host manages. */
 const writtenPerSecond = 16 << 20;
 
 let it: TestNode;
@@ -37,7 +37,7 @@ async function run(sandbox: NodeSandbox, command: string, user = 'root'): Promis
   return stdout;
 }
 
-/** Begins to take and answers how many it got, which it holds until `letGo`. */
+/** Starts taking and answers how much it got; it holds that until `letGo`. */
 async function take(sandbox: NodeSandbox, what: string, most = 1_000_000): Promise<number> {
   await run(
     sandbox,
@@ -54,7 +54,7 @@ async function letGo(sandbox: NodeSandbox): Promise<void> {
   while ((await run(sandbox, 'pgrep -cx "python3|sleep" || true')).trim() !== '0') await Bun.sleep(50);
 }
 
-/** What the host's root can have of it now. */
+/** How much of it the host's root can get now. */
 async function hostTakes(what: string, most: number): Promise<number> {
   const child = Bun.spawn(['python3', '-c', program, what, String(most)], {
     stdin: 'pipe',
@@ -87,7 +87,7 @@ test.each(own)(
     expect(taken).toBeGreaterThanOrEqual(least);
     expect(taken).toBeLessThanOrEqual(most);
     expect(await take(modest, what, modestGets)).toBe(modestGets);
-    // What the first look took may be given back a moment after its process has ended.
+    // What the first look took may be returned a moment after its process has ended.
     for (let left = givenBackTries; (await hostTakes(what, host)) < hostHad; left--) expect(left).toBeGreaterThan(0);
     await Promise.all([letGo(greedy), letGo(modest)]);
   },
@@ -104,7 +104,7 @@ test.each(['aio', 'keys', 'loops'])(
 );
 
 test('locks of files: whoever holds many leaves the others theirs', async () => {
-  // The kernel has no limit of them and charges them to nobody: SECURITY.md says what that means.
+  // The kernel neither limits them nor charges them to anybody: SECURITY.md says what that means.
   expect(await take(greedy, 'locks', 50_000)).toBe(50_000);
   expect(await take(modest, 'locks', 10_000)).toBe(10_000);
   expect(await hostTakes('locks', 1000)).toBe(1000);
@@ -167,12 +167,13 @@ test('processor time: fifty busy processes have no more of it than two', async (
     await Bun.sleep(4000);
     return [cpu(greedy) - before[0], cpu(modest) - before[1]] as const;
   };
-  // Others on the machine may have one of its processors for a whole window; in no window fifty would have so little.
+  // Others on the machine may hold one of its processors for one whole measurement; but fifty sandboxes would not get
+  // so little in each of them.
   let [many, two] = await window();
   for (let left = 2; left > 0 && two <= many / 3; left--) [many, two] = await window();
   await Promise.all([letGo(greedy), letGo(modest)]);
   expect(two).toBeGreaterThan(many / 3);
-  // And all of them together have a tenth of what the platform's processes have: their weight says so.
+  // All of them together have a tenth of the platform's processes' share: their weight says so.
   expect(weightOfAll()).toBeLessThanOrEqual(platformWeight.v1 / 10);
 }, 60_000);
 
@@ -224,7 +225,7 @@ test('what is left in /run: removed while the event loop and others go on', asyn
     accessToken: null,
   });
   const { user, system } = process.cpuUsage(began);
-  // It took the platform itself 40 µs for each of the files.
+  // The platform itself took 40 µs for each of the files.
   expect((user + system) / 1000).toBeLessThan(700);
   expect((await runInSandbox(it.node.protocol, messy.sandboxId, 'ls /run/d0')).exitCode).not.toBe(0);
   expect(await run(modest, 'echo here')).toBe('here\n');

@@ -13,8 +13,8 @@ import { proxyPort, resolverPort } from '../../src/node/network/rules/proxy-chai
 import { startLab, type Lab } from '../egress/support/lab.ts';
 import { policies } from './support/network/attempt.ts';
 
-// One sandbox takes all that it can of what the network's sandboxes share; what a second one and the host still have is
-// counted. The two have the same egress proxy.
+// One sandbox takes all it can of what the network's sandboxes share; the test counts what a second sandbox and the
+// host still have. The two have the same egress proxy.
 
 const prelude = readFileSync(join(import.meta.dir, 'support/network/prelude.py'), 'utf8');
 const flowsMax = flowsPerSandbox(trackedMax());
@@ -45,7 +45,7 @@ print('sent', 20000)
     expect(opened).toBe(20_000);
     expect(tracked() - before).toBeGreaterThan(flowsMax / 2);
     expect(tracked() - before).toBeLessThanOrEqual(flowsMax + 50);
-    // It has no more of them, TCP neither; others have as many as before.
+    // It gets no more of them, over TCP neither; others have as many as before.
     expect(counted(await attempt(greedy, conversations(20)), 'answered')).toBe(0);
     expect(counted(await attempt(modest, conversations(200)), 'answered')).toBe(200);
     expect(hostReaches(20)).toBe(20);
@@ -59,7 +59,7 @@ test('connection tracking: connections that are over when they begin take no mor
   await withTwo('open', async ({ greedy, modest }) => {
     const before = await trackedAtRest();
     const startedAt = performance.now();
-    // The kernel's count leaves them out, its table does not.
+    // The kernel's count excludes them; its table does not.
     await attempt(
       greedy,
       `
@@ -220,7 +220,7 @@ for _ in range(6):
       return proxyCpuMs() - before;
     };
     const ordinary = await spentOn('a');
-    // One of them alone took eight seconds. The rest is for what a processor does beside them.
+    // One of them alone took eight seconds. The rest is for the processor's other work.
     expect(await spentOn(' ')).toBeLessThan(3 * ordinary + 500);
     expect(counted(await attempt(modest, pages(20)), 'served')).toBe(20);
   });
@@ -315,7 +315,7 @@ test('a proxy that stands still costs nobody a kill or an update, and is replace
     expect(await killed).toBe(true);
     await lab.update(modest, { internetAccess: true, denyOut: ['0.0.0.0/0'], allowOut: ['www.allowed.test'] });
     expect(counted(await attempt(modest, pages(3)), 'served')).toBe(0);
-    // What was told to the one that stood still holds in the next.
+    // What the stalled proxy was told holds in its successor.
     await lab.update(modest, policies.names.policy);
     await until(async () => !proxyPids().includes(stopped) && proxyPids().length === pids.length);
     await until(async () => counted(await attempt(modest, pages(1)), 'served') === 1);
@@ -334,8 +334,8 @@ test('a proxy that stands still is noticed without anybody asking', async () => 
 type Two = { greedy: string; modest: string; elsewhere: string };
 
 /**
- * Two sandboxes that share the first egress proxy, and one that has another. `use` answers which of them are left where
- * some are gone.
+ * Two sandboxes that share the first egress proxy, and one with another. `use` answers which of them are left if some
+ * are gone.
  */
 async function withTwo(policy: 'open' | 'names', use: (two: Two) => Promise<string[] | void>): Promise<void> {
   const made: { sandbox: string; slot: number }[] = [];
@@ -367,19 +367,19 @@ async function attempt(sandbox: string, program: string): Promise<string> {
 const isHeld = (sandbox: string) =>
   until(async () => (await lab.run(sandbox, 'test -e /taken')).exitCode === 0, 60_000);
 
-/** Has the program of `hold()` go on. */
+/** Makes the program of `hold()` go on. */
 async function goOn(sandbox: string): Promise<void> {
   expect((await lab.run(sandbox, 'touch /go')).exitCode).toBe(0);
 }
 
-/** The number that a program has printed behind a word. */
+/** The number that a program printed after a word. */
 function counted(output: string, word: string): number {
   const number = new RegExp(`^${word} (\\d+)$`, 'm').exec(output)?.[1];
   if (number === undefined) throw new Error(`no ${word} in ${output}`);
   return Number(number);
 }
 
-/** Datagrams from sockets of their own that come back. */
+/** Datagrams from separate sockets that come back. */
 function conversations(count: number): string {
   return `
 answered = 0
@@ -392,7 +392,7 @@ print('answered', answered)
 `;
 }
 
-/** Pages that the proxy brings, on connections of their own. */
+/** Pages that the proxy fetches, on separate connections. */
 function pages(count: number): string {
   return `
 served = 0
@@ -408,7 +408,7 @@ print('served', served)
 `;
 }
 
-/** Connections of the host itself that are made. */
+/** Connections that the host itself can make. */
 function hostReaches(count: number): number {
   const program = `for i in $(seq ${count}); do (exec 3<>/dev/tcp/203.0.113.11/7000) 2>/dev/null && echo reached; done`;
   return lab
@@ -417,15 +417,15 @@ function hostReaches(count: number): number {
     .filter(line => line === 'reached').length;
 }
 
-/** What is tracked when connections of sandboxes that have ended are forgotten: few, of the host's own. */
+/** What is tracked once the connections of ended sandboxes are forgotten: only a few, of the host's own. */
 async function trackedAtRest(): Promise<number> {
   await until(async () => trackedNow() < 100);
   return trackedNow();
 }
 
 /**
- * What is tracked and not over. The kernel goes through its table once a minute at least, and drops then what has had
- * its time; whoever reads the table has it do so at once.
+ * What is tracked and not over. The kernel scans its table at least once a minute and then drops expired entries;
+ * reading the table makes it do so at once.
  */
 function trackedNow(): number {
   lab.inHost('sh', '-c', 'cat /proc/net/nf_conntrack > /dev/null');

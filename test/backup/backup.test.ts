@@ -20,7 +20,7 @@ import { runToEnd } from '../support/process.ts';
 
 const atoll = (env: NodeJS.ProcessEnv, ...args: string[]) =>
   runToEnd([join(repository, 'bin/atoll'), ...args], { env });
-/** Of the byte in the middle. */
+/** Flips a bit of the byte in the middle. */
 function flipBit(file: string): void {
   const fd = openSync(file, 'r+');
   const byte = Buffer.alloc(1);
@@ -66,7 +66,7 @@ test('a backup of a platform in use becomes the same installation elsewhere; wha
     expect((await content(platform, volume, { method: 'PUT', body: 'in the volume' })).status).toBe(201);
     await platform.api('POST', '/secrets', { name: 'token', value: 'v' });
 
-    // One that is killed leaves nothing that is in the way of the next.
+    // A killed backup leaves nothing that hinders the next one.
     const killed = Bun.spawn([join(repository, 'bin/atoll'), 'backup', file], {
       env: platform.env,
       stdout: 'ignore',
@@ -79,7 +79,7 @@ test('a backup of a platform in use becomes the same installation elsewhere; wha
     expect(scratches()).toHaveLength(1);
     expect(existsSync(file)).toBe(false);
 
-    // While the backup is written, sandboxes come and go.
+    // Sandboxes come and go while the backup is written.
     let busy = true;
     const churn = (async () => {
       for (let count = 0; ; count++) {

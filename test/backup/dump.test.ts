@@ -98,7 +98,7 @@ onEachDatabase(database => {
     ]) {
       await loadDump(target, linesOf(lines), nothing);
       expect(await dumped(target, place.scratch)).toEqual(lines);
-      // What it numbers by itself goes on.
+      // Its automatic numbering continues.
       await using store = await openStore(target);
       await inTransaction(store.db, db =>
         recordVolumeEvent(
@@ -191,7 +191,7 @@ onEachDatabase(database => {
     let writing = true;
     const writer = (async () => {
       for (let i = 0; writing; i++) {
-        // Two rows that are only there together.
+        // Two rows that exist only together.
         await platform.store.db.transaction().execute(async db => {
           await db
             .insertInto('users')
@@ -202,7 +202,7 @@ onEachDatabase(database => {
             .values({ team_id: platform.team.teamId, user_id: `u${i}`, is_default: 0, role: 'admin', created_at_us: i })
             .execute();
         });
-        // SQLite answers at once: without this, nobody else would have a turn.
+        // SQLite answers at once: without this, nobody else would get a turn.
         await new Promise(resolve => setImmediate(resolve));
       }
     })();

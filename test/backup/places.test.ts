@@ -10,8 +10,8 @@ import { seedDigestOf } from '../../src/api/installation/check.ts';
 import { repository } from '../support/platform.ts';
 import { runToEnd, waitFor } from '../support/process.ts';
 
-// Where backups and what is restored lie, and what is left of those that end before they are whole. The installation
-// has a state and no platform: nothing of it runs.
+// Where backups and restored data lie, and what is left of commands that end before they are done. The installation has
+// state but no platform: nothing of it runs.
 
 const folder = mkdtempSync(join(tmpdir(), 'atoll-backup-places-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -40,7 +40,7 @@ async function installation(name: string): Promise<string> {
 const source = await installation('source');
 const file = join(folder, 'atoll.backup');
 expect(await atoll(source, 'backup', file)).toMatchObject({ exitCode: 0, stderr: '' });
-/** One that takes long enough to be interrupted: its volume is no file system, which is found at the end alone. */
+/** A backup that takes long enough to be interrupted: its volume is no file system, which shows only at the end. */
 const large = await installation('large');
 const volume = join(large, 'node/volumes', crypto.randomUUID());
 mkdirSync(volume, { recursive: true });
@@ -53,7 +53,7 @@ test('a backup is restored on a disk that is mounted for it, and on no other', a
   mkdirSync(point);
   expect((await runToEnd(['mount', '-t', 'tmpfs', '-o', 'mode=755', 'atoll-test', point])).exitCode).toBe(0);
   try {
-    // As a new file system has it.
+    // As in a new file system.
     mkdirSync(join(point, 'lost+found'));
     expect(await atoll(point, 'restore', file)).toMatchObject({ exitCode: 0, stderr: '' });
     expect(readdirSync(point).toSorted()).toEqual([
@@ -114,14 +114,14 @@ test('a backup and a restore that are interrupted say so and leave nothing', asy
 
 test('what a restore that was killed has left goes with the next one, and that of one that runs stays', async () => {
   const target = join(folder, 'target');
-  // No process has this number: it is beyond the kernel's own limit.
+  // No process has this PID: it is beyond the kernel's own limit.
   for (const left of [`${target}.restoring-99999999`, `${target}.restoring-1`]) mkdirSync(left);
   await expect(restoreBackup(placeOf(target), 'test', file)).rejects.toThrow('Another restore');
   expect([existsSync(`${target}.restoring-99999999`), existsSync(`${target}.restoring-1`)]).toEqual([false, true]);
   rmSync(`${target}.restoring-1`, { recursive: true });
   await restoreBackup(placeOf(target), 'test', file);
   expect(existsSync(join(target, 'seed'))).toBe(true);
-  // Into a directory that is there it is made within that, which is not empty then.
+  // For an existing directory, it is made inside, so that the directory is not empty then.
   const mounted = join(folder, 'mounted');
   mkdirSync(join(mounted, 'restoring-1'), { recursive: true });
   await expect(restoreBackup(placeOf(mounted), 'test', file)).rejects.toThrow('Another restore');

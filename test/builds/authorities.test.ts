@@ -21,7 +21,7 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-/** By all authorities that programs of the system trust, and by those that are told to Node.js. */
+/** Checks all authorities that the system's programs trust, and those that Node.js is told of. */
 const verify =
   'openssl verify -CAfile "$SSL_CERT_FILE" /srv/server.pem && ' +
   'openssl verify -CAfile "$NODE_EXTRA_CA_CERTS" /srv/server.pem';

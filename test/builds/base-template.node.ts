@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { waitFor } from '../support/process.ts';
 
-// What clients and their own tests rely on in `base`, row by row, as a program inside sees it.
+// What clients and their tests rely on in `base`, row by row, as a program inside sees it.
 let platform: TestPlatform;
 let sandbox: Sandbox;
 
@@ -52,7 +52,7 @@ test('the programs that commands, readiness checks and installs need', async () 
   assert.match(await run('node --version'), /^v20\./);
   assert.match(await run('TERM=xterm tput cols'), /^\d+$/);
   assert.match(await run('head -c 27 /etc/ssl/certs/ca-certificates.crt'), /BEGIN CERTIFICATE/);
-  // A program by this name would make a failure path of clients unreachable.
+  // A program of this name would make a failure path of clients unreachable.
   assert.equal(await run('command -v mcp-gateway || echo none'), 'none');
 });
 
@@ -131,7 +131,7 @@ test('a program that can’t work says so from when it is installed until it is 
     assert.equal(await said(`${name} --version`), 'itself --version');
   await run('dpkg --remove fake', 'root');
   assert.match(await said('bwrap --version'), /command not found\nexit code 127$/);
-  // Nobody who looks for an engine is told that there is one.
+  // Whoever looks for an engine must not be told that there is one.
   assert.equal(await said('command -v docker'), 'exit code 1');
 });
 

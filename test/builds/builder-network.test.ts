@@ -7,8 +7,8 @@ import { builderHostsAdded } from '../../src/node/network/rules/builder-hosts.ts
 import { hostTable } from '../../src/node/network/rules/host-table.ts';
 import { waitFor } from '../support/process.ts';
 
-// A host and its neighbours, in network namespaces of the test's own. The rules are those of an installation that no
-// test has.
+// A host and its neighbours, in the test's own network namespaces. The rules are those of an installation number that
+// no test uses.
 
 const installation = 14;
 const helperBinary = join(import.meta.dir, '../../dist/helper');
@@ -65,7 +65,7 @@ beforeAll(async () => {
       );
   mkdirSync(join(scratch, 'sh'));
   copyFileSync('/usr/bin/busybox', join(scratch, 'sh/builder'));
-  // Each port is listened on for both families.
+  // Each port is listened on in both families.
   for (const inside of [inHost, inNeighbours])
     await waitFor('the listeners', () => run(inside('ss', '-ltnH')).trim().split('\n').length >= 2);
 });
@@ -75,7 +75,7 @@ afterAll(() => {
   rmSync(scratch, { recursive: true });
 });
 
-/** Whether a builder that was taken over reaches each of these, by address and port. */
+/** Whether a compromised builder reaches each of these, by address and port. */
 function reached(targets: string[], port = 80): boolean[] {
   const script = targets.map(target => `echo | nc -w 1 ${target} ${port}; echo $?`).join('\n');
   const uid = String(userIdOf('builder', installation));
@@ -89,7 +89,7 @@ function reached(targets: string[], port = 80): boolean[] {
 const all = [...open, ...closed, ...own];
 
 test('a builder that has the network reaches public addresses, and others where the operator allows them', () => {
-  // Without the rules all of them answer: what is refused below is refused by them.
+  // Without the rules all of them answer: so the rules cause the refusals below.
   expect(reached(all)).toEqual(all.map(() => true));
   run(
     inHost('nft', '-f', '-'),

@@ -13,7 +13,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-/** A store of layers of 100 bytes each, all made long ago but those that are named young. */
+/** A store of layers of 100 bytes each, all of them old except those named as young. */
 function store(names: string[], young: string[] = []) {
   const there = new Set(names);
   const layers = {
@@ -21,7 +21,7 @@ function store(names: string[], young: string[] = []) {
     list: () => [...there],
     bytes: () => 100,
     madeAtMs: (name: string) => (young.includes(name) ? Date.now() : Date.now() - 2 * hour),
-    // In the order of their names, the last one the most lately.
+    // In the order of their names; the last one was used most recently.
     usedAtMs: (name: string) =>
       Date.now() - (young.includes(name) ? 0 : (1 + names.length - names.indexOf(name)) * hour),
     remove: async (name: string) => void there.delete(name),
@@ -42,11 +42,11 @@ async function cacheOf(name: string, layers: { has(layer: string): boolean }, st
   return cache;
 }
 
-/** No build runs, nothing is cached in files, and no layer can be had from elsewhere. */
+/** No build runs, nothing is cached in files, and no layer is available elsewhere. */
 const alone = { needed: [], replaceable: [], layerBytesMax: 0 };
 const quiet = { buildingSinceMs: undefined, files: [], ...alone };
 
-/** Layers, and sandboxes that stand on some of them. */
+/** Layers, and sandboxes that are based on some of them. */
 const nodeWith = (layers: ReturnType<typeof store>['layers'], used: string[] = []) => ({
   layers,
   sandboxes: { records: () => used.map(layer => ({ image: { layers: [layer] } })), hasUnknown: () => false },
@@ -138,7 +138,7 @@ test('of layers that the store has too, the least recently used leave when all t
   expect(await collect(800)).toEqual({ layersDeleted: 0, filesDeleted: 0, bytesFreed: 0 });
   expect(await collect(700)).toEqual({ layersDeleted: 1, filesDeleted: 0, bytesFreed: 100 });
   expect([...there]).not.toContain('oldest');
-  // What nobody else has, and what is used or about to be, stays whatever there is.
+  // Layers that nobody else has, and those in use or about to be, stay in any case.
   await collect(0);
   expect([...there]).toEqual(['only here', 'sandbox', 'building', 'cached', 'asked for']);
 });

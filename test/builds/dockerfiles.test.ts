@@ -245,7 +245,7 @@ describe('Dockerfiles', () => {
   test.each(cases.map(each => [each.name, each] as const))(
     '%s',
     async (_, { dockerfile, look, shows = [], log: logged = [], start, ready = 'true', user, workdir, fails }) => {
-      // The ready command spares the wait that a start command without one gets.
+      // The ready command saves the wait that a start command without one gets.
       const { result, log } = await builds.build({
         source: { kind: 'dockerfile', stages: parseDockerfile(dockerfile), templates: {} },
         startsAsUser: false,
@@ -297,14 +297,14 @@ describe('Dockerfiles', () => {
     expect(await builds.inside(await runWithCache(install, 'team-2'), 'cat /installed')).toBe('downloaded\n');
   });
 
-  /** The file system takes itself for whole. */
+  /** The file system considers itself whole. */
   const damagedInode = `
     set -e
     place=$(debugfs -R 'imap work/tool' "$1" | sed -nE 's/.*block ([0-9]+), offset (0x[0-9a-f]+).*/\\1 * 4096 + \\2/p')
     dd if=/dev/zero of="$1" bs=1 count=32 seek=$((place)) conv=notrunc
     e2fsck -p "$1"`;
 
-  // A loss of power leaves any part of a disk unwritten. Blocks are of 4 KiB, the superblock is in the first one.
+  // A loss of power leaves any part of a disk unwritten. Blocks have 4 KiB; the superblock is in the first one.
   test.each([
     { name: 'no byte', damage: ['truncate', '--size=0'], kept: 'nothing' },
     { name: 'zeros alone', damage: ['fallocate', '--punch-hole', '--length=10GiB'], kept: 'nothing' },
@@ -319,7 +319,7 @@ describe('Dockerfiles', () => {
   ])('builds go on with a cache directory of which a loss of power has left $name', async ({ damage, kept }) => {
     const mounts = join(builds.test.dataDir, 'node/build-mounts');
     const before = new Set(readdirSync(mounts));
-    // In each command: no step of another case is found in its place.
+    // In each command, so that no step of another case is found in the cache instead.
     const team = newUuid();
     await runWithCache(`echo planted > /cache/tool # ${team}`, team);
     const [image = ''] = readdirSync(mounts).filter(name => !before.has(name));

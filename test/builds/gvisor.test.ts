@@ -15,7 +15,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => builds?.[Symbol.asyncDispose](), 60_000);
 
-// Of gVisor it is always the same; on crun it is the host's own.
+// gVisor's is always the same; on crun it is the host's own.
 const kernel = 'uname -r';
 const ofGvisor = '4.4.0';
 

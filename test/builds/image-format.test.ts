@@ -35,7 +35,7 @@ async function runImport(
   }
 }
 
-/** Packs what a shell script makes, imports it as a layer, and answers what the kernel shows of both. */
+/** Packs what a shell script makes, imports it as a layer, and answers the kernel's view of both. */
 async function throughImage(script: string): Promise<{ before: string; after: string }> {
   using dir = scratch();
   const tree = join(dir.path, 'tree');
@@ -50,7 +50,7 @@ async function throughImage(script: string): Promise<{ before: string; after: st
   if (!('ok' in answer)) throw new Error(answer.error.message);
   const check = Bun.spawnSync(['fsck.erofs', image]);
   expect(check.exitCode).toBe(0);
-  // The root of the archive is the root of the image: its own time differs by nothing either.
+  // The root of the archive is the root of the image: even its own time is the same.
   const list = `find . -printf '%p %y %m %U %G %n %s %T@ %l\\n' | sed -E 's/^(.* d .*) [0-9]+ ([0-9.]+ ?)$/\\1 \\2/' | LC_ALL=C sort; find . -type f | LC_ALL=C sort | tr '\\n' '\\0' | xargs -0 sha256sum; getfattr -R -d -m - . 2>/dev/null`;
   const before = Bun.spawnSync(['sh', '-c', list], { cwd: tree });
   const after = Bun.spawnSync([

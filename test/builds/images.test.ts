@@ -128,7 +128,7 @@ test('what could not be installed is tried again by other teams and with more me
   expect([await from(first), await from(first)]).toEqual(['tried', 'cached']);
   expect([await from({ teamId: 'team-2' }), await from({ ...first, resources })]).toEqual(['tried', 'tried']);
   expect(await from({ ...first, force: true })).toBe('tried');
-  // An image without a package manager is as it will be.
+  // An image without a package manager is already final.
   await pushImage(makeImage([{ tar: busyboxTree(), compression: 'gzip' }]), open.host, 'without', 'latest');
   const without = { source: image(`${open.host}/without`) };
   await builds.built(without);
@@ -163,7 +163,7 @@ test('layers that one team had by its credentials are not had by a list of their
   const tars = [busyboxTree(), writeTar([text('secret', 'of team-1')])];
   const made = makeImage(tars.map(tar => ({ tar, compression: 'gzip' })));
   await pushImage(made, closed.host, 'team/secret', '1', authorization);
-  // A registry of somebody who knows the digests, and has none of the layers.
+  // The registry of somebody who knows the digests but has none of the layers.
   await using hearsay = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
@@ -348,7 +348,7 @@ test('what is no image name is refused', async () => {
   }
 });
 
-/** What `docker save` writes for an image of these layers. */
+/** The output of `docker save` for an image of these layers. */
 function dockerSave(layers: Uint8Array[]): Uint8Array {
   const config = JSON.stringify({
     architecture: process.arch === 'arm64' ? 'arm64' : 'amd64',

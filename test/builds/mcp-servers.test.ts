@@ -9,7 +9,7 @@ const folder = join(repository, 'templates/mcp-gateway');
 type Server = { npm?: string; pypi?: string; settings?: Record<string, unknown> };
 const offered = JSON.parse(readFileSync(join(folder, 'servers.json'), 'utf8')) as Record<string, Server>;
 
-/** The servers that the installed client knows, with the settings that each has to have. */
+/** The servers that the installed client knows, with the required settings of each. */
 function serversOfClient(): Map<string, string[]> {
   const declarations = readFileSync(join(repository, 'node_modules/e2b/dist/index.d.ts'), 'utf8');
   const bodyOf = (type: string) =>
@@ -29,12 +29,12 @@ test('each server that is offered is one that the published client names, with t
   expect(Object.keys(offered).length).toBeGreaterThan(10);
   for (const [name, { npm, pypi, settings = {} }] of Object.entries(offered)) {
     expect([name, known.get(name)?.toSorted()]).toEqual([name, Object.keys(settings).toSorted()]);
-    // Exact versions, and of one registry.
+    // Exact versions, all from one registry.
     expect([npm, pypi].filter(Boolean).join()).toMatch(/^@?[\w./-]+(@|==)\d+\.\d+\.\d+$/);
   }
 });
 
-/** What the gateway's program says of a configuration that it can't take. */
+/** The message of the gateway's program for a configuration that it refuses. */
 async function refusal(configuration: unknown, env: Record<string, string> = { GATEWAY_ACCESS_TOKEN: 'token' }) {
   const text = typeof configuration === 'string' ? configuration : JSON.stringify(configuration);
   const { exitCode, stderr } = await runToEnd(['node', join(folder, 'gateway/main.mjs'), '--config', text], {

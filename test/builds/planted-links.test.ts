@@ -15,7 +15,7 @@ import { createBuilder } from '../../src/node/builder/builder.ts';
 import { cachedFilesOf } from '../../src/node/builds/cache/cached-files.ts';
 import { uploadedFilesIn } from '../../src/node/builds/cache/uploaded-files.ts';
 
-// The directory of uploaded files is the api's own. One that was taken over puts links in it, for root to follow.
+// The api owns the directory of uploaded files. If compromised, it puts links there for root to follow.
 
 const dist = join(import.meta.dir, '../../dist');
 const top = mkdtempSync(join(tmpdir(), 'atoll-planted-'));

@@ -44,14 +44,14 @@ test('the server of a template that is asked for again and again waits, restored
   expect(resumed.from).toBe('memory');
   expect(await run(sandboxId, 'cat ~/mine')).toBe('mine\n');
 
-  // Those that wait go with what they were restored from.
+  // The waiting ones are removed together with what they were restored from.
   await waits(2);
   await protocol.deleteSnapshot(result.started!.snapshotId);
   expect((await counts())?.ready).toBe(0);
   await Promise.all([...others, resumed].map(sandbox => protocol.kill(sandbox)));
 }, 120_000);
 
-/** Notes from when to when it stood still, by the time of day. */
+/** Records by the time of day when it stood still, from when to when. */
 const watcher = `cat > ~/watch.py <<'END'
 import time
 last = (time.monotonic(), time.time())

@@ -36,7 +36,7 @@ test('sandboxes begin with the server as the build has left it, and everything e
   expect(ofTwo).toMatch(new RegExp(`^blue \\[\\]\\nblue\\n?${two!.sandboxId}\\n1\\n\\d+\\n$`));
   expect(Math.abs(Number(ofOne.trim().split('\n').at(-1)) - Date.now() / 1000)).toBeLessThan(30);
 
-  // It goes on over a pause, and starts anew where the sandbox boots.
+  // It continues over a pause, and starts anew if the sandbox boots.
   let execution: ExecutionRef = one!;
   for (const memory of [true, false]) {
     await protocol().pause(execution, { memory: true });

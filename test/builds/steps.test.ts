@@ -47,7 +47,7 @@ test('commands run as the current user, in the current directory, with the envir
   expect(log).toContain('1:user:/home/user:unset');
   expect(log).toContain('2:user:/work/here:b"a\\r:b"a\\r-/home/user-$(id)');
   expect(log).toContain('3:user:755');
-  // Programs that pack it refuse times before 1980.
+  // Programs that pack it reject times before 1980.
   const [, madeSeconds] = log.match(/made:(\d+)/) ?? [];
   expect(new Date(Number(madeSeconds) * 1000).getFullYear()).toBeGreaterThanOrEqual(1980);
   expect(log).toContain('4:root');

@@ -7,7 +7,7 @@ import { writeNpmPackage } from '../../scripts/release/npm-package.mjs';
 import { repository, startPlatform, type TestPlatform } from '../support/platform.ts';
 import { killGroup, runToEnd, start, textOf, waitFor, type Finished } from '../support/process.ts';
 
-// The command `atoll` as a person uses it against an installation: by a URL and a key alone.
+// The command `atoll` as a person uses it on an installation, with only a URL and a key.
 const atoll = join(repository, 'bin/atoll');
 
 let platform: TestPlatform;
@@ -297,7 +297,7 @@ test('several sandboxes are ended by their IDs, and those that run by their meta
   await ok('sandbox', 'kill', '--all', '--metadata', 'job=a');
   await ok('sandbox', 'kill', '--all', '--metadata', 'job=b');
   assert.match((await run(['sandbox', 'info', second!])).stderr, /was not found/);
-  // A paused one is not one that runs.
+  // A paused sandbox does not count as running.
   assert.match(await ok('sandbox', 'info', third!), /paused/);
   await ok('sandbox', 'kill', third!);
 });
@@ -311,7 +311,7 @@ test('a command that is left ends inside, with all that it has begun', async () 
   );
   assert.deepEqual([piped.exitCode, piped.stdout, piped.stderr], [0, 'y\n', '']);
   await waitFor('yes to end', () => isGone('yes'), 30_000);
-  // One that takes no notice at first, with a program that it would leave.
+  // A command that at first ignores the signal, with a program that it would leave behind.
   const line = 'trap "" TERM; echo begun; sleep 86399';
   const child = start([atoll, 'sandbox', 'exec', sandboxId, line], { env, cwd: home });
   const [output, said] = [textOf(child, 'stdout'), textOf(child, 'stderr')];
@@ -336,7 +336,7 @@ test('a log is followed to the end of its sandbox', async () => {
     await waitFor('what was said', () => output().includes('while followed'), 30_000);
     await ok('sandbox', 'kill', id);
     await waitFor('the end', () => child.exitCode !== null, 30_000);
-    // Its start is told too, with the command.
+    // Its start is reported too, with the command.
     assert.equal(output().match(/^\S+ \w+ +while followed$/gm)?.length, 1);
   } finally {
     killGroup(child, 'SIGKILL');
@@ -452,7 +452,7 @@ test('bash and fish complete as their completions say, and go on behind a colon'
   };
   const bash = `complete() { :; }; source <(atoll completion bash); ${bashWords}`;
   assert.equal(await inShell(['bash', '-c', bash]), `nospace\n${sandboxId}:`);
-  // Wherever there is one: the shells that a machine has are its own.
+  // Each shell that the machine has.
   const has = async (shell: string) => (await runToEnd(['sh', '-c', `command -v ${shell}`])).exitCode === 0;
   if (await has('zsh')) await inShell(['zsh', '-n', '-c', await ok('completion', 'zsh')]);
   if (!(await has('fish'))) return;

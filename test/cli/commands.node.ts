@@ -8,7 +8,7 @@ import { Sandbox } from 'e2b';
 import { repository, startPlatform, type TestPlatform } from '../support/platform.ts';
 import { killGroup, runToEnd, start, textOf, waitFor, type Finished } from '../support/process.ts';
 
-// The published command line, as its users use it, with nothing but an API key.
+// The published command line as its users use it, with nothing but an API key.
 const cli = [process.execPath, join(repository, 'node_modules/@e2b/cli/dist/index.js')];
 
 let platform: TestPlatform;
@@ -41,7 +41,7 @@ const e2b = (args: string[], options: { input?: string } = {}): Promise<Finished
 async function ok(...args: string[]): Promise<string> {
   const { exitCode, stdout, stderr } = await e2b(args);
   assert.equal(exitCode, 0, stdout + stderr);
-  // It paints its logs in any case.
+  // It colours its logs in any case.
   return stripVTControlCharacters(stdout);
 }
 

@@ -5,7 +5,7 @@ import { controlTokenHeader } from '../../src/protocol/agent.ts';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { waitFor } from '../support/process.ts';
 
-// What happened in sandboxes, as people read it: over the API, done by the published SDK.
+// What happened in sandboxes, as people read it: through the API, caused by the published SDK.
 type Entry = { timestamp: string; level: string; message: string; fields: Record<string, string> };
 
 let platform: TestPlatform;
@@ -41,7 +41,7 @@ test('what was done in a sandbox is told in order, its secrets are not, and it s
   await sandbox.files.rename('/home/user/dir/a.txt', '/home/user/dir/b.txt');
   await sandbox.files.remove('/home/user/dir/b.txt');
   await sandbox.commands.run('echo the last words');
-  // At once: what was said before is not lost.
+  // Without waiting: earlier entries must not be lost.
   await sandbox.kill();
   const entries = await logsWith(sandboxId, 'killed');
   assert.match(entries[0]?.message ?? '', /^created from template /);

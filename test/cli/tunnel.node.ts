@@ -9,7 +9,7 @@ import { Sandbox } from 'e2b';
 import { repository, startPlatform, type TestPlatform } from '../support/platform.ts';
 import { killGroup, runToEnd, start, textOf, waitFor, type Finished } from '../support/process.ts';
 
-// TCP ports and SSH of a sandbox, as a person uses them: by a URL and a key alone, and by OpenSSH's own programs.
+// TCP ports and SSH of a sandbox, as a person uses them: with only a URL and a key, and with OpenSSH's own programs.
 const atoll = join(repository, 'bin/atoll');
 
 let platform: TestPlatform;
@@ -34,7 +34,7 @@ after(async () => {
 const run = (argv: string[], input?: string): Promise<Finished> =>
   runToEnd(argv, { env, cwd: home, ...(input !== undefined && { input }) });
 
-/** Sends `bytes`, ends, and answers all that comes back. */
+/** Sends `bytes`, ends, and answers everything that comes back. */
 function exchange(port: number, bytes: Uint8Array): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
@@ -45,7 +45,7 @@ function exchange(port: number, bytes: Uint8Array): Promise<Buffer> {
 }
 
 test('a port of a sandbox is a port of this machine, for any protocol', async () => {
-  // It speaks first, answers when the other side has ended, and listens on the loopback of the sandbox alone.
+  // It speaks first, answers once the other side has ended, and listens only on the sandbox's loopback.
   const server = [
     'import socketserver',
     'class Handler(socketserver.StreamRequestHandler):',
@@ -106,10 +106,10 @@ test('ssh, scp and sftp know sandboxes by the printed configuration', async () =
   const fetched = await run(['sftp', '-F', file, '-b', '-', host], 'get /tmp/in.bin out.bin\n');
   assert.equal(fetched.exitCode, 0, fetched.stderr);
   assert.ok(readFileSync(join(home, 'out.bin')).equals(content));
-  // A terminal of its own, as editors and people want one.
+  // A separate terminal, as editors and people want.
   const terminal = await run(['ssh', '-F', file, '-tt', host, 'tty; stty size'], '');
   assert.match(terminal.stdout, /\/dev\/pts\/\d+/, terminal.stderr);
-  // A key that is not let in reaches nothing, although the tunnel is open.
+  // A key that is not authorized reaches nothing, although the tunnel is open.
   await sandbox.commands.run('rm ~/.ssh/authorized_keys && mkdir ~/.ssh/authorized_keys');
   assert.notEqual((await run(['ssh', '-F', file, host, 'true'])).exitCode, 0);
 });

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'bun:test';
 import { atoll, AtollFailure, type AtollOptions } from '../../clients/typescript/src/index.ts';
 
-// The client against a server that answers as it is told, and keeps what it was asked.
+// The client against a server that gives prescribed answers and records its requests.
 
 type Asked = { method: string; target: string; headers: Headers; body: string };
 const asked: Asked[] = [];

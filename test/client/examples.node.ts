@@ -9,7 +9,7 @@ import { Sandbox } from 'e2b';
 import { repository, startPlatform, type TestPlatform } from '../support/platform.ts';
 import { runToEnd } from '../support/process.ts';
 
-// The package as it is published, in a project of its own: its examples against a real platform.
+// The published package in a project of its own: its examples against a real platform.
 
 const source = join(repository, 'clients/typescript');
 const tsx = pathToFileURL(join(repository, 'node_modules/tsx/dist/loader.mjs')).href;

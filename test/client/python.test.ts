@@ -6,7 +6,7 @@ import { repository } from '../support/platform.ts';
 import { runToEnd } from '../support/process.ts';
 import { testUnless } from '../support/skip.ts';
 
-// The Python client against a server that answers as it is told, and keeps what it was asked.
+// The Python client against a server that gives prescribed answers and records its requests.
 
 const python = Bun.which('python3');
 const testWithPython = testUnless(python === null ? 'python3 is not installed' : undefined);
@@ -33,7 +33,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** What a program prints that has a client called `platform`. */
+/** The output of a program that has a client called `platform`. */
 async function runs(program: string, next: (() => Response)[]): Promise<string> {
   asked.length = 0;
   answers = next;

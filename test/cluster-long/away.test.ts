@@ -13,7 +13,8 @@ import {
 import { counted, startCounter } from '../cluster/support/counter.ts';
 import { testUnless } from '../support/skip.ts';
 
-// A machine whose cable is pulled for longer than control waits for it, and put back, and one that is emptied: by the published SDK.
+// A machine whose cable is pulled for longer than control waits and then plugged in again, and one that is drained:
+// through the published SDK.
 
 setDefaultTimeout(600_000);
 const programs = postgresPrograms();

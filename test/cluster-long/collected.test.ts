@@ -14,9 +14,9 @@ import { atRest } from '../cluster/support/invariants.ts';
 import { inDirectory } from '../cluster/support/stores.ts';
 import { testUnless } from '../support/skip.ts';
 
-// Three control processes that collect what nobody needs from the store, which stand still now and then, while clients
-// pause into it, resume from it, and make and delete snapshots, until some of what they paused was collected. OPERATIONS
-// says how many they do at least, COLLECTED_SEED repeats them.
+// Three control processes, which stand still now and then, collect what nobody needs from the store. Meanwhile clients
+// pause into it, resume from it, and make and delete snapshots, until some of the paused state was collected.
+// OPERATIONS sets the least number of operations, COLLECTED_SEED repeats them.
 
 setDefaultTimeout(38 * 60_000);
 const programs = postgresPrograms();
@@ -25,9 +25,9 @@ const clusterTest = testUnless(kind.skipped);
 const operations = Number(process.env['OPERATIONS'] ?? 150);
 const seed = Number(process.env['COLLECTED_SEED'] ?? Date.now() % 1_000_000);
 const clients = 3;
-/** In place of the hours for which the store keeps what nobody needs. */
+/** Replaces the hours for which the store keeps what nobody needs. */
 const graceSeconds = 20;
-/** Pauses that are collected while clients work: who is done before the first would have proved nothing. */
+/** Pauses that must be collected while clients work: a client that is done before the first proves nothing. */
 const collectedMin = 10;
 
 let cluster: Cluster;
@@ -46,7 +46,7 @@ afterAll(async () => {
   await kind.stop();
 });
 
-/** Lets what has not been touched for the grace look older than any that there is. */
+/** Makes whatever has not been touched within the grace look older than everything else. */
 const age = () =>
   cluster.query(
     `update blobs set changed_at_us = 1 where state = 'stored'
@@ -59,7 +59,7 @@ async function collectedPauses(): Promise<number> {
   return Number(rows[0]?.count);
 }
 
-/** A client: what it was told is in the store has to be there when it asks for it. */
+/** A client: whatever it was told is in the store must be there when it asks for it. */
 class Client {
   readonly #random: () => number;
   readonly #number: number;
@@ -119,7 +119,7 @@ class Client {
     await sandbox.kill();
   }
 
-  /** Begins with a snapshot, and deletes it every other time. */
+  /** Starts from a snapshot, and deletes it every other time. */
   async #begin(isLast = this.#random() < 0.5): Promise<void> {
     const [snapshotId = '', name] = (this.#snapshots.shift() ?? '').split(' ');
     if (name === undefined) return;
@@ -165,7 +165,7 @@ clusterTest(`nothing that is needed is collected in ${operations} operations or 
     const left = await cluster.query("select 1 from blobs where kind in ('pause', 'snapshot') and state = 'stored'");
     return left.length === 0;
   });
-  // What is needed all the time is there still.
+  // What is always needed is still there.
   const last = await Sandbox.create('base', connectionTo(cluster, 0));
   expect(await last.kill()).toBe(true);
   await atRest(cluster, kind.folder());

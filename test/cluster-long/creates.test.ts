@@ -4,8 +4,8 @@ import { postgresPrograms, withoutPostgres } from '../api/postgres.ts';
 import { type FakeCluster, startFakeCluster } from '../api/support/fake-cluster.ts';
 import { testUnless } from '../support/skip.ts';
 
-// Many creates a minute on three control processes, at the limits of the team and of the machines, which only write
-// down what they are told. CREATES_MINUTES says for how long.
+// Many creates per minute on three control processes, at the limits of the team and of the machines, which only record
+// what they are told. CREATES_MINUTES sets the duration.
 
 const minutes = Number(process.env['CREATES_MINUTES'] ?? 1);
 setDefaultTimeout((2 * minutes + 5) * 60_000);
@@ -13,10 +13,10 @@ const clusterTest = testUnless(withoutPostgres());
 const perMinute = 2000;
 const [controls, machines, perMachine] = [3, 50, 10];
 const room = machines * perMachine;
-/** Between two looks at what is promised. */
+/** Interval between looks at what is promised. */
 const lookMs = 200;
 
-/** Takes one sandbox away for each that is made beyond this share of what there may be. */
+/** Once this share of the limit is used, removes one sandbox for each new one. */
 const keptShare = 0.98;
 
 class Storm {
@@ -26,7 +26,7 @@ class Storm {
   readonly #underWay = new Set<Promise<void>>();
   readonly tookMs: number[] = [];
   readonly statuses = new Map<number, number>();
-  /** What was said where something was wrong that is no want of room. */
+  /** Messages of failures other than lack of room. */
   readonly failures: string[] = [];
   most = { team: 0, machine: 0 };
 
@@ -35,7 +35,7 @@ class Storm {
     this.#limit = limit;
   }
 
-  /** Asks for creates at their times, however long those before take. */
+  /** Starts creates at their times, however long earlier ones take. */
   async blow(count: number): Promise<void> {
     const begunMs = performance.now();
     let isOver = false;
@@ -78,7 +78,7 @@ class Storm {
     expect((await this.#cluster.call(control, 'DELETE', `/sandboxes/${sandboxId}`)).status).toBe(204);
   }
 
-  /** What is promised at this moment, by the rows and by the machines. */
+  /** What is promised at this moment, according to the rows and to the machines. */
   async #look(): Promise<void> {
     const rows = await this.#cluster.apis[0]?.parts.db
       .selectFrom('sandboxes')

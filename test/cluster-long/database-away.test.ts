@@ -106,7 +106,7 @@ onPostgres(
       expect(platform.node.executions().some(execution => execution.sandboxId === sandboxID)).toBe(false);
       wire.mend();
       await until(() => isBack(platform), 60_000);
-      // Asked again, as the answer says: it may be gone by now, and a row that still says `running` is taken away.
+      // Asked again, as the answer says: it may be gone by now, and a row that still says `running` is removed.
       expect([204, 404]).toContain((await platform.call('DELETE', `/sandboxes/${sandboxID}`)).status);
       expect(await stateOf(sandboxID)).toBe(404);
     }
@@ -190,7 +190,7 @@ onPostgres('whatever was under way when the database crashed has happened or has
     const lines = await alive();
     return lines.map(line => line.split(' ')[0] ?? '').join() === running().join();
   };
-  // Twice in a row: reconcilers bring rows and sandboxes together.
+  // Twice in a row: reconcilers bring rows and sandboxes into agreement.
   await until(isSettled, 60_000);
   // A window for the reconcilers' next rounds.
   await Bun.sleep(aWhileMs);

@@ -11,7 +11,7 @@ import { postgresPrograms } from '../api/postgres.ts';
 import { type PostgresPair, startPair } from '../api/postgres-pair.ts';
 
 // A primary that dies and a standby that takes its place, both real: what was answered stays, and what the new one
-// lacks is not taken for dead.
+// lacks is not considered dead.
 
 setDefaultTimeout(180_000);
 const programs = postgresPrograms();
@@ -33,7 +33,7 @@ const orphansOf = async (platform: Platform) => {
   const { body } = await call(platform.socketPath, 'GET', '/admin/orphans', undefined, admin);
   return (body as { sandboxes: { sandboxID: string; reason: string }[] }).sandboxes;
 };
-/** What the reconcilers of the process do by themselves, without waiting for the next round. */
+/** What the process's reconcilers do by themselves, without waiting for the next round. */
 const adopt = async ({ api: { parts } }: Platform) => {
   const found = await noticeTimeline(parts.db, parts.clock());
   await reconcileNodes(parts);
@@ -74,7 +74,7 @@ onPostgres('with a synchronous standby, nothing that was answered is missing aft
   await until(() => made.size > before + 10, 60_000);
   storm.over = true;
   await Promise.all(clients);
-  // What became of a change that was on its way is not known.
+  // The outcome of a change that was in progress is unknown.
   statuses.delete(500);
   expect([...statuses].toSorted()).toEqual([201, 204, 503]);
   await until(
@@ -122,7 +122,7 @@ onPostgres(
     );
     for (const { reason } of orphans) expect(reason).toContain('went over to another server');
     expect(idsOf(platform.node.executions())).toEqual([known.sandboxID]);
-    // Its row is of before the resume, and is not taken for that of a sandbox that is gone.
+    // Its row dates from before the resume, and is not mistaken for that of a sandbox that is gone.
     expect((await platform.call('GET', `/sandboxes/${resumed.sandboxID}`)).body).toMatchObject({ state: 'paused' });
     expect(await keepsUnknown(platform.api.parts)).toBe(true);
     const admin = { 'x-admin-token': adminToken };
@@ -167,7 +167,7 @@ onPostgres(
         () => false,
       ),
     );
-    // The old one comes back as it was, and says that it is the primary.
+    // The old one returns unchanged, and says that it is the primary.
     await pair.first.start();
     await pair.second.stop('immediate');
     await expect(where()).rejects.toMatchObject({ cause: { message: expect.stringContaining('older timeline') } });
@@ -178,7 +178,7 @@ onPostgres(
         () => false,
       ),
     );
-    // Who comes new takes the newer one of both.
+    // A new process takes the newer of the two.
     await using other = connectStore(pair.location);
     const { rows } = await sql<{
       is: boolean;

@@ -7,7 +7,7 @@ import { startWriter, written } from '../cluster/support/writer.ts';
 import { inDirectory } from '../cluster/support/stores.ts';
 import { testUnless } from '../support/skip.ts';
 
-// Sandboxes that write files on three machines, each of which is emptied by moves in its turn.
+// Sandboxes that write files on three machines, each of which is drained by moves in its turn.
 
 setDefaultTimeout(35 * 60_000);
 const programs = postgresPrograms();
@@ -16,9 +16,9 @@ const clusterTest = testUnless(kind.skipped);
 const count = Number(process.env['DRAINED_SANDBOXES'] ?? 16);
 /** Two machines of two processors have room for 64. */
 const cpuOvercommit = 16;
-/** Between two files of a sandbox: together they write 30 a second, and all of them are read after each move. */
+/** Pause between two files of a sandbox: together they write 30 a second, and all files are read after each move. */
 const pauseSeconds = Math.max(0.1, count / 30);
-/** Sandboxes that are made, or looked at, at a time. */
+/** How many sandboxes are made or examined at a time. */
 const atOnce = 6;
 
 let cluster: Cluster;
@@ -48,7 +48,7 @@ async function each<T, R>(things: readonly T[], work: (thing: T, index: number) 
 
 clusterTest(`${count} sandboxes write on while their machines are emptied in turn, and none is lost`, async () => {
   await layersEverywhere(cluster);
-  // Of one processor each.
+  // Each gets one processor.
   await cluster.query("update builds set cpu_count = 1 where status = 'ready'");
   const numbers = Array.from({ length: count }, (_, number) => number);
   const made = await each(numbers, number =>

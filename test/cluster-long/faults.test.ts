@@ -5,8 +5,8 @@ import { type Cluster, controlOf, layersEverywhere, startCluster } from '../clus
 import { inDirectory } from '../cluster/support/stores.ts';
 import { testUnless } from '../support/skip.ts';
 
-// Clients that know what they were answered, while one fault after the other befalls a real cluster and heals. FAULTS
-// says how many, FAULT_SEED which.
+// Clients that remember what they were answered, while one fault after another befalls a real cluster and heals. FAULTS
+// sets how many, FAULT_SEED which.
 
 setDefaultTimeout(38 * 60_000);
 const programs = postgresPrograms();

@@ -16,7 +16,7 @@ import { atRest } from '../cluster/support/invariants.ts';
 import { inDirectory } from '../cluster/support/stores.ts';
 import { testUnless } from '../support/skip.ts';
 
-// Machines that have promised all they have, while sandboxes are paused there.
+// Machines that have promised everything they have, while sandboxes are paused there.
 
 setDefaultTimeout(10 * 60_000);
 const programs = postgresPrograms();
@@ -66,7 +66,7 @@ clusterTest(
     const [home, other] = twoMachines(cluster);
     const lasting: SandboxOpts = { timeoutMs: 3_600_000 };
     const woken = { ...lasting, lifecycle: { onTimeout: 'pause', autoResume: true } } as SandboxOpts;
-    // Both of these are paused at home, one after the other; then a third one takes the room.
+    // Both of these are paused at home, one after another; then a third one takes the room.
     const kept = await createOn(cluster, home, woken);
     await kept.commands.run(`python3 -m http.server ${port}`, { background: true, timeoutMs: 0 });
     await kept.commands.run(`until curl -s localhost:${port}; do sleep 0.05; done`);
@@ -91,12 +91,12 @@ clusterTest(
         code: 503,
       });
     }
-    // What is in the store has its room on the other machine.
+    // A sandbox in the store finds room on the other machine.
     expect((await connect(stored)).status).toBe(201);
     expect(await cluster.homeOf(stored.sandboxId)).toBe(other);
     const after = await counted(await Sandbox.connect(stored.sandboxId, connectionTo(cluster, 1)));
     expect(after.pid).toBe(before.pid);
-    // Where no machine has any, that is told of all.
+    // If no machine has any, the answer says that of all.
     await pause(stored, 'cluster');
     const last = await createOn(cluster, other, lasting);
     const refused = await connect(stored);

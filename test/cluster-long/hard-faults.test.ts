@@ -22,8 +22,9 @@ import { type Proxy, startProxy } from '../cluster/support/proxy.ts';
 import { type S3Server, startS3, withoutS3 } from '../support/s3-server.ts';
 import { testUnless } from '../support/skip.ts';
 
-// What is not away but wrong: a database and a store behind bad lines, clocks, full disks, machines that stand still. With
-// the clients of faults.test.ts. FAULTS says how many, FAULT_SEED which, FAULT_KINDS (a pattern) of which kind.
+// Things that are not away but wrong: a database and a store behind bad lines, clocks, full disks, machines that stand
+// still. With the clients of faults.test.ts. FAULTS sets how many, FAULT_SEED which, FAULT_KINDS (a pattern) of which
+// kind.
 
 setDefaultTimeout(38 * 60_000);
 const programs = postgresPrograms();
@@ -35,17 +36,17 @@ const size = { controls: 3, nodes: 2 };
 const processes = ['control0', 'control1', 'control2', 'node0', 'node1', 'database'];
 const hourSeconds = 3600;
 const lifeMs = 25_000;
-/** Less than any of these clocks is wrong, and more than a busy machine is late. */
+/** Less than the error of any of these clocks, and more than the delay of a busy machine. */
 const lateMsMax = 60_000;
-/** In which the clock of the database goes a second too fast, and how long sandboxes live by that. */
+/** The time in which the database's clock runs a second too fast, and how long sandboxes live by it. */
 const driftMs = 20_000;
 const driftLifeMs = 95_000;
 
-/** Of the disks that have the tables and the log of the database; and what is left of one that is full. */
+/** Sizes of the disks for the database's tables and log; and what is left of a full one. */
 const tablesMiB = 512;
 const logMiB = 2048;
 const leftBytes = 128 << 10;
-/** New files of the log that are asked for while its disk is full. */
+/** New log files that are requested while the log's disk is full. */
 const logFilesMax = 20;
 
 let cluster: Cluster;
@@ -90,7 +91,7 @@ afterAll(async () => {
   await made.disposeAsync();
 });
 
-/** Has the tables of a database, which nobody uses yet, on a disk of their own. */
+/** Moves the tables of a database that nobody uses yet to a disk of their own. */
 async function moveTables(url: string): Promise<void> {
   const place = join(tablesDisk(), 'postgres');
   mkdirSync(place);
@@ -104,7 +105,7 @@ async function moveTables(url: string): Promise<void> {
 
 const databaseOf = (url: string) => /\/(\w+)\?/.exec(url)?.[1] ?? '';
 
-/** Has something be so for a while. */
+/** Keeps a condition for a while. */
 async function during(ms: number, begin: () => void, end: () => void): Promise<void> {
   begin();
   // A window: clients work meanwhile.
@@ -171,7 +172,7 @@ const faults: Faults = {
   'the disk of the log of the database is full, which ends the server': async () => {
     const emptied = await fillDisk(logDisk(), leftBytes);
     await Bun.write(join(logDisk(), 'rest'), new Uint8Array(leftBytes)).catch(() => {});
-    // Its next file is what it has no room for.
+    // Its next file is one that it has no room for.
     for (let files = 0; files < logFilesMax; files++) {
       const goesOn = await cluster.query("select pg_logical_emit_message(false, 'fill', 'x'), pg_switch_wal()").then(
         () => true,
@@ -210,7 +211,7 @@ const faults: Faults = {
 const chosen = Object.fromEntries(Object.entries(faults).filter(([name]) => kinds.test(name)));
 const count = Number(process.env['FAULTS'] ?? Object.keys(chosen).length);
 
-/** How long after its time each of two sandboxes ends, ms, where something happens while they run. */
+/** How late each of two sandboxes ends, ms, if something happens while they run. */
 async function latenesses(control: number, happen = () => {}, ms = lifeMs): Promise<number[]> {
   const both = await Promise.all(
     [0, 1].map(number =>
@@ -235,7 +236,7 @@ async function latenesses(control: number, happen = () => {}, ms = lifeMs): Prom
 clusterTest('sandboxes end at their time, whatever any clock of the cluster shows', async () => {
   await layersEverywhere(cluster);
   for (const [index, name] of ['node0', 'control0', 'database'].entries()) {
-    // How late they are by a right clock is the machine's business, which may be busy.
+    // Their delay under a correct clock is the machine's own, which may be busy.
     const usualMs = Math.max(...(await latenesses(index)));
     for (const wrong of [hourSeconds, -hourSeconds]) {
       const lateMs = await latenesses(index, () => clocks.set(name, wrong)).finally(() => clocks.set(name, 0));

@@ -16,15 +16,15 @@ import { atRest } from '../cluster/support/invariants.ts';
 import { inDirectory } from '../cluster/support/stores.ts';
 import { testUnless } from '../support/skip.ts';
 
-// What is lost with a control process, and with a machine that never comes back, by the times that operators get.
+// What is lost with a control process, and with a machine that never comes back, with operators' default times.
 
 setDefaultTimeout(15 * 60_000);
 const programs = postgresPrograms();
 const kind = inDirectory();
 const clusterTest = testUnless(kind.skipped);
-/** Ten seconds of lease, sixty of isolation, five that control waits longer. */
+/** Ten seconds of lease, sixty of isolation, and five more that control waits. */
 const givenUpMs = 75_000;
-/** Rounds of the loops that look, on a machine that is busy. */
+/** Rounds of the observing loops, on a busy machine. */
 const slackMs = 10_000;
 
 let cluster: Cluster;
@@ -41,7 +41,7 @@ clusterTest('of a control process that is killed no request fails but those that
   await layersEverywhere(cluster);
   const sandbox = await Sandbox.create('base', { ...connectionTo(cluster, 0), timeoutMs: 3_600_000 });
   const { apiKey } = controlOf(cluster, 0);
-  // As a balancer of connections does: who can't be connected to is passed over.
+  // As a connection balancer does: unreachable servers are skipped.
   let turn = 0;
   const asked = async (path: string, headers: Record<string, string>) => {
     const first = turn++;
@@ -75,7 +75,7 @@ clusterTest('of a control process that is killed no request fails but those that
   await until('clients are answered', () => answered > 50);
   const { url } = controlOf(cluster, 0);
   await controlOf(cluster, 0).kill9();
-  // Its edge ends with it, a moment later: until then it takes connections.
+  // Its edge ends with it, a moment later: until then it accepts connections.
   const isRefused = (error: unknown) => String(error).includes('ECONNREFUSED');
   await until('it takes no connection any more', () => fetch(`${url}/health`).then(() => false, isRefused));
   const killedMs = performance.now();
@@ -105,7 +105,7 @@ clusterTest('of a machine that is destroyed control tells in time, and what is i
   expect([pause.status, pause.headers.get('X-Pause-Durability')]).toEqual([204, 'cluster']);
   await lost.destroy();
   const destroyedMs = performance.now();
-  // What is in the store waits for nothing but that control notices.
+  // What is in the store can be used as soon as control notices.
   const again = await Sandbox.connect(stored.sandboxId, connectionTo(cluster, 1)).catch(async () => {
     await until('the machine is known to be away', async () => {
       const answer = await controlOf(cluster, 1).call('POST', `/sandboxes/${stored.sandboxId}/connect`, {
@@ -118,7 +118,7 @@ clusterTest('of a machine that is destroyed control tells in time, and what is i
   process.stderr.write(`resumed elsewhere ${Math.round(performance.now() - destroyedMs)} ms after it was destroyed\n`);
   expect(await cluster.homeOf(stored.sandboxId)).toBe(other);
   expect((await counted(again)).pid).toBe(before.pid);
-  // What ran is told to be out of reach, as the machine might have paused it, once that must have happened.
+  // The running ones are reported unreachable, once the machine must have paused them.
   const stateOf = async () => (await Sandbox.getInfo(runs.sandboxId, connectionTo(cluster, 0))).state;
   await until('what ran there is told not to run', async () => (await stateOf()) === 'paused');
   const toldMs = performance.now() - destroyedMs;
@@ -126,7 +126,7 @@ clusterTest('of a machine that is destroyed control tells in time, and what is i
   expect(toldMs).toBeLessThan(givenUpMs + slackMs);
   const refused = await controlOf(cluster, 0).call('POST', `/sandboxes/${runs.sandboxId}/connect`, { timeout: 60 });
   expect([refused.status, await refused.text()]).toEqual([503, expect.stringContaining('out of reach')]);
-  // Once an operator says that it never comes back it is lost, and that is told.
+  // Once an operator says that it never comes back, it is lost and reported so.
   expect((await cluster.admin(0, 'DELETE', `/admin/nodes/${lost.nodeId}`)).status).toBe(200);
   cluster.nodes.splice(cluster.nodes.indexOf(lost), 1);
   for (const control of [0, 1])

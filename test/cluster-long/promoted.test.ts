@@ -15,7 +15,7 @@ import { counted, startCounter } from '../cluster/support/counter.ts';
 import { atRest } from '../cluster/support/invariants.ts';
 import { testUnless } from '../support/skip.ts';
 
-// A database that goes over to its standby under a cluster with machines and sandboxes of its own.
+// A database that fails over to its standby under a cluster with machines and sandboxes of its own.
 
 setDefaultTimeout(10 * 60_000);
 const programs = postgresPrograms();
@@ -48,7 +48,7 @@ clusterTest('with a synchronous standby sandboxes run on, and what was answered 
     const gone = await Sandbox.create('base', connectionTo(cluster, 0));
     expect(await gone.kill()).toBe(true);
     await pair.first.stop('immediate');
-    // What is known of them is served on while there is no database.
+    // Known sandboxes are still served while there is no database.
     for (const sandbox of made) expect((await sandbox.commands.run('echo on')).stdout).toBe('on\n');
     await pair.promote();
     await until('both control processes have found the other server', () => isBack(cluster));

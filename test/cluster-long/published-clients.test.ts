@@ -15,8 +15,8 @@ import {
 import { sharedVariable } from '../support/platform.ts';
 import { testUnless } from '../support/skip.ts';
 
-// The suites of the published clients, as they are for one machine, on two control processes and three machines behind
-// a load balancer that knows nothing but TCP.
+// The suites of the published clients, unchanged from a single machine, on two control processes and three machines
+// behind a load balancer that only knows TCP.
 
 setDefaultTimeout(900_000);
 const programs = postgresPrograms();
@@ -76,7 +76,8 @@ clusterTest('the suites of the published clients pass behind a balancer of conne
   expect(passed).toBeGreaterThan(20);
   // Both were used.
   for (const count of balancer.counts) expect(count).toBeGreaterThan(10);
-  // What the suites leave to the end of their platform is ended by the other process than it may have been made by.
+  // Sandboxes that the suites leave to the end of their platform may be ended by another process than the one that made
+  // them.
   const left = Sandbox.list(connectionTo(cluster, 1));
   while (left.hasNext)
     for (const { sandboxId } of await left.nextItems())

@@ -16,13 +16,13 @@ import { takeLoopDevices, takeMemory } from '../cluster/support/starve.ts';
 import { inDirectory } from '../cluster/support/stores.ts';
 import { testUnless } from '../support/skip.ts';
 
-// A machine that has run out of something of its kernel: what runs there goes on, and what can't begin there says so.
+// A machine that has run out of a kernel resource: what runs there goes on, and what can't start there says so.
 
 setDefaultTimeout(10 * 60_000);
 const programs = postgresPrograms();
 const kind = inDirectory();
 const clusterTest = testUnless(kind.skipped);
-/** Sandboxes that are asked for while something is missing. */
+/** Sandboxes requested while something is missing. */
 const asked = 4;
 /** What a machine has left of its memory: less than a few sandboxes take. */
 const leftBytes = 96 << 20;
@@ -39,7 +39,7 @@ afterAll(async () => {
   await kind.stop();
 });
 
-/** Asks for a sandbox: the machine's number where one was made, or what was said. */
+/** Requests a sandbox: answers the number of its machine, or the refusal. */
 async function ask(control: number, metadata: Record<string, string> = {}): Promise<{ made?: string; said: string }> {
   const body = { templateID: 'base', timeout: 3600, metadata };
   const answer = await controlOf(cluster, control).call('POST', '/v2/sandboxes', body);
@@ -68,9 +68,9 @@ clusterTest('a machine without a free loop device begins nothing, says so, and g
   await set('standby');
   const refused = await Promise.all(Array.from({ length: asked }, (_, index) => ask(index % 2)));
   process.stderr.write(`without loop devices: ${refused.map(({ said }) => said).join('; ')}\n`);
-  // Where it was the last machine that was tried, the answer has its reason.
+  // If it was the last machine tried, the answer contains its reason.
   for (const { said } of refused) expect(said).toMatch(/^503 (There is no room|No machine takes) /);
-  // Another machine makes them meanwhile, also where this one has more room.
+  // Meanwhile another machine makes them, even if this one has more room.
   await set('ready');
   for (let number = 0; number < asked; number++) {
     const { made, said } = await ask(number % 2);
@@ -106,7 +106,7 @@ clusterTest('a machine whose memory is used up ends what took it, and loses noth
   await stillThere(quiet, before);
   const after = await createOn(cluster, starved);
   expect((await after.commands.run('echo works')).stdout).toBe('works\n');
-  // What was ended for want of memory was told; all else is there to be killed.
+  // Sandboxes ended for lack of memory were reported; all others are there to be killed.
   for (const sandboxId of [...results.flatMap(({ made }) => made ?? []), greedy.sandboxId])
     if (!(await Sandbox.kill(sandboxId, connectionTo(cluster, 1)))) {
       const answer = await controlOf(cluster, 0).call('GET', `/events/sandboxes/${sandboxId}`);

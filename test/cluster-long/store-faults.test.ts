@@ -16,8 +16,8 @@ import { type FaultyS3, startFaultyS3 } from '../cluster/support/faulty-s3.ts';
 import { withoutS3 } from '../support/s3-server.ts';
 import { testUnless } from '../support/skip.ts';
 
-// A store that does everything wrong that a store can do, one thing after the other: creates, and pauses on machines, go
-// on; a pause into the store is answered when it is there, or says that it is not, and is there after the fault.
+// A store that does everything wrong that a store can, one thing after another. Creates, and pauses on machines, go on;
+// a pause into the store is answered once it is there, or says that it is not, and is there after the fault.
 
 setDefaultTimeout(20 * 60_000);
 const programs = postgresPrograms();
@@ -62,9 +62,9 @@ storeTest('whatever the store does, machines work on, and no pause is called sto
     const refused = await pause(sandbox.sandboxId, { durability: 'cluster' });
     const said = (await refused.json()) as { error_code: string; message: string };
     expect(said).toMatchObject({ error_code: 'sandbox_pause_not_stored' });
-    // With 503 clients take it for granted that it runs on.
+    // On a 503, clients assume that it runs on.
     expect([fault, refused.status]).toEqual([fault, said.message.includes('is paused') ? 500 : 503]);
-    // It runs or is paused on its machine, and goes on there either way.
+    // It runs or is paused on its machine, and continues there either way.
     expect((await counted(await Sandbox.connect(sandbox.sandboxId, connectionTo(cluster, 0)))).pid).toBe(before.pid);
     const other = await Sandbox.create('base', connectionTo(cluster, 0));
     expect((await pause(other.sandboxId, {})).status).toBe(204);
@@ -77,7 +77,7 @@ storeTest('whatever the store does, machines work on, and no pause is called sto
       `it is stored after ${fault}`,
       async () => (await pause(sandbox.sandboxId, { durability: 'cluster' })).ok,
     );
-    // And is what was stored: on another machine.
+    // And it is what was stored: on another machine.
     await cluster.atoll(0, 'node', 'drain', one.nodeId, '--mode', 'pause', '--no-wait');
     const there = await Sandbox.connect(sandbox.sandboxId, connectionTo(cluster, 0));
     expect(await cluster.homeOf(sandbox.sandboxId)).toBe(two);

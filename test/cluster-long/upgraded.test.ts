@@ -20,9 +20,9 @@ import { atRest } from '../cluster/support/invariants.ts';
 import { startWriter, written } from '../cluster/support/writer.ts';
 import { testUnless } from '../support/skip.ts';
 
-// A cluster goes over to the next release and back, process by process and machine by machine, while clients work. The
-// next release is this one under another number and with another build of the agent: what is tried is that two of them
-// work side by side, and the way there.
+// A cluster moves to the next release and back, process by process and machine by machine, while clients work. The next
+// release is this one with another number and another build of the agent: this tests that two of them work side by
+// side, and the way there.
 
 setDefaultTimeout(30 * 60_000);
 const programs = postgresPrograms();
@@ -31,7 +31,7 @@ const root = join(import.meta.dir, '../..');
 const folder = mkdtempSync(join(tmpdir(), 'atoll-upgraded-'));
 const store = join(folder, 'store');
 const next = join(folder, 'next');
-/** A client asks again for so long while it is answered 503, or nobody answers. */
+/** How long a client retries while it gets 503 or no answer. */
 const patienceMs = 60_000;
 
 let cluster: Cluster;
@@ -69,7 +69,7 @@ function renumber(file: string): void {
   writeFileSync(path, changed);
 }
 
-/** Asks any control process, and another one where that one does not answer or says 503. */
+/** Asks any control process, and another one if that does not answer or says 503. */
 async function ask(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
   for (const deadline = performance.now() + patienceMs; ; await Bun.sleep(100))
     for (const control of cluster.controls) {
@@ -79,7 +79,7 @@ async function ask(method: string, path: string, body?: unknown, headers: Record
     }
 }
 
-/** Makes sandboxes, reaches them and kills them, until it is told to stop. Answers how many, and what was refused. */
+/** Makes sandboxes, reaches them and kills them, until told to stop. Answers how many, and what was refused. */
 function client(): () => Promise<{ done: number; refused: string[] }> {
   let isOver = false;
   const refused: string[] = [];

@@ -7,13 +7,13 @@ import { holdingsOf } from '../support/leaks.ts';
 import { repository } from '../support/platform.ts';
 import { testUnless } from '../support/skip.ts';
 
-// A control process with the rights alone that the chart gives its container.
+// A control process with only the rights that the chart gives its container.
 
 setDefaultTimeout(180_000);
 const programs = postgresPrograms();
 const postgresTest = testUnless(withoutPostgres());
 
-/** The rights that the chart's control container adds to none, as setpriv(1) names them. */
+/** The rights that the chart's control container adds to an empty set, as setpriv(1) names them. */
 function rights(): string {
   const chart = readFileSync(join(repository, 'ops/helm/atoll/templates/control.yaml'), 'utf8');
   const [, list] = /add: \[([A-Z_, ]+)\]/.exec(chart) ?? [];

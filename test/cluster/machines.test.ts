@@ -19,7 +19,7 @@ import { testBuilds } from './support/build-tests.ts';
 import { counted, startCounter } from './support/counter.ts';
 import { content, homeOfVolume, type Volume, volumeOn } from './support/volumes.ts';
 
-// Two machines with networks of their own, two control processes, PostgreSQL: used by the published SDK.
+// Two machines with networks of their own, two control processes and PostgreSQL, used through the published SDK.
 
 setDefaultTimeout(300_000);
 const programs = postgresPrograms();
@@ -42,7 +42,7 @@ clusterTest('machines that joined by a token are ready at both control processes
   );
   const said = await cluster.query<{ info: string }>('select info_json as info from cluster_nodes');
   expect(said.map(({ info }) => (JSON.parse(info) as NodeInfo).cpuOvercommit)).toEqual([8, 8]);
-  // What their supervisors start again, the operator is told by control.
+  // Control reports to the operator what their supervisors restart.
   const metrics = await (await cluster.admin(0, 'GET', '/metrics')).text();
   for (const { nodeId } of cluster.nodes)
     expect(metrics).toMatch(
@@ -100,7 +100,7 @@ clusterTest(
       expect(await (await content(cluster, volume, 'GET', 'file?path=/seen')).text()).toBe('9000001\n');
       expect(await sandbox.kill()).toBe(true);
     }
-    // Of an upload that is broken off nothing is left.
+    // Nothing is left of an interrupted upload.
     const [first] = made;
     if (!first) throw new Error('there is no volume');
     const gone = new AbortController();
@@ -176,7 +176,7 @@ clusterTest(
       return JSON.parse(row?.all ?? '[]') as string[];
     };
     const seen = new Set(await certificates());
-    // Twice: after the second time the first certificate is worth nothing.
+    // Twice: after the second time, the first certificate is worthless.
     for (const round of [1, 2]) {
       const known = await certificates();
       await cluster.query(`update cluster_nodes set renew_at_us = 1 where node_id = '${node.nodeId}'`);
@@ -232,7 +232,7 @@ while True:
   expect(await Promise.all(ends)).toEqual(['broken off', 'broken off']);
 });
 
-/** What a client reads of a server on a port of a sandbox until the connection is over, and how that ended. */
+/** What a client reads from a server on a sandbox's port until the connection is over, and how it ended. */
 async function readToEnd(sandbox: Sandbox, port: number): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   const { url, domain } = controlOf(cluster, 0);
@@ -243,18 +243,18 @@ async function readToEnd(sandbox: Sandbox, port: number): Promise<string> {
   );
   socket.on('data', bytes => {
     read += bytes.toString();
-    // Only now may the connection end: a reset overtakes what was not read.
+    // Only now may the connection end: a reset overtakes unread data.
     if (read.includes('body')) told ??= sandbox.files.write(`/tmp/${port}.read`, 'yes');
   });
   socket.on('end', () => resolve(read.includes('body') ? 'ended' : `ended early: ${read}`));
   socket.on('error', () => resolve(read.includes('body') ? 'reset' : 'reset early'));
   const outcome = await promise;
-  // Its answer may come later than the end, and the sandbox ends after that.
+  // Its answer may come after the end; the sandbox ends after that.
   await told;
   return outcome;
 }
 
-/** Answers with a body that the end of the connection ends, once the client has read it. */
+/** Answers with a body that ends with the connection, which ends once the client has read the body. */
 const server = (port: number, beforeTheEnd: string) => `
 import os, socket, struct, time
 listening = socket.create_server(('0.0.0.0', ${port}))

@@ -18,21 +18,21 @@ import { inDirectory, inS3 } from './support/stores.ts';
 import { content, homeOfVolume, volumeOn } from './support/volumes.ts';
 import { startWriter, written } from './support/writer.ts';
 
-// Machines that are emptied while their sandboxes run on: these go to others, with memory and files. And memory that
-// sandboxes begin with elsewhere.
+// Machines that are drained while their sandboxes run on: the sandboxes move to others, with memory and files. Also
+// memory that sandboxes start from on other machines.
 
 setDefaultTimeout(600_000);
 const programs = postgresPrograms();
-// With signed URLs where there is a server for them.
+// With signed URLs if there is a server for them.
 const kind = inS3().skipped === undefined ? inS3() : inDirectory();
 const clusterTest = testUnless(kind.skipped);
-/** How many sandboxes a machine is emptied of. */
+/** How many sandboxes a machine is drained of. */
 const count = Number(process.env['DRAINED_SANDBOXES'] ?? 4);
 
 let cluster: Cluster;
 
 beforeAll(async () => {
-  // What was moved is in the log from this level on.
+  // From this level on, the log shows what was moved.
   const env = { ATOLL_ISOLATION_SECONDS: '600', ATOLL_LOG_LEVEL: 'info' };
   if (!kind.skipped && programs)
     cluster = await startCluster(programs, { controls: 2, nodes: 2 }, env, address => kind.start(address));
@@ -58,7 +58,7 @@ clusterTest('sandboxes of a drained machine go on at another one while they writ
   ] as const) {
     const dry = await cluster.atoll(0, 'node', 'drain', from.nodeId, '--mode', 'move', '--dry-run');
     expect(dry).toMatchObject({ code: 0, err: expect.stringContaining(`${count} of ${count} sandboxes can go`) });
-    // Requests that come while they are moved wait for that.
+    // Requests that arrive while they move wait for the end of the move.
     const drained = cluster.atoll(0, 'node', 'drain', from.nodeId, '--mode', 'move');
     const asked = made.map(async sandbox => {
       const again = await Sandbox.connect(sandbox.sandboxId, connectionTo(cluster, 1));
@@ -77,7 +77,7 @@ clusterTest('sandboxes of a drained machine go on at another one while they writ
     expect(await cluster.atoll(0, 'node', 'uncordon', from.nodeId)).toMatchObject({ code: 0 });
     await allReady(cluster);
   }
-  // Most of each has come while it still ran.
+  // Most of each arrived while it still ran.
   const moves = [0, 1].flatMap(
     control =>
       controlOf(cluster, control)
@@ -86,7 +86,7 @@ clusterTest('sandboxes of a drained machine go on at another one while they writ
   );
   expect(moves.length).toBeGreaterThanOrEqual(2 * count);
   for (const line of moves) expect(line).toMatch(/draft\W+true/);
-  // What has stayed behind is removed, and not set aside.
+  // What stayed behind is removed, not set aside.
   const orphans = JSON.parse((await cluster.atoll(0, 'sandbox', 'orphans', '--json')).out) as { sandboxes: unknown[] };
   expect(orphans.sandboxes).toEqual([]);
   for (const sandbox of made) {
@@ -116,7 +116,7 @@ clusterTest(
       expect(await homeOfVolume(cluster, volume)).toBe(to.nodeId);
       const read = await content(cluster, volume, 'GET', 'file?path=/deep/large', { control: 1 });
       expect(Buffer.compare(Buffer.from(await read.arrayBuffer()), large)).toBe(0);
-      // Sandboxes follow it.
+      // Sandboxes follow the volume.
       const sandbox = await Sandbox.create('base', {
         ...connectionTo(cluster, 1),
         volumeMounts: { '/data': 'travels' },
@@ -186,17 +186,17 @@ clusterTest(
     const home = await cluster.homeOf(sandboxID);
     const goes = await createOn(cluster, home, { timeoutMs: 3_600_000 });
     const before = [await startWriter(goes), await startWriter(stays)];
-    // As control writes where Kubernetes says that the machine is cordoned (src/api/operator/reconcilers/cordons.ts).
+    // As control writes when Kubernetes says that the machine is cordoned (src/api/operator/reconcilers/cordons.ts).
     await cluster.query(`update nodes set status = 'evicting' where node_id = '${home.nodeId}'`);
     const waited = cluster.atoll(0, 'node', 'drain', home.nodeId, '--mode', 'move', '--force');
     await until('the one is elsewhere', async () => (await cluster.homeOf(goes.sandboxId)) !== home);
-    // What stays is there alone; its volume is until it has a copy in the store, which may be now or later.
+    // What stays exists only there; its volume does until it has a copy in the store, which may be now or later.
     const { code, err } = await waited;
     expect(err).toMatch(
       /It runs nothing, and takes no new ones\. 1 paused sandbox (is|and 1 volume are) on its disk alone/,
     );
     expect(code).toBe(0);
-    // It waited for what Kubernetes has begun, and did not make it an operator's.
+    // It waited for what Kubernetes began, and did not turn it into an operator's action.
     const wanted = `select status from nodes where node_id = '${home.nodeId}'`;
     expect((await cluster.query<{ status: string }>(wanted)).map(({ status }) => status)).toEqual(['evicting']);
     const stateOf = async (id: string) => (await Sandbox.getInfo(id, connectionTo(cluster, 1))).state;

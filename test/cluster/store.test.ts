@@ -21,11 +21,12 @@ import { counted, startCounter } from './support/counter.ts';
 import { inDirectory, inS3 } from './support/stores.ts';
 import { content, type Volume, volumeOn } from './support/volumes.ts';
 
-// Pauses that outlive their machine, by both stores: machines of their own, a real S3 server that checks signatures.
+// Pauses that outlive their machine, with both kinds of store: separate machines, and a real S3 server that checks
+// signatures.
 
 setDefaultTimeout(20 * 60_000); // the S3 server may have to be built
 const programs = postgresPrograms();
-/** Of a layer that goes to the store and comes from there. */
+/** Size of a layer that goes to the store and comes back from it. */
 const layerBytes = 40_000_000;
 const [s3, directory] = [inS3(), inDirectory()];
 
@@ -83,7 +84,7 @@ for (const kind of [s3, directory])
       const kept = await pause(sandbox.sandboxId, {});
       expect([kept.status, kept.headers.get('X-Pause-Durability')]).toEqual([204, 'node']);
       expect(await detail(sandbox.sandboxId)).toMatchObject({ state: 'paused', durability: 'node' });
-      // Asked for again, it is stored as it is.
+      // A repeated request stores nothing new.
       const stored = await pause(sandbox.sandboxId, { durability: 'cluster' }, 1);
       expect([stored.status, stored.headers.get('X-Pause-Durability')]).toEqual([204, 'cluster']);
       expect(await detail(sandbox.sandboxId)).toMatchObject({ state: 'paused', durability: 'cluster' });
@@ -91,7 +92,8 @@ for (const kind of [s3, directory])
       expect(after.pid).toBe(before.pid);
       expect(after.count).toBeGreaterThanOrEqual(before.count);
       expect((await detail(sandbox.sandboxId)).durability).toBe(undefined);
-      // By the team's default the SDK's own pause is stored. Other control processes hear of a change a moment later.
+      // With the team's default, the SDK's ordinary pause is stored. Other control processes hear of the change a
+      // moment later.
       const [team] = (await (await cluster.admin(0, 'GET', '/admin/teams')).json()) as { teamID: string }[];
       const setDefault = (pauseDurability: string) =>
         cluster.admin(0, 'PATCH', `/admin/teams/${team?.teamID}`, { pauseDurability });
@@ -127,7 +129,7 @@ for (const kind of [s3, directory])
         expect((await cluster.atoll(0, 'node', 'uncordon', from.nodeId)).code).toBe(0);
         await allReady(cluster);
       }
-      // What has stayed behind is removed, and not set aside.
+      // What stayed behind is removed, not set aside.
       expect((await cluster.atoll(0, 'sandbox', 'orphans', '--json')).out).not.toContain(sandbox.sandboxId);
       expect(await sandbox.kill()).toBe(true);
     });
@@ -166,7 +168,7 @@ for (const kind of [s3, directory])
       const early = await restore();
       expect([early.status, await early.text()]).toEqual([409, expect.stringContaining('may come back')]);
       expect((await content(cluster, volume, 'GET', 'file?path=/note')).status).toBe(503);
-      // What is on the machine alone is refused, and what is in the store goes on.
+      // What exists only on the machine is refused; what is in the store continues.
       const refused = await controlOf(cluster, 0).call('POST', `/sandboxes/${alone.sandboxId}/connect`, {
         timeout: 60,
       });
@@ -178,15 +180,15 @@ for (const kind of [s3, directory])
       expect(await again.files.read('/home/user/large')).toBe(text);
       expect((await again.commands.run('cat /tmp/kept')).stdout).toBe('kept\n');
       expect(await cluster.homeOf(sandbox.sandboxId)).toBe(other);
-      // It is a sandbox like any other there.
+      // There it is a sandbox like any other.
       expect((await pause(sandbox.sandboxId, { durability: 'cluster' })).status).toBe(204);
       expect((await counted(await Sandbox.connect(sandbox.sandboxId, connectionTo(cluster, 0)))).pid).toBe(before.pid);
       expect(await again.kill()).toBe(true);
-      // Once the machine is taken out for good, what it had alone is lost, and what is in the store is not.
+      // Once the machine is removed for good, what existed only there is lost, and what is in the store is not.
       const forget = async () => (await cluster.admin(0, 'DELETE', `/admin/nodes/${lost.nodeId}`)).status;
       await until('it is out of reach for long enough', async () => (await forget()) === 200);
       expect((await controlOf(cluster, 0).call('GET', `/sandboxes/${alone.sandboxId}`)).status).toBe(404);
-      // A volume is made of its copy again when that is asked for, and its age is told.
+      // On request, a volume is restored from its copy, and the copy's age is reported.
       expect((await content(cluster, volume, 'GET', 'file?path=/note')).status).toBe(503);
       const restored = await restore();
       expect(restored.status).toBe(200);

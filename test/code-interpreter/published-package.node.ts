@@ -10,7 +10,7 @@ import { runToEnd } from '../support/process.ts';
 
 // The template as the platform builds it by itself after its start, used through the published code interpreter.
 
-/** The parts of the template that are built; `packages`, which takes longest, is none of them unless asked for. */
+/** The parts of the template to build; `packages` takes longest, and is only built on request. */
 const parts = process.env['CODE_INTERPRETER_PARTS'] ?? 'r,java';
 const without = (part: string) =>
   parts.split(',').includes(part) ? false : `the template is built without its part ${part} (CODE_INTERPRETER_PARTS)`;
@@ -31,7 +31,8 @@ before(async () => {
   assert.deepEqual(platform.ready.building, ['code-interpreter-v1']);
   connection = { apiUrl: url, apiKey, sandboxUrl: url, domain };
   sandbox = await createWhenBuilt();
-  // The package has no option for its own port: this process has neither names nor the authority. See the last test.
+  // The package has no option for its own port, and this process has neither the names nor the authority. See the last
+  // test.
   Object.defineProperty(sandbox, 'jupyterUrl', { get: () => url });
 });
 after(async () => {
@@ -40,7 +41,8 @@ after(async () => {
 });
 
 /**
- * The package does not clear the timers of its requests: they would keep this process for a minute after the last test.
+ * The package does not clear the timers of its requests: they would keep this process alive for a minute after the last
+ * test.
  */
 function letTimersGo(): void {
   const { setTimeout: start } = globalThis;
@@ -48,11 +50,11 @@ function letTimersGo(): void {
   globalThis.setTimeout = Object.assign(letGo, start);
 }
 
-/** All tests have one sandbox, on a busy machine for longer than the usual five minutes. */
+/** All tests share one sandbox; on a busy machine they take longer than the usual five minutes. */
 const sandboxMs = 60 * 60_000;
 
 /**
- * A create waits for the template's build, but not longer than clients wait; the first build of a machine downloads
+ * A create waits for the template's build, but no longer than clients wait; the first build on a machine downloads
  * packages.
  */
 async function createWhenBuilt(): Promise<Sandbox> {

@@ -3,7 +3,7 @@ import { runInSandbox } from '../node/support/run-in-sandbox.ts';
 import { startTestNode, type TestNode } from '../node/support/test-node.ts';
 import { describeDrivers } from './subjects.ts';
 
-/** What `ping` does: an echo request by a socket that needs no capability. */
+/** What `ping` does: an echo request through a socket that needs no capability. */
 const pingOfLoopback = `import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP); s.settimeout(5)
 s.sendto(bytes([8, 0, 0, 0, 0, 1, 0, 1]), ("127.0.0.1", 0)); s.recv(100); print("answered")`;

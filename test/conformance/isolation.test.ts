@@ -13,7 +13,7 @@ const connectSeconds = 2;
 const connect = (address: string, port: number) =>
   `python3 -c 'import socket,sys; s=socket.create_connection(("${address}",${port}),${connectSeconds}); s.sendall(b"GET / HTTP/1.0\\r\\n\\r\\n"); print(s.recv(4096))'`;
 
-// What root in a sandbox tries on the kernel: test/attacks/kernel.test.ts.
+// Attempts by root in a sandbox on the kernel are in test/attacks/kernel.test.ts.
 
 describeDrivers(subject => {
   let it: TestNode;

@@ -7,8 +7,8 @@ import { startTestNode, type TestNode } from '../node/support/test-node.ts';
 import { describeDrivers } from './subjects.ts';
 
 /**
- * Each limitation of a driver, as an expectation of what happens there instead. `outOfMemory` and `setuid` have tests
- * among their kind.
+ * Each limitation of a driver, as an expectation of what happens instead. `outOfMemory` and `setuid` have tests among
+ * their kind.
  */
 const expectations: Record<Limitation, (it: TestNode, sandbox: NodeSandbox) => Promise<void>> = {
   async memory(it, sandbox) {

@@ -21,7 +21,7 @@ describeDrivers(subject => {
   test('a pause that requires the agent is refused while that does not answer, and the sandbox runs on', async () => {
     const sandbox = await protocol().create(it.request());
     const pause = () => protocol().pause(sandbox, { memory: false, requireAgent: true });
-    // Without a file to open it can't accept a connection; gVisor has no limits of other processes.
+    // Without a free descriptor it can't accept a connection; gVisor can't limit other processes.
     if (subject.driver === 'crun') {
       await run(sandbox.sandboxId, 'prlimit --nofile=0: --pid "$(pgrep -o agent)"');
       await expect(pause()).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining('runs on') });
@@ -110,7 +110,7 @@ describeDrivers(subject => {
     expect(await it.resume(sandbox, { nextExecutionId })).toEqual(resumes[0]);
     expect(resumes[0]).toEqual(resumes[1]);
     expect(await protocol().list()).toHaveLength(1);
-    // The first execution is over: what still names it changes nothing.
+    // The first execution is over: calls that still name it change nothing.
     await expect(it.resume(sandbox)).rejects.toMatchObject({ code: 'not_found' });
     await expect(pauseFiles(sandbox)).rejects.toMatchObject({ code: 'not_found' });
     await protocol().kill(sandbox);
@@ -162,7 +162,7 @@ describeDrivers(subject => {
   test('a pause that can’t be done leaves the sandbox running', async () => {
     const sandbox = await protocol().create(it.request());
     await run(sandbox.sandboxId, '(setsid sh -c "while :; do date +%N > /root/tick; done" >/dev/null 2>&1 &)');
-    // A directory in the place of the record's file.
+    // A directory in place of the record's file.
     await Bun.$`mkdir ${join(kept(sandbox.sandboxId), '../record.json.new')}`;
     await expect(pauseFiles(sandbox)).rejects.toThrow();
     expect(await protocol().list()).toEqual([sandbox]);

@@ -110,7 +110,7 @@ describeDrivers(subject => {
   test('a fork bomb is contained, and ends with its sandbox', async () => {
     const [bomb, bystander] = await Promise.all([protocol().create(it.request()), protocol().create(it.request())]);
     void runInSandbox(protocol(), bomb.sandboxId, 'bomb() { bomb | bomb & }; bomb').catch(() => {}); // cut off by the kill
-    // It has grown to its bound when nobody can start a process beside it any more.
+    // It has reached its bound once nobody can start a process beside it any more.
     while ((await runInSandbox(protocol(), bomb.sandboxId, 'true && (true)').catch(() => null))?.exitCode === 0);
     expect((await runInSandbox(protocol(), bystander.sandboxId, 'echo alive')).stdout).toBe('alive\n');
     await protocol().kill(bomb);

@@ -6,12 +6,12 @@ import { limitations } from '../../src/node/drivers/gvisor/limitations.ts';
 import type { DriverName } from '../../src/protocol/driver.ts';
 import { testUnless } from '../support/skip.ts';
 
-/** A driver that the same behaviours are asked of. */
+/** A driver that must show the same behaviours. */
 type Subject = { driver: DriverName; cannot(limitation: Limitation): boolean };
 
 const runsc = findRunsc(join(import.meta.dir, '../../dist/runsc'));
 
-/** Declares tests once for each driver. A driver that this machine can't have is skipped, and says why. */
+/** Declares tests once for each driver. A driver that is unavailable on this machine is skipped, with the reason. */
 export function describeDrivers(behaviours: (subject: Subject) => void): void {
   describe('on crun', () => behaviours({ driver: 'crun', cannot: () => false }));
   if (runsc.found)

@@ -64,7 +64,7 @@ describe('lists of a team', { skip: noBrowser ?? false }, () => {
     await audit.getByText(`sandbox:${sandbox.sandboxId}`).first().waitFor();
     const targets = await audit.locator('tbody tr td:nth-child(3)').allTextContents();
     assert.deepEqual([...new Set(targets)], [`sandbox:${sandbox.sandboxId}`]);
-    // The chip gives the whole list back.
+    // The chip brings back the whole list.
     await page.getByRole('button', { name: `about sandbox:${sandbox.sandboxId}` }).click();
     await page.waitForURL(url => !url.searchParams.has('target'));
     assert.deepEqual(signedIn.window.complaints, []);
@@ -77,14 +77,14 @@ describe('lists of a team', { skip: noBrowser ?? false }, () => {
     await page.waitForURL(/range=7d/);
     await page.reload();
     await page.getByRole('img', { name: 'Starts a minute' }).waitFor();
-    // A day is not enough to foresee anything.
+    // One day is not enough for a forecast.
     await page.getByText('not foreseen').waitFor();
     const { name, text } = await keptCsv();
     assert.equal(name, 'usage.csv');
     const [head, row] = text.split('\r\n');
     assert.equal(head, 'timestamp,concurrentSandboxes,sandboxStartRate,sandboxSeconds');
     assert.match(row ?? '', /^20\d\d-[^,]+,1,[\d.e-]+,\d+$/);
-    // What ran at the beginning of a minute is in the hours of its template.
+    // Use at the beginning of a minute counts towards the hours of its template.
     const hours = page.getByRole('region', { name: 'Sandbox-hours by template' }).first();
     await hours.getByRole('row').filter({ hasText: 'base' }).getByText(/^\d/).waitFor({ timeout: 90_000 });
     await hours.getByRole('link', { name: 'base' }).waitFor();

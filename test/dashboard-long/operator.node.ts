@@ -5,10 +5,10 @@ import type { Browser, Page, Route } from 'playwright-core';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { noBrowser, openWindow, seriousFindings, startBrowser, type Window } from '../dashboard/support/browser.ts';
 
-/** What must not be shown to anybody. */
+/** A value that must not be shown to anybody. */
 const secret = 'never-shown-to-anybody';
 
-/** Pages, and what each stands on: it is held back and fails here. */
+/** Pages and the request that each depends on, which is delayed and fails here. */
 const pages: { path: string; name: string; of: string }[] = [
   { path: '/operator', name: 'Overview', of: '/nodes' },
   { path: '/operator/nodes', name: 'Nodes', of: '/nodes' },
@@ -85,7 +85,7 @@ describe('pages for operators, and what pages show when all is not well', { skip
   });
 
   test('a finding that keeps sandboxes from running comes first, with its remedy', async () => {
-    // A machine that lacks something is not at hand: the answer is made up, its words are the doctor's.
+    // No machine with a defect is at hand: the answer is made up, in the doctor's words.
     const findings = [
       { name: 'kernel', status: 'ok', detail: '6.12', needed: true },
       { name: 'gVisor', status: 'limited', detail: 'not installed', needed: false, remedy: 'Install runsc' },
@@ -138,7 +138,7 @@ describe('pages for operators, and what pages show when all is not well', { skip
       .first()
       .waitFor();
     assert.deepEqual(await seriousFindings(page), []);
-    // One that fails takes a fault: what the platform would say of it.
+    // A failing one needs a fault: this is what the platform would say about it.
     const real = await page.evaluate(
       async () => (await (await fetch('/admin/overview')).json()) as { reconcilers: object[]; creates: object },
     );
@@ -190,7 +190,7 @@ describe('pages for operators, and what pages show when all is not well', { skip
     await page.getByRole('button', { name: 'Take new ones' }).click();
     await page.getByText('ready', { exact: true }).waitFor();
 
-    // A machine alone is no cluster's, and is not forgotten.
+    // A single machine belongs to no cluster, and can't be forgotten.
     await page.getByRole('button', { name: /^Forget/ }).click();
     await page
       .getByRole('dialog')
@@ -220,7 +220,7 @@ describe('pages for operators, and what pages show when all is not well', { skip
     await show('/operator', 'Overview');
     await loaded();
     assert.equal(await page.getByRole('region', { name: 'Stuck' }).count(), 0);
-    // None is stuck for a minute without a fault: what the platform would say of one.
+    // None is stuck for a minute without a fault: this is what the platform would say about one.
     await page.route('**/admin/sandboxes/stuck', route => route.fulfill({ json: [stuck] }));
     await page.reload();
     await page.getByRole('row').filter({ hasText: stuck.sandboxID }).getByText('pausing').waitFor();
@@ -305,16 +305,16 @@ describe('pages for operators, and what pages show when all is not well', { skip
     await page.getByText('connecting again').waitFor();
     await platform.restart();
     await connected.waitFor({ timeout: 60_000 });
-    // Said while nobody was connected, or just after; in any case once.
+    // Reported while nobody was connected, or just after; in any case once.
     await screen.getByText('later', { exact: true }).waitFor();
     assert.equal(await screen.getByText('first 42', { exact: true }).count(), 1);
     await page.keyboard.type('printf "kept %s\\n" $KEPT\n');
     await screen.getByText('kept yes', { exact: true }).waitFor();
     window.complaints.splice(before);
 
-    // The page is away while the shell speaks.
+    // The page is away while the shell writes.
     await page.keyboard.type('printf "begun %d\\n" $((6*8)); (sleep 2; printf "\\n%s\\n" away; touch /tmp/away) &\n');
-    // What is typed is on its way for a moment: it would be lost with the page.
+    // Typed keys are in transit for a moment: they would be lost with the page.
     await screen.getByText('begun 48', { exact: true }).waitFor();
     await page.goto('/dashboard/account');
     await heading('Operator').waitFor();
@@ -327,7 +327,7 @@ describe('pages for operators, and what pages show when all is not well', { skip
     await screen.getByText('away', { exact: true }).waitFor();
     for (const text of ['first 42', 'later', 'kept yes'])
       assert.equal(await screen.getByText(text, { exact: true }).count(), 1, text);
-    // A program that had asked the terminal something gets no second answer, which a shell would take for typed.
+    // A program's earlier question to the terminal gets no second answer, which a shell would take for typed input.
     await page.keyboard.type('clear; printf "\\033[6n"; read -rsd R; echo asked\n');
     await screen.getByText('asked', { exact: true }).waitFor();
     await page.reload();

@@ -10,7 +10,7 @@ import type { SignedIn } from '../dashboard/support/signed-in.ts';
 type Role = 'viewer' | 'developer' | 'admin' | 'operator';
 const order: Role[] = ['viewer', 'developer', 'admin', 'operator'];
 
-/** What can be done on each page, and the least role that may; `{sandbox}`, `{template}` and `{volume}` are there. */
+/** Actions on each page, and the least role that may do them; `{sandbox}`, `{template}` and `{volume}` exist. */
 const actions: { path: string; heading: string; buttons: Record<string, Role> }[] = [
   { path: '/sandboxes', heading: 'Sandboxes', buttons: { 'New sandbox': 'developer' } },
   {
@@ -43,7 +43,7 @@ const actions: { path: string; heading: string; buttons: Record<string, Role> }[
     buttons: { 'New webhook': 'admin', 'Switch on': 'admin', 'Delete hook': 'admin' },
   },
 ];
-/** Pages that nobody below a role sees the content of. */
+/** Pages whose content nobody below a role sees. */
 const walled: { path: string; heading: string; least: Role }[] = [
   { path: '/keys', heading: 'API keys', least: 'admin' },
   { path: '/audit', heading: 'Audit', least: 'admin' },
@@ -132,6 +132,6 @@ describe('what each role sees and may do in the browser', { skip: noBrowser ?? f
   }
 });
 
-/** What a button says whose role is missing. */
+/** What a button says to a user whose role is missing. */
 const reasonOf = (name: string, least: Role) =>
   name === 'Invite' ? 'Admins of the team invite' : `It takes the role ${least} in the team`;

@@ -8,7 +8,7 @@ import { startPlatform } from '../support/platform.ts';
 import { startIdentityProvider } from '../support/identity-provider/identity-provider.ts';
 import { noBrowser, openWindow, seriousFindings, startBrowser } from '../dashboard/support/browser.ts';
 
-/** A port that is free now: the provider has to know where the dashboard is before that starts. */
+/** A free port: the provider must know where the dashboard is before the dashboard starts. */
 async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
@@ -28,7 +28,7 @@ test('somebody signs in at an identity provider, by its button', { skip: noBrows
   await using platform = await startPlatform({ ATOLL_PORT: String(port), ATOLL_OIDC_FILE: file });
   await using browser = { value: await startBrowser(), [Symbol.asyncDispose]: () => browser.value.close() };
   const { page, complaints } = await openWindow(browser.value, platform.ready.url);
-  // The provider's own pages load what they like, a font from elsewhere among it: it comes at once, and empty.
+  // The provider's own pages load what they like, including a font from elsewhere: here it arrives at once, and empty.
   const known = [platform.ready.url, provider.issuer];
   await page.route(
     url => !known.some(origin => url.href.startsWith(origin)),
@@ -53,7 +53,7 @@ test('somebody signs in at an identity provider, by its button', { skip: noBrows
   assert.ok(!page.url().includes('state='));
   await page.getByText('Ada').first().waitFor();
 
-  // A session that is to prove whose it is does so there, and whoever was on a page is on it again.
+  // A session that must prove its identity does so there, and the user returns to the page they were on.
   const refused = { code: 403, message: 'a proof is needed', error_code: 'proof_needed' };
   await page.route('**/session/password', route => route.fulfill({ status: 403, json: refused }));
   await page.goto('/dashboard/account');
@@ -77,7 +77,7 @@ test('somebody signs in at an identity provider, by its button', { skip: noBrows
   assert.equal(new URL(page.url()).search, '?kind=build');
   complaints.splice(0);
 
-  // The answer of one window is none for another: it can't be handed over.
+  // One window's answer is useless in another: it can't be handed over.
   const answer = await fetch(`${platform.ready.url}/session/provider`);
   assert.deepEqual(await answer.json(), { name: 'Example' });
   const other = await openWindow(browser.value, platform.ready.url);

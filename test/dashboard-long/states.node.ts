@@ -6,7 +6,9 @@ import { firstNode, noBrowser, seriousFindings } from '../dashboard/support/brow
 import { startSignedIn } from '../dashboard/support/signed-in.ts';
 import type { SignedIn } from '../dashboard/support/signed-in.ts';
 
-/** Pages of one thing, and what each stands on: it is held back and fails here. `{…}` are things that there are. */
+/**
+ * Pages of one thing and the request that each depends on, which is delayed and fails here. `{…}` are existing things.
+ */
 const pages: { path: string; name: string | RegExp; of: string; again: 'by hand' | 'by itself' }[] = [
   { path: '/sandboxes/{sandbox}', name: /base|i/, of: '/sandboxes/{sandbox}', again: 'by hand' },
   { path: '/sandboxes/{sandbox}/logs', name: 'base', of: '/sandboxes/{sandbox}/logs/stream', again: 'by itself' },
@@ -18,7 +20,7 @@ const pages: { path: string; name: string | RegExp; of: string; again: 'by hand'
   { path: '/account', name: 'Operator', of: '/sessions', again: 'by hand' },
 ];
 
-/** Every page whose controls are gone through by Tab. */
+/** Every page whose controls are visited with Tab. */
 const controlled = [
   '/sandboxes',
   '/sandboxes?show=ended',
@@ -49,7 +51,7 @@ const controlled = [
   '/operator/audit',
 ];
 
-/** Marks what can be used on a page, and answers how much it is; of radios that belong together one is reached. */
+/** Marks the usable controls of a page, and answers their number; in a group of radios, one is reachable. */
 const markControls = `(() => {
   const all = [...document.querySelectorAll('main :is(a[href], button, input, select, textarea, summary)')];
   const usable = all.filter(one => !one.disabled && one.checkVisibility() && one.type !== 'file');
@@ -63,7 +65,7 @@ const markControls = `(() => {
   marked.forEach((one, index) => (one.dataset.control = String(index)));
   return marked.map(one => (one.getAttribute('aria-label') ?? one.textContent ?? one.name ?? '').trim().slice(0, 60));
 })()`;
-/** The mark of what has the focus now, and whether that shows; null outside of the page's content. */
+/** The mark of the focused control, and whether its focus is visible; null outside of the page's content. */
 const focused = `(() => {
   const one = document.activeElement;
   if (!one || one === document.body) return null;
@@ -113,7 +115,7 @@ describe('every page, when all is not well and without a mouse', { skip: noBrows
       await alert.first().waitFor();
       assert.deepEqual(await seriousFindings(page), [], path);
       const isByHand = again === 'by hand';
-      // While it still fails: some pages ask again after a while as well.
+      // While it still fails: some pages also ask again after a while.
       if (isByHand) await alert.first().getByRole('button', { name: 'Try again' }).focus();
       await page.unroute(matches);
       if (isByHand) await page.keyboard.press('Enter');
@@ -144,7 +146,7 @@ describe('every page, when all is not well and without a mouse', { skip: noBrows
         assert.ok(now.shows, `${path}: ${names[Number(now.control)]} does not show that it has the focus`);
         reached.add(now.control);
       }
-      // What was drawn anew meanwhile has lost its mark, and is another element.
+      // Controls drawn again meanwhile have lost their mark, and are other elements.
       const gone = await page.evaluate<number>(`${names.length} - document.querySelectorAll('[data-control]').length`);
       const missed = names.filter((_, index) => !reached.has(String(index)));
       assert.ok(missed.length <= gone, `${path}: Tab does not reach ${missed.join(', ')}`);

@@ -26,7 +26,7 @@ describe('the dashboard beside many sandboxes', { skip: noBrowser ?? false }, ()
   let page: Page;
 
   before(async () => {
-    // One after the other: where one can't be started, the other is ended.
+    // One after another: if one can't be started, the other is ended.
     many = await startMany(sandboxes);
     browser = await startBrowser();
     window = await openWindow(browser, many.url);
@@ -139,7 +139,7 @@ describe('a terminal of a real sandbox', { skip: noBrowser ?? false }, () => {
   });
 });
 
-/** For the page: the time from the key to rows that are all of this customer, ms. */
+/** Runs in the page: the time from the key to rows that all belong to this customer, ms. */
 const timeToFilter = (wanted: string) => `new Promise(resolve => {
   let pressedAt;
   addEventListener('keydown', () => (pressedAt = performance.now()), { once: true, capture: true });

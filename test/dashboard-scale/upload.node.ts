@@ -10,7 +10,7 @@ import { startSignedIn } from '../dashboard/support/signed-in.ts';
 
 const mebibyte = 1024 ** 2;
 const uploadMib = Number(process.env['DASHBOARD_UPLOAD_MIB'] ?? 1_024);
-/** What a process of the platform may take more while the file goes through. */
+/** How much more memory a process of the platform may take while the file goes through. */
 const growthMibMax = 64;
 const everyMs = 100;
 const timeoutMs = 8 * 60_000;
@@ -55,7 +55,7 @@ describe('a large file in the dashboard', { skip: noBrowser ?? false }, () => {
   });
 });
 
-/** What the supervisor and each of its own processes have in memory, MiB, by process. */
+/** The memory of the supervisor and each of its processes, MiB, by process. */
 async function memoryOf(supervisor: number): Promise<Map<number, number>> {
   const found = new Map<number, number>();
   for (const name of await readdir('/proc')) {

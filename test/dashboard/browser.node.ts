@@ -5,11 +5,11 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { noBrowser, startBrowser } from './support/browser.ts';
 
-/** Connections to one host that a browser opens at a time: further requests wait, and are given up by it. */
+/** How many connections a browser opens to one host: further requests wait, and the browser may give them up. */
 const connections = 6;
 const changes = 10;
 
-/** Makes a link with an address and takes it away again, as the start and the end of a sandbox do. */
+/** Makes a link with an address and removes it again, as the start and the end of a sandbox do. */
 function changeNetwork(): void {
   const link = `at${process.pid}`;
   const ip = (...args: string[]) => execFileSync('ip', args);
@@ -23,7 +23,7 @@ function changeNetwork(): void {
   }
 }
 
-/** Says how many of its requests were answered. The links change while as many as can be are under way. */
+/** Says how many of its requests were answered. The links change while as many requests as possible are in flight. */
 const page = `<link rel="icon" href="data:,"><p></p><script>
   const all = Array.from({ length: ${2 * connections} }, (_, n) => fetch('/' + n).then(answer => answer.ok, () => false));
   Promise.all(all).then(them => (document.querySelector('p').textContent = them.filter(Boolean).length));

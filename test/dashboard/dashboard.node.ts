@@ -9,13 +9,13 @@ import { noBrowser, openWindow, seriousFindings, testDomain, type Window } from 
 import { shareSignedIn } from './support/signed-in.ts';
 import type { SignedIn } from './support/signed-in.ts';
 
-/** What would run if text became markup or script anywhere. */
+/** A text that would run if it became markup or script anywhere. */
 const hostile = `"><img src=x onerror=alert(1)><script>alert(2)</script>`;
 
 /** Scripts that load before the first page, compressed. */
 const entryBytesMax = 180 * 1024;
 
-/** Every page without a thing of its own to look at, with its name. */
+/** Every page that needs no particular thing to show, with its name. */
 const pages: [path: string, name: string][] = [
   ['/sandboxes', 'Sandboxes'],
   ['/sandboxes?show=ended', 'Sandboxes'],
@@ -136,7 +136,7 @@ describe('the dashboard in a browser', { skip: noBrowser ?? false }, () => {
     const other = await create();
     await page.getByRole('link', { name: other }).waitFor({ timeout: 5_000 });
     await page.getByLabel(`Choose ${other}`).check();
-    // Whatever changes between press and release, a click meets what it was aimed at.
+    // Whatever changes between press and release, a click hits its target.
     await press(page.getByRole('button', { name: 'Kill 1' }));
     const third = await create();
     await page.getByRole('link', { name: third }).waitFor();
@@ -184,7 +184,7 @@ describe('the dashboard in a browser', { skip: noBrowser ?? false }, () => {
     await page.getByRole('button', { name: 'Shell 2' }).waitFor({ state: 'detached' });
     await visible.getByText('kept yes', { exact: true }).waitFor();
 
-    // One of another user begins where it is asked to, also after a reload.
+    // A shell of another user starts where requested, also after a reload.
     await page.getByRole('button', { name: 'Shell as' }).click();
     const asked = page.getByRole('dialog', { name: 'New shell' });
     await asked.getByLabel('User', { exact: true }).fill('root');
@@ -227,7 +227,7 @@ describe('the dashboard in a browser', { skip: noBrowser ?? false }, () => {
     const { ready } = platform;
     const connection = { apiKey: ready.apiKey, apiUrl: ready.url, sandboxUrl: ready.url, domain: ready.domain };
     const sandbox = await Sandbox.connect(sandboxId, connection);
-    // It is told without being asked for.
+    // It is announced without being asked for.
     await sandbox.commands.run(`echo 'told \x1b[31mlive ${hostile}' | tr -d "'"`);
     await page.getByRole('log').getByText('told ').last().waitFor();
     page.off('request', listen);
@@ -393,7 +393,7 @@ describe('the dashboard in a browser', { skip: noBrowser ?? false }, () => {
       framed.map(frame => frame.url()),
       ['chrome-error://chromewebdata/'],
     );
-    // A link of the hostile page's own signs nobody in who is signed in already, and the two windows know nothing of
+    // A link on the hostile page does not sign in a user who is signed in already, and the two windows know nothing of
     // each other.
     const opened = await popup;
     await opened.getByRole('dialog', { name: 'Sign in by this link?' }).waitFor();
@@ -439,7 +439,7 @@ describe('the dashboard in a browser', { skip: noBrowser ?? false }, () => {
     await guest.page.getByText('Not for viewers').waitFor();
 
     await page.reload();
-    // Keys pass roles without giving them: what is given is said, and then done.
+    // Arrow keys pass over roles without granting them: a grant is confirmed first, and then done.
     await page.getByRole('button', { name: 'Role of Grace: viewer' }).click();
     const question = page.getByRole('dialog', { name: 'Role of Grace' });
     await question.getByRole('radio', { name: 'viewer' }).focus();
@@ -466,7 +466,7 @@ describe('the dashboard in a browser', { skip: noBrowser ?? false }, () => {
   });
 
   test('a session that has proven nothing for long is asked who it is, and goes on', async () => {
-    // The platform says so as it does after ten minutes, which no test waits for; the proof itself is real.
+    // The platform says so after ten minutes, for which no test waits; the proof itself is real.
     let isRefused = false;
     await page.route('**/invitations', route => {
       if (route.request().method() !== 'POST' || isRefused) return route.fallback();

@@ -25,7 +25,7 @@ describe('files in the dashboard', { skip: noBrowser ?? false }, () => {
     await dialog.getByLabel(label).fill(text);
     await dialog.getByRole('button', { name: action }).click();
   };
-  /** What files of a sandbox and of a volume have in common. */
+  /** What the files of a sandbox and of a volume have in common. */
   const goThrough = async (there: {
     read(path: string): Promise<string>;
     write(path: string, text: string): Promise<unknown>;
@@ -44,7 +44,7 @@ describe('files in the dashboard', { skip: noBrowser ?? false }, () => {
     await page.getByText('Saved', { exact: true }).waitFor();
     assert.equal(await there.read(path), 'written here');
 
-    // What changed there meanwhile is not lost without a question.
+    // Changes made there meanwhile are not lost without a question.
     await there.write(path, 'written there');
     await editor.fill('written here again');
     await page.getByRole('button', { name: 'Save' }).click();
@@ -87,7 +87,7 @@ describe('files in the dashboard', { skip: noBrowser ?? false }, () => {
     assert.equal(await there.read(path.replace(hostile, 'empty.txt')), 'uploaded');
     assert.deepEqual(signedIn.window.complaints, []);
   };
-  /** Neither a new file nor an upload takes the place of what is there without a question. */
+  /** Neither a new file nor an upload replaces an existing one without a question. */
   const replaceNothingUnasked = async () => {
     await page.getByRole('button', { name: 'New file' }).click();
     await answer('New file', 'Name', 'empty.txt', 'Make');
@@ -172,7 +172,7 @@ describe('files in the dashboard', { skip: noBrowser ?? false }, () => {
     await page.getByLabel('Go to a path').fill('/home/user/project/');
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Folder src', exact: true }).waitFor();
-    // Lines of all files of a folder, and the way to each; the names of things in programs have colours.
+    // Finds lines in all files of a folder, and the way to each; names in programs are coloured.
     const program = `# ${hostile}\ndef f(x):\n    return "needle -e" + 12\n`;
     await sandbox.files.write('/home/user/project/src/main.py', program);
     await page.getByLabel('Find in files').fill('needle -e');
@@ -213,7 +213,7 @@ describe('files in the dashboard', { skip: noBrowser ?? false }, () => {
     await page.goto(`/dashboard/sandboxes/${sandbox.sandboxId}/files`);
     await entry('there.txt').waitFor();
     const isWrite = (url: URL) => url.pathname === '/files' && url.searchParams.get('path') === '/home/user/large.bin';
-    // It takes as long as it is looked at.
+    // It takes as long as somebody looks at it.
     await page.route(isWrite, () => undefined);
     const large = { name: 'large.bin', mimeType: 'application/octet-stream', buffer: Buffer.alloc(4096) };
     await page.getByLabel('Files to upload').setInputFiles([large]);
@@ -237,7 +237,7 @@ describe('files in the dashboard', { skip: noBrowser ?? false }, () => {
   });
 
   test('files of a volume: the same', async () => {
-    // The SDK takes the place of volumes' content from there alone.
+    // Only this tells the SDK where volumes' content is.
     process.env['E2B_VOLUME_API_URL'] = signedIn.platform.ready.url;
     const volume = await Volume.create('shared', signedIn.options);
     await page.goto('/dashboard/volumes');

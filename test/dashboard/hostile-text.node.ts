@@ -7,7 +7,7 @@ import { testSameSiteRules } from './support/same-site-rules.ts';
 import { shareSignedIn } from './support/signed-in.ts';
 import type { SignedIn } from './support/signed-in.ts';
 
-/** Texts that would run, or change the page, where text becomes markup, a script, an address or a template. */
+/** Texts that would run, or change the page, if text became markup, a script, an address or a template. */
 const corpus = [
   `"><img src=x onerror=alert(1)>`,
   `<script>alert(2)</script>`,
@@ -28,7 +28,7 @@ describe('hostile text in the dashboard stays text', { skip: noBrowser ?? false 
   let page: Page;
   let sandbox: Sandbox;
 
-  /** Asks as the operator who is signed in. */
+  /** Sends a request as the signed-in operator. */
   const ask = (method: string, path: string, body?: unknown, team?: string) =>
     page.evaluate(
       async ({ method, path, body, team }) => {
@@ -156,7 +156,7 @@ describe('hostile text in the dashboard stays text', { skip: noBrowser ?? false 
     // The terminal's answer to the last of them is typed, and may be echoed before it.
     await screen.getByText('all shown').waitFor();
     const opened = page.context().pages().length;
-    // The terminal hears of the mouse by what is above the letters.
+    // The terminal hears of the mouse through an element above the letters.
     await screen.getByText('press here').click({ force: true });
     await nothingRan('the terminal');
     assert.equal(page.context().pages().length, opened);

@@ -49,7 +49,7 @@ describe('the list of sandboxes', { skip: noBrowser ?? false }, () => {
 
   test('what is being done with a sandbox shows while it is, and again what it is afterwards', async () => {
     const isList = (url: URL) => url.pathname === '/v2/sandboxes';
-    // A pause of a test is over in no time: what the platform answers, as it is in the middle of one.
+    // In a test a pause is over at once, so this is the platform's answer in the middle of one.
     const answer = await signedIn.platform.api('GET', '/v2/sandboxes');
     const pausing = ((await answer.json()) as { sandboxID: string }[]).map(one =>
       one.sandboxID === marked ? { ...one, state: 'paused', transition: 'pausing' } : one,
@@ -67,7 +67,7 @@ describe('the list of sandboxes', { skip: noBrowser ?? false }, () => {
 
   test('of chosen sandboxes, one whose agent did not answer at its pause is booted', async () => {
     const isList = (url: URL) => url.pathname === '/v2/sandboxes';
-    // No agent falls silent when a test wants it: what the platform answers then.
+    // No agent stops responding on command, so this is the platform's answer then.
     const answer = await signedIn.platform.api('GET', '/v2/sandboxes');
     const paused = ((await answer.json()) as { sandboxID: string }[]).map(one => ({
       ...one,
@@ -96,7 +96,7 @@ describe('the list of sandboxes', { skip: noBrowser ?? false }, () => {
 
   test('what another does shows while it is under way, without a question that was not caused by it', async () => {
     const sandbox = await Sandbox.connect(plain, signedIn.options);
-    // So much memory takes longer to be written than a change takes to be told.
+    // Writing this much memory takes longer than reporting a change.
     await sandbox.commands.run('head -c 300M /dev/urandom > /dev/shm/state');
     await page.goto('/dashboard/sandboxes');
     await row(plain).getByText('running', { exact: true }).waitFor();
@@ -200,7 +200,7 @@ describe('the list of sandboxes', { skip: noBrowser ?? false }, () => {
     await page.waitForFunction(`document.querySelector('.code-editor').value.includes('Bearer \${e2b.secrets.token}')`);
     assert.deepEqual(await seriousFindings(page), []);
 
-    // The other way round: what is written in the code is in the form.
+    // The other way round: what is written in the code appears in the form.
     await sheet.getByRole('button', { name: 'Python' }).click();
     const before = await code.inputValue();
     await code.fill(before.replace('timeout=300', 'timeout=120, metadata={"by": "code"}'));
@@ -209,7 +209,7 @@ describe('the list of sandboxes', { skip: noBrowser ?? false }, () => {
     await code.fill('Sandbox.create(timeout=sum(1))');
     await sheet.getByText('The form is as it was').waitFor();
     assert.equal(await sheet.getByLabel('Time, in seconds').inputValue(), '120');
-    // A change of the form is the code's, too.
+    // A change of the form also changes the code.
     await sheet.getByLabel('Time, in seconds').fill('600');
     assert.match(await code.inputValue(), /timeout=600/);
     await sheet.getByRole('button', { name: 'Create' }).click();

@@ -5,7 +5,7 @@ import { noBrowser } from './support/browser.ts';
 import { shareSignedIn } from './support/signed-in.ts';
 import type { SignedIn } from './support/signed-in.ts';
 
-/** More than the API tells at once. */
+/** More than the API returns at once. */
 const [first, many] = [100, 130];
 const padded = (number: number) => String(number).padStart(4, '0');
 const numbers = Array.from({ length: many }, (_, number) => number);
@@ -69,9 +69,9 @@ describe('what is behind the first hundred of something', { skip: noBrowser ?? f
     for (let from = 0; from < many; from += 10)
       await ask('POST', '/templates/tags', { target: template, tags: tags.slice(from, from + 10) });
     await page.goto(`/dashboard/templates/${template}`);
-    // With the one that it had.
+    // Including the one that it had.
     await scrollToLast('Tags', many + 1);
-    // They are of the template that all tests begin from.
+    // They belong to the template that all tests start from.
     for (let from = 0; from < many; from += 10)
       await ask('DELETE', '/templates/tags', { name: template, tags: tags.slice(from, from + 10) });
     assert.deepEqual(signedIn.window.complaints, []);
@@ -147,7 +147,7 @@ describe('what is behind the first hundred of something', { skip: noBrowser ?? f
     await tree.getByText('snap0000:default').waitFor();
     await Promise.all(['if0000', 'ib0000'].map(text => tree.getByText(text).waitFor()));
     const more = tree.getByRole('button', { name: 'Show more' });
-    // One that comes near to the window goes by itself.
+    // A button near the window loads by itself.
     for (let tries = 0; tries < 20 && (await more.count()) > 0; tries++)
       await more
         .first()

@@ -18,7 +18,7 @@ describe('the tabs of a sandbox', { skip: noBrowser ?? false }, () => {
   let page: Page;
   let sandbox: Sandbox;
 
-  /** What a click has the browser keep. */
+  /** What a click makes the browser save. */
   const download = async (name: string) => {
     const [kept] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name }).click()]);
     return { name: kept.suggestedFilename(), text: await readFile(await kept.path(), 'utf8') };
@@ -32,7 +32,7 @@ describe('the tabs of a sandbox', { skip: noBrowser ?? false }, () => {
     for (const word of ['first', 'second', 'third']) await sandbox.commands.run(`echo "the ${word} of $((1+2))"`);
   });
   beforeEach(async () => {
-    // What the page of the test before still asked for is answered there.
+    // Pending requests of the previous test's page are answered there.
     await page.goto('about:blank');
     signedIn.window.complaints.splice(0);
   });
@@ -70,7 +70,7 @@ describe('the tabs of a sandbox', { skip: noBrowser ?? false }, () => {
 
   test('of files and commands the code is shown as well, and does it', async () => {
     const dialog = page.getByRole('dialog', { name: 'The code for this' });
-    /** Runs the code that is shown, as a program of somebody else's. */
+    /** Runs the displayed code as a separate program. */
     const runShown = async () => {
       const code = (await dialog.locator('pre').textContent()) ?? '';
       await dialog.getByRole('button', { name: 'Close' }).click();
@@ -154,7 +154,7 @@ describe('the tabs of a sandbox', { skip: noBrowser ?? false }, () => {
       await page.getByRole('button', { name: `${how} process ${pid}` }).click();
       await page.getByRole('row', { name: new RegExp(`^${pid} `) }).waitFor({ state: 'detached' });
     }
-    // One of them may end between two questions.
+    // One of them may end between two requests.
     assert.deepEqual(
       signedIn.window.complaints.filter(text => !text.includes('404')),
       [],
@@ -215,7 +215,7 @@ describe('the tabs of a sandbox', { skip: noBrowser ?? false }, () => {
     await tab('logs');
     const log = page.getByRole('log');
     await log.getByText('the third of 3').first().waitFor();
-    // A message that is JSON unfolds.
+    // A JSON message unfolds.
     await sandbox.commands.run(`echo '{"deep":{"n":7}}'`);
     await log.getByText('{"deep":{"n":7}}', { exact: true }).click();
     await log.locator('pre').getByText('"n": 7').waitFor();
@@ -232,7 +232,7 @@ describe('the tabs of a sandbox', { skip: noBrowser ?? false }, () => {
     assert.match(text, /process .*the first of 3\n/);
     assert.doesNotMatch(text, /second|created from/);
 
-    // What stands around a hit is shown beside it, and long lines are cut or wrapped.
+    // The surroundings of a hit are shown beside it, and long lines are cut or wrapped.
     await page.getByLabel('With what is around it').selectOption('3');
     await log.locator('li.beside').getByText('the second of 3').first().waitFor();
     await page.getByLabel('Wrap').uncheck();
@@ -245,7 +245,7 @@ describe('the tabs of a sandbox', { skip: noBrowser ?? false }, () => {
     await page.getByLabel('With what is around it').selectOption('Hits alone');
     await log.getByText('the second of 3').first().waitFor({ state: 'detached' });
 
-    // A link to a line shows it with what was before and after, filters or not.
+    // A link to a line shows it with what came before and after, with filters or without.
     await log.getByRole('listitem').first().hover();
     await log.getByRole('link', { name: 'Link to this line' }).first().click();
     await log.locator('li[aria-current]').getByText('the first of 3').waitFor();
@@ -296,7 +296,7 @@ describe('the tabs of a sandbox', { skip: noBrowser ?? false }, () => {
     await page.getByText('connected', { exact: true }).waitFor();
     await page.keyboard.type('printf "needle %d\\n" $((40+2)); seq 200 | tail -3\n');
     await shown.getByText('needle 42', { exact: true }).waitFor();
-    // A colour of 24 bits, which xterm writes as a style of its own.
+    // A 24-bit colour, which xterm writes as a style of its own.
     await page.keyboard.type('printf "\\e[38;2;1;2;3mtrue%s\\e[0m\\n" colour\n');
     await shown
       .locator('span')
@@ -336,7 +336,7 @@ describe('the tabs of a sandbox', { skip: noBrowser ?? false }, () => {
     await other.goto(link);
     const watched = other.locator('.xterm-rows');
     await watched.getByText('needle 42', { exact: true }).waitFor();
-    // Keys of who watches go nowhere, and what the other types is seen.
+    // A watcher's keys go nowhere, and the watcher sees what the other one types.
     await other.locator('.terminal-box').click();
     await other.keyboard.type('exit\n');
     await page.bringToFront();
@@ -428,7 +428,7 @@ describe('the tabs of a sandbox', { skip: noBrowser ?? false }, () => {
     const shown = ['parent', 'aunt', sandbox.sandboxId, 'sister', 'cousin', 'child'];
     for (const id of ['first', ...shown]) await tree.getByText(id, { exact: true }).waitFor();
     assert.equal(await tree.getByText('this one').count(), 1);
-    // Of the others nothing is asked.
+    // Nothing is requested of the others.
     assert.deepEqual([...new Set(asked)].toSorted(), ['first', 'parent', 'aunt', sandbox.sandboxId].toSorted());
     const more = tree.getByRole('button', { name: 'What came of it' });
     assert.equal(await more.count(), 3);

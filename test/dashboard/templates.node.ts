@@ -6,7 +6,7 @@ import { noBrowser, seriousFindings } from './support/browser.ts';
 import { shareSignedIn } from './support/signed-in.ts';
 import type { SignedIn } from './support/signed-in.ts';
 
-/** What would run if text of a build became markup or script. */
+/** A text that would run if text of a build became markup or script. */
 const hostile = '<img src=x onerror=alert(1)>';
 
 describe('templates in the dashboard', { skip: noBrowser ?? false }, () => {
@@ -14,7 +14,7 @@ describe('templates in the dashboard', { skip: noBrowser ?? false }, () => {
   let signedIn: SignedIn;
   let page: Page;
 
-  /** Builds the template `hello` from what the page's form gets, and waits for its end. */
+  /** Builds the template `hello` from the form's input, and waits for the end of the build. */
   const build = async (dockerfile: string, end: 'ready' | 'error') => {
     await page.goto('/dashboard/templates?build=hello');
     const sheet = page.getByRole('dialog', { name: 'Build from a Dockerfile' });
@@ -45,13 +45,13 @@ describe('templates in the dashboard', { skip: noBrowser ?? false }, () => {
     await row.getByRole('button', { name: 'Roll back default' }).click();
     await row.getByRole('link', { name: first }).waitFor();
 
-    // The lowest layer is the base's, and the page of the base says so, too.
+    // The lowest layer is the base's, and the base's page says so too.
     const lowest = page.getByRole('group', { name: 'Layers' }).getByRole('row').nth(1);
     await lowest.getByText(/\d+(\.\d)? (Ki|Mi)B/).waitFor();
     await lowest.getByRole('link', { name: 'base' }).waitFor();
     assert.deepEqual(await seriousFindings(page), []);
 
-    // Built again, it begins with what it has, and with no Dockerfile that was never its own.
+    // A rebuild starts from what it has, and without a Dockerfile that was never its own.
     await page.getByRole('link', { name: 'Build again' }).click();
     const again = page.getByRole('dialog', { name: 'Build from a Dockerfile' });
     assert.equal(await again.getByLabel('CPUs').inputValue(), '1');

@@ -15,7 +15,7 @@ describe('what pages keep while something fails, or somebody else changes it', {
 
   const failing = (route: Route) =>
     route.fulfill({ status: 500, json: { code: 500, message: 'the database is away' } });
-  /** Asks the API as the operator who is signed in, beside the page. */
+  /** Sends a request to the API as the signed-in operator, independently of the page. */
   const ask = (method: string, path: string, body?: unknown) =>
     page.evaluate(
       async ([method, path, body]) => {
@@ -26,7 +26,7 @@ describe('what pages keep while something fails, or somebody else changes it', {
       [method, path, body === undefined ? '' : JSON.stringify(body)] as const,
     );
 
-  /** What the live regions say to who can't see them: of what is outside of an open dialog nothing is told. */
+  /** What the live regions tell screen readers: outside of an open dialog, nothing is announced. */
   const readOut = async (of: Page) => {
     const session = await of.context().newCDPSession(of);
     const { nodes } = await session.send('Accessibility.getFullAXTree');
@@ -82,7 +82,7 @@ describe('what pages keep while something fails, or somebody else changes it', {
     assert.equal(await text.inputValue(), 'one\ntwo\nthree\n');
     await text.fill('one\nTWO\nthree\n');
 
-    // What is typed while it is saved is a draft still, and saved by the next.
+    // Text typed during a save is still a draft, and saved by the next.
     let write = () => {};
     const held = new Promise<void>(resolve => (write = resolve));
     const isWrite = (url: URL) => url.pathname === '/files' && url.searchParams.get('path') === path;
@@ -103,7 +103,7 @@ describe('what pages keep while something fails, or somebody else changes it', {
     assert.equal(await sandbox.files.read(path), 'one\r\nTWO\r\nthree\nfour');
     await page.unroute(isWrite);
 
-    // The page is asked to be left, and then the file goes.
+    // The user leaves the page, and then the file goes.
     await text.fill('mine');
     await page.getByRole('link', { name: 'Logs' }).click();
     const leaving = page.getByRole('dialog', { name: 'Leave windows.txt unsaved?' });
@@ -125,7 +125,7 @@ describe('what pages keep while something fails, or somebody else changes it', {
     await page.getByRole('link', { name: 'Logs' }).click();
     await leaving.getByRole('button', { name: 'Leave' }).click();
     await page.waitForURL(/logs/);
-    // The browser's own question, and what asked for the file that was gone, are what was wanted.
+    // The browser's own question and the requests for the missing file were expected.
     assert.deepEqual(
       signedIn.window.complaints.filter(one => !/^dialog:|404/.test(one)),
       [],
@@ -156,7 +156,7 @@ describe('what pages keep while something fails, or somebody else changes it', {
     await page.getByRole('link', { name: 'Logs' }).click();
     await page.getByRole('dialog', { name: 'Leave plan.txt unsaved?' }).getByRole('button', { name: 'Leave' }).click();
     await page.waitForURL(/logs/);
-    // What was asked about the sandbox that has ended is what was wanted; nothing more is asked.
+    // The requests about the ended sandbox were expected; nothing more is requested.
     await page.goto('about:blank');
     assert.deepEqual(
       signedIn.window.complaints.filter(one => !/404|502/.test(one)),
@@ -178,7 +178,7 @@ describe('what pages keep while something fails, or somebody else changes it', {
       await page.getByRole('button', { name: 'Back' }).click();
     }
 
-    // What is in the folder is told late, and another one is shown by then.
+    // The folder's list arrives late, when another folder is shown.
     const isList = (url: URL) => url.pathname.endsWith('Filesystem/ListDir');
     let tell = () => {};
     const held = new Promise<void>(resolve => (tell = resolve));
@@ -236,7 +236,7 @@ describe('what pages keep while something fails, or somebody else changes it', {
     const connected = page.getByText('connected', { exact: true }).and(page.locator(':visible'));
     await connected.waitFor();
     const first = await page.getByText(/^process \d+$/).textContent();
-    // What held this window's place has ended while nobody looked, and its number is another's.
+    // The process of this window's shell has ended unobserved, and its PID is another's.
     await page.evaluate(`for (const key of Object.keys(sessionStorage))
       if (/^atoll[.]shell[.].*[.]1$/.test(key)) sessionStorage.setItem(key, 'dashboard-of-nobody')`);
     await page.reload();
@@ -271,7 +271,7 @@ describe('what pages keep while something fails, or somebody else changes it', {
     await visible.getByText('typed ahead', { exact: true }).waitFor();
     await page.unroute('**/process.Process/Start');
 
-    // A key that does not arrive is told of; the shell goes on.
+    // A lost key is reported; the shell goes on.
     const input = '**/process.Process/SendInput';
     await page.route(input, failing);
     await page.keyboard.type('x');
@@ -337,7 +337,7 @@ describe('what pages keep while something fails, or somebody else changes it', {
       await page.getByRole('button', { name: `Shell ${shells}`, pressed: true }).waitFor();
       await connected.and(isVisible).waitFor();
     }
-    // Beside the stream of events; what is hidden says what it is, too.
+    // Besides the stream of events; a hidden shell also shows its state.
     await page.getByText('waiting', { exact: true }).nth(3).waitFor({ state: 'attached' });
     assert.equal(await connected.count(), 3);
     await page.getByRole('button', { name: 'Shell 1', exact: true }).click();
@@ -406,7 +406,7 @@ describe('what pages keep while something fails, or somebody else changes it', {
     await page.waitForURL(/first\.txt/);
     await page.getByText('It is paused').waitFor();
     assert.equal(await text('first').count(), 0);
-    // A page of one that is gone complains of that, perhaps when the next test looks.
+    // The page of a sandbox that is gone complains about it, perhaps during the next test.
     await page.goto('about:blank');
     await other.kill();
   });
@@ -504,7 +504,7 @@ describe('what pages keep while something fails, or somebody else changes it', {
     await form.getByLabel(/^Namespace/).fill(team?.slug ?? '');
     await form.getByRole('button', { name: 'Make' }).click();
     await page.getByText(`"${team?.slug}" is taken`).waitFor();
-    // In the layer of dialogs, behind none of them, and in what is read out while one is open.
+    // In the layer of dialogs and above all of them, and in the announced part while one is open.
     assert.ok(await page.evaluate('document.querySelector("dialog .toasts").matches(":popover-open")'));
     assert.match(await readOut(page), /is taken/);
     await form.getByRole('button', { name: 'Cancel' }).click();

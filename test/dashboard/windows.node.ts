@@ -13,7 +13,7 @@ import type { SignedIn } from './support/signed-in.ts';
 const require = createRequire(import.meta.url);
 const packageFolder = (name: string) => dirname(require.resolve(`${name}/package.json`));
 
-/** Things that a page makes by a form of some texts, and removes. */
+/** Things that a page makes with a form of a few texts, and removes. */
 const things = [
   {
     path: '/volumes',
@@ -60,7 +60,7 @@ describe('several windows, the keyboard, and addresses', { skip: noBrowser ?? fa
     await of.getByRole('heading', { level: 1, name, exact: true }).waitFor();
     await of.getByLabel('Loading').first().waitFor({ state: 'detached' });
   };
-  /** Presses Tab until something has the focus, as who has no mouse does. */
+  /** Presses Tab until something has the focus, like a user without a mouse. */
   const tabTo = async (target: Locator) => {
     for (let presses = 0; presses < 80; presses++) {
       if ((await target.and(page.locator(':focus')).count()) > 0) return;

@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { repository } from '../support/platform.ts';
 
-/** A program of a page, and the text that the page shows as its output. */
+/** A program on a page, and the text that the page shows as its output. */
 export type Block = {
   /** Relative to the repository. */
   page: string;
@@ -14,12 +14,12 @@ export type Block = {
   needsMemory: boolean;
 };
 
-/** A fenced block: its first line says its language and, after a space, what else is true of it. */
+/** A fenced block: its first line names its language and, after a space, its mark. */
 type Fenced = { page: string; line: number; language: string; mark: string; text: string };
 
-/** What is a program, and is run. */
+/** Languages of programs, which are run. */
 const programs = ['js', 'python', 'bash'];
-/** What is no program: its form, and what it is for. */
+/** Languages that are not run: their form, and what they are for. */
 export const notRun = {
   output: 'what the program before it prints',
   console: "commands for a machine's own shell: they install, need a terminal, or name what is the reader's",
@@ -27,7 +27,10 @@ export const notRun = {
   yaml: 'a part of a file',
   json: 'a file',
 } as const;
-/** Marks: of a program that its page tests by other means, or that is to be read; of one that pauses with memory. */
+/**
+ * Marks of programs: `read` if the page is tested by other means or the program is only to be read; `memory` if it
+ * pauses with memory.
+ */
 export const marks = ['read', 'memory'];
 
 /** Every page of the documentation. */
@@ -42,7 +45,7 @@ function pages(): string[] {
 export const allFenced = (): Fenced[] =>
   pages().flatMap(page => fencedIn(page, readFileSync(join(repository, page), 'utf8')));
 
-/** The programs of all pages, in their order: those of one page may need what an earlier one of it has made. */
+/** The programs of all pages, in order: later ones of a page may need what an earlier one has made. */
 export const blocksOfPages = (): Block[] =>
   Map.groupBy(allFenced(), ({ page }) => page)
     .values()

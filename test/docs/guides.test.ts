@@ -9,13 +9,13 @@ import { testUnless } from '../support/skip.ts';
 import { type Block, blocksOfPages, fencedIn, programsOf } from './code-blocks.ts';
 import { askedBy, expressions, metricsOf } from './operations.ts';
 
-// Every program of the documentation is run as it stands, against one platform, and prints what its page says. A page is
-// read from its beginning to its end, so its programs run in that order, in a folder of its own. That of the code
-// interpreter's guide is run by that suite.
+// Every program of the documentation runs unchanged against one platform, and must print what its page says. A page is
+// read from beginning to end, so its programs run in that order, in a folder of their own. The code interpreter's suite
+// runs that guide's program.
 
 /** Longest time of one program, and of all programs of a page. */
 const [runTimeoutMs, testTimeoutMs] = [240_000, 300_000];
-/** What its guide says that a machine without CRIU answers. */
+/** The answer of a machine without CRIU, according to its guide. */
 const refusalOfMemory = "the memory of sandboxes can't be kept here";
 const pages = Map.groupBy(blocksOfPages(), ({ page }) => page);
 const python = await pythonWithSdk();
@@ -30,14 +30,14 @@ afterAll(async () => {
   rmSync(scratch, { recursive: true, force: true });
 });
 
-/** What runs a program, and where: JavaScript finds the SDK's packages from the checkout. */
+/** What runs a program, and where: JavaScript finds the SDK's packages in the checkout. */
 function runnerOf({ language, code }: Block, folder: string): { argv: string[]; cwd: string } {
   if (language === 'js') return { argv: ['node', '--input-type=module', '--eval', code], cwd: repository };
   if (language === 'bash') return { argv: ['bash', '-euo', 'pipefail', '-c', code], cwd: folder };
   return { argv: ['program' in python ? python.program : 'python3', '-c', code], cwd: folder };
 }
 
-/** Runs programs one after the other, and compares what they print. */
+/** Runs programs one after another, and compares what they print. */
 async function runAll(blocks: Block[]): Promise<void> {
   const folder = mkdtempSync(join(scratch, 'guide-'));
   const env = { ...platform.env, PATH: `${join(repository, 'bin')}:${process.env['PATH']}` };
@@ -64,7 +64,7 @@ for (const [page, blocks] of pages) {
 
 test('dashboard and alerts ask for metrics and labels that the platform gives', async () => {
   const token = readFileSync(join(platform.ready.dataDir, 'metrics-token'), 'utf8').trim();
-  // One of each, so that their series are there.
+  // One of each, so that their series exist.
   const { sandboxID } = (await (await platform.api('POST', '/sandboxes', { templateID: 'base' })).json()) as {
     sandboxID: string;
   };
@@ -74,7 +74,7 @@ test('dashboard and alerts ask for metrics and labels that the platform gives', 
   const metrics = metricsOf(await answer.text());
   // Prometheus adds these itself.
   const ofPrometheus = ['job', 'instance', 'le'];
-  // A machine that joined a cluster says which one it is; this one is alone.
+  // A machine of a cluster names itself; this one is alone.
   const ofClusters = new Map([['atoll_process_restarts_total', 'node']]);
   metrics.set('up', new Set());
   const unknown = expressions().flatMap(({ place, expr }) =>

@@ -44,10 +44,10 @@ export const expressions = (): { place: string; expr: string }[] => [
   ...dashboard().panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ place: title, expr }))),
 ];
 
-/** A series that a query asks for: its metric, the labels that it compares, and those that it groups by. */
+/** A series in a query: its metric, the labels that it compares, and those that it groups by. */
 type Asked = { metric: string; labels: string[] };
 
-/** What a query asks for. Its strings are left out first: they may hold anything. */
+/** The series in a query. Its strings are removed first: they may contain anything. */
 export function askedBy(expr: string): Asked[] {
   const bare = expr.replaceAll(/"[^"]*"/g, '""');
   const groups = [...bare.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, names = '']) => names.split(/,\s*/));
@@ -59,7 +59,7 @@ export function askedBy(expr: string): Asked[] {
   );
 }
 
-/** Brackets of a query that do not close, or close what is not open. */
+/** Whether the brackets of a query match. */
 export function isBalanced(expr: string): boolean {
   const open: string[] = [];
   const pairs: Record<string, string> = { ')': '(', ']': '[', '}': '{' };
@@ -70,7 +70,7 @@ export function isBalanced(expr: string): boolean {
   return open.length === 0;
 }
 
-/** The metrics of an answer of /metrics, with the labels of the series that it has. */
+/** The metrics of a /metrics answer, with the labels of their series. */
 export function metricsOf(text: string): Map<string, Set<string>> {
   const metrics = new Map<string, Set<string>>();
   for (const [, name = '', kind] of text.matchAll(/^# TYPE (\S+) (\w+)$/gm)) {

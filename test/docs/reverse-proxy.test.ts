@@ -6,7 +6,7 @@ import { repository, startPlatform, type TestPlatform } from '../support/platfor
 import { killGroup, runToEnd, start, textOf, waitFor } from '../support/process.ts';
 import { testUnless } from '../support/skip.ts';
 
-// The file for nginx in `ops`, with its domain and ports in place: what clients do passes through it.
+// The nginx file in `ops`, with its domain and ports filled in: clients' requests pass through it.
 
 const missing = ['nginx', 'openssl', 'curl'].filter(name => Bun.which(name) === null);
 const proxyTest = testUnless(missing.length > 0 ? `${missing.join(', ')} is not installed` : undefined);
@@ -18,7 +18,7 @@ let port: number;
 let nginx: ReturnType<typeof start>;
 let sandbox: { sandboxID: string; envdAccessToken: string };
 
-/** curl to a host of the domain, by the proxy. */
+/** curl to a host of the domain, through the proxy. */
 async function curl(host: string, path: string, ...more: string[]) {
   const names = ['--cacert', join(folder, 'cert.pem'), '--resolve', `*:${port}:127.0.0.1`];
   const url = `https://${host}:${port}${path}`;
@@ -35,7 +35,7 @@ function freePort(): number {
   return port;
 }
 
-/** The file as it is shipped, with what is the reader's own in place. */
+/** The shipped file with the reader's own values filled in. */
 function configuration(): string {
   const text = readFileSync(join(repository, 'ops/nginx/atoll.conf'), 'utf8')
     .replaceAll(/listen (?!\[)443/g, `listen 127.0.0.1:${port}`)

@@ -98,7 +98,7 @@ test('a first start looks at all that is needed, and at nothing else', async () 
       ...{ dataDir: dir, port: 0, servesPort: false, requireSecure: false, builds: 'on', driver: 'crun' },
       ...{ criuDir, runscDir, ...builtPrograms, onlyNeeded: true, diskReserveMiB: 2048 },
     });
-    // What the doctor looks at behind these is none of the host's.
+    // The doctor's further findings do not concern the host.
     const needed = findings.slice(0, names.indexOf('database')).filter(finding => finding.needed);
     expect(looked.map(({ name, status }) => [name, status])).toEqual(needed.map(({ name, status }) => [name, status]));
     expect(looked.map(({ name }) => name)).toContain('a sandbox');

@@ -7,7 +7,7 @@ import { runToEnd, waitFor } from '../support/process.ts';
 import { testUnless } from '../support/skip.ts';
 
 let folder: string;
-/** Of the tests that leave to the others what these look at: to start one takes longer than most of them. */
+/** A platform for the tests that examine others: starting one takes longer than most of them. */
 let shared: TestPlatform;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'atoll-installations-'));
@@ -84,7 +84,7 @@ test('the command line lists, ends and revokes on the running platform', async (
   await atoll(platform, 'key', 'revoke', keys.find(({ name }) => name === 'second')?.id ?? '');
   expect(await status()).toBe(401);
 
-  // The command line is the operator's: it needs no key of the team's, and all of them can be revoked.
+  // The command line is the operator's: it needs no key of the team, and all team keys can be revoked.
   const last = await created(platform);
   for (const { id, name } of keys) if (name !== 'second') await atoll(platform, 'key', 'revoke', id);
   expect((await platform.api('GET', '/sandboxes')).status).toBe(401);
@@ -201,7 +201,7 @@ testUnless(noIPv6)(
     const line =
       'mkdir web && echo shown > web/index.html; python3 -m http.server --bind ::1 --directory web 8000 >/dev/null 2>&1 &';
     expect(await atoll(platform, 'sandbox', 'exec', id, line)).toMatchObject({ exitCode: 0 });
-    // The service listens on the sandbox's IPv6 loopback alone.
+    // The service listens only on the sandbox's IPv6 loopback.
     const shown = await waitFor('the service', async () => {
       const answer = await fetch(`${url}/index.html`, { headers: { host: `8000-${id}.${domain}` } });
       return answer.ok && (await answer.text());

@@ -8,7 +8,7 @@ const python = await testPythonCases({
   casesLeast: 12,
 });
 
-// Where the packages can be had, leaving the Python SDK out would be a hole that nobody sees.
+// Where the packages are available, skipping the Python SDK would be a gap that nobody sees.
 test('the Python SDK is tested in continuous integration', () => {
   if (process.env['CI'] !== undefined) expect(python).toHaveProperty('program');
 });

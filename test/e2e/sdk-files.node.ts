@@ -112,7 +112,7 @@ test('signed URLs work as they are, in the very environment that a start prints'
   const download = await fetch(url);
   assert.deepEqual([download.status, await download.text()], [200, 'up by link']);
   assert.equal((await fetch(url.replace('uploaded.txt', 'other.txt'))).status, 404);
-  // Of several sandboxes, the one whose token has signed it.
+  // Among several sandboxes, finds the one whose token has signed it.
   const other = await Sandbox.create();
   assert.equal((await fetch(await other.downloadUrl('uploaded.txt'))).status, 404);
   await other.files.write('uploaded.txt', "the other's");

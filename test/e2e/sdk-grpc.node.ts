@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { Sandbox } from 'e2b';
 import { repository, startPlatform, type TestPlatform } from '../support/platform.ts';
 
-// gRPC to a server in a sandbox, by its preview URL: the published library on both sides.
+// gRPC to a server in a sandbox, through its preview URL: the published library on both sides.
 
 const peer = join(repository, 'test/edge/support/grpc-peer.mjs');
 const runtimes = join(repository, 'node_modules/@oven');
@@ -16,7 +16,7 @@ const run = promisify(execFile);
 let platform: TestPlatform;
 let folder: string;
 before(async () => {
-  // Of a domain with two labels, so that libraries take the wildcard of its certificate.
+  // A domain with two labels, so that libraries accept the wildcard of its certificate.
   platform = await startPlatform({ ATOLL_TLS_PORT: '0', ATOLL_DOMAIN: 'atoll.localhost' });
   Object.assign(process.env, platform.env);
   folder = mkdtempSync(join(tmpdir(), 'atoll-grpc-'));
@@ -28,7 +28,7 @@ after(async () => {
 
 type Outcome = { name: string; code: number } & Record<string, unknown>;
 
-/** Makes calls by their names; none: all. */
+/** Makes the named calls; without names, all. */
 async function call(port: string, authorityFile: string, host: string, names = ''): Promise<Outcome[]> {
   const { stdout } = await run('node', [peer, 'client', port, authorityFile, host, names]);
   return stdout

@@ -17,7 +17,7 @@ const run = promisify(execFile);
 
 type SpanMessage = { name: string; traceId: string };
 
-/** A collector of traces that takes what comes, or keeps its callers waiting. */
+/** A collector of traces that accepts everything, or keeps its callers waiting. */
 const collector = { spans: [] as SpanMessage[], isStalled: false };
 const server = createServer(async (request, response) => {
   const parts: Buffer[] = [];
@@ -69,7 +69,7 @@ test('samples say what the sandbox uses, as it would say itself', async () => {
     assert.ok(first.memUsed > 0 && first.memUsed < 64 * mebibyte);
     assert.deepEqual(await sandbox.getMetrics({ start: before, end: new Date(createdMs - 60_000) }), []);
 
-    // A file, memory of a program, and one busy processor of all.
+    // A file, memory of a program, and one busy processor.
     await sandbox.commands.run('head -c 200M /dev/zero > /home/user/file; sync');
     await sandbox.commands.run(`python3 -c "x = bytearray(b'x') * (150 << 20)\nwhile True: pass"`, {
       background: true,
@@ -181,7 +181,7 @@ test('operators see the platform at work, and each request is a trace of its own
   const names = collector.spans.filter(span => span.traceId === traceId).map(span => span.name);
   for (const name of ['reserve', 'start', 'root', 'init', 'publish']) assert.ok(names.includes(name), names.join());
 
-  // A collector that hangs is the collector's problem.
+  // A collector that hangs must not affect the platform.
   collector.isStalled = true;
   for (let index = 0; index < 100; index++) assert.equal((await platform.api('GET', '/v2/sandboxes')).status, 200);
 });

@@ -4,7 +4,7 @@ import { CommandExitError, Sandbox } from 'e2b';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { waitFor } from '../support/process.ts';
 
-// The suite egress has an internet of its own and tests what passes; here the published client sets policies.
+// The suite egress has its own internet and tests what passes; here the published client sets policies.
 
 let platform: TestPlatform;
 before(async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { runToEnd } from '../support/process.ts';
 
-// The operator's interface document, in its own words (`Svc-` headers, v1 routes), spoken by curl.
+// The operator's interface document as written (`Svc-` headers, v1 routes), used with curl.
 
 let platform: TestPlatform;
 beforeAll(async () => {
@@ -52,7 +52,7 @@ const inside = (sandboxId: string, ...more: string[]) => [
 ];
 const remove = (sandboxId: string) => curl(`/sandboxes/${sandboxId}`, '-X', 'DELETE', ...key());
 
-/** A Connect stream's messages: five bytes of flags and length before each. */
+/** The messages of a Connect stream: five bytes of flags and length precede each. */
 function envelopes(bytes: Uint8Array): { flags: number; message: Record<string, unknown> }[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const found = [];

@@ -9,7 +9,7 @@ import { waitFor } from '../support/process.ts';
 
 let platform: TestPlatform;
 beforeAll(async () => {
-  // Without blanks in waiting, everything on the host belongs to a sandbox that a test has made.
+  // Without standby sandboxes, everything on the host belongs to a sandbox that a test has made.
   platform = await startPlatform({ ATOLL_POOL_SIZE: process.env['ATOLL_POOL_SIZE'] ?? '0' });
 }, 600_000);
 afterAll(() => platform?.[Symbol.asyncDispose]());
@@ -80,7 +80,7 @@ test('kill -9 in the middle of creates and kills loses none that was answered, a
 
   const running = await list();
   const expected = [...created].filter(id => !ended.has(id));
-  // A kill that was asked for and not answered may have happened or not.
+  // An unanswered kill may or may not have happened.
   for (const id of running) expect(ended.has(id)).toBe(false);
   const uncertain = expected.filter(id => !running.includes(id));
   expect(uncertain.length).toBeLessThanOrEqual(clients.length);
@@ -102,7 +102,7 @@ test('a sandbox whose processes ended while the platform was away is paused with
 }, 120_000);
 
 test('two hundred creates and kills leave every count where it was', async () => {
-  // The first one makes what is made once.
+  // The first one makes what is made only once.
   await kill(await create());
   const before = await restingCounts(platform.ready.dataDir);
   const rounds = Array.from({ length: 4 }, async () => {

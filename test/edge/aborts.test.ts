@@ -241,7 +241,7 @@ test('stopping lets requests in flight end and cuts the rest', async () => {
 
 test('a connection that its client has reset before it is taken is nobody’s, and no trouble', async () => {
   await using fixture = startFixture();
-  // Nothing is taken while this waits for the program.
+  // The edge accepts nothing while this waits for the program.
   const program = `const socket = require('net').connect(${fixture.port}, '127.0.0.1', () => socket.resetAndDestroy())`;
   expect(Bun.spawnSync(['node', '-e', program]).exitCode).toBe(0);
   expect((await fetch(fixture.url)).status).toBe(200);

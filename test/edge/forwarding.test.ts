@@ -161,7 +161,7 @@ test('bodies flow in both directions at the same time, chunked as they are', asy
   await upstream.expect('0\r\nTrailer-One: a\r\n\r\n');
   upstream.send('0\r\n\r\n');
   await both.client.expect('0\r\n\r\n');
-  // Servers differ in what they take trailers for: the connection serves nobody else.
+  // Servers treat trailers differently: the connection serves nobody else.
   await upstream.until(server => server.ended);
   both.client.send(get);
   await (await both.server.accept()).expect('GET / HTTP/1.1\r\n');

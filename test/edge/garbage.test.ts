@@ -4,7 +4,7 @@ import { RawSocket } from './support/raw-socket.ts';
 
 const rounds = 400;
 
-/** Pieces of HTTP and of no HTTP; strings of them get far into a parser before they go wrong. */
+/** Fragments of HTTP and of other things; sequences of them get far into a parser before they go wrong. */
 const pieces = [
   'GET / HTTP/1.1\r\n',
   'POST /x HTTP/1.1\r\n',

@@ -125,7 +125,7 @@ test('the end of a sandbox ends its calls, and leaves nothing', async () => {
   while (fixture.edge.stats().inSandboxes > 0) await Bun.sleep(5);
 });
 
-/** Waits until a number does not grow any more. */
+/** Waits until a number has stopped growing. */
 async function still(read: () => number): Promise<number> {
   for (let before = -1; before !== read();) {
     before = read();
@@ -137,7 +137,7 @@ async function still(read: () => number): Promise<number> {
 test('who does not read makes the other side wait, in either direction', async () => {
   const block = Buffer.alloc(65_536);
   let sent = 0;
-  // Streams whose connection has ended may take what they are given without end.
+  // Streams whose connection has ended may accept data without end.
   let goesOn = true;
   const service = createServer();
   service.on('stream', (stream: ServerHttp2Stream) => {

@@ -9,7 +9,7 @@ import { type Http2Service, startHttp2Service } from './support/http2-service.ts
 import { flag, frame, frameType, framesOf, headFrame, preface, setting } from '../attacks/support/http2-frames.ts';
 import { RawSocket, startRawServer } from './support/raw-socket.ts';
 
-// Services that speak HTTP/2 alone, asked by clients that speak HTTP/1.1.
+// Services that speak only HTTP/2, used by clients that speak HTTP/1.1.
 
 setDefaultTimeout(30_000);
 let folder: string;
@@ -28,7 +28,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A sandbox whose port 80 is the service's, of which nobody knows yet what it speaks. */
+/** A sandbox whose port 80 is the service's; nobody knows its protocol yet. */
 function sandboxWith(id: string, service: { port: number }, ingress: { httpsPorts?: number[] } = {}) {
   fixture.sandbox(id, { ingress });
   fixture.mapPort(80, service.port);
@@ -60,7 +60,7 @@ test('the very first request comes with a body', async () => {
   expect(await (await ask('/length', { method: 'POST', body })).text()).toBe('3000000');
 });
 
-/** What a service says of a request that is sent as it stands. */
+/** The service's answer to a request that is sent unchanged. */
 async function askRaw(head: string, body = ''): Promise<{ status: string; lines: string[]; behind: string[] }> {
   const client = await RawSocket.connect(fixture.port);
   client.send(`${head}Connection: close\r\n\r\n${body}`);
@@ -77,7 +77,7 @@ test('fields behind a body pass as they came, but for those of the connection', 
   for (let round = 0; round < 2; round++) {
     const head = 'POST / HTTP/1.1\r\nHost: 80-behind.localhost\r\nTransfer-Encoding: chunked\r\n';
     const { status, behind } = await askRaw(head, `1\r\nx\r\n0\r\n${trailers}\r\n`);
-    // Who comes with a body before anybody knows what is spoken may have to come again.
+    // A request with a body may have to be repeated while the protocol is not known.
     if (round === 0 && status.includes(' 503 ')) continue;
     expect([status, behind]).toEqual(['HTTP/1.1 200 -', ['user-agent', 'a', 'user-agent', 'b', 'x-sum', 'e']]);
   }
@@ -129,7 +129,7 @@ test('events come as they are sent', async () => {
   const reader = (answer.body ?? new ReadableStream()).getReader();
   const next = async () => Buffer.from((await reader.read()).value ?? []).toString();
   expect(await next()).toBe('data: one\n\n');
-  // The second is sent when the first was read, by another request at the same time.
+  // The second event is sent once the first was read, by another request at the same time.
   expect(await (await ask('/go')).json()).toMatchObject({ path: '/go' });
   expect(await next()).toBe('data: two\n\n');
   expect((await reader.read()).done).toBe(true);
@@ -149,7 +149,7 @@ test('another service on the port is asked in what it speaks', async () => {
   await former[Symbol.asyncDispose]();
   using old = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('old') });
   fixture.mapPort(80, old.port ?? 0);
-  // The first one finds out.
+  // The first request finds out.
   expect((await ask('/')).status).toBe(503);
   expect(await (await ask('/')).text()).toBe('old');
   await using next = await startHttp2Service();
@@ -167,7 +167,7 @@ test('who wants to switch protocols is told that the service can’t', async () 
 const greeting = frame(frameType.settings, 0, 0);
 const farewell = frame(frameType.goaway, 0, 0, Buffer.alloc(8));
 
-/** Answers the request on a connection that speaks HTTP/2, and acknowledges nothing. */
+/** Answers the request on an HTTP/2 connection, and acknowledges nothing. */
 async function answerOn(connection: RawSocket): Promise<void> {
   const isAsked = () =>
     framesOf(Buffer.from(connection.received, 'latin1').subarray(preface.length)).some(
@@ -177,7 +177,7 @@ async function answerOn(connection: RawSocket): Promise<void> {
   connection.send(Buffer.concat([greeting, headFrame(1, [[':status', '200']], flag.endHeaders | flag.endStream)]));
 }
 
-/** The status of a request that comes in HTTP/2. */
+/** The status of a request that arrives in HTTP/2. */
 async function askInHttp2(authority: string): Promise<number | undefined> {
   const session = connect(fixture.url);
   const stream = session.request({ ':method': 'POST', ':authority': authority, ':path': '/' });
@@ -210,7 +210,7 @@ test('a service that says farewell between two requests is asked over another co
   for (const again of next) {
     kept.take(kept.received.length);
     kept.send(Buffer.concat([farewell, frame(frameType.ping, 0, 0, Buffer.alloc(8))]));
-    // The edge has read it when it closes the connection, or answers what came behind it.
+    // The edge has read it once it closes the connection, or answers what came behind it.
     await kept.until(({ ended, received }) => ended || received.length > 0);
     const status = again();
     kept = await server.accept();
@@ -242,7 +242,7 @@ test('a service that opens its windows and answers without reading is sent no mo
     kept.send(headFrame(3 + 2 * answered, [[':status', '200']], flag.endHeaders | flag.endStream));
     expect((await answer).status).toBe(200);
     answered++;
-    // A request whose body is not with the service goes on.
+    // A request whose body has not reached the service yet goes on.
     for (let wait = 0; wait < 100 && stats().inSandboxes > 0; wait++) await Bun.sleep(2);
     isOver = stats().inSandboxes === 0;
   }

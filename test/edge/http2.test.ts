@@ -30,7 +30,7 @@ async function startHttp2(options: FixtureOptions = {}) {
   };
 }
 
-/** A request, and what comes of it. */
+/** A request, and its outcome. */
 function ask(session: ClientHttp2Session, headers: OutgoingHttpHeaders, endStream = true) {
   const stream = session.request({ ':authority': '80-one.localhost', ':path': '/', ...headers }, { endStream });
   const got = { stream, headers: {} as Record<string, unknown>, text: '' };
@@ -68,7 +68,7 @@ test('requests of one connection go to API and sandboxes, by their own authority
   expect([await api.over, await routed.over, await missing.over]).toEqual(['ended', 'ended', 'ended']);
   expect(JSON.parse(api.text)).toMatchObject({ api: '/api' });
   expect(routed.headers).toMatchObject({ ':status': 201, 'x-its': 'own', constructor: 'it', 'content-length': '2' });
-  // It was asked by headers: the origin is not its own.
+  // Headers named the sandbox: the origin is not its own.
   for (const name of ['keep-alive', 'set-cookie', 'clear-site-data']) expect(routed.headers).not.toHaveProperty(name);
   expect(routed.text).toBe('ok');
   expect(missing.headers[':status']).toBe(502);

@@ -140,7 +140,7 @@ test('a newcomer to a full edge takes the place of the connection that is idle l
   await ended(second);
   const another = await RawSocket.connect(both.fixture.port);
   await ask(another);
-  // One that has never said anything, nor half a head, is as idle as one between two requests.
+  // A connection that has never sent anything, not even half a head, is as idle as one between two requests.
   await ended(silent);
   await ask(first);
   expect(both.fixture.edge.stats()).toMatchObject({ clientConnections: 3, evictedClients: 2, refusedClients: 0 });
@@ -262,7 +262,7 @@ test('requests sent ahead are not collected without bound', async () => {
   const ahead = 40_000_000;
   both.client.send(Buffer.alloc(ahead, `GET / HTTP/1.1\r\nHost: 80-no.localhost\r\n\r\n`));
   await settled(() => both.client.unsentBytes);
-  // Most of it is still with the client: kernel buffers and one read are all that the edge took.
+  // Most of it is still with the client: the edge took only kernel buffers and one read.
   expect(both.client.unsentBytes).toBeGreaterThan(ahead / 2);
   upstream.send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
   await both.client.expect('"code":502}');

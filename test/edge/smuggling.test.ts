@@ -56,7 +56,7 @@ for (const [name, body] of Object.entries(brokenChunks)) {
   });
 }
 
-// What a hostile sandbox could answer to make its bytes pass for the response to somebody else's request.
+// Answers of a hostile sandbox meant to pass its bytes off as the response to somebody else's request.
 const poisoned: Record<string, string> = {
   'length and chunks': 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
   'two lengths': 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\n',

@@ -2,10 +2,10 @@ import { expect, test } from 'bun:test';
 import { startFixture } from './support/fixture.ts';
 import { RawSocket } from './support/raw-socket.ts';
 
-/** Enough to have every boundary of a head and a body cut somewhere. */
+/** Enough for a cut at every boundary of a head and a body. */
 const rounds = 150;
 
-/** Numbers below `max`, the same at every run. */
+/** Numbers below `max`, the same in every run. */
 function seeded(seed: number): (max: number) => number {
   let state = seed;
   return max => {
@@ -14,14 +14,14 @@ function seeded(seed: number): (max: number) => number {
   };
 }
 
-/** Where a text of `length` is cut: now and then into single bytes, else into a few pieces. */
+/** Where to cut a text of `length`: now and then into single bytes, otherwise into a few pieces. */
 function cutsOf(length: number, random: (max: number) => number): number[] {
   if (random(10) === 0) return Array.from({ length }, (_, i) => i + 1);
   const cuts = Array.from({ length: random(8) }, () => random(length));
   return [...new Set([...cuts, length])].sort((a, b) => a - b);
 }
 
-/** A server that sends everything that it gets on one request back, in pieces cut by chance. */
+/** A server that sends back everything it gets on one request, in randomly cut pieces. */
 function startShredder(random: (max: number) => number) {
   return Bun.listen<{ got: string }>({
     hostname: '127.0.0.1',

@@ -5,7 +5,7 @@ import { startFixture, to } from './support/fixture.ts';
 
 const gibibyte = 1_073_741_824;
 const mebibyte = 1_048_576;
-/** What a stream may add to the edge's memory: a few reads and what the collector has not come to yet. */
+/** What a stream may add to the edge's memory: a few reads, and what the collector has not reached yet. */
 const growthMaxBytes = 96 * mebibyte;
 
 async function startEdgeProcess() {
@@ -24,7 +24,7 @@ async function startEdgeProcess() {
   };
 }
 
-/** A server that sends and takes as much as one asks it to. */
+/** A server that sends and accepts as much as requested. */
 function startBulkServer() {
   const block = new Uint8Array(mebibyte).fill(0x61);
   return Bun.serve({

@@ -24,7 +24,7 @@ function startSecure(folder: string) {
   return startFixture({ tls: { hostname: '127.0.0.1', port: 0, certificate: local(folder) } });
 }
 
-/** The certificate that the port shows. */
+/** The certificate that the port presents. */
 async function shown(port: number, servername = 'localhost'): Promise<PeerCertificate> {
   const socket = connect({ host: '127.0.0.1', port, servername, rejectUnauthorized: false });
   await new Promise((resolve, reject) => socket.once('secureConnect', resolve).once('error', reject));

@@ -29,7 +29,7 @@ type Opened = {
   closed: Promise<{ code: number; wasClean: boolean }>;
 };
 
-/** A WebSocket to a port, as a program opens it. Fails where it is refused. */
+/** A WebSocket to a port, opened as a program does. Fails if it is refused. */
 async function open(url: string, port: number, protocols: string[] = [tunnelProtocol], key = token): Promise<Opened> {
   const headers = { 'Svc-Sandbox-Id': 'one', 'X-Access-Token': key };
   const options = { headers, protocols } as unknown as string[];
@@ -75,7 +75,7 @@ test('bytes pass both ways, those of a server that speaks first too, and each en
   await until(() => received().toString() === 'hello first\n');
   const sent = crypto.getRandomValues(new Uint8Array(50_000));
   for (let at = 0; at < sent.length; at += 10_000) socket.send(sent.subarray(at, at + 10_000));
-  // No more follows from here; what was sent still comes back.
+  // Nothing more comes from this side; what was sent still comes back.
   socket.send('');
   expect(await closed).toMatchObject({ code: 1000 });
   expect(received()).toEqual(Buffer.concat([Buffer.from('hello first\n'), sent, Buffer.from('bye')]));
@@ -98,7 +98,7 @@ test('a server that ends first is told of by an empty text, and still hears the 
   await ended.promise;
   expect(heard).toBe('after that');
   expect(await closed).toMatchObject({ code: 1000 });
-  // Who has not asked for this is told by a close.
+  // A client that has not asked for this is told by a close.
   const simple = await open(fixture.url, server.port, []);
   expect(await simple.closed).toMatchObject({ code: 1000 });
   expect([simple.received().toString(), simple.texts]).toEqual(['all', []]);
@@ -125,7 +125,7 @@ test('a reader that stops makes the writer wait, in both directions', async () =
   const { socket, received } = await open(fixture.url, server.port);
   const block = new Uint8Array(1 << 20);
   for (let i = 0; i < 64; i++) socket.send(block);
-  // The server reads nothing: what it was sent stays with the client, but for what kernels and the edge hold.
+  // The server reads nothing: the data stays with the client, except what kernels and the edge hold.
   await until(() => received().length > 1 << 20);
   expect(socket.bufferedAmount).toBeGreaterThan(32 << 20);
   expect(taken).toBe(0);
@@ -155,7 +155,7 @@ test('who may not, what is no port and what is no WebSocket is refused before an
   expect(await answer(path, { ...upgrade, 'X-Access-Token': 'wrong' })).toMatch(/^403 .*wrong/);
   for (const bad of ['0', '65536', '080', 'x', '', '22/x', '22?x'])
     expect(await answer(`/tcp/${bad}`, right)).toMatch(/^400 .*PORT/);
-  // Its routes for the platform are refused by their paths: bytes would lead past that.
+  // Its routes for the platform are refused by their paths: raw bytes would get around that.
   expect(await answer('/tcp/49983', right)).toMatch(/^400 .*agent's port/);
   for (const less of ['Upgrade', 'Sec-WebSocket-Version', 'Sec-WebSocket-Key'])
     expect(await answer(path, { ...right, [less]: 'x' })).toMatch(/^400 .*WebSocket/);

@@ -3,7 +3,7 @@ import { flag, frame, frameType, framesOf, headFrame, preface, setting } from '.
 import { startFixture } from './support/fixture.ts';
 import { RawSocket, startRawServer } from './support/raw-socket.ts';
 
-// Responses that the edge has taken from their service whole, and that wait on streams of HTTP/2 for their client.
+// Responses that the edge has taken whole from their service, and that wait on HTTP/2 streams for their client.
 
 const answerBytes = 60_000;
 const initialWindow = 4;
@@ -13,7 +13,7 @@ const window = (stream: number, bytes: number) => {
   return frame(frameType.window, 0, stream, payload);
 };
 
-/** A client that takes nothing of any response by itself, beside a service that answers at once. */
+/** A client that takes no response by itself, beside a service that answers at once. */
 async function startUnread(limits: Record<string, number>) {
   const fixture = startFixture({ limits: { unreadTimeoutMs: 300, ...limits } });
   let served = 0;
@@ -34,18 +34,18 @@ async function startUnread(limits: Record<string, number>) {
       const head = Object.entries({ ':method': 'GET', ':scheme': 'http', ':path': '/', ':authority': authority });
       client.send(headFrame(stream, head, flag.endHeaders | flag.endStream));
     },
-    /** Resolves when the service has answered so many requests, and the edge has read that. */
+    /** Resolves once the service has answered this many requests, and the edge has read the answers. */
     async answered(count: number) {
       while (served < count) await Bun.sleep(5);
       while (frames().filter(({ type }) => type === frameType.headers).length < count) await Bun.sleep(5);
     },
-    /** What has come of a response, and whether that is all. */
+    /** What has arrived of a response, and whether that is all. */
     of(stream: number) {
       const own = frames().filter(({ stream: id, type }) => id === stream && type === frameType.data);
       const bytes = own.reduce((sum, { payload }) => sum + payload.length, 0);
       return { bytes, isWhole: own.some(({ flags }) => (flags & flag.endStream) !== 0) };
     },
-    /** How many responses have come whole. */
+    /** How many responses have arrived whole. */
     whole: () => frames().filter(({ type, flags }) => type === frameType.data && (flags & flag.endStream) !== 0).length,
     wasReset: (stream: number) => frames().some(({ type, stream: id }) => type === frameType.reset && id === stream),
     async [Symbol.asyncDispose]() {

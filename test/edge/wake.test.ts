@@ -47,7 +47,7 @@ test('asking whether a sandbox runs wakes none, whoever asks; SDKs do so by them
     }
   }
   expect(asleep.fixture.wakes).toEqual([]);
-  // Of a service of the sandbox's own, the same path is as any.
+  // For a service of the sandbox's own, the same path is like any other.
   expect((await fetch(`${asleep.fixture.url}/health`, { headers: to('one', 80) })).status).toBe(200);
 });
 
@@ -59,7 +59,7 @@ test('who only looks at a sandbox says so to the agent, and wakes none', async (
     expect((await asleep.ask(49983, looking)).status).toBe(502);
   }
   expect(asleep.fixture.wakes).toEqual([]);
-  // Services of its own know nothing of that.
+  // The sandbox's own services know nothing of that.
   expect((await asleep.ask(80, looking)).status).toBe(200);
   expect((await asleep.ask(49983, looking)).status).toBe(200);
 });

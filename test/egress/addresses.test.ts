@@ -329,7 +329,7 @@ test('the host forwards for sandboxes and for nobody else', async () => {
       .inHost('sh', '-c', 'cd /proc/sys/net/ipv4; cat ip_forward conf/up0/forwarding conf/lan0/forwarding')
       .split('\n')
       .slice(0, 3);
-  // Another network of the host's, which the internet has a route to by mistake or on purpose.
+  // Another network of the host's, to which the internet has a route by mistake or on purpose.
   lab.inHost(
     'sh',
     '-c',
@@ -340,7 +340,7 @@ test('the host forwards for sandboxes and for nobody else', async () => {
   const sandbox = await lab.create({ internetAccess: true });
   expect((await lab.run(sandbox, `curl -sS --max-time 5 http://${addresses.other}/`)).stdout).toBe('page of other\n');
   const sent = () => Number(lab.inHost('cat', '/sys/class/net/lan0/statistics/tx_packets'));
-  // One packet of its own, so that the count is known to count.
+  // One packet of its own, to show that the count counts.
   lab.inHost('bash', '-c', 'ip neigh add 10.9.9.5 lladdr 02:00:00:00:00:05 dev lan0; echo x > /dev/udp/10.9.9.5/9');
   const before = sent();
   expect(before).toBeGreaterThan(0);
@@ -359,7 +359,7 @@ test('an interface that was the way out passes on nothing of strangers when anot
   const forwards = (name: string) => lab.inHost('cat', `/proc/sys/net/ipv4/conf/${name}/forwarding`).trim() === '1';
   const sent = () => Number(lab.inHost('cat', '/sys/class/net/lan2/statistics/tx_packets'));
   lab.inHost('ip', 'route', 'replace', 'default', 'via', '10.9.8.5', 'dev', 'lan2');
-  // That network looks public: as long as it is there, its interface is a way out, too.
+  // That network looks public: as long as it is there, its interface is also a way out.
   const uplink = ['192.0.2.0/24', 'dev', 'up0', 'src', hostUplink];
   lab.inHost('ip', 'route', 'del', ...uplink);
   try {

@@ -22,7 +22,7 @@ for place in 127.0.0.1/53 ::1/53 127.0.0.1/54; do echo asked > /dev/udp/$place; 
 cat /proc/net/nf_conntrack`;
   const { stdout, stderr } = Bun.spawnSync(['unshare', '--net', 'bash', '-c', script, 'bash', rules]);
   expect(stderr.toString()).toBe('');
-  // What is left of the time stands behind the protocol's number.
+  // The remaining time stands after the protocol's number.
   const left = [...stdout.toString().matchAll(/ udp +17 (\d+) src=(\S+) .* dport=(\d+) \[/g)].map(
     ([, seconds, from, port]) => [from, port, Number(seconds) <= 5],
   );

@@ -187,7 +187,7 @@ test('names that lead to protected addresses lead nowhere', async () => {
     for (const scheme of ['http', 'https'])
       expect((await lab.run(sandbox, get(`${scheme}://${name}.wild.test/`))).exitCode).not.toBe(0);
   }
-  // Of several addresses, those that may be reached are.
+  // Of several addresses, the permitted ones are tried.
   expect((await lab.run(sandbox, get('http://mixed.wild.test/'))).stdout).toBe('page of wild\n');
   expect(await lab.strays()).toBe(before);
   await lab.kill(sandbox);
@@ -232,14 +232,14 @@ test('the proxy runs as a user that owns nothing, without capabilities', async (
   expect(status).toMatch(/^CapEff:\t0+$/m);
   expect(status).toMatch(/^NoNewPrivs:\t1$/m);
   expect(status).toMatch(/^Groups:\t *$/m);
-  // It is each thread's own: those of the runtime were there before it gave up root.
+  // It applies per thread: the runtime's threads existed before it gave up root.
   const threads = lab.inHost('sh', '-c', `cat /proc/${pid}/task/*/status`);
   expect(new Set(threads.match(/^NoNewPrivs:\t\d$/gm))).toEqual(new Set(['NoNewPrivs:\t1']));
 });
 
 test('the user of the proxy reaches name servers, and by addresses that stand for sandboxes public ones', async () => {
   const user = userIdOf('egress', lab.installation);
-  // A proxy that strangers have taken over would choose the address that it connects from.
+  // A compromised proxy would choose the address that it connects from.
   const reach = (from: string, to: string, port: number) => {
     const program = `import os, socket, encodings.idna
 os.setgid(${user}); os.setuid(${user}); socket.create_connection(('${to}', ${port}), 2, ('${from}', 0))`;
@@ -270,7 +270,7 @@ test('the host keeps track of what a proxy asks a name server for seconds alone'
   const asked = tracked
     .split('\n')
     .filter(line => line.includes(` src=${hostUplink} dst=${addresses.publicResolver} `));
-  // What is left of the time stands behind the protocol's number.
+  // The remaining time stands after the protocol's number.
   const left = asked.map(line => Number(/ udp +17 (\d+) /.exec(line)?.[1]));
   expect(left.length).toBeGreaterThan(0);
   expect(Math.max(...left)).toBeLessThanOrEqual(5);

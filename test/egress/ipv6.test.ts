@@ -102,14 +102,14 @@ test('where names decide, IPv6 is refused at once and the same name goes by IPv4
   const names = await lab.create({ internetAccess: true, denyOut: ['0.0.0.0/0'], allowOut: ['allowed.test'] });
   const headers = await lab.create({ internetAccess: true, headerRules: { 'allowed.test': { 'X-Rule': 'yes' } } });
   for (const sandbox of [names, headers]) {
-    // As a program tries one address after the other.
+    // As a program that tries one address after another.
     const both = `curl -sS --max-time 4 --resolve 'allowed.test:80:[${addressesV6.allowed}],${addresses.allowed}' http://allowed.test/`;
     expect((await lab.run(sandbox, both)).stdout).toBe('page of allowed\n');
-    // By a reset, and not by silence.
+    // By a reset, not by silence.
     expect((await lab.run(sandbox, get(addressesV6.allowed))).exitCode).toBe(7);
   }
   expect((await lab.visits()).filter(({ service }) => service.includes('v6'))).toEqual([]);
-  // Other ports are no matter of the rules.
+  // The rules do not concern other ports.
   expect((await lab.run(headers, datagram(addressesV6.other))).stdout).toBe('ping\n');
   await Promise.all([lab.kill(names), lab.kill(headers)]);
 });
@@ -180,7 +180,7 @@ test('the host forwards by IPv6 for sandboxes alone, and believes its router as 
   lab.inHost('nft', 'add table ip6 count; add chain ip6 count c { type filter hook postrouting priority 0; }');
   lab.inHost('nft', 'add rule ip6 count c oifname lan6 ip6 daddr 2001:db8:9::5 counter');
   const sent = () => /packets (\d+)/.exec(lab.inHost('nft', 'list', 'table', 'ip6', 'count'))?.[1];
-  // One packet of its own, so that the count is known to count.
+  // One packet of its own, to show that the count counts.
   lab.inHost('bash', '-c', 'echo x > /dev/udp/2001:db8:9::5/9');
   expect(sent()).toBe('1');
   lab.inInternet('bash', '-c', 'for i in 1 2 3; do echo x > /dev/udp/2001:db8:9::5/9; done; sleep 0.3');

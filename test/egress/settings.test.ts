@@ -22,7 +22,7 @@ test('a bandwidth limit holds in both directions, past the proxy and through it'
       await lab.run(sandbox, 'head -c 8000000 /dev/zero > /tmp/body');
       const seconds = async (command: string) =>
         Number((await lab.run(sandbox, `curl -sS -o /dev/null --max-time 30 -w '%{time_total}' ${command}`)).stdout);
-      // 8 MB at 2 MiB/s: 3.8 s, less what the bucket has saved. Unlimited it takes some 10 ms.
+      // 8 MB at 2 MiB/s: 3.8 s, less what the bucket has saved. Unlimited it takes about 10 ms.
       expect(await seconds('http://allowed.test/part')).toBeGreaterThan(3);
       expect(await seconds('--data-binary @/tmp/body http://allowed.test/size')).toBeGreaterThan(3);
       const { bytesIn, bytesOut } = await lab.traffic(sandbox);
@@ -44,7 +44,7 @@ question = struct.pack('>6H', 7, 0x100, 1, 0, 0, 0) + b'\x07allowed\x04test\x00'
 socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(question, (open('/etc/resolv.conf').read().split()[1], 53))
 `,
       );
-      // Nobody answers there, but it is the host's resolver that was asked.
+      // Nobody answers there, but the host's resolver was asked.
       while (!(await lab.intrusions()).some(intrusion => intrusion.startsWith('datagram for port 53 from 127.0.0.1')))
         await Bun.sleep(20);
       await lab.kill(sandbox);
@@ -87,12 +87,12 @@ test('sandboxes reach the URLs of sandboxes, as far as their policy goes, and no
       path: '/x',
       'x-added': 'yes',
     });
-    // From an address of the sandbox's own: not one that the edge takes for this machine's.
+    // From an address of the sandbox's own, not one that the edge counts as this machine's.
     expect(await get(sandbox, 'http://8080-iabc.atoll.test/')).toMatchObject({
       host: '8080-iabc.atoll.test',
       from: expect.stringMatching(/^127\.18\./),
     });
-    // The edge may believe a load balancer's word of where a request comes from, and must not believe a sandbox's.
+    // The edge may trust a load balancer's word about where a request comes from, but must not trust a sandbox's.
     const claims = [
       'X-Forwarded-For',
       'x-forwarded-proto',

@@ -11,7 +11,7 @@ const open = { internetAccess: true, egressProxy };
 const get = (url: string, ...options: string[]) => `curl -sSk --max-time 5 ${options.join(' ')} ${url}`;
 const echo = (address: string) =>
   `import socket; s = socket.create_connection(('${address}', 7000), 5); print(s.recv(100).decode(), end='')`;
-/** What the SOCKS5 servers were asked for, and which servers saw the machine itself. */
+/** The requests to the SOCKS5 servers, and the servers that saw the machine itself. */
 const visited = async () => {
   const visits = (await lab.visits()).filter(({ service }) => !service.startsWith('dns'));
   return {

@@ -7,15 +7,15 @@ import { mutate } from './engine/mutate.ts';
 import { createRandom, type Random } from './engine/random.ts';
 import { chunked } from './targets/http-bodies.ts';
 
-// Where the edge and the server behind it disagree about where a request ends, one client's bytes become another's
+// If the edge and the server behind it disagree about where a request ends, one client's bytes become another's
 // request. Here the edge's parser and node:http (llhttp) read the same generated connections. The edge may refuse what
-// node:http takes; what the edge takes, node:http must refuse or frame in the same way.
+// node:http accepts; what the edge accepts, node:http must refuse or frame the same way.
 
 const cases = Number(process.env['FRAMING_CASES'] ?? 1_500);
 
 type Framed = { method: string; target: string; body: string };
 
-/** The whole requests that the edge finds, up to the first that it refuses. */
+/** The whole requests that the edge finds, up to the first one it refuses. */
 function byEdge(bytes: Buffer): { requests: Framed[]; end: 'refused' | 'incomplete' | 'over' } {
   const requests: Framed[] = [];
   for (let at = 0; at < bytes.length;) {
@@ -30,7 +30,7 @@ function byEdge(bytes: Buffer): { requests: Framed[]; end: 'refused' | 'incomple
     if (at < 0) return { requests, end: 'refused' };
     if (!reader.done) return { requests, end: 'incomplete' };
     requests.push({ method: head.method, target: head.target, body: Buffer.concat(data).toString('latin1') });
-    // Behind these, a connection is not one of HTTP/1.1 requests any more.
+    // After these, a connection no longer carries HTTP/1.1 requests.
     if (head.fields.has('upgrade') || head.minorVersion === 0 || /close/i.test(head.fields.list('connection') ?? ''))
       break;
   }
@@ -98,7 +98,7 @@ const odd = [
   'Host: b',
 ];
 
-/** A connection of one to three requests, with what smugglers try in them. */
+/** A connection of one to three requests, with tricks of smugglers. */
 function connection(random: Random): Buffer {
   const requests = Array.from({ length: 1 + random.below(3) }, () => {
     const fields = ['Host: a'];
@@ -157,7 +157,7 @@ test(`${cases} connections are framed by llhttp as by the edge, or refused`, asy
       .map(({ method, target, body }) => ({ method, target, body }));
     const common = Math.min(edge.requests.length, theirs.length);
     const shown = { run, bytes: bytes.toString('latin1'), refused: other.refused };
-    // Requests that both take are the same ones, in the same order.
+    // Requests that both accept are the same, in the same order.
     expect({ ...shown, requests: edge.requests.slice(0, common) }).toEqual({
       ...shown,
       requests: theirs.slice(0, common),
@@ -165,8 +165,8 @@ test(`${cases} connections are framed by llhttp as by the edge, or refused`, asy
     seen.requests += common;
     if (edge.requests.length === theirs.length) seen.same++;
     else if (edge.requests.length < theirs.length) {
-      // The edge has refused, or does not go on where an upgrade or a close was asked for; it never waits for more of a
-      // whole request.
+      // Either the edge has refused, or it stops after an upgrade or a close; it never waits for more of a whole
+      // request.
       expect({ ...shown, end: edge.end }).not.toEqual({ ...shown, end: 'incomplete' });
       seen.edgeRefused++;
     } else {

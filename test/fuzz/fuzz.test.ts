@@ -6,8 +6,8 @@ import { superlinear } from './engine/linear.ts';
 import { targets } from './targets.ts';
 
 /**
- * Enough to see that a target still works; `npm run fuzz` is for looking. Always the same inputs, so that a failure is
- * the change's.
+ * Enough to see that a target still works; `npm run fuzz` does the searching. The inputs are always the same, so that a
+ * failure comes from the change.
  */
 const runs = 2_000;
 const seed = 'npm test';
@@ -44,7 +44,7 @@ for (const target of targets) {
         throw new Error(
           `${failure.reason}\n${JSON.stringify('input' in failure ? failure.input.toString('latin1') : failure.pump)}`,
         );
-      // A check that every input leaves by its first line would hold for ever.
+      // A check that every input leaves at its first line would always pass.
       expect(outcomes.size).toBeGreaterThan(1);
     },
     timeoutMs,

@@ -1,7 +1,7 @@
-// `npm run fuzz [-- TARGET …] [--seconds N | --runs N] [--seed S]`: looks for inputs that break a parser.
+// `npm run fuzz [-- TARGET …] [--seconds N | --runs N] [--seed S]`: searches for inputs that break a parser.
 //
-// Each target gets its runs, or its share of the seconds. What fails is made short, kept under test/fuzz/crashes, and
-// from then on one of the tests. The same seed makes the same inputs.
+// Each target gets its runs, or its share of the seconds. A failing input is shortened, kept under test/fuzz/crashes,
+// and is one of the tests from then on. The same seed makes the same inputs.
 import { keep } from './engine/kept.ts';
 import { runCampaign, type Report } from './engine/campaign.ts';
 import type { Target } from './engine/target.ts';

@@ -33,7 +33,7 @@ import { requestHeads, responseHeads } from './targets/http-heads.ts';
 import { rewrittenRequests, rewrittenResponses } from './targets/http-rewrites.ts';
 import { checkpointImages, mountTables, netlinkAnswers, protobufMessages } from './targets/kernel-answers.ts';
 
-/** Every parser of ours that reads what strangers write. */
+/** All our parsers that read what strangers write. */
 export const targets: readonly Target[] = [
   // edge
   requestHeads,

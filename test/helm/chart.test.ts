@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { repository } from '../support/platform.ts';
 import { testUnless } from '../support/skip.ts';
 
-// The Helm chart, rendered by the real program for each file of values and compared with what was looked at before.
-// HELM_WRITE=1 writes what is rendered now: read the difference, then commit it.
+// The Helm chart, rendered by the real program for each file of values and compared with a reviewed result.
+// HELM_WRITE=1 writes the present result: read the difference, then commit it.
 
 const version = '3.22.0';
 const cached = join(process.env['ATOLL_CACHE_DIR'] ?? '/var/cache/atoll', `helm-${version}/helm`);

@@ -15,7 +15,7 @@ import { type Asked, needsPlatform, stagesFor } from './stages/choice.ts';
 import { finding, type Scene, type Stage } from './stages/stage.ts';
 
 // The laboratory of hosts: `npm run test:hosts`. CONTRIBUTING.md says how to choose hosts and stages.
-/** The moment of a guest that `--again` goes on from: the platform serves, and nothing was done with it yet. */
+/** The saved state of a guest that `--again` continues from: the platform serves, and nothing was done with it yet. */
 const afterUp = 'after-up';
 const here = 'here';
 const titleHere = 'this machine';
@@ -35,7 +35,7 @@ const { values } = parseArgs({
     write: { type: 'boolean' },
   },
 });
-// Machines end with their laboratory, however it is ended.
+// Machines end with their laboratory, however it ends.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130));
 const directory = join(process.env['ATOLL_CACHE_DIR'] ?? '/var/cache/atoll', 'hosts');
 mkdirSync(directory, { recursive: true });
@@ -141,13 +141,13 @@ type Looked = {
   title: string;
   machine: Machine;
   chosen: Stage[];
-  /** What of Atoll it has. */
+  /** The installed version of Atoll. */
   commit: string;
   place: Pick<Scene, 'dataDir' | 'port' | 'log' | 'debianPackage'>;
   say(text: string): void;
 };
 
-/** Runs the chosen stages on a machine. Its report is written after each, so that one that is cut short counts too. */
+/** Runs the chosen stages on a machine. Writes its report after each, so that an interrupted run counts too. */
 async function lookAtMachine(
   { name, title, machine, chosen, commit, place, say }: Looked,
   after: (stage: Stage) => Promise<void> = () => Promise.resolve(),
@@ -160,7 +160,7 @@ async function lookAtMachine(
   const [kernel = '', controlGroups = '', node = ''] = facts.output.split('\n');
   const file = join(directory, `${name}.json`);
   let report: HostReport = { title, kernel, controlGroups, node, findings: [] };
-  // What was not looked at this time is as it was last seen.
+  // What was not examined this time stays as it was last seen.
   if ((values.again || values.stage || values.only) && existsSync(file))
     report = { ...report, findings: (JSON.parse(readFileSync(file, 'utf8')) as HostReport).findings };
   for (const stage of chosen) {
@@ -182,14 +182,16 @@ async function lookAtMachine(
   return report;
 }
 
-/** Lets a person in, until they shut the machine down or its time is over. */
+/** Lets a person log in, until they shut the machine down or its time is over. */
 async function kept(guest: Guest, say: (text: string) => void): Promise<void> {
   say(`kept until it is shut down: ${guest.login}`);
   while ((await guest.run('true', { timeoutMs: 60_000 })).exitCode === 0)
     await new Promise(resolve => setTimeout(resolve, 5_000));
 }
 
-/** Puts the newest report of every host into docs/hosts.md. What this machine has not seen stays as the page has it. */
+/**
+ * Puts the newest report of every host into docs/hosts.md. Hosts that this machine has not seen stay as on the page.
+ */
 function writeDocument(): void {
   const file = join(checkout, 'docs/hosts.md');
   const text = readFileSync(file, 'utf8');

@@ -1,8 +1,8 @@
 import type { Finding } from './inside/feature.ts';
 
 /**
- * A finding, and the commit of Atoll that it was made with, `+` at its end where files differed from it; reports of old
- * may lack it.
+ * A finding, and the commit of Atoll that it was made with, with a final `+` if files differed from it; old reports may
+ * lack it.
  */
 type SeenFinding = Finding & { commit?: string };
 
@@ -19,10 +19,7 @@ const marks = { works: 'works', refused: 'refused', fails: '**fails**' } as cons
 const verdicts = ['works', 'refused', 'fails'] as const;
 const detailCharsMax = 160;
 
-/**
- * One table for all hosts, as text for a terminal and for docs/hosts.md: a row for each feature, a column for each
- * host.
- */
+/** One table for all hosts, as text for a terminal and for docs/hosts.md: a row per feature, a column per host. */
 export function tableOf(reports: HostReport[]): string {
   const features = [...new Set(reports.flatMap(({ findings }) => findings.map(({ feature }) => feature)))];
   const lines = [
@@ -39,10 +36,7 @@ export function tableOf(reports: HostReport[]): string {
   return `${lines.join('\n')}\n`;
 }
 
-/**
- * What is known of a host after it was looked at again: a newer finding takes the place of an older one of the same
- * feature.
- */
+/** What is known of a host after another look: a newer finding replaces an older one of the same feature. */
 export function withNewer(older: SeenFinding[], newer: SeenFinding[]): SeenFinding[] {
   const taken = new Map(newer.map(finding => [finding.feature, finding]));
   const features = new Set([...older, ...newer].map(({ feature }) => feature));
@@ -52,8 +46,8 @@ export function withNewer(older: SeenFinding[], newer: SeenFinding[]): SeenFindi
 }
 
 /**
- * What a table says, for a machine that has not seen its hosts: what is there stays until it is seen again. With which
- * commit each row was seen is not in it.
+ * The reports in a table, for a machine that has not seen its hosts: these stay until they are seen again. The table
+ * does not say with which commit each row was seen.
  */
 export function reportsIn(table: string): HostReport[] {
   const [[, ...titles] = [], , ...rows] = table.split('\n').filter(isRow).map(cellsOf);
@@ -73,7 +67,7 @@ export function reportsIn(table: string): HostReport[] {
   });
 }
 
-/** The newest of what is known of each host: its facts, and every row that was ever seen. */
+/** The newest known facts of each host, and every row that was ever seen. */
 export function newestOf(older: HostReport[], newer: HostReport[]): HostReport[] {
   const titles = new Set([...older, ...newer].map(({ title }) => title));
   return [...titles].flatMap(title => {
@@ -90,7 +84,7 @@ const cellsOf = (line: string) =>
     .split(/(?<!\\)\|/)
     .map(text => text.trim().replaceAll('\\|', '|'));
 
-/** The commits that a host was looked at with, those of most rows first, each with its number of rows. */
+/** The commits that a host was examined with, the one with most rows first, each with its number of rows. */
 function commitsOf({ findings }: HostReport): string {
   const rows = new Map<string, number>();
   for (const { commit = 'before' } of findings) rows.set(commit, (rows.get(commit) ?? 0) + 1);

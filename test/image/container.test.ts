@@ -9,8 +9,8 @@ import { repository } from '../support/platform.ts';
 import { runToEnd, waitFor } from '../support/process.ts';
 import { testUnless } from '../support/skip.ts';
 
-// The image of a release in Docker, with the options that the guide names: by the published SDK from outside, and over
-// ends of its container.
+// The image of a release in Docker, with the options from the guide: used from outside through the published SDK, and
+// across ends of its container.
 
 setDefaultTimeout(900_000);
 
@@ -34,7 +34,7 @@ const folder = mkdtempSync(join(tmpdir(), 'atoll-image-run-'));
 const dataDir = join(folder, 'data');
 let image = '';
 
-/** Options of `docker run` as the guide has them, without those about the container's life and place. */
+/** The guide's options of `docker run`, without those about the container's life and place. */
 function guideOptions(): string[] {
   const guide = readFileSync(join(repository, 'docs/guides/container.md'), 'utf8');
   const [, text] =
@@ -78,7 +78,7 @@ async function serves(): Promise<void> {
   );
 }
 
-/** Runs a command of the image beside the others, to its end. */
+/** Runs a command of the image to its end, beside the other containers. */
 const once = (...command: string[]) => docker('run', '--rm', ...optionsOf(), image, ...command);
 
 const connection = () => {

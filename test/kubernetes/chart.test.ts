@@ -18,7 +18,7 @@ import { imageOf, imageOfThis } from './support/releases.ts';
 import { withoutKubernetes } from './support/programs.ts';
 
 // The chart with the image of a release on a real Kubernetes, from `helm install` of an earlier release to `helm
-// uninstall`; in between by the published SDK, through the Service.
+// uninstall`; in between it is used with the published SDK, through the Service.
 
 setDefaultTimeout(60 * 60_000);
 const reason =
@@ -75,7 +75,7 @@ const isReady = ({ metadata, status }: Pod) =>
   metadata.deletionTimestamp === undefined &&
   (status.conditions ?? []).some(({ type, status }) => type === 'Ready' && status === 'True');
 
-/** Waits until so many pods of a part are ready, and no others are there. */
+/** Waits until this many pods of a part are ready, and no others exist. */
 async function podsReady(part: string, count: number): Promise<Pod[]> {
   return waitFor(
     `${count} pods of ${part}`,
@@ -87,7 +87,7 @@ async function podsReady(part: string, count: number): Promise<Pod[]> {
   );
 }
 
-/** The SDK's connection through the Service: by the port that each machine has for it. */
+/** The SDK's connection through the Service, by the port that each machine has for it. */
 async function connection() {
   const text = await inNamespace('get', 'service', 'atoll-control', '-o', 'jsonpath={.spec.ports[0].nodePort}');
   const url = `http://${lab.machine.address}:${text}`;
@@ -95,7 +95,7 @@ async function connection() {
   return { apiKey, apiUrl: url, sandboxUrl: url, requestTimeoutMs: 240_000 };
 }
 
-/** What the counter in a sandbox says, as soon as that can be reached. */
+/** The counter's value in a sandbox, as soon as the sandbox can be reached. */
 const reached = (sandboxId: string) =>
   waitFor(
     'the sandbox',
@@ -113,7 +113,7 @@ beforeAll(async () => {
   const name = 'docker.io/library/atoll';
   const { version } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as { version: string };
   const images: StoredImage[] = [{ archive: await imageOfThis(join(folder, 'release')) }];
-  // Before it, since it may have the same version.
+  // Before this one, because they may have the same version.
   if (!('missing' in earlier))
     images.unshift({ archive: await imageOf(earlier.before), tag: [`${name}:${version}`, `${name}:${before}`] });
   lab = await startLab(images, dataDirIn);
@@ -148,7 +148,7 @@ kubernetesTest('helm install: control and node are ready, and the node has joine
   await waitFor('the node to be ready', async () => (await atoll('node', 'list')).includes('ready'), readyTimeoutMs);
 });
 
-/** Makes and uses sandboxes, one after the other, while `work` is done; answers how many. None may fail. */
+/** Makes and uses sandboxes, one after another, during `work`; answers how many. None may fail. */
 async function underLoad(work: Promise<unknown>): Promise<number> {
   const to = await connection();
   let isOver = false;
@@ -171,7 +171,7 @@ async function underLoad(work: Promise<unknown>): Promise<number> {
   return rounds;
 }
 
-/** Deletes the node pods, one after the other, and waits for those that come in their place. */
+/** Deletes the node pods, one after another, and waits for their replacements. */
 async function replaceNodePods(count: number): Promise<void> {
   for (const { metadata } of await podsReady('node', count)) {
     await inNamespace('delete', 'pod', metadata.name, '--wait=true');
@@ -307,7 +307,7 @@ kubernetesTest('helm upgrade replaces control while sandboxes are made and used,
 type ListedNode = { id: string; status: string; sandboxCount: number };
 const nodes = async () => JSON.parse(await atoll('node', 'list', '--json')) as ListedNode[];
 const sandboxesOn = async (id: string) => (await nodes()).find(node => node.id === id)?.sandboxCount;
-/** A machine of two processors promises each four times, and a sandbox has two. */
+/** A machine promises each of its two processors four times, and a sandbox has two. */
 const drained = 3;
 
 kubernetesTest('kubectl drain moves what runs to another machine, and back: nothing is lost', async () => {
@@ -332,7 +332,7 @@ kubernetesTest('kubectl drain moves what runs to another machine, and back: noth
   ]) {
     await lab.kubectl('drain', name, '--ignore-daemonsets', '--delete-emptydir-data', '--timeout=10m');
     await waitFor('the machine to be empty', async () => (await sandboxesOn(from)) === 0, readyTimeoutMs);
-    // Those that were paused, because the other machine was not ready at that moment, go on there.
+    // Sandboxes that were paused, because the other machine was not ready at that moment, continue there.
     const after = await Promise.all(sandboxes.map(({ sandboxId }) => reached(sandboxId)));
     expect(await sandboxesOn(target)).toBe(drained);
     expect(after.map(({ pid }) => pid)).toEqual(before.map(({ pid }) => pid));

@@ -123,7 +123,7 @@ onEachDatabase(database => {
       expect(platform.api.directory.find(id)).toMatchObject({ state: 'running' });
     }
     platform.node.before = async () => {};
-    // Done, but the answer got lost: it is paused, and that is what is said.
+    // Done, but the answer was lost: it is paused, and reported as paused.
     platform.node.after = async call => {
       if (call === 'pause') throw new Error('connection lost');
     };
@@ -151,7 +151,7 @@ onEachDatabase(database => {
       const detail = 'sandbox_capacity_unavailable';
       if (call === 'resume') throw new AtollError('unavailable', 'this node runs 9 sandboxes, its maximum', { detail });
     };
-    // What the machine says of itself is told.
+    // The machine's own message is passed on.
     expect(await connect(platform, id)).toMatchObject({
       status: 503,
       body: {
@@ -180,7 +180,7 @@ onEachDatabase(database => {
     expect(platform.node.resumed).toHaveLength(1);
     expect(new Set(answers.map(({ status }) => status)).size).toBeLessThanOrEqual(2);
     for (const { status } of answers) expect([200, 201]).toContain(status);
-    // The longest wish holds.
+    // The longest requested time holds.
     const { startedAt, endAt } = await detailOf(platform, id);
     expect(Date.parse(endAt) - Date.parse(startedAt)).toBeGreaterThanOrEqual(119_000);
   });
@@ -246,7 +246,7 @@ onEachDatabase(database => {
     await using platform = await Platform.start({ database });
     const { sandboxID: id } = await platform.createSandbox({ timeout: 3600 });
     const [execution] = platform.node.executions();
-    // No reconciler ends the states that are put there by hand.
+    // No reconciler ends the states that are set by hand.
     const looked = Promise.withResolvers<void>();
     const busy = platform.api.parts.busy.while(execution?.executionId ?? '', () => looked.promise);
     const requests: Partial<Record<SandboxOperation, [string, string, unknown?]>> = {

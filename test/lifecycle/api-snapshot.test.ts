@@ -42,7 +42,7 @@ onEachDatabase(database => {
     expect(
       (await platform.call('GET', `/v2/sandboxes?template=${encodeURIComponent(made.snapshotID)}`)).body,
     ).toMatchObject([{ sandboxID: child }]);
-    // It is no template of the team's in the lists of templates.
+    // It is not listed among the team's templates.
     expect(((await platform.call('GET', '/v2/templates')).body as unknown[]).length).toBe(1);
     expect(await remove(platform, made.snapshotID)).toMatchObject({
       status: 400,
@@ -186,7 +186,7 @@ onEachDatabase(database => {
     const { snapshotID } = await snapshot(platform, id);
     const { node } = platform;
     const left = async () => (await node.listSnapshots()).length;
-    // The machine's clock is far behind: all that it has it calls old.
+    // The machine's clock is far behind: it considers everything it has old.
     const listSnapshots = async () => (await node.listSnapshots()).map(kept => ({ ...kept, takenAtMs: 0 }));
     const protocol = { listSnapshots, deleteSnapshot: (snapshot: string) => node.deleteSnapshot(snapshot) };
     const nodes = { list: () => [{ nodeId: 'local', protocol }] } as unknown as ApiParts['nodes'];
@@ -195,7 +195,7 @@ onEachDatabase(database => {
     for (; minutes <= 30; minutes++) await round();
     expect(await left()).toBe(1);
     await remove(platform, snapshotID);
-    // What is unneeded now may be what is being recorded.
+    // Something unneeded now may just be being recorded.
     const begin = minutes;
     for (; minutes < begin + 10; minutes++) {
       await round();

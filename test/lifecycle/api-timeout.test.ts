@@ -81,7 +81,7 @@ onEachDatabase(database => {
     const { sandboxID: id } = await platform.createSandbox({ autoPause: true, autoResume: { enabled: true } });
     platform.node.memory = { kept: false, reason: 'a socket of an unknown kind' };
     await expire(platform, id);
-    // What is being paused shows as paused already.
+    // A sandbox being paused already shows as paused.
     await until(() => platform.node.paused().length > 0);
     expect(platform.node.paused()).toMatchObject([{ kept: 'filesystem' }]);
     expect(platform.logged.join()).toContain('its memory could not be kept');
@@ -98,7 +98,7 @@ onEachDatabase(database => {
     // In a while, not at once and for ever.
     const endMs = async () =>
       Date.parse(((await platform.call('GET', `/sandboxes/${full}`)).body as { endAt: string }).endAt);
-    // What is being tried is told before it is over: its end is later once that is written.
+    // The attempt is reported before it is over: its end is later once that is written.
     await until(async () => (await endMs()) > Date.now() + 5_000);
     await expire(platform, full);
     // It shows as paused before its node has been asked.

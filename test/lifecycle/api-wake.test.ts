@@ -13,7 +13,7 @@ const lifetimeOf = async (platform: Platform, id: string) => {
     startedAt: string;
     endAt: string;
   };
-  // Those who came second have extended it by what they came later.
+  // Later callers have extended it by as much as they came later.
   return Math.floor((Date.parse(endAt) - Date.parse(startedAt)) / 1000);
 };
 

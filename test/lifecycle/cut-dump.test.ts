@@ -6,9 +6,9 @@ import { criuOf } from './support/victims.ts';
 
 const rounds = 3;
 const roundsMax = 30;
-/** What ends with the platform has ended by then. */
+/** Whatever ends with the platform has ended by then. */
 const killedMs = 20;
-/** Ends by SIGPIPE and SIGTRAP, as most programs do, and has enough memory for CRIU to be at work on it for long. */
+/** Ends by SIGPIPE and SIGTRAP, as most programs do, and has enough memory to keep CRIU busy for long. */
 const program = 'perl -e \'$memory = "abcd" x 25e6; sleep 1 while 1\'';
 
 const clientOf = ({ ready: { apiKey, url, domain } }: TestPlatform) => ({

@@ -24,7 +24,7 @@ async function note(platform: TestPlatform, id: string, text?: string): Promise<
   return answer.text();
 }
 
-/** The restores of an installation that have begun and are not known to be over. */
+/** The installation's restores that have begun and are not known to be over. */
 const restoresOf = (runDir: string) =>
   readdirSync(runDir).filter(name => name.startsWith('restore-') && name.endsWith('.conf'));
 
@@ -46,7 +46,7 @@ test('a sandbox whose resume from memory is cut off stays paused, with its files
   for (let left = restoresMax; ; left--) {
     if (left === 0) throw new Error('every restore was over before its kill');
     expect((await platform.api('POST', `/sandboxes/${id}/pause`, { memory: true })).status).toBe(204);
-    // Its processes stand still for a while: without them it is restored.
+    // Its processes stand still for a while: it is restored without them.
     await platform.kill9();
     await platform.restart();
     const node = partOf(platform.pid(), 'node');
@@ -73,10 +73,12 @@ test('a sandbox whose resume from memory is cut off stays paused, with its files
 
 const fieldOf = (pid: number, name: string) =>
   new RegExp(`^${name}:\\t(.*)$`, 'm').exec(readIfThere(`/proc/${pid}/status`) ?? '')?.[1] ?? '';
-/** Whether a process is gone, or will be when it may do something again. */
+/** Whether a process is gone, or will be as soon as it could act again. */
 const isKilled = (pid: number) => (Number.parseInt(fieldOf(pid, 'ShdPnd') || '100', 16) & 0x100) !== 0;
 
-/** Kills a node while a CRIU of its stands still, which can't see for itself that the platform has gone. */
+/**
+ * Kills a node while one of its CRIU processes stands still, which can't notice by itself that the platform has gone.
+ */
 async function killedWithNode(criu: number, node: number): Promise<void> {
   const { version, freeze, isFrozen, thaw } = detectCgroups();
   const held = `/atoll-held-${process.pid}`;
@@ -101,7 +103,7 @@ test('CRIU ends with the platform, and what it was about to bring back is still 
   const { sandboxID: id } = (await created.json()) as { sandboxID: string };
   const runDir = runDirOf(platform.ready.dataDir);
   const { processes } = detectCgroups();
-  // What CRIU has made of the sandbox so far is still CRIU's own.
+  // What CRIU has made of the sandbox so far still belongs to CRIU.
   const isBegun = () => criuOf(platform).some(pid => processes(`/atoll${basename(runDir)}`).includes(pid));
   const connect = () => platform.api('POST', `/sandboxes/${id}/connect`, { timeout: 3600 });
   const node = partOf(platform.pid(), 'node');

@@ -57,7 +57,7 @@ describe('what clients are told is linearizable', () => {
         victims: ['api', 'node', 'edge'],
       });
       expect(await checkHistory(operations)).toEqual([]);
-      // Histories in which nobody met would say nothing.
+      // Histories without concurrent operations would prove nothing.
       const told = new Set(operations.map(({ kind, told }) => `${kind} ${told}`));
       for (const both of ['pause done', 'connect done', 'kill done', 'look missing', 'pause conflict'])
         expect(told).toContain(both);
@@ -68,7 +68,7 @@ describe('what clients are told is linearizable', () => {
 
 const one = (kind: Operation['kind'], told: Operation['told']) => ({ kind, told });
 
-/** One operation after the other, on a sandbox of this name. */
+/** Operations one after another, on a sandbox of this name. */
 function inTurn(sandbox: string, history: Pick<Operation, 'kind' | 'told'>[]): Operation[] {
   return history.map((operation, at) => ({
     client: 0,

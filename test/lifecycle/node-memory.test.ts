@@ -38,7 +38,7 @@ const run = async (sandboxId: string, command: string) => {
 };
 const kept = (sandboxId: string) => join(it.dataDir, 'node/sandboxes', sandboxId, 'kept');
 
-/** Counts in memory alone; each request tells the next number. */
+/** Counts only in memory; each request returns the next number. */
 const counter = `cat > /root/counter.py <<'END'
 import socket
 listener = socket.create_server(('127.0.0.1', 7000))
@@ -61,7 +61,7 @@ async function counting(changes = {}) {
   return { sandbox, before: (await count(sandbox.sandboxId)) ?? 0 };
 }
 const bootId = (sandboxId: string) => run(sandboxId, 'cat /proc/sys/kernel/random/boot_id');
-/** What a sandbox held is taken away after its kill was answered. */
+/** A sandbox's resources are removed after its kill was answered. */
 const nothingHeld = () =>
   waitFor(
     'the files of killed sandboxes to be gone',
@@ -69,7 +69,7 @@ const nothingHeld = () =>
   );
 
 test('who goes on from memory of a clock that was ahead has its own token and environment all the same', async () => {
-  // As a template's, built before the host's clock was set back or on another machine.
+  // As for a template that was built before the host's clock was set back, or on another machine.
   setSystemTime(new Date(Date.now() + 60 * 60_000));
   const source = await protocol().create(it.request({ envVars: { OF: 'the source' } }));
   const snapshotId = newUuid();
@@ -116,7 +116,7 @@ test('nobody who knows the control token of one sandbox changes another that beg
     Promise.all(sandboxes.map(to => Promise.all(tokens.map(async token => (await open(to, token)).status))));
   const eachItsOwn = sandboxes.map((_, to) => tokens.map((__, from) => (from === to ? 204 : 404)));
   expect(await statuses()).toEqual(eachItsOwn);
-  // The agent that is started again in the place of one that was killed goes by it, too.
+  // The agent that replaces a killed one uses it too.
   const before = await run(first.sandboxId, 'pidof agent');
   await runInSandbox(protocol(), first.sandboxId, 'kill -KILL $(pidof agent)').catch(() => {});
   await waitFor('another agent', async () => {
@@ -124,7 +124,7 @@ test('nobody who knows the control token of one sandbox changes another that beg
     return present !== before;
   });
   expect(await statuses()).toEqual(eachItsOwn);
-  // And so does the one that it goes on as from its memory.
+  // And so does the one that continues from its memory.
   await protocol().pause(first, { memory: true });
   Object.assign(first, await it.resume(first));
   expect(tokenOf(first)).toBe(tokens[1] as string);
@@ -165,7 +165,7 @@ END
   const [processorsThen, totalThen, uptimeThen = 0] = await waitFor('the reader', ask);
   expect([processorsThen, totalThen]).toEqual([1, testResources.memoryMiB * 1024]);
   expect(uptimeThen).toBeGreaterThanOrEqual(uptime);
-  // What is in memory alone is seen, as soon as the node has looked.
+  // What exists only in memory shows as soon as the node has looked.
   await run(sandboxId, 'head -c 64M /dev/zero > /dev/shm/filled');
   await waitFor(
     'shared memory in the numbers',
@@ -174,7 +174,7 @@ END
   await protocol().kill(resumed);
 });
 
-/** Tells what is left of a timer, and its clocks: the monotonic one, the one since its boot, and the wall's. */
+/** Prints the rest of a timer, and its clocks: the monotonic one, the one since its boot, and the wall clock. */
 const clocks = `cat > /root/clocks.py <<'END'
 import signal, socket, time
 signal.setitimer(signal.ITIMER_REAL, 3600)
@@ -210,7 +210,7 @@ test('clocks and timers go on while it stands frozen, and stand still while it i
     execution = await it.resume(execution);
     const after = await waitFor('the clocks', told);
     const wentOn = after.wall - before.wall;
-    // What of the time that went by each of them has not counted.
+    // How much of the elapsed time each of them has not counted.
     const missed = [
       wentOn - (after.monotonic - before.monotonic),
       wentOn - (after.boot - before.boot),
@@ -244,7 +244,7 @@ test('processes go on where they were: let go at once, after a restart of the pl
   await nothingHeld();
 }, 60_000);
 
-/** Holds so much memory and so many open files, and tells a digest of the memory. */
+/** Holds this much memory and this many open files, and prints a digest of the memory. */
 const holder = (memoryMiB: number, files: number) => `cat > /root/holder.py <<'END'
 import hashlib, os, socket
 held = bytearray(os.urandom(1 << 20) * ${memoryMiB})
@@ -291,7 +291,7 @@ test('memory that is still to come outlives a restart of the platform, and the n
   await waitFor('nothing of it to be left', () => plansOf(runDir).length + bringersLeft(runDir) === 0);
 }, 120_000);
 
-/** Resumes one from the disk, and has who brings its memory stand still before all is there. */
+/** Resumes one from the disk, and makes its bringer of memory stand still before all is there. */
 async function resumeAndHold(execution: ExecutionRef): Promise<{ resumed: ExecutionRef } & Bringers> {
   let held: Bringers | undefined;
   for (let times = 0; times < 10; times++) {
@@ -299,7 +299,7 @@ async function resumeAndHold(execution: ExecutionRef): Promise<{ resumed: Execut
     await it.restart(); // from the disk
     const resuming = it.resume(execution);
     await waitFor('who brings memory', () => {
-      // Processes come and go while they are looked for: once found, they are looked at alone.
+      // Processes come and go while they are searched: once found, only they are watched.
       held = bringersOf(runDirOf(it.dataDir))[0];
       return held;
     });
@@ -325,7 +325,7 @@ test.each(['bringer', 'keeper'] as const)(
     process.kill(held[victim], 'SIGKILL');
     if (victim === 'keeper') {
       process.kill(held.bringer, 'SIGCONT');
-      // Nobody can say that all of it came: what was kept would not be certain to be its memory.
+      // Nobody can say that all of it arrived: what would be kept would not certainly be its memory.
       expect(await protocol().pause(held.resumed, { memory: true })).toMatchObject({ kept: 'filesystem' });
     } else {
       const { incidents } = await protocol().incidents(next, 30_000);
@@ -376,7 +376,7 @@ test('damaged memory is refused, the sandbox stays paused, and can still be boot
   closeSync(pages);
   const damaged = { code: 'internal', detail: 'sandbox_state_damaged' };
   await expect(it.resume(sandbox)).rejects.toMatchObject(damaged);
-  // CRIU fails with what is cut off before it was found to be.
+  // CRIU fails on a file that is truncated before that was detected.
   truncateSync(join(kept(sandbox.sandboxId), 'memory/pages-1.img'), 8192);
   await expect(it.resume(sandbox)).rejects.toMatchObject(damaged);
   expect(await protocol().listPaused()).toHaveLength(1);
@@ -476,7 +476,7 @@ test('forks have the memory and the files of one moment, their own environment, 
   );
   expect(new Set(random).size).toBe(3);
 
-  // What was made from it needs it no longer; what is paused and resumed either.
+  // What was made from it no longer needs it; nor does what is paused and resumed.
   await protocol().deleteSnapshot(taken?.snapshotId ?? '');
   expect(await protocol().listSnapshots()).toEqual([]);
   await expect(protocol().create(it.request({ image }))).rejects.toMatchObject({ code: 'not_found' });
@@ -489,7 +489,7 @@ test('forks have the memory and the files of one moment, their own environment, 
   await nothingHeld();
 }, 60_000);
 
-/** Each request adds a line to a database that stays open, and tells how many there are. */
+/** Each request adds a line to a database that stays open, and returns the number of lines. */
 const database = `cat > /root/database.py <<'END'
 import socket, sqlite3
 lines = sqlite3.connect('/root/lines.db')
@@ -517,7 +517,7 @@ test('a database that is open at a snapshot is written on by the source and by e
   const forks = await Promise.all([0, 1].map(() => protocol().create(it.request({ image }))));
   for (const { sandboxId } of [source, ...forks])
     expect([await count(sandboxId), await count(sandboxId)]).toEqual([before + 1, before + 2]);
-  // A fork of a fork, after its memory was put back from the host's disk.
+  // A fork of a fork, after its memory was restored from the host's disk.
   const [fork] = forks;
   await protocol().pause(fork!, { memory: true });
   await it.restart();

@@ -50,9 +50,9 @@ async function run(platform: TestPlatform, id: string, command: string): Promise
 }
 
 /**
- * What a reboot takes: the platform, every process of its sandboxes and with them their namespaces, mounts and links,
- * the control groups, the packet rules, /run, and what was found out since the last boot. The place of the installation
- * on the machine is somebody else's afterwards.
+ * Everything that a reboot takes: the platform, every process of its sandboxes and with them their namespaces, mounts
+ * and links, the cgroups, the packet rules, /run, and what was found out since the last boot. Afterwards, somebody else
+ * has the installation's place on the machine.
  */
 async function reboot(platform: TestPlatform, other: string): Promise<void> {
   const { dataDir } = platform.ready;
@@ -91,7 +91,7 @@ async function reboot(platform: TestPlatform, other: string): Promise<void> {
   });
 }
 
-/** The data directory of whoever takes the place of an installation. */
+/** The data directory of an installation that takes another's place. */
 function somebodyElse(cleanup: AsyncDisposableStack): string {
   const other = mkdtempSync(join(tmpdir(), 'atoll-other-'));
   cleanup.defer(() => {
@@ -105,8 +105,8 @@ function somebodyElse(cleanup: AsyncDisposableStack): string {
 const blockBytes = 4096;
 
 /**
- * Leaves the inode of a path as a loss of power in the middle of a write may, in an image that is mounted nowhere and
- * takes itself for whole. The kernel refuses to read it: its checksum is another one's.
+ * Damages the inode of a path as a loss of power in the middle of a write may do, in an image that is mounted nowhere
+ * and considers itself whole. The kernel refuses to read it, because its checksum belongs to another inode.
  */
 async function damage(image: string, path: string): Promise<void> {
   const place = /located at block (\d+), offset (0x[0-9a-f]+)/.exec(
@@ -146,7 +146,7 @@ test('after a reboot of the host every sandbox resumes, and the answer says from
   };
   const pause = async (id: string, memory: boolean) =>
     expect((await platform.api('POST', `/sandboxes/${id}/pause`, { memory })).status).toBe(204);
-  // One whose processes stand still when the power goes, one that has ended before, one with its files alone, and one
+  // One whose processes stand still when the power goes, one that has ended before, one with only its files, and one
   // that runs.
   const [standing, ended, files, running] = [await create(), await create(), await create(), await create()];
   await pause(ended, true);
@@ -196,7 +196,7 @@ test('a sandbox whose disk a loss of power has damaged resumes with what is whol
   const platform = cleanup.use(await startPlatform({ ATOLL_POOL_SIZE: '0' }));
   const created = await platform.api('POST', '/sandboxes', { templateID: 'base', timeout: 3600 });
   const { sandboxID } = (await created.json()) as { sandboxID: string };
-  // A boot empties /run, which it can't where that can't be read.
+  // A boot empties /run, which is impossible if it can't be read.
   await run(platform, sandboxID, 'echo kept > ~/file; touch /run/left; sync');
   await reboot(platform, other);
   const kept = join(platform.ready.dataDir, 'node/sandboxes', sandboxID, 'kept');

@@ -5,7 +5,9 @@ import { getByHost } from '../support/by-host.ts';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { waitFor } from '../support/process.ts';
 
-/** How often the sandbox with everything in it is paused and resumed; a tenth of them after a crash of the platform. */
+/**
+ * How often the sandbox with everything in it is paused and resumed; a tenth of the time after a crash of the platform.
+ */
 const cycles = Number(process.env['LIFECYCLE_CYCLES'] ?? 6);
 
 let platform: TestPlatform;
@@ -28,7 +30,7 @@ async function furnish(sandbox: Sandbox) {
     `const block = Buffer.alloc(64 << 20, 7); let asked = 0;
      require('http').createServer((_, answer) => answer.end(++asked + ' ' + block.reduce((sum, byte) => sum + byte, 0))).listen(8001);`,
   );
-  // Without an end of its own a command has 60 s, and all of this takes longer on a machine that is busy.
+  // Without a limit of its own a command has 60 s, and on a busy machine all of this takes longer.
   await sandbox.commands.run('python3 -m http.server 8000', { background: true, cwd: 'www', timeoutMs: 0 });
   await sandbox.commands.run('node state.js', { background: true, timeoutMs: 0 });
   await sandbox.commands.run('i=0; while :; do i=$((i+1)); echo $i >> count; sleep 0.02; done', {
@@ -117,7 +119,7 @@ test('pause answers true once; the sandbox is listed as paused, is not running, 
   assert.equal(again.sandboxId, sandbox.sandboxId);
   assert.deepEqual([await listed('running', 'listed'), await listed('paused', 'listed')], [[sandbox.sandboxId], []]);
   const resumed = await sandbox.getInfo();
-  // A new lifetime, of the time that was asked for.
+  // A new lifetime, of the requested length.
   assert.ok(resumed.startedAt > paused.endAt);
   assert.equal(Math.round((resumed.endAt.getTime() - resumed.startedAt.getTime()) / 1000), 60);
   assert.equal(await sandbox.kill(), true);
@@ -205,12 +207,12 @@ test('a sandbox that is to be paused when its time is over is, and traffic wakes
     (await Promise.all([awake, asleep, cold].map(each => each.getInfo()))).every(({ state }) => state === 'paused'),
   );
 
-  // The first request is answered, and many that come at once are.
+  // The first request is answered, and so are many that arrive at once.
   const answers = await Promise.all(Array.from({ length: 8 }, () => byHost(awake, 8000)));
   assert.deepEqual(answers, Array(8).fill({ status: 200, body: 'woken' }));
   const { startedAt, endAt } = await awake.getInfo();
   assert.ok(endAt.getTime() - startedAt.getTime() >= 300_000);
-  // The agent's own port wakes too, for who has the token.
+  // The agent's own port wakes it too, for callers with the token.
   await awake.pause();
   assert.equal(await awake.files.read('index.html'), 'woken');
 

@@ -15,7 +15,7 @@ after(() => platform[Symbol.asyncDispose]());
 const timeoutMs = 600_000;
 const ask = (sandbox: Sandbox) => getByHost(platform.ready.url, sandbox.getHost(8001), '/').then(({ body }) => body);
 
-/** A sandbox with a server that counts in memory how often it was asked, and the answer to its first question given. */
+/** A sandbox with a server that counts its requests in memory, after the first request was answered. */
 async function counting(): Promise<Sandbox> {
   const sandbox = await Sandbox.create({ timeoutMs, metadata: { of: 'source' } });
   await sandbox.files.write(
@@ -52,7 +52,7 @@ test('a snapshot outlives its source with files and processes; it is listed, nam
     Sandbox.create('mine:v1', { timeoutMs }),
   ]);
   assert.deepEqual([await old.files.read('note.txt'), await young.files.read('note.txt')], ['then', 'now']);
-  // The processes that ran then go on from there.
+  // The processes that ran then continue from there.
   assert.deepEqual([await ask(old), await ask(young)], ['2', '3']);
   assert.equal((await old.commands.run('echo $E2B_SANDBOX_ID')).stdout, `${old.sandboxId}\n`);
   await assert.rejects(Sandbox.deleteSnapshot(unnamed.snapshotId), SandboxError);
@@ -60,7 +60,7 @@ test('a snapshot outlives its source with files and processes; it is listed, nam
   assert.equal(await Sandbox.deleteSnapshot(unnamed.snapshotId), true);
   assert.equal(await Sandbox.deleteSnapshot(unnamed.snapshotId), false);
   await assert.rejects(Sandbox.create(unnamed.snapshotId), SandboxError);
-  // The other is untouched, also by a restart of the platform.
+  // The other one is untouched, even by a restart of the platform.
   await platform.kill9();
   await platform.restart();
   const late = await Sandbox.create('mine:v1', { timeoutMs });

@@ -6,7 +6,8 @@ import { runToEnd, waitFor } from '../support/process.ts';
 import { pythonTimeoutMs, pythonWithSdk } from '../support/python.ts';
 import { testUnless } from '../support/skip.ts';
 
-// Sandboxes of a real platform whose agent was stopped, with the sandbox's first process, which would let it go on.
+// Sandboxes of a real platform whose agent was stopped, together with the sandbox's first process, which would make it
+// continue.
 
 const python = await pythonWithSdk();
 
@@ -69,7 +70,7 @@ test('a pause says whether the agent answered; if not, its memory is refused, an
 }, 120_000);
 
 test('a pause that needs the agent is refused, and the sandbox runs on', async () => {
-  // Each waits for an agent that says nothing, and each on a sandbox of its own: all at a time.
+  // Each waits for a silent agent, on its own sandbox: so all run at the same time.
   const bodies = [{ requireHealthyGuest: true }, { memory: false }, { memory: false, requireHealthyGuest: true }];
   await Promise.all(
     bodies.map(async body => {

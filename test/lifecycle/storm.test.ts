@@ -3,7 +3,7 @@ import { startPlatform } from '../support/platform.ts';
 import { frozenSeconds, runStorm } from './support/storm.ts';
 
 const seed = Number(process.env['STORM_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
-/** Operations that are answered in all. `npm run prove` has far more, of more clients, and kills each process. */
+/** Number of answered operations. `npm run prove` has far more, with more clients, and kills each process. */
 const operations = Number(process.env['STORM_OPERATIONS'] ?? 60);
 const perStrike = 15;
 

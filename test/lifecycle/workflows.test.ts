@@ -39,9 +39,9 @@ const paused = { row: { state: 'paused', next: null }, agreed: true, onNode: 1, 
 type Kind = {
   name: string;
   steps: readonly Step<never>[];
-  /** The names of its steps: a new one is to be looked at here too. */
+  /** The names of its steps: a new one must be examined here too. */
   names: string[];
-  /** What it begins with and may be left with. */
+  /** Its initial values, which it may also be left with. */
   before: object;
   after: object;
   context(platform: Platform, sandbox: SandboxRecord): Promise<unknown>;
@@ -97,7 +97,7 @@ const kinds: Kind[] = [
   },
 ];
 
-/** The steps with what `around` makes of one of them. */
+/** The steps, with `around` wrapped around one of them. */
 const changed = (steps: readonly Step<never>[], at: number, change: (step: Step<never>) => Step<never>) =>
   steps.map((step, index) => (index === at ? change(step) : step));
 const undoTwice = (step: Step<never>): Step<never> => ({
@@ -209,12 +209,12 @@ onEachDatabase(database => {
         accessToken: null,
       });
 
-    // Paused on the node, and the store was not told.
+    // Paused on the node, but the store was not told.
     await set(0, { state: 'pausing', kept: 'memory' });
     await platform.node.pause(target(0), { memory: true });
     // Never paused.
     await set(1, { state: 'pausing', kept: 'memory' });
-    // Resumed, and the store was not told.
+    // Resumed, but the store was not told.
     await platform.node.pause(target(2), { memory: true });
     await resume(2);
     await set(2, { state: 'resuming', kept: 'memory', next_execution_id: next });
@@ -225,7 +225,7 @@ onEachDatabase(database => {
     // Gone from the node in the middle of it.
     await platform.node.kill(target(5));
     await set(5, { state: 'pausing', kept: 'memory' });
-    // Paused, and its row still says that it runs.
+    // Paused, while its row still says that it runs.
     await platform.node.pause(target(6), { memory: true });
     // Killed while it was resumed.
     await platform.node.pause(target(7), { memory: true });

@@ -1,5 +1,5 @@
-// Asks for the tracked connections of its network namespace as CRIU does, loaded with native/criu-conntrack.c. Prints what
-// was asked for, how many it heard of, and whether the list ended.
+// Asks for the tracked connections of its network namespace as CRIU does, loaded with native/criu-conntrack.c. Prints
+// the request, the number of connections, and whether the list ended.
 #include <linux/netlink.h>
 #include <stdio.h>
 #include <sys/socket.h>

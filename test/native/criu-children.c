@@ -1,4 +1,4 @@
-// Loaded with native/criu-children.c: forks as CRIU does when it tries the kernel out, prints its children, and is killed.
+// Loaded with native/criu-children.c: forks as CRIU does when it tests the kernel, prints its children, and is killed.
 #define _GNU_SOURCE
 #include "../../native/criu-children.h"
 #include <sched.h>
@@ -10,7 +10,7 @@
 
 static int sleepOn(void *unused) {
   (void)unused;
-  close(1), close(2); // whoever reads it waits for all who have it
+  close(1), close(2); // the reader waits for every process that has it
   sleep(1000);
   return 0;
 }

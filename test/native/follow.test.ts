@@ -18,7 +18,7 @@ import { readIfThere } from '../../src/base/small-file.ts';
 import { waitFor } from '../support/process.ts';
 import { compileSanitized } from '../../scripts/setup/native-tests.mjs';
 
-// The checksums of images while somebody writes them, by the helper as it is built: native/snapshot-follow.c.
+// The checksums of images while somebody writes them, by the helper as built: native/snapshot-follow.c.
 
 const root = join(import.meta.dir, '../..');
 const helper = join(root, 'dist/helper');
@@ -28,7 +28,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** What it says of an image of 1,500,000 bytes. */
+/** Its result for an image of 1,500,000 bytes. */
 const earlier = {
   checksums: ['7edbd9c8e67b8f5a 1500000 pages-1.img', '7f5ccd291fe08fab 59 memory-sums'],
   'memory-sums': ['file pages-1.img 1500000', '9d927c281ea121fe', '7edbd9c8e67b8f5a'],
@@ -36,7 +36,7 @@ const earlier = {
 
 const run = (...argv: string[]) => Bun.spawnSync([helper, ...argv], { stderr: 'pipe' });
 
-/** A directory with somebody who follows what is written there, and watches it already. */
+/** A directory, and a follower that already watches it. */
 async function followed(name: string, ...more: string[]) {
   const folder = join(directory, name);
   mkdirSync(folder);
@@ -49,7 +49,8 @@ async function followed(name: string, ...more: string[]) {
   return { folder, program, file: (image: string) => join(folder, image) };
 }
 
-// Images are appended to, as CRIU does: who writes a file of a size at once makes room for it first, full of zeros.
+// Images are appended to, as CRIU does: a program that writes a whole file at once first makes room for it, full of
+// zeros.
 
 /** Gives a directory its manifest, as src/node/snapshot/manifest.ts does. */
 function complete(folder: string) {
@@ -123,7 +124,7 @@ test('what grows beyond what was told is still taken in, and what shrinks is ref
 test('checksums of an earlier release, which begin with the size of an image, are compared as they were made', () => {
   const folder = join(directory, 'earlier');
   mkdirSync(folder);
-  // Made by the release before, over this content.
+  // Made by the previous release, over this content.
   const content = Buffer.alloc(1_500_000, 'memory of an earlier release; ');
   writeFileSync(join(folder, 'pages-1.img'), content);
   for (const [name, lines] of Object.entries(earlier)) writeFileSync(join(folder, name), `${lines.join('\n')}\n`);
@@ -160,7 +161,7 @@ test('a release before finds no line in `checksums` of an image, whose checksum 
   expect(named().toSorted()).toEqual(['files.img', 'memory-sums']);
   const verified = () => ['memory', 'rest'].map(part => run('verify', folder, part).exitCode);
   expect([...verified(), run('verify', folder).exitCode]).toEqual([0, 0, 0]);
-  // Whoever wrote a line of an image, too, wrote the same checksum.
+  // A process that also wrote a line of an image wrote the same checksum.
   const sums = readFileSync(join(folder, 'memory-sums'), 'utf8').trim().split('\n');
   const last = sums[sums.indexOf('image pages-1.img 2500000') + 3];
   appendFileSync(join(folder, 'checksums'), `${last} 2500000 pages-1.img\n`);
@@ -186,7 +187,7 @@ test('CRIU hears of no tracked connections, and other programs of theirs', () =>
   expect(asked({})).toStartWith('101 ');
 });
 
-/** Gone, or dead and left to whoever has it now. */
+/** Gone, or dead and waiting to be reaped. */
 const isGone = (pid: number) => !/^State:\t[^Z]/m.test(readIfThere(`/proc/${pid}/status`) ?? '');
 
 test('what CRIU forks ends with it, and nobody else’s children do', async () => {

@@ -1,5 +1,5 @@
-// Loaded into CRIU: kills a process of the sandbox between the call by which CRIU begins to trace it and the next one, at
-// the end of a restore. Not the sandbox's first process, which is the first that CRIU stops.
+// Loaded into CRIU: kills a process of the sandbox between the call by which CRIU begins to trace it and the next one,
+// at the end of a restore. Not the sandbox's first process, which CRIU stops first.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
-// killed-tracer PID before|after: what CRIU leaves of a process when it is killed in the middle of a dump. It stops the
-// process, writes a system call and a breakpoint to where its code begins, and sets its registers to run them; then it
-// is killed, before the process has run them or after.
+// killed-tracer PID before|after: leaves a process as CRIU does when killed in the middle of a dump. It stops the
+// process, writes a system call and a breakpoint to the start of its code, and sets its registers to run them; then it
+// is killed, before or after the process has run them.
 #define _GNU_SOURCE
 #include <elf.h>
 #include <errno.h>

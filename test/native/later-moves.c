@@ -1,6 +1,6 @@
-// Threads move and unmap memory that comes later, while who brings it hears of that in the order in which they say so: a
-// thread says the next thing of what it did when it has a processor again. Whenever all was heard, what is missing is where
-// it belongs. Usage: later-moves TIMES.
+// Threads move and unmap memory that arrives later, while its bringer hears of that in the order in which they report
+// it: a thread makes its next report once it has a processor again. Whenever all reports were heard, the missing pages
+// are where they belong. Usage: later-moves TIMES.
 #define _GNU_SOURCE
 #include <sys/ioctl.h>
 static int answer(int fd, const void *asked);
@@ -10,12 +10,13 @@ static int answer(int fd, const void *asked);
 
 enum { pages = 16, threads = 3, sayingsMax = 3, steps = 400, longest = 4 };
 
-// What is true of a page: whether it is mapped, watched by the kernel, and what of the image is missing there (0: nothing).
+// The truth about a page: whether it is mapped, watched by the kernel, and which page of the image is missing there (0:
+// none).
 struct truth {
   int mapped, watched, missing;
 };
 
-// What a thread has done and has yet to say. Only the first of it is said by then, and one after the other.
+// What a thread has done and has yet to report. Only the first report is out by then; the others follow one by one.
 struct thread {
   struct uffd_msg saying[sayingsMax];
   int count, said, isHeard;
@@ -61,7 +62,7 @@ static int are(int from, int count, int mapped, int watched) {
 }
 
 static void moveSome(struct thread *t, int from, int count) {
-  // Of a move that keeps the old place (MREMAP_DONTUNMAP) the kernel does not say that it did.
+  // The kernel does not report a move that keeps the old place (MREMAP_DONTUNMAP).
   int to = below(pages - count), keeps = below(8) == 0 && isAllHeard();
   if ((to < from + count && from < to + count) || !are(to, count, 0, 0)) return;
   for (int i = 0; i < count; i++) truth[to + i] = truth[from + i], truth[from + i] = (struct truth){keeps, keeps, 0};
@@ -73,7 +74,7 @@ static void moveSome(struct thread *t, int from, int count) {
 static void act(struct thread *t) {
   int count = 1 + below(longest), from = below(pages - count), what = below(6);
   if (what == 0 && are(from, count, 0, 0))
-    for (int i = 0; i < count; i++) truth[from + i].mapped = 1; // of which the kernel says nothing
+    for (int i = 0; i < count; i++) truth[from + i].mapped = 1; // the kernel does not report this
   else if (what == 1 && are(from, count, 1, 0))
     for (int i = 0; i < count; i++) truth[from + i].mapped = 0;
   else if (are(from, count, 1, 1)) {
@@ -103,7 +104,7 @@ static void hear(void) {
   memmove(queue, queue + 1, --queued * sizeof *queue);
   takeChange(NULL, &space, &t->saying[t->said]);
   t->isHeard = 1;
-  // Nothing is left to be said: the kernel counts it no more.
+  // Nothing is left to report: the kernel no longer counts it.
   if (t->said == t->count - 1) *t = (struct thread){0};
 }
 

@@ -33,8 +33,8 @@ import { initSources } from '../../scripts/setup/agent.mjs';
 import { inside, preloaded } from '../../scripts/setup/native-helper.mjs';
 import { compileSanitized, compileStandalone, nativeCorpus, nativeTargets } from '../../scripts/setup/native-tests.mjs';
 
-// The C programs with the sanitizers for addresses and undefined behaviour: any finding ends them, and the test with
-// them.
+// The C programs with the address and undefined-behaviour sanitizers: any finding ends the program, and the test with
+// it.
 
 const root = join(import.meta.dir, '../..');
 const runs = 3_000;
@@ -104,8 +104,8 @@ test('programs end with a helper that is killed', async () => {
 });
 
 /**
- * Where this machine has control groups, for each version that it has. The helper covers those of version 2 beside
- * version 1 for itself, but not for others.
+ * Where this machine has cgroups, for each version that it has. Beside version 1, the helper hides those of version 2
+ * for itself, but not for others.
  */
 const hierarchies = () => {
   const root = `/proc/${globalThis.process.pid}/root/sys/fs/cgroup`;
@@ -298,7 +298,7 @@ test('each piece of a memory image is checked by itself, with what was before it
   for (let at = 0; at < image.length; at += 4) if (Math.floor(at / piece) !== 1) image.writeUInt32LE(at, at);
   writeFileSync(join(folder, 'pages-1.img'), image);
   writeFileSync(join(folder, 'pages-2.img'), 'short');
-  // Two writings of it are the same: it is not of what it says itself.
+  // Twice: the checksums must not cover their own file.
   for (let times = 0; times < 2; times++) expect(run([made('helper'), 'checksum', folder]).exitCode).toBe(0);
   expect(run([made('helper'), 'verify', folder]).exitCode).toBe(0);
   const sums = readFileSync(join(folder, 'memory-sums'), 'utf8').trim().split('\n');
@@ -353,7 +353,7 @@ test('who waits to bring memory ends when it is told to, and without a plan does
   }
 });
 
-/** Packs and unpacks as CRIU has it done; 77: that is for tar. */
+/** Packs and unpacks as for CRIU; 77: that is work for tar. */
 const asCriu = {
   pack: (directory: string) => Bun.spawnSync([made('tar'), '--create', '--gzip', '--directory', directory, '.']),
   unpack: (archive: string, directory: string) =>
@@ -449,7 +449,7 @@ test('checksums have their name when they are whole', async () => {
   const seal = () => Bun.spawn([made('helper'), 'seal', folder], { stderr: 'ignore' });
   const names = () => readdirSync(folder).filter(name => name.startsWith('checksums'));
   for (const before of [[], ['checksums']]) {
-    // Nobody ever writes into the pipe: the program stands still, in the middle of its work.
+    // Nobody ever writes into the pipe: the program stands still in the middle of its work.
     expect(run(['mkfifo', join(folder, 'pipe')]).exitCode).toBe(0);
     const program = seal();
     await waitFor('the program', () => names().includes('checksums.partial'));
@@ -506,7 +506,7 @@ test('each of many watches is found where its file is by now, once', async () =>
 
 test('a watch is found deep in a tree on a small stack', async () => {
   makeWatcher();
-  // On a file system of which files and directories have one number.
+  // On a file system that shares one inode number between a file and a directory.
   const tree = mkdtempSync('/dev/shm/atoll-native-');
   const deep = `${'d/'.repeat(900)}file`;
   mkdirSync(join(tree, deep, '..'), { recursive: true });
@@ -538,7 +538,7 @@ test('init goes on where a tracer that is killed has left it at a breakpoint, wi
     for (const moment of ['before', 'after', 'before']) {
       const former = await waitFor('the agent', () => isSleep(agent()) && agent());
       expect(Bun.spawnSync([made('killed-tracer'), String(init.pid), moment]).signalCode).toBe('SIGKILL');
-      // What others send is no breakpoint, and ends nothing.
+      // A signal from others is no breakpoint, and ends nothing.
       init.kill('SIGTRAP');
       globalThis.process.kill(Number(former), 'SIGKILL');
       await waitFor('another agent', () => isSleep(agent()) && agent() !== former);
@@ -560,7 +560,7 @@ test('init starts the agent so that no other process can look into it from the b
   });
   try {
     const value = await waitFor('the report', () => existsSync(report) && readFileSync(report, 'utf8'));
-    // 1 would be dumpable; what else it is, is the host's choice (fs.suid_dumpable).
+    // 1 would be dumpable; any other value is the host's choice (fs.suid_dumpable).
     expect(value).toBe(readFileSync('/proc/sys/fs/suid_dumpable', 'utf8').trim());
   } finally {
     init.kill('SIGTERM');

@@ -1,4 +1,4 @@
-// Unit tests of what requests are read with. Prints how many things were looked at.
+// Unit tests of the functions that read requests. Prints the number of checks.
 #include "../../native/helper.h"
 
 static int looked;
@@ -28,7 +28,7 @@ static void readsRequests(void) {
   expect(!parseRequest(empty, 0, field, &r) && errno == EINVAL, "an empty line is none");
 }
 
-// What has more arguments than there is room for is not carried out with the first of them.
+// A request with more arguments than there is room for is not carried out with the first of them.
 static void refusesTooMany(void) {
   static char line[2 * (requestPartsMax + 2)];
   char *field[requestPartsMax + 1];

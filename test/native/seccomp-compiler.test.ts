@@ -8,7 +8,7 @@ import { runToEnd } from '../support/process.ts';
 const folder = mkdtempSync(join(tmpdir(), 'atoll-seccomp-compiler-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Runs a program where seccomp(2) fails, as on emulated machines and in some containers that build. */
+/** Runs a program in which seccomp(2) fails, as on emulated machines and in some containers that build. */
 const withoutSeccomp = `
 #include <errno.h>
 #include <linux/filter.h>

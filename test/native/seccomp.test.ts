@@ -7,10 +7,7 @@ import { capabilities } from '../../src/node/drivers/crun/config.ts';
 import { testUnless } from '../support/skip.ts';
 
 const root = join(import.meta.dir, '../..');
-/**
- * The default of Podman, Buildah and others, as Debian packages it, and the one of its versions that the document is
- * about.
- */
+/** The default of Podman, Buildah and others, as packaged by Debian, in the version that the document describes. */
 const usual = '/usr/share/containers/seccomp.json';
 const usualDigest = 'cc374cf23846ce1f62f4dc807a8e2b8673c783c6f56cb475467621035d281e6c';
 
@@ -47,7 +44,10 @@ const known = (names: string[]) => {
   }
 };
 
-/** Calls that a profile allows with these capabilities, on x86-64 or arm64; those that depend on arguments apart. */
+/**
+ * Calls that a profile allows with these capabilities, on x86-64 or arm64; those that depend on arguments are listed
+ * separately.
+ */
 function allowedBy(profile: Profile, isConditional: boolean): Set<string> {
   const holds = ({ includes = {}, excludes = {} }: Rule) =>
     (includes.caps ?? []).every(name => capabilities.includes(name)) &&

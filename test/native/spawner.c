@@ -1,4 +1,4 @@
-// Starts programs over a channel as the agent does, in one process. Prints how many things were looked at.
+// Starts programs over a channel as the agent does, in one process. Prints the number of checks.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -39,7 +39,7 @@ static void expect(int condition, const char *what) {
   if (!condition) dprintf(2, "not so: %s (%s)\n", what, strerror(errno)), exit(1);
 }
 
-// `texts` ends with an empty one; the directory is the first.
+// `texts` ends with an empty one; the directory comes first.
 static size_t describe(uint32_t id, uint32_t uid, uint32_t arguments, const char *const *texts) {
   uint32_t groups[] = { uid, 27 }, head[headWords] = { 0, 1, id, 0, uid, uid, 2, arguments };
   size_t at = sizeof head + sizeof groups;
@@ -79,7 +79,7 @@ static int endOf(pid_t pid) {
   return status;
 }
 
-// Answers the status of the end; `output` gets what it wrote to both outputs.
+// Answers the exit status; `output` gets what the program wrote to both outputs.
 static int run(uint32_t uid, uint32_t arguments, const char *const *texts, char *output, size_t piece) {
   static uint32_t id;
   int pipes[2];
@@ -118,7 +118,7 @@ static void takesTheName(void) {
   expect(receiveRequests(&channel) && !strcmp(name, "sandbox"), "the name has come");
 }
 
-// More than a socket holds, which comes in pieces.
+// More than fits in a socket, arriving in pieces.
 static void takesLongRequests(void) {
   static char longText[128 << 10];
   const char *texts[14] = { "/", "sh", "-c", "echo ${#1} ${#9}", "sh" };
@@ -166,7 +166,7 @@ static void tellsWhatRuns(void) {
 static sigjmp_buf away;
 static void goAway(int number) { siglongjmp(away, number); }
 
-// The registers are lost where the answer is written: the start is done, and not done again.
+// The registers are lost where the answer is written: the start is finished, not repeated.
 static void finishesAStart(void) {
   int broken[2], replies = channel.replies;
   expect(pipe(broken) == 0 && close(broken[0]) == 0, "there is a pipe that nobody reads");
@@ -186,7 +186,7 @@ static void finishesAStart(void) {
   expect(waitpid(-1, NULL, WNOHANG) < 0, "there is no other program");
 }
 
-// What a program does before it is one: here it may meet a breakpoint.
+// What the child does before it becomes the program: here it may meet a breakpoint.
 static int meetsBreakpoint;
 mode_t umask(mode_t mask) {
   if (meetsBreakpoint) raise(SIGTRAP);
@@ -195,7 +195,7 @@ mode_t umask(mode_t mask) {
 
 static void goOn(int number) { (void)number, _exit(3); }
 
-// Process 1 goes on behind one, and its copy must not do so beside it.
+// Process 1 continues after a breakpoint, and its copy must not do so beside it.
 static void endsAtABreakpoint(void) {
   signal(SIGTRAP, goOn);
   size_t size = describe(1800, 0, 1, (const char *const[]){ "/", "true", "PATH=/usr/bin:/bin", "" });

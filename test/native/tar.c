@@ -1,4 +1,4 @@
-// Runs criu-tar.c as the program that CRIU would start. Ends with 77 where it leaves the work to tar.
+// Runs criu-tar.c as the program that CRIU would start. Exits with 77 if it leaves the work to tar.
 #include "../../native/criu-tar.h"
 
 int main(int count, char **argument) {

@@ -1,4 +1,4 @@
-// Enters the root DIRECTORY, watches each PATH there by two inotify instances, says so, and stays.
+// Enters the root DIRECTORY, watches each PATH there with two inotify instances, reports that, and stays.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <sys/inotify.h>

@@ -7,7 +7,7 @@ import { waitFor } from '../support/process.ts';
 import { runInSandbox } from './support/run-in-sandbox.ts';
 import { startTestNode, type TestNode } from './support/test-node.ts';
 
-// What dials into a service that accepts nothing take of a node, from however many edges they come.
+// The cost for a node of dials into a service that accepts nothing, from any number of edges.
 
 const port = 7000;
 /** As many as one sandbox may have waiting, and some more. */
@@ -35,11 +35,11 @@ test('dials that nobody answers have a share for each sandbox', async () => {
       (error: unknown) => void (ends[messageOf(error)] = (ends[messageOf(error)] ?? 0) + 1),
     ),
   );
-  // The service itself takes one or two before its queue is full; whoever comes after 1,024 that wait is refused.
+  // The service itself accepts one or two before its queue is full; once 1,024 are waiting, further ones are refused.
   await Promise.race([all.at(-1), Bun.sleep(4_000)]);
   const refused = Object.entries(ends).find(([text]) => text.startsWith('1024 connections to this sandbox wait'));
   expect(refused?.[1]).toBeGreaterThan(50);
-  // Another of the same team is reached all the same.
+  // Another sandbox of the same team is still reachable.
   const other = await protocol.create(it.request({ teamId: 'ours' }));
   closeSync(await protocol.dial(other.sandboxId, agentPort));
   leaving.abort();

@@ -21,7 +21,7 @@ const request: CreateSandbox = {
 };
 const target = { sandboxId, executionId: 'e1' };
 
-/** A host on which the steps of these names fail, once for each time that they are named. */
+/** A host on which the named steps fail, once for each time that a name is given. */
 function failing(...names: string[]) {
   const left = [...names];
   return createFaultyHost(
@@ -80,7 +80,7 @@ test('a kill of another execution, or of one that is not here, ends nothing', as
   expect([host.sandboxes.get(sandboxId)?.kind, host.alive().length]).toEqual(['running', 1]);
 });
 
-/** A host that says in which order it does what must have one, and what it writes into the sandbox's log. */
+/** A host that records the order in which it does what must be ordered, and what it writes into the sandbox's log. */
 function recording(outOfMemoryKills = 0) {
   const host = failing();
   const happened: string[] = [];
@@ -165,7 +165,7 @@ test('a kill of a sandbox that can not be taken over frees what it holds, and sa
   const record = await createSandbox(host.parts, request);
   const running = host.sandboxes.get(sandboxId);
   if (running?.kind !== 'running') throw new Error('it does not run');
-  // As the node finds it when it starts again.
+  // As the node finds it when it restarts.
   await host.sandboxes.inTurn(sandboxId, async () =>
     host.sandboxes.remove(host.sandboxes.transition(running, { ...running, kind: 'ending' })),
   );
@@ -201,7 +201,7 @@ test('the processes of a paused sandbox are there until it is recorded that they
     host.release();
     await dropped;
     fault = 'none';
-    // Without room on its disk too, the host has its memory again.
+    // Even without room on its disk, the host has its memory again.
     expect([host.alive().length, host.sandboxes.get(sandboxId)?.kind]).toEqual([0, 'paused']);
     if (during === 'hangs') expect(noted()).toMatchObject({ state: 'paused', frozen: null });
     await killSandbox(host.parts, target);

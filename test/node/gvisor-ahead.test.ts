@@ -28,7 +28,7 @@ testUnless(runsc.found ? undefined : `no gVisor here: ${runsc.reason}`)(
     expect(await run(sandboxId, 'echo $NAME; hostname; cat /etc/hostname; echo mine > /root/mine')).toBe(
       `taken\n${sandboxId}\n${sandboxId}\n`,
     );
-    // Nobody in it has the right that process 1 had.
+    // Nobody in it has the rights that process 1 had.
     const capabilities = 'grep ^Cap /proc/1/status; grep -h ^Cap /proc/self/status; hostname other 2>&1; hostname';
     const ofAnother = await run(others[0]!.sandboxId, capabilities);
     expect(await run(sandboxId, capabilities)).toBe(ofAnother.replaceAll(others[0]!.sandboxId, sandboxId));

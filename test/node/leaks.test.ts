@@ -9,10 +9,10 @@ import { startTestNode, type TestNode } from './support/test-node.ts';
 
 /** Creates and kills, several at a time. */
 const cyclesOf = { crun: 200, gvisor: 8 };
-/** gVisor takes a processor to itself while it starts. */
+/** gVisor occupies a whole processor while it starts. */
 const atOnce = { crun: 4, gvisor: availableParallelism() };
 
-/** Everything on the host that sandboxes are made of, as far as it is this installation's. */
+/** Everything on the host that sandboxes consist of, as far as it belongs to this installation. */
 function traces(it: TestNode) {
   const helperMounts = readFileSync(`/proc/${it.node.helperPid}/mountinfo`, 'utf8')
     .split('\n')
@@ -38,7 +38,7 @@ function traces(it: TestNode) {
 }
 
 const openFiles = () => readdirSync('/proc/self/fd').length;
-/** The ways out are the machine's own links, and whatever else runs there has links that come and go. */
+/** The ways out are the machine's own links, and other programs' links come and go. */
 const waysOut = /set ways_out \{.*?\n\t\}/s;
 const rulesOf = async (it: TestNode) => {
   const rules = await Bun.$`nft list table inet atoll${it.node.installation}`.text();
@@ -59,7 +59,7 @@ function usesSandboxIds(pid: string, installation: number): boolean {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');
     const uid = Number(/^Uid:\s+(\d+)/m.exec(status)?.[1]);
-    // What only waits for the host's first process to reap it has ended.
+    // A process that only waits for the host's first process to reap it has ended.
     return !/^State:\s+[ZX]/m.test(status) && uid >= first && uid < first + 1024 * 65_536;
   } catch {
     return false;
@@ -90,10 +90,10 @@ async function leavesNothing(driver: keyof typeof cyclesOf): Promise<void> {
         while (left-- > 0) await cycle();
       }),
     );
-    // What a sandbox held is taken away after its kill was answered.
+    // A sandbox's resources are removed after its kill was answered.
     await waitFor('everything to be gone', () => Bun.deepEquals(traces(it), before)).catch(() => {});
     expect(traces(it)).toEqual(before);
-    // The node looks at its host in between, which opens a file for a moment.
+    // In between, the node looks at its host, which opens a file for a moment.
     await waitFor('open files to be no more than before', () => openFiles() <= filesBefore);
     expect(await rulesOf(it)).toBe(rules);
   } finally {
@@ -104,7 +104,7 @@ async function leavesNothing(driver: keyof typeof cyclesOf): Promise<void> {
 test('what can’t be removed at a start is removed later, and nobody waits for it', async () => {
   const it = await startTestNode();
   await using _ = { [Symbol.asyncDispose]: () => it.dispose() };
-  // In the place of a slot's disk, something that is not removed as one is.
+  // In place of a slot's disk, something that can't be removed like one.
   const leftover = join(it.dataDir, 'node/disks/s5.img');
   mkdirSync(leftover);
   await it.restart();

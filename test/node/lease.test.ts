@@ -5,7 +5,7 @@ import { waitFor } from '../support/process.ts';
 import { runInSandbox } from './support/run-in-sandbox.ts';
 import { startTestNode, type TestNode } from './support/test-node.ts';
 
-// A node of a cluster that loses touch with control while a start is under way: none of the sandbox's processes runs.
+// A node of a cluster that loses touch with control during a start: none of the sandbox's processes runs.
 
 let it: TestNode;
 let hasLease = true;
@@ -17,7 +17,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => it?.dispose());
 
-/** What is asked for meanwhile fails at the end of its way. */
+/** Requests made meanwhile fail at their end. */
 async function refused(work: () => Promise<unknown>): Promise<void> {
   hasLease = false;
   try {
@@ -27,7 +27,7 @@ async function refused(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** A sandbox with a program that appends to a file as long as it runs, and a number that is in memory alone. */
+/** A sandbox with a program that appends to a file as long as it runs, and a number only in memory. */
 async function writing() {
   const sandbox = await it.node.protocol.create(it.request());
   const program = 'while true; do echo "$$" >> /root/runs; sleep 0.05; done';

@@ -11,7 +11,7 @@ test('a helper that does without what Linux 6.12 and 6.13 brought gives sandboxe
   const dir = mkdtempSync(join(tmpdir(), 'atoll-older-'));
   const helperBinary = join(dir, 'helper');
   writeFileSync(helperBinary, `#!/bin/sh\nexec '${join(root, 'dist/helper')}' "$1" --older-kernel\n`, { mode: 0o755 });
-  // What set-up makes beside the helper is looked for beside it.
+  // What set-up makes beside the helper must be found beside it.
   symlinkSync(join(root, 'dist/seccomp'), join(dir, 'seccomp'));
   const it = await startTestNode({ helperBinary });
   try {

@@ -4,10 +4,13 @@ import { waitFor } from '../support/process.ts';
 import { runInSandbox } from './support/run-in-sandbox.ts';
 import { startTestNode } from './support/test-node.ts';
 
-/** A disk's pace: at it, what a sandbox has in memory takes ten minutes to be on the disk. */
+/** A disk's pace at which a sandbox's memory takes ten minutes to reach the disk. */
 const writtenPerSecond = 1 << 17;
 const writer = 'while :; do dd if=/dev/zero of=/fill bs=1M count=200 conv=notrunc; sync -f /fill; done';
-/** What waits for so long, waits for the pace: a sync under version 1, which no signal ends; under version 2 dd, or that. */
+/**
+ * Whatever waits this long is waiting for the pace: under version 1 a sync, which no signal ends; under version 2 dd or
+ * a sync.
+ */
 const heldMs = 3_000;
 
 test('a kill does not wait for the pace at which what was written goes to the disk', async () => {

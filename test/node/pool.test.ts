@@ -8,7 +8,8 @@ import { waitFor } from '../support/process.ts';
 import { runInSandbox } from './support/run-in-sandbox.ts';
 import { startTestNode, testResources, type TestNode } from './support/test-node.ts';
 
-// Standby sandboxes get the root ahead that creates ask for most often. Whatever they have: who asks gets what it asked for.
+// Standby sandboxes already have the root that creates ask for most often. Whatever they have, a create gets what it
+// asked for.
 const poolSize = 3;
 const cgroups = detectCgroups();
 let it: TestNode;
@@ -29,7 +30,7 @@ const create = (layers: string[]) => {
 };
 const kill = ({ sandboxId, executionId }: ExecutionRef) => it.node.protocol.kill({ sandboxId, executionId });
 
-/** The standby sandboxes, where nothing else runs on the node: which of the roots each has. */
+/** The root of each standby sandbox, while nothing else runs on the node. */
 function roots(): string[] {
   const parent = `/atoll${it.node.installation}`;
   return cgroups.list(parent).flatMap(slot => {
@@ -56,7 +57,7 @@ async function createAndKill(layers: string[], times: number): Promise<void> {
   }
 }
 
-/** Pipes and sockets that a process holds; none where it has ended, or is none that this test may look at. */
+/** Pipes and sockets of a process; none if it has ended, or is none that this test may examine. */
 function channelsOf(pid: number): string[] {
   try {
     const targets = readdirSync(`/proc/${pid}/fd`).map(fd => readlinkSync(`/proc/${pid}/fd/${fd}`));
@@ -130,7 +131,7 @@ test('a layer that goes is kept by no standby sandbox, and a root that can’t b
   await poolIsFull();
 }, 120_000);
 
-// The last one: the pool stays larger afterwards.
+// The last one, because the pool stays larger afterwards.
 test('creates that come together and find too few find as many the next time', async () => {
   await poolIsFull();
   const together = poolSize * 3;

@@ -10,23 +10,23 @@ import { updateNetwork } from '../../src/node/sandbox/lifecycle/update-network.t
 import { createFaultyHost, type Fault, type FaultyHost } from './support/faulty-host.ts';
 
 // Random operations on a few sandboxes, several at a time, on a host whose steps fail, hang and lose processes. After
-// each round the sandboxes are compared with a model of a line for each operation, and the host with the sandboxes.
+// each round, the sandboxes are compared with a model that has one line per operation, and the host with the sandboxes.
 
 const rounds = 150;
 const sandboxIds = ['a', 'b', 'c'];
 const fixedSeeds = [1, 2, 3, 4, 5, 6, 7, 8];
 const seeds = [...fixedSeeds, Math.floor(Math.random() * 2 ** 31)];
 
-/** What the model says of a sandbox: absent where it has no entry. */
+/** A sandbox in the model: absent if it has no entry. */
 type Modelled = { executionId: string; state: 'running' | 'paused'; isSetAside: boolean };
 
 type Operation = {
   name: string;
   sandboxId: string;
   run(): Promise<unknown>;
-  /** What it makes of the model where it succeeds. */
+  /** The effect on the model if it succeeds. */
   apply(model: Map<string, Modelled>): void;
-  /** What it makes of it where it fails: nothing, unless it has two steps. */
+  /** The effect on the model if it fails: none, unless it has two steps. */
   applyFailed?(model: Map<string, Modelled>): void;
 };
 
@@ -63,7 +63,7 @@ async function play(seed: number): Promise<void> {
     const operations = Array.from({ length: 1 + below(4) }, () =>
       draw(host, pick(sandboxIds), model, pick, () => `e${number++}`),
     );
-    // In the order in which they are asked for, as each sandbox takes them; some wait for others to be under way.
+    // In request order, as each sandbox processes them; some wait for others to be in progress.
     const outcomes = operations.map(({ run }) =>
       run().then(
         () => true,
@@ -88,18 +88,18 @@ async function play(seed: number): Promise<void> {
     );
   }
 
-  // A host that is well again gives everything back.
+  // A recovered host gives everything back.
   faulty = false;
   for (const state of host.sandboxes.all())
     if (state.kind !== 'starting' && state.record) await killSandbox(host.parts, state.record);
   await settle(host, []);
   expect([...host.sandboxes.all()]).toEqual([]);
   expect([host.alive().length, host.slotsUsed(), host.noted.size]).toEqual([0, 0, 0]);
-  // A run that did nothing shows nothing.
+  // A run without any operation shows nothing.
   expect([...seen.values()].reduce((sum, count) => sum + count, 0)).toBeGreaterThan(rounds / 3);
 }
 
-/** Something that somebody may ask for now, sensible or not. */
+/** Something that somebody may request now, sensible or not. */
 function draw(
   { parts, sandboxes }: FaultyHost,
   sandboxId: string,
@@ -150,7 +150,7 @@ function draw(
         if (state?.kind === 'paused' && state.record.executionId === executionId)
           put({ state: 'paused', isSetAside: state.record.setAside !== null })(model);
       };
-      // It pauses first: where it fails after that, the sandbox is paused.
+      // It pauses first: if it fails after that, the sandbox is paused.
       const run = () => setAside(parts, target, 'nobody knows it');
       return { name: 'set aside', sandboxId, run, apply, applyFailed: apply };
     },
@@ -164,13 +164,13 @@ function pickDeath(host: FaultyHost, pick: <T>(list: readonly T[]) => T) {
   return alive.length === 0 ? undefined : pick(alive);
 }
 
-/** Waits until all has ended, and lets go on whatever hangs meanwhile. Fails where something waits for nothing. */
+/** Waits until everything has ended, and releases whatever hangs meanwhile. Fails if something waits for nothing. */
 async function settle(host: FaultyHost, outcomes: Promise<boolean>[]): Promise<boolean[]> {
   let results: boolean[] | undefined;
   void Promise.all(outcomes).then(all => (results = all));
   let quiet = 0;
   for (let turn = 0; quiet < 5; turn++) {
-    // Steps take turns of the queue of promises alone: a turn of the event loop ends all that can go on.
+    // Steps use only turns of the promise queue: one turn of the event loop ends everything that can go on.
     await new Promise(resolve => setImmediate(resolve));
     host.release();
     if (turn > 1_000) throw new Error('an operation waits for ever');
@@ -182,7 +182,7 @@ async function settle(host: FaultyHost, outcomes: Promise<boolean>[]): Promise<b
 const isQuiet = ({ sandboxes }: FaultyHost) =>
   [...sandboxes.all()].every(({ kind }) => !['starting', 'pausing', 'resuming'].includes(kind));
 
-/** The sandboxes are as the model has them, and processes and records as the sandboxes. */
+/** The sandboxes match the model, and processes and records match the sandboxes. */
 function compare(host: FaultyHost, model: Map<string, Modelled>, context: string): void {
   const alive = host.alive();
   for (const sandboxId of sandboxIds) {
@@ -190,7 +190,7 @@ function compare(host: FaultyHost, model: Map<string, Modelled>, context: string
     const own = alive.filter(processes => processes.sandboxId === sandboxId);
     const expected = model.get(sandboxId);
     const note = host.noted.get(sandboxId);
-    // One whose processes have ended by themselves is gone. One whose removal failed waits for the next kill.
+    // A sandbox whose processes ended by themselves is gone. One whose removal failed waits for the next kill.
     if (expected?.state === 'running' && (state === undefined || state.kind === 'ending')) model.delete(sandboxId);
     if (expected?.state === 'paused' && state?.kind === 'ending') model.delete(sandboxId);
     const facts = { context, sandboxId, kind: state?.kind };
@@ -223,7 +223,7 @@ function compare(host: FaultyHost, model: Map<string, Modelled>, context: string
         expect({ ...facts, state: note?.state }).toEqual({ ...facts, state: 'paused' });
         break;
       default:
-        // A removal that failed is repeated by the next kill; until then nothing is asked of what is left.
+        // The next kill repeats a failed removal; until then, nothing is required of what is left.
         expect({ ...facts, note }).toEqual({ ...facts, note: undefined });
         if (state === undefined) expect({ ...facts, left: own.length }).toEqual({ ...facts, left: 0 });
     }

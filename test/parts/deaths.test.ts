@@ -3,8 +3,8 @@ import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { waitFor } from '../support/process.ts';
 import { type PartName, partNames, partOf, partsOf } from './support/parts-of.ts';
 
-// A process of the platform that dies or stands still is started again alone: sandboxes run on, what was answered
-// holds, and what could not be answered says so.
+// A process of the platform that dies or stands still is restarted alone: sandboxes run on, answers hold, and what
+// could not be answered says so.
 
 let platform: TestPlatform;
 beforeAll(async () => {
@@ -14,10 +14,7 @@ afterAll(() => platform?.[Symbol.asyncDispose]());
 
 type Sandbox = { sandboxID: string; envdAccessToken: string };
 
-/**
- * Answers of the platform that a client may get while a part of it is started again; 0: no connection, or one that was
- * cut.
- */
+/** The platform's answers that a client may get while a part is restarting; 0: no connection, or one that was cut. */
 const honest = [0, 500, 502, 503, 504];
 const recoveryMs = 60_000;
 
@@ -59,7 +56,7 @@ const serves = () =>
     async () => (await healthStatus()) === 200 && (await statusOf(platform.api('GET', '/v2/sandboxes'))) === 200,
     recoveryMs,
   );
-/** That it is another process than `before`, and the others are the same. */
+/** Checks that it is another process than `before`, and the others are the same. */
 async function replaced(name: PartName, before: Partial<Record<PartName, number>>): Promise<void> {
   const now = await waitFor(
     `another ${name}`,
@@ -115,7 +112,7 @@ describe.each([...partNames])('the %s', name => {
     await Promise.all(working);
     expect([...load.statuses].filter(status => ![200, 201, 204, 404, ...honest].includes(status))).toEqual([]);
     expect(await read(kept)).toBe(name);
-    // What was answered holds: sandboxes that were created are there, and ended ones are not.
+    // Answers hold: created sandboxes are there, and ended ones are not.
     const now = new Set(await listed());
     for (const id of load.created) if (!load.unsure.has(id)) expect([id, now.has(id)]).toEqual([id, true]);
     for (const id of load.ended) expect([id, now.has(id)]).toEqual([id, false]);
@@ -129,7 +126,7 @@ describe.each([...partNames])('the %s', name => {
     const before = partsOf(platform.ready.pid);
     process.kill(partOf(platform.ready.pid, name), 'SIGSTOP');
     if (name === 'node') {
-      // The api answers, and connections into sandboxes that are there go on.
+      // The api answers, and connections into existing sandboxes go on.
       expect(await healthStatus()).toBe(200);
       expect(await read(kept)).toBe(name);
     } else if (name === 'api') {

@@ -5,7 +5,7 @@ import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { runToEnd } from '../support/process.ts';
 import { openFilesOf, partNames, partOf, type PartName, remoteEndsOf, statusOf } from './support/parts-of.ts';
 
-// Each process has the rights that its work needs: asserted from what the kernel says of it.
+// Each process has only the rights that its work needs, according to the kernel.
 
 let platform: TestPlatform;
 beforeAll(async () => {
@@ -18,7 +18,7 @@ const uid = (name: PartName) => Number(statusOf(pid(name), 'Uid').split('\t')[0]
 const runDir = () =>
   join('/run/atoll', String(readdirSync('/run/atoll').find(number => ownerOf(number) === platform.ready.dataDir)));
 const ownerOf = (number: string) => readOr(join('/run/atoll', number, 'owner')) ?? '';
-/** Undefined for what is not there (any more), as a thread that has just ended. */
+/** Undefined for what does not exist (any more), such as a thread that has just ended. */
 const readOr = (path: string) => {
   try {
     return readFileSync(path, 'utf8');
@@ -28,7 +28,7 @@ const readOr = (path: string) => {
 };
 const every = (name: PartName, field: string) => statusOf(pid(name), field).split('\t');
 
-/** What of a folder a user can read or write, by test(1); names that he could not list are tried all the same. */
+/** What a user can read or write in a folder, by test(1); names that the user could not list are tried as well. */
 async function allowedTo(user: number, what: '-r' | '-w', folder: string): Promise<string[]> {
   const found = await runToEnd(['find', folder, '-mindepth', '1', '-maxdepth', '4', '-printf', '%P\\n']);
   const paths = found.stdout.split('\n').filter(Boolean);
@@ -152,7 +152,7 @@ test('neither can look into the other, nor into the node', async () => {
   expect(() => readlinkSync(`/proc/${pid('edge')}/exe`)).not.toThrow();
 });
 
-/** What the node answers to a call of the api's. Perl is part of every Debian, where any user may run it. */
+/** The node's answer to a call by the api. Perl is part of every Debian, where any user may run it. */
 async function askedAsApi(call: string, args: unknown[]): Promise<{ error?: { code: string; message: string } }> {
   const asks =
     'my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die $!; binmode $s; read($s, my $greeting, 4); ' +

@@ -119,7 +119,7 @@ test('one that takes more memory than its budget is ended and started again; the
   let starts = 0;
   const { part, seen } = begin(() => ({ doing: ++starts === 2 ? 'grow' : 'serve' }), {
     command: commandIn('api'),
-    // On a busy machine it may take long to fill its memory, and does not beat meanwhile.
+    // On a busy machine it may take long to fill its memory, and shows no heartbeat meanwhile.
     stallLooksMax: 60,
   });
   const { part: other, seen: ofOther } = begin({ doing: 'serve' }, { command: commandIn('edge') });

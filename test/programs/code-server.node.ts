@@ -5,7 +5,7 @@ import { Sandbox, Template, waitForPort } from 'e2b';
 import { noBrowser, startBrowser } from '../dashboard/support/browser.ts';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
 
-/** Its native modules are compiled, which takes six minutes of a machine that does nothing else. */
+/** Its native modules are compiled, which takes six minutes on an otherwise idle machine. */
 const buildMs = 60 * 60_000;
 const shownMs = 60_000;
 
@@ -25,7 +25,7 @@ after(async () => {
   await platform?.[Symbol.asyncDispose]();
 });
 
-/** It wants a newer Node.js than `base` has: npm has that as well, with its headers. */
+/** It wants a newer Node.js than `base` has: npm offers that too, with its headers. */
 const template = () =>
   Template()
     .fromTemplate('base')
@@ -51,7 +51,7 @@ it('code-server shows a file by its preview URL', { skip: noBrowser, timeout: 5 
     page.setDefaultTimeout(shownMs);
     const socket = page.waitForEvent('websocket');
     await page.goto(`http://${sandbox.getHost(8080)}/?folder=/home/user/work`);
-    // Page and script come by requests, names and contents of files by its WebSocket.
+    // The page and its script come through requests, names and contents of files through its WebSocket.
     assert.match((await socket).url(), new RegExp(`^ws://8080-${sandbox.sandboxId}\\.`));
     await page.locator('.explorer-folders-view').getByText('hello.txt').dblclick();
     await page.locator('.view-lines').getByText('words of the file').waitFor();

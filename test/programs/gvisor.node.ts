@@ -3,10 +3,10 @@ import { after, before, it } from 'node:test';
 import { Sandbox, Template } from 'e2b';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
 
-/** Packages are fetched, and gVisor takes its time. */
+/** Packages are fetched, and gVisor is slow. */
 const programMs = 10 * 60_000;
 
-// What the lines that crun's sandboxes say send people to gVisor for.
+// Programs for which messages of crun's sandboxes refer people to gVisor.
 let platform: TestPlatform;
 let sandbox: Sandbox;
 before(

@@ -11,7 +11,7 @@ const packages = [
   ...['ai@6.0.326', 'bash-tool@1.3.19', 'deepagents@1.14.1', 'e2b@2.51.0'],
 ];
 const installMs = 5 * 60_000;
-/** One of them builds a template of its own first. */
+/** One of them first builds its own template. */
 const programMs = 4 * 60_000;
 const folder = mkdtempSync(join(tmpdir(), 'atoll-frameworks-'));
 
@@ -33,7 +33,7 @@ after(async () => {
   await platform?.[Symbol.asyncDispose]();
 });
 
-/** What a program that uses a framework prints, line by line. */
+/** The output of a program that uses a framework, line by line. */
 async function printed(program: string): Promise<unknown[]> {
   writeFileSync(join(folder, 'main.mjs'), `const say = value => console.log(JSON.stringify(value));\n${program}`);
   const { exitCode, stdout, stderr } = await runToEnd([process.execPath, 'main.mjs'], {
@@ -77,7 +77,8 @@ say(await all.getById(sandbox.sandboxId));`);
   assert.deepEqual(lines, [['out yes\n', 'err\n', 3], ['hello', false], ['file.txt'], true, null]);
 });
 
-// npm has no package of E2B for the two below: what ties them to the published client is the few lines that they ask for.
+// npm has no package of E2B for the two below: only the few lines that their guides ask for connect them to the
+// published client.
 
 it(
   'Vercel’s AI SDK: the tools of bash-tool, called by a model that is told what to say',

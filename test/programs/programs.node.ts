@@ -5,7 +5,7 @@ import { preview } from '../support/preview.ts';
 import { startPlatform, type TestPlatform } from '../support/platform.ts';
 import { waitFor } from '../support/process.ts';
 
-/** Much is fetched and compiled; what matters is that it ends well. */
+/** Much is fetched and compiled; only the outcome matters. */
 const programMs = 10 * 60_000;
 
 let platform: TestPlatform;

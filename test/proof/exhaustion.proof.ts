@@ -12,21 +12,21 @@ import { expectClear, lookFor, recovers } from './support/after-trouble.ts';
 import { circumstances, writeSection } from './support/report.ts';
 import { numberOf } from './support/settings.ts';
 
-// `npm run prove -- exhaustion`: while clients work, one thing after the other is used up for some seconds: descriptors,
+// `npm run prove -- exhaustion`: while clients work, one thing after another is used up for some seconds: descriptors,
 // processes and memory of the platform's processes, memory of the host, its loop devices and tracked connections, room
-// on the disk. Everybody hears a clear error or an answer that holds, and the platform is well by itself afterwards.
+// on the disk. Everybody gets a clear error or an answer that holds, and the platform recovers by itself.
 
 const rounds = numberOf('PROOF_ROUNDS', 2 * lacks.length);
 const seed = numberOf('PROOF_SEED', Math.floor(Math.random() * 2 ** 31));
-/** Of the names of lacks, those that this expression finds. */
+/** Limits the lacks to those whose names match this expression. */
 const only = new RegExp(process.env['PROOF_ONLY'] ?? '');
-/** Facts of a round that are looked into: those take a resume or a create. */
+/** How many facts of a round are examined: those that take a resume or a create. */
 const lookedIntoMax = 4;
 const diskBytes = 48 * 2 ** 30;
 
 type Round = { lack: string; failures: string[] };
 
-/** A disk of its own, whose room nobody else has or takes. */
+/** A separate disk, whose room nobody else has or takes. */
 async function ownDisk(cleanup: AsyncDisposableStack): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-exhaustion-'));
   cleanup.defer(() => rmSync(folder, { recursive: true }));
@@ -69,7 +69,7 @@ test(`what is used up in ${rounds} rounds takes nothing that was answered (PROOF
   }
   for (const { lack, failures } of told) {
     expectClear(lack, failures);
-    // It is the machine that lacks something, neither the platform nor the caller that has done something wrong.
+    // The error must name a lack of the machine, not a fault of the platform or of the caller.
     expect({ lack, failures: failures.filter(failure => /\b(500|400)\b/.test(failure)) }).toEqual({
       lack,
       failures: [],

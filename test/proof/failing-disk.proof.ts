@@ -14,13 +14,13 @@ import { expectClear, lookFor, recovers } from './support/after-trouble.ts';
 import { circumstances, writeSection } from './support/report.ts';
 import { numberOf } from './support/settings.ts';
 
-// The data directory is on a disk that fails for some seconds, again and again, while clients work: it refuses writes,
-// or flushes, or takes its time. Everybody hears a clear error or an answer that holds; when the disk is well again,
-// so is the platform: by itself, or, where the kernel has given the file system up, after a repair and a start.
+// The data directory is on a disk that fails for some seconds, again and again, while clients work: it refuses writes
+// or flushes, or is slow. Everybody gets a clear error or an answer that holds. When the disk recovers, so does the
+// platform: by itself or, if the kernel has given the file system up, after a repair and a start.
 
 const rounds = numberOf('PROOF_ROUNDS', 30);
 const seed = numberOf('PROOF_SEED', Math.floor(Math.random() * 2 ** 31));
-/** Facts of a round that are looked into: those take a resume or a create. */
+/** How many facts of a round are examined: those that take a resume or a create. */
 const lookedIntoMax = 4;
 
 const kinds: Record<string, Partial<Faults>> = {
@@ -72,7 +72,7 @@ test(`a disk that fails in ${rounds} rounds takes nothing that was answered (PRO
   };
   for (let round = 0; round < rounds; round++)
     await runRound(round).catch((error: unknown) => {
-      // What fails while the disk is let go would hide it.
+      // A failure while the disk is released would hide this error.
       console.error(error);
       throw error;
     });
@@ -81,11 +81,11 @@ test(`a disk that fails in ${rounds} rounds takes nothing that was answered (PRO
   writeSection('Failing disk', report(startedAt, told, ledger, looked));
 });
 
-/** As a reboot does it: on a file system that is gone nothing of a sandbox can be saved but what is on the disk. */
+/** As in a reboot: once the file system is gone, only what is on the disk can be saved of a sandbox. */
 async function endProcesses({ ready }: TestPlatform): Promise<void> {
   await waitFor('the end of every process', () => {
     const { processes, cgroups } = holdingsOf(ready.dataDir);
-    // Under version 1 of control groups what is frozen, for a pause that was under way, does not end.
+    // Under version 1 of cgroups, processes that a pause in progress has frozen do not end.
     for (const group of cgroups.filter(name => name.startsWith('/freezer/')))
       writeFileSync(`/sys/fs/cgroup${group}/freezer.state`, 'THAWED');
     const pids = processes.map(line => Number(line.split(' ')[0]));

@@ -6,7 +6,8 @@ import { startPlatform } from '../support/platform.ts';
 import { circumstances, writeSection } from './support/report.ts';
 import { numberOf } from './support/settings.ts';
 
-// `npm run prove`: what clients were told of sandboxes that they change at once, checked by a checker of linearizability.
+// `npm run prove`: what clients were told about sandboxes that they change at once, tested with a checker of
+// linearizability.
 
 const options = {
   operations: numberOf('PROOF_OPERATIONS', 5_000),

@@ -17,8 +17,8 @@ import { circumstances, writeSection } from './support/report.ts';
 import { numberOf } from './support/settings.ts';
 
 // `npm run prove -- load`: as many sandboxes as an installation has room for, most of them idle, a hundred busy, with
-// terminals, thousands of connections and builds, for an hour. It fails where anything goes unanswered, or where what
-// the platform holds grows; how long answers take is reported, not judged.
+// terminals, thousands of connections and builds, for an hour. It fails if anything goes unanswered, or if what the
+// platform holds grows; the duration of answers is reported, not judged.
 
 const sandboxCount = numberOf('PROOF_SANDBOXES', 1_000);
 const minutes = numberOf('PROOF_MINUTES', 60);
@@ -29,11 +29,11 @@ const busyCount = Math.ceil(sandboxCount / 10);
 const createsAtOnce = 8;
 /** Slots for what is created and killed meanwhile, and for the sandboxes of builds. */
 const spare = 16;
-/** From the start of one piece of work to the start of the next of its kind, ms. */
+/** Interval between starts of work of the same kind, ms. */
 const paceMs = { exec: 50, request: 20, create: 1_000, list: 500, connection: 10 };
 type Kind = keyof typeof paceMs;
 const kinds = Object.keys(paceMs) as Kind[];
-/** Of what the platform holds at the end, beside what it held after the first fifth of the time. */
+/** How much the platform's holdings at the end may exceed those after the first fifth of the time. */
 const growthMax = { factor: 1.25, memoryMiB: 64, descriptors: 64 };
 
 type Sample = { minute: number; p50: Record<Kind, number>; p99: Record<Kind, number> } & Holdings;
@@ -55,7 +55,7 @@ test(`${sandboxCount} sandboxes for ${minutes} minutes`, async () => {
   const [built, samples] = await Promise.all([buildInARow(platform, until), sampleByMinutes(scene)]);
   expect(terminals.silent()).toBe(0);
   await terminals.end();
-  // Every one is still there, and still answers.
+  // Every one still exists and still answers.
   for (const sandbox of sandboxes) await client.run(sandbox, 'true');
   writeSection('Load', report(samples, { startedAt, built }));
   drawPlots(samples);
@@ -73,7 +73,7 @@ async function createAll(client: Client): Promise<Sandbox[]> {
   return sandboxes;
 }
 
-/** Terminals in which a program writes a line each second, by turns in the busy sandboxes. */
+/** Terminals in which a program writes a line each second, distributed over the busy sandboxes. */
 function openTerminals(url: string, client: Client, busy: Sandbox[]) {
   const call = new AbortController();
   const heard = Array.from({ length: terminalCount }, () => 0);
@@ -87,7 +87,7 @@ function openTerminals(url: string, client: Client, busy: Sandbox[]) {
     }),
   );
   return {
-    /** Those of which nothing was heard for a minute. */
+    /** Those that were silent for a minute. */
     silent: () => heard.filter(at => Date.now() - at > 60_000).length,
     end: () => {
       call.abort();
@@ -101,7 +101,7 @@ function requestTo(sandbox: Sandbox, client: Client, url: string): string {
   return `GET /health HTTP/1.1\r\n${fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
 }
 
-/** One build after the other, spread over the time. Answers how many there were. */
+/** Builds one after another, spread over the time. Answers how many there were. */
 async function buildInARow({ ready, env }: TestPlatform, until: number): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-load-'));
   const options = { apiKey: ready.apiKey, apiUrl: ready.url, domain: env['E2B_DOMAIN'] ?? ready.domain };

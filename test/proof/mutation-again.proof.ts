@@ -5,7 +5,7 @@ import { build, copyOfCheckout, putInto } from './mutation/copy.ts';
 import { mutantsOf } from './mutation/mutants.ts';
 import { faultOf, type Verdict, verdictsSoFar } from './mutation/verdicts.ts';
 
-// `npm run prove -- again`: tests that were written because nobody had seen a fault see it, and pass without it.
+// `npm run prove -- again`: tests that were written for unseen faults see the fault, and pass without it.
 
 const dayMs = 24 * 60 * 60_000;
 const written = verdictsSoFar().filter(({ sinceThen }) => sinceThen);
@@ -27,7 +27,7 @@ test(
     async function isSeen(verdict: Verdict): Promise<boolean> {
       const mutant = faultOf(verdict, mutants);
       const check = allChecks(copy.root).find(each => each.file === verdict.seenBy);
-      // A place that is not there any more can't be wrong.
+      // A place that no longer exists can't be wrong.
       if (!mutant || !check) return true;
       using _fault = putInto(copy.root, mutant);
       return !(await build(copy.root)) || !(await passes(copy.root, check));

@@ -10,17 +10,18 @@ import { faultOf, keepVerdict, type Verdict, verdictsSoFar } from './mutation/ve
 import { circumstances, writeSection } from './support/report.ts';
 import { numberOf } from './support/settings.ts';
 
-// `npm run prove -- mutation`: small faults are put into copies of this checkout, one at a time, and the test files that
-// run the place are asked whether they see it. What they do not see is listed: a test that is missing, or a line that
-// changes nothing.
+// `npm run prove -- mutation`: small faults are put into copies of this checkout, one at a time, and the test files
+// that run the place must see them. Unseen faults are listed: a missing test, or a line that changes nothing.
 
 const seed = numberOf('PROOF_SEED', Math.floor(Math.random() * 2 ** 31));
 const wanted = numberOf('PROOF_MUTANTS', 300);
-/** No further fault is begun after that many minutes. */
+/** After this many minutes, no further fault is begun. */
 const minutesMax = numberOf('PROOF_MINUTES', 24 * 60);
-/** Faults that are tried at the same time, each in a copy of its own: tests wait half of their time. */
+/** Faults tried at the same time, each in its own copy: tests spend half of their time waiting. */
 const copiesMax = 2 * availableParallelism();
-/** For one fault, test files are asked that take so long together when nothing is wrong: then it counts as not seen. */
+/**
+ * For one fault, test files run that together take this long when nothing is wrong: beyond that, it counts as unseen.
+ */
 const askedSecondsMax = 240;
 /** Least share of faults that the tests must see. */
 const goal = 0.85;
@@ -30,14 +31,14 @@ test(`tests see faults in ${wanted} places (PROOF_SEED=${seed})`, async () => {
   const verdicts = verdictsSoFar();
   const all = allMutants();
   const isOver = () => verdicts.length >= wanted || Date.now() - startedAt.getTime() > minutesMax * 60_000;
-  // What is known already can be added up again.
+  // Known verdicts can be added up again.
   if (!isOver()) await tryMore(verdicts, all, isOver);
   writeSection('Faults in the code', report(verdicts, all, startedAt));
   expect(verdicts.length).toBeGreaterThan(0);
   expect(shareOf(verdicts, all, isSeen)).toBeGreaterThanOrEqual(goal);
 });
 
-/** Tries faults that were not tried before, until it is over, and adds what becomes of them to the verdicts. */
+/** Tries untried faults until the time is over, and adds their outcomes to the verdicts. */
 async function tryMore(verdicts: Verdict[], all: Mutant[], isOver: () => boolean): Promise<void> {
   await using stack = new AsyncDisposableStack();
   const roots: string[] = [];
@@ -70,7 +71,7 @@ function* inAnyOrder(mutants: Mutant[]): Generator<Mutant> {
   for (const left = [...mutants]; left.length > 0;) yield* left.splice(Math.floor(random() * left.length), 1);
 }
 
-/** Puts a fault into a copy and asks the tests. Undefined: the compiler refuses it. */
+/** Puts a fault into a copy and runs the tests. Undefined: the compiler refuses it. */
 async function judge(root: string, mutant: Mutant, checks: Reaching[]): Promise<Verdict | undefined> {
   const { text: _text, offset: _offset, ...fault } = mutant;
   let [asked, seconds] = [0, 0];
@@ -82,7 +83,7 @@ async function judge(root: string, mutant: Mutant, checks: Reaching[]): Promise<
     if ((seconds += check.seconds) > askedSecondsMax) break;
     asked++;
     if (await tree.passes(check)) continue;
-    // A failure that comes from the fault, and not from a busy machine, comes twice and goes with it.
+    // A failure caused by the fault, and not by a busy machine, occurs twice and disappears with it.
     if (check.isOfBuilt && (await tree.passes(check))) continue;
     stack.dispose();
     if (!check.isOfBuilt || (await treeOf(root).passes(check))) return { ...fault, asked, seenBy: check.file };
@@ -92,7 +93,7 @@ async function judge(root: string, mutant: Mutant, checks: Reaching[]): Promise<
   return { ...fault, asked, seenBy: null };
 }
 
-/** A copy as it is now, built when the first test file needs that. */
+/** A copy in its present state, built when the first test file needs that. */
 function treeOf(root: string): { passes(check: Reaching): Promise<boolean> } {
   let built: Promise<boolean> | undefined;
   return {
@@ -113,8 +114,7 @@ const isSeenAtOnce = (verdict: Verdict): boolean => isSeen(verdict) && !verdict.
 const changesSomething = ({ changesNothing }: Verdict): boolean => changesNothing === undefined;
 
 /**
- * The share of all faults that could be made that tests see, as far as the tried ones tell: each kind counts by how many
- * there are of it.
+ * The share of all possible faults that tests see, estimated from the tried ones: each kind is weighted by its number.
  */
 function shareOf(verdicts: Verdict[], all: Mutant[], sees: (verdict: Verdict) => boolean): number {
   const kinds = [...Map.groupBy(verdicts.filter(changesSomething), kindOf)].map(([kind, tried]) => ({

@@ -3,7 +3,10 @@ import { join } from 'node:path';
 
 const root = '/sys/fs/cgroup';
 
-/** A cgroup with a memory limit. `path` is below /sys/fs/cgroup. Disposal removes it, once what ran in it has ended. */
+/**
+ * A cgroup with a memory limit. `path` is below /sys/fs/cgroup. Disposal removes it once the processes in it have
+ * ended.
+ */
 type MemoryCgroup = AsyncDisposable & { path: string };
 
 export function makeMemoryCgroup(limitBytes: number): MemoryCgroup {

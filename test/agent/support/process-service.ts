@@ -44,7 +44,7 @@ const message = (name: string, ...fields: Field[]): DescriptorProto =>
     ),
   });
 
-/** Part of the service, as a schema compiler would describe it: for clients that are made from descriptors. */
+/** A part of the service as a schema compiler would describe it, for clients made from descriptors. */
 export function describeProcessService(): DescService {
   const file = create(FileDescriptorProtoSchema, {
     name: 'process.proto',

@@ -39,7 +39,7 @@ export function attach(
   return stream(target, 'process.Process/Connect', { process: selector }, headers);
 }
 
-/** Starts a process and reads all that it does. */
+/** Starts a process and reads everything that it does. */
 export async function run(
   target: Target,
   cmd: string,
@@ -50,14 +50,14 @@ export async function run(
   return finish(await start(target, { process: { cmd, args, ...process }, ...rest }, headers));
 }
 
-/** Runs a line of shell. */
+/** Runs a shell line. */
 export const shell = (
   target: Target,
   line: string,
   more: Partial<StartRequest> & { headers?: Headers } = {},
 ): Promise<Finished> => run(target, '/bin/sh', ['-c', line], more);
 
-/** Reads a stream to its end. `order` has the kinds of its events, keepalives left out, repeated ones once. */
+/** Reads a stream to its end. `order` has the kinds of its events, without keepalives and with repeated ones once. */
 export async function finish(events: RpcStream<ProcessEvent>): Promise<Finished> {
   const outputs = { stdout: [] as Buffer[], stderr: [] as Buffer[], pty: [] as Buffer[] };
   const order: string[] = [];

@@ -35,12 +35,12 @@ export async function unaryError(
   return `${status} ${body.code}`;
 }
 
-/** A stream as it arrives. It is read no further than it is asked for. */
+/** A stream as it arrives. It reads no further than it is asked to. */
 export type RpcStream<Message> = AsyncDisposable & {
   status: number;
-  /** The next message; undefined after the end of the stream. Throws where the connection broke before it. */
+  /** The next message; undefined after the end of the stream. Throws if the connection broke before the end. */
   next(): Promise<Message | undefined>;
-  /** What the end envelope said; undefined: no error. Only after the end. */
+  /** The error in the end envelope; undefined: none. Only after the end. */
   readonly error: RpcError | undefined;
   /** Breaks the connection off. */
   abort(): void;

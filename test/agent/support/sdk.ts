@@ -2,7 +2,7 @@ import { Sandbox } from 'e2b';
 import { startAgent, type AgentOptions, type TestAgent } from './test-agent.ts';
 import { addUser } from './users.ts';
 
-/** The published SDK, talking to an agent alone: in its debug mode it makes no calls to a platform. */
+/** The published SDK, talking only to an agent: in its debug mode it makes no calls to a platform. */
 export type SdkSandbox = AsyncDisposable & { agent: TestAgent; sandbox: Sandbox };
 
 export async function startSdkSandbox(options: AgentOptions = {}): Promise<SdkSandbox> {

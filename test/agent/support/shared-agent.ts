@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'bun:test';
 import { startAgent, type AgentOptions, type TestAgent } from './test-agent.ts';
 
-/** One agent for all tests of a file. The answered object is the agent once the first test runs. */
+/** One agent for all tests of a file. The returned object becomes the agent once the first test runs. */
 export function sharedAgent(options: AgentOptions = {}): TestAgent {
   let agent: TestAgent | undefined;
   beforeAll(async () => {

@@ -17,7 +17,8 @@ const startTimeoutMs = 15_000;
 
 export type AgentOptions = {
   /**
-   * `host`: the host's own tree, where writes leave no trace. `empty`: nothing at all. Else a folder that holds a tree.
+   * `host`: the host's own tree, where writes leave no trace. `empty`: nothing at all. Otherwise a folder that holds a
+   * tree.
    */
   root?: 'host' | 'empty' | (string & {});
   /** Sent to `/init` once it serves; null: the agent stays as it started. */
@@ -26,23 +27,23 @@ export type AgentOptions = {
   cgroup?: string;
 };
 
-/** The compiled agent with its init, as process 1 of namespaces of its own. Disposal ends all of it. */
+/** The compiled agent with its init, as process 1 of its own namespaces. Disposal ends all of it. */
 export type TestAgent = AsyncDisposable & {
   readonly url: string;
   readonly port: number;
   readonly controlToken: string;
-  /** Of init, on the host. */
+  /** PID of init, on the host. */
   readonly initPid: number;
-  /** Of the agent, on the host; another one after the agent was killed. */
+  /** PID of the agent, on the host; it changes after the agent was killed. */
   agentPid(): number;
-  /** Where the host sees a path of the agent's root file system. */
+  /** The host's path of a path in the agent's root file system. */
   path(inside: string): string;
   init(body: AgentInit): Promise<Response>;
   /** Resolves when `/health` answers. */
   healthy(): Promise<void>;
 };
 
-/** Environment and user that most tests want. */
+/** The environment and user that most tests want. */
 export const usualInit: AgentInit = { envVars: { E2B_SANDBOX: 'true' }, defaultUser: 'root' };
 
 export async function startAgent({ root = 'host', init = usualInit, cgroup }: AgentOptions = {}): Promise<TestAgent> {
@@ -131,7 +132,7 @@ async function expectStatus(response: Response, status: number): Promise<void> {
     throw new Error(`${response.url} answered ${response.status}: ${await response.text()}`);
 }
 
-/** The first child, or the one that is called `name`; 0: there is none. */
+/** The first child, or the one called `name`; 0: there is none. */
 function childOf(pid: number, name?: string): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
   return Number(children.find(child => name === undefined || nameOf(child) === name) ?? 0);

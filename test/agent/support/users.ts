@@ -1,10 +1,7 @@
 import { appendFileSync, chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { TestAgent } from './test-agent.ts';
 
-/**
- * Makes a user in the agent's root file system, with a home directory, in place of those that have its name or number
- * there.
- */
+/** Makes a user with a home directory in the agent's root file system, replacing users of that name or number. */
 export function addUser(agent: TestAgent, name: string, uid: number, groups: Record<string, number> = {}): void {
   mkdirSync(agent.path('/etc'), { recursive: true });
   for (const file of ['/etc/passwd', '/etc/group'].map(path => agent.path(path))) {

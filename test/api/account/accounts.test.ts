@@ -101,7 +101,7 @@ onEachDatabase(database => {
     ])
       expect(await change()).toMatchObject({ status: 409, body: { message: expect.stringContaining('only admin') } });
 
-    // Who has an account joins with it.
+    // A person with an account joins with it.
     const { user } = await platform.user();
     const other = { cookie: (await beginSession(platform, user.userId)).cookie };
     const second = await invite('developer');
@@ -166,7 +166,7 @@ onEachDatabase(database => {
       );
       expect({ way, status: back.status }).toEqual({ way, status: 401 });
     }
-    // Who stays what he was keeps what he has, and so do the team's own keys.
+    // A person whose role stays the same keeps their keys, and the team's own keys stay too.
     const { user, token } = await platform.user();
     await addMember(platform.api.parts, platform.team, user, 'admin');
     const [listed] = (await ask('GET', '/teams', { authorization: `Bearer ${token}` })).body as { apiKey: string }[];
@@ -278,7 +278,7 @@ onEachDatabase(database => {
 test('a wrong password and an unknown account are answered alike, and limited alike', async () => {
   await using platform = await Platform.start();
   const { ask } = await withOperator(platform);
-  // At once, and from many addresses: the limit is the account's, and however slow the checks are, it is reached.
+  // At once, and from many addresses: the limit belongs to the account, and is reached however slow the checks are.
   const answers = async (email: string, from: number) => {
     const all = await Promise.all(
       Array.from({ length: 16 }, (_, i) =>

@@ -12,7 +12,7 @@ onEachDatabase(database => {
     const wrong = `e2b_${'0'.repeat(40)}`;
     const answers = [await ask(wrong, '203.0.113.7')];
     expect(answers[0]?.status).toBe(401);
-    // All at once, so that a slow machine does not let the client save up again meanwhile.
+    // All at once, so that on a slow machine the client can't save up again meanwhile.
     while (answers.length < 5_000 && answers.every(({ status }) => status === 401))
       answers.push(...(await Promise.all(Array.from({ length: 100 }, () => ask(wrong, '203.0.113.7')))));
     const refused = answers.find(({ status }) => status === 429);
@@ -104,12 +104,12 @@ onEachDatabase(database => {
   });
 });
 
-/** The same database as another process has it open. */
+/** The same database, opened as by another process. */
 function openAgain(platform: Platform): Promise<Store> {
   return openStore(platform.location);
 }
 
-/** SQLite notices a change at once; PostgreSQL tells of it a moment after. */
+/** SQLite shows a change at once; PostgreSQL reports it a moment later. */
 async function seen(platform: Platform, list: () => Promise<number>, status: number): Promise<void> {
   if (platform.location.kind === 'sqlite') expect(await list()).toBe(status);
   else await until(async () => (await list()) === status);

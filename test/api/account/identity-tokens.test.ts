@@ -49,7 +49,7 @@ onEachDatabase(database => {
     await renew();
     expect((await verify(tokenAt() ?? '')).payload.exp).toBe((payload.exp ?? 0) + 15 * 60);
 
-    // The next month's key was published before it signs.
+    // The next month's key was published before it was used to sign.
     nowMs += 30 * 24 * 3600_000;
     const other = await platform.createSandbox({ iam, network: { rules } });
     const third =
@@ -65,7 +65,7 @@ onEachDatabase(database => {
     await using platform = await Platform.start({ database, features, clock });
     const create = () => platform.createSandbox({ iam, network: { rules }, timeout: 3600 });
     const [{ sandboxID: first }, { sandboxID: second }] = [await create(), await create()];
-    // Its own rounds would tell them, too.
+    // Its own rounds would report them too.
     await platform.api.stop();
     const renew = tokenRenewal({ ...platform.api.parts, nodes: singleNode('node-1', platform.node as NodeProtocol) });
     const told: string[] = [];

@@ -80,7 +80,7 @@ test('a verified address of the domain joins its account; no other does', async 
   expect(await signIn(platform, 'ada')).toMatchObject({ status: 201, body: { user: { id: user.userId } } });
 });
 
-/** Eve's account with Ada's address, made by an invitation, and what Eve can come in by. */
+/** Eve's account with Ada's address, made by an invitation, and the ways in which Eve can sign in. */
 async function preempt(platform: Platform) {
   const { parts } = platform.api;
   const { path } = await createInvitation(parts, platform.team, 'admin', '');

@@ -148,7 +148,7 @@ onEachDatabase(database => {
     expect((await ofSession.next()).value).toContain('event: ready');
     expect((await ofKey.next()).value).toContain('event: ready');
 
-    // Over the database alone, as another process would; SQLite has none.
+    // Directly in the database, as another process would do; SQLite has no other process.
     await platform.store.db.deleteFrom('sessions').where('session_id', '=', sessionId).execute();
     await platform.store.db.deleteFrom('api_keys').where('team_id', '=', platform.team.teamId).execute();
     if (database.name === 'SQLite') platform.api.parts.credentials.clear();

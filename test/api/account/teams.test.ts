@@ -36,7 +36,7 @@ onEachDatabase(database => {
     }
     for (let i = 0; i < 24; i++) await teams();
     const last = await teams();
-    // 20 of these, and the one that the team was made with.
+    // 20 of these, and the one that the team was created with.
     expect(await listApiKeys(platform.store.db, platform.team.teamId)).toHaveLength(21);
     expect((await platform.call('GET', '/sandboxes', undefined, { 'x-api-key': last[0]?.apiKey ?? '' })).status).toBe(
       200,
@@ -90,7 +90,7 @@ onEachDatabase(database => {
     const operator = { 'x-admin-token': adminToken, 'x-team-id': teamId };
     const renamed = await call(platform.socketPath, 'PATCH', `/api-keys/${keyId}`, { name: 'ci' }, operator);
     expect(renamed).toMatchObject({ status: 409, body: { message: expect.stringContaining('GET /teams') } });
-    // What decides is the membership, and not that whoever ends it finds every key.
+    // The membership decides, not that whoever ends it finds every key.
     await deleteMember(platform.store.db, teamId, user.userId);
     parts.credentials.clear();
     expect(await statuses()).toEqual([401, 401]);
@@ -249,7 +249,7 @@ onEachDatabase(database => {
     expect((await send(other.team.teamId)).status).toBe(401);
     expect((await send('nonsense')).status).toBe(401);
     expect((await send(null)).status).toBe(401);
-    // The template routes take a token alone, for the default team.
+    // The template routes accept only a token, for the default team.
     expect((await send(null, '/templates')).body).toHaveLength(1);
     await platform.store.db.deleteFrom('team_members').execute();
     platform.api.parts.credentials.clear();

@@ -592,7 +592,7 @@ onEachDatabase(database => {
       expect((await put(wrong, 'x')).status).toBe(401);
     expect((await put(path, 'archive')).status).toBe(201);
     expect((await offer()).present).toBe(true);
-    // A team's share is kept by what it has not used for the longest; what may be about to be used stays.
+    // A team's share is kept by removing what has gone unused longest; what may be about to be used stays.
     const files = join(platform.directory, 'files', platform.team.teamId);
     const elder = join(files, 'e'.repeat(64));
     truncateSync(join(files, hash), 9 * 2 ** 30);

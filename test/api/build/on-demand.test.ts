@@ -8,7 +8,7 @@ import { Platform, until } from '../platform.ts';
 import { ScriptedBuilder } from '../scripted-builder.ts';
 import { layer } from '../support/layer.ts';
 
-/** The machine's part of templates that come with the platform, without their folders. */
+/** The machine's part of the templates that come with the platform, without their folders. */
 const shipped: ShippedProtocol = {
   has: async () => true,
   key: async name => name,
@@ -59,7 +59,7 @@ test('who has waited too long is told what the build does, and the build goes on
   await using _platform = platform;
   parts.awaitedBuilds.waitMs = 0;
   const { status: first, headers } = await create('desktop');
-  // More than a client with the default timeout has left, which so shows its user the answer and not a timeout.
+  // Longer than a client with the default timeout has left, so that it shows its user the answer and not a timeout.
   expect([first, headers.get('retry-after')]).toEqual([503, '15']);
   await until(() => builder.started.length > 0);
   const line = '[builder 2/5] RUN install desktop';

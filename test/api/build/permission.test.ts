@@ -4,7 +4,7 @@ import type { DriverName } from '../../../src/protocol/driver.ts';
 import { endlessBuilder } from '../fake-builder.ts';
 import { adminToken, Platform, type Answer } from '../platform.ts';
 
-/** A builder that also tells what it was started with. */
+/** A builder that also records what it was started with. */
 function watchedBuilder(): BuildProtocol & { started: StartBuild[] } {
   const started: StartBuild[] = [];
   const builder = endlessBuilder();

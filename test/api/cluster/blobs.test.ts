@@ -22,7 +22,7 @@ import { partBytes, type BlobStore } from '../../../src/protocol/blob.ts';
 import { onEachDatabase } from '../databases.ts';
 import { until } from '../platform.ts';
 
-// What is in the store of a cluster is what the rows say, and nothing that anybody refers to is ever collected.
+// A cluster's store contains what the rows say, and nothing that anybody refers to is ever collected.
 
 const folders: string[] = [];
 afterEach(() => {
@@ -127,7 +127,9 @@ onEachDatabase(database => {
         };
         return store.put({ kind, name, sealedKey: null, facts: null }, outgoing, owner);
       },
-      /** Has a machine send `content` to URLs, as whole as it gets through; `sizeBytes` is what it said before. */
+      /**
+       * Makes a machine send `content` to URLs, as far as it gets through; `sizeBytes` is the size that it announced.
+       */
       async send(name: string, content: Uint8Array, sizeBytes: number, owner: BlobOwner) {
         const signed = { ...options, blobs: { ...blobs, presign: (key: string) => key } };
         const outgoing = {
@@ -193,7 +195,7 @@ onEachDatabase(database => {
     it.nowUs += 1_000_000 * secondUs;
     await collectBlobs(it.deps, grace);
     expect(await it.objects()).toBe(3);
-    // One of the two owners of the layer is gone: its pause goes, and the layer stays.
+    // One of the layer's two owners is gone: its pause goes, and the layer stays.
     await deleteSandbox(it.db, one.ref, ['paused'], { reason: 'request', atUs: it.nowUs });
     await collectBlobs(it.deps, grace);
     expect(await it.get('pause', 'p')).toBe(null);
@@ -230,7 +232,7 @@ onEachDatabase(database => {
     const blob = { kind: 'pause', name: 'p', sealedKey: null, facts: null } as const;
     await expect(it.store.put(blob, broken, owner)).rejects.toThrow('the machine is gone');
     expect(await findBlob(it.db, 'pause', 'p')).toBe(null);
-    // A machine that sends less than it said.
+    // A machine that sends less than it announced.
     const short = { ...broken, open: async () => ({ sizeBytes: 10, descriptor: 999 }) };
     await expect(it.store.put(blob, short, owner)).rejects.toThrow('instead of 10');
     // A process that dies in the middle.
@@ -260,7 +262,7 @@ onEachDatabase(database => {
   test('an upload that its process could not give up is given up later, and one that goes on is not', async () => {
     await using it = await scene();
     const owner = await it.sandbox();
-    // As it stands where the database was away in the moment that the upload failed.
+    // The state in which the database was away at the moment when the upload failed.
     const left = { blobId: newUuid(), kind: 'pause', name: 'p', bytes: 1, sealedKey: null, facts: null } as const;
     expect(await beginBlob(it.db, left, it)).toBe(true);
     const machine = Promise.withResolvers<{ sizeBytes: number; descriptor: number }>();
@@ -272,7 +274,7 @@ onEachDatabase(database => {
     };
     const going = it.store.put({ kind: 'pause', name: 'slow', sealedKey: null, facts: null }, slow, owner);
     await begun.promise;
-    // The database was away because another server took over: what that lacks is kept, and this is nothing that it lacks.
+    // The database was away because another server took over: what that server lacks is kept, and this is not among it.
     const history = { place: 1, system_id: 's', timeline: 2, changed_at_us: it.nowUs };
     await it.db.insertInto('database_timeline').values(history).execute();
     await storeKeeping(it.deps)();

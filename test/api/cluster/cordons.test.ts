@@ -33,7 +33,7 @@ onEachDatabase(database => {
     addresses = new Set(['10.0.0.7']);
     await round();
     expect(await statuses()).toEqual(['evicting', 'moving', null]);
-    // Kubernetes that does not answer changes nothing.
+    // If Kubernetes does not answer, nothing changes.
     await expect(
       reconcileCordons({ db, clock, log: silentLog, cordoned: () => Promise.reject(new Error('away')) }),
     ).rejects.toThrow('away');

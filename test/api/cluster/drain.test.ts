@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { onEachDatabase } from '../databases.ts';
 import { Platform, adminToken, call, until } from '../platform.ts';
 
-// Emptying a machine: what of it is listed, what is paused, what is refused.
+// Draining a machine: what is listed, what is paused, what is refused.
 
 type Drain = { mode: string; sandboxes: { sandboxID: string; reason?: string }[] };
 
@@ -17,7 +17,7 @@ onEachDatabase(database => {
 
     expect(await admin('POST', '/admin/nodes/node-1/drain', { mode: 'pause' })).toMatchObject({ status: 200 });
     await until(async () => (await drain()).sandboxes.length === 0);
-    // It runs nothing, and yet is not to be thrown away.
+    // It runs nothing, and yet must not be thrown away.
     expect(await drain()).toMatchObject({ mode: 'pause', kept: { sandboxes: 1, volumes: 0 } });
     expect((await admin('GET', '/nodes/node-1')).body).toMatchObject({ status: 'draining', sandboxCount: 0 });
     expect((await platform.call('GET', `/sandboxes/${sandboxID}`)).body).toMatchObject({

@@ -18,7 +18,7 @@ import { testUnless } from '../../support/skip.ts';
 import { call } from '../platform.ts';
 import { SharedDatabases, postgresPrograms, withoutPostgres } from '../postgres.ts';
 
-// Joining a cluster by the API: who is let in, and what he gets. Machines that work are in test/cluster.
+// Joining a cluster through the API: who is admitted, and what they get. Machines at work are in test/cluster.
 
 setDefaultTimeout(180_000);
 const programs = postgresPrograms();
@@ -65,7 +65,7 @@ async function invited(send: Send): Promise<string> {
 
 const nodeID = '11111111-2222-4333-8444-555555555555';
 
-/** What a machine proves itself with that has joined before. */
+/** What a machine that has joined before proves its identity with. */
 type Identity = { certificate: string; key: string };
 
 function request(
@@ -113,7 +113,7 @@ postgresTest(
       const answers = await Promise.all(wrong.map(each => send('POST', '/cluster/join', each)));
       expect(answers.map(({ status }) => status)).toEqual(wrong.map(() => 401));
       expect(new Set(answers.map(answer => JSON.stringify(answer.body))).size).toBe(1);
-      // None of these has used it up; what it does not allow is said to who has it.
+      // None of these has used it up; only a machine that holds the invitation is told what it does not allow.
       for (const change of [{ nodeID: 'node' }, { address: 'nowhere' }, { publicKey: 'none' }])
         expect((await send('POST', '/cluster/join', request(token, change).body)).status).toBe(400);
       expect((await send('POST', '/cluster/join', body)).status).toBe(201);
@@ -141,7 +141,7 @@ postgresTest('under the ID of a machine nobody joins but that machine, or anothe
       expect(taken).toMatchObject({ status: 409, message: expect.stringContaining(`node forget ${nodeID}`) });
     }
     expect(await rows()).toEqual(before);
-    // It is where control speaks with it: what comes from elsewhere has a copy of its disk.
+    // Control talks to it at this address: a machine elsewhere has a copy of its disk.
     const leaseUntil = (us: number | null) => db.updateTable('cluster_nodes').set({ lease_until_us: us }).execute();
     await leaseUntil((Date.now() + 60_000) * 1000);
     expect(await join(first.identity, token)).toMatchObject({
@@ -150,11 +150,11 @@ postgresTest('under the ID of a machine nobody joins but that machine, or anothe
     });
     await leaseUntil(null);
     expect(await rows()).toEqual(before);
-    // The invitation was not used up by that: the machine itself moves to another address with it.
+    // That did not use up the invitation: the machine itself moves to another address with it.
     const moved = await join(first.identity, token);
     expect(moved.status).toBe(201);
     expect((await rows()).map(({ address }) => address)).toEqual(['203.0.113.9:3010']);
-    // What it had before is worth nothing any more.
+    // Its previous certificate is now worthless.
     expect((await join(first.identity)).status).toBe(409);
     expect((await send('DELETE', `/admin/nodes/${nodeID}`)).status).toBe(200);
     expect((await join()).status).toBe(201);
@@ -219,7 +219,7 @@ postgresTest('a pod joins at the address of its machine alone, and again as the 
         return { status, identity: { certificate: (body as Partial<Identity>).certificate ?? '', key: own.key } };
       };
       expect((await join('forged', '203.0.113.2:3010')).status).toBe(401);
-      // Who has stolen the token is elsewhere.
+      // Whoever stole the token is elsewhere.
       for (const address of ['203.0.113.9:3010', '203.0.113.2', '203.0.113.2:3010:1', 'localhost:3010'])
         expect((await join('its-own', address)).status).toBe(400);
       const first = await join('its-own', '203.0.113.2:3010');
@@ -251,7 +251,7 @@ postgresTest('control processes that start at once on an empty database have one
   });
 });
 
-/** A machine that answers, and has nothing. */
+/** A machine that answers but has nothing. */
 function answering(release: string = platformVersion): object {
   const memory = { kept: false, reason: 'a test' };
   const facts = { cpuFamily: '', cpuModel: '', cpuModelName: '', cpuArchitecture: '' };
@@ -282,14 +282,14 @@ postgresTest('a machine that was given up gets work again when it has paused wha
   }, answering());
 });
 
-/** Of this major release, so many minor releases away. */
+/** The same major release, this many minor releases away. */
 const releaseBeside = (steps: number) =>
   platformVersion.replace(/^(\d+)\.(\d+)/, (_, a, b) => `${a}.${Number(b) + steps}`);
 
 postgresTest(
   'a machine of the release beside works during an upgrade, and one of a later one gets no work',
   async () => {
-    // Each waits for beats of a control of its own.
+    // Each waits for beats from its own control.
     await Promise.all(
       [[1, 'ready'] as const, [2, 'connecting'] as const].map(([steps, wanted]) =>
         withControl(

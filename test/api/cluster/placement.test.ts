@@ -18,7 +18,7 @@ import { findSandboxOfAnyTeam } from '../../../src/api/sandbox/store/read.ts';
 import { until } from '../platform.ts';
 import { type FakeCluster, startFakeCluster } from '../support/fake-cluster.ts';
 
-// Where sandboxes are placed by several control processes at once: what they ask for by their metadata, and limits.
+// Several control processes place sandboxes at once: what sandboxes ask for by their metadata, and limits.
 
 setDefaultTimeout(180_000);
 const programs = postgresPrograms();
@@ -30,7 +30,7 @@ const labelled = [
   { ...size, labels: { zone: 'b' } },
 ];
 
-/** So many creates at once, through all control processes in turn. */
+/** This many creates at once, spread over all control processes. */
 async function storm({ apis, call }: FakeCluster, count: number, body: object = {}) {
   const one = (number: number) =>
     call(number % apis.length, 'POST', '/v2/sandboxes', { templateID: 'base', timeout: 3600, ...body });
@@ -74,7 +74,7 @@ postgresTest(
     expect(refused).toHaveLength(5);
     for (const { status, message } of refused)
       expect([status, message]).toEqual([503, expect.stringContaining('atoll.apart=database')]);
-    // Who goes to another machine is asked again in the transaction that takes its place there.
+    // A create that moves to another machine is checked again in the transaction that takes its place there.
     const { db, nodes } = cluster.apis[0]?.parts ?? {};
     const rows = (await db?.selectFrom('sandboxes').select(['sandbox_id', 'team_id', 'node_id']).execute()) ?? [];
     const [mover, there] = rows;
@@ -87,7 +87,7 @@ postgresTest(
     expect(
       await db.transaction().execute(db => hasRoom({ db, nodes }, { ...one, nodeId: mover.node_id }, demands)),
     ).toBe(true);
-    // Others may be where these are, and what has ended makes room.
+    // Others may share these machines, and ended sandboxes make room.
     expect((await storm(cluster, 4, { metadata: { 'atoll.apart': 'web', 'atoll.node.zone': 'b' } })).made).toHaveLength(
       2,
     );
@@ -173,7 +173,7 @@ postgresTest(
     if (!parts) throw new Error('there is a control process');
     const { db } = parts;
     const { made } = await storm(cluster, 6);
-    // A machine that is out of reach.
+    // An unreachable machine.
     const row = { nodeId: 'away', address: '203.0.113.9:3010', certificates: [], renewAtUs: 0, joinedAtUs: 0 };
     await putClusterNode(db, row, null);
     const [moving = '', stored = ''] = made;
@@ -189,7 +189,7 @@ postgresTest(
         if (++closed === 2) throw new Error('the process ends');
       };
       const failing = { ...parts, directory: { close } as unknown as SandboxDirectory };
-      // Another process speaks with it.
+      // Another process talks to it.
       const leaseUntil = (us: number) => db.updateTable('cluster_nodes').set({ lease_until_us: us }).execute();
       await leaseUntil(parts.clock() + 5_000_000);
       await expect(forgetNode(parts, 'away')).rejects.toMatchObject({ code: 'conflict' });
@@ -198,7 +198,7 @@ postgresTest(
       await expect(forgetNode(failing, 'away')).rejects.toThrow('the process ends');
       expect(await left()).toBe(4);
       expect(await forgetNode(parts, 'away')).toEqual({ lost: { sandboxes: 2, volumes: 0 }, stored: 1 });
-      // Not only after the next round, and also where another process has taken it out.
+      // Not only after the next round, and also if another process has taken it out.
       expect(parts.nodes.away?.()).toEqual([]);
       const stale = {
         ...parts,
@@ -206,7 +206,7 @@ postgresTest(
       };
       await expect(changeNodeStatus(stale, 'away', 'ready')).rejects.toMatchObject({ code: 'not_found' });
       expect(await db.selectFrom('nodes').selectAll().where('node_id', '=', 'away').execute()).toEqual([]);
-      // Of a volume that was there alone nothing is left to be removed.
+      // Nothing remains to be removed of a volume that existed only there.
       const [{ team_id } = { team_id: '' }] = await db.selectFrom('teams').select('team_id').execute();
       const volume = { volume_id: newUuid(), team_id, node_id: 'away', name: 'gone', size_mib: 16, created_at_us: 0 };
       await db.insertInto('volumes').values(volume).execute();
@@ -248,7 +248,7 @@ postgresTest('a fork that is made elsewhere, because its source has no room, has
   expect(past).toMatchObject([{ node_id: home.nodeId }]);
   expect(past[0]?.sandbox_id).not.toBe(fork.sandbox.sandboxId);
 
-  // Where it fails there, it counts there: the machine of its source has only had no room.
+  // A failure counts for the machine where it happened: the source's machine only had no room.
   const other = cluster.machines.find(({ nodeId }) => nodeId === fork.sandbox.nodeId);
   if (other)
     other.node.before = async call => {

@@ -6,19 +6,19 @@ import { join } from 'node:path';
 import { openStore } from '../../../src/api/database/database.ts';
 import { until } from '../platform.ts';
 
-/** Rows that are written in a row: a checkpoint that does not come to anything is made up for by the next one. */
+/** Rows written in a row: a checkpoint that fails is made up for by the next one. */
 const rows = 500;
-/** Rows after which the log is still far from what makes writers put it into the database themselves. */
+/** With this many rows, the log is still far from the size at which writers put it into the database themselves. */
 const rowsMax = 2_000;
 
-/** Rows of a database without what its log has. */
+/** The rows of a database, without those in its log. */
 function rowsWithoutLog(path: string, copy: string): number {
   copyFileSync(path, copy);
   using database = new Database(copy);
   return database.query<{ count: number }, []>('select count(*) as count from volume_removals').get()?.count ?? 0;
 }
 
-/** A copy of a file that is being written to may have parts of two states, or no tables: then it says nothing yet. */
+/** A copy of a file that is being written may mix two states, or have no tables: then it says nothing yet. */
 function rowsMeanwhile(path: string, copy: string): number {
   try {
     return rowsWithoutLog(path, copy);

@@ -7,7 +7,7 @@ import { Scene } from '../support/crash-scene.ts';
 const seed = Number(process.env['ATOLL_TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const crashes = 10;
 
-/** What is asked for, under names or in numbers by which it is counted afterwards. */
+/** What is requested, with names or numbers by which it is counted afterwards. */
 const kinds = ['fork', 'snapshot', 'volume', 'build'] as const;
 type Kind = (typeof kinds)[number];
 type Asked = { key: string; kind: Kind; name: string; answer?: unknown };
@@ -38,12 +38,12 @@ onEachDatabase(database => {
       const ofKind = all.filter(asked => asked.kind === kind);
       for (const asked of ofKind) {
         const made = await madeOf(scene, child.key, asked);
-        // Once where it was answered; where that is not known, once or not at all.
+        // Once if it was answered; if that is unknown, once or not at all.
         expect({ ...asked, made }).toEqual({ ...asked, made: asked.answer === undefined && made === 0 ? 0 : 1 });
       }
       expect(ofKind.filter(({ answer }) => answer !== undefined).length).toBeGreaterThan(crashes / 2);
     }
-    // Some were met in the middle.
+    // Some were caught in the middle.
     expect(unknown).toBeGreaterThan(0);
     await child.kill();
   });
@@ -51,7 +51,7 @@ onEachDatabase(database => {
 
 const asTeam = (key: string, more = {}) => ({ 'x-api-key': key, ...more });
 
-/** Makes one thing after another until the platform dies under it. */
+/** Makes one thing after another until the platform dies. */
 async function work(scene: Scene, key: string, kind: Kind, all: Asked[]): Promise<void> {
   for (;;) {
     const asked: Asked = { key: `key-${all.length}`, kind, name: `${kind}-${all.length}` };
@@ -63,7 +63,7 @@ async function work(scene: Scene, key: string, kind: Kind, all: Asked[]): Promis
   }
 }
 
-/** A sandbox to fork, known by its metadata, which its forks inherit; made once as well. */
+/** A sandbox to fork, identified by its metadata, which its forks inherit; it is also made once. */
 async function source(scene: Scene, key: string, name: string): Promise<string> {
   const body = { templateID: 'base', timeout: 3600, metadata: { name } };
   const headers = asTeam(key, { 'idempotency-key': `source-${name}` });
@@ -81,7 +81,9 @@ async function ask(scene: Scene, key: string, { kind, name, key: own }: Asked) {
   return post(`/sandboxes/${sandboxId}/snapshots`, {});
 }
 
-/** Asks again for all that was begun: what was answered is answered alike. How many it is not known of. */
+/**
+ * Repeats everything that was begun: what was answered gets the same answer. Answers how many had an unknown outcome.
+ */
 async function askAgain(scene: Scene, key: string, all: Asked[]): Promise<number> {
   let unknown = 0;
   for (const asked of all.filter(({ answer }, index) => answer === undefined || index > all.length - 6)) {
@@ -99,7 +101,7 @@ async function askAgain(scene: Scene, key: string, all: Asked[]): Promise<number
   return unknown;
 }
 
-/** How many there are of what was asked for. */
+/** How many exist of what was requested. */
 async function madeOf(scene: Scene, key: string, { kind, name }: Asked): Promise<number> {
   const list = async (path: string) =>
     (await call(scene.socketPath, 'GET', path, undefined, asTeam(key))).body as Record<string, unknown>[];

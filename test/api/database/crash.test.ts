@@ -22,7 +22,7 @@ onEachDatabase(database => {
       const working = Array.from({ length: clients }, () =>
         work(scene, child.key, { known, creates, random, onAnswer: () => answered++ }),
       );
-      // By work done and not by time alone: a busy machine gets as far as an idle one before each crash.
+      // Counted by work done as well as by time: a busy machine gets as far as an idle one before each crash.
       const enough = answered + 4 + random() * 16;
       await until(() => answered >= enough, 60_000);
       await Bun.sleep(random() * 20);
@@ -32,7 +32,7 @@ onEachDatabase(database => {
     const child = await scene.start(1);
     await scene.check(child.key, known);
     await repeat(scene, child.key, known, creates);
-    // Whoever asks again for what was not answered knows of every sandbox that there is.
+    // After repeating what was not answered, the client knows every existing sandbox.
     const listed = await scene.check(child.key, known);
     expect([...listed].filter(sandboxId => !known.has(sandboxId))).toEqual([]);
     await child.kill();
@@ -60,7 +60,7 @@ onEachDatabase(database => {
   });
 });
 
-/** Creates by their keys: those whose answers were lost, and what the others were answered. */
+/** Creates by their keys: those whose answers were lost, and the answers of the others. */
 type Creates = { next: number; unanswered: Set<string>; answered: Map<string, string> };
 
 const create = (scene: Scene, key: string, repeatable: string) =>
@@ -72,7 +72,7 @@ const create = (scene: Scene, key: string, repeatable: string) =>
     { 'x-api-key': key, 'idempotency-key': repeatable },
   );
 
-/** Asks again for each create whose answer was lost, and for some that were answered. */
+/** Repeats each create whose answer was lost, and some that were answered. */
 async function repeat(scene: Scene, key: string, known: Map<string, Known>, creates: Creates): Promise<void> {
   for (const name of creates.unanswered) {
     const { status, body } = await create(scene, key, name);
@@ -87,7 +87,7 @@ async function repeat(scene: Scene, key: string, known: Map<string, Known>, crea
     expect((await create(scene, key, name)).body).toMatchObject({ sandboxID });
 }
 
-/** One client: creates and kills until the platform dies under it. */
+/** One client: creates and kills until the platform dies. */
 async function work(
   scene: Scene,
   key: string,

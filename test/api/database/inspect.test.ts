@@ -9,8 +9,8 @@ let folder: string;
 beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'atoll-inspect-'))));
 afterEach(() => rmSync(folder, { recursive: true }));
 
-// The folder is the api's, which may have been taken over, and who looks is the supervisor: he watches all parts. What
-// he waits for is looked for by a process of its own, so that a wrong answer is no test that never ends.
+// The folder belongs to the api, which may be compromised, and the supervisor, which watches all parts, looks into it.
+// Blocking cases are tested in a separate process, so that a wrong answer does not make a test that never ends.
 test('what takes the place of a database or of a file beside it, and is none, makes nobody wait', async () => {
   const path = join(folder, 'atoll.sqlite');
   const program = `import { inspectStore } from ${JSON.stringify(join(import.meta.dir, '../../../src/api/database/inspect.ts'))};

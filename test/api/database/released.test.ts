@@ -13,10 +13,10 @@ import { withLocalAccounts } from '../../../src/api/local/accounts.ts';
 import { buildCounts, stateCounts } from '../../../src/api/sandbox/store/counts.ts';
 import { onEachDatabase } from '../databases.ts';
 
-// State that versions before this one have written, with every kind of row that an API makes: a team's keys, a user,
-// templates and a snapshot, sandboxes that ran and were paused, a volume, a secret, a webhook with deliveries, the
-// audit log. Each file is a dump of a schema (`write-released.ts`), made by the code of its time, and is never changed. A
-// new migration adds one of the schema before it.
+// State written by earlier versions, with every kind of row that an API makes: a team's keys, a user, templates and a
+// snapshot, sandboxes that ran and were paused, a volume, a secret, a webhook with deliveries, the audit log. Each file
+// is a dump of a schema (`write-released.ts`), made by the code of its time, and is never changed. A new migration adds
+// a dump of the schema before it.
 const folder = join(import.meta.dir, 'released');
 const released = readdirSync(folder).map(name => basename(name, '.jsonl'));
 const linesOf = (schema: string) => createInterface({ input: createReadStream(join(folder, `${schema}.jsonl`)) });
@@ -24,7 +24,7 @@ const linesOf = (schema: string) => createInterface({ input: createReadStream(jo
 test('there is state of released schemas, by name', () => {
   expect(released.length).toBeGreaterThan(0);
   for (const schema of released) expect(Object.keys(migrations)).toContain(schema);
-  // The one before this is there: its code has written it before the newest migration was added.
+  // The previous schema is there: its code wrote the dump before the newest migration was added.
   expect(released).toContain(Object.keys(migrations).toSorted().at(-2) ?? '');
 });
 

@@ -18,15 +18,15 @@ import { Receiver } from '../webhook-receiver.ts';
 import { SharedDatabases, postgresPrograms, withoutPostgres } from '../postgres.ts';
 import { randomOf } from '../random.ts';
 
-// Several api processes on one database and one node: none of them takes what another works on for something that a
-// crash left.
+// Several api processes on one database and one node: none of them mistakes another's work for the leftovers of a
+// crash.
 
 setDefaultTimeout(120_000);
 const programs = postgresPrograms();
 const postgresTest = testUnless(withoutPostgres());
 const seed = Number(process.env['ATOLL_TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 
-/** Both look for deliveries all the time, and none waits for the other's. */
+/** Both look for deliveries all the time, and neither waits for the other's. */
 const webhooks = { allowPrivateAddresses: true, pollMs: 5, timeoutMs: 30_000 };
 
 /** A platform, and a second api beside it. */
@@ -57,7 +57,7 @@ async function withTwo(
   }
 }
 
-/** What the reconcilers of a process do in the time of a slow call, several times over. */
+/** What a process's reconcilers do during a slow call, several times over. */
 async function reconcileOften({ parts }: Api): Promise<void> {
   for (let round = 0; round < 3; round++) {
     await reconcileLeftovers(parts);
@@ -171,7 +171,7 @@ postgresTest('one that stops gives up its work at once, and a start in its place
 postgresTest('an event is told once to each who wants it, whichever process made it and both deliver', async () => {
   await withTwo(async ({ first, secondSocket }) => {
     await using receiver = await Receiver.start();
-    // Slow enough for the other process to come by while a delivery is under way.
+    // Slow enough for the other process to look while a delivery is in progress.
     receiver.answer = response => void setTimeout(() => response.writeHead(204).end(), 50);
     const key = { 'x-api-key': first.key };
     const at = { first: first.socketPath, second: secondSocket };
@@ -200,7 +200,7 @@ postgresTest('an event is told once to each who wants it, whichever process made
     for (const sandboxId of made) expect(receiver.typesOf(sandboxId)).toEqual(['created', 'updated', 'killed']);
     const ids = receiver.received.map(received => received.id);
     expect([ids.length, new Set(ids).size]).toEqual([36, 36]);
-    // Who asks either process for what has happened is told the same, each event once.
+    // Both processes report the same events, each once.
     const [ofFirst, ofSecond] = await Promise.all(
       (['first', 'second'] as const).map(who => ask(who, 'GET', '/events/sandboxes?limit=100')),
     );

@@ -7,8 +7,8 @@ import { openStore } from '../../../src/api/database/database.ts';
 import type { Db } from '../../../src/api/database/db.ts';
 import { onEachDatabase } from '../databases.ts';
 
-// All that the migrations make, by the databases' own words: an index or a trigger that is missing breaks no rule, and
-// is missed by operators alone. SCHEMA_WRITE=1 writes what there is now: read the difference, then commit it.
+// Everything that the migrations make, as the databases describe it: a missing index or trigger breaks no rule, and
+// only operators notice. SCHEMA_WRITE=1 writes the present state: read the difference, then commit it.
 
 const byKind = {
   SQLite: sql<{ line: string }>`

@@ -13,7 +13,7 @@ import { testUnless } from '../../support/skip.ts';
 import { Platform, until } from '../platform.ts';
 import { SharedDatabases, postgresPrograms } from '../postgres.ts';
 
-// Control processes on one database: who may not start beside the others, and what the next release may do to the
+// Control processes on one database: which may not start beside the others, and what the next release may do to the
 // schema while this one runs.
 
 setDefaultTimeout(120_000);
@@ -66,11 +66,11 @@ onPostgres('a correction of the clock of the database holds while somebody works
   const begin = (nowMs = Date.now) => openShared(location, seed, nowMs, leaseSeconds);
   const correct = async (correctionUs: number) =>
     expect(await correctClock(db, await readClock(db), correctionUs)).toBe(true);
-  // The database is an hour ahead, and all others know.
+  // The database is an hour ahead, and all others notice.
   await correct(-hourUs);
   await (await begin(() => Date.now() - 3_600_000))[Symbol.asyncDispose]();
   expect((await readClock(db)).correctionUs).toBe(-hourUs);
-  // It is right again while somebody works, who will say so.
+  // It is corrected while somebody works who will report that.
   await using replica = new AsyncDisposableStack();
   const clock = () => Date.now() * 1000 - hourUs;
   const { beat, leave } = await startReplica({ db, clock }, { place: 'one' });
@@ -78,7 +78,7 @@ onPostgres('a correction of the clock of the database holds while somebody works
   replica.defer(() => clearInterval(beating));
   await expect(begin()).rejects.toMatchObject({ code: 'precondition', message: expect.stringContaining('ahead of') });
   expect((await readClock(db)).correctionUs).toBe(-hourUs);
-  // Nobody is there any more who could.
+  // Nobody who could is there any more.
   clearInterval(beating);
   await leave();
   await (await begin())[Symbol.asyncDispose]();
@@ -108,7 +108,7 @@ onPostgres('this release works on while the next one has expanded the schema', a
   await using platform = await Platform.start({ database: { name: 'PostgreSQL', location: () => cluster.newStore() } });
   const { db } = platform.store;
   const running = await platform.createSandbox();
-  // Connections keep the plans of what was done before.
+  // Connections keep the plans of earlier statements.
   for (let times = 0; times < 3; times++) {
     const { sandboxID } = await platform.createSandbox({ metadata: { a: 'b' } });
     expect((await platform.call('DELETE', `/sandboxes/${sandboxID}`)).status).toBe(204);
@@ -142,7 +142,7 @@ onPostgres(
       await asked[Symbol.asyncDispose]();
       return asked;
     });
-    // The store's own connection is counted off below.
+    // The store's own connection is subtracted below.
     await until(async () => (await watchers(store.db)) === 0);
     let read: Timeline | null = null;
     const watch = new ChangeWatch(url, () => read);
@@ -150,12 +150,12 @@ onPostgres(
     watch.onSandboxes(changed => (looks += changed === null ? 1 : 0));
     const isQuiet = () => !watch.changedElsewhere() && !watch.changedElsewhere();
     try {
-      // Before anything was read nobody knows of which history it will be.
+      // Before anything was read, its history is unknown.
       await until(() => looks === 1);
       expect(isQuiet()).toBe(false);
       read = present;
       expect([watch.changedElsewhere(), watch.changedElsewhere(), looks]).toEqual([true, false, 2]);
-      // What is read is of a server that this one was promoted after: nobody tells of changes there.
+      // The read state is that of a server older than this promoted one: nobody reports changes there.
       read = { ...present, timeline: present.timeline - 1 };
       for (let i = 0; i < 3; i++) expect(watch.changedElsewhere()).toBe(true);
       read = present;
@@ -163,7 +163,7 @@ onPostgres(
       // Another one was promoted.
       read = { ...present, timeline: present.timeline + 1 };
       for (let i = 0; i < 3; i++) expect(watch.changedElsewhere()).toBe(true);
-      // The server that is left now is not listened to any more, whatever is read next.
+      // Whatever is read next, nobody listens to the abandoned server any more.
       const promoted = read;
       read = present;
       for (let i = 0; i < 3; i++) expect(watch.changedElsewhere()).toBe(true);
@@ -179,7 +179,7 @@ onPostgres(
   },
 );
 
-/** Connections that hear of changes, but for the store's own. */
+/** Connections that hear of changes, except the store's own. */
 async function watchers(db: Db): Promise<number> {
   const { rows } = await sql<{ count: string }>`
     select count(*) as count from pg_stat_activity where application_name = 'atoll watch' and datname = current_database()

@@ -1,5 +1,5 @@
-// `bun test/api/database/write-released.ts`: writes state of this schema, by this version's code, to `released`, for the
-// versions after it. Run it before a migration is added, and commit the file, which nobody changes any more.
+// `bun test/api/database/write-released.ts`: writes state of this schema, with this version's code, to `released`, for
+// later versions. Run it before a migration is added, and commit the file, which must not change afterwards.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { dumpStore } from '../../../src/api/database/dump.ts';

@@ -13,7 +13,7 @@ type Entry = {
   after: unknown;
 };
 
-/** Who is tried for each operation, in this order, until one is let in. */
+/** The callers tried for each operation, in this order, until one is admitted. */
 const callers: Caller[] = [
   'right key',
   'access token with team',
@@ -42,7 +42,7 @@ test('every operation that changes something writes who did it to what, once; no
       const { status } = await scene.send(caller, route.method, request.path, request.body);
       const entries = await entriesOf(route.operationId);
       if (status !== row.success || row.success >= 400) {
-        // Refused: nothing was changed, and nothing is told.
+        // Refused: nothing was changed, and nothing is recorded.
         if (status === row.success) answered = caller;
         expect({ operation: route.operationId, caller, entries: entries.length }).toEqual({
           operation: route.operationId,

@@ -125,7 +125,7 @@ onEachDatabase(database => {
       ...['/sandboxes', '/v2/sandboxes?text=a', '/events', '/events/sandboxes', `/events/sandboxes/${sandboxID}`],
       ...['/templates', '/v2/templates', '/default-templates', '/events/webhooks', '/secrets'],
     ];
-    // By how long it takes, which nobody knows.
+    // Compares durations, which are unknown.
     for (const path of timed) expect([path, (await read(path)).length]).toEqual([path, 1]);
   });
 

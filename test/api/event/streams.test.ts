@@ -54,7 +54,7 @@ test('the log of a sandbox is told as it grows, from where one was, and to its e
   expect(await ids(tail, 1)).toEqual(['40']);
   expect(await ids(now, 1)).toEqual(['40']);
 
-  // Other readers name the last one in a header, and ask for the same address again.
+  // Other readers name the last event in a header, and request the same address again.
   const again = await follow(platform, `${path}?after=10`, { 'last-event-id': '30' });
   expect(await ids(again, 2)).toEqual(['30', '40']);
   const all = await follow(platform, `${path}?after=0`);

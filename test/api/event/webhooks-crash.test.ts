@@ -18,7 +18,7 @@ onEachDatabase(database => {
     await using cleanup = new AsyncDisposableStack();
     cleanup.defer(() => rmSync(directory, { recursive: true, force: true }));
     await using receiver = await Receiver.start();
-    // Slow enough that a kill meets deliveries that were sent and not written down; now and then it fails.
+    // Slow enough that a kill catches deliveries that were sent but not recorded; now and then it fails.
     receiver.answer = (response, _, count) =>
       void setTimeout(() => response.writeHead(count % 7 === 0 ? 500 : 204).end(), 15);
     const options: ChildOptions = {

@@ -157,7 +157,7 @@ onEachDatabase(database => {
     await register(platform, good.url);
     const ids: string[] = [];
     for (let i = 0; i < 10; i++) ids.push((await platform.createSandbox()).sandboxID);
-    // On a busy machine its answer may come too late as well: then it gets the event again.
+    // On a busy machine its answer may also come too late: then it gets the event again.
     await until(() => ids.every(id => good.typesOf(id).length >= 1), 30_000);
     const expected: Record<string, RegExp> = {
       silent: /within 400 ms/,
@@ -168,7 +168,7 @@ onEachDatabase(database => {
       closes: /can't be reached: it closed the connection without an answer/,
       refuses: /can't be reached: nothing listens there/,
     };
-    // On a busy machine an answer may miss its time, and comes at a later try.
+    // On a busy machine an answer may miss its time, and arrive at a later try.
     for (const [name, error] of Object.entries(expected)) {
       await until(
         async () =>
@@ -181,7 +181,7 @@ onEachDatabase(database => {
         (await deliveries(platform, hooks.get('slow body') ?? '')).every(({ state }) => state === 'delivered'),
       30_000,
     );
-    // Had the redirect been followed, the good one would have it twice.
+    // If the redirect had been followed, the good one would have it twice.
     expect(good.received.filter(({ headers }) => headers['e2b-webhook-id'] === hooks.get('redirect'))).toEqual([]);
   });
 
@@ -226,7 +226,7 @@ onEachDatabase(database => {
         400,
       );
     }
-    // A name that was fine when it was registered, and is one of this machine when it is delivered to.
+    // A name that was fine at registration, but is one of this machine at delivery.
     const hook = await register(platform, `http://receiver.example:${port}/`);
     await platform.store.db
       .updateTable('webhooks')
@@ -280,7 +280,7 @@ onEachDatabase(database => {
   });
 });
 
-/** Servers that answer no request as they should, on one port by path. */
+/** Servers that answer every request wrongly, on one port, by path. */
 class Liars implements AsyncDisposable {
   readonly urls: Map<string, string>;
   readonly #server;

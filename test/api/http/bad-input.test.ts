@@ -4,7 +4,7 @@ import { Platform } from '../platform.ts';
 
 const pairs = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 'v']));
 
-/** What each body must be refused with, and what the message must name. */
+/** The refusal that each body must get, and what the message must name. */
 const createRefusals: Array<[body: Record<string, unknown>, status: number, names: string]> = [
   [{ templateID: undefined }, 400, 'templateID'],
   [{ templateID: null }, 400, 'templateID'],

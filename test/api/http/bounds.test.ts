@@ -22,8 +22,8 @@ import { endlessBuilder } from '../fake-builder.ts';
 import { type Answer, Platform } from '../platform.ts';
 import { startUs, storeScene } from '../store/scene.ts';
 
-// Everything that a team can pile up in the database has a bound: what is its own is refused beyond it, what tells of
-// the past goes by age and number.
+// Everything that a team can accumulate in the database has a bound: beyond it, new things are refused, and records of
+// the past are removed by age and number.
 
 const hourUs = 3_600_000_000;
 const refusal = (answer: Answer) => [answer.status, (answer.body as { message: string }).message];
@@ -33,7 +33,7 @@ const build = (templateId: string, buildId: string, tags: string[], nowUs = star
   ...{ cpuCount: 2, memoryMiB: 512, diskMiB: 1024 },
 });
 
-/** A build that is ready, or that has failed. */
+/** A build that is ready or has failed. */
 async function endedBuild(
   db: Db,
   [templateId, buildId]: [string, string],
@@ -74,7 +74,7 @@ onEachDatabase(database => {
     expect(refusal(await register('two'))).toEqual([429, expect.stringContaining('(templates)')]);
     for (const tag of ['b', 'c', 'd']) expect((await register(`one:${tag}`)).status).toBe(202);
     expect(refusal(await register('one:e'))).toEqual([429, expect.stringContaining('(builds)')]);
-    // One that failed makes room for another.
+    // A failed one makes room for another.
     const failed = await platform.store.db
       .updateTable('builds')
       .set({ status: 'error', finished_at_us: 1 })
@@ -231,7 +231,7 @@ onEachDatabase(database => {
     };
     const { user } = await platform.user();
     const { user: another } = await platform.user();
-    // The platform's own key is one; that of the user's first token is another's.
+    // One key is the platform's own; another belongs to the user's first token.
     await atOnce(number => createApiKey(parts, team, `key ${number}`, null, 2));
     await atOnce(number => createAccessToken(parts, user, `token ${number}`, { tokensMax: 2 }));
     await atOnce(number => addMember(parts, team, number === 1 ? user : another, 'viewer', 1));

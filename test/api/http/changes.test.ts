@@ -11,7 +11,7 @@ test('a row that was read while a workflow of the same process was at work does 
   const setState = (state: 'pausing' | 'running') =>
     db.updateTable('sandboxes').set({ state }).where('sandbox_id', '=', id).execute();
 
-  // The first answer of the database is on its way for as long as the workflow works.
+  // The first answer of the database is in transit as long as the workflow runs.
   const [asked, arrives] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const slow = db.withPlugin({
     transformQuery: ({ node }) => node,

@@ -13,20 +13,20 @@ import {
 } from '../support/client-operations.ts';
 import { membersOfDocument, operationsOfDocument } from '../support/document-operations.ts';
 
-// Every operation, and every field of a request, that the installed clients know, against the API's document: what a
-// newer client can send shows here, and has its effect, is refused by name, or is in the list below with the reason.
-// Likewise for what the newest of them reads in answers.
+// Every operation, and every field of a request, that the installed clients know, compared with the API's document: a
+// field of a newer client shows up here and either takes effect, is refused by name, or is in the list below with the
+// reason. The same for what the newest of them reads in answers.
 
 const written: unknown = JSON.parse(readFileSync(join(repository, 'docs/openapi.json'), 'utf8'));
 const document = operationsOfDocument(written as Parameters<typeof operationsOfDocument>[0]);
 
-/** Fields that the document does not name, and what happens. */
+/** Fields that the document does not name, and what happens to them. */
 const unnamed: Record<string, string> = {
   'POST /sandboxes body.mcp.*': 'passed on as it is: servers are named by their template',
   'POST /v2/sandboxes body.mcp.*': 'passed on as it is: servers are named by their template',
 };
 
-/** Members that the newest client reads in answers and none has, and why. */
+/** Members that the newest client reads in answers but no answer has, and why. */
 const unanswered: Record<string, string> = { description: 'no request that a client has gives a template one' };
 
 function missing(client: ClientOperations): string[] {
@@ -35,7 +35,7 @@ function missing(client: ClientOperations): string[] {
 
 test('the npm client knows nothing that is missing', () => {
   const client = operationsOfJavaScript(readFileSync(join(repository, 'node_modules/e2b/dist/index.d.ts'), 'utf8'));
-  // Nothing is found missing where nothing was read.
+  // If nothing was read, nothing would be found missing.
   expect(client.size).toBeGreaterThan(200);
   expect(client).toContain('POST /v2/sandboxes body.network.egressProxy.address');
   expect(missing(client)).toEqual([]);

@@ -101,7 +101,7 @@ test('path parameters are decoded once', async () => {
   for (const path of ['/templates/aliases/default%2Fbase', '/templates/aliases/base%3Av1']) {
     expect((await platform.call('GET', path)).status).toBe(404);
   }
-  // Twice encoded is another text, which no alias may be.
+  // Doubly encoded it is another text, which no alias may be.
   expect((await platform.call('GET', '/templates/aliases/default%252Fbase')).status).toBe(400);
 });
 

@@ -6,7 +6,7 @@ import { waitFor } from '../../support/process.ts';
 import { onEachDatabase } from '../databases.ts';
 import { call, Platform } from '../platform.ts';
 
-/** Every operation that takes a key beside creates, asked for one thing and for another. */
+/** Every operation besides creates that takes a key, requested for one thing and for another. */
 const operationsOn = (sandboxID: string) => [
   { path: `/sandboxes/${sandboxID}/fork`, asked: { count: 2, timeout: 600 }, other: { count: 1, timeout: 600 } },
   { path: `/sandboxes/${sandboxID}/snapshots`, asked: {}, other: { name: 'kept' } },
@@ -48,9 +48,9 @@ onEachDatabase(database => {
         body: { error_code: 'idempotency_request_mismatch' },
       });
     }
-    // A key counts for each operation by itself.
+    // A key counts for each operation separately.
     expect(await counts(platform)).toEqual([2, 1, 1, 1]);
-    // Tokens of forks and volumes are no plain text in the database.
+    // Tokens of forks and volumes are not stored as plain text.
     const rows = await platform.store.db.selectFrom('repeated_requests').select('sealed_answer').execute();
     expect(rows).toHaveLength(4);
     for (const { sealed_answer } of rows) expect(sealed_answer).toStartWith('v1.');
@@ -66,7 +66,7 @@ onEachDatabase(database => {
     const { sandboxID } = await platform.createSandbox();
     for (const { path, asked } of operationsOn(sandboxID)) await withKey(platform, path, asked);
     const before = await counts(platform);
-    // As a process left it that was killed between the effect and the answer.
+    // The state after a process was killed between the effect and the answer.
     await platform.store.db.updateTable('repeated_requests').set({ sealed_answer: null }).execute();
     await platform.restart();
     for (const { path, asked } of operationsOn(sandboxID))

@@ -37,7 +37,7 @@ test('every example is of an operation that is there, and its schema takes it', 
   for (const [operationId, example] of Object.entries(examples)) {
     const route = routes.find(each => each.operationId === operationId);
     expect(route?.body, operationId).toBeTruthy();
-    // A member that no schema names would be ignored, and misspelt.
+    // A member that no schema names would be ignored, and misspelt ones would go unnoticed.
     const members = route?.body ? Object.keys((route.body as TObject).properties) : [];
     expect(members, operationId).toEqual(expect.arrayContaining(Object.keys(example)));
     expect(route?.body && [...TypeCompiler.Compile(route.body).Errors(example)], operationId).toEqual([]);

@@ -116,7 +116,7 @@ onEachDatabase(database => {
     }
     expect(platform.node.executions()).toHaveLength(5);
     expect(await rows(platform)).toHaveLength(5);
-    // Another team has a limit of its own, and an end makes room.
+    // Another team has its own limit, and an end makes room.
     const other = await platform.otherTeam('small', { concurrentSandboxes: 1 });
     const theirs = () => platform.call('POST', '/v2/sandboxes', { templateID: 'base' }, { 'x-api-key': other.key });
     expect([(await theirs()).status, (await theirs()).status]).toEqual([201, 429]);

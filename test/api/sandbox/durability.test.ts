@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { onEachDatabase } from '../databases.ts';
 import { adminToken, call, Platform } from '../platform.ts';
 
-// What a pause outlives, where there is no store: as before, and whoever asks for more is told why not.
+// What a pause survives if there is no store: the same as before, and whoever asks for more is told why not.
 
 onEachDatabase(database => {
   test('without a store a pause is on its machine, and more is refused before anything is changed', async () => {
@@ -18,7 +18,7 @@ onEachDatabase(database => {
       state: 'paused',
       durability: 'node',
     });
-    // Of one that is paused already it is refused in the same way.
+    // For a sandbox that is already paused, it is refused the same way.
     const again = await platform.call('POST', `/sandboxes/${sandboxID}/pause`, { durability: 'cluster' });
     expect(again).toMatchObject({ status: 400, body: { message: expect.stringContaining('ATOLL_STORE') } });
     expect((await platform.call('POST', `/sandboxes/${sandboxID}/pause`, {})).status).toBe(409);

@@ -31,7 +31,7 @@ onEachDatabase(database => {
 
     const told = platform.node.networks.get(other.sandboxID);
     expect((await platform.call('POST', '/secrets/API-KEY', { value: 'second-value' })).status).toBe(200);
-    // Whose rules name no such secret is told nothing.
+    // Teams whose rules name no such secret are told nothing.
     expect(platform.node.networks.get(other.sandboxID)).toBe(told as NonNullable<typeof told>);
     expect(headersAt(platform, sandboxID)).toEqual({ Authorization: 'Bearer second-value' });
     const detail = await platform.call('GET', `/sandboxes/${sandboxID}`);
@@ -109,7 +109,7 @@ onEachDatabase(database => {
       if (call !== 'pause') return;
       platform.node.before = async () => {};
       await platform.call('POST', '/secrets/k', { value: 'while-pausing' });
-      // As an update that was recorded right before the pause began, and was not told to the node.
+      // As for an update that was recorded right before the pause began but did not reach the node.
       await db.updateTable('sandboxes').set({ allow_internet_access: 0 }).execute();
       throw new Error('the machine fails');
     };

@@ -52,7 +52,7 @@ onEachDatabase(database => {
     const create = () => platform.call('POST', '/v2/sandboxes', body, { 'idempotency-key': 'once' });
     const { sandboxID } = (await create()).body as { sandboxID: string };
     const { db } = platform.store;
-    // As the process left it that had started the sandbox, and told nobody: both rows are of its transaction.
+    // The state after a process that had started the sandbox and told nobody: both rows belong to its transaction.
     await platform.api.stop();
     await db.updateTable('sandboxes').set({ state: 'starting' }).where('sandbox_id', '=', sandboxID).execute();
     await db.updateTable('idempotency_keys').set({ answered: 0 }).execute();
@@ -72,7 +72,7 @@ onEachDatabase(database => {
     const rules = { 'api.example.com': [{ transform: { headers: { A: '${e2b.secrets.k}' } } }] };
     const create = () =>
       platform.call('POST', '/v2/sandboxes', { ...body, network: { rules } }, { 'idempotency-key': 'once' });
-    // What the secret has become while it started can't be brought to it.
+    // A change of the secret while the sandbox starts can't be brought to it.
     platform.node.after = async call => {
       if (call !== 'create') return;
       platform.node.after = async () => {};

@@ -75,7 +75,7 @@ onEachDatabase(database => {
       [{ user: '' }, [7]],
     ];
     for (const [filter, matching] of cases) {
-      // As the SDKs do it: each part, then the joined text, then the query value.
+      // As the SDKs encode it: each part, then the joined text, then the query value.
       const parts = Object.fromEntries(
         Object.entries(filter).map(([k, v]) => [encodeURIComponent(k), encodeURIComponent(v)]),
       );
@@ -93,7 +93,7 @@ onEachDatabase(database => {
         (await platform.call('GET', `/v2/sandboxes?limit=1&metadata=${encoded}`)).headers.get('x-total-running'),
       ).toBe(String(matching.length));
     }
-    // As a person does it: each part, then the query value.
+    // As a person encodes it: each part, then the query value.
     for (const [query, matching] of [
       ['user%3Dann%26app%3Dx', [0]],
       ['user=ben', [2]],
@@ -118,7 +118,7 @@ onEachDatabase(database => {
     expect(await found(plain.slice(0, 8).toUpperCase())).toEqual([plain]);
     expect(await found(plain.slice(1))).toEqual([]);
     for (const text of ['ADA', 'the" l%', 'wner', 'a_b']) expect(await found(text)).toEqual([ada]);
-    // Neither a pattern nor the form in which it is stored is looked at, nor what stands for a sign there.
+    // Neither patterns nor the stored form or its escapes are searched.
     for (const text of ['a%e', 'a_a', '":"', '{', '}', ',', ':', '\\']) expect(await found(text)).toEqual([]);
     const lines = (await platform.createSandbox({ metadata: { path: 'C:\\Temp\next', 'a,b': '' } })).sandboxID;
     for (const text of ['c:\\t', 'temp\ne', 'ext', 'a,b', ',', ':']) expect(await found(text)).toEqual([lines]);
@@ -177,7 +177,7 @@ onEachDatabase(database => {
     expect((await list(`nodeID=${listed?.nodeID}`)).ids).toEqual(ids);
     expect(await list('nodeID=another')).toEqual({ ids: [], total: '0' });
 
-    // Written by hand: nothing pauses yet.
+    // Written directly: nothing pauses yet.
     await platform.store.db
       .updateTable('sandboxes')
       .set({ state: 'paused' })

@@ -13,12 +13,12 @@ import { onEachDatabase } from '../databases.ts';
 import { FakeNode } from '../fake-node.ts';
 import { Platform } from '../platform.ts';
 
-// A move to a second machine: what holds when it fails, or is brought to its end by another process.
+// A move to a second machine: what holds if it fails, or if another process completes it.
 
 const features = { egressAddresses: true, egressDomains: true, headerRules: true };
 
 onEachDatabase(database => {
-  /** A platform whose one sandbox can be moved to a second machine. */
+  /** A platform with one sandbox that can be moved to a second machine. */
   async function scene() {
     const platform = await Platform.start({ database, features });
     await platform.call('POST', '/secrets', { name: 'k', value: 'at-first' });

@@ -94,7 +94,7 @@ onEachDatabase(database => {
     expect((await put(platform, sandboxID, { denyOut: ['9.9.9.9'] })).status).toBe(500);
     expect([await detail(platform, sandboxID), platform.node.networks.get(sandboxID)]).toEqual(before);
     expect((await put(platform, 'inothing', {})).status).toBe(404);
-    // Its node does it, and only the answer is lost.
+    // Its node does it; only the answer is lost.
     platform.node.before = async () => {};
     platform.node.after = async call => {
       if (call !== 'updateNetwork') return;

@@ -24,7 +24,7 @@ onEachDatabase(database => {
     await platform.node.kill(lostExecution);
     const stray = { ...lostExecution, sandboxId: 'istray', executionId: newUuid() };
     await platform.node.create({ ...platform.node.created[0]!, ...stray });
-    // The ID of a known sandbox in another incarnation is a stray too.
+    // A known sandbox's ID in another incarnation is a stray too.
     await platform.node.create({ ...platform.node.created[0]!, sandboxId: kept.sandboxID, executionId: newUuid() });
     expect(platform.node.executions()).toHaveLength(3);
 
@@ -40,7 +40,7 @@ onEachDatabase(database => {
 
   test('what was set aside takes the place of no sandbox that runs or is kept elsewhere', async () => {
     await using platform = await Platform.start({ database });
-    // Nothing of the platform's own may repair meanwhile what is done to rows and node by hand.
+    // The platform itself must not repair what the test does to rows and the node.
     await platform.firstRoundOf('adoption');
     const { sandboxID } = await platform.createSandbox({ timeout: 3600 });
     const adopt = () =>
@@ -53,7 +53,7 @@ onEachDatabase(database => {
       );
     const [execution] = platform.node.executions();
     if (!execution) throw new Error('the sandbox is not on its node');
-    // As a move that was cut short leaves it, on the machine that the sandbox was on.
+    // The state after an interrupted move, on the sandbox's former machine.
     const left = { sandboxId: sandboxID, executionId: newUuid() };
     await platform.node.create({ ...platform.node.created[0]!, ...left });
     await platform.node.setAside(left, 'the database did not know it');
@@ -63,12 +63,12 @@ onEachDatabase(database => {
       executionId: execution.executionId,
       state: 'running',
     });
-    // Nor of what is paused, on its machine or in the store.
+    // Nor that of a paused sandbox, on its machine or in the store.
     const { db } = platform.store;
     await platform.node.pause(execution, { memory: true });
     await db.updateTable('sandboxes').set({ state: 'paused', kept: 'memory', durability: 'node' }).execute();
     const { listPaused } = platform.node;
-    // As another machine lists it: each has a sandbox once.
+    // As another machine lists it: each has a sandbox only once.
     platform.node.listPaused = async () =>
       platform.node.paused().filter(({ executionId }) => executionId === execution.executionId);
     expect(await adopt()).toMatchObject({ status: 409 });
@@ -77,7 +77,7 @@ onEachDatabase(database => {
     expect(await adopt()).toMatchObject({ status: 409 });
     platform.node.listPaused = listPaused;
     await db.updateTable('sandboxes').set({ state: 'running', kept: null, durability: null }).execute();
-    // Nor while somebody goes on with it.
+    // Nor while somebody works on it.
     const { takeBack } = platform.node;
     platform.node.takeBack = async target => {
       await platform.store.db.updateTable('sandboxes').set({ replica_id: 'another' }).execute();
@@ -97,7 +97,7 @@ onEachDatabase(database => {
     for (const id of [sandboxID, other.sandboxID])
       expect((await platform.call('POST', `/sandboxes/${id}/pause`, {})).status).toBe(204);
     for (const paused of platform.node.paused()) await platform.node.setAside(paused, 'another database was there');
-    // As what it is by now, and not as what it was.
+    // As what it is by now, not as what it was.
     await platform.store.db
       .updateTable('sandboxes')
       .set({ execution_id: newUuid() })
@@ -149,7 +149,7 @@ onEachDatabase(database => {
       .execute();
     const there = async () =>
       (await db.selectFrom('sandboxes').select('sandbox_id').execute()).map(row => row.sandbox_id).toSorted();
-    // All have left the machine that they had, and the first has gone on elsewhere, as an execution that is not known.
+    // All have left their machine, and the first has continued elsewhere as an unknown execution.
     for (const execution of platform.node.executions()) await platform.node.kill(execution);
     let asked = 0;
     const nodesWith = (list: () => Promise<object[]>) => {
@@ -167,7 +167,7 @@ onEachDatabase(database => {
     const nodes = nodesWith(async () => (asked++, [{ sandboxId: ids[0] ?? '', executionId: newUuid() }]));
     await reconcileNodes({ ...parts, nodes });
     expect(await there()).toEqual(ids.slice(0, 1));
-    // For itself, and for the rows of the other machine together.
+    // Once for itself, and once for all rows of the other machine.
     expect(asked).toBe(2);
   });
 
@@ -213,7 +213,7 @@ onEachDatabase(database => {
     ].map(({ sandboxID }) => sandboxID);
     const executionOf = (id: string | undefined) =>
       platform.node.executions().find(({ sandboxId }) => sandboxId === id)!;
-    // A resume is under way.
+    // A resume is in progress.
     const next = executionOf(resuming).executionId;
     const row = db.updateTable('sandboxes').where('sandbox_id', '=', resuming ?? '');
     await row.set({ state: 'resuming', execution_id: newUuid(), next_execution_id: next }).execute();
@@ -275,7 +275,7 @@ onEachDatabase(database => {
     const left = { ...parts, nodes: { ...present, list: () => [], away: () => away } };
     await reconcileLeftovers(left);
     expect(await findSandboxOfAnyTeam(db, sandboxID)).toMatchObject({ state: 'killing', replicaId: null });
-    // Nor is one that is moved between two that are both away, or that was to go on where it was.
+    // Nor is one that is moved between two machines that are both away, or that was to continue where it was.
     for (const nextNodeId of ['node-1', 'node-2']) {
       const moving = { state: 'moving', next_node_id: nextNodeId, next_execution_id: newUuid() } as const;
       await db.updateTable('sandboxes').set(moving).execute();

@@ -12,7 +12,7 @@ import { Platform } from '../platform.ts';
 
 type Resumed = Awaited<ReturnType<Resuming['run']>>;
 
-/** One platform for all: each test has a sandbox of its own. */
+/** One platform for all: each test has its own sandbox. */
 const platform = await Platform.start();
 afterAll(() => platform[Symbol.asyncDispose]());
 
@@ -32,7 +32,7 @@ async function paused() {
   return { sandboxID, setState, state, ask };
 }
 
-/** What the machine says to the next resume; without it, it does what it is asked. */
+/** The machine's answer to the next resume; without an error, it does what it is asked. */
 function machineSays(error?: Error): void {
   platform.node.before = async call => {
     if (call === 'resume' && error) throw error;
@@ -136,7 +136,7 @@ test('a visitor who would wake a sandbox whose volume was changed learns nothing
   expect((await wakeSandbox(platform.api.parts, sandboxID)).state).toBe('running');
 });
 
-/** What is under way in a process, where `answer` is asked whether a resume is. */
+/** A process's resumes in progress; calls `answer` when it is asked whether one is. */
 class Watched extends SingleFlight<string, Resumed> {
   looks = 0;
   readonly #answer: (look: number) => Promise<Resumed> | undefined;
@@ -151,13 +151,13 @@ class Watched extends SingleFlight<string, Resumed> {
   }
 }
 
-/** Lets a sandbox run by one of the ways to do that, in a process of its own. */
+/** Makes a sandbox run in one of the possible ways, in a process of its own. */
 function letRun(way: 'resume' | 'connect', sandboxId: string, resuming: Resuming) {
   const work = way === 'resume' ? resumeTeamsSandbox : connectSandbox;
   return work({ ...platform.api.parts, resuming }, platform.team, sandboxId, { seconds: 60, memory: true });
 }
 
-/** Does something when a process first looks whether a resume is under way, and says that none is. */
+/** Runs `then` when a process first checks whether a resume is in progress, and answers that none is. */
 const atFirstLook = (then: () => Promise<void>) =>
   new Watched(look => {
     if (look === 1) void then();

@@ -26,7 +26,7 @@ const nowUs = 1_000_000_000;
 const nextExecutionId = newUuid();
 const replicaId = newUuid();
 
-/** What a change makes of each state that it may leave; every other one it leaves as it is, and answers so. */
+/** The result of a change for each state that it may leave; it leaves every other state unchanged, and says so. */
 type Change = {
   run(db: Db, sandbox: SandboxRecord): Promise<unknown>;
   becomes: Partial<Record<SandboxState, SandboxState | 'gone'>>;
@@ -99,10 +99,12 @@ const changes: Record<string, Change> = {
   },
 };
 
-/** What its worker was away for may have been another's meanwhile: these ask for the row as it was read. */
+/**
+ * The row may have passed to another worker while this one was away: these changes insist on the row as it was read.
+ */
 const fenced = ['finish a pause', 'return to running', 'delete what its node has lost'];
 
-/** Transitions that the state machine of clients' operations does not have: only a node can say that they happened. */
+/** Transitions that the state machine of clients' operations lacks: only a node can report that they happened. */
 const byNodeAlone = ['running -> paused', 'snapshotting -> paused'];
 
 onEachDatabase(database => {
@@ -152,7 +154,7 @@ onEachDatabase(database => {
         expect({ name, state, late: await run(db, { ...sandbox, executionId: newUuid() }) }).toMatchObject({
           late: null,
         });
-        // Nor does one who worked on it before another process took it over, where that decides.
+        // Nor does a worker from whom another process took it over, where that matters.
         if (fenced.includes(name)) {
           const late = await run(db, { ...sandbox, replicaId: newUuid() });
           expect({ name, state, late }).toMatchObject({ late: null });

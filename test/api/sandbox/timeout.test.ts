@@ -157,7 +157,7 @@ onEachDatabase(database => {
     await db.updateTable('sandboxes').set({ auto_pause: 1 }).where('sandbox_id', 'in', paused).execute();
     try {
       await end([...ids]);
-      // As many as are removed and paused at a time.
+      // As many as are removed and paused at the same time.
       await until(() => held === 8 + 4);
       await end(theirs);
       await until(() => platform.node.paused().some(({ sandboxId }) => sandboxId === theirs[0]));
@@ -201,7 +201,7 @@ onEachDatabase(database => {
     await platform.api.stop();
     const { db } = platform.store;
     await db.updateTable('sandboxes').set({ auto_pause: 1, end_at_us: 1 }).execute();
-    // No create gets this without a store, and nothing changes it.
+    // Without a store, no create gets this, and nothing changes it.
     await sql`update sandboxes set auto_pause_durability = 'cluster'`.execute(db);
     platform.node.memory = { kept: false, reason: 'no CRIU' };
     const durablePauses = {

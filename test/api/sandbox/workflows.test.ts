@@ -18,7 +18,7 @@ import { moveSandbox } from '../../../src/api/sandbox/store/state.ts';
 import { onEachDatabase } from '../databases.ts';
 import { Platform } from '../platform.ts';
 
-/** What a platform holds of sandboxes, in all its places. */
+/** Everything that a platform holds about sandboxes, in all places. */
 async function traces(platform: Platform): Promise<{ rows: number; labels: number; onNode: number; routes: number }> {
   const count = async (table: 'sandboxes' | 'sandbox_labels') =>
     (await platform.store.db.selectFrom(table).select('sandbox_id').execute()).length;
@@ -71,7 +71,7 @@ function createContext(platform: Platform): CreateContext {
   };
 }
 
-/** The steps with what `around` makes of one of them. */
+/** The steps, with `around` wrapped around one of them. */
 function changed<C>(steps: readonly Step<C>[], at: number, change: (step: Step<C>) => Step<C>): Step<C>[] {
   return steps.map((step, index) => (index === at ? change(step) : step));
 }
@@ -180,7 +180,7 @@ onEachDatabase(database => {
     if (!sandbox) throw new Error('the sandbox is gone');
     const bring = async () => {
       expect((await platform.call('DELETE', `/sandboxes/${sandboxID}`)).status).toBe(204);
-      // What was on its way all the time arrives.
+      // A call that was delayed all the time arrives.
       await platform.node.create(request);
       await platform.node.pause(request, { memory: true });
     };

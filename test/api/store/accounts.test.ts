@@ -51,7 +51,7 @@ import type { Db } from '../../../src/api/database/db.ts';
 import { onEachDatabase } from '../databases.ts';
 import { atOnce, startUs, storeScene } from './scene.ts';
 
-// What statements about people answer, on both databases: teams and members, credentials, sessions.
+// Results of statements about people, on both databases: teams and members, credentials, sessions.
 
 async function putUser(db: Db, userId: string): Promise<void> {
   const email = `${userId}@example.org`;
@@ -154,7 +154,7 @@ onEachDatabase(database => {
     expect((await listInvitations(db, mine.teamId, startUs + 10)).map(one => one.invitationId)).toEqual(['b']);
     const taken = await atOnce(() => takeInvitationRow(db, 'digest of b'));
     expect(taken.filter(one => one !== null)).toEqual([invite('b', mine.teamId, startUs + 20)]);
-    // An ID of another team's is nobody's.
+    // An ID that belongs to another team finds nothing.
     expect(await deleteInvitation(db, mine.teamId, 'c')).toBe(false);
     expect(await deleteInvitation(db, theirs.teamId, 'c')).toBe(true);
     await pruneInvitations(db, startUs + 11);
@@ -238,7 +238,7 @@ onEachDatabase(database => {
       provenAtUs: startUs + 50,
       lastUsedAtUs: startUs + 60,
     });
-    // One that is used goes on, until it is too old all the same.
+    // A session that is used goes on, until it is too old all the same.
     await pruneSessions(db, { createdBeforeUs: startUs, usedBeforeUs: startUs + 10 });
     expect(await listSessions(db, 'one')).toEqual([]);
     expect(await findSession(db, 'digest of two')).not.toBeNull();

@@ -44,8 +44,8 @@ import { homesOf, recordHome } from '../../../src/api/sandbox/store/past.ts';
 import { sandboxesIn } from '../../../src/api/sandbox/store/read.ts';
 import { atOnce, manySandboxes, sandboxRecord, startUs, storeScene } from './scene.ts';
 
-// What statements about a cluster answer, on both databases: machines and their leases, processes, and what is stored
-// beyond machines.
+// Results of statements about a cluster, on both databases: machines and their leases, processes, and what is stored
+// outside of machines.
 
 const layer = (name: string, blobId = `blob-${name}`) => ({
   blobId,
@@ -98,7 +98,7 @@ onEachDatabase(database => {
     }
     expect((await homesOf(db, 's')).toSorted()).toEqual(['a', 'b']);
     await deleteClusterNode(db, 'a');
-    // What goes on from the store is recorded to have been there.
+    // A sandbox that continues from the store is recorded as having been there.
     await recordHome(db, { sandboxId: 's', nodeId: 'a', leftAtUs: startUs });
     expect(await homesOf(db, 's')).toEqual(['b']);
   });
@@ -128,7 +128,7 @@ onEachDatabase(database => {
     if (kindOf(db) === 'postgres') expect(await lockGivenUp(db, 'a')).toMatchObject({ nodeId: 'a', isGivenUp: true });
     await takeNodeBack(db, 'a');
     if (kindOf(db) === 'postgres') expect(await lockGivenUp(db, 'a')).toBeNull();
-    // By the lease of before it would be given up again at once.
+    // By its former lease, it would be given up again at once.
     expect(await giveUpNodes(db, startUs + 41)).toEqual([]);
     expect(await keep({ a: 99 })).toEqual(['a']);
   });
@@ -136,7 +136,7 @@ onEachDatabase(database => {
   test('what ran on a machine that was given up counts as paused, in parts, for as long as it is given up', async () => {
     await using scene = await storeScene(database);
     const { db, mine } = scene;
-    // One machine alone is never given up.
+    // A single machine is never given up.
     if (kindOf(db) !== 'postgres') return;
     const node = { nodeId: 'node-1', address: '192.0.2.1:1', certificates: ['c'], renewAtUs: 0, joinedAtUs: startUs };
     await putClusterNode(db, node, null);
@@ -184,7 +184,7 @@ onEachDatabase(database => {
     );
     expect(await left()).toEqual(['not']);
     expect(applied).toBe(length - 1);
-    // The machine may have begun it before it was cut off; of the other one it says so itself.
+    // The machine may have begun it before it was cut off; about the other one it says so itself.
     expect(await takenBack(db, ['n', 'other'])).toEqual(new Set(['n']));
     expect(await onceStored(db, ['n', 'other'])).toEqual(new Set(['n']));
   });
@@ -243,13 +243,13 @@ onEachDatabase(database => {
     await dropLooseRefs(db);
     await markUnusedBlobs(db, 'layer', { beforeUs: startUs + 5, nowUs: startUs + 9 });
     expect(await blobsToDelete(db, 9)).toEqual([{ blobId: 'blob-unused', bytes: 5 }]);
-    // It is decided: nobody gets hold of it any more.
+    // It is decided: nobody can refer to it any more.
     expect(await referTo(db, 'blob-unused', { kind: 'build', id: 'kept' }, startUs + 9)).toBe(false);
     expect(await referTo(db, 'blob-fresh', { kind: 'build', id: 'kept' }, startUs + 9)).toBe(true);
     expect(await knownBlobs(db, ['blob-unused', 'blob-used', 'none'])).toEqual(new Set(['blob-unused', 'blob-used']));
     await removeBlob(db, 'blob-unused', startUs + 10);
     expect(await knownBlobs(db, ['blob-unused'])).toEqual(new Set());
-    // What is not to be deleted is not removed by a mistake.
+    // What must not be deleted is not removed by mistake.
     await removeBlob(db, 'blob-used', startUs + 10);
     expect((await findBlob(db, 'layer', 'used'))?.state).toBe('stored');
   });
@@ -284,7 +284,7 @@ onEachDatabase(database => {
     const states = async () =>
       Promise.all(['dead', 'alive', 'own', 'unknown'].map(async name => (await findBlob(db, 'layer', name))?.state));
     expect(await states()).toEqual([undefined, 'uploading', 'uploading', undefined]);
-    // One that is started again in the same place is another process: what the one before did is over.
+    // A process restarted in the same place is a new one: what its predecessor did is over.
     await enterReplica(db, { replicaId: 'next', name: 'b' }, startUs + 50);
     await markLeftUploads(db, { ownId: 'own', nowUs: startUs + 11 });
     expect(await states()).toEqual([undefined, undefined, 'uploading', undefined]);

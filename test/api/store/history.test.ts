@@ -22,7 +22,7 @@ import { insertSandbox } from '../../../src/api/sandbox/store/create.ts';
 import { onEachDatabase } from '../databases.ts';
 import { manySandboxes, sandboxRecord, startUs, storeScene } from './scene.ts';
 
-// What statements about what was answer, on both databases: events, the audit log, metrics of teams.
+// Results of statements about the past, on both databases: events, the audit log, metrics of teams.
 
 const tell = (db: Db, teamId: string, id: string, number: number, type: EventType = 'sandbox.lifecycle.created') =>
   db
@@ -155,7 +155,7 @@ onEachDatabase(database => {
   });
 
   test('a stream tells of an event that becomes visible behind hundreds of later ones, to who goes on, too', async () => {
-    // On SQLite transactions are one after the other: there the event is just the first one.
+    // On SQLite, transactions run one after another: there the event simply is the first one.
     await using scene = await storeScene(database);
     const { db, mine } = scene;
     const source = await eventSource(db, mine.teamId, { after: 0 });

@@ -34,7 +34,7 @@ import { deleteVolume, insertVolume } from '../../../src/api/volume/store/volume
 import { onEachDatabase } from '../databases.ts';
 import { atOnce, manySandboxes as many, sandboxRecord as record, startUs, storeScene } from './scene.ts';
 
-// What statements about sandboxes answer, on both databases. Which state may follow which: `sandbox/states.test.ts`.
+// Results of statements about sandboxes, on both databases. Which state may follow which: `sandbox/states.test.ts`.
 
 async function put(db: Db, sandbox: SandboxRecord): Promise<SandboxRecord> {
   expect(await insertSandbox(db, sandbox, many)).toBe('inserted');
@@ -57,7 +57,7 @@ onEachDatabase(database => {
     const answers = await atOnce(id => insertSandbox(db, record(mine.teamId, id, { state: 'starting' }), one));
     expect(answers.toSorted()).toEqual(['full', 'inserted']);
     expect(await insertSandbox(db, record(theirs.teamId, 'theirs'), one)).toBe('inserted');
-    // Paused ones take no place, and count in the other limit.
+    // Paused ones take no place, and count towards the other limit.
     const two = { concurrentSandboxes: 9, sandboxes: 2 };
     expect(await insertSandbox(db, record(mine.teamId, 'paused', { state: 'paused', kept: 'memory' }), two)).toBe(
       'inserted',
@@ -181,7 +181,7 @@ onEachDatabase(database => {
         ],
       }),
     ).toEqual([]);
-    // A sign of a pattern stands for itself.
+    // A pattern character stands for itself.
     expect(await ids({ text: 'web_' })).toEqual(['a']);
     expect(await ids({ text: 'WEB' })).toEqual(['a', 'b']);
     expect(await ids({ startedAfterUs: startUs + 2 })).toEqual(['b', 'c']);
@@ -225,7 +225,7 @@ onEachDatabase(database => {
     const { db, mine } = scene;
     const states = ['running', 'paused', 'killing', 'pausing', 'snapshotting'] as const;
     for (let number = 0; number < 23; number++) {
-      // Some begin together: their IDs say which is first.
+      // Some begin together: their IDs decide the order.
       const what = {
         startedAtUs: startUs + Math.floor(number / 2),
         state: states[number % states.length] ?? 'running',
@@ -292,7 +292,7 @@ onEachDatabase(database => {
     await using scene = await storeScene(database);
     const { db, mine } = scene;
     const { sandboxId, executionId, nodeId } = await put(db, record(mine.teamId, 'a', { metadata: { app: 'web' } }));
-    // Whoever read these texts would fail.
+    // Reading these texts would fail.
     const rules = '{"rules":';
     await sql`update sandboxes set env_vars_json = '{', mcp_json = '{', iam_json = '{', network_json = ${rules}`.execute(
       db,
@@ -342,7 +342,7 @@ onEachDatabase(database => {
     const end = { endAtUs: startUs + 12, onlyLater: true, nowUs: startUs };
     expect(await setSandboxEnd(db, a, end)).toMatchObject({ endAtUs: startUs + 20 });
     expect(await setSandboxEnd(db, a, { ...end, onlyLater: false })).toMatchObject({ endAtUs: startUs + 12 });
-    // What changes nothing is no event.
+    // A change without effect is no event.
     await setSandboxEnd(db, a, { ...end, onlyLater: false });
     expect(await eventsOf(db, 'a')).toEqual(['updated']);
     await shiftRuns(db, 100);
@@ -415,12 +415,12 @@ onEachDatabase(database => {
     if (!back) throw new Error('it is as it was');
     expect(back).toMatchObject({
       ...{ executionId: 'found', state: 'paused', kept: 'memory', nodeId: 'node-2' },
-      // The store has what it was before.
+      // The store has its previous state.
       ...{ replicaId: null, nextExecutionId: null, durability: null },
     });
     expect(await findExecution(db, { sandboxId: 'b', executionId: 'execution of b' })).toBeNull();
     expect(await findExecution(db, { sandboxId: 'b', executionId: 'found' })).toEqual(back);
-    // Where a sandbox was is known to its team, also when it is gone.
+    // A team can still see where a sandbox was, even when it is gone.
     await deleteSandbox(db, back, ['paused'], { reason: 'lost', atUs: startUs });
     expect(await eventsOf(db, 'b')).toEqual(['killed']);
     expect(await db.selectFrom('past_sandboxes').select('ended_at_us').execute()).toEqual([{ ended_at_us: startUs }]);

@@ -10,7 +10,7 @@ import { newUuid } from '../../../src/base/id.ts';
 import type { Database } from '../databases.ts';
 import { newSqliteStore } from '../support/sqlite.ts';
 
-/** Microseconds since the epoch at which everything of these tests begins. */
+/** When everything in these tests begins, microseconds since the epoch. */
 export const startUs = 1_700_000_000_000_000;
 
 /** A store with two teams, `mine` and `theirs`, and a template of each. */
@@ -44,14 +44,14 @@ export async function storeScene(database: Database): Promise<StoreScene> {
   };
 }
 
-/** Two calls at the same time, as two requests make them. */
+/** Two calls at the same time, as two requests would make them. */
 export const atOnce = <T>(call: (id: string) => Promise<T>): Promise<T[]> =>
   Promise.all([newUuid(), newUuid()].map(call));
 
 /** Limits that nothing here reaches. */
 export const manySandboxes = { concurrentSandboxes: 100, sandboxes: 100 };
 
-/** A running sandbox of a team; `change` says what else it is. */
+/** A running sandbox of a team; `change` overrides parts of it. */
 export function sandboxRecord(teamId: string, sandboxId: string, change: Partial<SandboxRecord> = {}): SandboxRecord {
   return {
     ...defaultOptions,

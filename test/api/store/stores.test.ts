@@ -57,8 +57,7 @@ import { assert } from '../../../src/base/error.ts';
 import { onEachDatabase } from '../databases.ts';
 import { atOnce, startUs, storeScene } from './scene.ts';
 
-// What statements answer, on both databases: what is refused, what is counted, and who comes first where two are at
-// once.
+// Results of statements, on both databases: what is refused, what is counted, and who wins when two run at once.
 
 const secret = (teamId: string, name: string, number: number) => ({
   secretId: `secret-${number}`,
@@ -156,20 +155,21 @@ onEachDatabase(database => {
     expect(await finishMove(db, made, 'node-2', second)).toBe(false);
     expect(await finishMove(db, made, 'node-2', first)).toBe(true);
     expect(await findVolume(db, 'one')).toMatchObject({ nodeId: 'node-2', movingTo: null });
-    // What the first machine has is to go, and before that it goes nowhere else.
+    // The first machine's copy must go, and before that the volume goes nowhere else.
     expect(await volumeRemovalsOn(db, 'node-1')).toEqual([{ volumeId: 'one', recordedAtUs: startUs }]);
     const there = { ...made, nodeId: 'node-2' };
     expect(await beginMove(db, there, 'node-1', first)).toBe('left_over');
-    // Where its own machine can't remove it either, that one is asked again; the other one's is listed as nobody's.
+    // If its own machine can't remove it either, that machine is asked again; the other machine's is listed as an
+    // orphan.
     await recordVolumeRemovalHere(db, there, startUs + 1);
     expect(await volumeRemovalsOn(db, 'node-1')).toEqual([]);
     expect(await volumeRemovalsOn(db, 'node-2')).toEqual([{ volumeId: 'one', recordedAtUs: startUs + 1 }]);
     await recordVolumeRemovalHere(db, made, startUs);
-    // That what another machine had is gone says nothing of this one.
+    // The removal of another machine's copy says nothing about this one's.
     await forgetVolumeRemoval(db, there);
     expect(await volumeRemovalsOn(db, 'node-1')).toHaveLength(1);
     await forgetVolumeRemoval(db, made);
-    // One whose process is over is settled by another.
+    // A move whose process is over is settled by another process.
     expect(await beginMove(db, there, 'node-1', first)).toBe('begun');
     const late = { ...second, nowUs: startUs + 2000 };
     expect(await volumesLeft(db, second)).toEqual([]);
@@ -218,11 +218,11 @@ onEachDatabase(database => {
     const last = { shownMax: 10, nowUs: startUs + 5 };
     expect(await deleteVolume(db, volume(mine.teamId, 'one'), last)).toEqual({ deleted: true, nodeId: 'node-1' });
     expect(await volumeRemovalsOn(db, 'node-1')).toEqual([{ volumeId: 'one', recordedAtUs: startUs + 5 }]);
-    // A second deletion finds nothing and tells of nothing.
+    // A second deletion finds nothing and reports nothing.
     const again = await deleteVolume(db, volume(mine.teamId, 'one'), { ...last, nowUs: startUs + 6 });
     expect(again).toEqual({ deleted: true, nodeId: null });
     expect(await volumeRemovalsOn(db, 'node-1')).toEqual([{ volumeId: 'one', recordedAtUs: startUs + 5 }]);
-    // An ID that is used again is nobody's leftover.
+    // A reused ID is nobody's leftover.
     expect(await insertVolume(db, volume(mine.teamId, 'one'), 3)).toBe('inserted');
     expect(await volumeRemovalsOn(db, 'node-1')).toEqual([]);
     const told = await db.selectFrom('events').select(['type', 'subject_id']).where('subject_id', '=', 'one').execute();
@@ -276,13 +276,13 @@ onEachDatabase(database => {
     const claims = await atOnce(() => claimDelivery(db, ref, nowUs, nowUs + 1000));
     expect(claims.filter(claim => claim !== null)).toMatchObject([{ ...ref, subject: 'sandbox:a', attempts: 1 }]);
     expect(await claimDelivery(db, ref, nowUs + 999, nowUs + 5000)).toBeNull();
-    // What a process of before had claimed is anybody's again.
+    // What an ended process had claimed is free again.
     await releaseClaims(db, nowUs + 10);
     expect(await claimDelivery(db, ref, nowUs + 10, nowUs + 1000)).toMatchObject({ attempts: 2 });
     // A failed try keeps what is behind it waiting as long as itself.
     const failed = { state: 'pending', status: 500, error: 'no', dueAtUs: nowUs + 9000, nowUs } as const;
     const tried = (attempts: number) => ({ ...ref, subject: 'sandbox:a', attempts });
-    // A try whose time had run out comes to its end beside the next one: it says nothing of that.
+    // A try whose time had run out ends beside the next one: it changes nothing then.
     await settleDelivery(db, tried(1), { ...failed, state: 'dead' });
     expect(await claimDelivery(db, ref, nowUs + 999, nowUs + 5000)).toBeNull();
     expect(await listDeliveries(db, webhookId, { state: 'dead' }, { offset: 0, limit: 10 })).toEqual([]);
@@ -290,7 +290,7 @@ onEachDatabase(database => {
     await settleDelivery(db, tried(2), failed);
     expect(await dueHeads(db, webhookId, nowUs + 8999, 10)).toEqual([firstOfB] as number[]);
     expect(await dueHeads(db, webhookId, nowUs + 9000, 10)).toEqual([firstOfB, firstOfA] as number[]);
-    // Delivered: the next of its subject has its turn, and it can be sent again.
+    // Delivered: the next event of its subject has its turn, and this one can be sent again.
     await claimDelivery(db, ref, nowUs + 9000, nowUs + 9999);
     const delivered = { state: 'delivered', status: 200, error: null, dueAtUs: 0, nowUs: nowUs + 9001 } as const;
     await settleDelivery(db, tried(3), delivered);
@@ -327,7 +327,7 @@ onEachDatabase(database => {
     ).toBe('begun');
     const ids = await rivalBuilds(db, { templateId: mine.templateId, buildId: waiting }, ['waiting', 'building']);
     expect(ids.toSorted()).toEqual([running, 'three'].toSorted());
-    // Only one that runs can succeed, and only once.
+    // Only a running one can succeed, and only once.
     const outcome = {
       layers: ['sha256:1', 'sha256:2'],
       config: {
@@ -397,7 +397,7 @@ onEachDatabase(database => {
     );
     const told = async () => (await source.next()).items.map(({ place, item }) => `${place} ${item.message}`);
     expect(await told()).toEqual(['1 a']);
-    // It would be told now, if it was read again.
+    // It would be reported now, if it was read again.
     await db.deleteFrom('build_log').where('number', '=', 1).execute();
     await appendBuildLog(db, buildId, 1, [line('b', 'error')]);
     expect(await told()).toEqual([]);

@@ -43,7 +43,7 @@ import { addReadyBuild, insertTemplate, nameTemplate } from '../../../src/api/te
 import { onEachDatabase } from '../databases.ts';
 import { startUs, storeScene } from './scene.ts';
 
-// What statements about templates, builds and snapshots answer, on both databases.
+// Results of statements about templates, builds and snapshots, on both databases.
 
 const ready = (templateId: string, buildId: string, layers = [`sha256:${buildId}`], memorySnapshotId?: string) => ({
   buildId,
@@ -109,7 +109,7 @@ onEachDatabase(database => {
       { buildId: 'b1' },
     ]);
     expect(await newestAssignments(db, templateId, [], 1)).toEqual([]);
-    // Of the newest two, and the one that it selects.
+    // The newest two, and the one that it selects.
     for (const number of [6, 7]) {
       await insertBuild(db, waiting(templateId, `w${number}`, number, ['other']));
       await putTags(db, { templateId, buildId: `w${number}`, tags: ['stable'], nowUs: startUs + number }, 2);
@@ -192,7 +192,7 @@ onEachDatabase(database => {
     await putSteps(db, mine.teamId, [{ key: 'k1', layer: 'sha256:b' }], startUs + 1);
     expect(await findStep(db, step, startUs + 5)).toEqual({ layer: 'sha256:b' });
     expect(await findStep(db, { ...step, teamId: theirs.teamId }, startUs + 5)).toBeNull();
-    // One that was asked for stays, and one that nobody has used goes.
+    // A requested one stays, and one that nobody has used goes.
     await pruneSteps(db, startUs + 4);
     expect(await findStep(db, step, startUs + 6)).toEqual({ layer: 'sha256:b' });
     expect(await findStep(db, { ...step, key: 'k2' }, startUs + 6)).toBeNull();
@@ -214,7 +214,7 @@ onEachDatabase(database => {
     const first = { nodeId: 'node-1', teamId, sealedPlan: 'sealed', nodesLost: 0, logOffset: 0 };
     expect(await placeOfBuild(db, 'a')).toEqual(first);
     expect(await runningBuildsByNode(db)).toEqual(new Map([['node-1', 1]]));
-    // A build whose node was lost goes on once, behind the line that says so; one that has not begun does not.
+    // A build whose node was lost continues once, after the log line that says so; one that has not begun does not.
     const notice = { timestampMs: 1, level: 'warn', message: 'lost' } as const;
     await appendBuildLog(db, 'a', 0, [notice, notice]);
     const [from, to] = ['node-1', 'node-2'];

@@ -4,15 +4,15 @@ import { declaredTypes, fieldsOf, type DeclaredType } from './declared-types.ts'
 
 /**
  * What a client can send, one line each: the operation itself (`POST /sandboxes`), and for each field of a request the
- * operation with where it is (`POST /sandboxes body.network.allowOut`, `… query.limit`, `… header.idempotency-key`).
- * Parameters of a path are `{}`, entries of a map `*`; a field of a list's items has the list's name.
+ * operation and the field's place (`POST /sandboxes body.network.allowOut`, `… query.limit`, `…
+ * header.idempotency-key`). Path parameters are `{}`, map entries `*`; a field of a list's items has the list's name.
  */
 export type ClientOperations = Set<string>;
 
 const methods = ['get', 'put', 'post', 'delete', 'patch'];
 const operationOf = (method: string, path: string) => `${method.toUpperCase()} ${path.replace(/\{[^}]*\}/g, '{}')}`;
 
-/** Of the npm client: its declarations hold the types that were generated from the API's document. */
+/** For the npm client: its declarations hold the types that were generated from the API's document. */
 export function operationsOfJavaScript(declarations: string): ClientOperations {
   const types = declaredTypes(declarations, ['paths', 'components']);
   const found: ClientOperations = new Set();
@@ -36,7 +36,7 @@ export function operationsOfJavaScript(declarations: string): ClientOperations {
 const membersOf = (type: DeclaredType | undefined): Map<string, DeclaredType> =>
   type?.kind === 'object' ? type.members : new Map();
 
-/** Of the PyPI client: a module for each operation, and one for each model, in the folder `e2b/api/client`. */
+/** For the PyPI client: a module for each operation, and one for each model, in the folder `e2b/api/client`. */
 export function operationsOfPython(folder: string): ClientOperations {
   const models = new Map(
     readdirSync(join(folder, 'models'))
@@ -64,7 +64,7 @@ export function operationsOfPython(folder: string): ClientOperations {
   return found;
 }
 
-/** The fields of a model by `from_dict`, which pops each by its name on the wire and says of which model it is. */
+/** The fields of a model from its `from_dict`, which pops each by its name on the wire and names its model. */
 function pythonFields(model: string, models: Map<string, string>, above: Set<string>): string[] {
   const text = models.get(model);
   const body = text?.slice(text.indexOf('def from_dict'));
@@ -75,7 +75,7 @@ function pythonFields(model: string, models: Map<string, string>, above: Set<str
     .slice(1)
     .flatMap((part, index, parts) => {
       const field = /^"([^"]+)"/.exec(part)?.[1] ?? '';
-      // A parser that is declared before its `pop` belongs to it.
+      // A parser declared before its `pop` belongs to it.
       const before = (index === 0 ? body.split('.pop(')[0] : parts[index - 1]) ?? '';
       const parser = /def _parse_\w+[\s\S]*$/.exec(before)?.[0] ?? '';
       const own = part.replace(/def _parse_\w+[\s\S]*$/, '');

@@ -7,10 +7,10 @@ import { bundleCrashChild } from '../crash-program.ts';
 import { FakeNode } from '../fake-node.ts';
 import { call } from '../platform.ts';
 
-/** What the clients know of a sandbox whose create was answered. */
+/** What the clients know about a sandbox whose create was answered. */
 export type Known = 'alive' | 'killed' | 'kill was asked';
 
-/** Platforms on one database and one fake node, one after another, that are killed. */
+/** Successive platforms on one database and one fake node, each of them killed. */
 export class Scene implements AsyncDisposable {
   readonly #directory: string;
   readonly #program: string;
@@ -49,7 +49,7 @@ export class Scene implements AsyncDisposable {
     return child;
   }
 
-  /** Starts the platform and answers when it has adopted what the last one left. */
+  /** Starts the platform and resolves once it has adopted what the last one left. */
   async start(childSeed: number): Promise<{ key: string; kill(): Promise<void> }> {
     const child = this.spawn(childSeed);
     let text = '';
@@ -69,7 +69,8 @@ export class Scene implements AsyncDisposable {
   }
 
   /**
-   * Compares what the API says with what the clients were told and with what is on the node. Answers what is listed.
+   * Compares what the API says with what the clients were told and with what is on the node. Answers the listed
+   * sandboxes.
    */
   async check(key: string, known: Map<string, Known>): Promise<Set<string>> {
     const listed = new Set<string>();

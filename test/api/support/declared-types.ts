@@ -1,13 +1,13 @@
-/** A TypeScript type as far as it says which members an object has. */
+/** A TypeScript type, as far as it tells which members an object has. */
 export type DeclaredType =
   | { kind: 'object'; members: Map<string, DeclaredType> }
   /** A union, an intersection, or the items of a list. */
   | { kind: 'parts'; parts: DeclaredType[] }
-  /** A type of another one, by member names: `components["schemas"]["Sandbox"]`. */
+  /** The type of a member of another type, by names: `components["schemas"]["Sandbox"]`. */
   | { kind: 'reference'; names: string[] }
   | { kind: 'other' };
 
-/** The interfaces with these names in a file of declarations. */
+/** The interfaces of these names in a file of declarations. */
 export function declaredTypes(text: string, names: string[]): Map<string, DeclaredType> {
   return new Map(
     names.map(name => {
@@ -18,7 +18,7 @@ export function declaredTypes(text: string, names: string[]): Map<string, Declar
   );
 }
 
-/** The names of all members, those of members' types behind a dot. */
+/** The names of all members; those of members' types come after a dot. */
 export function fieldsOf(
   type: DeclaredType | undefined,
   types: Map<string, DeclaredType>,
@@ -45,7 +45,7 @@ function resolved([first = '', ...rest]: string[], types: Map<string, DeclaredTy
 
 const token = /\s+|\/\/.*|\/\*[\s\S]*?\*\/|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[\w$]+|[{}[\]();:?,|&<>.=-])/y;
 
-/** Words, texts and signs from `at` on, as they are asked for. */
+/** Words, texts and punctuation from `at` on, one at a time. */
 function* tokensOf(text: string, at: number): Generator<string> {
   token.lastIndex = at;
   for (let found = token.exec(text); found; found = token.exec(text)) if (found[1] !== undefined) yield found[1];

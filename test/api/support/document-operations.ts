@@ -19,7 +19,7 @@ type Document = {
 
 const methods = ['get', 'put', 'post', 'delete', 'patch'];
 
-/** What an OpenAPI document takes, in the lines of `ClientOperations`. */
+/** What an OpenAPI document accepts, in the lines of `ClientOperations`. */
 export function operationsOfDocument({ paths, components }: Document): ClientOperations {
   const found: ClientOperations = new Set();
   for (const [path, operations] of Object.entries(paths)) {
@@ -64,7 +64,7 @@ function fieldsOf(schema: Schema | undefined, schemas: Record<string, Schema>, a
   ];
 }
 
-/** Every member that a body of an OpenAPI document can have, of requests and of answers, by its name alone. */
+/** Every member that a body of an OpenAPI document can have, in requests and answers, by its name alone. */
 export function membersOfDocument(document: unknown): Set<string> {
   if (typeof document !== 'object' || document === null) return new Set();
   const within = Object.values(document).flatMap(each => [...membersOfDocument(each)]);

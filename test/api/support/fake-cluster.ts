@@ -19,15 +19,15 @@ import { FakeNode } from '../fake-node.ts';
 import { type Answer, baseTemplate, call, until } from '../platform.ts';
 import { SharedDatabases } from '../postgres.ts';
 
-/** Control processes on one PostgreSQL, and machines that only write down what they are told. */
+/** Control processes on one PostgreSQL, and machines that only record what they are told. */
 export type FakeCluster = AsyncDisposable & {
   apis: Api[];
   machines: { nodeId: string; node: FakeNode }[];
-  /** A request to a control process by its number, with the key of a team. */
+  /** Sends a request to a control process, given by its number, with a team's key. */
   call(control: number, method: string, path: string, body?: unknown): Promise<Answer>;
 };
 
-/** Starts one. `machines`: what each of them says of itself beside the usual. */
+/** Starts one. `machines`: what each of them reports about itself besides the usual. */
 export async function startFakeCluster(
   programs: string,
   {

@@ -22,8 +22,8 @@ export type TemplateRegistration = {
 };
 
 /**
- * Writes a template that no builder has made, as the newest ready build of its alias; the template is made when the
- * alias is new. The same layers again change nothing. Answers the IDs.
+ * Writes a template that no builder has made, as the newest ready build of its alias; creates the template if the alias
+ * is new. The same layers again change nothing. Answers the IDs.
  */
 export async function registerTemplate(
   { clock, db }: { clock: Clock; db: Db },

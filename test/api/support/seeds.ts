@@ -3,15 +3,15 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSy
 import { join } from 'node:path';
 
 const root = join(import.meta.dir, '../../..');
-/** Beside what set-up builds: it is made from the same source. */
+/** Beside what set-up builds, because it is made from the same source. */
 const folder = join(root, 'dist/test');
 
-/** By name, what this process has found or made. */
+/** What this process has found or made, by name. */
 const seeds = new Map<string, Promise<string>>();
 
 /**
- * The path of something that tests begin with copies of, as making it takes longer than most of them: `make` makes it
- * at the path that it gets. It is made once for all processes, and again where the API's code is another.
+ * The path of something that tests start with copies of, because making it takes longer than most of them: `make` makes
+ * it at the path that it gets. It is made once for all processes, and again when the API's code has changed.
  */
 export function seedOf(name: string, make: (path: string) => Promise<void>): Promise<string> {
   const seed = seeds.get(name) ?? findOrMake(name, make);
@@ -28,7 +28,7 @@ async function findOrMake(name: string, make: (path: string) => Promise<void>): 
   const temporary = mkdtempSync(join(folder, 'making-'));
   try {
     await make(join(temporary, name));
-    // Whoever was faster has made the same.
+    // A faster process has made the same.
     if (!existsSync(path)) renameSync(join(temporary, name), path);
   } finally {
     rmSync(temporary, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-/** The messages of a stream of server-sent events, each as it came. */
+/** The messages of a stream of server-sent events, each unchanged. */
 export async function* messagesOf(response: Response): AsyncGenerator<string> {
   let text = '';
   const decoder = new TextDecoder();

@@ -26,7 +26,7 @@ const link = (path: string, target: string): NewTarEntry => ({
   target,
 });
 
-/** An entry with a header as somebody else would write it: the sum is put right. */
+/** An entry with a header as somebody else would write it: the checksum is corrected. */
 function entry(base: NewTarEntry, change: (header: Buffer) => void): Uint8Array {
   const bytes = Buffer.from(writeTar([base])).subarray(0, -endBytes);
   const header = bytes.subarray(0, blockSize);
@@ -108,14 +108,14 @@ const hostile: [name: string, archive: () => Uint8Array][] = [
   ['a zstd of something else', () => Buffer.concat([Buffer.from([0x28, 0xb5, 0x2f, 0xfd]), Buffer.alloc(5000, 7)])],
 ];
 
-/** What only layers of images can say. */
+/** What only image layers can express. */
 const whiteouts: typeof hostile = [
   ['a whiteout of the directory above', () => writeTar([file('a/.wh...', '')])],
   ['a whiteout of the directory itself', () => writeTar([file('a/.wh..', '')])],
   ['a whiteout of nothing', () => writeTar([file('a/.wh.', '')])],
 ];
 
-/** Odd archives that are none the less whole: they do no harm, and are read. */
+/** Odd archives that are nevertheless whole: they do no harm, and are read. */
 const odd: typeof hostile = [
   ['a time that no clock says', () => archive(pax(record('mtime', '1e300')))],
   ['a time that is no number', () => archive(pax(record('mtime', 'soon')))],

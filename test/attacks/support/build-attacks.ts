@@ -9,16 +9,16 @@ import { startBuildNode, type BuildNode, type Outcome } from '../../builds/suppo
 import { makeImage, writeLayout } from '../../builds/support/oci-image.ts';
 import { busyboxTree } from '../../builds/support/trees.ts';
 
-/** A node that builds, with something on its host that no build may ever get at or change. */
+/** A node that builds, with something on its host that no build may ever reach or change. */
 export type BuildRange = AsyncDisposable & {
   builds: BuildNode;
   /** A directory of the host: `secret` in it holds what must not be found in any layer. */
   host: string;
   /** An image of a few programs, by the name `small`. */
   small: BuildState;
-  /** Builds a Dockerfile. Fails where anything of the host got into a layer, or anything of the host was changed. */
+  /** Builds a Dockerfile. Fails if anything of the host got into a layer or was changed. */
   dockerfile(text: string, more?: Partial<StartBuild>): Promise<Outcome>;
-  /** Any build, watched in the same way. */
+  /** Any build, watched the same way. */
   build(request: Partial<StartBuild>): Promise<Outcome>;
 };
 
@@ -27,7 +27,7 @@ export async function startBuildRange(): Promise<BuildRange> {
   const host = mkdtempSync(join(tmpdir(), 'atoll-host-'));
   const secret = randomHex(24);
   writeFileSync(join(host, 'secret'), secret);
-  // What is only in the platform's own environment.
+  // Something that is only in the platform's own environment.
   process.env['ATOLL_ATTACK_SECRET'] = secret;
   const images = join(host, 'images');
   mkdirSync(images);
@@ -60,7 +60,7 @@ export async function startBuildRange(): Promise<BuildRange> {
     small,
     build,
     async dockerfile(text, more) {
-      // As the API does: a text that can't be read is an end too.
+      // As the API does: an unreadable text also ends the build.
       const stages = await builds.test.node.builds.readDockerfile(text).catch((error: unknown) => {
         if (error instanceof AtollError && error.code === 'invalid') return error;
         throw error;
@@ -77,10 +77,10 @@ export async function startBuildRange(): Promise<BuildRange> {
   };
 }
 
-/** What a build that must fail says about it. */
+/** The message of a build that must fail. */
 export function refusalOf({ result, log }: Outcome): string {
   if (result.status !== 'error') throw new Error(`the build came through:\n${log}`);
-  // Nothing that a stranger writes is a fault of the platform's.
+  // Nothing that a stranger writes may count as the platform's fault.
   expect(result.message).not.toContain('the platform could not');
   return result.message;
 }

@@ -10,10 +10,10 @@ import type { BuildRange } from './build-attacks.ts';
 import type { Attack } from './wall.ts';
 
 const helperBinary = join(import.meta.dir, '../../../dist/helper');
-/** Of no installation of the tests. */
+/** No installation of the tests has this number. */
 const installation = 15;
 
-/** Runs a script of a shell in the place of a builder, as one that was taken over from inside. */
+/** Runs a shell script in place of a builder, like one that was taken over from inside. */
 function inBuilder(script: string, shows: Record<string, string> = {}): { output: string; status: number } {
   const scratch = mkdtempSync(join(tmpdir(), 'atoll-confined-'));
   try {
@@ -43,7 +43,7 @@ function inBuilder(script: string, shows: Record<string, string> = {}): { output
   }
 }
 
-/** What a builder that was taken over tries, and what it sees instead. */
+/** What a compromised builder tries, and what it sees instead. */
 const attempts: [name: string, script: string, sees: RegExp, not?: RegExp][] = [
   ['to read the host’s files', 'ls -a /; cat /etc/passwd /etc/shadow', /can't open '\/etc\/shadow'/, /root:|etc$/m],
   ['to see the host’s processes', 'ls /proc', /^1$/m, /^\d{3,}$/m],
@@ -68,7 +68,7 @@ const attempts: [name: string, script: string, sees: RegExp, not?: RegExp][] = [
   ['to trace', 'kill -9 0; kill -9 -1; echo alive', /^/, /of the platform/],
 ];
 
-/** The same of one that is shown something: it may read that, whoever owns it, and no more. */
+/** The same for one that is shown something: it may read that, whoever owns it, and no more. */
 const withShown: [name: string, script: string, sees: RegExp, not?: RegExp][] = [
   ['what belongs to root, to read it', 'cat /view/private', /content of private/],
   [
@@ -87,7 +87,7 @@ const withShown: [name: string, script: string, sees: RegExp, not?: RegExp][] = 
   ['a way up', 'cat /view/../../../etc/shadow', /can't open/],
 ];
 
-/** Programs that are a builder gone wrong; what they are compiled from. */
+/** Programs that act as a builder gone wrong, by the source they are compiled from. */
 const broken: [name: string, source: string, refusal: RegExp][] = [
   ['takes all memory', 'for (;;) memset(malloc(1 << 20), 1, 1 << 20);', /took more memory|has ended its reader/],
   ['crashes', 'abort();', /has ended its reader/],
@@ -103,14 +103,14 @@ const broken: [name: string, source: string, refusal: RegExp][] = [
   [
     'never stops talking',
     'for (;;) puts("{\\"resolve\\":{\\"host\\":\\"x\\",\\"isSecure\\":true}}                                        ");',
-    // Two bounds stand in its way; the scheduler decides which it meets first: questions answered, or bytes not read
-    // yet.
+    // Two bounds stand in its way; scheduling decides which it meets first: answered questions, or unread bytes.
     /asks for more|longer than/,
   ],
   [
     'answers without end',
     'for (;;) puts("{\\"ok\\":1}                                                                                                    ");',
-    // By how much came at once: its first line is read, and is no answer, or it is too long before that.
+    // Depends on how much arrives at once: either its first line is read and is no answer, or it is too long before
+    // that.
     /longer than|what is no answer/,
   ],
   [
@@ -187,7 +187,7 @@ export function rightsAttacks(range: () => BuildRange): Attack[] {
   ];
 }
 
-/** Of the disk nothing is at stake here. */
+/** The disk is not at stake here. */
 const endlessRoom: Space = {
   freeBytes: () => Infinity,
   require: () => {},

@@ -3,8 +3,8 @@ import { readyOf, refusalOf, type BuildRange } from './build-attacks.ts';
 import type { Attack } from './wall.ts';
 
 /**
- * Of this process, which is the node here: whatever a text costs is the builder's, or little. Quadratic, each of them
- * costs from several seconds to minutes. Processor time counts, not the clock's.
+ * Processor time of this process, which is the node here: a text's cost must fall on the builder, or be small. With
+ * quadratic cost, each text would take from several seconds to minutes. Processor time counts, not the clock's.
  */
 const ownSecondsMax = 3;
 
@@ -15,7 +15,7 @@ async function countingOwnWork(attempt: () => Promise<void>): Promise<void> {
   expect((user + system) / 1e6).toBeLessThan(ownSecondsMax);
 }
 
-/** Dockerfiles, as the API has them read. */
+/** Dockerfiles, in the form in which the API has them read. */
 const dockerfiles: [name: string, text: string, honest: string][] = [
   ['variables that are not closed', `ENV X=${'${A:-'.repeat(10_000)}`, 'ENV X=${A:-a}'],
   [
@@ -62,7 +62,7 @@ const dockerfiles: [name: string, text: string, honest: string][] = [
   ],
 ];
 
-/** What a command prints, in a build that must come through all the same. */
+/** Output of a command in a build that must nevertheless succeed. */
 const outputs: [name: string, command: string][] = [
   [
     'returns in front of the end of a line',

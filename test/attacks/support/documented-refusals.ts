@@ -1,6 +1,6 @@
 /**
- * Where the edge refuses what Node.js's parser takes, and why. Each is a spelling that some server reads otherwise than
- * another; no client that anybody writes on purpose sends one. There is no difference of the other kind.
+ * Where the edge refuses what Node.js's parser accepts, and why. Each is a spelling that servers read differently; no
+ * client written on purpose sends one. There is no difference in the other direction.
  */
 export const documentedRefusals: Readonly<Record<string, string>> = {
   'an encoding in a list with identity':

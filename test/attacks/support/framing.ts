@@ -1,12 +1,12 @@
 import { RawSocket } from '../../edge/support/raw-socket.ts';
 import type { Found, Llhttp } from './llhttp.ts';
 
-/** How long a connection that answers nothing more is waited for, ms. */
+/** How long to wait for a connection that answers nothing more, ms. */
 const silenceMs = 150;
 
 /**
- * The requests that the server found whole when it was sent `bytes` through `port`: what a pair of servers must agree
- * on.
+ * The requests that the server found whole after `bytes` were sent through `port`: a pair of servers must agree on
+ * them.
  */
 export async function requestsFound(
   llhttp: Llhttp,
@@ -26,7 +26,7 @@ export async function requestsFound(
   return { whole: (await llhttp.take()).flatMap(describe), answers };
 }
 
-/** Method, path and length of a whole request. A target with scheme and host means its path. */
+/** Method, path and length of a whole request. A target with scheme and host counts as its path. */
 function describe(found: Found): string[] {
   if ('refused' in found || !found.ended) return [];
   return [`${found.method} ${found.url.replace(/^https?:\/\/[^/]*/, '') || '/'} ${found.bytes}`];

@@ -83,7 +83,9 @@ const hostile: [name: string, serve: Serve][] = [
   ['a redirect to nowhere', on('blobs', () => redirect('http://'))],
 ];
 
-/** A registry of a stranger's, which the operator has allowed to be on the loopback: everything else is as for any. */
+/**
+ * A stranger's registry, which the operator has allowed to be on the loopback: everything else is as for any registry.
+ */
 export function registryAttacks(range: () => BuildRange): Attack[] {
   const build = async (serve: Serve) => {
     const server = Bun.serve({
@@ -110,7 +112,7 @@ export function registryAttacks(range: () => BuildRange): Attack[] {
     [
       'a registry whose name leads to another address by then',
       async () => {
-        // The address that was checked counts, whatever the name is.
+        // The checked address counts, whatever the name is.
         const server = Bun.serve({
           hostname: '127.0.0.1',
           port: 0,

@@ -1,4 +1,4 @@
-// HTTP/2 by hand (RFC 9113, RFC 7541): what no library would send.
+// HTTP/2 by hand (RFC 9113, RFC 7541): frames that no library would send.
 
 /** The preface of a client. */
 export const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
@@ -28,7 +28,7 @@ export function frame(type: number, flags: number, stream: number, payload: Uint
   return Buffer.concat([head, payload]);
 }
 
-/** Fields as HPACK has them, each a literal: any octet may stand in names and values. */
+/** Fields in HPACK, each a literal: names and values may contain any octet. */
 export function headerBlock(fields: readonly (readonly [string, string])[]): Buffer {
   return Buffer.concat(
     fields.flatMap(([name, value]) => [Buffer.from([0]), ...[name, value].flatMap(text => literal(text))]),
@@ -61,7 +61,7 @@ export function setting(number: number, value: number): Buffer {
   return bytes;
 }
 
-/** The frames in what was received; what is not whole is left out. */
+/** The whole frames in the received bytes; an incomplete one is left out. */
 export function framesOf(bytes: Buffer): { type: number; flags: number; stream: number; payload: Buffer }[] {
   const frames = [];
   for (let at = 0; at + 9 <= bytes.length;) {

@@ -1,5 +1,4 @@
-// A server on Node.js's own parser that notes which requests it finds in what it is sent. On a second port it tells
-// them.
+// A server on Node.js's own parser that records which requests it finds in its input. On a second port it reports them.
 import { createServer } from 'node:http';
 
 let seen = [];

@@ -14,11 +14,11 @@ export type Found =
 
 export type Llhttp = AsyncDisposable & {
   readonly port: number;
-  /** What was found since it was last asked. */
+  /** What was found since the last call. */
   take(): Promise<Found[]>;
 };
 
-/** Starts a server on the parser of the Node.js of this machine. */
+/** Starts a server on the parser of this machine's Node.js. */
 export async function startLlhttp(): Promise<Llhttp> {
   const child = Bun.spawn(['node', join(import.meta.dir, 'llhttp-server.mjs')], {
     stdin: 'pipe',

@@ -1,8 +1,8 @@
-/** Bytes that a client sends on one connection, each meant to be read differently by two servers in a row. */
+/** Bytes that a client sends on one connection; each is meant to be read differently by two successive servers. */
 type RawRequest = readonly [name: string, bytes: string];
 
 const host = 'Host: 80-one.localhost\r\n';
-/** What a smuggler hides behind or within his first request. */
+/** What a smuggler hides after or inside their first request. */
 const hidden = `GET /hidden HTTP/1.1\r\n${host}\r\n`;
 const post = (fields: string, body = '') => `POST /first HTTP/1.1\r\n${host}${fields}\r\n${body}`;
 const get = (fields: string) => `GET /first HTTP/1.1\r\n${host}${fields}\r\n`;

@@ -21,16 +21,16 @@ export type BuildNode = AsyncDisposable & {
   build(request: Partial<StartBuild>): Promise<Outcome>;
   /** The state of a build that must succeed. */
   built(request: Partial<StartBuild>): Promise<BuildState>;
-  /** Keeps an archive as uploaded files and answers its hash. */
+  /** Stores an archive as uploaded files and answers its hash. */
   upload(archive: Uint8Array): string;
-  /** Keeps an archive as what another team says are the files of a hash. */
+  /** Stores an archive that another team claims to be the files of a hash. */
   uploadOf(teamId: string, hash: string, archive: Uint8Array): void;
-  /** Runs a command in a new sandbox made from the state, as root, and answers what it printed. */
+  /** Runs a command as root in a new sandbox made from the state, and answers its output. */
   inside(state: BuildState, command: string): Promise<string>;
   settings(images: object): void;
 };
 
-/** The image of a template that is as a build has left it. */
+/** The image of a template exactly as a build has left it. */
 export const imageOf = ({ layers, user, workdir, env }: BuildState) => ({
   templateId: 't',
   buildId: 'b',
@@ -40,7 +40,7 @@ export const imageOf = ({ layers, user, workdir, env }: BuildState) => ({
   buildEnv: env,
 });
 
-/** A node for one test file, with what its tests need to build on it; with `memory`, one that can keep it. */
+/** A node for one test file, with what its tests need to build on it; with `memory`, one that can keep memory. */
 export async function startBuildNode(
   options: { memory?: boolean; poolSize?: number; driver?: DriverName; builds?: Partial<BuildSettings> } = {},
 ): Promise<BuildNode> {

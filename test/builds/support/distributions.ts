@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { writeTar, type NewTarEntry } from '../../../src/base/write-tar.ts';
 import { symlink, text } from './trees.ts';
 
-// Roots laid out as the distributions lay theirs out, of programs of this machine: their own archives are not needed to
-// build and test here. What they have for package managers writes down what it was asked and fails, as without a
+// Roots laid out like the distributions' own, made of programs of this machine: building and testing here does not need
+// the distributions' archives. Their stand-ins for package managers record their arguments and fail, as without a
 // network.
 
 const root = { uid: 0, gid: 0 };
@@ -24,8 +24,8 @@ const script = (path: string, content: string) => text(path, content, { mode: 0o
 const packageManager = (path: string) => script(path, '#!/bin/sh\necho "$@" >> /asked\nexit 1\n');
 
 /**
- * Alpine's: busybox with its shell for everything, musl, ash as the login shell, `wheel`, no bash, certificates in one
- * file.
+ * Alpine's layout: busybox with its shell for everything, musl, ash as the login shell, `wheel`, no bash, certificates
+ * in one file.
  */
 export function muslTree(): Uint8Array {
   const machine = process.arch === 'arm64' ? 'aarch64' : 'x86_64';
@@ -70,7 +70,8 @@ export function muslTree(): Uint8Array {
 }
 
 /**
- * Fedora's: everything under /usr with links beside it, glibc under lib64, bash, `wheel`, certificates under /etc/pki.
+ * Fedora's layout: everything under /usr with links beside it, glibc under lib64, bash, `wheel`, certificates under
+ * /etc/pki.
  */
 export function mergedTree(): Uint8Array {
   const commands = [
@@ -132,7 +133,7 @@ export function mergedTree(): Uint8Array {
     ...paths.map(path => program(`usr/bin/${path.slice(path.lastIndexOf('/') + 1)}`, readFileSync(path))),
     symlink('usr/bin/sh', 'bash'),
     ...[...libraries].map(path => program(`usr/lib64/${path.slice(path.lastIndexOf('/') + 1)}`, readFileSync(path))),
-    // Where this machine's loader looks, whatever the distribution's own would.
+    // Where this machine's loader looks, whatever the distribution's own would do.
     symlink(`usr/lib/${run('gcc', '-print-multiarch').trim()}`, '../lib64'),
     program('usr/bin/hello', compiled('gcc')),
     packageManager('usr/bin/dnf'),
@@ -149,8 +150,8 @@ export function mergedTree(): Uint8Array {
 }
 
 /**
- * Distroless images': a program with what it needs, users that log in nowhere, certificates; no shell, no other
- * program.
+ * The layout of distroless images: a program with what it needs, users that log in nowhere, certificates; no shell, no
+ * other program.
  */
 export function shelllessTree(): Uint8Array {
   return writeTar([
@@ -168,7 +169,7 @@ export function shelllessTree(): Uint8Array {
   ]);
 }
 
-/** Nobody asks it for more than being there. */
+/** It only has to exist. */
 const authorities = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
 
 function compiled(compiler: string, ...flags: string[]): Uint8Array {

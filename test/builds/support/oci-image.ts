@@ -6,7 +6,7 @@ import * as zlib from 'node:zlib';
 type LayerSpec = { tar: Uint8Array; compression: 'none' | 'gzip' | 'zstd' };
 
 export type OciImage = {
-  /** Every blob by digest, manifests and configuration included. */
+  /** Every blob by digest, including manifests and the configuration. */
   blobs: Map<string, Uint8Array>;
   /** The manifest, or the index that names it. */
   root: { digest: string; mediaType: string };
@@ -19,7 +19,7 @@ const layerType = 'application/vnd.oci.image.layer.v1.tar';
 export const digestOf = (bytes: Uint8Array | string): string =>
   `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
 
-/** Puts an image together from tar archives. With `index`, behind a list that names another machine's image first. */
+/** Assembles an image from tar archives. With `index`, behind a list that names another machine's image first. */
 export function makeImage(layers: LayerSpec[], options: { env?: string[]; index?: boolean } = {}): OciImage {
   const blobs = new Map<string, Uint8Array>();
   const add = (bytes: Uint8Array | string) => {
@@ -75,7 +75,7 @@ export function writeLayout(image: OciImage, directory: string): void {
   writeFileSync(join(directory, 'oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }));
 }
 
-/** Pushes an image to a registry by its own protocol. */
+/** Pushes an image to a registry by the registry's own protocol. */
 export async function pushImage(
   image: OciImage,
   registry: string,

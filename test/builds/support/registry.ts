@@ -12,8 +12,8 @@ export type TestRegistry = AsyncDisposable & {
 type Login = { username: string; password: string };
 
 /**
- * Debian's docker-registry on a free port of the loopback. With `login` it wants a password; with `tokens` one that was
- * got from a server of its own for that password, as the large registries do.
+ * Debian's docker-registry on a free port of the loopback. With `login` it requires a password; with `tokens` a token
+ * that a separate server issues for that password, as the large registries do.
  */
 export async function startRegistry(login?: Login, { tokens = false } = {}): Promise<TestRegistry> {
   const directory = mkdtempSync(join(tmpdir(), 'atoll-registry-'));

@@ -3,7 +3,7 @@ import type { CreateSandbox } from '../../../src/protocol/node.ts';
 import { runInSandbox } from '../../node/support/run-in-sandbox.ts';
 import { imageOf, step, type BuildNode } from './build-node.ts';
 
-/** Tells a number that it drew when it started, and the variables that it was started with. */
+/** A server that tells a number it drew at its start, and the variables that it was started with. */
 const server = `cat > ~/server.py <<'END'
 import http.server, os
 drawn = os.urandom(8).hex()
@@ -34,7 +34,7 @@ export function serverTemplate({ build, test }: BuildNode) {
       return test.request({ image: { ...imageOf(state), ...commands, ...(started && { started }) }, ...changes });
     },
     run,
-    /** At once: whoever gets a sandbox has its server answering. */
+    /** Without waiting: whoever gets a sandbox has its server answering. */
     drawnBy: async (sandboxId: string) => (await run(sandboxId, 'curl -s localhost:8000')).trim(),
   };
 }

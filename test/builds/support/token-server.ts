@@ -5,7 +5,8 @@ export const issuer = 'token-server';
 const validSeconds = 300;
 
 /**
- * Hands out tokens for what is asked, as https://distribution.github.io/distribution/spec/auth/token says: signed JWTs.
+ * Issues tokens for what is requested, as https://distribution.github.io/distribution/spec/auth/token says: signed
+ * JWTs.
  */
 export function startTokenServer(login: { username: string; password: string }): {
   realm: string;

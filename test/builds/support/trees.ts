@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { writeTar, type NewTarEntry } from '../../../src/base/write-tar.ts';
 
-/** A system of busybox alone, as small distributions are: `/bin/sh`, no bash, no package manager. */
+/** A system of only busybox, as in small distributions: `/bin/sh`, no bash, no package manager. */
 export function busyboxTree(): Uint8Array {
   const busybox = readFileSync('/usr/bin/busybox');
   const root = { mode: 0o755, uid: 0, gid: 0 };

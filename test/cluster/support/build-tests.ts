@@ -6,7 +6,7 @@ import { Sandbox, Template } from 'e2b';
 import type { testUnless } from '../../support/skip.ts';
 import { allReady, type Cluster, connectionTo, createOn, layersEverywhere, until } from './cluster.ts';
 
-/** The machine that a template's newest build was told to be built by. */
+/** The machine that a template's newest build was assigned to. */
 async function builderOf(cluster: Cluster, templateId: string) {
   const [row] = await cluster.query<{ node_id: string | null }>(
     `select node_id from builds where template_id = '${templateId}' order by created_at_us desc limit 1`,
@@ -15,8 +15,8 @@ async function builderOf(cluster: Cluster, templateId: string) {
 }
 
 /**
- * Tests of builds that copy uploaded files, by the published SDK. They need two machines, and destroy one: clusters
- * take long to start, so that whoever has one takes these in.
+ * Tests of builds that copy uploaded files, through the published SDK. They need two machines, and destroy one:
+ * clusters take long to start, so a suite that has one includes these.
  */
 export function testBuilds(clusterTest: ReturnType<typeof testUnless>, cluster: () => Cluster): void {
   let folder = '';
@@ -29,7 +29,7 @@ export function testBuilds(clusterTest: ReturnType<typeof testUnless>, cluster: 
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const definition = (command: string) =>
     Template({ fileContextPath: folder }).fromTemplate('base').copy('files', '/opt/files').runCmd(command);
-  /** Builds on one machine: the other is taken out for that time. Answers the log. */
+  /** Builds on one machine: the other is taken out meanwhile. Answers the log. */
   const buildOn = async (nodeNumber: number, control: number, name: string, command: string) => {
     const lines: string[] = [];
     const others = cluster().nodes.filter((_, number) => number !== nodeNumber);
@@ -56,11 +56,11 @@ export function testBuilds(clusterTest: ReturnType<typeof testUnless>, cluster: 
         expect((await sandbox.commands.run('cat /tmp/seen')).stdout).toBe('first file\n5000000\n');
         await sandbox.kill();
       }
-      // Uploaded once, it is known to every control process and had by every machine; and so are the steps.
+      // Uploaded once, it is known to every control process and available on every machine; so are the steps.
       const again = await buildOn(1, 1, 'copied-again', command);
       expect(again).toContain('CACHED [builder 1/2]');
       expect(again).toContain('CACHED [builder 2/2]');
-      // A step that nobody has carried out, behind files that this machine has to fetch.
+      // A step that nobody has run, after files that this machine must fetch.
       const other = await buildOn(1, 1, 'copied-otherwise', 'sha256sum /opt/files/* > /tmp/sums');
       expect(other).toContain('CACHED [builder 1/2]');
       expect(other).not.toContain('CACHED [builder 2/2]');

@@ -9,12 +9,12 @@ import { atRest } from './invariants.ts';
 
 const clients = 3;
 
-/** What can befall a cluster, by its name: each from its beginning to its end. */
+/** What can happen to a cluster, by name: each fault from its beginning to its end. */
 export type Faults = Record<string, (random: () => number) => Promise<void>>;
 
 type Known = { sandboxId: string; wrote: string };
 
-/** One client: its sandboxes, and what it was answered of them. What was not answered may be either way. */
+/** One client: its sandboxes, and the answers it got about them. An unanswered request may have had either outcome. */
 class Client {
   readonly known = new Map<string, Known>();
   readonly killed = new Set<string>();
@@ -31,7 +31,7 @@ class Client {
     this.#control = control;
   }
 
-  /** Does something that a client does. A failure is counted: whether it was due to the fault nobody can tell. */
+  /** Does one thing that a client does. A failure is counted: nobody can tell whether the fault caused it. */
   async act(): Promise<void> {
     const all = [...this.known.values()];
     const chosen = all[Math.floor(this.#random() * all.length)];
@@ -51,7 +51,7 @@ class Client {
   }
 
   get #connection() {
-    // Another one now and then: the client's own may not answer.
+    // Uses another one now and then: the client's own may not answer.
     const count = this.#cluster.controls.length;
     return {
       ...connectionTo(this.#cluster, this.#random() < 0.8 ? this.#control : (this.#control + 1) % count),
@@ -67,7 +67,7 @@ class Client {
   async #write(known: Known): Promise<void> {
     const sandbox = await Sandbox.connect(known.sandboxId, this.#connection);
     const text = `${known.wrote}x`;
-    // On the disk before the answer: a machine that is lost has nothing else.
+    // On the disk before the answer: nothing else remains of a lost machine.
     await sandbox.files.write('/home/user/text', text);
     known.wrote = text;
   }
@@ -94,9 +94,9 @@ class Client {
 }
 
 /**
- * Lets clients work that know what they were answered, while one fault after the other befalls the cluster and heals:
- * each kind once before any comes again. Then what was answered must hold, and so must the invariants. `folder`: of a
- * store in a directory.
+ * Lets clients work that remember their answers, while one fault after another befalls the cluster and heals: each kind
+ * once before any repeats. Then the answers must still hold, and so must the invariants. `folder`: that of a store in a
+ * directory.
  */
 export async function workThrough(
   cluster: Cluster,
@@ -138,7 +138,7 @@ export async function workThrough(
   }
 }
 
-/** Keeps what the processes have logged, for whoever looks for the reason of a failure. */
+/** Keeps the processes' logs, for finding the reason of a failure. */
 export function keepLogs({ controls, nodes }: Cluster): void {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-faults-'));
   for (const [number, control] of controls.entries())
@@ -152,7 +152,7 @@ async function stillHolds(cluster: Cluster, { known, killed, answered, failed }:
   process.stderr.write(`${answered} answered, ${failed} failed, ${known.size} sandboxes, ${killed.size} killed\n`);
   for (const { sandboxId, wrote } of known.values()) {
     const sandbox = await Sandbox.connect(sandboxId, connectionTo(cluster, 1));
-    // A write that was not answered may have come to its end.
+    // An unanswered write may have succeeded.
     if (wrote !== '') expect([wrote, `${wrote}x`]).toContain(await sandbox.files.read('/home/user/text'));
     expect(await sandbox.kill()).toBe(true);
   }

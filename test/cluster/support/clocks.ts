@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from './network.ts';
 
-/** What every program is loaded with that reads the wrong clock: seconds are added to the time of day alone. */
+/** A library loaded into every program that reads the wrong clock: it adds seconds to the time of day only. */
 const shim = `
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -42,17 +42,17 @@ time_t time(time_t *at) {
 }
 `;
 
-/** Clocks that can be set wrong while programs run by them. */
+/** Clocks that can be set wrong while programs use them. */
 export type Clocks = Disposable & {
-  /** What a command line begins with that runs by the clock of this name, with all that it starts. */
+  /** A command-line prefix: the command and everything it starts use the clock of this name. */
   enter(name: string): string[];
   set(name: string, wrongSeconds: number): void;
 };
 
-/** Makes such clocks, by the C compiler that set-up needs too. */
+/** Makes such clocks, with the C compiler that set-up needs too. */
 export async function startClocks(names: readonly string[]): Promise<Clocks> {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-clocks-'));
-  // The parts of the platform have users of their own.
+  // The platform's parts run as users of their own.
   chmodSync(folder, 0o755);
   const set = (name: string, wrongSeconds: number) =>
     writeFileSync(join(folder, name, 'clock'), new BigInt64Array([BigInt(wrongSeconds)]), { flag: 'r+' });
@@ -63,7 +63,7 @@ export async function startClocks(names: readonly string[]): Promise<Clocks> {
     writeFileSync(join(own, 'clock'), new BigInt64Array([0n]));
     const define = `-DCLOCK_FILE="${join(own, 'clock')}"`;
     await run('cc', '-shared', '-fPIC', '-O1', define, '-o', join(own, 'shim.so'), join(folder, 'shim.c'));
-    // Parts have no environment: the loader itself has to know.
+    // The parts have no environment, so the loader itself must be told.
     writeFileSync(join(own, 'upper/ld.so.preload'), `${join(own, 'shim.so')}\n`);
   }
   return {

@@ -21,15 +21,15 @@ type Running = { child: Bun.Subprocess<'ignore', 'pipe', 'pipe'>; first: Promise
 type Control = {
   url: string;
   apiKey: string;
-  /** Of the SDKs: names of sandboxes are below it. */
+  /** For the SDKs: names of sandboxes are below it. */
   domain: string;
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
   kill9(): Promise<void>;
   /** Ends it in order. */
   end(): Promise<void>;
-  /** Starts it again, by the command line of another checkout if need be. */
+  /** Restarts it, optionally with the command line of another checkout. */
   restart(program?: string): Promise<void>;
-  /** Lets its processes stand still, and go on. */
+  /** Makes its processes stand still, or go on. */
   freeze(): void;
   thaw(): void;
   log(): string;
@@ -40,21 +40,21 @@ type Node = {
   nodeId: string;
   /** `host:port` at which control reaches it. */
   address: string;
-  /** What its disk has by which it proves who it is. */
+  /** The identity on its disk, with which it proves who it is. */
   identity(): NodeIdentity;
   /** Where it keeps its data. */
   dataDir: string;
-  /** Lets the processes of its platform stand still, and go on. Its sandboxes run. */
+  /** Makes its platform's processes stand still, or go on. Its sandboxes run. */
   freeze(): void;
   thaw(): void;
   cut(): Promise<void>;
   heal(): Promise<void>;
   kill9(): Promise<void>;
-  /** Ends its platform in order: its sandboxes run. */
+  /** Ends its platform in order; its sandboxes run on. */
   end(): Promise<void>;
-  /** Starts it again, by the command line of another checkout if need be. */
+  /** Restarts it, optionally with the command line of another checkout. */
   restart(program?: string): Promise<void>;
-  /** Ends it with all that runs there, and removes its disk: it never comes back. */
+  /** Ends it and everything that runs there, and removes its disk: it never comes back. */
   destroy(): Promise<void>;
   log(): string;
 };
@@ -63,14 +63,14 @@ type Node = {
 export type Cluster = AsyncDisposable & {
   controls: Control[];
   nodes: Node[];
-  /** The one of control. */
+  /** Control's database. */
   database: Pick<PostgresCluster, 'crash' | 'stop' | 'resume'>;
   invite(): Promise<string>;
-  /** A request of the operator. */
+  /** A request by the operator. */
   admin(control: number, method: string, path: string, body?: unknown): Promise<Response>;
-  /** What the database says. */
+  /** Queries the database. */
   query<Row>(text: string): Promise<Row[]>;
-  /** The machine that the database says a sandbox is on. */
+  /** The machine that a sandbox is on, according to the database. */
   homeOf(sandboxId: string): Promise<Node>;
   atoll(control: number, ...args: string[]): Promise<{ code: number; out: string; err: string }>;
   /** The command line of another checkout. */
@@ -81,19 +81,19 @@ export type Cluster = AsyncDisposable & {
 type ClusterSize = {
   controls: number;
   nodes: number;
-  /** What the command line of a process begins with, by its name: `control0`, `node0`. */
+  /** Prefix for the command line of a process, by its name: `control0`, `node0`. */
   enter?: (name: string) => string[];
-  /** Of the disk that each machine has of its own. Absent: they share this one's. */
+  /** Size of each machine's own disk. Absent: they share this machine's. */
   nodeDiskMiB?: number;
 };
 
-/** A database that a test looks after itself. `present`: URL of the server that takes changes. */
+/** A database that a test manages itself. `present`: URL of the server that accepts changes. */
 type OwnDatabase = { url: string; present(): string };
 
-/** Only for tests that would never end. */
+/** Only a guard against tests that would never end. */
 const untilMs = 240_000;
 
-/** Waits until something holds, however long that takes within the test's own time. */
+/** Waits until something holds, as long as the test's own time limit allows. */
 export async function until(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
   for (const deadline = performance.now() + untilMs; !(await holds());) {
     if (performance.now() > deadline) throw new Error(`it did not come to this: ${what}`);
@@ -101,7 +101,7 @@ export async function until(what: string, holds: () => Promise<boolean> | boolea
   }
 }
 
-/** Longer than layers need from machine to machine where everything else runs beside. */
+/** Longer than layers take from machine to machine while everything else runs beside. */
 const requestTimeoutMs = 240_000;
 
 /** The SDK's connection to a control process. */
@@ -120,18 +120,18 @@ export function controlOf(cluster: Cluster, number: number): Control {
 /** A machine as operators see it. */
 type NodeView = { id: string; status: string; statusChangedAt: string; sandboxCount: number };
 
-/** The machines as a control process knows them. */
+/** The machines as a control process sees them. */
 export async function nodeViews(cluster: Cluster, control = 0): Promise<NodeView[]> {
   const answer = await cluster.admin(control, 'GET', '/nodes');
   return (await answer.json()) as NodeView[];
 }
 
-/** One machine as a control process knows it. */
+/** One machine as a control process sees it. */
 export async function nodeView(cluster: Cluster, { nodeId }: Node, control = 0): Promise<NodeView | undefined> {
   return (await nodeViews(cluster, control)).find(({ id }) => id === nodeId);
 }
 
-/** Waits until all machines take sandboxes, as every control process sees it. */
+/** Waits until all machines accept sandboxes, as every control process sees it. */
 export async function allReady(cluster: Cluster): Promise<void> {
   for (const control of cluster.controls.keys())
     await until('all machines are ready', async () => {
@@ -140,7 +140,7 @@ export async function allReady(cluster: Cluster): Promise<void> {
     });
 }
 
-/** Brings the layers of the base template to every machine, which may take longer than one create waits. */
+/** Brings the base template's layers to every machine, which may take longer than a create waits. */
 export async function layersEverywhere(cluster: Cluster): Promise<void> {
   await allReady(cluster);
   for (const node of cluster.nodes)
@@ -156,7 +156,7 @@ export function twoMachines({ nodes: [one, two] }: Pick<Cluster, 'nodes'>): [Nod
   return [one, two];
 }
 
-/** Makes a sandbox on one machine: the others are taken out for that time. */
+/** Makes a sandbox on one machine: the others are taken out meanwhile. */
 export async function createOn(
   cluster: Cluster,
   node: Node,
@@ -172,8 +172,8 @@ export async function createOn(
 }
 
 /**
- * Starts a cluster. `env`: settings of all of its processes; `forControl`: of control alone, made when it is known at
- * which address machines reach this side.
+ * Starts a cluster. `env`: settings of all its processes; `forControl`: those of control only, made once the address is
+ * known at which machines reach this side.
  */
 export async function startCluster(
   programs: string,
@@ -256,7 +256,7 @@ async function start(
       }),
     ),
   ] as const;
-  // Where one fails, the others are ended too: all have begun by then.
+  // If one fails, the others are ended too: by then, all have begun.
   await Promise.allSettled(starting);
   const [others, nodes] = await Promise.all(starting);
   const controls = [first, ...others];
@@ -288,10 +288,10 @@ async function start(
   };
 }
 
-/** What ends each process that has begun. */
+/** Functions that end each process that was started. */
 type Ends = (() => Promise<void>)[];
 
-/** Ends all side by side, and fails where one can't be ended. */
+/** Runs all of them in parallel; fails if a process can't be ended. */
 async function endAll(ends: Ends): Promise<void> {
   const results = await Promise.allSettled(ends.map(end => end()));
   for (const result of results) if (result.status === 'rejected') throw result.reason;
@@ -402,14 +402,14 @@ function begin(command: string[], env: Record<string, string>): Running {
   return { child, first, log: () => log };
 }
 
-/** Sends a signal to a process and all that it has started, the first one last: it looks after the others. */
+/** Sends a signal to a process and all its descendants, to the first one last, because it watches the others. */
 function signalAll(pid: number, signal: 'SIGSTOP' | 'SIGCONT'): void {
   try {
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ').filter(Boolean);
     for (const child of children) signalAll(Number(child), signal);
     process.kill(pid, signal);
   } catch (error) {
-    // What ends between the look and the signal needs none.
+    // A process that ends between the look and the signal needs none.
     if (!['ENOENT', 'ESRCH'].includes(systemCodeOf(error))) throw error;
   }
 }

@@ -1,6 +1,6 @@
 import type { Sandbox } from 'e2b';
 
-/** A program that counts in its memory alone, and says where it is when it is asked. */
+/** A program that counts only in its memory, and tells the count on request. */
 const program = `
 import os, signal, time
 count = 0
@@ -17,7 +17,7 @@ while True:
 
 type Counted = { pid: string; count: number };
 
-/** Starts the program, and a file beside it. */
+/** Starts the program, and writes a file beside it. */
 export async function startCounter(sandbox: Sandbox): Promise<Counted> {
   await sandbox.files.write('/tmp/count.py', program);
   await sandbox.commands.run('echo kept > /tmp/kept');
@@ -25,7 +25,7 @@ export async function startCounter(sandbox: Sandbox): Promise<Counted> {
   return counted(sandbox);
 }
 
-/** Asks the program that was started. */
+/** Asks the running program. */
 export async function counted(sandbox: Sandbox): Promise<Counted> {
   const ask =
     'until [ -s /tmp/counts ]; do sleep 0.05; done; rm -f /tmp/said; ' +

@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from './network.ts';
 
-/** Room that the full disk of a machine has left. */
+/** What is left on a machine's full disk. */
 const leftBytes = 4 << 20;
 
 /** Mounts a disk of its own on a folder. */
@@ -20,7 +20,7 @@ export async function mountDisk(folder: string, sizeMiB: number): Promise<AsyncD
   };
 }
 
-/** Fills the disk that a folder is on, but for so many bytes; answers what makes it as it was. */
+/** Fills the disk of a folder except for this many bytes; answers a function that undoes it. */
 export async function fillDisk(folder: string, leaves = leftBytes): Promise<() => void> {
   const { bavail, bsize } = statfsSync(folder);
   const ballast = join(folder, 'ballast');

@@ -1,6 +1,6 @@
 import { type S3Server, startS3 } from '../../support/s3-server.ts';
 
-/** What a store can do wrong. `down`: it ends connections without an answer; `cut`: an answer is too short. */
+/** The faults of a store. `down`: it ends connections without an answer; `cut`: an answer is too short. */
 const faults = ['down', 'error', 'refused', 'full', 'not-found', 'other-bytes', 'cut'] as const;
 type Fault = (typeof faults)[number];
 
@@ -11,11 +11,11 @@ const answers: Partial<Record<Fault, [status: number, code: string]>> = {
   'not-found': [404, 'NoSuchBucket'],
 };
 
-/** A real S3 server behind one that can do wrong what it is asked. */
+/** A real S3 server behind one that can misbehave on request. */
 export type FaultyS3 = AsyncDisposable & {
   /** Of control. */
   settings: Record<string, string>;
-  /** From now on requests for objects of this method are answered so; all others as the real one does. */
+  /** From now on, requests for objects with this method get this fault; all others get the real server's answer. */
   fail(fault: Fault, method: 'GET' | 'PUT'): void;
   work(): void;
 };
@@ -32,7 +32,7 @@ export async function startFaultyS3(hostname: string): Promise<FaultyS3> {
     async fetch(request, server) {
       const url = new URL(request.url);
       const body = request.body === null ? undefined : await request.bytes();
-      // What looks after the store goes on: it is about blobs.
+      // Housekeeping requests for the store itself still work: the fault concerns blobs.
       const isWrong = present?.method === request.method && url.pathname.includes('/blobs/');
       const fault = isWrong ? present?.fault : undefined;
       if (fault === 'down') {
@@ -47,7 +47,7 @@ export async function startFaultyS3(hostname: string): Promise<FaultyS3> {
         });
       const answer = await fetch(`${real.endpoint}${url.pathname}${url.search}`, {
         method: request.method,
-        // The signature is over the host that was asked.
+        // The signature covers the requested host.
         headers: request.headers,
         ...(body && { body: body as Uint8Array<ArrayBuffer> }),
         decompress: false,

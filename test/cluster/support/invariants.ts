@@ -11,15 +11,15 @@ import type { NodeInfo } from '../../../src/protocol/node.ts';
 import { machineAt } from '../../../src/wire/node-service.ts';
 import { type Cluster, controlOf } from './cluster.ts';
 
-/** By then a cluster whose faults are healed has come to rest (docs/cluster.md). */
+/** By then, a cluster whose faults are healed has settled (docs/cluster.md). */
 const restMs = 60_000;
-/** A sandbox ends so long after its time at most. */
+/** How late a sandbox may end. */
 const lateSeconds = 2;
 
 /**
- * Waits until a cluster whose faults are healed has come to rest, and says what does not hold where it does not: rows,
- * sandboxes of machines and routes are the same, nothing is between two states, nobody who is over holds anything, and
- * the store has what its rows say and nothing else. `folder`: of a store in a directory.
+ * Waits until a cluster whose faults are healed has settled, and otherwise says what does not hold: rows, the machines'
+ * sandboxes and routes agree, nothing is between two states, no ended process holds anything, and the store contains
+ * exactly what its rows say. `folder`: that of a store in a directory.
  */
 export async function atRest(cluster: Cluster, folder?: string): Promise<void> {
   let wrong: string[] = [];
@@ -41,7 +41,7 @@ async function states({ query }: Cluster): Promise<string[]> {
   return rows.map(row => `${row.sandbox_id} is ${row.state}`);
 }
 
-/** Each machine runs what the database says, and has nothing that nobody knows (I1, I12, I13). */
+/** Each machine runs what the database says, and has nothing unknown (I1, I12, I13). */
 async function machines(cluster: Cluster): Promise<string[]> {
   const rows = await cluster.query<{ node_id: string; info_json: string | null; given_up: number; rows: string }>(
     `select node_id, info_json, given_up,
@@ -61,7 +61,7 @@ async function machines(cluster: Cluster): Promise<string[]> {
   ];
 }
 
-/** Nobody who is over works on anything (I5). */
+/** No ended process works on anything (I5). */
 async function claims({ query }: Cluster): Promise<string[]> {
   const found: string[] = [];
   for (const [table, id] of [
@@ -78,7 +78,7 @@ async function claims({ query }: Cluster): Promise<string[]> {
   return found;
 }
 
-/** What is ready to be started has its layers in the store, where every machine gets them (I4). */
+/** The layers of what is ready to start are in the store, where every machine gets them (I4). */
 async function layers({ query }: Cluster): Promise<string[]> {
   if ((await query('select 1 from blob_store')).length === 0) return [];
   const builds = await query<{ build_id: string; layers_json: string }>(
@@ -93,7 +93,7 @@ async function layers({ query }: Cluster): Promise<string[]> {
   );
 }
 
-/** No machine has promised more than it may, and no team has more than it may have (I6). */
+/** No machine has promised more than it may, and no team has more than it may (I6). */
 async function limits({ query }: Cluster): Promise<string[]> {
   const rows = await query<{ node_id: string; info_json: string | null; cpus: string; mib: string; count: string }>(
     `select node_id, info_json, coalesce(sum(cpu_count), 0) as cpus, coalesce(sum(memory_mib), 0) as mib,
@@ -122,7 +122,7 @@ async function limits({ query }: Cluster): Promise<string[]> {
   ];
 }
 
-/** Nothing runs whose time is over, and nothing has ended by time before its end (I7). */
+/** Nothing runs past its time, and nothing has timed out before its end (I7). */
 async function times({ query }: Cluster): Promise<string[]> {
   const late = await query<{ sandbox_id: string; late: string }>(
     `select sandbox_id, extract(epoch from clock_timestamp()) - end_at_us / 1e6 as late from sandboxes
@@ -131,7 +131,7 @@ async function times({ query }: Cluster): Promise<string[]> {
   return late.map(({ sandbox_id, late: seconds }) => `the time of ${sandbox_id} was over ${seconds} seconds ago`);
 }
 
-/** A key that was revoked opens nothing at any control process, from the next request on (I8). */
+/** A revoked key opens nothing at any control process, from the next request on (I8). */
 async function credentials(cluster: Cluster): Promise<string[]> {
   const [team] = (await (await cluster.admin(0, 'GET', '/admin/teams')).json()) as { teamID: string }[];
   const keys = `/admin/teams/${team?.teamID}/api-keys`;
@@ -148,7 +148,9 @@ async function credentials(cluster: Cluster): Promise<string[]> {
   return isRight ? [] : [`a key was answered ${before.join()}, and ${after.join()} once revoked (${revoked.status})`];
 }
 
-/** The certificate of a machine opens no machine, its own neither, and the port lets in nobody without one (I11). */
+/**
+ * A machine's certificate gives access to no machine, not even its own, and the port admits nobody without one (I11).
+ */
 async function strangers({ nodes }: Cluster): Promise<string[]> {
   const all = await Promise.all(
     nodes.flatMap(from =>
@@ -172,7 +174,7 @@ async function strangers({ nodes }: Cluster): Promise<string[]> {
   return all.flat();
 }
 
-/** What is needed is in the store whole, and what is in the store has a row (I3, I9). */
+/** Everything needed is complete in the store, and everything in the store has a row (I3, I9). */
 async function store({ query }: Cluster, folder: string | undefined): Promise<string[]> {
   const missing = await query<{ sandbox_id: string }>(
     `select sandbox_id from sandboxes where state = 'paused' and durability = 'cluster' and not exists
@@ -187,7 +189,7 @@ async function store({ query }: Cluster, folder: string | undefined): Promise<st
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
     const [blobId, part] = path.split('/').slice(-2);
-    // What is being written has another name.
+    // A file being written has another name.
     if (entry.isFile() && path.includes('/blobs/') && /^\d+$/.test(part ?? ''))
       objects.set(`${blobId}/${part}`, statSync(path, { throwIfNoEntry: false })?.size ?? 0);
   }

@@ -18,13 +18,13 @@ type Logs = { logs: { message: string; timestamp: string }[]; partial?: boolean 
 type Metrics = { sandboxes: Record<string, unknown>; partial?: boolean };
 
 /**
- * Tests of memory that sandboxes begin with on other machines than that which has kept it: snapshots, forks, templates'
+ * Tests of memory that sandboxes start from on other machines than the one that saved it: snapshots, forks, templates'
  * servers. They need two machines and a store, and destroy one machine at the end.
  */
 export function testMemory(clusterTest: ReturnType<typeof testUnless>, cluster: () => Cluster): void {
   const connection = (control = 0) => connectionTo(cluster(), control);
 
-  /** Waits until all that builds have kept is in the store. */
+  /** Waits until everything that builds have saved is in the store. */
   const allStored = () =>
     until('memory and layers are in the store', async () => {
       const builds = await cluster().query<{ layers_stored: number; memory_stored: number }>(
@@ -40,7 +40,7 @@ export function testMemory(clusterTest: ReturnType<typeof testUnless>, cluster: 
     const before = await startCounter(sandbox);
     const snapshot = await sandbox.createSnapshot();
     await allStored();
-    // Where it was taken it begins as long as that is there.
+    // It starts on the machine where it was taken, as long as that is there.
     const near = await Sandbox.create(snapshot.snapshotId, connection());
     expect(await cluster().homeOf(near.sandboxId)).toBe(one);
     expect((await counted(near)).pid).toBe(before.pid);
@@ -51,7 +51,7 @@ export function testMemory(clusterTest: ReturnType<typeof testUnless>, cluster: 
     expect(after.pid).toBe(before.pid);
     expect(after.count).toBeGreaterThanOrEqual(before.count);
     expect((await far.commands.run('cat /tmp/kept')).stdout).toBe('kept\n');
-    // It goes on by itself: what one does the other one does not see.
+    // They are independent: neither sees what the other does.
     await far.commands.run('echo other > /tmp/kept');
     expect((await sandbox.commands.run('cat /tmp/kept')).stdout).toBe('kept\n');
     for (const made of [far, sandbox]) expect(await made.kill()).toBe(true);
@@ -63,7 +63,7 @@ export function testMemory(clusterTest: ReturnType<typeof testUnless>, cluster: 
     const sandbox = await createOn(cluster(), one);
     const snapshot = await sandbox.createSnapshot();
     await allStored();
-    // As of a machine with processors that can more.
+    // As if the machine's processors had more features.
     await cluster().query(
       `update blobs set facts_json = replace(facts_json, '"cpuFlags":[', '"cpuFlags":["of-the-future",')
        where kind = 'snapshot' and state = 'stored'`,
@@ -83,7 +83,7 @@ export function testMemory(clusterTest: ReturnType<typeof testUnless>, cluster: 
     const [one, two] = twoMachines(cluster());
     const source = await createOn(cluster(), one);
     const before = await startCounter(source);
-    // All that the machine may promise is promised to another sandbox.
+    // Another sandbox takes everything that the machine may promise.
     const filler = await createOn(cluster(), one);
     const [row] = await cluster().query<{ info_json: string }>(
       `select info_json from cluster_nodes where node_id = '${one.nodeId}'`,
@@ -118,7 +118,7 @@ export function testMemory(clusterTest: ReturnType<typeof testUnless>, cluster: 
       expect(await sandbox.kill()).toBe(true);
     }
     expect(built.templateId).not.toBe('');
-    // The same moment: it has begun once, at the build.
+    // The same value: the server was started once, during the build.
     expect(new Set(seen).size).toBe(1);
     expect(seen[0]).toEndWith('1\n');
   });
@@ -169,7 +169,7 @@ export function testMemory(clusterTest: ReturnType<typeof testUnless>, cluster: 
     await until('it is shown as out of reach', async () => (await nodeView(cluster(), one))?.status === 'unhealthy');
     expect(written.logs.length).toBeGreaterThan(1);
     expect(await logsOf(ended.sandboxId)).toEqual(written);
-    // Of one that runs there it is said that more may be there, and so it is of its metrics.
+    // For a sandbox running there, the answer says that there may be more; the same goes for its metrics.
     expect(await logsOf(sandbox.sandboxId)).toEqual({ logs: [], partial: true });
     const ask = (path: string) => controlOf(cluster(), 0).call('GET', path);
     const metrics = await ask(`/sandboxes/metrics?sandbox_ids=${sandbox.sandboxId}`);

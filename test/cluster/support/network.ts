@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { AtollError } from '../../../src/base/error.ts';
 
-/** Runs a program to its end and answers what it printed. */
+/** Runs a program to its end and answers its output. */
 export async function run(...command: string[]): Promise<string> {
   const child = Bun.spawn(command, { stdout: 'pipe', stderr: 'pipe', stdin: 'ignore' });
   const [out, err, code] = await Promise.all([
@@ -13,9 +13,7 @@ export async function run(...command: string[]): Promise<string> {
   return out;
 }
 
-/**
- * A network of machines of their own: a bridge, and a network namespace for each machine, whose cable can be pulled.
- */
+/** A network of separate machines: a bridge, and a network namespace per machine, whose cable can be pulled. */
 type Lan = AsyncDisposable & {
   /** The address of this side, where control is. */
   hostAddress: string;
@@ -25,15 +23,15 @@ type Lan = AsyncDisposable & {
 /** One machine on it. */
 export type LanMachine = {
   address: string;
-  /** What a command line begins with that runs there. */
+  /** Prefix for a command line that runs there. */
   enter: string[];
   cut(): Promise<void>;
   heal(): Promise<void>;
 };
 
 /**
- * The first three numbers of a /24 to which this machine has no way but its default one: what it talks to (a mirror, a
- * proxy, another run's network) must stay in reach, and documentation ranges are in use, too.
+ * The first three numbers of a /24 that this machine reaches only through its default route: what it talks to (a
+ * mirror, a proxy, another run's network) must stay reachable, and documentation ranges are in use too.
  */
 async function freePrefix(): Promise<string> {
   const taken = await run('ip', '-4', 'route', 'show');
@@ -45,7 +43,9 @@ async function freePrefix(): Promise<string> {
   throw new AtollError('no_space', 'every network of the tests is taken: 10.213.0.0/16');
 }
 
-/** Makes a network. Its names on the host are made by chance: the kernel removes those of another one some time later. */
+/**
+ * Makes a network. Its names on the host are random: the kernel removes those of another network only some time later.
+ */
 export async function makeLan(): Promise<Lan> {
   const id = randomBytes(3).toString('hex');
   const bridge = `ac${id}`;

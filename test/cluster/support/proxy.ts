@@ -3,19 +3,19 @@ import { createServer, connect, type NetConnectOpts, type Socket } from 'node:ne
 
 /** What is wrong with a line. */
 type Trouble = {
-  /** Each piece that goes through comes so much later. */
+  /** Delays each piece that goes through by this long. */
   latencyMs?: number;
   bytesPerSecond?: number;
-  /** Connections are reset once so many bytes have gone to the server. */
+  /** Resets connections once this many bytes have gone to the server. */
   resetAfterBytes?: number;
   /** Nothing goes through, and nobody is told. */
   isDead?: boolean;
 };
 
-/** A line to a server that can be as bad as lines are. */
+/** A line to a server, which can be as bad as lines are. */
 export type Proxy = AsyncDisposable & {
   port: number;
-  /** From now on, for the connections that there are too. */
+  /** Applies from now on, also to existing connections. */
   trouble(trouble: Trouble): void;
   /** Resets every connection. */
   cut(): void;

@@ -15,17 +15,19 @@ function installationOf(dataDir: string): string {
   return number;
 }
 
-/** Takes the free loop devices away from a machine; answers what gives them back. */
+/** Takes the free loop devices away from a machine; answers a function that returns them. */
 export async function takeLoopDevices({ dataDir }: { dataDir: string }): Promise<() => Promise<void>> {
   const found = await run('pgrep', '-f', `helper ${join(runFolder, installationOf(dataDir))}/helper-`);
   const [helper = ''] = found.split('\n');
-  // Its mounts are its own: other machines of the test, which have the same kernel, keep theirs.
+  // Its mounts are its own: the test's other machines, which share the kernel, keep theirs.
   const inside = (...command: string[]) => run('nsenter', `--mount=/proc/${helper}/ns/mnt`, ...command);
   await inside('mount', '--bind', '/dev/null', '/dev/loop-control');
   return async () => void (await inside('umount', '/dev/loop-control'));
 }
 
-/** Leaves the sandboxes of a machine so much memory beyond what they have; answers what gives them all of it again. */
+/**
+ * Leaves a machine's sandboxes this much memory beyond what they have; answers a function that gives all of it back.
+ */
 export function takeMemory({ dataDir }: { dataDir: string }, leftBytes: number): () => void {
   const group = `/atoll${installationOf(dataDir)}`;
   const [first, unified] = [join('/sys/fs/cgroup/memory', group), join('/sys/fs/cgroup', group)];

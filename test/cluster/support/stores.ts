@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { withoutPostgres } from '../../api/postgres.ts';
 import { type S3Server, startS3, withoutS3 } from '../../support/s3-server.ts';
 
-/** What a cluster keeps in its store, and what of that can be seen from outside. */
+/** Where a cluster keeps its store, and what can be seen of it from outside. */
 type StoreKind = {
   name: string;
   skipped: string | undefined;
@@ -32,7 +32,7 @@ export function inS3(): StoreKind {
   };
 }
 
-/** A directory that all control processes see; `folder` says which, once it is there. */
+/** A directory that all control processes see; `folder` tells its path once it exists. */
 export function inDirectory(): StoreKind & { folder(): string } {
   let folder = '';
   return {

@@ -1,9 +1,9 @@
 import { type Cluster, controlOf } from './cluster.ts';
 
-/** A volume as the API answers it. */
+/** A volume as in the API's answers. */
 export type Volume = { volumeID: string; name: string; token: string; copiedAt?: string };
 
-/** Makes a volume on one machine: the others are taken out for that time. */
+/** Makes a volume on one machine: the others are taken out meanwhile. */
 export async function volumeOn(cluster: Cluster, node: { nodeId: string }, name: string): Promise<Volume> {
   const others = cluster.nodes.filter(({ nodeId }) => nodeId !== node.nodeId);
   const set = (status: string) =>
@@ -15,13 +15,13 @@ export async function volumeOn(cluster: Cluster, node: { nodeId: string }, name:
   return (await answer.json()) as Volume;
 }
 
-/** The machine that the database says a volume is on. */
+/** The machine that a volume is on, according to the database. */
 export async function homeOfVolume(cluster: Cluster, { volumeID }: Volume): Promise<string | undefined> {
   const [row] = await cluster.query<{ node_id: string }>(`select node_id from volumes where volume_id = '${volumeID}'`);
   return row?.node_id;
 }
 
-/** A request for the content of a volume, by any control process. */
+/** A request for the content of a volume, through any control process. */
 export function content(
   cluster: Cluster,
   { volumeID, token }: Volume,

@@ -1,6 +1,6 @@
 import type { Sandbox } from 'e2b';
 
-/** Writes files whose names are digests of what is in them, one after the other, and counts in its memory alone. */
+/** Writes files named after the digests of their contents, one after another, and counts only in its memory. */
 const program = (pauseSeconds: number) => `
 import hashlib, os, random, time
 os.makedirs('/home/user/written', exist_ok=True)
@@ -22,10 +22,10 @@ while True:
     time.sleep(${pauseSeconds})
 `;
 
-/** What such a program says of itself. */
+/** What such a program reports. */
 type Written = { pid: string; count: number };
 
-/** Starts the program. `pauseSeconds`: between two files. */
+/** Starts the program. `pauseSeconds`: the pause between two files. */
 export async function startWriter(sandbox: Sandbox, pauseSeconds = 0.1): Promise<Written> {
   await sandbox.files.write('/tmp/write.py', program(pauseSeconds));
   await sandbox.commands.run('python3 /tmp/write.py', { background: true, timeoutMs: 0 });
@@ -35,7 +35,7 @@ export async function startWriter(sandbox: Sandbox, pauseSeconds = 0.1): Promise
 /** Waits until it has written more than `count` files, and compares all of them with their names. */
 export async function written(sandbox: Sandbox, count: number): Promise<Written> {
   const wait = `until [ -f /tmp/written ] && [ "$(cut -d' ' -f2 /tmp/written)" -gt ${count} ]; do sleep 0.2; done`;
-  // Many of them on a small machine take their time.
+  // Many of them on a small machine take time.
   const options = { timeoutMs: 600_000, requestTimeoutMs: 600_000 };
   const said = (await sandbox.commands.run(`${wait}; cat /tmp/written`, options)).stdout.split(' ');
   const compare = `cd /home/user/written; for f in $(ls | grep -v part); do echo "$f  $f"; done | sha256sum --check --quiet`;

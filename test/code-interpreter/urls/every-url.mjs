@@ -1,4 +1,5 @@
-// Every method of the npm clients that makes a URL, used as it is, in the environment that a start prints. Says what came of each.
+// Every method of the npm clients that makes a URL, used unchanged in the environment that a start prints. Reports the
+// outcome of each.
 
 import { Sandbox } from '@e2b/code-interpreter';
 import { Volume } from 'e2b';

@@ -1,4 +1,5 @@
-// Leads names under `localhost` to this machine, as systemd-resolved and libnss-myhostname do where they are installed.
+// Resolves names under `localhost` to this machine, as systemd-resolved and libnss-myhostname do where they are
+// installed.
 
 import dns from 'node:dns';
 import { syncBuiltinESMExports } from 'node:module';

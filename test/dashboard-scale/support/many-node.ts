@@ -6,7 +6,7 @@ import { FakeNode } from '../../api/fake-node.ts';
 const sampleEverySeconds = 5;
 const gibibyte = 1024 ** 3;
 
-/** A node without machine that has as many sandboxes as one likes, in memory: a read of thousands of files is slow. */
+/** A node without a machine that has any number of sandboxes, in memory: reading thousands of files would be slow. */
 export class ManyNode extends FakeNode {
   readonly #running = new Map<string, NodeSandbox>();
 
@@ -45,7 +45,7 @@ export class ManyNode extends FakeNode {
   }
 }
 
-/** A sample as plausible as it is made up: a wave, for each sandbox with another beginning. */
+/** A plausible made-up sample: a wave with a different phase for each sandbox. */
 function sampleAt(sandboxId: string, atSeconds: number): SandboxSample {
   const wave = (1 + Math.sin(atSeconds / 60 + Bun.hash.crc32(sandboxId))) / 2;
   return {

@@ -12,11 +12,11 @@ export type Many = AsyncDisposable & {
   url: string;
   /** A link that signs in once. */
   link: string;
-  /** From now on so many changes happen in a second. Answers how many there have been. */
+  /** From now on, makes this many changes per second. Answers how many there have been. */
   change(perSecond: number): Promise<number>;
 };
 
-/** Starts an API with `count` sandboxes on a node without machine. */
+/** Starts an API with `count` sandboxes on a node without a machine. */
 export async function startMany(count: number): Promise<Many> {
   const child = start([bunPath(repository), join(import.meta.dirname, 'serve-many.ts'), String(count)], {});
   const complaints = textOf(child, 'stderr');

@@ -1,12 +1,12 @@
 import type { Page } from 'playwright-core';
 
-/** The value that `share` of the numbers do not exceed. */
+/** The value that a `share` of the numbers does not exceed. */
 export function percentile(numbers: readonly number[], share: number): number {
   const sorted = numbers.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
 }
 
-/** Bytes of the heap that are still in use after a collection of garbage. */
+/** Bytes of the heap that are still in use after a garbage collection. */
 export async function heapBytes(page: Page): Promise<number> {
   const devtools = await page.context().newCDPSession(page);
   await devtools.send('HeapProfiler.collectGarbage');
@@ -15,7 +15,7 @@ export async function heapBytes(page: Page): Promise<number> {
   return usedSize;
 }
 
-/** Times between the frames of a page, ms, while `work` is done. */
+/** Times between the frames of a page, ms, during `work`. */
 export async function framesDuring(page: Page, work: () => Promise<unknown>): Promise<number[]> {
   await page.evaluate(startCounting);
   await work();

@@ -1,7 +1,7 @@
 /**
- * `bun serve-many.ts COUNT`: an API with as many sandboxes on a node without machine. Says as a line of JSON where it
- * is and how to sign in; each line of its input is how many changes a second there are from then on, and is answered by
- * how many there have been.
+ * `bun serve-many.ts COUNT`: an API with that many sandboxes on a node without a machine. Prints a line of JSON that
+ * says where it is and how to sign in. Each input line sets the number of changes per second from then on, and is
+ * answered with the number of changes so far.
  */
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -16,7 +16,7 @@ const beyond = 1_000_000;
 const [count = 0] = process.argv.slice(2).map(Number);
 
 await using platform = await Platform.start({
-  // As a platform serves: answers are checked against the document in tests alone.
+  // As in production: only tests check answers against the document.
   checkAnswers: false,
   makeNode: directory => new ManyNode(directory),
   dashboard: loadDashboard(join(import.meta.dir, '../../../dist/dashboard')),
@@ -29,7 +29,7 @@ const create = async () => {
   ids.push((await platform.createSandbox({ timeout: 86_400, metadata })).sandboxID);
 };
 const kill = async () => {
-  // Any of them, not the newest: what is looked at changes as much as what is not.
+  // Any of them, not the newest: visible sandboxes change as often as others.
   const [id] = ids.splice(Math.floor(Math.random() * ids.length), 1);
   const { status } = await platform.call('DELETE', `/sandboxes/${id}`);
   if (status !== 204) throw new Error(`kill answered ${status}`);

@@ -1,7 +1,7 @@
 import { Sandbox } from 'e2b';
 import type { TestPlatform } from '../../support/platform.ts';
 
-/** Names as long and odd as people give them. */
+/** Names as long and odd as people choose them. */
 const sandboxes: { metadata: Record<string, string>; end?: 'pause' | 'kill' }[] = [
   { metadata: { agent: 'researcher', run: '2291' } },
   { metadata: { agent: 'coder', repository: 'a-rather-long-organisation-name/service-of-many-words', branch: 'main' } },
@@ -17,7 +17,7 @@ for step in range(6):
     time.sleep(0.2)
 `;
 
-/** Works now more and now less for some minutes, and takes more memory in steps: something to see in plots. */
+/** Works more and less in turn for some minutes, and takes memory in steps: something to see in plots. */
 const work = `import time
 kept = []
 for second in range(240):

@@ -10,7 +10,7 @@ import { contactSheet } from './contact-sheet.ts';
 const widths = [390, 1024, 1600] as const;
 const themes = ['light', 'dark'] as const;
 
-/** Every page, with what shows that it is there. `{id}` is the sandbox that has content. */
+/** Every page, with the element that shows that it is there. `{id}` is the sandbox that has content. */
 const pages: Record<string, string> = {
   'sandboxes-ended': '/sandboxes?show=ended',
   'new-sandbox': '/sandboxes?create=base',
@@ -45,14 +45,14 @@ const pages: Record<string, string> = {
   sandboxes: '/sandboxes',
   'sign-in': '/signin',
 };
-/** Those that the README shows, in the dark and in the light. */
+/** The pictures in the README, in dark and light. */
 const shown = [
   { page: 'sandboxes', theme: 'dark' },
   { page: 'terminal', theme: 'light' },
 ] as const;
 const shownWidth = 1600;
 
-/** Those that are named on the command line; without a name, all. */
+/** The names on the command line; without a name, all. */
 const named = process.argv.slice(2).filter(word => !word.startsWith('--'));
 const wanted = Object.entries(pages).filter(([name]) => named.length === 0 || named.includes(name));
 
@@ -99,7 +99,7 @@ async function takePages(
     await window.page.setViewportSize({ width: widths[0], height: 900 });
     await window.page.goto(`/dashboard${path.replace('{id}', id).replace('{node}', node)}`);
     await whole(window.page);
-    // A line takes two samples; that of an idle sandbox is flat, and so not visible to the driver.
+    // A line needs two samples; an idle sandbox's is flat, and so the driver considers it invisible.
     if (name === 'sandboxes')
       await window.page.locator('.sparkline polyline').first().waitFor({ state: 'attached', timeout: 60_000 });
     for (const width of widths) {
@@ -120,13 +120,13 @@ async function takePages(
 async function typeOnce(page: Page, id: string): Promise<void> {
   await page.goto(`/dashboard/sandboxes/${id}/terminal`);
   await page.getByText('connected', { exact: true }).waitFor();
-  // What is typed before the shell asks is shown twice.
+  // Input typed before the shell's prompt is shown twice.
   await page.locator('.xterm-rows').getByText('$').first().waitFor();
   await page.keyboard.type('python3 agent/main.py && df -h / | tail -1\n');
   await page.locator('.xterm-rows').getByText('step 5').waitFor();
 }
 
-/** Waits until everything of a page is there. */
+/** Waits until everything on a page is there. */
 async function whole(page: Page): Promise<void> {
   await page.getByRole('heading', { level: 1 }).first().waitFor();
   await page.getByLabel('Loading').first().waitFor({ state: 'detached' });

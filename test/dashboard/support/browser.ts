@@ -7,18 +7,18 @@ import { type Browser, type BrowserContext, type Page, chromium } from 'playwrig
 
 const programs = ['/usr/bin/chromium', '/usr/bin/chromium-browser'];
 
-/** Why no browser can be driven here; undefined where one can. */
+/** Why no browser can be driven here; undefined if one can. */
 export const noBrowser: string | undefined = programs.some(existsSync)
   ? undefined
   : 'Chromium is not installed (Debian: apt-get install chromium)';
 
 /**
- * A domain whose hosts are all this machine, for the browser alone: pages of sandboxes are of the dashboard's own site
- * there.
+ * A domain whose hosts all lead to this machine, for the browser only: pages of sandboxes there belong to the
+ * dashboard's own site.
  */
 export const testDomain = 'atoll.test';
 
-/** Starts Debian's Chromium, which hears nothing of links that come and go on this machine. */
+/** Starts Debian's Chromium, isolated from news about links that come and go on this machine. */
 export async function startBrowser(): Promise<Browser> {
   const executablePath = programs.find(existsSync) ?? '';
   const hosts = `MAP ${testDomain} 127.0.0.1, MAP *.${testDomain} 127.0.0.1`;
@@ -65,7 +65,7 @@ export async function openWindow(browser: Browser, origin: string, width = 1280)
   return { page, context, complaints };
 }
 
-/** The ID of a machine, as an operator who is signed in sees it. */
+/** The ID of a machine, as a signed-in operator sees it. */
 export function firstNode(page: Page): Promise<string> {
   return page.evaluate(async () => ((await (await fetch('/nodes')).json()) as { id: string }[])[0]?.id ?? '');
 }
@@ -74,12 +74,12 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/
 
 type Finding = { id: string; impact: string; nodes: { html: string }[] };
 
-/** A finding that counts as serious here: who goes from one landmark to the next can't tell two of one name apart. */
+/** A finding that counts as serious here: users who move between landmarks can't tell two of the same name apart. */
 const alsoSerious = 'landmark-unique';
 
 /** Serious findings of axe-core on what is shown now, each with the first place. */
 export async function seriousFindings(page: Page): Promise<string[]> {
-  // Evaluated by the debugger: the page's own policy lets no such script in. Once for a document, as it is long.
+  // The debugger evaluates it: the page's own policy admits no such script. Once per document, because it is long.
   if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(axeSource);
   const found = await page.evaluate(async alsoSerious => {
     type Rule = { id: string; impact: string };
@@ -88,7 +88,7 @@ export async function seriousFindings(page: Page): Promise<string[]> {
     const unasked = axe._audit.rules.filter(
       ({ id, impact }) => (impact === 'minor' || impact === 'moderate') && id !== alsoSerious,
     );
-    // Neither rules whose findings are less than serious are asked, nor what passes, whose nodes would be described.
+    // Skips rules with less than serious findings, and passing nodes, which would be described.
     const rules = Object.fromEntries(unasked.map(({ id }) => [id, { enabled: false }]));
     return (await axe.run({ resultTypes: ['violations'], preload: false, rules })).violations;
   }, alsoSerious);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestPlatform } from '../../support/platform.ts';
 
-/** What a team has, by the list of all of it, and the member by which each is removed below `at`. */
+/** What a team has: the path that lists it, and the member by which each item is removed below `at`. */
 const things = [
   { list: '/v2/sandboxes', at: '/sandboxes', id: 'sandboxID' },
   { list: '/volumes', at: '/volumes', id: 'volumeID' },
@@ -9,13 +9,15 @@ const things = [
   { list: '/events/webhooks', at: '/events/webhooks', id: 'id' },
 ] as const;
 
-/** Removes what tests have left in the first team of a platform, so that the next see what they make themselves. */
+/**
+ * Removes what tests have left in a platform's first team, so that the next ones see only what they make themselves.
+ */
 export async function emptyTeam({ api }: TestPlatform): Promise<void> {
   for (const { list, at, id } of things) {
     for (;;) {
       const answer = await api('GET', list);
       assert.ok(answer.ok, `GET ${list}: ${answer.status}`);
-      // A list of many comes in parts.
+      // A long list comes in parts.
       const some = (await answer.json()) as Record<string, string>[];
       if (some.length === 0) break;
       for (const one of some) {

@@ -5,7 +5,7 @@ import type { TestPlatform } from '../../support/platform.ts';
 const port = 3000;
 const script = new URL('hostile-page.html', import.meta.url);
 
-/** A server inside a sandbox that keeps what it is asked, headers included. */
+/** A server inside a sandbox that records its requests, including headers. */
 const server = `
 const http = require('http'), fs = require('fs');
 http.createServer((request, response) => {

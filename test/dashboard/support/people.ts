@@ -4,8 +4,8 @@ import { openWindow } from './browser.ts';
 import type { Window } from './browser.ts';
 
 /**
- * Invites somebody into the first team by the page of `host`, and has them make an account in a window of their own,
- * in which they are signed in then.
+ * Invites somebody to the first team through the page at `host`, and makes them create an account in a separate window,
+ * in which they are then signed in.
  */
 export async function joinAs(
   { platform, browser, host }: { platform: TestPlatform; browser: Browser; host: Window },
@@ -27,7 +27,7 @@ export async function joinAs(
   await guest.page.getByLabel('New password').fill('correct horse battery');
   await guest.page.getByRole('button', { name: 'Make the account' }).click();
   await guest.page.getByText(`${name} · live`).waitFor();
-  // Until then nobody was signed in, and the page was told so.
+  // Until then nobody was signed in, and the page received errors that said so.
   guest.complaints.splice(0);
   return guest;
 }

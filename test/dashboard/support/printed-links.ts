@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The addresses of a dashboard in the text of a program, below its host. `${…}` is an ID. */
+/** The dashboard addresses in the text of a program, below its host. `${…}` is an ID. */
 export function addressesIn(text: string): string[] {
   const ofHost = [...text.matchAll(/e2b\.dev(\/dashboard[A-Za-z0-9/?=_-]*)/g)].map(([, path = '']) => path);
   const ofSandbox = [...text.matchAll(/(inspect\/sandbox)\/\$\{/g)].map(([, path]) => `/dashboard/${path}/{sandbox}`);
   return [...ofHost, ...ofSandbox];
 }
 
-/** The text of all files of a folder whose path ends so. */
+/** The text of all files of a folder with this path suffix. */
 export const textOf = (folder: string, end: RegExp): string =>
   readdirSync(folder, { recursive: true })
     .map(String)

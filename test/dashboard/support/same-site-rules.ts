@@ -4,16 +4,16 @@ import { test } from 'node:test';
 import type { Sandbox } from 'e2b';
 import type { SignedIn } from './signed-in.ts';
 
-/** What would run, were it a document of the dashboard's origin. */
+/** A document that would run if it belonged to the dashboard's origin. */
 const document = '<!doctype html><title>mine</title><script>document.title = "ran"</script>';
 const drawing = '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"><script>alert(2)</script></svg>';
 
 type Known = { signedIn: () => SignedIn; sandbox: () => Sandbox };
 
-/** Tests of the rules that follow from sandboxes being of the dashboard's site, for a suite that has a window open. */
+/** Tests of the rules that follow from sandboxes sharing the dashboard's site, for a suite that has a window open. */
 export function testSameSiteRules({ signedIn, sandbox }: Known): void {
   const page = () => signedIn().page;
-  /** Asks the platform under the name of a host, as a browser does. */
+  /** Sends a request to the platform under a host's name, as a browser does. */
   const askHost = (host: string, path: string, headers: Record<string, string>) =>
     new Promise<{ status: number; body: string }>((resolve, reject) => {
       const { hostname, port } = new URL(signedIn().platform.ready.url);
@@ -47,7 +47,7 @@ export function testSameSiteRules({ signedIn, sandbox }: Known): void {
       assert.equal(refused.status, 400, String(port));
       assert.match(refused.body, /must not carry the dashboard's session/);
     }
-    // The same without the cookie does get in, so it is the cookie that is refused.
+    // The same request without the cookie gets in, so it is the cookie that is refused.
     const without = await askHost(`3000-${sandbox().sandboxId}.${ready.domain}`, '/session', {
       'sec-fetch-site': 'same-origin',
       cookie: 'other=1',
@@ -68,7 +68,7 @@ export function testSameSiteRules({ signedIn, sandbox }: Known): void {
       const path = `/home/user/${name}`;
       await sandbox().files.write(path, text);
       await page().goto(`/dashboard/sandboxes/${sandbox().sandboxId}/files?file=${encodeURIComponent(path)}`);
-      // Shown as text or as a picture: nothing in it runs, and there is no frame of it.
+      // Shown as text or as a picture: nothing in it runs, and it is in no frame.
       await page().getByRole('textbox').or(page().getByRole('img', { name })).first().waitFor();
       assert.equal(page().frames().length, 1);
       assert.notEqual(await page().title(), 'ran');
@@ -77,13 +77,13 @@ export function testSameSiteRules({ signedIn, sandbox }: Known): void {
         page().getByRole('button', { name: 'Download' }).click(),
       ]);
       assert.equal(kept.suggestedFilename(), name);
-      // What the browser keeps has no kind that it would open.
+      // The saved data has no type that the browser would open.
       assert.match(kept.url(), /^blob:/);
     }
     assert.deepEqual(complaints, []);
 
-    // Asked for by its address, the content is never a page: the agent answers on the sandbox's own host alone, and
-    // through the dashboard's origin it takes headers, which no address has.
+    // Requested by its address, the content is never a page: the agent answers only on the sandbox's own host, and
+    // through the dashboard's origin it requires headers, which no address has.
     const names = ['page.html', 'drawing.svg'];
     for (const name of names) {
       for (const address of [`/files?path=/home/user/${name}`, `/sandboxes/${sandbox().sandboxId}/files/${name}`]) {

@@ -9,14 +9,14 @@ import type { Window } from './browser.ts';
 
 type Started = AsyncDisposable & { platform: TestPlatform; browser: Browser };
 
-/** A platform, and a window in which the operator is signed in. `options`: for the SDK. */
+/** A platform, and a window in which the operator is signed in. `options`: those of the SDK. */
 export type SignedIn = Started & {
   window: Window;
   page: Page;
   options: { apiKey: string; apiUrl: string; sandboxUrl: string; domain: string };
 };
 
-/** Starts a platform of its own and a browser, and signs in by the link that the start prints. */
+/** Starts a separate platform and a browser, and signs in with the link that the start prints. */
 export async function startSignedIn(): Promise<SignedIn> {
   const started = await startBoth({});
   try {
@@ -31,9 +31,9 @@ export async function startSignedIn(): Promise<SignedIn> {
 const shared: { started?: Promise<Started>; files: number } = { files: 0 };
 
 /**
- * Says that a file works on the platform and in the browser that all files of its process share: to start them takes
- * longer than most tests. Answers what begins: it empties the team, and signs in in a window of its own. The last of
- * the files ends both.
+ * Registers a file that uses the platform and the browser shared by all files of its process, because starting them
+ * takes longer than most tests. Answers a function to begin with: it empties the team, and signs in in a window of its
+ * own. The last file ends both.
  */
 export function shareSignedIn(): () => Promise<SignedIn> {
   shared.files++;
@@ -94,7 +94,7 @@ async function signIn(
   const { page } = window;
   await page.goto(link);
   await page.getByText('Operator · live').waitFor();
-  // Until then nobody was signed in, and the page was told so.
+  // Until then nobody was signed in, and the page received errors that said so.
   window.complaints.splice(0);
   const { url, apiKey, domain } = platform.ready;
   return { window, page, options: { apiKey, apiUrl: url, sandboxUrl: url, domain } };

@@ -1,6 +1,6 @@
-// Preloaded into the browser: it is told of no change of the machine's network. Links of sandboxes come and go, and a
-// browser that hears of that gives up what it loads at that moment (ERR_NETWORK_CHANGED). Where there is no such socket
-// it takes the machine as always connected.
+// Preloaded into the browser, to hide changes of the machine's network from it. Links of sandboxes come and go, and a
+// browser that hears of it gives up what it is loading (ERR_NETWORK_CHANGED). Without such a socket, it considers the
+// machine always connected.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <sys/socket.h>

@@ -1,7 +1,7 @@
 import { type Fixture, type FixtureOptions, startFixture } from './fixture.ts';
 import { type RawServer, RawSocket, startRawServer } from './raw-socket.ts';
 
-/** The Host line of port 80 of sandbox `one`. */
+/** The Host line for port 80 of sandbox `one`. */
 export const host = 'Host: 80-one.localhost\r\n';
 export const get = `GET / HTTP/1.1\r\n${host}\r\n`;
 

@@ -4,8 +4,8 @@ import { outliveFaults } from '../../../src/base/telemetry/faults.ts';
 import { startEdge } from '../../../src/edge/start.ts';
 import { dialLoopback } from './loopback-dial.ts';
 
-// An edge in a process of its own, so that its memory and its end are its own: every sandbox runs, and its ports are the
-// loopback's. Whoever asks for one called `faulty` makes the edge fail at something.
+// An edge in a separate process, with its own memory and end: every sandbox runs, and its ports are the loopback's. A
+// request to a sandbox called `faulty` makes the edge fail at something.
 const ingress = {
   trafficAccessToken: null,
   accessToken: null,

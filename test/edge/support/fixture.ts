@@ -22,11 +22,11 @@ export type Fixture = AsyncDisposable & {
   readonly url: string;
   /** Adds or changes a sandbox. */
   sandbox(sandboxId: string, change?: Partial<Omit<Route, 'ingress'>> & { ingress?: Partial<Ingress> }): Route;
-  /** What `dial` answers for a port: another port of the loopback. */
+  /** The result of `dial` for a port: another port of the loopback. */
   mapPort(port: number, loopbackPort: number): void;
   readonly dials: { sandboxId: string; port: number }[];
   readonly wakes: string[];
-  /** What the edge has logged as errors. */
+  /** The errors that the edge has logged. */
   readonly complaints: string[];
   remove(sandboxId: string): void;
 };
@@ -37,7 +37,7 @@ export type FixtureOptions = Partial<EdgeOptions> & {
 };
 
 export function startFixture(options: FixtureOptions = {}): Fixture {
-  // Should the edge refuse to start, nothing else stays.
+  // If the edge refuses to start, nothing else stays.
   using started = new DisposableStack();
   const folder = started.adopt(mkdtempSync(join(tmpdir(), 'edge-')), path =>
     rmSync(path, { recursive: true, force: true }),

@@ -1,5 +1,5 @@
-// One side of gRPC, as people run it: `server` prints its port; `client PORT CA AUTHORITY` makes the calls below through
-// the edge, over TLS or with an empty CA in the clear, and prints what came of each as a line of JSON.
+// One side of gRPC, as people run it: `server` prints its port; `client PORT CA AUTHORITY` makes the calls below
+// through the edge, over TLS or, with an empty CA, in the clear, and prints the outcome of each as a line of JSON.
 import { readFileSync } from 'node:fs';
 import {
   Client,
@@ -106,7 +106,7 @@ const ended = call =>
     );
   });
 
-/** What a call with one answer came to. */
+/** The outcome of a call with one answer. */
 const answered = begin =>
   new Promise(resolve => {
     let seen = {};
@@ -216,7 +216,7 @@ async function ask(port, ca, authority, only) {
     ...unlimited,
     'grpc.default_authority': authority,
     'grpc.ssl_target_name_override': authority.replace(/:\d+$/, ''),
-    // A refusal is to be seen, not tried again.
+    // A refusal must be visible, not retried.
     'grpc.enable_retries': 0,
   });
   for (const [name, call] of Object.entries(calls)) {

@@ -2,13 +2,13 @@ import { join } from 'node:path';
 
 const peer = join(import.meta.dir, 'grpc-peer.mjs');
 
-/** A server of gRPC in a process of its own. */
+/** A gRPC server in a separate process. */
 export type GrpcServer = AsyncDisposable & { readonly port: number };
 
-/** What came of a call, see `grpc-peer.mjs`. */
+/** The outcome of a call, see `grpc-peer.mjs`. */
 type Outcome = { readonly name: string; readonly code?: number; readonly late?: true } & Record<string, unknown>;
 
-/** Starts a server, with TLS where the files of a key and a certificate are given. */
+/** Starts a server, with TLS if the files of a key and a certificate are given. */
 export async function startGrpcServer(...tls: string[]): Promise<GrpcServer> {
   const process = Bun.spawn(['node', peer, 'server', ...tls], { stdout: 'pipe', stderr: 'inherit' });
   const reader = process.stdout.getReader();
@@ -25,7 +25,7 @@ export async function startGrpcServer(...tls: string[]): Promise<GrpcServer> {
   };
 }
 
-/** Makes calls in a process of its own, and answers their outcomes by name. */
+/** Makes calls in a separate process, and answers their outcomes by name. */
 export async function askGrpc(parameters: readonly string[]): Promise<Record<string, Outcome>> {
   const process = Bun.spawn(['node', peer, 'client', ...parameters], { stdout: 'pipe', stderr: 'pipe' });
   const [text, trouble] = await Promise.all([new Response(process.stdout).text(), new Response(process.stderr).text()]);

@@ -1,4 +1,4 @@
-// A service of Node.js that speaks HTTP/2 alone: http2-service.mjs [KEY CERTIFICATE]. Says its port.
+// A Node.js service that speaks only HTTP/2: http2-service.mjs [KEY CERTIFICATE]. Prints its port.
 
 import { readFileSync } from 'node:fs';
 import { createSecureServer, createServer } from 'node:http2';
@@ -7,7 +7,7 @@ const [key, certificate] = process.argv.slice(2);
 const server =
   key === undefined ? createServer() : createSecureServer({ key: readFileSync(key), cert: readFileSync(certificate) });
 
-/** Those that wait for the second event. */
+/** Requests that wait for the second event. */
 const waiting = [];
 
 server.on('request', async (request, response) => {

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 
-/** A service that speaks HTTP/2 alone, in a process of its own. */
+/** A service that speaks only HTTP/2, in a separate process. */
 export type Http2Service = AsyncDisposable & { readonly port: number };
 
-/** Starts one, with TLS where the files of a key and a certificate are given. */
+/** Starts one, with TLS if the files of a key and a certificate are given. */
 export async function startHttp2Service(...tls: string[]): Promise<Http2Service> {
   const process = Bun.spawn(['node', join(import.meta.dir, 'http2-service.mjs'), ...tls], {
     stdout: 'pipe',

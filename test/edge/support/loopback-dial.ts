@@ -14,7 +14,7 @@ const libc = dlopen('libc.so.6', {
   fcntl: { args: [FFIType.i32, FFIType.i32, FFIType.i32], returns: FFIType.i32 },
 }).symbols;
 
-/** What a node's `dial` does, for a port of this host's loopback: a connected, non-blocking descriptor. */
+/** Does what a node's `dial` does, for a port of this host's loopback: answers a connected, non-blocking descriptor. */
 export function dialLoopback(port: number): number {
   const fd = libc.socket(afInet, sockStreamCloexec, 0);
   const address = new Uint8Array(addressBytes);

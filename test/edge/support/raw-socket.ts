@@ -76,7 +76,7 @@ export class RawSocket {
     return this.#unsent.reduce((sum, bytes) => sum + bytes.length, 0);
   }
 
-  /** Resolves when `holds` does; fails if that can't happen any more. */
+  /** Resolves once `holds` is true; fails if that can't happen any more. */
   async until(holds: (raw: RawSocket) => boolean): Promise<void> {
     while (!holds(this)) {
       if (this.end !== undefined)
@@ -85,7 +85,7 @@ export class RawSocket {
     }
   }
 
-  /** Resolves when `text` was received, and forgets everything up to its end. Answers what was forgotten. */
+  /** Resolves once `text` was received, and forgets everything up to its end. Answers what was forgotten. */
   async expect(text: string): Promise<string> {
     await this.until(raw => raw.received.includes(text));
     return this.take(this.received.indexOf(text) + text.length);
@@ -125,7 +125,7 @@ export class RawSocket {
   }
 }
 
-/** A server of the loopback whose every byte the test sends itself. */
+/** A server on the loopback whose every byte the test itself sends. */
 export type RawServer = Disposable & {
   readonly port: number;
   /** All connections so far. */

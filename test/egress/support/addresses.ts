@@ -1,19 +1,19 @@
 /** Addresses of the lab's internet. */
 export const addresses = {
-  /** Answers to the names that policies of the tests allow. */
+  /** Answers for the names that the tests' policies allow. */
   allowed: '203.0.113.10',
   /** A second address of allowed names. */
   wild: '203.0.113.12',
   /** Another site, which a policy may allow by its address. */
   other: '203.0.113.11',
-  /** A name server, web server and what else an attacker runs. */
+  /** A name server, a web server and whatever else an attacker runs. */
   attacker: '203.0.113.66',
   socks: '203.0.113.30',
   publicResolver: '8.8.8.8',
   anycast: '1.1.1.1',
 } as const;
 
-/** Of a name that a policy allows: a server that means harm, and one that does not answer. */
+/** Addresses of a name that a policy allows: a malicious server, and one that does not answer. */
 export const hostileServer = '203.0.113.77';
 export const silentServer = '203.0.113.250';
 
@@ -22,7 +22,7 @@ export const hostUplink = '192.0.2.2';
 export const hostPublic = '203.0.113.200';
 export const internetUplink = '192.0.2.1';
 
-/** Addresses of servers of the lab's internet by IPv6, by the names of their IPv4 ones. */
+/** IPv6 addresses of servers of the lab's internet, by the names of their IPv4 ones. */
 export const addressesV6 = { allowed: '2001:db8:f::10', other: '2001:db8:f::11', attacker: '2001:db8:f::66' } as const;
 
 export const uplinkV6 = { host: '2001:db8:1::2', internet: '2001:db8:1::1' } as const;

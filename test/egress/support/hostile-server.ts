@@ -1,6 +1,6 @@
 /**
- * What a server may answer that means harm, by what it does. Written to the connection, which then stays open unless it
- * ends.
+ * Malicious answers of a server, by what they do. Written to the connection, which then stays open unless the answer
+ * ends it.
  */
 export const hostileShapes: Record<string, string[]> = {
   'a head of blanks': [`HTTP/1.1 200 OK\r\nX: a${' '.repeat(60_000)}b\r\nContent-Length: 0\r\n\r\n`],
@@ -34,7 +34,7 @@ export const hostileShapes: Record<string, string[]> = {
   'line ends and nothing else': ['\r\n'.repeat(30_000)],
 };
 
-/** A server on port 80 that answers as the path of a request names it, to each request again. */
+/** A server on port 80 that gives the answer named by a request's path, to every request. */
 export function startHostileServer(hostname: string): void {
   Bun.listen<{ unsent: string[] }>({
     hostname,

@@ -7,8 +7,8 @@ import { startNameServer } from './name-server.ts';
 import { serveRemote } from './rpc.ts';
 import { startSocksServer } from './socks-server.ts';
 
-// The servers of a lab's internet. The authority that vouches for them is the first argument; the second says whether
-// there is IPv6.
+// The servers of a lab's internet. The first argument is the authority that signs their certificates; the second says
+// whether there is IPv6.
 
 const authority = JSON.parse(process.argv[2] ?? '{}') as CertificatePair;
 const hasIpv6 = JSON.parse(process.argv[3] ?? 'false') as boolean;
@@ -79,7 +79,7 @@ function startWeb(name: string, address: string, note: Note): void {
   serve('https', 443, { cert: certificate, key });
 }
 
-/** On port 7000: says a line, then repeats what it is told. The same by datagrams, without the line. */
+/** On port 7000: sends a line, then repeats what it receives. The same with datagrams, without the line. */
 async function startEcho(name: string, address: string, note: Note): Promise<void> {
   Bun.listen({
     hostname: address,

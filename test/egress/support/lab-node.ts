@@ -136,7 +136,7 @@ async function startServices(onIntrusion: (intrusion: string) => void): Promise<
       },
     });
   }
-  // Stands where the platform's edge would.
+  // Takes the place of the platform's edge.
   Bun.serve({
     hostname: '127.0.0.1',
     port: 8088,

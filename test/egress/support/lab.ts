@@ -26,22 +26,22 @@ const here = import.meta.dir;
 
 type Result = { exitCode: number; stdout: string; stderr: string };
 export type LabOptions = {
-  /** Resolvers in the sandboxes' resolv.conf; the lab's own public one unless said. */
+  /** Resolvers in the sandboxes' resolv.conf; default: the lab's own public one. */
   nameservers?: string[];
   egress?: EgressSettings;
-  /** What isolates sandboxes; crun unless said. */
+  /** The sandboxes' driver; default: crun. */
   driver?: DriverName;
-  /** What steps of builds reach; the internet unless said. */
+  /** What build steps can reach; default: the internet. */
   buildNetwork?: EgressPolicy;
   /** The machine has a way to the internet by IPv6. */
   ipv6?: boolean;
-  /** The authority that vouches for the lab's servers: set by the lab. */
+  /** The authority that signs the certificates of the lab's servers: set by the lab. */
   roots?: string;
 };
 
 /**
- * A machine with a node on it, and an internet, both in network namespaces of their own: the node's default route leads
- * to servers that the test made, at addresses that look public.
+ * A machine with a node, and an internet, each in its own network namespace: the node's default route leads to servers
+ * that the test made, at addresses that look public.
  */
 export type Lab = {
   /** The node's number among the installations on this machine. */
@@ -49,36 +49,36 @@ export type Lab = {
   create(policy: EgressPolicy): Promise<string>;
   /** Answers how long the node took, ms. */
   update(sandboxId: string, policy: EgressPolicy): Promise<number>;
-  /** Answers with what it was resumed: `memory`, or `filesystem` where the machine can't keep that. */
+  /** Answers what it was resumed with: `memory`, or `filesystem` if the machine can't keep memory. */
   pauseAndResume(sandboxId: string, policy: EgressPolicy): Promise<string>;
   kill(sandboxId: string): Promise<void>;
-  /** Runs a shell command inside, as root unless said. */
+  /** Runs a shell command inside; default: as root. */
   run(sandboxId: string, command: string, user?: string): Promise<Result>;
   /** Runs a Python program inside, as root. */
   python(sandboxId: string, program: string): Promise<Result>;
   /**
-   * Runs a Python program in the sandbox's network namespace, with the host's root's rights there: what a sandbox could
-   * send if nothing but its network stopped it.
+   * Runs a Python program in the sandbox's network namespace, with the rights of the host's root: what a sandbox could
+   * send if only its network stopped it.
    */
   pythonOnLink(sandboxId: string, program: string): Promise<Result>;
-  /** Builds a template of one command, on the base layer, and answers how that ended; `network`: as in a Dockerfile. */
+  /** Builds a template of one command on the base layer, and answers the outcome; `network`: as in a Dockerfile. */
   build(command: string, network?: 'none' | 'default'): Promise<BuildResult>;
   traffic(sandboxId: string): Promise<TrafficCounters>;
   /** What the node has logged since the last call, one JSON object a line. */
   logged(): Promise<string[]>;
-  /** What the sandbox's own log says. */
+  /** The sandbox's own log. */
   history(sandboxId: string): Promise<string[]>;
   /** Stops the node, sandboxes running on, and starts another on the same data. */
   restart(): Promise<void>;
-  /** What reached the internet's servers since the last call. */
+  /** Requests that reached the internet's servers since the last call. */
   visits(): Promise<Visit[]>;
-  /** Counts packets that arrive on the internet, but for those that a match of nft permits, from here on. */
+  /** From here on, counts packets that arrive on the internet, except those that an nft match permits. */
   watch(permitted: string[]): void;
-  /** How many it has counted. Until it is told otherwise: packets to the addresses that no policy opens. */
+  /** How many it has counted. By default: packets to the addresses that no policy opens. */
   strays(): Promise<number>;
-  /** Connections to, and datagrams for, services of the machine itself, since the last call. */
+  /** Connections and datagrams to services of the machine itself, since the last call. */
   intrusions(): Promise<string[]>;
-  /** Runs a program in the machine's, or the internet's, network namespace and answers what it printed. */
+  /** Runs a program in the machine's or the internet's network namespace and answers its output. */
   inHost(...argv: string[]): string;
   inInternet(...argv: string[]): string;
   internet: Remote;
@@ -200,15 +200,15 @@ function makeNamespaces({ host, internet }: { host: string; internet: string }):
   for (const address of [...Object.values(addresses), hostileServer, ...victimAddresses])
     run('ip', '-n', internet, 'address', 'add', `${address}/32`, 'dev', 'lo');
   run('ip', '-n', host, 'address', 'add', `${hostPublic}/32`, 'dev', 'lo');
-  // As on a machine that is no router; a new namespace has what this one has.
+  // As on a machine that is no router; a new namespace inherits this one's setting.
   run('ip', 'netns', 'exec', host, 'sysctl', '-qw', 'net.ipv4.ip_forward=0');
-  // What the two say to each other by themselves would be counted.
+  // What the two exchange by themselves would be counted.
   run('ip', 'netns', 'exec', host, 'sysctl', '-qw', 'net.ipv6.conf.up0.disable_ipv6=1');
   run('ip', 'netns', 'exec', internet, 'sysctl', '-qw', 'net.ipv6.conf.eth0.disable_ipv6=1');
   watchArrivals(internet, ['ip daddr != @victims']);
 }
 
-/** As on a machine that is no router; its own router told it the way out. */
+/** As on a machine that is no router and learned the way out from its router. */
 function addIpv6({ host, internet }: { host: string; internet: string }): void {
   for (const [name, link, own, other] of [
     [host, 'up0', uplinkV6.host, uplinkV6.internet],

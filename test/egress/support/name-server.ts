@@ -8,10 +8,10 @@ import {
 } from '../../../src/node/network/egress/proxy/dns/message.ts';
 import { lookUp, type Record } from './names.ts';
 
-/** Longer than what goes by UDP. */
+/** Too long for UDP. */
 const longText = Array.from({ length: 20 }, (_, index) => `${index}`.padStart(200, 'x'));
 
-/** A name server for the lab's zones, by UDP and TCP, that tells what it is asked. */
+/** A name server for the lab's zones, by UDP and TCP, that reports the questions it gets. */
 export async function startNameServer(
   hostname: string,
   zones: Map<string, Record>,
@@ -20,7 +20,7 @@ export async function startNameServer(
   const answer = (bytes: Buffer, from: string, bytesMax: number): Buffer => {
     const query = parseQuery(bytes);
     if (!query) return Buffer.alloc(0);
-    // The platform asks in one form alone: nothing else that a sandbox wrote may be in it.
+    // The platform asks in only one form: a question must contain nothing else that a sandbox wrote.
     onQuestion(`${query.name} ${query.type}${bytes.equals(writeQuery(query)) ? '' : ' and more'}`, from);
     const whole = answerTo(query, lookUp(zones, query.name));
     if (whole.length <= bytesMax) return whole;

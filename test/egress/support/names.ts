@@ -4,7 +4,7 @@ import { addresses, hostPublic, hostUplink, hostileServer, silentServer } from '
 /** A name's addresses in the lab's internet; a function answers anew each time. */
 export type Record = string[] | (() => string[]) | { alias: string };
 
-/** What the names of an installation's own addresses are in the lab. */
+/** The names of an installation's own addresses in the lab. */
 export function ownNames(installation: number): { [name: string]: string[] } {
   const slots = [0, 1, 2].map(number => slotOf(installation, number));
   return {
@@ -29,7 +29,7 @@ export function makeZones(): Map<string, Record> {
     ['socks.test', [addresses.socks]],
     ['internal-socks.test', ['10.0.0.5']],
     ['*.wild.test', [addresses.wild]],
-    // What an attacker who owns an allowed name may answer.
+    // Answers of an attacker who owns an allowed name.
     ['private.wild.test', ['10.0.0.5']],
     ['loopback.wild.test', ['127.0.0.1']],
     ['any.wild.test', ['0.0.0.0']],
@@ -58,7 +58,7 @@ export function makeZones(): Map<string, Record> {
   ]);
 }
 
-/** The addresses of a name and the alias on the way there, if any; undefined where there is no such name. */
+/** The addresses of a name and the alias on the way there, if any; undefined if the name does not exist. */
 export function lookUp(zones: Map<string, Record>, name: string): { alias?: string; addresses: string[] } | undefined {
   const record = zones.get(name) ?? zones.get(`*.${name.split('.').slice(1).join('.')}`);
   if (record === undefined) return undefined;

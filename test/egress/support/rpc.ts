@@ -1,4 +1,4 @@
-/** A program of the test that runs elsewhere (in a network namespace) and is told what to do. */
+/** A program of the test that runs elsewhere (in a network namespace) and takes commands. */
 export type Remote = {
   call<T>(operation: string, ...args: unknown[]): Promise<T>;
   /** Ends the program by closing its channel, and waits for its end. */
@@ -11,7 +11,7 @@ type Answer = { id: number; result?: unknown; error?: { message: string; code?: 
 const startTimeoutMs = 120_000;
 const stopTimeoutMs = 60_000;
 
-/** Starts a program that calls `serveRemote`, and answers when it is ready. */
+/** Starts a program that calls `serveRemote`, and resolves once it is ready. */
 export async function startRemote(argv: string[]): Promise<Remote> {
   const pending = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
   const ready = Promise.withResolvers<void>();
@@ -50,7 +50,7 @@ export async function startRemote(argv: string[]): Promise<Remote> {
   };
 }
 
-/** Serves `operations` to the program that started this one. `stop` is called first when that one is done, or gone. */
+/** Serves `operations` to the program that started this one. `stop` is called first once that one is done or gone. */
 export async function serveRemote(
   start: () => Promise<{ operations: Record<string, (...args: never[]) => unknown>; stop(): Promise<void> }>,
 ): Promise<void> {

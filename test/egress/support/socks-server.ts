@@ -3,7 +3,7 @@ import { readBytes } from '../../../src/node/network/egress/proxy/bytes.ts';
 import { addresses } from './addresses.ts';
 import { lookUp, makeZones } from './names.ts';
 
-/** A SOCKS5 server of the lab that tells what it is asked for. With `login`, it asks for a user and password. */
+/** A SOCKS5 server of the lab that reports its requests. With `login`, it requires a user and password. */
 export function startSocksServer(
   port: number,
   login: { username: string; password: string } | undefined,

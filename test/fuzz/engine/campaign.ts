@@ -6,11 +6,11 @@ import { createRandom, hashOf } from './random.ts';
 import type { Outcome, Pump, Target } from './target.ts';
 
 const bytesMaxDefault = 4096;
-/** Inputs that are bred from, of those that had a new outcome. */
+/** How many inputs with new outcomes are kept for breeding. */
 const bredFromMax = 400;
-/** Ordinary runs for each shape whose cost is looked at. */
+/** Ordinary runs for each shape whose cost is measured. */
 const runsPerPump = 400;
-/** What one run may cost, ms of processor time: inputs have a few KiB. */
+/** Default limit of one run's cost, ms of processor time: inputs have a few KiB. */
 const runCostMsDefault = 2_000;
 
 type Failure = { reason: string } & ({ input: Buffer } | { pump: Pump });
@@ -18,7 +18,7 @@ export type Report = { runs: number; pumps: number; outcomes: Map<Outcome, numbe
 
 type Budget = { seed: string; runsMax: number; until?: number };
 
-/** Runs a target until its budget is used up or something fails, which is made as short as it gets. */
+/** Runs a target until its budget is used up or something fails; a failing input is made as short as possible. */
 export async function runCampaign(
   target: Target,
   { seed, runsMax, until = Number.POSITIVE_INFINITY }: Budget,
@@ -46,7 +46,7 @@ export async function runCampaign(
   return report;
 }
 
-/** The corpus as it is comes first, then what is made of it. */
+/** First the corpus itself, then inputs derived from it. */
 function nextInput(target: Target, run: number, random: ReturnType<typeof createRandom>, pool: Pool): Buffer {
   const bytesMax = target.bytesMax ?? bytesMaxDefault;
   const whole = target.corpus[run];
@@ -68,7 +68,7 @@ export async function runOnce(target: Target, input: Buffer): Promise<{ outcome:
   try {
     const answer = target.check(Buffer.from(input), createRandom(hashOf(input)));
     const outcome = answer instanceof Promise ? await answer : answer;
-    // On a busy machine anything may take long: what did is measured by itself.
+    // On a busy machine anything may take long: a slow run is measured again by processor time.
     const costMs = performance.now() - startedAt > costMsMax ? await costOf(target, input) : 0;
     return costMs > costMsMax ? { failed: `took ${Math.round(costMs)} ms of processor time` } : { outcome };
   } catch (error) {

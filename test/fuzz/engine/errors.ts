@@ -1,6 +1,6 @@
 import { AtollError, type ErrorCode } from '../../../src/base/error.ts';
 
-/** What the work answers, or the code of the error that it is documented to throw. Any other error fails the run. */
+/** The result of the work, or the code of the error that it is documented to throw. Any other error fails the run. */
 export function valueOrCode<T>(work: () => T, codes: readonly ErrorCode[]): { value: T } | { code: ErrorCode } {
   try {
     return { value: work() };
@@ -9,7 +9,7 @@ export function valueOrCode<T>(work: () => T, codes: readonly ErrorCode[]): { va
   }
 }
 
-/** The same for work that takes its time. */
+/** The same for asynchronous work. */
 export async function resultOrCode<T>(
   work: () => Promise<T>,
   codes: readonly ErrorCode[],

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { hashOf } from './random.ts';
 import type { Pump } from './target.ts';
 
-/** Where inputs that once failed are kept, a folder for each target. */
+/** Where inputs that once failed are kept, one folder per target. */
 export const keptFolder = join(import.meta.dir, '../crashes');
 
 const inputEnding = '.bin';
@@ -11,7 +11,7 @@ const pumpEnding = '.pump.json';
 
 type Kept = { inputs: { file: string; bytes: Buffer }[]; pumps: { file: string; pump: Pump }[] };
 
-/** What is kept for a target. */
+/** The kept inputs of a target. */
 export function readKept(name: string, folder = keptFolder): Kept {
   const own = join(folder, name);
   const files = existsSync(own) ? readdirSync(own).sort() : [];
@@ -25,7 +25,7 @@ export function readKept(name: string, folder = keptFolder): Kept {
   };
 }
 
-/** Keeps what failed, and answers the file. */
+/** Keeps a failing input, and answers the file. */
 export function keep(name: string, found: { input: Buffer } | { pump: Pump }, folder = keptFolder): string {
   const content = 'input' in found ? found.input : Buffer.from(`${JSON.stringify(found.pump)}\n`);
   const file = join(

@@ -3,23 +3,23 @@ import type { Pump, Target } from './target.ts';
 import type { Pool } from './mutate.ts';
 
 const workBytesDefault = 64 << 10;
-/** How much longer the second input is than the first. */
+/** The ratio of the two inputs' lengths. */
 const factor = 4;
-/** What the cost may grow by: a linear parser's grows by `factor`, a quadratic one's by its square. */
+/** Largest acceptable growth of the cost: a linear parser's grows by `factor`, a quadratic one's by its square. */
 const growthMax = 9;
-/** Work of less than this, µs of processor time, is not told from noise. */
+/** Less work than this, µs of processor time, can't be told from noise. */
 const noticeableUs = 12_000;
 const smallestUs = 1_500;
 /**
- * A growth must show this many times in a row to count: other programs disturb a measurement, they don't make it
- * quadratic again and again.
+ * A growth must show this many times in a row to count: other programs disturb one measurement, but don't make it
+ * quadratic repeatedly.
  */
 const confirmations = 12;
 
-/** No disturbance takes this long: it need not be measured again. */
+/** No disturbance takes this long: no need to measure again. */
 const unmistakableUs = 500_000;
 
-/** How the cost of a shape grew, or undefined where it is in order. */
+/** How the cost of a shape grew, or undefined if it is acceptable. */
 export async function superlinear(target: Target, pump: Pump): Promise<string | undefined> {
   const long = target.workBytesMax ?? workBytesDefault;
   const shortest = { few: Number.POSITIVE_INFINITY, many: Number.POSITIVE_INFINITY };
@@ -32,13 +32,13 @@ export async function superlinear(target: Target, pump: Pump): Promise<string | 
   return `the cost grew from ${shortest.few} to ${shortest.many} µs where the input grew from ${long / factor} to ${long} bytes`;
 }
 
-/** Processor time of this process, µs. What the work throws or answers is the ordinary runs' to judge. */
+/** Processor time of this process, µs. The ordinary runs judge what the work throws or answers. */
 async function costOf(target: Target, input: Buffer): Promise<number> {
   const before = process.cpuUsage();
   try {
     await (target.work ? target.work(input) : target.check(input, createRandom(0)));
   } catch {
-    // Refused: at what cost is the question here.
+    // Refused: only its cost matters here.
   }
   const { user, system } = process.cpuUsage(before);
   return user + system;

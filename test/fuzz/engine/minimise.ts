@@ -1,9 +1,9 @@
-/** How many times the failure is tried again on the way to a shorter input. */
+/** How often the failure is tried again while the input is shortened. */
 const attemptsMax = 2_000;
-/** And for how long, ms: a failure may be that an input takes its time. */
+/** And for how long, ms: the failure may be that an input takes long. */
 const durationMsMax = 20_000;
 
-/** The shortest input found that still fails: parts are left out, ever smaller ones, then bytes made plain. */
+/** The shortest input found that still fails: it leaves out ever smaller parts, then replaces bytes by plain ones. */
 export async function minimise(input: Buffer, fails: (input: Buffer) => Promise<boolean>): Promise<Buffer> {
   let best = input;
   let attempts = 0;

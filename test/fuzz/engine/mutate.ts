@@ -1,6 +1,6 @@
 import type { Random } from './random.ts';
 
-/** Numbers at which lengths and counters go wrong. */
+/** Numbers at which lengths and counters tend to go wrong. */
 const boundaries = [
   0, 1, 2, 3, 7, 8, 15, 16, 31, 32, 63, 64, 127, 128, 253, 254, 255, 256, 257, 511, 512, 1023, 1024, 4095, 4096, 4097,
   16_383, 16_384, 16_385, 32_767, 32_768, 65_535, 65_536, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff,
@@ -69,7 +69,7 @@ const mutations: readonly Mutation[] = [
     return spliced(bytes, position(bytes, random), random.once(4) ? 0 : number.length, number);
   },
   (bytes, random) => replaceNumber(bytes, random),
-  // A piece again, here or elsewhere.
+  // Repeats a piece, here or elsewhere.
   (bytes, random) => spliced(bytes, position(bytes, random), 0, slice(bytes, random)),
   (bytes, random) => {
     const unit = slice(bytes, random, 8);
@@ -89,7 +89,7 @@ const mutations: readonly Mutation[] = [
   (bytes, random) => bytes.subarray(0, position(bytes, random)),
 ];
 
-/** The decimal number at some place becomes another one. */
+/** Replaces the decimal number at some place. */
 function replaceNumber(bytes: Buffer, random: Random): Buffer {
   const from = position(bytes, random);
   for (let at = from; at < bytes.length && at < from + 64; at++) {

@@ -1,8 +1,8 @@
 import type { Random } from './random.ts';
 
 /**
- * Cuts bytes into the pieces in which a connection might bring them: byte by byte, at one place, or at some. Never
- * empty ones.
+ * Cuts bytes into pieces as a connection might bring them: byte by byte, at one place, or at several. Never into empty
+ * ones.
  */
 export function cutIntoPieces(bytes: Buffer, random: Random): Buffer[] {
   if (bytes.length < 2) return bytes.length === 0 ? [] : [bytes];
@@ -16,13 +16,14 @@ export function cutIntoPieces(bytes: Buffer, random: Random): Buffer[] {
 }
 
 /**
- * The same as a stream, for parsers that read one. They iterate over it, and a million real streams would take an hour.
+ * The same as a stream, for parsers that read one. They only iterate over it, and a million real streams would take an
+ * hour.
  */
 export function streamOf(pieces: readonly Uint8Array[]): ReadableStream<Uint8Array<ArrayBuffer>> {
   return iterate(pieces) as unknown as ReadableStream<Uint8Array<ArrayBuffer>>;
 }
 
-/** The same for parsers that iterate. Each piece is a copy: nobody may rely on what lies behind it. */
+/** The same for parsers that iterate. Each piece is a copy: nobody may rely on the bytes behind it. */
 export async function* iterate(pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
   for (const piece of pieces) yield Uint8Array.from(piece);
 }

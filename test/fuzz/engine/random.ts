@@ -1,6 +1,6 @@
-/** Numbers that look like chance and follow from a seed alone, so that every run can be repeated. */
+/** Numbers that look random but follow from a seed, so that every run can be repeated. */
 export type Random = {
-  /** A whole number from 0 to below `end` (below 2^32). */
+  /** A whole number below `end` (below 2^32). */
   below(end: number): number;
   /** True once in `times`. */
   once(times: number): boolean;
@@ -8,7 +8,7 @@ export type Random = {
   bytes(count: number): Buffer;
 };
 
-/** Marsaglia's xorshift with a hash of the seed in front, so that neighbouring seeds have nothing in common. */
+/** Marsaglia's xorshift after a hash of the seed, so that neighbouring seeds have nothing in common. */
 export function createRandom(seed: string | number): Random {
   let state = hashOf(String(seed)) || 1;
   const next = () => {

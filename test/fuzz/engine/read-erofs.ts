@@ -1,10 +1,9 @@
 import { blockSize, fileTypes, slotSize } from '../../../src/builder/erofs/format.ts';
 
-// A reader of EROFS images as the kernel's documentation describes them, written apart from the writer so that both
-// must be wrong alike for a mistake to pass. Source: Documentation/filesystems/erofs.rst and fs/erofs/erofs_fs.h of
-// Linux.
+// A reader of EROFS images by the kernel's documentation, written independently of the writer, so that a mistake passes
+// only if both make it. Source: Documentation/filesystems/erofs.rst and fs/erofs/erofs_fs.h of Linux.
 
-/** What an image shows of one file, in plain values. Hard links have the same number. */
+/** What an image says about one file, in plain values. Hard links have the same number. */
 export type Shown = {
   kind: keyof typeof fileTypes;
   number: number;
@@ -27,7 +26,7 @@ const prefixes: Record<number, string> = {
   6: 'security.',
 };
 
-/** The tree of an image. Throws where a structure lies outside of it or disagrees with itself. */
+/** The tree of an image. Throws if a structure lies outside the image or contradicts itself. */
 export function readErofs(image: Buffer): Shown {
   const superblock = image.subarray(1024, 1024 + 128);
   must(superblock.readUInt32LE(0) === 0xe0f5_e1e2, 'magic');
@@ -127,7 +126,7 @@ function readXattrs(bytes: Buffer): Record<string, string> {
   return xattrs;
 }
 
-/** As data: names of an image may be `__proto__`. */
+/** As an own property: names in an image may be `__proto__`. */
 export function define<T>(record: Record<string, T>, name: string, value: T): void {
   must(!Object.hasOwn(record, name), 'names are there once');
   Object.defineProperty(record, name, { value, enumerable: true, configurable: true, writable: true });

@@ -1,6 +1,6 @@
 // Reads cases from stdin (length as four bytes, then the bytes of a connection) and answers a line of JSON for each:
-// the requests that llhttp found in it, through the very parser object that node:http sets up for each connection, and
-// whether it refused the rest. node:http itself would tell of a whole request only if nothing behind it broke the
+// the requests that llhttp found in it, through the same parser object that node:http sets up for each connection, and
+// whether it refused the rest. node:http itself would report a whole request only if nothing behind it broke the
 // connection first.
 import { createRequire } from 'node:module';
 
@@ -11,7 +11,7 @@ function frame(bytes) {
   const parser = new HTTPParser();
   let current;
   parser.initialize(HTTPParser.REQUEST, {});
-  // As in node:http: where fields were told before the head was whole, so was the target.
+  // As in node:http: if fields were reported before the head was whole, so was the target.
   let early = '';
   parser[HTTPParser.kOnMessageBegin | 0] = () => void (early = '');
   parser[HTTPParser.kOnHeaders | 0] = (_headers, url) => void (early = url ?? early);

@@ -8,7 +8,7 @@ import { cutIntoPieces } from '../engine/pieces.ts';
 import { agree, holds, type Target } from '../engine/target.ts';
 import { chunked } from './http-bodies.ts';
 
-/** What the platform reads of an agent's answer; whoever is root in a sandbox can write it. */
+/** What the platform reads from an agent's answer; root in a sandbox can write anything there. */
 function read(pieces: readonly Uint8Array[]): object {
   let body = '';
   let isOver = false;
@@ -20,8 +20,8 @@ function read(pieces: readonly Uint8Array[]): object {
     for (const piece of pieces) isOver ||= reader.take(Buffer.from(piece));
   }, ['internal']);
   const outcome = reader.outcome(isOver);
-  // Up to where it was malformed, pieces and whole hand on the same. A head that has not ended is looked at as far as
-  // it came, or not yet: nothing of it was handed on.
+  // Up to the malformed place, pieces and the whole pass on the same. An unfinished head may or may not have been
+  // examined: nothing of it was passed on.
   if (outcome.status === undefined) return { failed: false, isOver: false, body, ...outcome, isWhole: false };
   return { failed: 'code' in result, isOver, body, ...outcome };
 }

@@ -84,7 +84,7 @@ export const gzipBodies: Target = {
   dictionary: [Buffer.of(0x1f, 0x8b, 8), Buffer.alloc(8), gzipSync('x')],
   generate: random => gzipSync(random.bytes(random.below(200))),
   workBytesMax: 16 << 10,
-  // Not collected: these inputs open to a thousand times their length, and such a memory costs what it likes.
+  // Not collected: these inputs expand to a thousand times their length, and the cost of such memory varies.
   async work(input) {
     await gunzip(iterate([input])).pipeTo(new WritableStream());
   },

@@ -4,7 +4,7 @@ import { plain, readAgentLine } from '../../../src/node/agent-client/log-line.ts
 import { cutIntoPieces } from '../engine/pieces.ts';
 import { agree, holds, type Target } from '../engine/target.ts';
 
-/** What the journal keeps of a line before it is masked. */
+/** How much of a line the journal keeps before masking it. */
 const maskedCharactersMax = 4096;
 
 export const logMasks: Target = {

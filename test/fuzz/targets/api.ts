@@ -224,7 +224,7 @@ export const pageTokens: Target = {
     const place = valueOrCode(() => parseCursor(token), ['invalid']);
     if ('code' in place) return place.code;
     holds(Number.isSafeInteger(place.value.atUs), 'a place has a time');
-    // No row is from before the epoch, and none of those years is written.
+    // No row dates from before the epoch, and such years are not written.
     if (place.value.atUs < 0) return 'accepted from before';
     const { nextToken } = pageOf([place.value, place.value], 1, item => item);
     agree(parseCursor(nextToken ?? ''), place.value, 'a token that is written is read as the same');
@@ -305,7 +305,7 @@ export const webTokens: Target = {
     const token = input.toString('latin1');
     const claims = verifyToken(key, token);
     if (claims === null) return 'refused';
-    // Bits that base64 leaves over are nobody's.
+    // Base64's leftover bits carry no meaning.
     agree(
       Buffer.from(token.split('.')[2] ?? '', 'base64url'),
       Buffer.from(signed.split('.')[2] ?? '', 'base64url'),

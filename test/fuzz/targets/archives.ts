@@ -17,7 +17,7 @@ import { agree, holds, type Target } from '../engine/target.ts';
 const attributes = { mode: 0o644, uid: 0, gid: 0 };
 const blockSize = 512;
 
-/** One entry with any type, and its sum right: mutations of the rest should come past the check of it. */
+/** One entry of any type with a correct checksum: mutations of the rest should get past its check. */
 function entry(
   path: string,
   { flag = '0', content = '', target = '' }: { flag?: string; content?: string; target?: string } = {},
@@ -29,7 +29,7 @@ function entry(
   return summed(bytes);
 }
 
-/** With every header's sum made right again, as far as sizes lead from one to the next. */
+/** Corrects every header's checksum, as far as sizes lead from one to the next. */
 function summed(bytes: Buffer): Buffer {
   for (let at = 0; at + blockSize <= bytes.length;) {
     const header = bytes.subarray(at, at + blockSize);
@@ -142,7 +142,7 @@ const dictionary = [
   '\x80\0\0\0\0\0\0\0\0\0\x02',
 ];
 
-/** Files of a target read whole, or the code of the error. */
+/** The files of a target, read whole, or the code of the error. */
 const list = (pieces: readonly Uint8Array[]) =>
   resultOrCode(async () => {
     const entries: unknown[] = [];
@@ -171,7 +171,7 @@ export const tarArchives: Target = {
     paxPump('', ' ', ''),
     paxPump('', '3 \n', ''),
   ],
-  // What a long header says: the block that leads to it has its own length in it.
+  // The content of a long header: the block before it contains its length.
   work: input => list([Buffer.concat([entry('x', { flag: 'x', content: input.toString('latin1') }), entry('a')])]),
   async check(input, random) {
     const bytes = random.once(4) ? input : summed(input);
@@ -201,7 +201,7 @@ function readScratch(length: number): Buffer {
   return bytes;
 }
 
-/** The tree as a reader must show it. Content is compared by the caller, who has the blocks. */
+/** The tree as a reader must show it. The caller, who has the blocks, compares contents. */
 function expected(node: TreeNode, plain: Map<TreeNode, unknown>): unknown {
   const known = plain.get(node);
   if (known) return known;
@@ -256,7 +256,7 @@ const written = (pieces: readonly Uint8Array[]) =>
     return { root, image: readScratch(writer.finish(root).bytes) };
   }, ['invalid', 'no_space']);
 
-/** From a stranger's archive to an image, and back by a reader that was written apart. */
+/** From a stranger's archive to an image, and back through a reader that was written independently. */
 export const layerImages: Target = {
   name: 'layer-images',
   bytesMax: 16_384,
@@ -294,7 +294,7 @@ export const layerImages: Target = {
   },
 };
 
-/** The content and whether it came to its end in order. */
+/** The content, and whether it ended in order. */
 async function opened(pieces: readonly Uint8Array[]): Promise<{ content: Buffer; whole: boolean }> {
   const parts: Uint8Array[] = [];
   try {
@@ -325,8 +325,8 @@ export const compressedArchives: Target = {
   async check(input, random) {
     const whole = await opened([input]);
     const cut = await opened(cutIntoPieces(input, random));
-    // Whether bytes behind the end are an error depends on how they come, in every zstd stream; the content before them
-    // does not.
+    // Whether bytes behind the end are an error depends on how they arrive, in every zstd stream; the content before
+    // them does not.
     if (whole.whole && cut.whole) agree(cut.content, whole.content, 'the content is the same in pieces');
     else
       holds(

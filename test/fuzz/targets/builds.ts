@@ -248,7 +248,7 @@ export const registryChallenges: Target = {
   },
 };
 
-/** A manifest and a configuration, in two lines; digests in them are made right. */
+/** A manifest and a configuration, in two lines; the digests in them are corrected. */
 export const imageManifests: Target = {
   name: 'image-manifests',
   corpus: [

@@ -71,7 +71,7 @@ export const clientHellos: Target = {
     let inPieces: ReturnType<typeof parseClientHello> = 'incomplete';
     for (const piece of cutIntoPieces(input, random)) if (inPieces === 'incomplete') inPieces = reader.push(piece);
     agree(inPieces, whole, 'a hello is the same in pieces');
-    // Each beginning either needs more or says what the whole says.
+    // Each beginning either needs more or gives the same result as the whole.
     for (let end = 0; end < input.length; end += 1 + Math.floor(input.length / 40)) {
       const part = parseClientHello(input.subarray(0, end));
       if (part === 'incomplete') continue;

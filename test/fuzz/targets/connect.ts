@@ -63,7 +63,7 @@ export const connectEnvelopes: Target = {
     const whole = await read([input]);
     agree(await read(cutIntoPieces(input, random)), whole, 'the messages are the same in pieces');
     if ('code' in whole) return whole.code;
-    // What JSON can't write is not the envelope's: numbers beyond all bounds are read as infinite.
+    // The envelope can't carry what JSON can't write: numbers out of range are read as infinite.
     if (whole.value.some(value => Bun.inspect(value).includes('Infinity'))) return 'infinite';
     const again = await messages([Buffer.concat(whole.value.map(encodeMessage))]);
     agree(again, whole.value, 'what is written is read as the same');

@@ -76,7 +76,7 @@ const dictionary = [
   Buffer.of(0xff, 0xff),
 ];
 
-/** A record of jumps, each to the one before it, and the place of the last. */
+/** A record of pointers, each to the one before it, and the place of the last. */
 function jumps(count: number): { prefix: string; last: string } {
   const header = Buffer.from([0x12, 0x34, 1, 0, 0, 1, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 1, 0, 1]);
   const start = header.length + 11;
@@ -92,7 +92,7 @@ function jumps(count: number): { prefix: string; last: string } {
 
 const chain = jumps(4000);
 
-/** Records without end, whose names are found by jumps without end. */
+/** Endless records, whose names are found through endless pointers. */
 const pumps = [
   { prefix: '\x124\x01\0\0\x01\xff\xff\xff\xff\xff\xff\0\0\x01\0\x01', unit: '\0\0\x01\0\x01\0\0\0\0\0\0', suffix: '' },
   {

@@ -9,7 +9,7 @@ import type { Random } from '../engine/random.ts';
 import { agree, holds, type Target } from '../engine/target.ts';
 import { requestHeads, responseHeads } from './http-heads.ts';
 
-/** What the relay comes to with bytes that arrive in pieces. */
+/** The relay's result for bytes that arrive in pieces. */
 function inPieces<T>(input: Buffer, random: Random, read: (bytes: Buffer, searched: number) => T): T | 'incomplete' {
   const have = new Gathered();
   let searched = 0;
@@ -56,7 +56,7 @@ export const relayedRequests: Target = {
     const cut = inPieces(input, random, readRequest);
     if (request === 'incomplete') return agree(cut, request, 'a request is the same in pieces') ?? request;
     if ('refused' in request) {
-      // In pieces a fault may show later, and no request comes of it.
+      // In pieces, a fault may show later, and no request results.
       holds(cut === 'incomplete' || 'refused' in cut, 'what is refused is not accepted in pieces');
       return `refused ${request.refused.slice(0, 60)}`;
     }
@@ -64,7 +64,7 @@ export const relayedRequests: Target = {
     const made = composeRequest(request, 'b.example', { 'X-Token': 'secret', 'Content-Length': '5' });
     const again = readRequest(made);
     if (again === 'incomplete' || 'refused' in again) {
-      // As many fields as may be, and those that were added.
+      // As many fields as allowed, plus the added ones.
       holds(
         request.fields.length > 190 || made.length > 16_000,
         `the next parser accepts it: ${JSON.stringify(made.toString('latin1').slice(0, 200))}`,
@@ -110,7 +110,7 @@ export const relayedResponses: Target = {
   },
 };
 
-/** A channel whose other end says what the input holds, in pieces, and then closes. */
+/** A channel whose other end sends the input in pieces, and then closes. */
 function channelOf(pieces: readonly Buffer[]): { channel: SocketChannel; left: () => Buffer; written: Buffer[] } {
   let user: ChannelUser | undefined;
   const written: Buffer[] = [];
@@ -172,8 +172,7 @@ export const socksAnswers: Target = {
     };
     const whole = await run(input.length > 0 ? [input] : []);
     const cut = await run(cutIntoPieces(input, random));
-    // Which pieces come after the answer is up to the connection: here all that is left, or some of it, was read
-    // already.
+    // Which pieces come after the answer depends on the connection: here all the rest, or part of it, was already read.
     agree({ ...cut, left: '' }, { ...whole, left: '' }, 'an answer is the same in pieces');
     return 'code' in whole.result ? String(whole.result.code) : `connected ${whole.left !== ''}`;
   },

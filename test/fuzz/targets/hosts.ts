@@ -58,7 +58,7 @@ export const sandboxHosts: Target = {
   },
 };
 
-/** Numbers of an IPv4 address, as a second opinion. */
+/** The numbers of an IPv4 address, as a second opinion. */
 const four = (octets: Uint8Array) => [...octets].join('.');
 
 export const networkNames: Target = {
@@ -98,8 +98,8 @@ export const networkNames: Target = {
       holds(name === undefined && !isDomainPattern(text), 'an address is no name');
       const url = URL.parse(`http://${octets.length === 4 ? text : `[${text}]`}/`);
       if (octets.length === 4) agree(four(octets), url?.hostname, 'an address is what others read');
-      // The runtime's reader of URLs refuses some addresses that end in dots and have the two colons before groups;
-      // Node.js takes them.
+      // The runtime's URL parser refuses some addresses that end in dots and have the two colons before groups; Node.js
+      // accepts them.
       else if (url) agree(parseAddress(url.hostname.slice(1, -1)), octets, 'an address is what others read');
       else holds(text.includes('::') && text.includes('.'), 'an address is one to others too');
       protectedRange(octets);

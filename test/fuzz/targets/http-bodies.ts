@@ -5,7 +5,7 @@ import { agree, holds, type Target } from '../engine/target.ts';
 
 type Taken = { end: number; data: string; done: boolean };
 
-/** Reads a chunked body; `end` is -1 where it is malformed. */
+/** Reads a chunked body; `end` is -1 if it is malformed. */
 function take(pieces: readonly Buffer[]): Taken {
   const data: Buffer[] = [];
   const reader = new BodyReader((bytes, start, end) => {
@@ -15,7 +15,7 @@ function take(pieces: readonly Buffer[]): Taken {
   reader.reset('chunked', 0);
   let end = 0;
   for (const piece of pieces) {
-    // Not at the beginning, as in a connection's buffer.
+    // Not at the start, as in a connection's buffer.
     const bytes = Buffer.concat([Buffer.from('xx'), piece, Buffer.from('yy')]);
     const at = reader.take(bytes, 2, bytes.length - 2);
     if (at < 0) return { end: -1, data: '', done: false };
@@ -27,7 +27,7 @@ function take(pieces: readonly Buffer[]): Taken {
   return { end, data: Buffer.concat(data).toString('latin1'), done: reader.done };
 }
 
-/** A body in chunks of the parts, now and then with what few senders write. */
+/** A chunked body of the parts, now and then in ways that few senders use. */
 export function chunked(random: Random): Buffer {
   const parts: Buffer[] = [];
   for (let left = random.below(5); left > 0; left--) {

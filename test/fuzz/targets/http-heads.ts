@@ -27,7 +27,7 @@ const words = [
   ...names,
 ];
 
-/** A head of known headers with values that matter to somebody. */
+/** A head of known headers with significant values. */
 function head(startLine: string, random: Random): Buffer {
   const values = [
     '',
@@ -62,11 +62,11 @@ function head(startLine: string, random: Random): Buffer {
   );
 }
 
-/** What a parser that is given `bytes[0, end)`, more each time something arrives, comes to in the end. */
+/** The final result of a parser that is given `bytes[0, end)`, more each time something arrives. */
 function parsedInPieces(parse: (end: number) => number, bytes: Buffer, random: Random): number {
   let looked = 0;
   for (let end = 1; ;) {
-    // As the edge does it: what can't have become whole is not parsed again.
+    // As in the edge: a head that can't have become whole is not parsed again.
     if (headMayBeWhole(bytes.subarray(0, end), looked)) {
       const position = parse(end);
       if (position !== incomplete) return position;
@@ -77,7 +77,7 @@ function parsedInPieces(parse: (end: number) => number, bytes: Buffer, random: R
   }
 }
 
-/** What is known of each field, after checking that its places are in the bytes and in order. */
+/** The parsed fields, after checking that their places are in the bytes and in order. */
 function fieldsOf(fields: Fields, bytes: Buffer, end: number): string[] {
   let before = 0;
   return Array.from({ length: fields.count }, (_, index) => {
@@ -129,7 +129,7 @@ export const requestHeads: Target = {
     if (position === incomplete)
       return agree(reached, incomplete, 'an incomplete head stays so in pieces') ?? 'incomplete';
     if (position < 0) {
-      // In pieces a fault may show once the empty line is there, and no request comes of it.
+      // In pieces, a fault may show only once the empty line is there, and no request results.
       holds(reached <= 0, 'what is malformed is not accepted in pieces');
       return `refused ${whole.fault.status} ${whole.fault.reason}`;
     }

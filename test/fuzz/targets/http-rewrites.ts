@@ -18,7 +18,7 @@ const clientOf = (trusts: boolean) =>
     forwardedLines: Buffer.from('X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: '),
   }) as unknown as Client;
 
-/** A request that the edge accepts must be one request, with the same framing, for whoever gets it next. */
+/** A request that the edge accepts must be one request, with the same framing, for the next server. */
 export const rewrittenRequests: Target = {
   ...requestHeads,
   name: 'rewritten-requests',
@@ -40,7 +40,7 @@ export const rewrittenRequests: Target = {
     if (head.parse(input, 0, input.length) <= 0) return 'refused';
     const plan = { host: random.once(2) ? 'b.example' : null, upgrade: random.once(2) };
     const made = Buffer.from(room.subarray(0, composeRequest(room, head, clientOf(random.once(2)), plan)));
-    // A line may have been added to as many as there may be.
+    // A line may have been added to the largest allowed number of lines.
     const next = new RequestHead(fieldsMax + 8);
     agree(
       next.parse(made, 0, made.length),

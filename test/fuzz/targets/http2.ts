@@ -11,7 +11,7 @@ import { agree, holds, type Target } from '../engine/target.ts';
 
 const separator = '\x01';
 
-/** Headers as `node:http2` gives them, out of lines of name and value; a name that comes again has a list. */
+/** Headers as `node:http2` gives them, from lines of name and value; a repeated name gets a list. */
 function headersOf(input: Buffer): Record<string, string | string[]> {
   const headers: Record<string, string | string[]> = { __proto__: null } as never;
   for (const line of input.toString('latin1').split('\n')) {
@@ -71,7 +71,7 @@ export const http2Requests: Target = {
     const endsAtOnce = random.once(2);
     const made = requestBytes(headers, endsAtOnce);
     if (made === undefined) return 'refused';
-    // What is made must be one request for our own parser, with the framing that was meant.
+    // The result must be one request for our own parser, with the intended framing.
     const head = new RequestHead(defaultLimits.headerLinesMax);
     const position = head.parse(made.head, 0, made.head.length);
     if (position < 0) return `refused by the parser ${head.fault.status}`;
@@ -92,7 +92,7 @@ export const http2Requests: Target = {
 
 type Read = { interims: OutgoingHttpHeaders[]; head: OutgoingHttpHeaders | undefined; data: string; ends: number };
 
-/** Whether it is what the edge sends: it has refused everything else before. */
+/** Whether the edge would send it: it has refused everything else before. */
 function isWellFormed(input: Buffer, toHead: boolean): boolean {
   const head = new ResponseHead(defaultLimits.headerLinesMax);
   let at = head.parse(input, 0, input.length);

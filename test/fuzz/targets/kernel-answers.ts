@@ -190,7 +190,7 @@ async function checkImage(folder: string, input: Buffer): Promise<string> {
   return `${Math.min(entries.value.length, 3)} entries`;
 }
 
-/** CRIU writes them, with names that a sandbox chose in them. */
+/** CRIU writes them, including names that a sandbox chose. */
 export const checkpointImages: Target = {
   name: 'checkpoint-images',
   corpus: [

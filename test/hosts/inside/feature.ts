@@ -1,26 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** How a feature of the platform was found on a host. */
+/** The result of examining a feature of the platform on a host. */
 export type Finding = {
   feature: string;
-  /** `refused`: not there, and the platform says so, with the reason in `detail`. */
+  /** `refused`: it is missing, and the platform says so, with the reason in `detail`. */
   verdict: 'works' | 'refused' | 'fails';
   detail: string;
 };
 
-/** What an idle sandbox takes of the machine's memory. */
+/** How much of the machine's memory an idle sandbox takes. */
 export const idleFeature = 'idle sandbox';
 
-/** Thrown where the platform says, as documented, that this host can't do it. */
+/** Thrown if the platform says, as documented, that this host can't do it. */
 export class Refused extends Error {}
 
-/** A feature, and how to see it: it answers what was seen, or fails. */
+/** A feature, and how to examine it: answers what was seen, or fails. */
 export type Feature = { name: string; look(): Promise<string | void> };
 
-/** By the machine's own clock; this is for what hangs. */
+/** By the machine's own clock; only for what hangs. */
 const featureTimeoutMs = 5 * 60_000;
 
-/** Looks at the features one after the other and prints a line of JSON for each. */
+/** Examines the features one after another and prints a line of JSON for each. */
 export async function lookAt(features: Feature[], only: string[]): Promise<void> {
   for (const { name, look } of features) {
     if (only.length > 0 && !only.includes(name)) continue;
@@ -40,7 +40,7 @@ export async function lookAt(features: Feature[], only: string[]): Promise<void>
   }
 }
 
-/** Fails, saying both, where they differ. */
+/** Fails, with both values, if they differ. */
 export function same(seen: unknown, expected: unknown, what: string): void {
   const [a, b] = [JSON.stringify(seen), JSON.stringify(expected)];
   if (a !== b) throw new Error(`${what}: ${a}, not ${b}`);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { mustRun } from '../lab/program.ts';
 import { type Finding, idleFeature } from './feature.ts';
 
-// Prints what a create, a command and an idle sandbox take, and `crun run` beside them on the same machine.
+// Prints the cost of a create, a command and an idle sandbox, and of `crun run` on the same machine.
 const runs = 15;
 const idle = 8;
 /** Longer than the pool takes to start another standby sandbox. */
@@ -27,7 +27,7 @@ async function times(work: () => Promise<unknown>, between = 0): Promise<number>
   return median(taken);
 }
 
-/** MiB of one of many that `make` makes. */
+/** MiB per item of the many that `make` makes. */
 async function memoryOf(make: () => Promise<() => Promise<unknown>>): Promise<number> {
   await settle(refillMs);
   const before = availableMiB();
@@ -41,7 +41,7 @@ async function memoryOf(make: () => Promise<() => Promise<unknown>>): Promise<nu
   }
 }
 
-/** crun refuses hosts with both versions of control groups; in a mount namespace that hides one, it runs. */
+/** crun refuses hosts with both versions of cgroups; it runs in a mount namespace that hides one. */
 const hidden = existsSync('/sys/fs/cgroup/unified')
   ? ['unshare', '--mount', 'sh', '-c', 'mount -t tmpfs none /sys/fs/cgroup/unified && exec "$@"', 'sh']
   : [];
@@ -57,7 +57,7 @@ const container = async (name: string, args: string[], detached: boolean) => {
     join(folder, 'config.json'),
     JSON.stringify({ ...specification, process: { ...specification.process, terminal: false, args } }),
   );
-  // What runs on keeps the output that it was given, and whoever reads that waits for its end.
+  // A process that runs on keeps its output open, and the reader waits for its end.
   const quiet = detached ? ['sh', '-c', 'exec "$@" > /dev/null 2>&1', 'sh'] : [];
   const run = ['run', ...(detached ? ['--detach'] : []), '--bundle', folder, name];
   await mustRun([...quiet, ...hidden, 'crun', '--cgroup-manager=cgroupfs', ...run], { timeoutMs: requestTimeoutMs });

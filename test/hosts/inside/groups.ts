@@ -6,21 +6,21 @@ import { waitFor } from '../../support/process.ts';
 import { type Feature, lookAt, same } from './feature.ts';
 import { withSandbox } from './sandbox.ts';
 
-// Runs as root on a host of the laboratory, beside a platform: what clients do to sandboxes is looked for in the
-// kernel's files.
+// Runs as root on a host of the laboratory, beside a platform: looks in the kernel's files for the effects of what
+// clients do to sandboxes.
 const commandMs = 120_000;
 const waitMs = 60_000;
 const root = '/sys/fs/cgroup';
 const v2Alone = existsSync(join(root, 'cgroup.controllers'));
 
-/** The group of a sandbox in the hierarchy that has `controller`: a program with a name of its own leads there. */
+/** The cgroup of a sandbox in the hierarchy that has `controller`: a program with a unique name leads there. */
 async function groupOf(sandbox: Sandbox, controller: string): Promise<string> {
   const seconds = String(4_000_000 + Math.floor(Math.random() * 1_000_000));
   await sandbox.commands.run(`sleep ${seconds}`, { background: true, timeoutMs: 0 });
   const pid = await waitFor('the program’s process', () => processOf(`sleep ${seconds}`), waitMs);
   const lines = readFileSync(`/proc/${pid}/cgroup`, 'utf8').trim().split('\n');
   const own = lines.map(line => line.split(':')).find(([, names]) => v2Alone || names?.split(',').includes(controller));
-  // Whatever the agent makes below it, the limits are those of the sandbox's own group.
+  // Whatever the agent makes below it, the limits are those of the sandbox's own cgroup.
   const path = /^\/atoll\d+\/[^/]+/.exec(own?.slice(2).join(':') ?? '')?.[0];
   if (path === undefined) throw new Error(`not in a group of the platform: ${lines.join(' ')}`);
   return v2Alone ? join(root, path) : join(root, controller, path);
@@ -110,7 +110,7 @@ await lookAt(
         withSandbox(async other => {
           const sandbox = await Sandbox.create({ timeoutMs: 600_000, requestTimeoutMs: commandMs });
           const [group, stays] = [await groupOf(sandbox, 'memory'), await groupOf(other, 'memory')];
-          // More processes than one, and some that ask not to be ended.
+          // Several processes, some of which ask not to be killed.
           await sandbox.commands.run('for i in 1 2 3 4 5; do (trap "" TERM INT HUP; sleep 3600) & done', {
             background: true,
             timeoutMs: 0,

@@ -5,14 +5,14 @@ import { withSandbox } from './sandbox.ts';
 
 const timeoutMs = 600_000;
 const commandMs = 120_000;
-/** Longer than a paused sandbox stands frozen: its memory has then gone to the disk. */
+/** Longer than a paused sandbox stays frozen: then its memory has gone to the disk. */
 const frozenMs = 30_000;
 
 const counter = 'i=0; while :; do i=$((i+1)); echo $i > /tmp/count; sleep 0.2; done';
 const count = async (sandbox: Sandbox) =>
   Number((await sandbox.commands.run('cat /tmp/count', { timeoutMs: commandMs })).stdout);
 
-/** Whether its process counts on from `first`. */
+/** Whether its process continues counting from `first`. */
 async function countsOn(sandbox: Sandbox, first: number): Promise<boolean> {
   for (const deadline = Date.now() + commandMs; Date.now() < deadline;) {
     await sleep(200);
@@ -28,13 +28,13 @@ async function counting(): Promise<Sandbox> {
   return sandbox;
 }
 
-/** The error that a host without memory keeping answers, as documented. */
+/** The documented error of a host that can't keep memory. */
 function refusal(error: unknown): never {
   if (error instanceof SandboxError && /memory/i.test(error.message)) throw new Refused(error.message);
   throw error;
 }
 
-/** What outlives a moment: pauses, forks, snapshots, volumes. */
+/** What lasts longer than a moment: pauses, forks, snapshots, volumes. */
 export const keepingFeatures: Feature[] = [
   {
     name: 'pause and resume with memory',
@@ -80,7 +80,7 @@ export const keepingFeatures: Feature[] = [
       await source.kill();
       const made = await Sandbox.create(snapshotId, { timeoutMs, requestTimeoutMs: commandMs });
       same(await made.files.read('note'), 'kept', 'its file');
-      // Without memory there is no process that counts.
+      // Without memory, no process counts.
       const first = await count(made).catch(() => 0);
       const goesOn = first > 0 && (await countsOn(made, first));
       await made.kill();

@@ -4,7 +4,7 @@ import { withSandbox } from './sandbox.ts';
 
 const timeoutMs = 180_000;
 
-/** A command that may fail: its exit code and all that it said. */
+/** A command that may fail: its exit code and all its output. */
 async function outcome(sandbox: Sandbox, command: string): Promise<{ exitCode: number; text: string }> {
   try {
     const { stdout, stderr } = await sandbox.commands.run(command, { timeoutMs });
@@ -18,7 +18,7 @@ async function outcome(sandbox: Sandbox, command: string): Promise<{ exitCode: n
 const alive = async (sandbox: Sandbox) =>
   same((await sandbox.commands.run('echo alive', { timeoutMs })).stdout, 'alive\n', 'the sandbox afterwards');
 
-/** Each limit is met, and what is inside goes on. */
+/** Reaches each limit, and checks that the sandbox goes on. */
 export const limitFeatures: Feature[] = [
   {
     name: 'memory limit',
@@ -50,8 +50,7 @@ export const limitFeatures: Feature[] = [
     name: 'CPU limit',
     look: () =>
       withSandbox(async sandbox => {
-        // Four busy processes for some seconds get no more than the cores that the sandbox has. A busy machine gives
-        // them less.
+        // Four busy processes get no more, over some seconds, than the sandbox's cores. A busy machine gives them less.
         const { cpuCount } = await sandbox.getInfo();
         const script = 'for i in 1 2 3 4; do timeout 6 sh -c "while :; do :; done" & done; wait; times';
         const { text } = await outcome(sandbox, `bash -c '${script}'`);

@@ -7,7 +7,7 @@ import { type Feature, Refused, same } from './feature.ts';
 
 const waitMs = 60_000;
 
-/** A sandbox for one look, killed at its end. */
+/** A sandbox for one examination, killed at its end. */
 export async function withSandbox<T>(use: (sandbox: Sandbox) => Promise<T>, template = 'base'): Promise<T> {
   const sandbox = await Sandbox.create(template, { timeoutMs: 600_000, requestTimeoutMs: 120_000 });
   try {
@@ -82,7 +82,7 @@ export const sandboxFeatures: Feature[] = [
         const { stdout } = await sandbox.commands.run(script, { timeoutMs: waitMs });
         const [counted, listed, memoryKiB, age = 0] = stdout.trim().split('\n').map(Number);
         same([counted, listed, memoryKiB], [processors, processors, memoryMB * 1024], 'processors and KiB');
-        // The machine is up for longer than the platform, which starts sandboxes.
+        // The machine has been up for longer than the platform, which starts sandboxes.
         if (uptime() - age < 5) throw new Refused('its clock is the host’s');
         return `${processors} processors, ${memoryMB} MiB, started ${age} s ago`;
       }),

@@ -2,14 +2,14 @@ import { Sandbox, SandboxNotFoundError } from 'e2b';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Feature, lookAt, Refused, same } from './feature.ts';
 
-/** IDs of the sandboxes that a crash of the platform, its `down` or a reboot of the host meets. */
+/** IDs of the sandboxes that go through a crash of the platform, its `down` or a reboot of the host. */
 export type Kept = { running: string; paused: string };
 
 //   bun survivors.ts begin                makes them, and prints their IDs
 //   bun survivors.ts WHAT RUNNING PAUSED  looks at them after what has come over the platform: `kill -9`, `reboot` …
 const timeoutMs = 3_600_000;
 const commandMs = 120_000;
-/** A process that counts five times a second is seen to within this time, on an emulated machine too. */
+/** A process that counts five times a second shows within this time, even on an emulated machine. */
 const goesOnMs = 30_000;
 
 const [what = 'begin', running = '', paused = ''] = process.argv.slice(2);
@@ -48,7 +48,7 @@ const runsOn: Feature = {
   },
 };
 
-/** Why a sandbox that ran has ended, by what was over it. */
+/** Why a running sandbox has ended, by the event it went through. */
 const reasons: Record<string, string> = { down: 'request', 'atoll uninstall': 'request' };
 
 const isGone: Feature = {
@@ -64,7 +64,7 @@ const isGone: Feature = {
   },
 };
 
-/** The host has taken its processes, and not its files. */
+/** The host has taken its processes, but not its files. */
 const keptFiles: Feature = {
   name: `${what}: what ran is paused with its files`,
   async look() {

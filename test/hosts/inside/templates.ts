@@ -2,7 +2,7 @@ import { Template, waitForPort } from 'e2b';
 import { type Feature, same } from './feature.ts';
 import { withSandbox } from './sandbox.ts';
 
-/** Sandboxes from this template are on gVisor: the laboratory starts the platform with that setting. */
+/** Sandboxes from this template run on gVisor: the laboratory starts the platform with that setting. */
 const gvisorTemplate = 'on-gvisor';
 
 const commandMs = 120_000;

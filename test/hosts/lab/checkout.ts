@@ -10,12 +10,12 @@ import { mustRun } from './program.ts';
 const archiveMultiple = '1G';
 const packTimeoutMs = 10 * 60_000;
 const unpackTimeoutMs = 10 * 60_000;
-/** Where all of set-up runs on an emulated machine, the base template too. */
+/** For running all of set-up on an emulated machine, including the base template. */
 const prepareTimeoutMs = 3 * 60 * 60_000;
 
 /**
- * What set-up takes from the network on a guest, and how: packages of the distribution, and CRIU. Where any of it
- * changes, it is done anew.
+ * The inputs of set-up's network downloads on a guest: packages of the distribution, and CRIU. If any of them changes,
+ * the downloads are repeated.
  */
 const setUpInputs = ['scripts/setup/system-packages.mjs', 'scripts/setup/apt.mjs', 'scripts/build-criu.mjs'];
 
@@ -26,12 +26,10 @@ async function setUpDigest(): Promise<string> {
   return hash.digest('hex').slice(0, 16);
 }
 
-/** What no row of the table depends on. */
+/** Files that no row of the table depends on. */
 const notLookedAt = [':!docs', ':!test/hosts'];
 
-/**
- * The short name of the newest commit of what is looked at in this checkout, with `+` where its files differ from that.
- */
+/** The short name of the newest commit to the examined files of this checkout, with `+` if files differ from it. */
 export async function commitOfCheckout(): Promise<string> {
   const git = (...args: string[]) =>
     mustRun(['git', '-C', checkout, ...args, '--', '.', ...notLookedAt], { timeoutMs: packTimeoutMs });
@@ -40,8 +38,8 @@ export async function commitOfCheckout(): Promise<string> {
 }
 
 /**
- * An archive of what changes from run to run: the sources, for a checkout of this machine's type the programs that are
- * built from them, and further files (absolute paths).
+ * An archive of what changes from run to run: the sources, the programs built from them for a checkout of this
+ * machine's type, and further files (absolute paths).
  */
 export async function packSources(host: Host, file: string, further: string[]): Promise<void> {
   const listed = await mustRun(
@@ -49,7 +47,7 @@ export async function packSources(host: Host, file: string, further: string[]): 
     { timeoutMs: packTimeoutMs },
   );
   const sources = listed.split('\0').filter(path => path !== '' && existsSync(join(checkout, path)));
-  // What fits a kernel is the guest's own, and what is large is there already.
+  // The guest makes what depends on its kernel, and already has what is large.
   const built =
     isForeign(host) || host.installs === 'package'
       ? []
@@ -59,28 +57,28 @@ export async function packSources(host: Host, file: string, further: string[]): 
   const paths = [...[...sources, ...built].map(path => join(checkout, path)), ...further];
   const input = paths.map(path => `${path.slice(1)}\0`).join('');
   await mustRun(['tar', '-cf', file, '-C', '/', '--null', '--files-from=-'], { timeoutMs: packTimeoutMs, input });
-  // A guest that goes on from a moment of before knows how large this disk was.
+  // A guest that continues from a saved state knows how large this disk was.
   await mustRun(['truncate', '--size', `%${archiveMultiple}`, file], { timeoutMs: packTimeoutMs });
 }
 
-/** Makes the layers of the base template, for which there are none of another machine. */
+/** Makes the layers of the base template, which don't exist for another machine. */
 const baseTemplate = `export ATOLL_DATA_DIR=/var/tmp/atoll ATOLL_TEMPLATES=none
 bin/atoll up --json > /var/tmp/up 2>&1 & started=$!
 while ! grep -q '"url"' /var/tmp/up; do kill -0 $started || { cat /var/tmp/up; exit 1; }; sleep 2; done
 bin/atoll down --all && rm -rf /var/tmp/atoll /var/tmp/up`;
 
-/** The command by which a guest takes what an archive holds, to the same places as on this machine; and its time. */
+/** The command by which a guest unpacks an archive, to the same places as on this machine; and sets its time. */
 export const unpack = (disk: string): string => `tar -xf ${disk} -C / 2>&1`;
 export const unpackWithinMs = unpackTimeoutMs;
 
 /**
- * The disk of a guest on which set-up has found what fits its kernel, with the network: CRIU, above all. It is kept
+ * The disk of a guest on which set-up, with the network, has found what fits its kernel, above all CRIU. It is kept
  * beside the image, or made now.
  */
 export async function preparedDisk(options: {
   host: Host;
   image: Image;
-  /** What set-up needs and the image does not have (absolute paths). */
+  /** What set-up needs and the image lacks (absolute paths). */
   missing: string[];
   privateKey: string;
   say(text: string): void;
@@ -89,7 +87,7 @@ export async function preparedDisk(options: {
   const disk = image.disk.replace(/disk\.img$/, `prepared-${await setUpDigest()}.qcow2`);
   if (existsSync(disk)) return disk;
   options.say('preparing: set-up runs once, with the network');
-  // Short: the socket of ssh is in it, whose path has at most 108 characters.
+  // Short: it contains ssh's socket, whose path has at most 108 characters.
   const work = join(dirname(disk), 'work');
   rmSync(work, { recursive: true, force: true });
   await mustRun(['mkdir', '-p', work], { timeoutMs: packTimeoutMs });

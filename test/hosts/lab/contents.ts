@@ -7,9 +7,9 @@ import { startTestNode } from '../../node/support/test-node.ts';
 import { type Host, isForeign } from './host-list.ts';
 import { repository, startPlatform } from '../../support/platform.ts';
 
-/** Layers of templates that this machine has made: guests need not make them again. */
+/** Layers of templates that this machine has made, so that guests need not make them again. */
 const layerCache = '/var/cache/atoll';
-/** Authorities of this machine: what a template trusts depends on them, and so does the name of a layer. */
+/** Authorities of this machine: they determine what a template trusts, and so the name of a layer. */
 export const authorities = '/usr/local/share/ca-certificates';
 
 /** The folder of the checkout, on this machine and in guests. */
@@ -19,17 +19,17 @@ export const checkout = repository.replace(/\/$/, '');
  * What set-up would download for a guest, taken from this machine instead. Paths are absolute, and the same in guests.
  */
 export type Contents = {
-  /** Where npm has put a package, and the digest of what is there. */
+  /** Where npm has put a package, and the digest of its content. */
   npm: Record<string, string>;
   /** Digest of the gVisor that is in `dist/runsc`. */
   runsc: string;
-  /** Files of the cache that the base template comes from, and the layer that suites start sandboxes from. */
+  /** Cached files that the base template comes from, and the layer that suites start sandboxes from. */
   layers: string[];
 };
 
-/** What a guest needs. A platform is started for its layers, which makes those that are missing. */
+/** What a guest needs. Starts a platform for its layers, which makes missing ones. */
 export async function contentsOf(host: Host): Promise<Contents> {
-  // Set-up does all of it there.
+  // There, set-up does all of it.
   if (isForeign(host)) return { npm: {}, runsc: '', layers: [] };
   const { packages } = JSON.parse(readFileSync(join(checkout, 'node_modules/.package-lock.json'), 'utf8')) as {
     packages: Record<string, { version?: string; integrity?: string }>;
@@ -45,7 +45,7 @@ export async function contentsOf(host: Host): Promise<Contents> {
   };
 }
 
-/** The paths of all that `wanted` has and an image that was made with `there` has not. */
+/** The paths of everything in `wanted` that an image made with `there` lacks. */
 export function missingIn(there: Contents | undefined, wanted: Contents): string[] {
   const npm = there
     ? ['.package-lock.json', '.bin'].map(name => `node_modules/${name}`).concat(changed(there.npm, wanted.npm))
@@ -61,7 +61,7 @@ export function missingIn(there: Contents | undefined, wanted: Contents): string
 const changed = (before: Record<string, string>, now: Record<string, string>) =>
   Object.keys(now).filter(path => path !== '' && now[path] !== before[path]);
 
-/** Other checkouts of the machine have entries of the cache beside this one's. */
+/** The cache also holds entries of other checkouts on the machine. */
 async function cachedLayers(): Promise<string[]> {
   await (await startPlatform())[Symbol.asyncDispose]();
   const node = await startTestNode();

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { mustRun } from './program.ts';
 
-/** How the kernel tells programs of the other machine (binfmt_misc), of the package qemu-user-static. */
+/** How the kernel recognizes programs for the other machine (binfmt_misc), from the package qemu-user-static. */
 const formatFile = '/usr/lib/binfmt.d/qemu-aarch64.conf';
 const emulator = '/usr/bin/qemu-aarch64-static';
 /** User IDs that a distribution's packages use. */
@@ -11,8 +11,8 @@ const ids = '0 0 65536';
 const lifetimeSeconds = 3600;
 
 /**
- * Runs a program that starts programs of arm64. They are emulated in a user namespace of its own, and nowhere else on
- * this machine: since Linux 6.7 each such namespace has its own list of formats.
+ * Runs a program that starts arm64 programs. They are emulated in their own user namespace, and nowhere else on this
+ * machine: since Linux 6.7 each such namespace has its own list of formats.
  */
 export async function mustRunForeign(argv: string[], options: { timeoutMs: number; log?: string }): Promise<void> {
   const holder = spawn('unshare', ['--user', 'sleep', String(lifetimeSeconds)], { stdio: 'ignore' });

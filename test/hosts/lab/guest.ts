@@ -10,22 +10,22 @@ import type { Machine } from './machine.ts';
 import { askMonitor } from './monitor.ts';
 import { mustRun, run } from './program.ts';
 
-/** Emulated, a guest is some ten times slower than its host. */
+/** An emulated guest is about ten times slower than its host. */
 const bootTimeoutMs = 15 * 60_000;
 const sshTryTimeoutMs = 60_000;
 const betweenTriesMs = 2_000;
 const powerOffTimeoutMs = 90_000;
-/** A second processor that is emulated in turn with the first costs more than it gives. */
+/** A second processor, emulated in turn with the first, costs more than it gives. */
 const cores = 1;
 const memoryMiB = 4096;
 
 /** A machine in QEMU. It ends with `end`, or by force after `lifetimeMs`, whatever happens to its laboratory. */
 export type Guest = Machine & {
-  /** A command that a person can paste to get in. */
+  /** A command to paste for logging in. */
   login: string;
-  /** Keeps memory and disk as they are now, under a name in its disk: `from` of another start goes on there. */
+  /** Saves the present memory and disk, under a name in its disk; a later start continues there with `from`. */
   keep(name: string): Promise<void>;
-  /** Shuts it down as an operator does, so that its disk is whole. */
+  /** Shuts it down as an operator does, so that its disk is consistent. */
   powerOff(): Promise<void>;
   end(): Promise<void>;
 };
@@ -36,11 +36,11 @@ type GuestOptions = {
   image: Image;
   /** The disk that it writes to (qcow2). */
   overlay: string;
-  /** A moment that `keep` has kept in that disk, to go on from instead of booting. */
+  /** A state that `keep` has saved in that disk, to continue from instead of booting. */
   from?: string;
-  /** Archives (tar) that it finds as further disks, `/dev/vdb` and so on. */
+  /** Archives (tar) that appear as further disks, `/dev/vdb` and so on. */
   archives: string[];
-  /** Whether it reaches what its host reaches; else it reaches nothing. */
+  /** Whether it reaches what its host reaches; otherwise it reaches nothing. */
   network: boolean;
   privateKey: string;
   /** Where console and sockets go. */
@@ -54,7 +54,7 @@ const emulators: Record<Architecture, { program: string; machine: string; consol
   arm64: { program: 'qemu-system-aarch64', machine: 'virt', console: 'ttyAMA0' },
 };
 
-/** Starts a guest and waits until it lets the laboratory in. */
+/** Starts a guest and waits until the laboratory can log in. */
 export async function startGuest(options: GuestOptions): Promise<Guest> {
   const { directory, image } = options;
   const emulator = emulators[options.architecture];
@@ -83,7 +83,8 @@ export async function startGuest(options: GuestOptions): Promise<Guest> {
     kind: 'guest',
     login: ['ssh', ...ssh, 'root@127.0.0.1'].join(' '),
     run: (script, { timeoutMs, log }) =>
-      // The script travels by standard input and gets none of its own: what it starts can't read the rest of it.
+      // The script arrives on standard input but gets an empty one itself, so that its programs can't read the rest of
+      // it.
       run(['ssh', ...ssh, 'root@127.0.0.1', 'script=$(cat); exec bash -c "$script" </dev/null'], {
         timeoutMs,
         input: script,
@@ -124,7 +125,7 @@ export async function startGuest(options: GuestOptions): Promise<Guest> {
     return [
       ...['-machine', emulator.machine, ...processorArguments(options.architecture)],
       ...['-smp', String(cores), '-m', String(memoryMiB)],
-      // Guards against speculation cost an emulated machine a lot, and change nothing that is looked at here.
+      // Guards against speculation cost an emulated machine a lot, and change nothing that is examined here.
       ...[
         '-kernel',
         image.kernel,

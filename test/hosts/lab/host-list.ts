@@ -11,7 +11,7 @@ export type Host = {
   /** What mmdebstrap makes it from. */
   suite: string;
   architecture: Architecture;
-  /** What Atoll is put there as: a checkout for `npm run up`, or the Debian package of a release. */
+  /** In which form Atoll is installed: a checkout for `npm run up`, or the Debian package of a release. */
   installs: 'checkout' | 'package';
 };
 
@@ -23,7 +23,7 @@ export const isForeign = ({ architecture }: Host): boolean => architecture !== p
 /** What Debian calls a type of machine. */
 export const debianNameOf = (architecture: Architecture): string => debianNames[architecture];
 
-/** What a person has on a small server before Atoll comes: systemd, a login. */
+/** What a small server has before Atoll comes: systemd, a login. */
 const bareHost = [
   'systemd-sysv',
   'systemd-resolved',
@@ -37,16 +37,16 @@ const bareHost = [
   'ca-certificates',
 ];
 
-/** What `npm run up` is started with, of the distribution; Python, which laboratory and suites use. */
+/** What `npm run up` needs from the distribution; and Python, which laboratory and suites use. */
 const forCheckouts = ['nodejs', 'npm', 'git', 'python3'];
 
 /**
- * Debian's npm is four hundred packages, which an emulator takes an hour to unpack and set up: machines of another type
- * have npm's own.
+ * Debian's npm consists of four hundred packages, which take an emulator an hour to unpack and set up: machines of
+ * another type use npm's own.
  */
 export const ownNpm = 'npm@10.9.4';
 
-/** Packages of a host: what it is, and what would be installed on it while it has no network. */
+/** A host's packages: its own, and those that would be installed while it has no network. */
 export function packagesOf(host: Host): { own: string[]; later: string[] } {
   const own = [...bareHost, `linux-image-cloud-${debianNameOf(host.architecture)}`];
   const forCheckout = forCheckouts.filter(name => name !== 'npm' || !isForeign(host));

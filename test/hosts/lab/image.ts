@@ -20,25 +20,25 @@ import { mustRun } from './program.ts';
 const mirror = 'http://deb.debian.org/debian';
 const diskBytes = 24 * 2 ** 30;
 const debstrapTimeoutMs = 20 * 60_000;
-/** Packages of another type of machine are unpacked and set up by an emulator. */
+/** An emulator unpacks and sets up packages for another type of machine. */
 const foreignDebstrapTimeoutMs = 55 * 60_000;
 const debstrapTries = 4;
 const betweenDebstrapsMs = 20_000;
 const diskTimeoutMs = 10 * 60_000;
 
 /**
- * What a guest starts from, and what it has beside its distribution. Nothing writes to it: guests write to overlays.
+ * What a guest starts from, and what it has besides its distribution. Nothing writes to it: guests write to overlays.
  */
 export type Image = { disk: string; kernel: string; initrd: string; contents: Contents };
 
-/** Files of the guest: it takes its address from QEMU, lets the laboratory in, and does nothing by the clock. */
+/** Files of the guest: it gets its address from QEMU, admits the laboratory, and does nothing on a schedule. */
 const files: Record<string, string> = {
   'etc/hostname': 'lab\n',
   'etc/hosts': '127.0.0.1 localhost lab\n',
   'etc/fstab': '/dev/vda / ext4 defaults 0 1\n',
   'etc/systemd/network/lab.network': '[Match]\nType=ether\nName=e*\n[Network]\nDHCP=ipv4\nLinkLocalAddressing=no\n',
   'etc/systemd/journald.conf.d/lab.conf': '[Journal]\nStorage=persistent\n',
-  // Packing the first file system of the boot anew, as some packages ask for, takes an emulated machine minutes.
+  // Some packages ask to rebuild the initial file system of the boot, which takes an emulated machine minutes.
   'etc/initramfs-tools/update-initramfs.conf': 'update_initramfs=no\n',
 };
 const masked = [
@@ -53,7 +53,7 @@ const masked = [
 
 /**
  * The image of a host, from the cache below `directory` or made now: the distribution's packages, its own kernel, and
- * what set-up would download. One that was made with other contents still serves: what it lacks goes with the sources.
+ * what set-up would download. An image made with other contents still serves: what it lacks goes with the sources.
  */
 export async function imageOf(host: Host, directory: string, publicKey: string, contents: Contents): Promise<Image> {
   const key = createHash('sha256')
@@ -96,11 +96,11 @@ export async function imageOf(host: Host, directory: string, publicKey: string, 
 }
 
 /**
- * The distribution's packages, from the mirror. One that is away for a moment is asked again, from the beginning: apt
- * gives up an address for good at the first connection that fails, however many retries it is allowed.
+ * The distribution's packages, from the mirror. If the mirror is away for a moment, this starts again from the
+ * beginning: apt gives up an address for good at the first failed connection, however many retries it is allowed.
  */
 async function makeTree(host: Host, tree: string, log: string): Promise<void> {
-  // A mirror that is a snapshot has lists whose time is over; their signatures are checked all the same.
+  // A snapshot mirror has expired lists; their signatures are checked all the same.
   const aged = '--aptopt=Acquire::Check-Valid-Until "false"';
   const { own, later } = packagesOf(host);
   const include = `--include=${[...own, ...later].join(',')}`;
@@ -119,7 +119,7 @@ async function makeTree(host: Host, tree: string, log: string): Promise<void> {
   for (let left = debstrapTries; ; left--) {
     rmSync(tree, { recursive: true, force: true });
     try {
-      // In a mount namespace of its own: what it mounts goes with it, however it ends.
+      // In its own mount namespace: what it mounts goes with it, however it ends.
       if (isForeign(host)) await mustRunForeign(argv, { timeoutMs: foreignDebstrapTimeoutMs, log });
       else await mustRun(['unshare', '--mount', ...argv], { timeoutMs: debstrapTimeoutMs, log });
       return;
@@ -130,7 +130,7 @@ async function makeTree(host: Host, tree: string, log: string): Promise<void> {
   }
 }
 
-/** npm, and its packages as a machine of another type has them, by the same lock file. */
+/** npm and its packages for another type of machine, by the same lock file. */
 async function putForeignModules({ architecture }: Host, work: string, tree: string): Promise<void> {
   mkdirSync(work);
   for (const name of ['package.json', 'package-lock.json']) copyFileSync(join(checkout, name), join(work, name));

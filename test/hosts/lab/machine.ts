@@ -1,12 +1,12 @@
 import { run, type Outcome } from './program.ts';
 
-/** A machine that checks run on, as root: a guest, or the one that the laboratory itself is on. */
+/** A machine that checks run on as root: a guest, or the laboratory's own machine. */
 export type Machine = {
   name: string;
   kind: 'guest' | 'here';
-  /** Runs a script of bash to its end. What it prints is also added to the file `log`. */
+  /** Runs a bash script to its end. Its output is also added to the file `log`. */
   run(script: string, options: { timeoutMs: number; log?: string }): Promise<Outcome>;
-  /** Restarts the machine, really, and waits until it is there again. */
+  /** Really restarts the machine, and waits until it is back. */
   reboot(): Promise<void>;
 };
 

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { createConnection } from 'node:net';
 
-/** Writing a machine's memory to its disk is the longest that QEMU's monitor is asked for. */
+/** The slowest command of QEMU's monitor writes a machine's memory to its disk. */
 const answerTimeoutMs = 15 * 60_000;
 const prompt = '(qemu) ';
 
 /**
- * Gives QEMU's monitor at `socket` one command and waits until it is done. Answers what the monitor said: nothing,
- * where the command has nothing to tell.
+ * Gives QEMU's monitor at `socket` one command and waits until it is done. Answers the monitor's output: empty if the
+ * command prints nothing.
  */
 export async function askMonitor(socket: string, command: string): Promise<string> {
   const connection = createConnection(socket);
@@ -25,8 +25,8 @@ export async function askMonitor(socket: string, command: string): Promise<strin
   } finally {
     connection.destroy();
   }
-  // Between the two prompts the monitor echoes what was typed, with the moves of a terminal's cursor; the last line of
-  // it is whole.
+  // Between the two prompts, the monitor echoes what was typed, with a terminal's cursor movements; its last line is
+  // whole.
   const [, said = ''] = text.split(prompt);
   const lines = said.split('\r\n').slice(1);
   return lines.join('\n').trim();

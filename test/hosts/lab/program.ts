@@ -8,8 +8,8 @@ export type Outcome = { exitCode: number; output: string };
 const outputCharsMax = 4_000_000;
 
 /**
- * Runs a program to its end, at low priority, and answers what it wrote to standard output and standard error together.
- * After `timeoutMs` it is killed with all that it started, and the exit code is 124, as timeout(1) has it.
+ * Runs a program to its end, at low priority, and answers its standard output and standard error together. After
+ * `timeoutMs` it is killed with everything it started, and the exit code is 124, as in timeout(1).
  */
 export async function run(
   argv: string[],
@@ -44,7 +44,7 @@ export async function run(
     overdue = true;
     end();
   }, options.timeoutMs);
-  // It is in a group of its own, and would go on without its laboratory.
+  // It is in its own group, and would outlive the laboratory.
   process.on('exit', end);
   await once(child, 'close').finally(() => {
     clearTimeout(timer);
@@ -54,7 +54,7 @@ export async function run(
   return { exitCode: overdue ? 124 : (child.exitCode ?? 137), output };
 }
 
-/** As `run`, failing where the program does. */
+/** Like `run`, but fails if the program does. */
 export async function mustRun(argv: string[], options: Parameters<typeof run>[1]): Promise<string> {
   const { exitCode, output } = await run(argv, options);
   if (exitCode !== 0)

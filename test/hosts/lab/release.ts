@@ -5,14 +5,14 @@ import { releaseFacts, writeTree } from '../../../scripts/release/tree.mjs';
 import { checkout } from './contents.ts';
 
 /**
- * The Debian package of this checkout's commit, made in `directory` unless it is there: its path. Fails where files
- * differ from the commit.
+ * The path of the Debian package of this checkout's commit, made in `directory` if missing. Fails if files differ from
+ * the commit.
  */
 export async function debianPackageOf(directory: string): Promise<string> {
   const facts = releaseFacts(checkout);
   const file = join(directory, facts.commit, `atoll_${facts.version}_${facts.architecture}.deb`);
   if (existsSync(file)) return file;
-  // Packages of other commits are of no use any more.
+  // Packages of other commits are no longer of use.
   rmSync(directory, { recursive: true, force: true });
   const folder = join(directory, facts.commit);
   mkdirSync(folder, { recursive: true });

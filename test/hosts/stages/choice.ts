@@ -10,27 +10,22 @@ import { repositorySuites } from './suites.ts';
 import { survival } from './survival.ts';
 import { up } from './up.ts';
 
-/** What is looked at, in this order, by what Atoll comes as. */
+/** What is examined, in this order, by the form in which Atoll is installed. */
 const stages: Record<'checkout' | 'package', Stage[]> = {
   checkout: [doctor, up, client, groups, figures, survival, down, repositorySuites],
   package: [debianPackage, client, groups, figures, service],
 };
 
-/**
- * What it starts, it starts itself, and none of it keeps memory: asked for alone it needs neither platform nor CRIU.
- */
+/** It starts everything itself, and keeps no memory: alone it needs neither platform nor CRIU. */
 const withoutPlatform = [repositorySuites.name];
 
-/** What a run is asked for: names of stages, all by default; `again`: the platform runs already. */
+/** The request of a run: names of stages, by default all; `again`: the platform already runs. */
 export type Asked = { stages: string[] | undefined; again: boolean };
 
 /** Whether any of it needs the platform. */
 export const needsPlatform = (asked: Asked): boolean => !asked.stages?.every(name => withoutPlatform.includes(name));
 
-/**
- * The stages that were asked for, and those without which they would see nothing, or would leave something on this
- * machine.
- */
+/** The requested stages, and those without which they would see nothing, or would leave something on this machine. */
 export function stagesFor(comesAs: 'checkout' | 'package', kind: 'guest' | 'here', asked: Asked): Stage[] {
   const known = stages[comesAs];
   const first = known.findIndex(({ starts }) => starts !== undefined);

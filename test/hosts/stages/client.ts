@@ -2,7 +2,7 @@ import { finding, findingsIn, sh, type Stage } from './stage.ts';
 
 const timeoutMs = 180 * 60_000;
 
-/** Everything that a client does, by the published SDK. */
+/** Everything that a client does, through the published SDK. */
 export const client: Stage = {
   name: 'client',
   async run(scene) {

@@ -17,7 +17,7 @@ export const doctor: Stage = {
   },
 };
 
-/** What `atoll doctor --json` has found, as one finding: whether a sandbox ran, and what the machine lacks. */
+/** The result of `atoll doctor --json` as one finding: whether a sandbox ran, and what the machine lacks. */
 export function doctorFinding(exitCode: number, output: string): Finding {
   const start = output.indexOf('[\n');
   const found = start < 0 ? [] : (JSON.parse(output.slice(start)) as HostFinding[]);

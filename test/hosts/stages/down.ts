@@ -6,12 +6,12 @@ import { startAgain } from './up.ts';
 const timeoutMs = 20 * 60_000;
 
 /**
- * Printed where another platform of the machine has taken the number that was given back: what has it in its name is
- * that one's.
+ * Printed if another platform on the machine has taken the returned number: what bears the number is then that
+ * platform's.
  */
 export const taken = 'another installation has its number now';
 
-/** What of the installation works on the machine, a line each: nothing, after `atoll down`. */
+/** The installation's active things on the machine, one per line: none, after `atoll down`. */
 export const left = `
 owner=$(cat /run/atoll/$number/owner 2>/dev/null)
 if [ -n "$owner" ] && [ "$owner" != "$ATOLL_DATA_DIR" ]; then echo "${taken}"; else
@@ -26,15 +26,14 @@ ps -eo pid,args | grep -F "$ATOLL_DATA_DIR" | grep -v grep
 `;
 
 /**
- * What of sandboxes is in the data directory: nothing, after `atoll down --all`. Formatted empty disks are kept to copy
+ * Remains of sandboxes in the data directory: none, after `atoll down --all`. Formatted empty disks are kept to copy
  * from.
  */
 const files = 'ls $ATOLL_DATA_DIR/node/sandboxes $ATOLL_DATA_DIR/node/disks | grep -v -e "^empty-" -e ":$" -e "^$"';
 
 /**
- * `atoll down`, with sandboxes that run and that are paused: it ends without a word of complaint and leaves nothing
- * that works; the paused ones come back with the next start. Then `atoll down --all`, after which there is nothing of
- * them either.
+ * `atoll down`, with running and paused sandboxes: it ends without complaint and leaves nothing active; the paused ones
+ * come back with the next start. Then `atoll down --all`, after which nothing is left of them either.
  */
 export const down: Stage = {
   name: 'down',
@@ -49,7 +48,7 @@ export const down: Stage = {
   },
 };
 
-/** Finds the number that the installation has on the machine, and the names that begin with it. */
+/** Finds the installation's number on the machine, and the names that begin with it. */
 export const ownNumber =
   'number=$(grep -lx "$ATOLL_DATA_DIR" /run/atoll/*/owner | head -1 | cut -d/ -f4); atoll=atoll$number; links=at$number-';
 

@@ -3,10 +3,7 @@ import { finding, findingsIn, sh, type Scene, type Stage } from './stage.ts';
 
 const timeoutMs = 40 * 60_000;
 
-/**
- * Control groups: what the kernel says of them while clients use their sandboxes, and while systemd works beside the
- * platform.
- */
+/** Cgroups: what the kernel reports while clients use their sandboxes, and while systemd works beside the platform. */
 export const groups: Stage = {
   name: 'groups',
   async run(scene) {
@@ -18,8 +15,8 @@ export const groups: Stage = {
 };
 
 /**
- * systemd holds the root of the control groups and sets its controllers when units come and go. The limits of sandboxes
- * must stay through that.
+ * systemd manages the root of the cgroups and sets its controllers when units come and go. The limits of sandboxes must
+ * survive that.
  */
 async function besideSystemd(scene: Scene): Promise<Finding> {
   const limits =

@@ -5,8 +5,8 @@ const timeoutMs = 40 * 60_000;
 const startFeature = 'atoll install';
 
 /**
- * The Debian package of a release on a machine that has no Node.js, and a service of systemd made by it. The platform
- * that further stages look at is that service.
+ * The Debian package of a release on a machine without Node.js, and a systemd service made with it. Further stages
+ * examine that service's platform.
  */
 export const debianPackage: Stage = {
   name: 'package',

@@ -1,38 +1,37 @@
 import type { Finding } from '../inside/feature.ts';
 import type { Machine } from '../lab/machine.ts';
 
-/** Where a stage works, and what it may take for granted of the machine. */
+/** Where a stage works, and what it may assume about the machine. */
 export type Scene = {
   machine: Machine;
   /** The checkout on the machine. */
   checkout: string;
   /** Everything that programs print is added to this file. */
   log: string;
-  /** Names of single features that are asked for; empty: all. */
+  /** Names of the requested single features; empty: all. */
   only: string[];
   dataDir: string;
   port: number;
-  /** The Debian package on the machine, where it is what Atoll comes as. */
+  /** The Debian package on the machine, if Atoll is installed from it. */
   debianPackage?: string;
 };
 
 /**
- * A part of what is looked at on a host. A stage that throws is a failure named after it; the next one runs all the
- * same.
+ * A part of the examination of a host. A stage that throws is a failure named after it; the next one runs all the same.
  */
 export type Stage = {
   name: string;
-  /** The feature of it that all further stages need: where that fails, there is nothing to look at. */
+  /** The feature that all further stages need: if it fails, there is nothing to examine. */
   starts?: string;
   run(scene: Scene): Promise<Finding[]>;
 };
 
-/** The runtime that npm has put there for the machine's type. */
+/** The runtime that npm has installed for the machine's type. */
 const bun = (checkout: string) => `$(ls ${checkout}/node_modules/@oven/*/bin/bun)`;
 
 /**
- * Runs a script on the machine in the checkout, with the variables that a client of the platform needs, and answers
- * what it printed.
+ * Runs a script in the checkout on the machine, with the variables that a client of the platform needs, and answers its
+ * output.
  */
 export async function sh(
   scene: Scene,

@@ -1,11 +1,11 @@
 import { finding, sh, type Stage } from './stage.ts';
 
 const suiteTimeoutMs = 90 * 60_000;
-/** Of one test, by the machine's own clock. */
+/** Limit of one test, by the machine's own clock. */
 const testTimeoutMs = 2 * 60_000;
 
 /**
- * Suites of the repository that show what a kernel may get wrong: isolation, the tables of attacks as a whole, what is
+ * Suites of the repository that show what a kernel may get wrong: isolation, the complete tables of attacks, what is
  * left behind.
  */
 export const suites = [
@@ -25,7 +25,7 @@ export const repositorySuites: Stage = {
     for (const suite of suites.filter(name => scene.only.length === 0 || scene.only.includes(name))) {
       const { exitCode, output } = await sh(
         scene,
-        // Since Debian 13 /tmp is in memory, and has not the room that nodes keep back.
+        // Since Debian 13, /tmp is in memory and lacks the space that nodes reserve.
         `ATTACKS=all TMPDIR=/var/tmp $bun test --timeout=${testTimeoutMs} ./${suite} 2>&1`,
         suiteTimeoutMs,
       );

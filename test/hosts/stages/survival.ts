@@ -4,7 +4,7 @@ import { startAgain } from './up.ts';
 
 const timeoutMs = 30 * 60_000;
 
-/** A crash of the platform, and on guests a reboot, while sandboxes run and are paused. */
+/** A crash of the platform, and on guests a reboot, with running and paused sandboxes. */
 export const survival: Stage = {
   name: 'survival',
   async run(scene) {

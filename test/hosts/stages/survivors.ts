@@ -5,7 +5,7 @@ import { finding, findingsIn, sh, type Scene } from './stage.ts';
 const timeoutMs = 30 * 60_000;
 const program = '$bun test/hosts/inside/survivors.ts';
 
-/** Sandboxes that run, and that are paused, for what comes over the platform next. */
+/** Running and paused sandboxes, for the next event that the platform goes through. */
 export async function bothKinds(scene: Scene): Promise<Kept> {
   const { output } = await sh(scene, `${program} begin 2>&1`, timeoutMs);
   const made = output.split('\n').find(line => line.startsWith('{"running":'));
@@ -13,7 +13,7 @@ export async function bothKinds(scene: Scene): Promise<Kept> {
   return JSON.parse(made) as Kept;
 }
 
-/** How both are after it. */
+/** The state of both afterwards. */
 export async function lookAfterwards(scene: Scene, what: string, { running, paused }: Kept): Promise<Finding[]> {
   const { exitCode, output } = await sh(scene, `${program} '${what}' ${running} ${paused} 2>&1`, timeoutMs);
   const found = findingsIn(output);

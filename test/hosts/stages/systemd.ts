@@ -4,18 +4,18 @@ import { finding, sh, type Scene, type Stage } from './stage.ts';
 import { bothKinds, lookAfterwards } from './survivors.ts';
 
 const timeoutMs = 40 * 60_000;
-/** Longer than a start and the watchdog take together on an emulated machine, seconds of its own. */
+/** Longer than a start plus the watchdog take on an emulated machine, in its own seconds. */
 const waitSeconds = 600;
 
-/** What systemd says of the service, a line `NAME=VALUE` each. */
+/** systemd's state of the service, one line `NAME=VALUE` each. */
 const state = 'systemctl show --property=ActiveState,MainPID,NRestarts,Result,ExecMainStatus,StatusText atoll';
 const mainPid = 'systemctl show --property=MainPID --value atoll';
 
-/** Waits until the service serves by another process than `$before`. */
+/** Waits until the service serves with another process than `$before`. */
 const untilServes = (port: number) =>
   `end=$((SECONDS + ${waitSeconds})); until [ "$(${mainPid})" != "$before" ] && systemctl is-active --quiet atoll && (: < /dev/tcp/127.0.0.1/${port}) 2>/dev/null; do [ $SECONDS -lt $end ] || { ${state}; journalctl -u atoll -n 5 -o cat; exit 1; }; sleep 1; done; echo "again after $SECONDS s"`;
 
-/** What comes over a service whose sandboxes run on, and the commands that make it come. */
+/** Events of a service whose sandboxes run on, and the commands that cause them. */
 const survived = [
   { name: 'systemctl restart', script: 'systemctl restart atoll' },
   { name: 'kill -9 of the service', script: 'kill -9 $before' },
@@ -24,8 +24,8 @@ const survived = [
 ];
 
 /**
- * The service under a real systemd: what ends it, and what starts it again, while sandboxes run and are paused; starts
- * that are refused; a reboot of the machine; its end, and that of the package.
+ * The service under a real systemd: what ends it and what restarts it, with running and paused sandboxes; refused
+ * starts; a reboot of the machine; the removal of the service and of the package.
  */
 export const service: Stage = {
   name: 'service',
@@ -66,7 +66,7 @@ async function cameBack(scene: Scene, name: string, script: string): Promise<Fin
   return finding(`${name}: serves again`, exitCode === 0 && again !== undefined, again ?? output);
 }
 
-/** A setting that can't be: one sentence in the status, exit code 78, and no second try. Then it is mended. */
+/** An impossible setting: one sentence in the status, exit code 78, and no second try. Then it is corrected. */
 async function refusedStart(scene: Scene): Promise<Finding> {
   const settings = `${scene.dataDir}/settings`;
   const { exitCode, output } = await sh(
@@ -84,7 +84,7 @@ async function refusedStart(scene: Scene): Promise<Finding> {
   return finding('a start that is refused says why, and is not tried again', works, works ? said : output);
 }
 
-/** `atoll uninstall` leaves no unit, nothing that works, and what it says of the data holds. */
+/** `atoll uninstall` leaves no unit and nothing active, and what it says about the data is true. */
 async function uninstalled(scene: Scene, command: string, holds: string): Promise<Finding[]> {
   const { exitCode, output } = await sh(
     scene,
@@ -102,7 +102,7 @@ async function uninstalled(scene: Scene, command: string, holds: string): Promis
   ];
 }
 
-/** A service with a sandbox, and its package purged under it. */
+/** A service with a sandbox, whose package is purged while it runs. */
 async function purged(scene: Scene): Promise<Finding> {
   const { exitCode, output } = await sh(
     scene,

@@ -21,7 +21,7 @@ const byHand = {
 
 /**
  * Starts the platform as an operator does, beyond the end of the login, and waits until it serves. Its port is opened
- * last. What npm takes by itself, minutes where processors are emulated, only the first start need pay.
+ * last. Only the first start pays for npm's own time, which is minutes on emulated processors.
  */
 async function startPlatform(scene: Scene, command: Command): Promise<{ up: boolean; output: string }> {
   const { start, hasEnded, log } = scene.machine.kind === 'guest' ? bySystemd : byHand;
@@ -30,7 +30,7 @@ async function startPlatform(scene: Scene, command: Command): Promise<{ up: bool
   return { up: exitCode === 0, output };
 }
 
-/** Starts a platform that has ended, as a finding. */
+/** Restarts a platform that has ended, as a finding. */
 export async function startAgain(scene: Scene, feature: string): Promise<Finding> {
   const { up, output } = await startPlatform(scene, 'bin/atoll up');
   return finding(feature, up, up ? '' : output);

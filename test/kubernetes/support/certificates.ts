@@ -12,7 +12,7 @@ async function openssl(folder: string, ...args: string[]): Promise<void> {
 const writeKey = (folder: string, name: string) =>
   openssl(folder, 'ecparam', '-genkey', '-name', 'prime256v1', '-noout', '-out', `${name}.key`);
 
-/** Makes the key and certificate `name` of the authority in `folder`. */
+/** Makes the key and certificate `name`, signed by the authority in `folder`. */
 async function issue(folder: string, name: string, subject: string, names?: string): Promise<void> {
   await writeKey(folder, name);
   await openssl(folder, 'req', '-new', '-key', `${name}.key`, '-subj', subject, '-out', `${name}.csr`);

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runToEnd } from '../../support/process.ts';
 
-/** The name of the image of pods' first containers, which hold their namespaces. */
+/** The name of the image for pods' first containers, which hold their namespaces. */
 export const pauseImage = 'localhost/pause:1';
 
 const program = `#include <signal.h>

@@ -12,24 +12,24 @@ import { ensurePrograms } from './programs.ts';
 
 const apiPort = 16_443;
 
-/** A Kubernetes that runs. Disposing of it ends it, with all that runs in it. */
+/** A running Kubernetes. Disposing of it ends it and everything that runs in it. */
 export type Lab = AsyncDisposable & {
   folder: string;
-  /** The first one, which is there from the beginning: `machine`. */
+  /** The first machine, which exists from the beginning: `machine`. */
   machine: Machine;
   machines: Machine[];
   databaseUrl: string;
   kubectl(...args: string[]): Promise<string>;
   helm(...args: string[]): Promise<string>;
-  /** Has Kubernetes one machine more, and waits until it is ready. */
+  /** Adds one machine to Kubernetes, and waits until it is ready. */
   add(name: string): Promise<Machine>;
-  /** As many machines that are pretended: what is put there is said to run at once. */
+  /** Adds this many pretended machines: whatever is placed there is reported as running at once. */
   pretend(count: number): Promise<void>;
   /** Ends of the logs of its programs. */
   logs(): string;
 };
 
-/** Starts one with the images of releases in its machines' stores. `dataDir`: of the nodes that will run there. */
+/** Starts one with the images of releases in its machines' stores. `dataDir`: that of the nodes that will run there. */
 export async function startLab(releases: StoredImage[], dataDir: (folder: string) => string): Promise<Lab> {
   const { folder: programs, helm, kwok } = await ensurePrograms();
   await using started = new AsyncDisposableStack();
@@ -111,7 +111,7 @@ const pretendedNode = (name: string) => ({
     annotations: { [pretended]: 'fake' },
     labels: { pretended: 'true', 'kubernetes.io/hostname': name },
   },
-  // What can't run there must not be put there: the Job that waits for the end, for one.
+  // Pods that can't run there must not be placed there, such as the Job that waits for the end.
   spec: { taints: [{ key: 'pretended', effect: 'NoSchedule' }] },
   status: {
     allocatable: { cpu: '32', memory: '256Gi', pods: '110' },
@@ -153,7 +153,7 @@ const apiServerOptions = (pki: string, address: string) => [
   '--kubelet-preferred-address-types=InternalIP',
 ];
 
-/** A PostgreSQL on the machine, for who reaches its network. It ends with everything there. */
+/** A PostgreSQL on the machine, for whoever reaches its network. It ends with everything there. */
 async function startPostgres(folder: string, { address, enter, must }: Machine): Promise<string> {
   const programs = postgresPrograms();
   if (programs === null) throw new Error('there is no PostgreSQL');

@@ -16,16 +16,16 @@ import { repository } from '../../support/platform.ts';
 import { type Finished, runToEnd, waitFor } from '../../support/process.ts';
 import { pauseImage } from './images.ts';
 
-// A machine of a Kubernetes: a network of its own, and a mount namespace in which what its programs write beside their
-// folders is in memory: the host keeps nothing of it.
+// A machine of a Kubernetes: its own network, and a mount namespace in which whatever programs write outside their
+// folders stays in memory, so that the host keeps none of it.
 
-/** Slow machines that others use too need minutes for what takes seconds. */
+/** Slow machines that others use too need minutes for what otherwise takes seconds. */
 export const startTimeoutMs = 5 * 60_000;
 const commandTimeoutMs = 15 * 60_000;
 const controllers = '/sys/fs/cgroup';
 const registry = '/run/atoll';
 
-/** What the kubelet expects of the kernel, by file of /proc/sys: it sees files with this in their place. */
+/** The kernel settings that the kubelet expects, by file of /proc/sys: it sees files with these contents instead. */
 const kernelDefaults = {
   'vm/overcommit_memory': '1',
   'vm/panic_on_oom': '0',
@@ -35,24 +35,24 @@ const kernelDefaults = {
   'kernel/keys/root_maxbytes': '25000000',
 } as const;
 
-/** Where programs write that have no setting for it. */
+/** Where programs without a setting for it write. */
 const inMemory = ['/run', '/var/lib', '/var/log', '/opt'];
 
-/** A machine that runs. Disposing of it ends all that runs on it. */
+/** A running machine. Disposing of it ends everything that runs on it. */
 export type Machine = AsyncDisposable & {
   name: string;
   /** The network of its pods. */
   pods: string;
   folder: string;
   address: string;
-  /** What a command line begins with that runs on it. */
+  /** Prefix for a command line that runs on it. */
   enter: string[];
-  /** The directory by which this host knows what the installation on it holds. */
+  /** The directory by which this host recognizes the installation on the machine. */
   installation: string;
   run(argv: string[]): Promise<Finished>;
-  /** As `run`; fails where the program does. */
+  /** Like `run`; fails if the program does. */
   must(argv: string[]): Promise<string>;
-  /** Starts a program that stays, and keeps what it says under the name `log`. */
+  /** Starts a program that stays, and keeps its output under the name `log`. */
   begin(log: string, ...argv: string[]): void;
   logs(): string;
 };
@@ -66,7 +66,7 @@ type MachineOptions = {
   folder: string;
   /** Where the programs are. */
   programs: string;
-  /** Of the node that will run there: the same path on each machine, and another directory. */
+  /** Data directory of the node that will run there: the same path on each machine, but a different directory. */
   dataDir: string;
 };
 
@@ -80,8 +80,8 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
   const groups = makeGroups(group);
   started.defer(() => removeGroups(groups));
   mkdirSync(registry, { recursive: true });
-  // The first one has a number among the installations of this host; further ones, whose directory has the same path,
-  // are told that all numbers but one are taken.
+  // The first machine has a number among the installations of this host; further ones, whose directory has the same
+  // path, are told that all numbers but one are taken.
   const installation = index === 0 ? dataDir : join(folder, 'installation');
   const number = index === 0 ? undefined : reserveNumber(installation);
   if (number !== undefined) started.defer(() => rmSync(join(registry, String(number)), { recursive: true }));
@@ -95,7 +95,7 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
   started.defer(() => endAll(holder.pid, groups));
   const env = { ...environment, ATOLL_DATA_DIR: dataDir };
   started.defer(async () => {
-    // What a test has not removed that failed.
+    // What a failed test has not removed.
     if ((await runToEnd([...enter, 'test', '-e', join(dataDir, 'cluster-identity')])).exitCode !== 0) return;
     endGroups(groups);
     await runToEnd([...enter, join(repository, 'bin/atoll'), 'down', '--all', '--yes'], { env });
@@ -126,10 +126,10 @@ export async function startMachine(options: MachineOptions): Promise<Machine> {
   };
 }
 
-/** The archive of an image, and another name of it: the name that it brings along, and that one. */
+/** The archive of an image, and an additional name for it besides the one it contains. */
 export type StoredImage = { archive: string; tag?: [string, string] };
 
-/** Starts what makes a machine one of a Kubernetes, with these images in its store. */
+/** Starts what makes a machine part of a Kubernetes, with these images in its store. */
 export async function startKubelet(
   machine: Machine,
   { pki, dns, images }: { pki: string; dns: string; images: StoredImage[] },
@@ -155,7 +155,7 @@ export async function startKubelet(
   machine.begin('kube-proxy', 'kube-proxy', `--config=${folder}/proxy.yaml`);
 }
 
-/** Lets the pods of two machines reach each other. */
+/** Connects the pods of two machines. */
 export async function joinNetworks(one: Machine, other: Machine): Promise<void> {
   await one.must(['ip', 'route', 'add', other.pods, 'via', other.address]);
   await other.must(['ip', 'route', 'add', one.pods, 'via', one.address]);
@@ -175,7 +175,7 @@ function reserveNumber(owner: string): number {
   throw new Error(`this host has ${installationsMax} installations already`);
 }
 
-/** What makes the machine's mounts, says so, and holds its namespaces. `number`: the only one that is free there. */
+/** Makes the machine's mounts, reports it, and holds the namespaces. `number`: the only one that is free there. */
 function setUp(folder: string, dataDir: string, number: number | undefined): string {
   const fakes = Object.entries(kernelDefaults).map(([file, value]) => {
     const fake = join(folder, file.replaceAll('/', '_'));
@@ -185,7 +185,7 @@ function setUp(folder: string, dataDir: string, number: number | undefined): str
   const taken = Array.from({ length: installationsMax }, (_, other) => other).filter(other => other !== number);
   const numbers =
     number === undefined
-      ? // All installations of the host number themselves there; what is mounted in it stays in this namespace.
+      ? // All installations of the host take their numbers here; what is mounted in it stays in this namespace.
         ['mount --move "$1/registry" /run/atoll']
       : [
           'mount -t tmpfs lab /run/atoll',
@@ -225,7 +225,7 @@ function writeConfigs({ folder, address, name, pods }: Machine, { pki, dns }: { 
     cgroupRoot: `/${groupOf(folder)}`,
     cgroupsPerQOS: true,
     enforceNodeAllocatable: [],
-    // It would else write the kernel's settings.
+    // Otherwise it would write the kernel's settings.
     protectKernelDefaults: true,
     makeIPTablesUtilChains: false,
     failSwapOn: false,
@@ -257,7 +257,7 @@ function writeConfigs({ folder, address, name, pods }: Machine, { pki, dns }: { 
     hostnameOverride: name,
     clientConnection: { kubeconfig: `${pki}/admin.conf` },
     clusterCIDR: allPods,
-    // Those settings of the kernel are the host's.
+    // Those kernel settings are the host's.
     conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
     healthzBindAddress: '127.0.0.1:10256',
     metricsBindAddress: '127.0.0.1:10249',
@@ -288,7 +288,7 @@ state = "${folder}/containerd-state"
   );
 }
 
-/** The control group of all pods, in each hierarchy that the machine has. */
+/** The cgroup of all pods, in each hierarchy that the machine has. */
 function makeGroups(name: string): string[] {
   if (existsSync(join(controllers, 'cgroup.controllers'))) {
     const group = join(controllers, name);
@@ -336,7 +336,7 @@ async function removeGroups(groups: string[]): Promise<void> {
   for (const group of groups.flatMap(groupsBelow)) rmdirSync(group);
 }
 
-/** Ends every process that is in the namespaces of the machine: with the last one these and their mounts are gone. */
+/** Ends every process in the machine's namespaces: with the last one, the namespaces and their mounts are gone. */
 async function endAll(holder: number, groups: string[]): Promise<void> {
   const of = (pid: number | string, kind: string) => {
     try {
@@ -354,7 +354,7 @@ async function endAll(holder: number, groups: string[]): Promise<void> {
   await waitFor('the processes of the machine to end', () => {
     endGroups(groups);
     const left = there();
-    // Its holder last: others are found by its namespaces.
+    // Its holder last: the others are found by its namespaces.
     kill(left.filter(pid => pid !== holder));
     return left.every(pid => pid === holder);
   });

@@ -2,7 +2,8 @@ import { createSocket } from 'node:dgram';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-// A name server that knows the Services of a Kubernetes: it asks the API for each name. `names.ts FOLDER SERVER ADDRESS`
+// A name server that knows the Services of a Kubernetes: it asks the API for each name. `names.ts FOLDER SERVER
+// ADDRESS`
 
 const [, , folder = '', server = '', address = ''] = process.argv;
 const read = (name: string) => readFileSync(join(folder, name), 'utf8');

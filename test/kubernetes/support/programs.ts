@@ -2,7 +2,10 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, r
 import { join } from 'node:path';
 import { runToEnd } from '../../support/process.ts';
 
-/** From the sources of its module, which Go's own proxy checks; programs that are the distribution's, from its packages. */
+/**
+ * Built from the sources of its module, which Go's own proxy checks; other programs come from the distribution's
+ * packages.
+ */
 const kubernetes = '1.36.3';
 const helmVersion = '3.22.0';
 const kwokVersion = '0.8.0';
@@ -20,16 +23,16 @@ export const cacheDir = process.env['ATOLL_CACHE_DIR'] ?? '/var/cache/atoll';
 const kept = join(cacheDir, `kubernetes-${kubernetes}`);
 const helmFolder = join(cacheDir, `helm-${helmVersion}`);
 const kwokFolder = join(cacheDir, `kwok-${kwokVersion}`);
-/** A quarter of an hour of one processor, where nothing else runs. */
+/** A quarter of an hour on one processor, if nothing else runs. */
 const buildTimeoutMs = 120 * 60_000;
 
-/** Where the programs are: one folder, in which each has its name; helm; the folder of kwok and its stages. */
+/** Where the programs are: one folder with each under its name; helm; the folder of kwok and its stages. */
 type Programs = { folder: string; helm: string; kwok: string };
 
 const isBuilt = () => existsSync(join(kept, 'complete'));
 const goProgram = () => Bun.which('go') ?? (existsSync('/usr/local/go/bin/go') ? '/usr/local/go/bin/go' : null);
 
-/** Why there is no Kubernetes to test with; undefined where there is one, or it can be built. */
+/** Why there is no Kubernetes to test with; undefined if there is one, or it can be built. */
 export function withoutKubernetes(): string | undefined {
   if (process.getuid?.() !== 0) return 'it needs root';
   if (!existsSync('/usr/lib/cni/bridge'))
@@ -42,7 +45,7 @@ export function withoutKubernetes(): string | undefined {
   return Bun.which('apt-get') === null ? 'etcd, containerd and runc come from packages of Debian (apt-get)' : undefined;
 }
 
-/** Builds what is not there yet; the next run finds it. */
+/** Builds what is missing; the next run finds it. */
 export async function ensurePrograms(): Promise<Programs> {
   if (!isBuilt()) await build();
   const helm = join(helmFolder, 'helm');
@@ -51,7 +54,7 @@ export async function ensurePrograms(): Promise<Programs> {
   return { folder: kept, helm, kwok: kwokFolder };
 }
 
-/** Builds kwok. What it is to do with machines and pods are files of its module. */
+/** Builds kwok. Files of its module say how it treats machines and pods. */
 async function buildKwok(): Promise<void> {
   const version = `sigs.k8s.io/kwok@v${kwokVersion}`;
   await go(['install', version.replace('@', '/cmd/kwok@')], { GOBIN: kwokFolder });
@@ -91,7 +94,9 @@ async function build(): Promise<void> {
   }
 }
 
-/** A module of our own that requires Kubernetes, and says where the modules are that are folders of its repository. */
+/**
+ * A module of our own that requires Kubernetes, and says where those modules are that are folders of its repository.
+ */
 async function writeModule(module: string): Promise<void> {
   mkdirSync(module);
   const { stdout } = await go(['mod', 'download', '-json', `k8s.io/kubernetes@v${kubernetes}`], {}, module);
@@ -108,7 +113,7 @@ async function writeModule(module: string): Promise<void> {
   writeFileSync(join(module, 'tools.go'), ['package tools', '', ...imports, ''].join('\n'));
 }
 
-/** Beside everything that runs, so that it takes what nobody else wants. */
+/** At low priority, so that it takes only what nobody else wants. */
 async function go(args: string[], env: Record<string, string>, cwd?: string): Promise<{ stdout: string }> {
   const program = goProgram();
   if (program === null) throw new Error(withoutKubernetes());

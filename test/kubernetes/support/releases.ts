@@ -20,7 +20,9 @@ export async function imageOfThis(folder: string): Promise<string> {
   return process.env['ATOLL_IMAGE'] ?? release(repository, folder);
 }
 
-/** Has a version make its base template, which this machine then has for it: machines of the laboratory reach no mirror. */
+/**
+ * Makes a version create its base template, so that this machine has it: machines of the laboratory reach no mirror.
+ */
 async function makeBase(atoll: string, dataDir: string): Promise<void> {
   const env = { ...process.env, ATOLL_DATA_DIR: dataDir, ATOLL_PORT: '0', ATOLL_TEMPLATES: 'none' };
   const platform = start([atoll, 'up', '--json'], { env });

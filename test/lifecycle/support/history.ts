@@ -6,33 +6,33 @@ import { goProgram } from '../../support/go.ts';
 const checkerFolder = join(import.meta.dir, 'linearizability');
 const buildTimeoutMs = 5 * 60_000;
 
-/** What a client asked of one sandbox, and what it was told. */
+/** A client's request about one sandbox, and its answer. */
 export type Operation = {
   client: number;
   sandbox: string;
   kind: 'create' | 'pause' | 'connect' | 'kill' | 'look';
   /**
-   * `done`: it was changed. `already`: it ran before. `changing`: something is under way. '' is no answer to rely on:
-   * it may have taken effect, may do so later, or never.
+   * `done`: it was changed. `already`: it ran before. `changing`: a change is in progress. '' is no reliable answer: it
+   * may have taken effect, may do so later, or never.
    */
   told: 'done' | 'already' | 'running' | 'paused' | 'changing' | 'missing' | 'conflict' | '';
-  /** Microseconds on one clock; `returned` is null where nothing was told. */
+  /** Microseconds on one clock; `returned` is null if nothing was answered. */
   called: number;
   returned: number | null;
 };
 
-/** A sandbox whose operations no order explains, or for which none was found in time. */
+/** A sandbox whose operations fit no order, or for which no order was found in time. */
 type Finding = { sandbox: string; verdict: 'Illegal' | 'Unknown'; operations: Operation[] };
 
-/** Why histories can't be checked here; undefined where they can. */
+/** Why histories can't be checked here; undefined if they can. */
 export function withoutChecker(): string | undefined {
   if (goProgram() !== null) return undefined;
   return 'its checker (porcupine) is built with Go, which is not installed (https://go.dev/dl)';
 }
 
 /**
- * Looks for an order of each sandbox's operations in which each one took effect at one moment between its call and its
- * return, by the checker porcupine (https://github.com/anishathalye/porcupine); answers the sandboxes that have none.
+ * Searches for an order of each sandbox's operations in which each took effect at one moment between its call and its
+ * return, with the checker porcupine (https://github.com/anishathalye/porcupine); answers the sandboxes that have none.
  */
 export async function checkHistory(operations: readonly Operation[]): Promise<Finding[]> {
   const folder = mkdtempSync(join(tmpdir(), 'atoll-history-'));

@@ -4,23 +4,23 @@ import type { Operation } from './history.ts';
 import { answered } from './storm-client.ts';
 import { strike, type Victim } from './victims.ts';
 
-/** So few that clients meet on them. */
+/** Few enough for clients to meet on them. */
 const sharedMax = 5;
-/** While a part is away, clients ask again that soon. */
+/** How soon clients ask again while a part is away. */
 const awayMs = 30;
-/** From the platform's log, with a failure. */
+/** How much of the platform's log is shown with a failure. */
 const logCharactersMax = 8_000;
 
 type Answer = { status: number; body: unknown } | undefined;
 type Listed = { sandboxID: string; state: 'running' | 'paused'; transition?: string };
 
-/** Clients that change the same few sandboxes, and write down what they ask and hear. */
+/** Clients that change the same few sandboxes, and record their requests and answers. */
 class Rivals {
   readonly operations: Operation[] = [];
   readonly #platform: TestPlatform;
-  /** Sandboxes that somebody was told of and nobody was told the end of. */
+  /** Sandboxes whose creation was answered and whose end was not. */
   readonly #shared: string[] = [];
-  /** All that somebody was told of. */
+  /** Everything that was ever named in an answer. */
   readonly #known = new Set<string>();
   #creating = 0;
   over = false;
@@ -48,7 +48,7 @@ class Rivals {
     this.#creating++;
     const answer = await this.#ask('POST', '/sandboxes', { templateID: 'base', timeout: 3600 });
     this.#creating--;
-    if (answer?.status !== 201) return; // one that nobody was told of is met in lists
+    if (answer?.status !== 201) return; // a sandbox whose creation was not answered is met in lists
     const { sandboxID: sandbox } = answer.body as { sandboxID: string };
     this.#known.add(sandbox);
     this.#shared.push(sandbox);
@@ -76,7 +76,7 @@ class Rivals {
     if (told !== '') this.#note({ client, sandbox, kind: 'look', called, told });
   }
 
-  /** What a list says of the sandboxes that are shared when it is asked for, and of all that it shows. */
+  /** What a list says about the shared sandboxes at the time of the request, and about all others that it shows. */
   async #list(client: number): Promise<void> {
     const called = now();
     const shared = [...this.#shared];
@@ -98,7 +98,7 @@ class Rivals {
     this.operations.push({ ...operation, returned: operation.told === '' ? null : now() });
   }
 
-  /** Undefined where there was no answer: what would have given it was killed. */
+  /** Undefined if there was no answer: its sender was killed. */
   async #ask(method: string, path: string, body?: unknown): Promise<Answer> {
     const answer = await answered(
       `${method} ${path}`,
@@ -113,8 +113,8 @@ class Rivals {
   }
 
   /**
-   * Waits until the platform answers again. Whoever went on would leave a great many operations that may have taken
-   * effect, and no checker goes through their orders.
+   * Waits until the platform answers again. Going on would leave a great many operations that may have taken effect,
+   * and no checker can try all their orders.
    */
   async #serves(): Promise<void> {
     while (!this.over) {
@@ -125,8 +125,8 @@ class Rivals {
   }
 
   /**
-   * Their history. Sandboxes that only lists told of were created by somebody who heard no answer; those of which
-   * nobody could be told are not in it.
+   * Their history. A sandbox that appeared only in lists was created by somebody who heard no answer; one that could
+   * not appear anywhere is left out.
    */
   history(): Operation[] {
     const unknown = new Set(this.operations.map(({ sandbox }) => sandbox).filter(sandbox => !this.#known.has(sandbox)));
@@ -142,7 +142,7 @@ const now = () => Math.round(performance.now() * 1000);
 
 const seen = ({ state, transition }: Listed) => (transition === undefined ? state : 'changing');
 
-/** What a status says; '' for one of a platform that is being put right. */
+/** The meaning of a status; '' for that of a platform under repair. */
 function toldOf(status = 500): Operation['told'] {
   if (status === 201 || status === 204) return 'done';
   if (status === 200) return 'already';
@@ -157,7 +157,7 @@ export type Rivalry = { operations: Operation[]; strikes: Record<string, number>
 
 /**
  * Clients pause, resume, kill, look at and list the same few sandboxes at once, while processes of the platform are
- * killed under them: after about `perStrike` operations each time.
+ * killed: one after about `perStrike` operations each time.
  */
 export async function runRivals(
   platform: TestPlatform,

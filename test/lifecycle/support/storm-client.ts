@@ -24,12 +24,12 @@ class Histories {
   }
 }
 
-/** What the clients of a storm ask a platform of which processes are killed under them. */
+/** The requests of a storm's clients to a platform whose processes are being killed. */
 export class StormClient {
   readonly platform: TestPlatform;
   readonly histories = new Histories();
   answered = 0;
-  /** Sandboxes that may exist without anybody knowing them: those whose answer a crash cut off. */
+  /** Sandboxes that may exist unknown to anybody: those whose answer a crash cut off. */
   unknownMax = 0;
   over = false;
 
@@ -38,8 +38,8 @@ export class StormClient {
   }
 
   /**
-   * One operation; undefined where a strike cut its answer off. Where the sandbox is still being put right after one,
-   * it is asked again.
+   * One operation; undefined if a strike cut its answer off. While the sandbox is still being repaired after a strike,
+   * it asks again.
    */
   async ask(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown } | undefined> {
     for (;;) {
@@ -51,7 +51,7 @@ export class StormClient {
         ),
       );
       this.histories.note(path, `${method} ${path} ${JSON.stringify(body)}: ${answer?.status} ${answer?.text}`);
-      // What is still there answers for what was killed: what was asked for may have been done all the same.
+      // Survivors answer for what was killed: the request may nevertheless have been carried out.
       if (answer === undefined || (answer.status >= 400 && this.over)) return undefined;
       if (answer.status === 409) {
         // A window for whatever is under way.

@@ -5,14 +5,14 @@ import { runDirOf } from '../../support/leaks.ts';
 import type { TestPlatform } from '../../support/platform.ts';
 import type { StormClient } from './storm-client.ts';
 
-/** Of private memory of no file, in one piece: enough for most of it to come later after a resume from the disk. */
+/** Private memory without a file, in one piece: enough for most of it to arrive later after a resume from the disk. */
 const sizeMiB = { least: 48, most: 96 } as const;
-/** A plan is there for as long as its memory comes: a tenth of a second and more. */
+/** A plan exists as long as its memory is arriving: at least a tenth of a second. */
 const lookMs = 20;
 
 /**
- * Has memory full of what depends on seed, place and how often that place was written to. Whoever asks makes it compare
- * all of it, write some of it anew, and count that: memory of an earlier pause has an earlier count.
+ * Has memory whose contents depend on the seed, the place, and how often that place was written. On request it compares
+ * all of it, rewrites some of it, and counts that: memory from an earlier pause has an earlier count.
  */
 const program = `import hashlib, mmap, random, socket, sys
 MiB, page = 1 << 20, 4096
@@ -57,7 +57,7 @@ export type StormMemory = {
   counts: ReadonlySet<number>;
 };
 
-/** Starts the program; undefined where a strike cut that off. */
+/** Starts the program; undefined if a strike cut that off. */
 export async function startMemory(
   client: StormClient,
   id: string,
@@ -78,13 +78,13 @@ export async function startMemory(
   const start = `(setsid python3 ${programPath} ${seed} ${size} >/dev/null 2>/tmp/memory.log &)`;
   const wait = `until { bash -c 'exec 3<>/dev/tcp/127.0.0.1/7000'; } 2>/dev/null; do sleep 0.05; done`;
   const said = await client.run(id, `${start}; ${wait}; echo started`).catch(() => '');
-  // The connection that was tried counts: it is answered too, soon.
+  // The connection attempt counts: it will be answered too, soon.
   return said === 'started\n' ? { counts: new Set([0, 1]) } : undefined;
 }
 
 /**
- * Has the program compare all of its memory. Answers what is known then; `none` where it does not run; undefined where a
- * strike cut the answer off, which may count. Throws where its memory is not what it was.
+ * Makes the program compare all of its memory. Answers what is then known; `none` if it does not run; undefined if a
+ * strike cut the answer off, which may count. Throws if its memory has changed.
  */
 export async function checkMemory(
   client: StormClient,
@@ -102,12 +102,12 @@ export async function checkMemory(
   );
 }
 
-/** The same, where an answer that was cut off may have counted. */
+/** The same, if an answer that was cut off may have counted. */
 export const askedOnceMore = ({ counts }: StormMemory): StormMemory => ({
   counts: new Set([...counts].flatMap(count => [count, count + 1])),
 });
 
-/** Counts the restores whose memory comes later, until it is disposed of. */
+/** Counts the restores whose memory arrives later, until disposed of. */
 export function countLater(platform: TestPlatform): { seen(): number } & Disposable {
   const plans = new Set<string>();
   const directory = join(runDirOf(platform.ready.dataDir), 'later');

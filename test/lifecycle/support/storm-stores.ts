@@ -7,17 +7,17 @@ const volumesMax = 6;
 const templatesMax = 6;
 const notePath = '/home/user/built.txt';
 
-/** What a client makes by a name of its own; `undefined`: a strike cut off the answer that would have said. */
+/** What a client makes under a name of its own; `undefined`: a strike cut off the answer that would have told. */
 type Named = { name: string; isThere: boolean | undefined; busy: boolean };
 type KnownVolume = Named & {
   id: string;
   token: string;
-  /** For each file the last text whose write was answered, and those whose write was not. */
+  /** For each file, the last text whose write was answered, and those whose write was not. */
   files: Map<string, Set<string>>;
 };
 type KnownTemplate = Named & { id: string; note: string };
 
-/** What clients of a storm keep beside sandboxes: volumes, and templates that they build. */
+/** What a storm's clients keep besides sandboxes: volumes, and templates that they build. */
 export class Stores {
   readonly #client: StormClient;
   readonly #volumes: KnownVolume[] = [];
@@ -29,7 +29,7 @@ export class Stores {
     this.#client = client;
   }
 
-  /** Operations of one client, one after the other, until the platform dies under it. */
+  /** Operations of one client, one after another, until the platform dies. */
   async work(random: () => number): Promise<void> {
     while (!this.#client.over) {
       const dice = random();
@@ -51,7 +51,7 @@ export class Stores {
   async #createVolume(): Promise<boolean> {
     const name = this.#newName();
     const answer = await this.#client.ask('POST', '/volumes', { name });
-    // One of which nobody was told is empty, and nobody asks for it again: it goes at the end.
+    // One that nobody was told of is empty, and nobody asks for it again: it goes at the end.
     if (!answer) return false;
     expect(answer.status).toBe(201);
     const { volumeID: id, token } = answer.body as { volumeID: string; token: string };
@@ -70,7 +70,7 @@ export class Stores {
     return true;
   }
 
-  /** A sandbox that has the volume writes to it, and says so when the disk has it. */
+  /** A sandbox with the volume writes to it, and reports when the data is on the disk. */
   async #writeInside(volume: KnownVolume): Promise<boolean> {
     const [file, text] = ['/inside', this.#newName()];
     this.#client.unknownMax++;
@@ -124,7 +124,7 @@ export class Stores {
     return isBuilt !== undefined;
   }
 
-  /** Whether it was built, and undefined where a strike cut that off. */
+  /** Whether it was built; undefined if a strike cut that off. */
   async #buildAs(template: KnownTemplate): Promise<boolean | undefined> {
     const registered = await this.#client.ask('POST', '/v3/templates', { name: template.name });
     if (!registered) return undefined;
@@ -139,7 +139,7 @@ export class Stores {
     while (!this.#client.over) {
       await Bun.sleep(buildLookMs);
       const answer = await this.#client.platform.api('GET', `/${build}/status`).catch(() => undefined);
-      // What is killed under a build ends it, and it says so.
+      // A kill during a build ends the build, and it says so.
       if (answer?.status !== 200) continue;
       const { status, reason } = (await answer.json()) as { status: string; reason?: unknown };
       if (status === 'ready') return true;
@@ -156,7 +156,7 @@ export class Stores {
     return true;
   }
 
-  /** What a sandbox of the template has of its build; undefined where a strike cut that off. */
+  /** What a sandbox of the template has from its build; undefined if a strike cut that off. */
   async #noteOf({ name }: KnownTemplate): Promise<string | undefined> {
     this.#client.unknownMax++;
     const answer = await this.#client.ask('POST', '/sandboxes', { templateID: name, timeout: 3600 });
@@ -183,7 +183,7 @@ export class Stores {
     return `storm-${this.#names++}`;
   }
 
-  /** Compares what the platform has with what the clients were told, after a strike. */
+  /** Compares the platform's state with what the clients were told, after a strike. */
   async check(random: () => number): Promise<void> {
     const volumes = await this.#listed<{ name: string }>('/volumes', ({ name }) => [name]);
     this.#settle(this.#volumes, volumes);
@@ -206,7 +206,7 @@ export class Stores {
     return new Set(answer.flatMap(namesOf));
   }
 
-  /** What was told must be so; of what is not there any more nobody has to know. */
+  /** What was answered must be so; what no longer exists need not be known to anybody. */
   #settle(known: Named[], listed: Set<string>): void {
     const wrong = known.filter(({ name, isThere }) => isThere !== undefined && isThere !== listed.has(name));
     expect(wrong.map(({ name, isThere }) => `${name}: ${isThere ? 'is lost' : 'came back'}`)).toEqual([]);
@@ -215,7 +215,7 @@ export class Stores {
     }
   }
 
-  /** Each file is as it was written last, or by a write whose answer was cut off. */
+  /** Each file contains what was written last, or a write whose answer was cut off. */
   async #look(volume: KnownVolume): Promise<void> {
     for (const [file, texts] of volume.files) {
       const text = await waitFor(`${file} of ${volume.name}`, async () => {
@@ -231,7 +231,7 @@ export class Stores {
     }
   }
 
-  /** Removes everything, also what nobody was told of. */
+  /** Removes everything, including what nobody was told of. */
   async finish(): Promise<void> {
     for (const [path, idOf] of removable) {
       const answer = await this.#client.platform.api('GET', path);
@@ -249,7 +249,7 @@ const removable = [
   ['/templates', 'templateID'],
 ] as const;
 
-/** A write that may have been done. A file that was not there may still be missing: ''. */
+/** A write that may have happened. A file that did not exist may still be missing: ''. */
 function tried({ files }: KnownVolume, file: string, text: string): void {
   files.set(file, new Set([...(files.get(file) ?? ['']), text]));
 }

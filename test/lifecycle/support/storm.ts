@@ -9,41 +9,41 @@ import { askedOnceMore, checkMemory, countLater, startMemory, type StormMemory }
 import { Stores } from './storm-stores.ts';
 import { approach, criuOf, storyOf, strike, type Victim } from './victims.ts';
 
-/** Of the platform's log, with a failure. */
+/** How much of the platform's log is shown with a failure. */
 const logCharactersMax = 8_000;
-/** One client of so many builds templates and writes to volumes. */
+/** One client in so many builds templates and writes to volumes. */
 const storesEvery = 3;
 /** How long paused sandboxes stay frozen in a storm, `ATOLL_FROZEN_SECONDS`. */
 export const frozenSeconds = 1;
 /** Longer than that. */
 const restMs = 1_500;
 /**
- * One sandbox of so many that are created has memory that comes later after a resume from the disk. They take longer than
- * the others for everything: of all that run at a time they are a quarter.
+ * One created sandbox in so many has memory that arrives later after a resume from the disk. These take longer for
+ * everything: they are a quarter of those that run at a time.
  */
 const memoryEvery = 2;
 
 type Shown = 'running' | 'paused';
 type Known = {
   id: string;
-  /** The states that it may be in: one, unless a crash cut off the answer to a change. */
+  /** Its possible states: one, unless a crash cut off the answer to a change. */
   states: Set<Shown | 'gone'>;
-  /** The last text that was written into it and acknowledged, and one whose write was not. */
+  /** The last text that was written into it and acknowledged, and one whose write was not acknowledged. */
   notes: Set<string>;
-  /** The same for what its network denies; '' is nothing of the kind. */
+  /** The same for what its network denies; '' means nothing. */
   denied: Set<string>;
   /** Whether its process must be there, must not be there, or may be. */
   process: boolean | undefined;
-  /** What a program has in its memory, in those that have one: it is there where the process is. */
+  /** The content of a program's memory, in those that have one: it is there if the process is. */
   memory: StormMemory | undefined;
-  /** It has such a program, also where a strike kept that from being told. */
+  /** It has such a program, even if a strike kept that from being reported. */
   isLarge: boolean;
   busy: boolean;
-  /** Its memory may have been such that it was not kept in a pause: see docs/pause.md. */
+  /** Its memory may have been in a state that a pause does not keep: see docs/pause.md. */
   isUnsure: boolean;
-  /** One that is paused is left alone until then. */
+  /** A paused one is left alone until then. */
   restsUntilMs: number;
-  /** Whether its memory was being kept when the last strike came: a process may have ended of that. */
+  /** Whether its memory was being saved at the last strike: that may have ended a process. */
   isCutOff: boolean;
 };
 
@@ -60,9 +60,9 @@ type Listed = { sandboxID: string; state: Shown; transition?: string };
 class Storm {
   readonly #client: StormClient;
   readonly known = new Map<string, Known>();
-  /** Of the strike before: one that was starting is in no list until it runs. */
+  /** Since the strike before: a starting sandbox is in no list until it runs. */
   #unknownLate = 0;
-  /** Sandboxes that may be such that nobody can say whether their memory came: it is not kept, and they end. */
+  /** Sandboxes for which nobody may be able to say whether their memory arrived: it is not kept, and they end. */
   #unsureMax = 0;
 
   constructor(client: StormClient) {
@@ -88,7 +88,7 @@ class Storm {
     return sandbox;
   }
 
-  /** Operations of one client, one after the other, until the platform dies under it. */
+  /** Operations of one client, one after another, until the platform dies. */
   async work(random: () => number): Promise<void> {
     while (!this.#client.over) {
       const idle = [...this.known.values()].filter(
@@ -97,7 +97,7 @@ class Storm {
       );
       const running = idle.filter(({ states }) => states.has('running'));
       const large = idle.filter(({ memory }) => memory);
-      // They take longer, and would have few operations.
+      // They take longer, and would otherwise get few operations.
       const among = random() < 0.4 && large.length > 0 ? large : random() < 0.6 ? running : idle;
       const sandbox = among[Math.floor(random() * among.length)] ?? idle[0];
       const dice = random();
@@ -120,7 +120,7 @@ class Storm {
     expect(answer.status).toBe(201);
     const sandbox = this.#learn((answer.body as { sandboxID: string }).sandboxID);
     sandbox.busy = true;
-    // Until it is told that it started, it may have started.
+    // Until it is reported as started, it may have started.
     const started = await this.#client.run(sandbox.id, startSleep).catch(() => '');
     if (started === 'started\n') sandbox.process = true;
     sandbox.isLarge = sandbox.process === true && random() < 1 / memoryEvery;
@@ -138,14 +138,14 @@ class Storm {
     if (dice < 0.7) return this.#write(sandbox, random);
     if (dice < 0.75) return this.#snapshot(sandbox, random);
     if (dice < 0.85) return this.#fork(sandbox, random);
-    // Those with memory live longer, to be resumed again and again.
+    // Those with memory live longer, to be resumed repeatedly.
     return sandbox.memory && random() < 0.7 ? this.#pause(sandbox, true, random) : this.#kill(sandbox);
   }
 
   async #resume(sandbox: Known, random: () => number): Promise<boolean> {
     const { id, states, process } = sandbox;
     states.add('running');
-    // Where a resume is cut off, some processes may have run already: then the files are kept, and not the memory.
+    // If a resume is cut off, some processes may already have run: then the files are kept, but not the memory.
     sandbox.process = undefined;
     const answer = await this.#client.ask('POST', `/sandboxes/${id}/connect`, { timeout: 3600 });
     if (!answer) return false;
@@ -166,12 +166,12 @@ class Storm {
     expect({ id, status: answer.status, body: answer.body }).toMatchObject({ status: 204 });
     states.delete('running');
     if (memory) {
-      // With its files alone where nobody could say that its memory had come.
+      // With only its files, if nobody could say that its memory had arrived.
       if (sandbox.isLarge && this.#unsureMax > 0) {
         sandbox.isUnsure = true;
         sandbox.process = undefined;
       }
-      // So soon it would go on from where it is frozen, and not from the disk.
+      // So soon it would continue from the frozen state, not from the disk.
       if (random() < (sandbox.memory ? 0.75 : 0.25)) sandbox.restsUntilMs = Date.now() + restMs;
       return true;
     }
@@ -200,7 +200,7 @@ class Storm {
     const { id } = sandbox;
     this.#client.unknownMax++;
     const answer = await this.#client.ask('POST', `/sandboxes/${id}/fork`, { count: 1, timeout: 3600 });
-    // Each fork has an answer of its own: that of one may have been cut off where that of all was not.
+    // Each fork has its own answer: one may have been cut off while the answer for all was not.
     const [result] = (Array.isArray(answer?.body) ? answer.body : []) as [
       { error?: object; sandbox?: { sandboxID: string } }?,
     ];
@@ -213,7 +213,7 @@ class Storm {
     return this.#begin(this.#learn(result.sandbox.sandboxID, copyOf(sandbox)), random);
   }
 
-  /** A sandbox that has somebody's memory and goes on from there. */
+  /** A sandbox that has another one's memory and continues from there. */
   async #begin(sandbox: Known, random: () => number): Promise<boolean> {
     sandbox.busy = true;
     const goesOn = await this.#mayAskMemory(sandbox, random);
@@ -221,13 +221,13 @@ class Storm {
     return goesOn;
   }
 
-  /** Mostly at once, while it still comes; else what is asked for next waits for it. */
+  /** Mostly at once, while it still arrives; otherwise the next request waits for it. */
   async #mayAskMemory(sandbox: Known, random: () => number): Promise<boolean> {
     if (random() < 0.7 && (await this.#askMemory(sandbox)) === 'none' && !this.#client.over) this.#miss(sandbox);
     return !this.#client.over;
   }
 
-  /** Has its program compare its memory; undefined where it has none, or a strike cut the answer off. */
+  /** Makes its program compare its memory; undefined if it has none, or a strike cut the answer off. */
   async #askMemory(sandbox: Known): Promise<'right' | 'none' | undefined> {
     const { memory, id } = sandbox;
     if (!memory) return undefined;
@@ -251,12 +251,12 @@ class Storm {
     sandbox.isLarge = false;
   }
 
-  /** Whether that failed as nobody knows whether its memory came: who watched over that was killed. */
+  /** Whether the failure's cause is that nobody knows whether its memory arrived: its watcher was killed. */
   #isUnsure({ isLarge }: Known, hasFailed: boolean): boolean {
     return hasFailed && isLarge && this.#unsureMax > 0;
   }
 
-  /** One whose memory can't be kept ends, and is paused with its files. */
+  /** A sandbox whose memory can't be kept ends, and is paused with its files. */
   async #end(sandbox: Known): Promise<boolean> {
     this.#unsureMax--;
     sandbox.states.add('paused');
@@ -270,7 +270,7 @@ class Storm {
     return true;
   }
 
-  /** It is paused, and has its files alone. */
+  /** It is paused, with only its files. */
   #lose(sandbox: Known): void {
     sandbox.states = new Set(['paused']);
     sandbox.process = false;
@@ -279,7 +279,7 @@ class Storm {
     this.#client.histories.note(sandbox.id, 'is paused with its files alone');
   }
 
-  /** Undefined where a strike cut the answer off. */
+  /** Undefined if a strike cut the answer off. */
   async #stateOf({ id }: Known): Promise<Shown | 'gone' | undefined> {
     try {
       const answer = await this.#client.platform.api('GET', `/sandboxes/${id}`);
@@ -344,7 +344,7 @@ class Storm {
     return true;
   }
 
-  /** What there is, once nothing is under way: what an edge that was killed had passed on goes on. */
+  /** What exists once nothing is in progress: requests that a killed edge had passed on continue. */
   async #list(): Promise<Listed[]> {
     let before = '';
     return waitFor('all that is under way to end', async () => {
@@ -355,7 +355,7 @@ class Storm {
     });
   }
 
-  /** Compares what the platform has with what the clients were told, and makes what it has what is known. */
+  /** Compares the platform's state with what the clients were told, and takes it as known from then on. */
   async check(killed: Victim, count: number): Promise<void> {
     if (killed === 'keeper') this.#unsureMax += count;
     for (const sandbox of this.known.values()) {
@@ -381,7 +381,7 @@ class Storm {
     expect(unknown.length).toBeLessThanOrEqual(this.#client.unknownMax + this.#unknownLate);
     this.#unknownLate = this.#client.unknownMax;
     this.#client.unknownMax = 0;
-    // Nobody was told of them: what is in them is not known.
+    // Nobody was told of them: their contents are unknown.
     for (const id of unknown) expect((await this.#client.platform.api('DELETE', `/sandboxes/${id}`)).status).toBe(204);
     for (const sandbox of this.known.values()) {
       const state = listed.get(sandbox.id) ?? 'gone';
@@ -391,7 +391,7 @@ class Storm {
     }
   }
 
-  /** Of those whose memory was on its way, as many have ended as had it brought by a process that was killed. */
+  /** Among those whose memory was arriving, as many have ended as had it brought by a killed process. */
   async #seeWhoEnded(most: number): Promise<void> {
     let ended = 0;
     for (const sandbox of this.known.values()) {
@@ -401,7 +401,7 @@ class Storm {
         const state = await this.#stateOf(sandbox);
         if (state !== 'running') return state;
         const found = sandbox.memory ? await this.#askMemory(sandbox) : await this.#answers(sandbox);
-        // One that has ended may not be known to have.
+        // An ended one may not be known to have ended.
         return (found === 'right' || (found === 'none' && !sandbox.process)) && state;
       });
       if (state !== 'paused') continue;
@@ -418,7 +418,7 @@ class Storm {
 
   async #look(sandbox: Known): Promise<void> {
     let last = '';
-    // Its agent may have been what was killed last.
+    // Its agent may have been killed last.
     const answer = await waitFor('the agent to answer', async () => {
       const answer = await this.#client
         .agent(sandbox.id, '/files?path=note.txt')
@@ -452,7 +452,7 @@ class Storm {
     this.#client.histories.note(sandbox.id, `looked at, its process: ${alive}`);
   }
 
-  /** What there is when something went wrong: sandboxes, their processes and those that work on them, the log. */
+  /** The state when something went wrong: sandboxes, their processes and those that work on them, the log. */
   async told(): Promise<string> {
     const { ready } = this.#client.platform;
     const ids = [...this.known.values()].flatMap(({ id, busy }) =>
@@ -473,7 +473,7 @@ class Storm {
     ].join('\n');
   }
 
-  /** Lets everything that is paused run, looks into it, and ends it. */
+  /** Lets everything that is paused run, examines it, and ends it. */
   async finish(): Promise<void> {
     for (const sandbox of this.known.values()) {
       if (sandbox.states.has('gone')) continue;
@@ -487,8 +487,8 @@ class Storm {
 }
 
 /**
- * With whom a CRIU ends that dumps: the process on which it was may end with it (docs/pause.md, "When CRIU is killed").
- * One whose agent is killed under it ends likewise, and is tried again. Without the others it goes on.
+ * Victims whose death ends a CRIU that is dumping: the process being dumped may end with it (docs/pause.md, "When CRIU
+ * is killed"). A CRIU whose agent is killed also ends, and is tried again. It survives the death of any other.
  */
 const endCriu: readonly Victim[] = ['criu', 'agent'];
 
@@ -497,7 +497,7 @@ function copyOf({ isCutOff, process, memory, isLarge, notes, denied }: Known): B
   return { process: isCutOff ? undefined : process, memory, isLarge, notes: [...notes], denied: [...denied] };
 }
 
-/** What a process is doing, as the kernel says it. */
+/** The kernel's report of what a process is doing. */
 function stateOf(pid: string | undefined): string {
   const status = readText(`/proc/${pid}/status`);
   const lines = status.split('\n').filter(line => /^(State|TracerPid|NSpid):/.test(line));
@@ -512,21 +512,21 @@ function readText(path: string): string {
   }
 }
 
-/** What a storm was, in figures. */
+/** The figures of a storm. */
 export type StormResult = {
   answered: number;
   strikes: Record<string, number>;
   sandboxes: number;
   templates: number;
   volumes: number;
-  /** Restores whose memory came later. */
+  /** Restores whose memory arrived later. */
   later: number;
 };
 
 /**
- * Clients work on sandboxes while one process of the platform after the other is killed at random moments. After each
- * strike what there is is compared with what the clients were told; at the end nothing may be left. Throws at the first
- * difference.
+ * Clients work on sandboxes while processes of the platform are killed, one after another, at random moments. After
+ * each strike, the state is compared with what the clients were told; at the end nothing may be left. Throws at the
+ * first difference.
  */
 export async function runStorm(
   platform: TestPlatform,
@@ -537,9 +537,9 @@ export async function runStorm(
     perStrike: number;
     clients: number;
     victims: readonly Victim[];
-    /** `count`: processes that were killed; `later`: restores so far whose memory came later. */
+    /** `count`: killed processes; `later`: restores so far whose memory arrived later. */
     onStrike?: (victim: Victim, so: { count: number; answered: number; later: number }) => void;
-    /** How long it may take until nothing is left; absent: as long as for a few sandboxes. */
+    /** How long it may take until nothing is left; default: as long as for a few sandboxes. */
     restTimeoutMs?: number;
   },
 ): Promise<StormResult> {

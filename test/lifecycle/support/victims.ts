@@ -10,25 +10,22 @@ import { waitFor } from '../../support/process.ts';
 /** The whole platform, one of its processes, or one that works for it. */
 export const parts = ['platform', 'node', 'api', 'edge', 'helper', 'egress', 'builder', 'agent', 'criu'] as const;
 /**
- * What a storm kills: beside these, who brings the memory of a sandbox while it runs, and who watches over that, to end
- * the sandbox where it ends.
+ * What a storm kills: these, the bringer of a running sandbox's memory, and its watcher, which ends the sandbox if the
+ * bringer ends.
  */
 export const victims = [...parts, 'bringer', 'keeper'] as const;
 export type Victim = (typeof victims)[number];
 
 const recoveryMs = 120_000;
-/** CRIU runs for a moment at a time: the next one is waited for so long. */
+/** CRIU runs only briefly: how long to wait for the next one. */
 const criuWaitMs = 1_500;
 
-/** Who brings memory is there for a moment as well, after what clients ask for. */
+/** The bringer of memory exists only briefly too, after requests of clients. */
 const bringerWaitMs = 10_000;
-/** A restore is over by then; the next one is looked for. */
+/** A restore is over by then; look for the next one. */
 const looksMax = 10_000;
 
-/**
- * Finds a victim that there is only while clients work. `holds`: it stands still from when CRIU has left until it is
- * killed.
- */
+/** Finds a victim that exists only while clients work. `holds`: it stands still from CRIU's exit until it is killed. */
 export async function approach(platform: TestPlatform, victim: Victim, holds: boolean): Promise<Bringers | undefined> {
   if (victim !== 'bringer' && victim !== 'keeper') return undefined;
   const run = runDirOf(platform.ready.dataDir);
@@ -44,7 +41,9 @@ export async function approach(platform: TestPlatform, victim: Victim, holds: bo
   return waitFor('who brings memory', find, bringerWaitMs).catch(() => undefined);
 }
 
-/** Kills the victim. Answers how many processes that were, and what waits until the platform serves again. */
+/**
+ * Kills the victim. Answers how many processes that were, and a function that waits until the platform serves again.
+ */
 export async function strike(
   platform: TestPlatform,
   victim: Victim,
@@ -67,7 +66,7 @@ export async function strike(
   return { count: 1, recovered };
 }
 
-/** One of the two, for one sandbox: without both its programs would see zeros (docs/pause.md). */
+/** Kills one of the two, for one sandbox: without both, its programs would see zeros (docs/pause.md). */
 async function strikeMemory(victim: 'bringer' | 'keeper', found: Bringers | undefined): Promise<number> {
   if (!found || !killIfThere(found[victim])) return 0;
   if (victim === 'keeper') ifThere(() => process.kill(found.bringer, 'SIGCONT'), false);
@@ -76,11 +75,11 @@ async function strikeMemory(victim: 'bringer' | 'keeper', found: Bringers | unde
   return 1;
 }
 
-/** The process of a part, as soon as there is one: what was killed before may have taken it along a moment later. */
+/** The process of a part, as soon as there is one: an earlier victim may have taken it along a moment later. */
 const running = (supervisor: number, name: PartName) =>
   waitFor(`the ${name} to run`, () => partsOf(supervisor)[name], recoveryMs);
 
-/** Every part runs, and the platform answers what needs all of them. */
+/** Every part runs, and the platform answers requests that need all of them. */
 async function serves(platform: TestPlatform): Promise<void> {
   await waitFor(
     'the platform to serve again',
@@ -94,7 +93,7 @@ async function serves(platform: TestPlatform): Promise<void> {
 }
 
 function isA(victim: 'helper' | 'egress'): (pid: number) => boolean {
-  // Those that bring memory are its children, too, and no part of the platform.
+  // Bringers of memory are its children too, but no part of the platform.
   const name = victim === 'helper' ? /\/helper(?:\0(?!bring-later)|$)/ : /\0egress-proxy(?:\0|$)/;
   return pid => name.test(readOr(`/proc/${pid}/cmdline`));
 }
@@ -111,7 +110,7 @@ export function criuOf(platform: TestPlatform): number[] {
   });
 }
 
-/** The processes that read what strangers have given to builds. */
+/** The processes that read strangers' input to builds. */
 function buildersOf(platform: TestPlatform): number[] {
   const group = `/atoll${installationOf(platform)}-builders`;
   return pids().filter(pid => readOr(`/proc/${pid}/cgroup`).includes(group));
@@ -120,7 +119,7 @@ function buildersOf(platform: TestPlatform): number[] {
 const installationOf = ({ ready }: TestPlatform) =>
   namesIn('/run/atoll').find(name => readOr(join('/run/atoll', name, 'owner')) === ready.dataDir);
 
-/** What a CRIU is doing: its arguments, what its log says last, and all that it made or traces, by thread. */
+/** What a CRIU is doing: its arguments, the end of its log, and everything that it made or traces, by thread. */
 export function storyOf(criu: number): string {
   const argv = readOr(`/proc/${criu}/cmdline`).split('\0');
   const config = argv.find(part => part.endsWith('.conf')) ?? '';
@@ -138,7 +137,7 @@ export function storyOf(criu: number): string {
 const agentsOf = ({ ready }: TestPlatform) =>
   holdingsOf(ready.dataDir).processes.flatMap(line => (line.endsWith(' agent') ? [Number(line.split(' ')[0])] : []));
 
-/** A process's children and theirs. */
+/** A process's children and their descendants. */
 function below(pid: number): number[] {
   const children = pids().filter(child => parentOf(child) === pid);
   return children.flatMap(child => [child, ...below(child)]);

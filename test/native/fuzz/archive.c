@@ -11,7 +11,7 @@ static void tidy(void) {
   if (system(command)) perror(command);
 }
 
-// An input is the entries of an archive, each a byte for its type and a name; what is around them is right.
+// An input is the entries of an archive, each a byte for its type and a name; the rest of the archive is valid.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static int ready;
   if (!ready++) must(mkdtemp(directory) && atexit(tidy) == 0);

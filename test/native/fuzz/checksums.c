@@ -1,4 +1,4 @@
-// The checksums of a snapshot's files: they may be damaged, as anything on a disk.
+// The checksums of a snapshot's files: they may be damaged, like anything on a disk.
 #include "fuzz.h"
 #define dprintf quietly
 #include "../../../native/snapshot-seal.c"

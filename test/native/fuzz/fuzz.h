@@ -1,4 +1,4 @@
-// What the fuzz targets share. Each is linked with libFuzzer, or with standalone.c where there is no clang.
+// What the fuzz targets share. Each is linked with libFuzzer, or with standalone.c if there is no clang.
 #pragma once
 #define _GNU_SOURCE
 #include <errno.h>
@@ -12,10 +12,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-// An invariant; the sanitizers show where it does not hold.
+// An invariant; the sanitizers show where it fails.
 #define must(condition) ((condition) ? (void)0 : __builtin_trap())
 
-// Complaints of a program under test are not shown.
+// Messages of a program under test are not shown.
 __attribute__((format(printf, 2, 3), unused)) static int quietly(int fd, const char *format, ...) {
   va_list list;
   va_start(list, format);

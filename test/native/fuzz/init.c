@@ -1,4 +1,4 @@
-// What init is told by its standard input: the control token.
+// Init's standard input: the control token.
 #include "fuzz.h"
 
 #define main initMain

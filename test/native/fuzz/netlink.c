@@ -1,11 +1,11 @@
-// What the kernel answers over netlink: to the helper's requests, and to the list of a sandbox's connections.
+// The kernel's answers over netlink: to the helper's requests, and to the list of a sandbox's connections.
 #include "fuzz.h"
 #define dprintf quietly
 #include "../../../native/link.c"
 #define complain complainOfProgram
 #include "../../../native/snapshot-program.c"
 
-// Nothing of the other files is called here.
+// No function of the other files is called here.
 int fail(struct failure *f, const char *what) { return f->error = what ? errno : 0, -1; }
 int watchPaths(const char *a, const char *b, const char *c, char **d) { return a && b && c && d ? 1 : 0; }
 int sealDirectory(const char *path, int durable) { return path && durable; }
@@ -23,7 +23,7 @@ int confine(char **argument) { return argument != NULL; }
 char scratchDirectory[256];
 int olderKernel;
 
-// Datagrams, each with its length in front, from a kernel that then says nothing more.
+// Datagrams, each preceded by its length, from a kernel that then says nothing more.
 static int kernelThatSays(const uint8_t *data, size_t size, int *other) {
   int pair[2];
   must(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) == 0);

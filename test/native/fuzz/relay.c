@@ -1,7 +1,7 @@
-// What clients and services send through the relay: it comes out as it went in, in order, whatever the pieces.
+// Data of clients and services through the relay: it comes out as it went in, in order, whatever the pieces.
 #include "fuzz.h"
 
-// Nothing is connected to: no service listens.
+// Nothing is connected: no service listens.
 static int noSocket(int domain, int type, int protocol) { return errno = domain && type && !protocol ? ECONNREFUSED : EINVAL, -1; }
 
 #define socket noSocket
@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     receiveSome(&in), receiveSome(&out);
   }
   for (int round = 0; round < 4 && p->state == relaying; round++) relay(p, POLLIN, POLLIN), receiveSome(&in), receiveSome(&out);
-  // Nothing is lost where both ends were there until the end.
+  // Nothing is lost if both ends were there until the end.
   if (p->state == relaying) must(in.received == in.sent && out.received == out.sent), closePair(p, 0);
   close(client), close(service);
   return 0;

@@ -1,4 +1,4 @@
-// What the platform sends to the helper. Bytes that come in pieces make the same requests as the whole.
+// The platform's requests to the helper. Bytes in pieces make the same requests as the whole.
 #include "fuzz.h"
 #include "../../../native/helper.h"
 

@@ -1,5 +1,5 @@
-// What an agent may send to process 1: every start and every question that is whole is answered once, in order, and
-// nothing else happens.
+// What an agent may send to process 1: every whole start and question is answered once, in order, and nothing else
+// happens.
 #include "fuzz.h"
 #include <fcntl.h>
 #include <signal.h>
@@ -13,11 +13,11 @@ static int noSignal(pid_t pid, int number) { return pid && number ? 0 : -1; }
 #undef kill
 
 void say(const char *format, ...) { (void)format; }
-// The host's own name is not to be touched.
+// The host's own name must not change.
 void nameSandbox(const char *name, size_t length) { must(length < requestBytesMax && (length == 0 || name)); }
 void giveUpNaming(void) {}
 
-// What a start would be made of is looked at whole.
+// Everything that a start would use is read.
 pid_t startProgram(const struct program *program) {
   size_t length = strlen(program->cwd);
   for (char **text = program->argv; *text; text++) length += strlen(*text);
@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   int agent[2], answers = 0;
   must(openChannel(&channel, agent) == 0);
   for (int open = 1; open && size > 1; ) {
-    // Its first byte says how long a piece is, and with how many descriptors it comes.
+    // The first byte says how long a piece is, and with how many descriptors it comes.
     size_t piece = 1 + (data[0] >> 2), fds = data[0] & 3;
     data++, size--;
     if (piece > size) piece = size;

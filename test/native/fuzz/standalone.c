@@ -1,5 +1,5 @@
-// standalone RUNS SEED [FILE…]: runs a fuzz target without libFuzzer: files first, then what chance makes of them. For machines
-// without clang, and for the tests: no coverage leads it, but the sanitizers look on.
+// standalone RUNS SEED [FILE…]: runs a fuzz target without libFuzzer: files first, then random mutations of them. For
+// machines without clang, and for the tests: no coverage guides it, but the sanitizers are active.
 #include <stdio.h>
 #include <string.h>
 #include "fuzz.h"
@@ -56,7 +56,7 @@ int main(int arguments, char **argument) {
     int from = below(count);
     memcpy(bytes, corpus[from], lengths[from]);
     size_t length = mutate(bytes, lengths[from]);
-    // As libFuzzer hands it over: a byte behind the end is nobody's.
+    // As libFuzzer passes it: the byte behind the end is out of bounds.
     uint8_t *exact = malloc(length ? length : 1);
     memcpy(exact, bytes, length);
     LLVMFuzzerTestOneInput(exact, length);

@@ -1,4 +1,4 @@
-// What the kernel says about a sandbox's inotify watches. The file handles in it are of files that the sandbox chose.
+// The kernel's report of a sandbox's inotify watches. Its file handles are of files that the sandbox chose.
 #include "fuzz.h"
 #define dprintf quietly
 #include "../../../native/snapshot-watches.c"

@@ -19,28 +19,28 @@ import {
 import type { Processes } from '../../../src/node/sandbox/slot/processes.ts';
 import { Sandboxes } from '../../../src/node/sandbox/state/sandboxes.ts';
 
-/** Processes that are no processes: they run, are frozen or have ended. */
+/** Fake processes: they run, are frozen or have ended. */
 type FakeProcesses = Processes & { sandboxId: string; state: 'running' | 'frozen' | 'ended'; die(): void };
 
-/** What all that a lifecycle needs of a host comes to, where each step of it may fail, hang or lose the processes. */
+/** Everything that a lifecycle needs of a host, where each step may fail, hang or lose the processes. */
 export type FaultyHost = {
   parts: CreateParts & ResumeParts & PauseParts & UpdateParts & KillParts;
   sandboxes: Sandboxes;
-  /** Every set of processes that was started and has not ended. */
+  /** Every started set of processes that has not ended. */
   alive(): FakeProcesses[];
   /** The records on the disk, by sandbox ID. */
   noted: Map<string, SandboxRecord>;
   /** Slots that are not free. */
   slotsUsed(): number;
   incidents: SandboxIncident[];
-  /** Lets everything go on that hangs. */
+  /** Releases everything that hangs. */
   release(): void;
 };
 
-/** What befalls a step. */
+/** What happens to a step. */
 export type Fault = 'none' | 'fails' | 'hangs' | 'hangs and fails' | 'processes die';
 
-/** A host whose every step asks `next` what befalls it, and takes `ticks()` turns of the event loop. */
+/** A host that asks `next` what happens to each step, and takes `ticks()` turns of the event loop for it. */
 export function createFaultyHost(next: (step: string) => Fault, ticks: () => number): FaultyHost {
   const sandboxes = new Sandboxes();
   const noted = new Map<string, SandboxRecord>();
@@ -207,7 +207,7 @@ export function createFaultyHost(next: (step: string) => Fault, ticks: () => num
   };
 }
 
-/** As much of a driver as a lifecycle uses itself. */
+/** The part of a driver that a lifecycle itself uses. */
 function driverOf(fake: () => FakeProcesses): Driver {
   return {
     isFrozen: () => fake().state === 'frozen',

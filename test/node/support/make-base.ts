@@ -1,7 +1,7 @@
 import { startTestNode } from './test-node.ts';
 
-// Run by set-up of the tests: the suites find the base template's layer in the machine's cache. Some of them run their
-// node in a network namespace from which no mirror could be reached to make it.
+// Run by the tests' set-up, so that suites find the base template's layer in the machine's cache. Some of them run
+// their node in a network namespace from which no mirror is reachable.
 const node = await startTestNode();
 await node.dispose();
 process.exit(0);

@@ -4,7 +4,7 @@ import { agentPort } from '../../../src/protocol/agent.ts';
 
 type Result = { exitCode: number; stdout: string; stderr: string };
 
-/** Runs a shell command in a sandbox through its agent, as `user`, and answers when it has ended. */
+/** Runs a shell command in a sandbox through its agent, as `user`, and resolves once it has ended. */
 export async function runInSandbox(
   node: NodeProtocol,
   sandboxId: string,
@@ -30,7 +30,7 @@ export async function runInSandbox(
   }
 }
 
-/** One request to a port of a sandbox, on a connection of its own. */
+/** One request to a port of a sandbox, on its own connection. */
 export async function requestSandbox(
   node: NodeProtocol,
   sandboxId: string,

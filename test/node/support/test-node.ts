@@ -21,7 +21,7 @@ export type TestNode = {
   node: Node;
   /** A request for a sandbox made from the base layer. */
   request(changes?: Partial<CreateSandbox>): CreateSandbox;
-  /** Resumes a paused sandbox, with its memory if it is not said otherwise. */
+  /** Resumes a paused sandbox; by default with its memory. */
   resume(paused: ExecutionRef, changes?: Partial<ResumeSandbox>): ReturnType<NodeProtocol['resume']>;
   /** Stops the node, sandboxes running on, and starts another on the same data. */
   restart(): Promise<void>;
@@ -29,8 +29,8 @@ export type TestNode = {
 };
 
 /**
- * A node of its own for one test file, called over unix sockets as the api and the edge call it, with the base layer of
- * this machine; with `memory`, one that can keep it.
+ * A separate node for one test file, called over unix sockets as the api and the edge do, with this machine's base
+ * layer; with `memory`, one that can keep memory.
  */
 export async function startTestNode(
   options: {

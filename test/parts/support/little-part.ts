@@ -28,7 +28,7 @@ runPart<Orders, string>(async ({ doing, ask, kept }, control) => {
       { kind: 'phase', text: {} },
     ])
       writeSync(partDescriptor, frameOf(JSON.stringify(said), false));
-  // In a session of its own, and whatever becomes of this process.
+  // In its own session, so that it survives whatever happens to this process.
   const left =
     doing === 'leave'
       ? Bun.spawn(['setsid', 'sleep', '1000'], { stdio: ['ignore', 'ignore', 'ignore'] }).pid
@@ -52,10 +52,10 @@ runPart<Orders, string>(async ({ doing, ask, kept }, control) => {
   };
 });
 
-/** The head of a message of more than the most: nobody waits for its end. */
+/** The head of a message beyond the limit: nobody waits for its end. */
 const tooLong = frameOf('x'.repeat(partMessageBytesMax + 1), false).subarray(0, 5);
 
-/** Says what it may in forms that it should not, and asks for more than it has to. */
+/** Sends its allowed messages in invalid forms, and asks for more than it may have. */
 function lie(): void {
   const says = (message: unknown) => writeSync(partDescriptor, frameOf(JSON.stringify(message), false));
   for (const about of [null, 1, { pid: 1 }]) says({ kind: 'ready', about });

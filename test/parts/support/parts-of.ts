@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 export const partNames = ['node', 'api', 'edge'] as const;
 export type PartName = (typeof partNames)[number];
 
-/** The processes of the parts that a supervisor watches; one that is just being started again is missing. */
+/** The processes of the parts that a supervisor watches; one that is just restarting is missing. */
 export function partsOf(supervisor: number): Partial<Record<PartName, number>> {
   const parts: Partial<Record<PartName, number>> = {};
   for (const pid of readdirSync('/proc').filter(name => /^\d+$/.test(name))) {
@@ -13,7 +13,7 @@ export function partsOf(supervisor: number): Partial<Record<PartName, number>> {
   return parts;
 }
 
-/** The process of one part. Throws where it does not run at the moment. */
+/** The process of one part. Throws if it does not run at the moment. */
 export function partOf(supervisor: number, name: PartName): number {
   const pid = partsOf(supervisor)[name];
   if (pid === undefined) throw new Error(`no ${name} runs`);
@@ -36,7 +36,7 @@ export function openFilesOf(pid: number): string[] {
   });
 }
 
-/** The other ends, as proc(5) writes them, of the TCP and UDP sockets of a process that lead to another machine. */
+/** The other ends, as proc(5) writes them, of a process's TCP and UDP sockets that lead to another machine. */
 export function remoteEndsOf(pid: number): string[] {
   const open = new Set(openFilesOf(pid).map(path => /^socket:\[(\d+)\]$/.exec(path)?.[1]));
   const here = /^(?:0{8}|0{32}|[0-9A-F]{6}7F|0{24}01000000|0{16}FFFF0000[0-9A-F]{6}7F):/;

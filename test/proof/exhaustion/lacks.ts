@@ -4,10 +4,10 @@ import { ifThere } from '../../../src/base/if-there.ts';
 import { tryCommand } from '../../../src/base/process/command.ts';
 import type { TestPlatform } from '../../support/platform.ts';
 
-/** Something that the machine, or a process of the platform, has no more of. */
+/** Something that the machine, or a process of the platform, runs out of. */
 type Lack = {
   name: string;
-  /** Takes it away, and answers how to give it back. */
+  /** Takes it away, and answers a function that gives it back. */
   begin(platform: TestPlatform): Promise<() => Promise<void>>;
 };
 
@@ -15,10 +15,10 @@ const cgroups = '/sys/fs/cgroup';
 const MiB = 2 ** 20;
 /** What a process has left. */
 const spare = { descriptors: 3, processes: 2, memoryBytes: 24 * MiB } as const;
-/** What a program of the host leaves of its memory. */
+/** How much of the host's memory a program leaves. */
 const hostMemoryLeftMiB = 700;
 
-/** The process of a part of the platform now. */
+/** The present process of a platform's part. */
 function partOf(platform: TestPlatform, part: string): number {
   const [child] = childrenOf(platform.pid()).filter(pid => argumentsOf(pid).at(-1) === part);
   if (child === undefined) throw new Error(`there is no process ${part}`);
@@ -32,7 +32,7 @@ const argumentsOf = (pid: number) =>
     .split('\0')
     .filter(Boolean);
 
-/** The control group of a process, by either version. */
+/** The cgroup of a process, in either version. */
 function groupOf(pid: number, controller: string): string {
   const lines = readFileSync(`/proc/${pid}/cgroup`, 'utf8').trim().split('\n');
   const line = lines.find(text => text.split(':')[1]?.split(',').includes(controller));
@@ -40,7 +40,7 @@ function groupOf(pid: number, controller: string): string {
   return join(cgroups, lines.find(text => text.startsWith('0::'))?.slice('0::'.length) ?? '');
 }
 
-/** Sets the first of the files that is there, and answers how to set it back. */
+/** Sets the first existing file, and answers a function that restores it. */
 function set(files: string[], value: string): () => Promise<void> {
   for (const file of files) {
     const before = ifThere(() => readFileSync(file, 'utf8').trim(), undefined);
@@ -59,7 +59,7 @@ const descriptors = (part: string): Lack => ({
     const [, before = ''] = /^Max open files +(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'utf8')) ?? [];
     const [, user = '', group = ''] =
       /^Uid:\t(\d+)[^]*^Gid:\t(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-    // The soft one, by the user whose process it is: that takes no right of the host's.
+    // The soft limit, as the process's own user: this uses no right of the host's.
     const limit = async (count: string) =>
       void (await tryCommand([
         'setpriv',
@@ -71,7 +71,7 @@ const descriptors = (part: string): Lack => ({
         `--nofile=${count}:`,
       ]));
     await limit(String(highest + 1 + spare.descriptors));
-    // One that has ended has a successor with limits of its own.
+    // A process that has ended has a successor with its own limits.
     return () => limit(before).catch(() => {});
   },
 });
@@ -107,7 +107,7 @@ const memory = (part: string): Lack => ({
   },
 });
 
-/** A program of the host that takes all memory but some, and would be ended first. */
+/** A program on the host that takes nearly all memory, and would be killed first. */
 const hostMemory: Lack = {
   name: 'memory of the host',
   async begin() {
@@ -147,7 +147,7 @@ const room: Lack = {
   },
 };
 
-/** No new one: those that are tracked stay. */
+/** No new ones: tracked connections stay. */
 const connections: Lack = {
   name: 'tracked connections of the host',
   async begin() {
@@ -156,7 +156,7 @@ const connections: Lack = {
   },
 };
 
-/** For all whose mounts are those of the helper. */
+/** For everything that shares the helper's mounts. */
 const loopDevices: Lack = {
   name: 'loop devices',
   async begin(platform) {
@@ -169,7 +169,7 @@ const loopDevices: Lack = {
   },
 };
 
-/** What is taken away, one after the other. */
+/** What is taken away, one after another. */
 export const lacks: Lack[] = [
   descriptors('api'),
   descriptors('node'),

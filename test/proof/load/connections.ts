@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 
-/** Connections of one address: the edge lets one have 4,096, and fewer where the host gives it few open files. */
+/** Connections per address: the edge allows 4,096, and fewer if the host gives it few open files. */
 const perAddress = 1_000;
 const openedAtOnce = 100;
 
-/** Connections that are kept and used again. */
+/** Kept connections that are reused. */
 export type Connections = Disposable & {
   readonly count: number;
   /** Sends a request on one of them, chosen by number, and resolves with the status of its answer. */
@@ -14,15 +14,15 @@ export type Connections = Disposable & {
 };
 
 /**
- * So many can be kept: an edge has half as many connections as it may have open files (getrlimit(2)), and closes idle
- * ones sooner beyond half of that.
+ * How many can be kept: an edge allows half as many connections as its open files (getrlimit(2)), and closes idle ones
+ * sooner beyond half of that.
  */
 export function keptMax(): number {
   const [, openFiles] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
   return Math.floor(Number(openFiles) / 4);
 }
 
-/** Opens connections to an edge from several loopback addresses, each of which asks `request` once. */
+/** Opens connections to an edge from several loopback addresses; each of them sends `request` once. */
 export async function openConnections(port: number, count: number, request: string): Promise<Connections> {
   const sockets: Socket[] = [];
   const ask = async (socket: Socket) => {
@@ -33,7 +33,7 @@ export async function openConnections(port: number, count: number, request: stri
     const outcomes = [first('data'), first('close')];
     socket.write(request);
     const { event, bytes } = await Promise.race(outcomes);
-    // Who still listens for the other would be one more with each request.
+    // Otherwise a listener for the other event would remain with each request.
     answered.abort();
     await Promise.allSettled(outcomes);
     if (event === 'close') throw new Error('the edge closed a connection');

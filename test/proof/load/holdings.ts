@@ -1,15 +1,15 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { platformOf, pssMiBOf, sumOf } from '../../../bench/measure/processes.ts';
 
-/** What a platform has at one moment. */
+/** What a platform holds at one moment. */
 export type Holdings = {
-  /** Of its own processes, not of sandboxes: proportional set size, MiB. */
+  /** Memory of its own processes, not of sandboxes: proportional set size, MiB. */
   memoryMiB: number;
   /** The same processes' open descriptors. */
   descriptors: number;
-  /** Of the kernel, for everything on the machine: what it can't give back, MiB. */
+  /** Memory of the kernel, for everything on the machine, that it can't give back, MiB. */
   kernelMiB: number;
-  /** Of the data directory, MiB. */
+  /** Size of the data directory, MiB. */
   diskMiB: number;
 };
 
@@ -21,7 +21,7 @@ export async function holdingsNow(pid: number, dataDir: string): Promise<Holding
     memoryMiB: sumOf(own, pssMiBOf),
     descriptors: sumOf(own, descriptorsOf),
     kernelMiB: Number(/^SUnreclaim: +(\d+) kB$/m.exec(meminfo)?.[1] ?? Number.NaN) / 1024,
-    // Files that go while it counts make it fail, and its sum is right but for these.
+    // It fails if files disappear while it counts; its sum is right except for these.
     diskMiB: Number.parseInt(stdout.toString()),
   };
 }

@@ -6,16 +6,16 @@ import { bunPath } from '../../../scripts/setup/npm-packages.mjs';
 import { runToEnd } from '../../support/process.ts';
 import { isTest, sourceFiles } from '../../tidy/source-files.ts';
 
-/** A test file, and how it is run by itself in a checkout. */
+/** A test file, and how to run it by itself in a checkout. */
 export type Check = {
   /** Relative to the checkout. */
   file: string;
   argv(root: string): string[];
-  /** Whether it runs what set-up builds, and not the sources alone. */
+  /** Whether it runs what set-up builds, not only the sources. */
   isOfBuilt: boolean;
 };
 
-/** Folders of `test` that say nothing of what `src` does, or take too long to be asked for each fault. */
+/** Folders of `test` that say nothing about `src`, or take too long to run for each fault. */
 const notAsked = new Set(['tidy', 'docs', 'helm', 'hosts', 'native', 'setup', 'proof', 'support', 'client']);
 const long = new Set(
   'cluster-long dashboard-long dashboard-scale image kubernetes programs simulation-long templates upgrade'.split(' '),
@@ -23,7 +23,7 @@ const long = new Set(
 /** Folders whose tests run sources only, in their own process. */
 const ofSources = new Set(['api', 'wire', 'fuzz', 'simulation', 'edge', 'store']);
 
-/** All test files that are asked about faults. */
+/** All test files that are run for faults. */
 export function allChecks(root: string): Check[] {
   const unit = sourceFiles(['src']).filter(({ path }) => isTest(path));
   const folders = readdirSync(join(root, 'test')).filter(name => !notAsked.has(name) && !long.has(name));
@@ -46,15 +46,15 @@ function checkOf(file: string): Check {
 const timeoutMaxMs = 8 * 60_000;
 
 /**
- * Whether a test file passes in a checkout. It runs in namespaces of its own, with a folder for temporary files of its
- * own: whatever a fault leaves behind ends with them, and two of them do not meet. A file that usually takes some
- * seconds has hung when it takes ten times that and a minute.
+ * Whether a test file passes in a checkout. It runs in its own namespaces, with its own folder for temporary files:
+ * leftovers of a fault end with them, and two files do not meet. A file that usually takes some seconds counts as hung
+ * after ten times that plus a minute.
  */
 export async function passes(root: string, check: Check, usualSeconds = Infinity): Promise<boolean> {
   const inside = ['sh', '-c', 'ip link set lo up && exec "$@"', 'sh', ...check.argv(root)];
   const argv = ['unshare', '--pid', '--mount', '--net', '--fork', '--kill-child', '--mount-proc', ...inside];
   const timeoutMs = Math.min(timeoutMaxMs, usualSeconds * 10_000 + 60_000);
-  // Short, as the names of sockets are. The number of an installation is free when its folder is gone.
+  // Short, because names of sockets are limited. An installation's number is free once its folder is gone.
   const temporary = await mkdtemp(join(tmpdir(), 'm-'));
   await chmod(temporary, 0o755);
   try {

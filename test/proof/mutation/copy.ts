@@ -6,16 +6,16 @@ import { runToEnd } from '../../support/process.ts';
 import { repository } from '../../support/platform.ts';
 import type { Mutant } from './mutants.ts';
 
-/** A copy of this checkout with all that it has built, in a temporary folder: faults are put there and not here. */
+/** A copy of this checkout with everything it has built, in a temporary folder: faults are put there and not here. */
 export async function copyOfCheckout(): Promise<AsyncDisposable & { root: string }> {
   const root = await mkdtemp(join(tmpdir(), 'atoll-mutation-'));
-  // With files that are new and not committed yet.
+  // Including new files that are not committed yet.
   const kinds = ['--cached', '--others', '--exclude-standard'];
   const names = (await runToEnd(['git', '-C', repository, 'ls-files', '-z', ...kinds])).stdout
     .split('\0')
     .filter(Boolean);
   for (const name of names) await cp(join(repository, name), join(root, name), { verbatimSymlinks: true });
-  // With its owners: the data of a server that tests copy is PostgreSQL's own.
+  // With owners: the server data that tests copy belongs to PostgreSQL.
   const { exitCode } = await runToEnd(['cp', '-a', join(repository, 'dist'), root]);
   if (exitCode !== 0) throw new Error('what is built could not be copied');
   await symlink(join(repository, 'node_modules'), join(root, 'node_modules'));
@@ -39,8 +39,8 @@ export function putInto(root: string, { path, text }: Mutant): Disposable {
 const compilerTimeoutMs = 5 * 60_000;
 
 /**
- * A fault that the compiler refuses is none that could be made: it does not count. What it knows of all other files is
- * kept from fault to fault.
+ * A fault that the compiler refuses could not be made, and does not count. What it knows of all other files is kept
+ * from fault to fault.
  */
 export async function compiles(root: string, path: string): Promise<boolean> {
   const project = path.startsWith('src/dashboard/') ? 'src/dashboard' : '.';

@@ -6,10 +6,10 @@ export type Mutant = {
   path: string;
   /** What kind of fault it is: `condition`, `operator`, `limit`, `order`, `undo`, `call`. */
   kind: string;
-  /** Line of the file, from 1, and where in it, in UTF-16 units from its begin. */
+  /** The line in the file, from 1, and the position in UTF-16 units from the file's start. */
   line: number;
   offset: number;
-  /** What stands there and what takes its place, shortened to a line. */
+  /** The original and its replacement, shortened to a line. */
   change: string;
   /** The whole file with the fault. */
   text: string;

@@ -1,15 +1,15 @@
 import { numberOf, type SystemCall } from './numbers.ts';
 
 /**
- * Commands by which root in a sandbox tries to get at the host. Each ends with 0 only where it succeeds. What tools are
- * missing for is done by python3: a command that can't be run proves nothing.
+ * Commands by which root in a sandbox tries to reach the host. Each exits with 0 only if it succeeds. Where tools are
+ * missing, python3 is used: a command that can't run proves nothing.
  */
 
 type Arguments = (string | number)[];
-/** A system call by an expression of its number. Ends with 0 only if the kernel carried it out. */
+/** A system call by an expression for its number. Exits with 0 only if the kernel carried it out. */
 const callByNumber = (number: number | string, args: Arguments) =>
   `python3 -c 'import ctypes,sys; c=ctypes.CDLL(None,use_errno=True); r=c.syscall(${[number, ...args].join(',')}); sys.exit(0 if r>=0 else 1)'`;
-/** As above, by its name: one that every type of machine has. */
+/** The same by name: one that every type of machine has. */
 function call(name: SystemCall, ...args: Arguments): string {
   const number = numberOf(name);
   if (number === null) throw new Error(`${process.arch} has no ${name}`);
@@ -84,7 +84,7 @@ export const attempts: Record<string, string> = {
   'raise a resource limit': 'ulimit -Hn 99999999',
 };
 
-/** What is done to a kernel of the sandbox's own, where it has one, and reaches nobody else. */
+/** Attempts that affect only the sandbox's own kernel, if it has one, and reach nobody else. */
 export const ofOwnKernel = [
   'read the kernel log',
   'make a user namespace',
@@ -102,7 +102,7 @@ export const ofOwnKernel = [
 ];
 
 const buffer = '(ctypes.c_char*4096)()';
-/** By call and, where there are several, what is asked of it: with arguments that would let the kernel go to work. */
+/** By call and, where there are several, by what is asked of it: with arguments that would make the kernel act. */
 const systemCalls = {
   uselib: ['b"/bin/sh"'],
   ustat: [1, buffer],
@@ -190,7 +190,7 @@ export const callsOfTheHost: Record<string, string> = {
 };
 
 /**
- * Socket families, types and protocols that a sandbox on the host's kernel must not have, as `family, type, protocol`.
+ * Socket families, types and protocols that a sandbox on the host's kernel must not get, as `family, type, protocol`.
  */
 export const sockets: Record<string, [family: number, type: number, protocol: number]> = {
   ...Object.fromEntries(
@@ -247,7 +247,7 @@ export const sockets: Record<string, [family: number, type: number, protocol: nu
   'netlink: connector': [16, 3, 11],
 };
 
-/** Files of /proc and /sys that would tell of the host: empty, or not there. */
+/** Files of /proc and /sys that would reveal the host: they must be empty or missing. */
 export const hiddenFiles = [
   ...[
     'partitions',
@@ -309,7 +309,7 @@ export const hiddenFiles = [
   ].map(name => `/sys/${name}`),
 ];
 
-/** Settings of the host's kernel: not to be written. */
+/** Settings of the host's kernel that must not be writable. */
 export const settings = [
   'kernel/core_pattern',
   'kernel/modprobe',
@@ -349,11 +349,11 @@ const request = (pid: number, code: number) =>
     'c=ctypes.CDLL(None,use_errno=True)',
     `sys.exit(0 if c.ptrace(${code},${pid},0,0)>=0 else 1)`,
   );
-/** The agent's number; `withAgent` finds it. */
+/** The agent's PID; `withAgent` finds it. */
 const theAgent = '$agent';
 export const withAgent = (command: string) =>
   `agent=$(pgrep -x agent | head -1); [ -n "$agent" ] || exit 127; ${command}`;
-/** What init and agent hold: the sandbox's own tokens, and nothing that root in the sandbox may read. */
+/** What init and the agent hold: the sandbox's own tokens, and nothing that root in the sandbox may read. */
 export const againstTheAgent: Record<string, string> = {
   'attach to init': request(1, 16),
   'seize init': request(1, 0x4206),

@@ -1,6 +1,6 @@
 /**
- * Numbers of system calls on x86-64 and on arm64: one where both have the same, null where arm64 has no such call.
- * Source: asm/unistd_64.h and asm-generic/unistd.h of Linux.
+ * Numbers of system calls on x86-64 and on arm64: a single number if both have the same, null if arm64 has no such
+ * call. Source: asm/unistd_64.h and asm-generic/unistd.h of Linux.
  */
 const numbers = {
   clone: [56, 220],
@@ -84,10 +84,10 @@ const numbers = {
   open_tree_attr: 467,
 } as const satisfies Record<string, number | readonly [x64: number, arm64: number | null]>;
 
-/** Its name, as the kernel has it. */
+/** The kernel's name of a call. */
 export type SystemCall = keyof typeof numbers;
 
-/** A system call's number on this type of machine, as a sandbox's program gives it; null where there is none. */
+/** A system call's number on this type of machine, as a sandbox's program uses it; null if there is none. */
 export function numberOf(name: SystemCall): number | null {
   const known = numbers[name];
   return typeof known === 'number' ? known : known[process.arch === 'arm64' ? 1 : 0];

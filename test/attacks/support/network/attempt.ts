@@ -1,7 +1,7 @@
 import type { EgressPolicy } from '../../../../src/protocol/network/network.ts';
 import { addresses, hostileServer, silentServer } from '../../../egress/support/addresses.ts';
 
-/** The policies under which attempts are made, and what of their traffic may be seen on the internet (nft matches). */
+/** The policies under which attempts are made, and which of their traffic may appear on the internet (nft matches). */
 export const policies = {
   /** Two names, and nothing else. */
   names: {
@@ -19,7 +19,7 @@ export const policies = {
   closed: { policy: { internetAccess: false }, permitted: [] },
   /** Everything but what is protected in any case. */
   open: { policy: { internetAccess: true }, permitted: ['ip daddr != @victims'] },
-  /** The same through the proxy, which looks at names. */
+  /** The same through the proxy, which checks names. */
   headers: {
     policy: { internetAccess: true, headerRules: { 'allowed.test': { Authorization: 'secret of the rule' } } },
     permitted: ['ip daddr != @victims'],
@@ -35,17 +35,15 @@ export const policies = {
 
 export type Attempt = {
   policy: keyof typeof policies;
-  /** Unique, with the means that it tries: `HTTP: two Hosts`. */
+  /** Unique, and names the means that it tries: `HTTP: two Hosts`. */
   name: string;
   /** Python, after prelude.py. */
   program: string;
-  /**
-   * It is made in a sandbox of its own, and others that share its proxy must be served while it goes on and afterwards.
-   */
+  /** It runs in its own sandbox, and others that share its proxy must be served while it goes on and afterwards. */
   mustServe?: boolean;
 };
 
-/** Attempts under one policy, and by one means, from a table of names and programs. */
+/** Attempts under one policy and by one means, from a table of names and programs. */
 export function attempts(policy: Attempt['policy'], means: string, table: Record<string, string>): Attempt[] {
   return Object.entries(table).map(([name, program]) => ({ policy, name: `${means}: ${name}`, program }));
 }

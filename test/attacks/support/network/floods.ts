@@ -2,7 +2,7 @@ import { hostileServer } from '../../../egress/support/addresses.ts';
 import { hostileShapes } from '../../../egress/support/hostile-server.ts';
 import { attempts, type Attempt } from './attempt.ts';
 
-// What would stop or fill the proxies that sandboxes share: others must still be served by the same processes.
+// Floods that would stop or fill the proxies that sandboxes share: the same processes must still serve others.
 
 const head = (fields: string) => `b'GET / HTTP/1.1\\r\\nHost: allowed.test\\r\\n' + ${fields} + b'\\r\\n\\r\\n'`;
 const heads: Record<string, string> = {

@@ -1,6 +1,6 @@
 import { attempts, type Attempt } from './attempt.ts';
 
-// Packets that are not what they say: from somebody else, in pieces, or with nowhere to go.
+// Packets that are not what they claim to be: from somebody else, in pieces, or with nowhere to go.
 
 const sources = {
   'the host': 'HOST',

@@ -1,6 +1,6 @@
 import { attempts } from './attempt.ts';
 
-/** The request that must not arrive: it would say so in the server's log. */
+/** The request that must not arrive: it would leave an entry in the server's log. */
 const second = "'GET /smuggled HTTP/1.1', 'Host: other.test'";
 
 /** Past the names, by HTTP. */

@@ -1,14 +1,14 @@
 import type { EgressPolicy } from '../../../../src/protocol/network/network.ts';
 import { addresses, addressesV6 } from '../../../egress/support/addresses.ts';
 
-/** The policies under which attempts by IPv6 are made, and what of their traffic may be seen outside (nft matches). */
+/** The policies under which IPv6 attempts are made, and which of their traffic may appear outside (nft matches). */
 export const policiesV6 = {
   names: {
     policy: { internetAccess: true, denyOut: ['0.0.0.0/0'], allowOut: ['allowed.test', '*.wild.test'] },
     permitted: [],
   },
   closed: { policy: { internetAccess: false }, permitted: [] },
-  /** One address of IPv4, and a block of IPv6 that holds nobody. */
+  /** One IPv4 address, and an IPv6 block that holds nobody. */
   addresses: {
     policy: { internetAccess: false, allowOut: [addresses.allowed, '2001:db8:ffff::/48'] },
     permitted: ['ip6 daddr 2001:db8:ffff::/48'],
@@ -49,7 +49,7 @@ const past: Record<string, string> = {
   'too big': "frame6(ip6(icmp_bytes(2, struct.pack('>I', 1280) + bytes(48), OTHER6), 58, SELF6, OTHER6))",
 };
 
-/** Packets that no sandbox sends, under any policy: nothing of them may be seen, even where all is allowed. */
+/** Packets that no honest sandbox sends, under any policy: none of them may appear outside, even if all is allowed. */
 const forged: Record<string, string> = {
   "a source of another sandbox's": 'frame6(*[ip6(udp_bytes(ATTACKER6, source=s), 17, s, ATTACKER6) for s in SLOTS6])',
   "the host's source": "frame6(ip6(udp_bytes(ATTACKER6, source='2001:db8:1::2'), 17, '2001:db8:1::2', ATTACKER6))",
@@ -130,7 +130,7 @@ function onProtected({ host, router, victims }: Protected): Record<string, strin
     "other sandboxes' agents": 'each(lambda n: get6(SLOTS6[n], port=49983), 4)',
     'everybody on the link': 'udp6("ff02::1", 7000, scope=socket.if_nametoindex("eth0"))',
     'everybody beyond it': 'udp6("ff0e::1", 7000, scope=socket.if_nametoindex("eth0"))',
-    // It is public, as the way out is; nothing of it listens but what counts.
+    // It is public, like the way out; only what counts listens on it.
     'a route of our own': `run('ip -6 route add ${victims[0]} via fe80::22 dev eth0; ip -6 addr add 2001:db8:1::77/64 dev eth0'); frame6(ip6(udp_bytes('${router}', source='2001:db8:1::77'), 17, '2001:db8:1::77', '${router}'))`,
   };
 }

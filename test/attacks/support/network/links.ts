@@ -1,6 +1,6 @@
 import { attempts, type Attempt } from './attempt.ts';
 
-// What a link carries besides proper IPv4 packets. The host answers nothing of it and believes nothing of it.
+// What a link carries besides proper IPv4 packets. The host answers none of it and believes none of it.
 
 const arpTargets = {
   'the gateway': 'GATEWAY',

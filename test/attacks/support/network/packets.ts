@@ -1,6 +1,6 @@
 import { attempts } from './attempt.ts';
 
-/** Past the names, by what is not a connection to port 80 or 443, or not even a proper packet. */
+/** Past the names, by traffic that is not a connection to port 80 or 443, or not even a proper packet. */
 export const packets = attempts('names', 'packets', {
   'another address, port 80': "tcp(OTHER, 80, b'GET / HTTP/1.0\\r\\n\\r\\n')",
   'another address, port 443': 'tcp(OTHER, 443)',

@@ -53,7 +53,7 @@ export const tls = attempts('names', 'TLS', {
   'an unknown version': "tcp(OTHER, 443, record(message([server_names('other.test')]), version=b'\\x05\\x05'))",
   'an encrypted hello behind another name': `tcp(OTHER, 443, hello(server_names('other.test'), ${ech}))`,
   'an encrypted hello behind no name': `tcp(ALLOWED, 443, hello(${ech}))`,
-  // What is behind an allowed name is looked at: with a request for another host in it, nothing arrives.
+  // What follows an allowed name is inspected: with a request for another host in it, nothing arrives.
   'an encrypted hello behind an allowed name': `tcp(ALLOWED, 443, hello(server_names('allowed.test'), ${ech}))`,
   'an encrypted server name, as it once was':
     "tcp(ALLOWED, 443, hello(server_names('allowed.test'), extension(0xffce, bytes(100))))",

@@ -1,6 +1,6 @@
 import { attempts, type Attempt } from './attempt.ts';
 
-// Ways to have somebody else carry traffic: proxies, QUIC, tunnels, and protocols that begin as what is allowed.
+// Ways to make somebody else carry traffic: proxies, QUIC, tunnels, and protocols that begin like allowed ones.
 
 const connects = {
   'to another site': 'other.test:443',

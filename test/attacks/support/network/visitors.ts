@@ -1,4 +1,7 @@
-/** A program that goes on in a neighbour, and notes in /tmp/visited whatever reaches its port 7000 by that family. */
+/**
+ * A program that keeps running in a neighbour, and records in /tmp/visited whatever reaches its port 7000 by that
+ * family.
+ */
 export const noteVisitors = (family: 'AF_INET' | 'AF_INET6', anyAddress: string): string => `
 import os, socket, threading
 if os.fork(): os._exit(0)

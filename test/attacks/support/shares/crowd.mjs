@@ -1,10 +1,10 @@
-// One address takes all that it can of an edge; then another address and this machine itself ask it for little.
+// One address takes all it can of an edge; then another address and this machine itself ask it for a little.
 import { connect, createServer } from 'node:net';
 
 const [port, how, count] = [Number(process.argv[2]), process.argv[3], Number(process.argv[4])];
 const [greedy, modest, local] = ['10.99.0.1', '10.99.0.2', '127.0.0.1'];
 
-// In every sandbox: what is asked for /answer is answered, all else hangs.
+// Stands for every sandbox: requests for /answer are answered, all others hang.
 const sandboxes = createServer(socket => {
   socket.on('error', () => {});
   socket.on('data', bytes => {
@@ -23,7 +23,7 @@ const first = {
 }[how];
 
 const held = [];
-/** Connects from an address, sends, and tells what became of it within a moment. */
+/** Connects from an address, sends, and reports what happened within a moment. */
 function open(from, to, bytes, enough, patienceMs) {
   return new Promise(resolve => {
     const socket = connect({ host: to, port, localAddress: from });

@@ -5,8 +5,8 @@ import { silentLog } from '../../../../src/base/telemetry/log.ts';
 import { startEdge } from '../../../../src/edge/start.ts';
 import { dialLoopback } from '../../../edge/support/loopback-dial.ts';
 
-// An edge and an API in one process that may hold few files. The first letter of a sandbox's ID is its team; what
-// listens on the loopback's port 7777 is in every sandbox.
+// An edge and an API in one process that may hold few files. The first letter of a sandbox's ID is its team; every
+// sandbox contains what listens on the loopback's port 7777.
 const descriptorsMax = Number(process.argv[2]);
 const folder = mkdtempSync(join(tmpdir(), 'shares-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
